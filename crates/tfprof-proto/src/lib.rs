@@ -1,0 +1,15 @@
+//! Protobuf as tfprof needs it: files come from strangers and may be huge, so nothing here builds a tree of
+//! messages, recurses, or believes a length that no bytes stand behind.
+//!
+//! * [`wire`] walks the fields of one message that is in memory, without copying.
+//! * [`stream`] walks a whole file through a sliding window and hands out one record at a time, as a
+//!   [`Layout`](stream::Layout) of the file asks for.
+//! * [`text`] does the same for text format: it turns each record into wire bytes with the help of
+//!   [`schema`], so that every message has one decoder, whatever its spelling.
+//! * [`write`] writes messages.
+
+pub mod schema;
+pub mod stream;
+pub mod text;
+pub mod wire;
+pub mod write;

@@ -1,0 +1,401 @@
+//! A whole file, read through a sliding window and handed out one record at a time.
+//!
+//! A [`Layout`] says which parts of a message are entered, which are taken as records, and that all others are
+//! passed over unread. A format's reader is a [`Sink`] with a layout; [`read`] drives it from wire format and
+//! [`text::read`](crate::text::read) from text format. Memory is one window and the largest record.
+
+use crate::wire::{self, Fault, Value, WireError};
+use std::io::{self, Read};
+use std::ops::ControlFlow;
+
+/// The parts of one message that a reader wants; fields that are not named are passed over.
+#[derive(Debug)]
+pub struct Layout {
+    pub fields: &'static [(u32, Rule)],
+}
+
+/// What to do with a field. The tag is the reader's own name for it.
+#[derive(Clone, Copy, Debug)]
+pub enum Rule {
+    /// A message too large to hold: its own fields are handed out, between `open` and `close`.
+    Enter(Tag, &'static Layout),
+    /// A value that is handed out whole.
+    Take(Tag),
+}
+
+pub type Tag = u16;
+
+/// One value that the layout asked for.
+#[derive(Clone, Copy, Debug)]
+pub struct Record<'a> {
+    pub value: Value<'a>,
+    /// Where the value begins in the file: its first content byte in wire format, its field's name in text.
+    pub offset: u64,
+    /// False if the file ended inside the value; what is there is handed out all the same.
+    pub whole: bool,
+}
+
+/// A place within a file, as precise as its format allows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Spot {
+    Byte(u64),
+    Line { line: u64, column: u64 },
+}
+
+/// Receives what a layout asks for, in the order of the file.
+pub trait Sink {
+    fn open(&mut self, tag: Tag, offset: u64) -> ControlFlow<()> {
+        let _ = (tag, offset);
+        ControlFlow::Continue(())
+    }
+
+    fn close(&mut self, tag: Tag) -> ControlFlow<()> {
+        let _ = tag;
+        ControlFlow::Continue(())
+    }
+
+    fn take(&mut self, tag: Tag, record: Record<'_>) -> ControlFlow<()>;
+
+    /// Something odd that does not stop the reading.
+    fn warn(&mut self, spot: Spot, message: String);
+}
+
+/// Why reading ended before the end of the file.
+#[derive(Debug)]
+pub enum StreamError {
+    Io(io::Error),
+    Wire(WireError),
+    Text { spot: Spot, message: String },
+}
+
+impl From<io::Error> for StreamError {
+    fn from(error: io::Error) -> Self {
+        StreamError::Io(error)
+    }
+}
+
+impl Layout {
+    #[inline]
+    pub fn rule(&self, number: u32) -> Option<Rule> {
+        self.fields.iter().find(|(field, _)| *field == number).map(|(_, rule)| *rule)
+    }
+}
+
+/// Reads one message in wire format. `Ok(false)` means that the sink broke off.
+///
+/// Messages that are open when an error is met are closed, so that the sink can finish what it has.
+pub fn read(input: &mut dyn Read, layout: &'static Layout, sink: &mut dyn Sink) -> Result<bool, StreamError> {
+    let mut open = vec![Open { tag: 0, layout, end: u64::MAX }];
+    let outcome = Walker { window: Window::new(input), open: &mut open }.walk(sink);
+    if outcome.is_err() {
+        while open.len() > 1 {
+            let message = open.pop();
+            if message.is_some_and(|message| sink.close(message.tag).is_break()) {
+                break;
+            }
+        }
+    }
+    outcome
+}
+
+struct Open {
+    tag: Tag,
+    layout: &'static Layout,
+    end: u64,
+}
+
+struct Walker<'a, 'b> {
+    window: Window<'a>,
+    open: &'b mut Vec<Open>,
+}
+
+impl Walker<'_, '_> {
+    fn walk(&mut self, sink: &mut dyn Sink) -> Result<bool, StreamError> {
+        loop {
+            let at = self.window.offset();
+            // `open` always holds the outermost message, which ends with the file.
+            let Some(inner) = self.open.last() else { return Ok(true) };
+            let (layout, end) = (inner.layout, inner.end);
+            if at >= end {
+                let tag = inner.tag;
+                self.open.pop();
+                if sink.close(tag).is_break() {
+                    return Ok(false);
+                }
+                continue;
+            }
+            if self.window.fill(Window::HEAD)? == 0 {
+                if end == u64::MAX {
+                    return Ok(true);
+                }
+                let fault = Fault::Truncated { claimed: end - at, left: 0 };
+                return Err(StreamError::Wire(WireError { offset: at, fault }));
+            }
+            let tag = self.varint(end)?;
+            let number = (tag >> 3) as u32;
+            if number == 0 || tag > u64::from(u32::MAX) {
+                return Err(StreamError::Wire(WireError { offset: at, fault: Fault::BadTag { tag } }));
+            }
+            let rule = layout.rule(number);
+            match tag & 7 {
+                0 => {
+                    let offset = self.window.offset();
+                    let n = self.varint(end)?;
+                    if let Some(Rule::Take(tag)) = rule {
+                        let record = Record { value: Value::Varint(n), offset, whole: true };
+                        if sink.take(tag, record).is_break() {
+                            return Ok(false);
+                        }
+                    }
+                }
+                1 => self.skip(8, end)?,
+                5 => self.skip(4, end)?,
+                2 => {
+                    let length = self.varint(end)?;
+                    let start = self.window.offset();
+                    let inside = length <= end - start;
+                    match rule {
+                        None => self.skip(length, end)?,
+                        Some(Rule::Enter(tag, layout)) => {
+                            if sink.open(tag, start).is_break() {
+                                return Ok(false);
+                            }
+                            // A length that overruns the message around it is cut to it here and
+                            // reported when that end is reached.
+                            let inner_end = if inside { start.saturating_add(length) } else { end };
+                            self.open.push(Open { tag, layout, end: inner_end });
+                        }
+                        Some(Rule::Take(tag)) => {
+                            let wanted = if inside { length } else { end - start };
+                            let got = self.window.fill(wanted)?.min(wanted);
+                            let whole = got == length;
+                            let bytes = &self.window.bytes()[..got as usize];
+                            let record = Record { value: Value::Bytes(bytes), offset: start, whole };
+                            let flow = sink.take(tag, record);
+                            self.window.advance(got);
+                            if flow.is_break() {
+                                return Ok(false);
+                            }
+                            if !whole {
+                                let fault = Fault::Truncated { claimed: length, left: got };
+                                return Err(StreamError::Wire(WireError { offset: start, fault }));
+                            }
+                        }
+                    }
+                }
+                3 => self.skip_group(end)?,
+                4 => return Err(StreamError::Wire(WireError { offset: at, fault: Fault::StrayGroupEnd })),
+                _ => return Err(StreamError::Wire(WireError { offset: at, fault: Fault::BadTag { tag } })),
+            }
+        }
+    }
+
+    /// A number that ends before `end`.
+    #[inline]
+    fn varint(&mut self, end: u64) -> Result<u64, StreamError> {
+        let offset = self.window.offset();
+        let room = (end - offset).min(10);
+        if self.window.bytes().len() < 10 {
+            self.window.fill(10)?;
+        }
+        let bytes = self.window.bytes();
+        let bytes = &bytes[..bytes.len().min(room as usize)];
+        match wire::decode_varint(bytes) {
+            Ok((n, length)) => {
+                self.window.advance(length as u64);
+                Ok(n)
+            }
+            Err(fault) => Err(StreamError::Wire(WireError { offset, fault })),
+        }
+    }
+
+    fn skip(&mut self, length: u64, end: u64) -> Result<(), StreamError> {
+        let start = self.window.offset();
+        let skipped = self.window.skip(length.min(end - start))?;
+        if skipped < length {
+            let fault = Fault::Truncated { claimed: length, left: skipped };
+            return Err(StreamError::Wire(WireError { offset: start, fault }));
+        }
+        Ok(())
+    }
+
+    fn skip_group(&mut self, end: u64) -> Result<(), StreamError> {
+        let mut open = 1_u64;
+        while open > 0 {
+            let offset = self.window.offset();
+            let tag = self.varint(end)?;
+            match tag & 7 {
+                0 => drop(self.varint(end)?),
+                1 => self.skip(8, end)?,
+                2 => {
+                    let length = self.varint(end)?;
+                    self.skip(length, end)?;
+                }
+                3 => open += 1,
+                4 => open -= 1,
+                5 => self.skip(4, end)?,
+                _ => return Err(StreamError::Wire(WireError { offset, fault: Fault::BadTag { tag } })),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A sliding window over an input: the bytes from the current offset on, as many as were asked for.
+pub struct Window<'a> {
+    input: &'a mut dyn Read,
+    buffer: Vec<u8>,
+    start: usize,
+    end: usize,
+    offset: u64,
+    exhausted: bool,
+}
+
+impl<'a> Window<'a> {
+    const SIZE: usize = 256 * 1024;
+    /// Enough for a tag and a length.
+    const HEAD: u64 = 20;
+
+    pub fn new(input: &'a mut dyn Read) -> Self {
+        Window { input, buffer: Vec::new(), start: 0, end: 0, offset: 0, exhausted: false }
+    }
+
+    /// The offset in the file of the first byte of the window.
+    #[inline]
+    pub fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    #[inline]
+    pub fn bytes(&self) -> &[u8] {
+        &self.buffer[self.start..self.end]
+    }
+
+    /// Sees to it that the window holds `wanted` bytes if the file has them, and says how many it holds.
+    #[inline]
+    pub fn fill(&mut self, wanted: u64) -> io::Result<u64> {
+        let held = (self.end - self.start) as u64;
+        if held >= wanted || self.exhausted { Ok(held) } else { self.refill(wanted) }
+    }
+
+    #[inline(never)]
+    fn refill(&mut self, wanted: u64) -> io::Result<u64> {
+        self.buffer.copy_within(self.start..self.end, 0);
+        self.end -= self.start;
+        self.start = 0;
+        while (self.end as u64) < wanted && !self.exhausted {
+            if self.end == self.buffer.len() {
+                // The buffer doubles only after it was filled: a length that a file merely claims costs nothing.
+                self.buffer.resize((self.buffer.len() * 2).max(Self::SIZE), 0);
+            }
+            match self.input.read(&mut self.buffer[self.end..]) {
+                Ok(0) => self.exhausted = true,
+                Ok(n) => self.end += n,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(self.end as u64)
+    }
+
+    /// Moves on by `n` bytes that the window holds.
+    #[inline]
+    pub fn advance(&mut self, n: u64) {
+        self.start += n as usize;
+        self.offset += n;
+    }
+
+    /// Moves on by `n` bytes, held or not, and says how many there were.
+    pub fn skip(&mut self, n: u64) -> io::Result<u64> {
+        let mut left = n;
+        loop {
+            let held = self.fill(left.min(Self::SIZE as u64))?.min(left);
+            self.advance(held);
+            left -= held;
+            if left == 0 || held == 0 {
+                return Ok(n - left);
+            }
+        }
+    }
+}
+
+impl std::fmt::Debug for Window<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Window").field("offset", &self.offset).field("held", &(self.end - self.start)).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    static INNER: Layout = Layout { fields: &[(1, Rule::Take(11)), (2, Rule::Take(12))] };
+    static OUTER: Layout = Layout { fields: &[(1, Rule::Enter(1, &INNER)), (3, Rule::Take(3))] };
+
+    #[derive(Default)]
+    struct Log(Vec<String>);
+
+    impl Sink for Log {
+        fn open(&mut self, tag: Tag, offset: u64) -> ControlFlow<()> {
+            self.0.push(format!("open {tag} at {offset}"));
+            ControlFlow::Continue(())
+        }
+        fn close(&mut self, tag: Tag) -> ControlFlow<()> {
+            self.0.push(format!("close {tag}"));
+            ControlFlow::Continue(())
+        }
+        fn take(&mut self, tag: Tag, record: Record<'_>) -> ControlFlow<()> {
+            let cut = if record.whole { "" } else { " cut" };
+            self.0.push(match record.value {
+                Value::Bytes(bytes) => format!("{tag}: {}{cut}", String::from_utf8_lossy(bytes)),
+                value => format!("{tag}: {value:?}"),
+            });
+            ControlFlow::Continue(())
+        }
+        fn warn(&mut self, _: Spot, _: String) {}
+    }
+
+    fn run(mut bytes: &[u8]) -> (Vec<String>, bool) {
+        let mut log = Log::default();
+        let result = read(&mut bytes, &OUTER, &mut log);
+        (log.0, result.is_ok())
+    }
+
+    #[test]
+    fn enters_takes_and_passes_over() {
+        let bytes = [0x0a, 6, 0x0a, 2, b'h', b'i', 0x10, 7, 0x12, 1, b'x', 0x18, 9];
+        assert_eq!(
+            run(&bytes),
+            (["open 1 at 2", "11: hi", "12: Varint(7)", "close 1", "3: Varint(9)"].map(str::to_owned).to_vec(), true)
+        );
+    }
+
+    #[test]
+    fn a_truncated_record_is_handed_out_cut() {
+        let (log, ok) = run(&[0x0a, 6, 0x0a, 4, b'h', b'i']);
+        assert_eq!((log, ok), (["open 1 at 2", "11: hi cut", "close 1"].map(str::to_owned).to_vec(), false));
+    }
+
+    #[test]
+    fn a_record_longer_than_the_window_arrives_whole() {
+        let text = vec![b'a'; 3 * Window::SIZE + 5];
+        let mut bytes = vec![0x1a];
+        let mut n = text.len();
+        while n > 127 {
+            bytes.push((n & 127) as u8 | 128);
+            n >>= 7;
+        }
+        bytes.push(n as u8);
+        bytes.extend(&text);
+        let (log, ok) = run(&bytes);
+        assert!(ok && log[0].len() == text.len() + 3);
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_end_without_a_panic(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
+            run(&bytes);
+        }
+    }
+}

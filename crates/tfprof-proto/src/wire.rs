@@ -1,0 +1,321 @@
+//! The fields of one message in memory: zero-copy, no recursion, an offset for every error.
+
+use std::fmt;
+
+/// The fields of one message, in the order of the bytes.
+///
+/// What came before an error has been handed out by then, so a caller that stops at the first error has what
+/// could be read.
+#[derive(Clone, Debug)]
+pub struct Fields<'a> {
+    bytes: &'a [u8],
+    at: usize,
+    base: u64,
+}
+
+/// One field: its number, its value, and where its tag stands in the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Field<'a> {
+    pub number: u32,
+    pub value: Value<'a>,
+    pub offset: u64,
+}
+
+/// A value as the wire knows it: four kinds, whatever the message's definition calls them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Value<'a> {
+    Varint(u64),
+    Fixed64(u64),
+    Fixed32(u32),
+    Bytes(&'a [u8]),
+}
+
+/// What is wrong with the bytes, and at which offset of the file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WireError {
+    pub offset: u64,
+    pub fault: Fault,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// A length that runs past the end: `claimed` bytes, of which `left` exist.
+    Truncated { claimed: u64, left: u64 },
+    /// The input ends inside a number.
+    CutNumber,
+    /// A number of more than ten bytes.
+    LongNumber,
+    /// Field number 0 or a wire type that does not exist.
+    BadTag { tag: u64 },
+    /// The end of a group that was never opened.
+    StrayGroupEnd,
+}
+
+impl<'a> Value<'a> {
+    /// The bytes of a length-delimited value; nothing for other kinds.
+    pub fn bytes(self) -> Option<&'a [u8]> {
+        match self {
+            Value::Bytes(bytes) => Some(bytes),
+            _ => None,
+        }
+    }
+
+    /// An `int64`, `int32`, `uint64` or enum; nothing for other kinds.
+    pub fn int(self) -> Option<i64> {
+        match self {
+            Value::Varint(n) => Some(n as i64),
+            _ => None,
+        }
+    }
+}
+
+impl<'a> Fields<'a> {
+    /// `base` is the offset of `bytes` in the file.
+    pub fn new(bytes: &'a [u8], base: u64) -> Self {
+        Fields { bytes, at: 0, base }
+    }
+
+    /// The offset in the file of the next field.
+    pub fn offset(&self) -> u64 {
+        self.base + self.at as u64
+    }
+
+    /// The fields of the message that `value` holds, which must be one that this iterator handed out.
+    pub fn nested(&self, value: &'a [u8]) -> Fields<'a> {
+        let start = (value.as_ptr() as usize).wrapping_sub(self.bytes.as_ptr() as usize);
+        let start = if start <= self.bytes.len() { start as u64 } else { 0 };
+        Fields::new(value, self.base + start)
+    }
+
+    /// The next field, `None` at the end of the message. Groups (a form from before 2008) are passed over.
+    #[inline]
+    pub fn next_field(&mut self) -> Result<Option<Field<'a>>, WireError> {
+        loop {
+            let offset = self.offset();
+            if self.at == self.bytes.len() {
+                return Ok(None);
+            }
+            let tag = self.varint()?;
+            let number = (tag >> 3) as u32;
+            if number == 0 || tag > u64::from(u32::MAX) {
+                return Err(WireError { offset, fault: Fault::BadTag { tag } });
+            }
+            let value = match tag & 7 {
+                0 => Value::Varint(self.varint()?),
+                1 => Value::Fixed64(u64::from_le_bytes(self.array()?)),
+                2 => {
+                    let length = self.varint()?;
+                    Value::Bytes(self.take(length)?)
+                }
+                5 => Value::Fixed32(u32::from_le_bytes(self.array()?)),
+                3 => {
+                    self.skip_group()?;
+                    continue;
+                }
+                4 => return Err(WireError { offset, fault: Fault::StrayGroupEnd }),
+                _ => return Err(WireError { offset, fault: Fault::BadTag { tag } }),
+            };
+            return Ok(Some(Field { number, value, offset }));
+        }
+    }
+
+    #[inline]
+    fn varint(&mut self) -> Result<u64, WireError> {
+        // One byte is by far the most common; two come next. The rest goes the long way.
+        let rest = &self.bytes[self.at..];
+        match rest {
+            [a, ..] if *a < 0x80 => {
+                self.at += 1;
+                Ok(u64::from(*a))
+            }
+            [a, b, ..] if *b < 0x80 => {
+                self.at += 2;
+                Ok(u64::from(a & 0x7f) | u64::from(*b) << 7)
+            }
+            _ => self.long_varint(),
+        }
+    }
+
+    #[inline(never)]
+    fn long_varint(&mut self) -> Result<u64, WireError> {
+        match decode_varint(&self.bytes[self.at..]) {
+            Ok((n, length)) => {
+                self.at += length;
+                Ok(n)
+            }
+            Err(fault) => Err(WireError { offset: self.offset(), fault }),
+        }
+    }
+
+    #[inline]
+    fn take(&mut self, length: u64) -> Result<&'a [u8], WireError> {
+        let left = self.bytes.len() - self.at;
+        if length > left as u64 {
+            let fault = Fault::Truncated { claimed: length, left: left as u64 };
+            return Err(WireError { offset: self.offset(), fault });
+        }
+        let start = self.at;
+        self.at += length as usize;
+        Ok(&self.bytes[start..self.at])
+    }
+
+    /// The bytes that stand where the last length was found to run past the end.
+    ///
+    /// As the original: a truncated message counts as far as it goes.
+    pub fn rest(&self) -> &'a [u8] {
+        &self.bytes[self.at..]
+    }
+
+    fn array<const N: usize>(&mut self) -> Result<[u8; N], WireError> {
+        let bytes = self.take(N as u64)?;
+        let mut array = [0; N];
+        array.copy_from_slice(bytes);
+        Ok(array)
+    }
+
+    /// Skips to the end of the group whose start tag was just read; groups within it only count.
+    fn skip_group(&mut self) -> Result<(), WireError> {
+        let mut open = 1_u64;
+        while open > 0 {
+            let offset = self.offset();
+            if self.at == self.bytes.len() {
+                return Err(WireError { offset, fault: Fault::Truncated { claimed: 1, left: 0 } });
+            }
+            let tag = self.varint()?;
+            match tag & 7 {
+                0 => drop(self.varint()?),
+                1 => drop(self.take(8)?),
+                2 => {
+                    let length = self.varint()?;
+                    self.take(length)?;
+                }
+                3 => open += 1,
+                4 => open -= 1,
+                5 => drop(self.take(4)?),
+                _ => return Err(WireError { offset, fault: Fault::BadTag { tag } }),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A number and its length in bytes, from the start of `bytes`.
+pub(crate) fn decode_varint(bytes: &[u8]) -> Result<(u64, usize), Fault> {
+    let mut n = 0_u64;
+    for (i, byte) in bytes.iter().take(10).enumerate() {
+        n |= u64::from(byte & 0x7f) << (7 * i as u32).min(63);
+        if *byte < 0x80 {
+            return Ok((n, i + 1));
+        }
+    }
+    Err(if bytes.len() < 10 { Fault::CutNumber } else { Fault::LongNumber })
+}
+
+/// The numbers of a repeated integer field, packed (`Bytes`) or one by one (`Varint`), for `each`.
+pub fn each_int(value: Value<'_>, mut each: impl FnMut(i64)) -> Result<(), Fault> {
+    match value {
+        Value::Varint(n) => each(n as i64),
+        Value::Bytes(mut bytes) => {
+            while !bytes.is_empty() {
+                let (n, length) = decode_varint(bytes)?;
+                each(n as i64);
+                bytes = &bytes[length..];
+            }
+        }
+        Value::Fixed32(_) | Value::Fixed64(_) => {}
+    }
+    Ok(())
+}
+
+impl fmt::Display for WireError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.fault)
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Fault::Truncated { claimed, left } => {
+                write!(f, "length {claimed} runs past the end ({left} bytes left); is the file truncated?")
+            }
+            Fault::CutNumber => write!(f, "the input ends inside a number; is the file truncated?"),
+            Fault::LongNumber => write!(f, "expected a number of at most ten bytes; is this protobuf?"),
+            Fault::BadTag { tag } => write!(f, "expected a field, found the tag {tag}; is this protobuf?"),
+            Fault::StrayGroupEnd => write!(f, "found the end of a group that was not opened; is this protobuf?"),
+        }
+    }
+}
+
+impl std::error::Error for WireError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn all(bytes: &[u8]) -> (Vec<Field<'_>>, Option<WireError>) {
+        let mut fields = Fields::new(bytes, 100);
+        let mut seen = Vec::new();
+        loop {
+            match fields.next_field() {
+                Ok(Some(field)) => seen.push(field),
+                Ok(None) => return (seen, None),
+                Err(error) => return (seen, Some(error)),
+            }
+        }
+    }
+
+    #[test]
+    fn reads_each_kind() {
+        let bytes = [0x08, 0x96, 0x01, 0x12, 2, b'h', b'i', 0x1d, 1, 0, 0, 0, 0x21, 2, 0, 0, 0, 0, 0, 0, 0];
+        let (fields, error) = all(&bytes);
+        assert_eq!(error, None);
+        let values: Vec<_> = fields.iter().map(|f| (f.number, f.value, f.offset)).collect();
+        assert_eq!(
+            values,
+            [
+                (1, Value::Varint(150), 100),
+                (2, Value::Bytes(b"hi"), 103),
+                (3, Value::Fixed32(1), 107),
+                (4, Value::Fixed64(2), 112),
+            ]
+        );
+    }
+
+    #[test]
+    fn negative_numbers_take_ten_bytes() {
+        let bytes = [0x08, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01];
+        assert_eq!(all(&bytes).0[0].value.int(), Some(-1));
+    }
+
+    #[test]
+    fn groups_are_passed_over() {
+        let bytes = [0x0b, 0x13, 0x08, 1, 0x14, 0x0c, 0x10, 7];
+        let (fields, error) = all(&bytes);
+        assert_eq!((fields.len(), fields[0].number, error), (1, 2, None));
+    }
+
+    #[test]
+    fn a_length_past_the_end_keeps_what_came_before() {
+        let (fields, error) = all(&[0x08, 1, 0x12, 0x7f, b'x']);
+        assert_eq!(fields.len(), 1);
+        assert_eq!(error, Some(WireError { offset: 104, fault: Fault::Truncated { claimed: 127, left: 1 } }));
+    }
+
+    #[test]
+    fn nested_fields_know_their_offset() {
+        let bytes = [0x0a, 2, 0x08, 5];
+        let fields = Fields::new(&bytes, 10);
+        let mut outer = fields.clone();
+        let inner = outer.next_field().unwrap().unwrap().value.bytes().unwrap();
+        assert_eq!(fields.nested(inner).offset(), 12);
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_end_without_a_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+            all(&bytes);
+        }
+    }
+}
