@@ -31,3 +31,8 @@ pub enum Kind {
     Enum(&'static [(&'static str, i32)]),
     Message(&'static Message),
 }
+pub static GRAPH_DEF: Message = Message { name: "GraphDef", fields: &[] };
+pub static META_GRAPH_DEF: Message = Message { name: "MetaGraphDef", fields: &[] };
+pub static RUN_METADATA: Message = Message { name: "RunMetadata", fields: &[] };
+pub static OP_LOG: Message = Message { name: "OpLogProto", fields: &[] };
+pub static PROFILE: Message = Message { name: "ProfileProto", fields: &[] };

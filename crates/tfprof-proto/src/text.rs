@@ -13,3 +13,4 @@ pub fn read(
 ) -> Result<bool, StreamError> {
     Ok(true)
 }
+pub fn looks_like_text(_: &[u8], _: &'static Message) -> bool { false }

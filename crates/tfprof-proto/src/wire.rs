@@ -80,6 +80,7 @@ impl<'a> Fields<'a> {
         self.base + self.at as u64
     }
 
+    #[must_use]
     /// The fields of the message that `value` holds, which must be one that this iterator handed out.
     pub fn nested(&self, value: &'a [u8]) -> Fields<'a> {
         let start = (value.as_ptr() as usize).wrapping_sub(self.bytes.as_ptr() as usize);

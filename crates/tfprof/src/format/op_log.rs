@@ -1,0 +1,155 @@
+//! OpLogProto: types, float operations and code traces of nodes.
+
+use super::graph_def::each_quietly;
+use super::{GO_ON, Reader as FormatReader};
+use crate::model::builder::Builder;
+use crate::model::names::NameId;
+use crate::model::nodes::NodeId;
+use crate::model::stacks::{StackId, Stacks};
+use rustc_hash::FxHashMap;
+use std::ops::ControlFlow;
+use tfprof_proto::stream::{Layout, Record, Rule, Sink, Spot, Tag};
+use tfprof_proto::wire::{Fields, Value};
+
+const ENTRY: Tag = 1;
+const STRING: Tag = 2;
+
+pub static LOG: Layout = Layout { fields: &[(1, Rule::Take(ENTRY)), (2, Rule::Take(STRING))] };
+
+pub struct Reader<'b> {
+    builder: &'b mut Builder,
+    records: u64,
+    traces: Traces,
+}
+
+/// Call stacks whose strings are still numbers: the strings stand behind them in the file.
+#[derive(Default)]
+pub(super) struct Traces {
+    stacks: Stacks,
+    entries: Vec<(NodeId, StackId)>,
+    strings: FxHashMap<i64, NameId>,
+    /// Logs of 2017 spelled strings out; each gets a number below all others.
+    spelled_out: i64,
+}
+
+impl<'b> Reader<'b> {
+    pub fn new(builder: &'b mut Builder) -> Self {
+        Reader { builder, records: 0, traces: Traces::default() }
+    }
+
+    fn entry(&mut self, fields: Fields<'_>) {
+        let mut name = &b""[..];
+        each_quietly(fields.clone(), |_, number, value| {
+            if let (1, Value::Bytes(bytes)) = (number, value) {
+                name = bytes;
+            }
+        });
+        let model = &self.builder.model;
+        let Some(node) = model.names.find(name).and_then(|name| model.node(name)) else { return };
+        let mut trace = None;
+        each_quietly(fields, |all, number, value| match (number, value) {
+            // As the original: the last number that is not zero counts.
+            (2, Value::Varint(n)) if n != 0 => self.builder.model.nodes.float_ops[node.index()] = n as i64,
+            (3, Value::Bytes(ty)) => {
+                let ty = self.builder.name(ty, all.offset());
+                self.builder.add_type(node, ty);
+            }
+            (4, Value::Bytes(code)) => {
+                let stack = if self.builder.keep.traces {
+                    self.traces.stack(all.nested(code), self.builder)
+                } else {
+                    StackId::EMPTY
+                };
+                trace = Some(stack);
+            }
+            _ => {}
+        });
+        if let Some(stack) = trace {
+            self.traces.entries.push((node, stack));
+        }
+    }
+}
+
+impl Traces {
+    /// CodeDef: frames from the outermost to the innermost.
+    pub(super) fn stack(&mut self, code: Fields<'_>, builder: &mut Builder) -> StackId {
+        let mut stack = StackId::EMPTY;
+        each_quietly(code, |all, number, value| {
+            let (1, Value::Bytes(trace)) = (number, value) else { return };
+            let (mut ids, mut lineno, mut start) = ([0_i64; 3], 0, 0);
+            each_quietly(all.nested(trace), |all, number, value| match (number, value) {
+                (2, Value::Varint(n)) => lineno = n as i32,
+                (5, Value::Varint(n)) => start = n as i32,
+                (6..=8, Value::Varint(n)) => ids[number as usize - 6] = n as i64,
+                (1 | 3 | 4, Value::Bytes(text)) => {
+                    let place = [0, 0, 0, 1, 2][number as usize];
+                    self.spelled_out -= 1;
+                    let id = i64::MIN / 2 + self.spelled_out;
+                    self.strings.insert(id, builder.name(text, all.offset()));
+                    ids[place] = id;
+                }
+                _ => {}
+            });
+            let frame = self.stacks.intern_frame(Builder::unresolved_frame(ids, lineno, start));
+            stack = self.stacks.push(stack, frame);
+        });
+        stack
+    }
+
+    pub(super) fn push(&mut self, node: NodeId, stack: StackId) {
+        self.entries.push((node, stack));
+    }
+
+    /// An entry of `id_to_string`.
+    pub(super) fn string(&mut self, entry: Fields<'_>, builder: &mut Builder) {
+        let (mut id, mut text) = (0, &b""[..]);
+        let offset = entry.offset();
+        each_quietly(entry, |_, number, value| match (number, value) {
+            (1, Value::Varint(n)) => id = n as i64,
+            (2, Value::Bytes(bytes)) => text = bytes,
+            _ => {}
+        });
+        let name = builder.name(text, offset);
+        self.strings.insert(id, name);
+    }
+
+    pub(super) fn finish(self, builder: &mut Builder) {
+        let mut ids: Vec<_> = self.strings.iter().map(|(id, name)| (*id, *name)).collect();
+        ids.sort_unstable();
+        for (id, name) in ids {
+            builder.model.first_strings.entry(id).or_insert(name);
+        }
+        builder.end_log(&self.stacks, &self.entries, &self.strings);
+    }
+}
+
+impl Sink for Reader<'_> {
+    fn take(&mut self, tag: Tag, record: Record<'_>) -> ControlFlow<()> {
+        let Value::Bytes(bytes) = record.value else { return GO_ON };
+        self.records += 1;
+        let fields = Fields::new(bytes, record.offset);
+        match tag {
+            ENTRY => self.entry(fields),
+            _ => self.traces.string(fields, self.builder),
+        }
+        GO_ON
+    }
+
+    fn warn(&mut self, spot: Spot, message: String) {
+        self.builder.warn("unknown_field", Some(spot), || message);
+    }
+}
+
+impl FormatReader for Reader<'_> {
+    fn records(&self) -> u64 {
+        self.records
+    }
+
+    fn finish(&mut self) {
+        std::mem::take(&mut self.traces).finish(self.builder);
+    }
+
+    fn builder(&mut self) -> &mut Builder {
+        self.builder
+    }
+}

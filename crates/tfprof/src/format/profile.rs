@@ -1,0 +1,295 @@
+//! ProfileProto: a model that was saved, with all its steps.
+
+use super::graph_def::each_quietly;
+use super::op_log::Traces;
+use super::{GO_ON, Reader as FormatReader};
+use crate::model::builder::Builder;
+use crate::model::cells::{Cells, Measure, Sums};
+use crate::model::names::NameId;
+use crate::model::nodes::{Input, NO_INPUT, NodeId, ShapeId};
+use crate::model::stacks::StackId;
+use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use tfprof_proto::stream::{Layout, Record, Rule, Sink, Spot, Tag};
+use tfprof_proto::wire::{Fields, Value, each_int};
+
+const NODE: Tag = 1;
+const HAS_TRACE: Tag = 2;
+const STEPS: Tag = 3;
+const STRING: Tag = 4;
+
+pub static PROFILE: Layout = Layout {
+    fields: &[
+        (1, Rule::Take(NODE)),
+        (2, Rule::Take(HAS_TRACE)),
+        (3, Rule::Take(STEPS)),
+        (4, Rule::Take(STRING)),
+        // As the original: whether streams were missing (5) is not read back.
+    ],
+};
+
+pub struct Reader<'b> {
+    builder: &'b mut Builder,
+    records: u64,
+    traces: Traces,
+    steps: BTreeMap<i64, Cells>,
+    /// The first node of this file.
+    first: NodeId,
+    /// The name of each node by its number in the file, and the numbers that inputs speak of.
+    name_of: FxHashMap<i64, NameId>,
+    sources: Vec<i64>,
+}
+
+impl<'b> Reader<'b> {
+    pub fn new(builder: &'b mut Builder) -> Self {
+        let first = NodeId(builder.model.nodes.len() as u32);
+        Reader {
+            builder,
+            records: 0,
+            traces: Traces::default(),
+            steps: BTreeMap::new(),
+            first,
+            name_of: FxHashMap::default(),
+            sources: Vec::new(),
+        }
+    }
+
+    /// An entry of the map from number to node.
+    fn entry(&mut self, entry: Fields<'_>) {
+        let (mut id, mut node) = (0, None);
+        each_quietly(entry, |all, number, value| match (number, value) {
+            (1, Value::Varint(n)) => id = n as i64,
+            (2, Value::Bytes(bytes)) => node = Some(all.nested(bytes)),
+            _ => {}
+        });
+        if let Some(fields) = node {
+            self.node(id, fields);
+        }
+    }
+
+    fn node(&mut self, id: i64, fields: Fields<'_>) {
+        let (mut name, mut op, mut device) = (&b""[..], &b""[..], &b""[..]);
+        each_quietly(fields.clone(), |_, number, value| match (number, value) {
+            (1, Value::Bytes(bytes)) => name = bytes,
+            (9, Value::Bytes(bytes)) => op = bytes,
+            (6, Value::Bytes(bytes)) => device = bytes,
+            _ => {}
+        });
+        let offset = fields.offset();
+        let name = self.builder.name(name, offset);
+        let op = self.builder.name(op, offset);
+        self.name_of.insert(id, name);
+        let node = match self.builder.add_node(name, op) {
+            Some(node) => {
+                self.definition(node, device, fields.clone());
+                node
+            }
+            // The first definition counts; what was measured adds up.
+            None => self.builder.model.node(name).unwrap_or(NodeId(0)),
+        };
+        each_quietly(fields, |all, number, value| {
+            if let (12, Value::Bytes(entry)) = (number, value) {
+                self.execution(node, all.nested(entry));
+            }
+        });
+    }
+
+    fn definition(&mut self, node: NodeId, device: &[u8], fields: Fields<'_>) {
+        let offset = fields.offset();
+        if !device.is_empty() {
+            let device = self.builder.device(device);
+            self.builder.model.nodes.placement[node.index()] = device;
+        }
+        let placement = self.builder.name(&device.to_ascii_lowercase(), offset);
+        let (mut dims, mut inputs, mut outputs) = (Vec::new(), Vec::new(), Vec::new());
+        let mut output_of = FxHashMap::default();
+        let length = fields.rest().len() as i64;
+        each_quietly(fields, |all, number, value| match (number, value) {
+            (2, Value::Bytes(entry)) => inputs.push(int_pair(all.nested(entry))),
+            (14, Value::Bytes(entry)) => {
+                let (source, output) = int_pair(all.nested(entry));
+                output_of.insert(source, output);
+            }
+            (4, value) => drop(each_int(value, |n| dims.push(n))),
+            (5, Value::Bytes(ty)) => {
+                let ty = self.builder.name(ty, offset);
+                if ty != placement {
+                    self.builder.add_type(node, ty);
+                }
+            }
+            (8, Value::Varint(n)) => self.builder.model.nodes.float_ops[node.index()] = n as i64,
+            (10, Value::Bytes(code)) => {
+                let keep = self.builder.keep.traces;
+                let stack =
+                    if keep { self.traces.stack(all.nested(code), self.builder) } else { StackId::EMPTY };
+                self.traces.push(node, stack);
+            }
+            (15, Value::Bytes(entry)) => outputs.push(indexed_tuple(all.nested(entry))),
+            _ => {}
+        });
+        self.builder.model.nodes.shape[node.index()] = self.builder.shape(&dims);
+        // A map may skip numbers. No honest one skips more than its own bytes could have held.
+        outputs.retain(|(index, _)| (0..=length).contains(index));
+        outputs.sort_by_key(|(index, _)| *index);
+        for (index, dims) in outputs {
+            let shape = self.builder.shape(&dims);
+            let nodes = &mut self.builder.model.nodes;
+            while (nodes.output_shapes(node).len() as i64) < index {
+                nodes.push_output_shape(ShapeId::EMPTY);
+            }
+            nodes.push_output_shape(shape);
+        }
+        inputs.retain(|(index, _)| (0..=length).contains(index));
+        inputs.sort_by_key(|(index, _)| *index);
+        for (index, source) in inputs {
+            let nodes = &mut self.builder.model.nodes;
+            while (nodes.inputs(node).len() as i64) < index {
+                nodes.push_input(NO_INPUT);
+            }
+            // The source is named once all nodes are known; until then its place in the list stands for it.
+            let output = output_of.get(&source).copied().unwrap_or(0);
+            let output = u32::try_from(output).unwrap_or(0);
+            nodes.push_input(Input { source: NameId(self.sources.len() as u32), output });
+            self.sources.push(source);
+        }
+    }
+
+    /// An entry of the map from step to what ran in it.
+    fn execution(&mut self, node: NodeId, entry: Fields<'_>) {
+        let (mut step, mut profile) = (0, None);
+        each_quietly(entry, |all, number, value| match (number, value) {
+            (1, Value::Varint(n)) => step = n as i64,
+            (2, Value::Bytes(bytes)) => profile = Some(all.nested(bytes)),
+            _ => {}
+        });
+        let Some(profile) = profile else { return };
+        let cells = self.steps.entry(step).or_default();
+        let mut placed: Sums = [0; Measure::COUNT];
+        let (mut start, mut end) = (0, 0);
+        let mut add = |index: Measure, n: i64| placed[index as usize] = placed[index as usize].saturating_add(n);
+        each_quietly(profile, |all, number, value| match (number, value) {
+            (1, Value::Varint(n)) => add(Measure::Runs, n as i64),
+            (2, Value::Varint(n)) => start = n as i64,
+            (3, Value::Varint(n)) => end = n as i64,
+            (4 | 5, Value::Bytes(entry)) => {
+                let (device, micros) = device_time(all.nested(entry));
+                let device = self.builder.device(device);
+                let cell = cells.at(node, device);
+                let mut sums: Sums = [0; Measure::COUNT];
+                sums[Measure::Micros as usize] = micros;
+                cell.record(&sums, 0, 0);
+            }
+            (6, Value::Bytes(device)) => {
+                let device = self.builder.device(device);
+                cells.at(node, device);
+            }
+            (7, Value::Bytes(memory)) => each_quietly(all.nested(memory), |_, number, value| {
+                let Value::Varint(n) = value else { return };
+                match number {
+                    6 => add(Measure::RequestedBytes, n as i64),
+                    7 => add(Measure::PeakBytes, n as i64),
+                    8 => add(Measure::ResidualBytes, n as i64),
+                    9 => add(Measure::OutputBytes, n as i64),
+                    _ => {}
+                }
+            }),
+            _ => {}
+        });
+        let placement = self.builder.model.nodes.placement[node.index()];
+        let device = if placement.is_some() { placement } else { self.builder.device(b"") };
+        cells.at(node, device).record(&placed, start, end);
+    }
+}
+
+impl Sink for Reader<'_> {
+    fn take(&mut self, tag: Tag, record: Record<'_>) -> ControlFlow<()> {
+        self.records += 1;
+        match (tag, record.value) {
+            (NODE, Value::Bytes(entry)) => self.entry(Fields::new(entry, record.offset)),
+            (HAS_TRACE, Value::Varint(n)) => self.builder.model.has_traces |= n != 0,
+            (STEPS, value) => drop(each_int(value, |step| drop(self.steps.entry(step).or_default()))),
+            (STRING, Value::Bytes(entry)) => self.traces.string(Fields::new(entry, record.offset), self.builder),
+            _ => {}
+        }
+        GO_ON
+    }
+
+    fn warn(&mut self, spot: Spot, message: String) {
+        self.builder.warn("unknown_field", Some(spot), || message);
+    }
+}
+
+impl FormatReader for Reader<'_> {
+    fn records(&self) -> u64 {
+        self.records
+    }
+
+    fn finish(&mut self) {
+        let has_traces = self.builder.model.has_traces;
+        std::mem::take(&mut self.traces).finish(self.builder);
+        // A saved model may have a trace without frames on every node; only the flag says that there were any.
+        self.builder.model.has_traces = has_traces;
+        if self.first.index() < self.builder.model.nodes.len() {
+            let (sources, name_of) = (&self.sources, &self.name_of);
+            self.builder.model.nodes.resolve_inputs(self.first, |input| {
+                let source = sources.get(input.source.index()).and_then(|id| name_of.get(id));
+                *input = source.map_or(NO_INPUT, |source| Input { source: *source, ..*input });
+            });
+        }
+        for (step, cells) in std::mem::take(&mut self.steps) {
+            self.builder.add_step(step, cells);
+        }
+    }
+
+    fn builder(&mut self) -> &mut Builder {
+        self.builder
+    }
+}
+
+/// An entry of a map from number to number.
+fn int_pair(entry: Fields<'_>) -> (i64, i64) {
+    let (mut key, mut number_of) = (0, 0);
+    each_quietly(entry, |_, number, value| match (number, value) {
+        (1, Value::Varint(n)) => key = n as i64,
+        (2, Value::Varint(n)) => number_of = n as i64,
+        _ => {}
+    });
+    (key, number_of)
+}
+
+/// An entry of a map from number to a list of numbers.
+fn indexed_tuple(entry: Fields<'_>) -> (i64, Vec<i64>) {
+    let (mut index, mut numbers) = (0, Vec::new());
+    each_quietly(entry, |all, number, value| match (number, value) {
+        (1, Value::Varint(n)) => index = n as i64,
+        (2, Value::Bytes(tuple)) => each_quietly(all.nested(tuple), |_, _, value| {
+            drop(each_int(value, |n| numbers.push(n)));
+        }),
+        _ => {}
+    });
+    (index, numbers)
+}
+
+/// An entry of the map from device to times: the device, and the sum of the lengths.
+fn device_time(entry: Fields<'_>) -> (&[u8], i64) {
+    let (mut device, mut micros) = (&b""[..], 0_i64);
+    each_quietly(entry, |all, number, value| match (number, value) {
+        (1, Value::Bytes(name)) => device = name,
+        (2, Value::Bytes(times)) => each_quietly(all.nested(times), |all, _, value| {
+            let Value::Bytes(tuple) = value else { return };
+            let mut place = 0;
+            each_quietly(all.nested(tuple), |_, _, value| {
+                drop(each_int(value, |n| {
+                    // A tuple is a start and a length.
+                    if place == 1 {
+                        micros = micros.saturating_add(n);
+                    }
+                    place += 1;
+                }));
+            });
+        }),
+        _ => {}
+    });
+    (device, micros)
+}

@@ -1,0 +1,302 @@
+//! Records become the model. Several files merge here; no policy of any view is applied.
+
+use super::Model;
+use super::cells::{Cells, Sums};
+use super::devices::{DeviceId, DeviceKind};
+use super::names::NameId;
+use super::nodes::{Input, NodeId, ShapeId};
+use super::runs::KeepSteps;
+use super::stacks::{Frame, StackId, Stacks};
+use crate::error::{Place, Warning};
+use rustc_hash::FxHashMap;
+use tfprof_proto::stream::Spot;
+
+/// Which parts of the files the questions at hand need. What is not kept cannot be asked for later.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Keep {
+    pub steps: KeepSteps,
+    /// Bytes as well as times.
+    pub memory: bool,
+    /// Inputs of nodes, and with `output_shapes` the shapes of what they produce.
+    pub inputs: bool,
+    pub output_shapes: bool,
+    pub traces: bool,
+}
+
+impl Keep {
+    pub const EVERYTHING: Keep =
+        Keep { steps: KeepSteps::Each, memory: true, inputs: true, output_shapes: true, traces: true };
+}
+
+/// Fills a model, and notes what was odd on the way.
+#[derive(Debug)]
+pub struct Builder {
+    pub model: Model,
+    pub keep: Keep,
+    pub warnings: Vec<Warning>,
+    /// The file that is being read, for warnings.
+    file: String,
+    warned: FxHashMap<&'static str, u64>,
+}
+
+/// What a run says of one execution of a node.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Execution<'a> {
+    pub name: &'a [u8],
+    pub start: i64,
+    /// Length of the op, in microseconds.
+    pub length: i64,
+    pub requested_bytes: i64,
+    pub peak_bytes: i64,
+    pub residual_bytes: i64,
+    pub output_bytes: i64,
+}
+
+/// One step, as one file tells it.
+#[derive(Debug, Default)]
+pub struct Run {
+    cells: Cells,
+    /// The node of the record before: the next one is a good guess for the next record.
+    last: u32,
+    gpu: bool,
+    streams: bool,
+}
+
+/// How many warnings of one kind are worth reading.
+const WARNINGS_OF_A_KIND: u64 = 5;
+
+impl Builder {
+    pub fn new(keep: Keep) -> Self {
+        let mut model = Model::default();
+        model.runs.keep = keep.steps;
+        Builder { model, keep, warnings: Vec::new(), file: String::new(), warned: FxHashMap::default() }
+    }
+
+    /// Names the file that the next records come from.
+    pub fn begin_file(&mut self, file: &str) {
+        self.end_file();
+        file.clone_into(&mut self.file);
+    }
+
+    pub fn file(&self) -> &str {
+        &self.file
+    }
+
+    /// Says how many warnings were held back, if any.
+    pub fn end_file(&mut self) {
+        let mut counts: Vec<_> = std::mem::take(&mut self.warned).into_iter().collect();
+        counts.sort_unstable();
+        for (code, count) in counts {
+            if count > WARNINGS_OF_A_KIND {
+                let more = count - WARNINGS_OF_A_KIND;
+                self.push_warning(code, None, format!("{more} more warnings like the last `{code}`"), false);
+            }
+        }
+    }
+
+    pub fn warn(&mut self, code: &'static str, spot: Option<Spot>, message: impl FnOnce() -> String) {
+        let count = self.warned.entry(code).or_default();
+        *count += 1;
+        if *count <= WARNINGS_OF_A_KIND {
+            self.push_warning(code, spot, message(), false);
+        }
+    }
+
+    /// Part of the file was lost.
+    pub fn warn_damage(&mut self, code: &'static str, spot: Option<Spot>, message: String) {
+        self.push_warning(code, spot, message, true);
+    }
+
+    fn push_warning(&mut self, code: &'static str, spot: Option<Spot>, message: String, damage: bool) {
+        let place = (!self.file.is_empty()).then(|| Place { file: self.file.clone(), spot });
+        self.warnings.push(Warning { code, place, message, damage });
+    }
+
+    /// Interns a name from a file; what is not UTF-8 is escaped, with a warning.
+    pub fn name(&mut self, bytes: &[u8], offset: u64) -> NameId {
+        let (id, escaped) = self.model.names.intern_bytes(bytes);
+        if escaped {
+            let text = self.model.names.get(id).to_owned();
+            self.warn("invalid_utf8", Some(Spot::Byte(offset)), || {
+                format!("a name is not valid UTF-8; it is shown as `{text}`")
+            });
+        }
+        id
+    }
+
+    // ---- graphs
+
+    /// Adds a node unless there is one of that name: the first definition counts.
+    pub fn add_node(&mut self, name: NameId, op: NameId) -> Option<NodeId> {
+        if self.model.node(name).is_some() {
+            return None;
+        }
+        Some(self.model.push_node(name, op))
+    }
+
+    /// Adds an input, spelled as in a graph, to the last node: `name`, `name:1` or `^name`.
+    pub fn add_input(&mut self, spelling: &[u8], offset: u64) {
+        let (source, output) = match memchr::memchr(b':', spelling) {
+            None => (spelling, 0),
+            Some(colon) => (&spelling[..colon], output_number(&spelling[colon + 1..])),
+        };
+        let source = source.strip_prefix(b"^").unwrap_or(source);
+        let source = self.name(source, offset);
+        self.model.nodes.push_input(Input { source, output });
+    }
+
+    pub fn add_type(&mut self, node: NodeId, ty: NameId) {
+        let model = &mut self.model;
+        let types = &mut model.nodes.types[node.index()];
+        let old = model.type_sets.get(*types);
+        if old.contains(&ty) || model.nodes.op[node.index()] == ty {
+            return;
+        }
+        let mut new = old.to_vec();
+        new.push(ty);
+        new.sort_unstable_by(|a, b| model.names.get(*a).cmp(model.names.get(*b)));
+        *types = model.type_sets.intern(&new);
+    }
+
+    pub fn shape(&mut self, dims: &[i64]) -> ShapeId {
+        self.model.shapes.intern(dims)
+    }
+
+    // ---- runs
+
+    pub fn device(&mut self, name: &[u8]) -> DeviceId {
+        self.model.devices.intern(name, &mut self.model.names)
+    }
+
+    /// Notes that the run has records of this device.
+    pub fn meet_device(&mut self, run: &mut Run, device: DeviceId) {
+        let name = self.model.names.get(self.model.devices.name(device));
+        let gpu = name.contains("gpu");
+        run.gpu |= gpu;
+        run.streams |= gpu && name.contains("stream:all");
+    }
+
+    /// Adds one execution of a node on a device.
+    #[inline]
+    pub fn add_execution(&mut self, run: &mut Run, device: DeviceId, execution: &Execution<'_>, offset: u64) {
+        // As the original: what follows a colon is not part of the name.
+        let name = match memchr::memchr(b':', execution.name) {
+            None => execution.name,
+            Some(colon) => &execution.name[..colon],
+        };
+        let Some(node) = self.node_of_run(run, name, offset) else { return };
+        run.last = node.0;
+        let device = self.place(node, device);
+        let cell = run.cells.at(node, device);
+        if execution.start <= 0 {
+            if device == self.model.nodes.placement[node.index()] {
+                self.warn("no_start_time", Some(Spot::Byte(offset)), || {
+                    let name = String::from_utf8_lossy(name);
+                    format!("a record of `{name}` has no start time; its time and memory are left out")
+                });
+            }
+            return;
+        }
+        // As the original: an op that was traced takes at least a microsecond.
+        let length = if execution.length == 0 { 1 } else { execution.length };
+        let sums: Sums = [
+            1,
+            length,
+            execution.requested_bytes,
+            execution.peak_bytes,
+            execution.residual_bytes,
+            execution.output_bytes,
+        ];
+        cell.record(&sums, execution.start, execution.start.saturating_add(length));
+    }
+
+    /// The node that a record speaks of; one is made for names that no graph has.
+    #[inline]
+    fn node_of_run(&mut self, run: &Run, name: &[u8], offset: u64) -> Option<NodeId> {
+        let guess = NodeId(run.last.wrapping_add(1));
+        if guess.index() < self.model.nodes.len() && self.model.name(guess).as_bytes() == name {
+            return Some(guess);
+        }
+        if let Some(node) = self.model.names.find(name).and_then(|name| self.model.node(name)) {
+            return Some(node);
+        }
+        // As the original: these are the session's own doings.
+        if name == b"RecvTensor" || name == b"_SOURCE" || memchr::memmem::find(name, b"MEMCPY").is_some() {
+            return None;
+        }
+        let name = self.name(name, offset);
+        Some(self.model.node(name).unwrap_or_else(|| self.model.push_node(name, name)))
+    }
+
+    /// Notes the first placement of a node.
+    #[inline]
+    fn place(&mut self, node: NodeId, device: DeviceId) -> DeviceId {
+        let placement = &mut self.model.nodes.placement[node.index()];
+        match self.model.devices.kind(device) {
+            DeviceKind::Placement if !placement.is_some() => *placement = device,
+            DeviceKind::Nameless if placement.is_some() => return self.model.devices.late(device),
+            _ => {}
+        }
+        device
+    }
+
+    pub fn end_run(&mut self, step: i64, run: Run) {
+        self.model.misses_streams |= run.gpu && !run.streams;
+        self.add_step(step, run.cells);
+    }
+
+    /// Adds what was measured in a step.
+    pub fn add_step(&mut self, step: i64, cells: Cells) {
+        let Model { runs, nodes, devices, .. } = &mut self.model;
+        runs.fold(step, cells, nodes, devices);
+    }
+
+    // ---- op logs
+
+    /// Puts call stacks in place that were read before their strings: `strings` says what the log's numbers mean.
+    pub fn end_log(&mut self, log: &Stacks, entries: &[(NodeId, StackId)], strings: &FxHashMap<i64, NameId>) {
+        let mut unknown = 0;
+        let mut placed = vec![StackId::NONE; log.len()];
+        placed[StackId::EMPTY.0 as usize] = StackId::EMPTY;
+        let missing = self.model.names.intern("unknown");
+        for id in 2..log.len() as u32 {
+            let Some((outer, frame)) = log.last(StackId(id)) else { continue };
+            let mut frame = *log.frame(frame);
+            let mut string = |id: i64| {
+                strings.get(&id).copied().unwrap_or_else(|| {
+                    unknown += 1;
+                    missing
+                })
+            };
+            let [file, function, line] = frame.string_ids;
+            frame.file = string(file);
+            frame.function = string(function);
+            frame.line = strings.get(&line).copied().unwrap_or(NameId::EMPTY);
+            let frame = self.model.stacks.intern_frame(frame);
+            placed[id as usize] = self.model.stacks.push(placed[outer.0 as usize], frame);
+        }
+        for (node, stack) in entries {
+            self.model.has_traces = true;
+            let slot = &mut self.model.nodes.stack[node.index()];
+            if *slot == StackId::NONE {
+                *slot = placed[stack.0 as usize];
+            }
+        }
+        if unknown > 0 {
+            let message = format!("{unknown} frames of code traces name files or functions that the log does not have");
+            self.warn("unknown_string", None, || message);
+        }
+    }
+
+    /// A frame whose strings are still numbers.
+    pub fn unresolved_frame(string_ids: [i64; 3], lineno: i32, function_start: i32) -> Frame {
+        let name = NameId::EMPTY;
+        Frame { file: name, function: name, line: name, lineno, function_start, string_ids }
+    }
+}
+
+/// The number of an output; what is not a number means the first.
+fn output_number(digits: &[u8]) -> u32 {
+    let digits = digits.split(|byte| *byte == b':').next_back().unwrap_or_default();
+    std::str::from_utf8(digits).ok().and_then(|digits| digits.parse().ok()).unwrap_or(0)
+}

@@ -1,0 +1,137 @@
+//! The devices that runs name, and what each kind of name means.
+
+use super::names::{NameId, Names};
+use rustc_hash::FxHashMap;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct DeviceId(pub(crate) u32);
+
+/// What a record on a device counts as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DeviceKind {
+    /// `…/cpu:N` or `…/gpu:N`: where an op is placed and scheduled. Its time is cpu time.
+    Placement,
+    /// `…stream:all`: what an accelerator executed.
+    AllStreams,
+    /// One stream or a copy engine: the same work again, as part of all streams.
+    OneStream,
+    /// TPU, XLA and the like: execution on a device of its own.
+    Other,
+    /// No name at all, on a node that had no placement yet.
+    Nameless,
+    /// No name at all, on a node that was placed by an earlier record.
+    NamelessLate,
+}
+
+/// Device names in lower case, in the order in which they were met.
+#[derive(Clone, Debug, Default)]
+pub struct Devices {
+    names: Vec<NameId>,
+    kinds: Vec<DeviceKind>,
+    ids: FxHashMap<NameId, DeviceId>,
+    spellings: FxHashMap<Vec<u8>, DeviceId>,
+}
+
+impl DeviceId {
+    pub const NONE: DeviceId = DeviceId(u32::MAX);
+
+    pub fn is_some(self) -> bool {
+        self != DeviceId::NONE
+    }
+}
+
+impl Devices {
+    pub fn name(&self, id: DeviceId) -> NameId {
+        self.names[id.0 as usize]
+    }
+
+    pub fn kind(&self, id: DeviceId) -> DeviceKind {
+        self.kinds[id.0 as usize]
+    }
+
+    pub fn all(&self) -> impl Iterator<Item = DeviceId> + use<> {
+        (0..self.names.len() as u32).map(DeviceId)
+    }
+
+    /// The device of that name, in any case.
+    pub fn intern(&mut self, name: &[u8], names: &mut Names) -> DeviceId {
+        if let Some(id) = self.spellings.get(name) {
+            return *id;
+        }
+        let lower = name.to_ascii_lowercase();
+        let (lower, _) = names.intern_bytes(&lower);
+        let id = match self.ids.get(&lower) {
+            Some(id) => *id,
+            None => {
+                let id = self.push(lower, kind_of(names.get(lower)));
+                self.ids.insert(lower, id);
+                if lower == NameId::EMPTY {
+                    self.push(lower, DeviceKind::NamelessLate);
+                }
+                id
+            }
+        };
+        self.spellings.insert(name.to_vec(), id);
+        id
+    }
+
+    /// The other half of a nameless device: records that came after a placement.
+    ///
+    /// As the original: an empty name equals a placement that is not known yet, so only records before it count.
+    pub fn late(&self, id: DeviceId) -> DeviceId {
+        debug_assert_eq!(self.kind(id), DeviceKind::Nameless);
+        DeviceId(id.0 + 1)
+    }
+
+    fn push(&mut self, name: NameId, kind: DeviceKind) -> DeviceId {
+        self.names.push(name);
+        self.kinds.push(kind);
+        DeviceId(self.names.len() as u32 - 1)
+    }
+}
+
+fn kind_of(name: &str) -> DeviceKind {
+    if name.is_empty() {
+        DeviceKind::Nameless
+    } else if name.contains("stream:all") {
+        DeviceKind::AllStreams
+    } else if is_placement(name) {
+        DeviceKind::Placement
+    } else if name.contains("stream:") || name.contains("memcpy") {
+        DeviceKind::OneStream
+    } else {
+        DeviceKind::Other
+    }
+}
+
+/// `.*/(device:gpu|gpu|device:cpu|cpu):\d+`, whole, where `.` is no newline.
+fn is_placement(name: &str) -> bool {
+    let without_number = name.trim_end_matches(|c: char| c.is_ascii_digit());
+    if without_number.len() == name.len() || name.contains('\n') {
+        return false;
+    }
+    let ends = ["/gpu:", "/cpu:", "/device:gpu:", "/device:cpu:"];
+    ends.iter().any(|end| without_number.ends_with(end))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_of_names() {
+        let check = |name: &str, kind| assert_eq!(kind_of(name), kind, "{name}");
+        check("/gpu:0", DeviceKind::Placement);
+        check("/job:x/device:gpu:1", DeviceKind::Placement);
+        check("/device:cpu:12", DeviceKind::Placement);
+        check("gpu:0", DeviceKind::Other);
+        check("/cpu:0/x", DeviceKind::Other);
+        check("/cpu:", DeviceKind::Other);
+        check("/device:tpu:0", DeviceKind::Other);
+        check("/device:xla_gpu:0", DeviceKind::Other);
+        check("/device:gpu:0/stream:all", DeviceKind::AllStreams);
+        check("/device:gpu:0/stream:13", DeviceKind::OneStream);
+        check("/gpu:0/memcpy", DeviceKind::OneStream);
+        check("", DeviceKind::Nameless);
+    }
+}

@@ -1,0 +1,153 @@
+//! Strings interned once: a [`NameId`] is four bytes and compares as a number.
+
+use hashbrown::HashTable;
+use rustc_hash::FxHasher;
+use std::hash::Hasher;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct NameId(pub(crate) u32);
+
+/// All strings of a model, each stored once in one long text.
+#[derive(Clone, Debug)]
+pub struct Names {
+    text: String,
+    ends: Vec<usize>,
+    table: HashTable<Entry>,
+}
+
+/// The upper half of the hash turns most unequal strings away without a look at the text.
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    hash: u32,
+    id: NameId,
+}
+
+impl NameId {
+    /// The empty string.
+    pub const EMPTY: NameId = NameId(0);
+
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl Default for Names {
+    fn default() -> Self {
+        let mut names = Names { text: String::new(), ends: Vec::new(), table: HashTable::new() };
+        names.intern("");
+        names
+    }
+}
+
+impl Names {
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Never: the empty string is always there.
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    #[inline]
+    pub fn get(&self, id: NameId) -> &str {
+        let index = id.index();
+        let start = if index == 0 { 0 } else { self.ends[index - 1] };
+        &self.text[start..self.ends[index]]
+    }
+
+    /// The id of a string that is there already.
+    #[inline]
+    pub fn find(&self, name: &[u8]) -> Option<NameId> {
+        let hash = hash(name);
+        let top = (hash >> 32) as u32;
+        self.table.find(hash, |entry| entry.hash == top && self.get(entry.id).as_bytes() == name).map(|entry| entry.id)
+    }
+
+    pub fn intern(&mut self, name: &str) -> NameId {
+        match self.find(name.as_bytes()) {
+            Some(id) => id,
+            None => self.insert(name),
+        }
+    }
+
+    /// Interns bytes that should be UTF-8. If they are not, the bad bytes are written as `\xNN` and the second
+    /// value is true.
+    #[inline]
+    pub fn intern_bytes(&mut self, name: &[u8]) -> (NameId, bool) {
+        if let Some(id) = self.find(name) {
+            return (id, false);
+        }
+        match std::str::from_utf8(name) {
+            Ok(name) => (self.insert(name), false),
+            Err(_) => (self.intern(&escape_invalid(name)), true),
+        }
+    }
+
+    fn insert(&mut self, name: &str) -> NameId {
+        // Four billion names would take more memory than any machine that runs this has.
+        let id = NameId(self.ends.len() as u32);
+        self.text.push_str(name);
+        self.ends.push(self.text.len());
+        let hash = hash(name.as_bytes());
+        let entry = Entry { hash: (hash >> 32) as u32, id };
+        let (text, ends) = (&self.text, &self.ends);
+        self.table.insert_unique(hash, entry, |entry| {
+            let index = entry.id.index();
+            let start = if index == 0 { 0 } else { ends[index - 1] };
+            self::hash(&text.as_bytes()[start..ends[index]])
+        });
+        id
+    }
+}
+
+#[inline]
+fn hash(name: &[u8]) -> u64 {
+    let mut hasher = FxHasher::default();
+    hasher.write(name);
+    hasher.finish()
+}
+
+/// Bytes as text, with each byte that is not UTF-8 written as `\xNN`.
+pub fn escape_invalid(mut bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(bytes.len() + 8);
+    while !bytes.is_empty() {
+        let (valid, bad) = match std::str::from_utf8(bytes) {
+            Ok(valid) => (valid, 0),
+            Err(error) => {
+                let (valid, _) = bytes.split_at(error.valid_up_to());
+                let bad = error.error_len().unwrap_or(bytes.len() - error.valid_up_to());
+                (std::str::from_utf8(valid).unwrap_or_default(), bad)
+            }
+        };
+        text.push_str(valid);
+        for byte in &bytes[valid.len()..valid.len() + bad] {
+            text.push_str(&format!("\\x{byte:02x}"));
+        }
+        bytes = &bytes[valid.len() + bad..];
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_strings_share_an_id() {
+        let mut names = Names::default();
+        let ids: Vec<_> = (0..10_000).map(|i| names.intern(&format!("scope_{}/op_{i}", i / 10))).collect();
+        for (i, id) in ids.iter().enumerate() {
+            assert_eq!(names.get(*id), format!("scope_{}/op_{i}", i / 10));
+            assert_eq!(names.find(format!("scope_{}/op_{i}", i / 10).as_bytes()), Some(*id));
+        }
+        assert_eq!((names.intern(""), names.len()), (NameId::EMPTY, 10_001));
+    }
+
+    #[test]
+    fn bytes_that_are_not_utf8_are_escaped() {
+        let mut names = Names::default();
+        let (id, escaped) = names.intern_bytes(b"a\xff/\xc3\xa9\xc3");
+        assert_eq!((names.get(id), escaped), ("a\\xff/é\\xc3", true));
+    }
+}

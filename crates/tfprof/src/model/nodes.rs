@@ -1,0 +1,116 @@
+//! The graph as columns: one entry per node in each.
+
+use super::devices::DeviceId;
+use super::lists::ListId;
+use super::names::NameId;
+use super::stacks::StackId;
+
+/// A node, numbered in the order in which nodes were met.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct NodeId(pub(crate) u32);
+
+/// The dimensions of a tensor. As the original: a scalar is `[1]`, an unknown rank is `[]`, an unknown size −1.
+pub type ShapeId = ListId<i64>;
+
+/// Types of a node beyond its op and its devices, in the order of their names.
+pub type TypesId = ListId<NameId>;
+
+/// An input of a node: the node it comes from, by name since that node may not exist, and which of its outputs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Input {
+    pub source: NameId,
+    pub output: u32,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct Nodes {
+    pub name: Vec<NameId>,
+    pub op: Vec<NameId>,
+    pub types: Vec<TypesId>,
+    /// The attribute `shape`, which variables and placeholders have.
+    pub shape: Vec<ShapeId>,
+    pub stack: Vec<StackId>,
+    pub float_ops: Vec<i64>,
+    /// The device that the graph asks for, in lower case.
+    pub declared_device: Vec<NameId>,
+    /// The first device on which a run placed the node.
+    pub placement: Vec<DeviceId>,
+    inputs: Vec<Input>,
+    inputs_end: Vec<u32>,
+    output_shapes: Vec<ShapeId>,
+    output_shapes_end: Vec<u32>,
+}
+
+/// Marks an input that a file left out.
+pub const NO_INPUT: Input = Input { source: NameId(u32::MAX), output: 0 };
+
+impl NodeId {
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl Nodes {
+    pub fn len(&self) -> usize {
+        self.name.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.name.is_empty()
+    }
+
+    pub fn all(&self) -> impl Iterator<Item = NodeId> + use<> {
+        (0..self.len() as u32).map(NodeId)
+    }
+
+    /// Adds a node without inputs and shapes.
+    pub fn push(&mut self, name: NameId, op: NameId) -> NodeId {
+        let id = NodeId(self.len() as u32);
+        self.name.push(name);
+        self.op.push(op);
+        self.types.push(TypesId::EMPTY);
+        self.shape.push(ShapeId::EMPTY);
+        self.stack.push(StackId::NONE);
+        self.float_ops.push(0);
+        self.declared_device.push(NameId::EMPTY);
+        self.placement.push(DeviceId::NONE);
+        self.inputs_end.push(self.inputs.len() as u32);
+        self.output_shapes_end.push(self.output_shapes.len() as u32);
+        id
+    }
+
+    /// Adds an input to the node that was pushed last.
+    pub fn push_input(&mut self, input: Input) {
+        self.inputs.push(input);
+        if let Some(end) = self.inputs_end.last_mut() {
+            *end += 1;
+        }
+    }
+
+    /// Adds the shape of the next output to the node that was pushed last.
+    pub fn push_output_shape(&mut self, shape: ShapeId) {
+        self.output_shapes.push(shape);
+        if let Some(end) = self.output_shapes_end.last_mut() {
+            *end += 1;
+        }
+    }
+
+    pub fn inputs(&self, node: NodeId) -> &[Input] {
+        &self.inputs[range(&self.inputs_end, node)]
+    }
+
+    pub fn output_shapes(&self, node: NodeId) -> &[ShapeId] {
+        &self.output_shapes[range(&self.output_shapes_end, node)]
+    }
+
+    /// Puts sources in place that were not known while the nodes were read.
+    pub fn resolve_inputs(&mut self, from: NodeId, mut resolve: impl FnMut(&mut Input)) {
+        let start = range(&self.inputs_end, from).start;
+        self.inputs[start..].iter_mut().for_each(&mut resolve);
+    }
+}
+
+fn range(ends: &[u32], node: NodeId) -> std::ops::Range<usize> {
+    let start = if node.0 == 0 { 0 } else { ends[node.index() - 1] as usize };
+    start..ends[node.index()] as usize
+}

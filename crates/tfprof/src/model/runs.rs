@@ -1,0 +1,102 @@
+//! The steps that were loaded and what they measured.
+
+use super::cells::{Cell, Cells};
+use super::devices::{DeviceKind, Devices};
+use super::nodes::{NodeId, Nodes};
+use std::collections::BTreeMap;
+
+/// Which steps can be asked for one by one. Sums over all steps are always there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum KeepSteps {
+    /// None: every step must arrive in one piece, since a step that comes back is counted as another.
+    TotalsOnly,
+    One(i64),
+    #[default]
+    Each,
+}
+
+/// In how many steps a node was seen: in all records, and in those on the first device of the node only.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StepCount {
+    pub any_device: u32,
+    pub first_device: u32,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct Runs {
+    pub keep: KeepSteps,
+    steps: BTreeMap<i64, Option<Cells>>,
+    totals: Cells,
+    seen: Vec<StepCount>,
+    negative: bool,
+}
+
+impl Runs {
+    /// The steps that were loaded, in ascending order.
+    pub fn steps(&self) -> impl Iterator<Item = i64> + '_ {
+        self.steps.keys().copied()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.steps.is_empty()
+    }
+
+    pub fn has(&self, step: i64) -> bool {
+        self.steps.contains_key(&step)
+    }
+
+    /// Sums over all steps.
+    pub fn totals(&self) -> &Cells {
+        &self.totals
+    }
+
+    /// The sums of one step, if that step was kept.
+    pub fn step(&self, step: i64) -> Option<&Cells> {
+        self.steps.get(&step)?.as_ref()
+    }
+
+    pub fn steps_seen(&self, node: NodeId) -> StepCount {
+        self.seen.get(node.index()).copied().unwrap_or_default()
+    }
+
+    pub fn has_negative_numbers(&self) -> bool {
+        self.negative
+    }
+
+    /// Adds what one file says of a step.
+    pub fn fold(&mut self, step: i64, cells: Cells, nodes: &Nodes, devices: &Devices) {
+        let before = self.steps.entry(step).or_default();
+        let counts = |cell: &Cell| {
+            devices.kind(cell.device) != DeviceKind::Placement || nodes.placement[cell.node.index()] == cell.device
+        };
+        if self.seen.len() < nodes.len() {
+            self.seen.resize(nodes.len(), StepCount::default());
+        }
+        for cell in cells.rows() {
+            self.negative |= cell.sums.iter().any(|sum| *sum < 0);
+            // The first cell of a node stands for all of them.
+            if cells.of(cell.node).next().is_some_and(|first| first.device == cell.device) {
+                let seen = &mut self.seen[cell.node.index()];
+                let old = || before.iter().flat_map(|before| before.of(cell.node));
+                seen.any_device += u32::from(old().next().is_none());
+                seen.first_device += u32::from(!old().any(counts) && cells.of(cell.node).any(counts));
+            }
+        }
+        let keep = match self.keep {
+            KeepSteps::TotalsOnly => false,
+            KeepSteps::One(kept) => kept == step,
+            KeepSteps::Each => true,
+        };
+        if self.totals.is_empty() && !keep {
+            self.totals = cells;
+            return;
+        }
+        self.totals.merge(&cells);
+        if keep {
+            match before {
+                Some(before) => before.merge(&cells),
+                None => *before = Some(cells),
+            }
+        }
+    }
+}

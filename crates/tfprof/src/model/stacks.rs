@@ -1,0 +1,93 @@
+//! Where in the source an op was made: frames and call paths, each stored once, a parent before its children.
+
+use super::names::NameId;
+use rustc_hash::FxHashMap;
+
+/// One line of a call stack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Frame {
+    pub file: NameId,
+    pub function: NameId,
+    /// The text of the source line.
+    pub line: NameId,
+    pub lineno: i32,
+    pub function_start: i32,
+    /// The numbers of file, function and line in the log they came from, which only the quirk of shared numbers
+    /// looks at.
+    pub string_ids: [i64; 3],
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FrameId(pub(crate) u32);
+
+/// A call path, from the outermost frame to the innermost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct StackId(pub(crate) u32);
+
+impl StackId {
+    /// No call stack is known.
+    pub const NONE: StackId = StackId(0);
+    /// A call stack without frames.
+    pub const EMPTY: StackId = StackId(1);
+
+    pub fn has_frames(self) -> bool {
+        self.0 > 1
+    }
+}
+
+#[derive(Clone, Debug)]
+pub struct Stacks {
+    frames: Vec<Frame>,
+    frame_ids: FxHashMap<Frame, FrameId>,
+    paths: Vec<(StackId, FrameId)>,
+    path_ids: FxHashMap<(StackId, FrameId), StackId>,
+}
+
+impl Default for Stacks {
+    fn default() -> Self {
+        let nothing = (StackId::NONE, FrameId(u32::MAX));
+        Stacks {
+            frames: Vec::new(),
+            frame_ids: FxHashMap::default(),
+            paths: vec![nothing, nothing],
+            path_ids: FxHashMap::default(),
+        }
+    }
+}
+
+impl Stacks {
+    pub fn frame(&self, id: FrameId) -> &Frame {
+        &self.frames[id.0 as usize]
+    }
+
+    /// The number of call paths, `NONE` and `EMPTY` included; ids are below it.
+    pub fn len(&self) -> usize {
+        self.paths.len()
+    }
+
+    /// Whether no call path has a frame.
+    pub fn is_empty(&self) -> bool {
+        self.paths.len() <= 2
+    }
+
+    /// The path around the innermost frame, and that frame. `None` for a path without frames.
+    pub fn last(&self, id: StackId) -> Option<(StackId, FrameId)> {
+        id.has_frames().then(|| self.paths[id.0 as usize])
+    }
+
+    pub fn intern_frame(&mut self, frame: Frame) -> FrameId {
+        *self.frame_ids.entry(frame).or_insert_with(|| {
+            self.frames.push(frame);
+            FrameId(self.frames.len() as u32 - 1)
+        })
+    }
+
+    /// The path that goes one frame further than `outer`.
+    pub fn push(&mut self, outer: StackId, frame: FrameId) -> StackId {
+        let outer = if outer.has_frames() { outer } else { StackId::EMPTY };
+        *self.path_ids.entry((outer, frame)).or_insert_with(|| {
+            self.paths.push((outer, frame));
+            StackId(self.paths.len() as u32 - 1)
+        })
+    }
+}

@@ -1,0 +1,69 @@
+//! What is loaded so far, and the questions that can be put to it.
+
+use crate::error::{Error, Warning};
+use crate::format::source::Source;
+use crate::format::{self, Format};
+use crate::model::Model;
+use crate::model::builder::{Builder, Keep};
+use crate::options::{Options, ViewKind};
+use crate::view::View;
+
+/// A model and what ran of it. Files are added one by one; views borrow what is there.
+#[derive(Debug)]
+pub struct Profiler {
+    builder: Builder,
+}
+
+impl Default for Profiler {
+    fn default() -> Self {
+        Profiler::new(Keep::EVERYTHING)
+    }
+}
+
+impl Profiler {
+    /// `keep` says which parts of the files will be asked for; [`Keep::EVERYTHING`] is always right.
+    pub fn new(keep: Keep) -> Self {
+        Profiler { builder: Builder::new(keep) }
+    }
+
+    /// Adds a GraphDef: nodes whose names are new.
+    pub fn add_graph(&mut self, source: Source<'_>) -> Result<(), Error> {
+        self.add(source, Format::GraphDef, 0)
+    }
+
+    /// Adds a RunMetadata to a step; several under one step add up.
+    pub fn add_step(&mut self, step: i64, source: Source<'_>) -> Result<(), Error> {
+        self.add(source, Format::RunMetadata, step)
+    }
+
+    /// Adds an OpLogProto: types, float operations and traces of nodes that are loaded already.
+    pub fn add_op_log(&mut self, source: Source<'_>) -> Result<(), Error> {
+        self.add(source, Format::OpLog, 0)
+    }
+
+    /// Adds a ProfileProto.
+    pub fn add_profile(&mut self, source: Source<'_>) -> Result<(), Error> {
+        self.add(source, Format::Profile, 0)
+    }
+
+    /// Adds a file of any format; `step` matters for RunMetadata alone.
+    pub fn add(&mut self, source: Source<'_>, format: Format, step: i64) -> Result<(), Error> {
+        let outcome = format::read(source, format, step, &mut self.builder);
+        self.builder.end_file();
+        outcome
+    }
+
+    pub fn model(&self) -> &Model {
+        &self.builder.model
+    }
+
+    /// What was odd while loading.
+    pub fn warnings(&self) -> &[Warning] {
+        &self.builder.warnings
+    }
+
+    /// Answers a question.
+    pub fn view<'q>(&self, kind: ViewKind, options: &'q Options) -> Result<View<'q, '_>, Error> {
+        View::new(self.model(), kind, options)
+    }
+}

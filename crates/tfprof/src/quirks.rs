@@ -1,0 +1,61 @@
+//! Faults of the original that tfprof can play back, one named switch for each.
+//!
+//! Quirks change figures and layout only. They never change what is a valid question, and loading knows none.
+
+/// Which faults to play back. [`Quirks::NONE`] is right, [`Quirks::ORIGINAL`] is the same as the original.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(clippy::struct_excessive_bools)] // Each is a fault of its own, and any of them may be asked for alone.
+pub struct Quirks {
+    /// Any node with an attribute `shape` has parameters, placeholders too.
+    pub placeholders_have_parameters: bool,
+    /// Products of dimensions wrap around instead of staying at the largest number.
+    pub products_wrap: bool,
+    /// An input `a:1` has the shape of output 0 of `a`.
+    pub first_output_only: bool,
+    /// In op and code view a node that matches two type patterns is summed twice.
+    pub two_matches_count_twice: bool,
+    /// In graph view nodes that only a cycle reaches are left out.
+    pub cycles_are_lost: bool,
+    /// A node has one device: records on a second one are left out.
+    pub first_device_only: bool,
+    /// TPU, XLA and other devices have no time.
+    pub other_devices_are_free: bool,
+    /// The device that the graph asks for is not looked at.
+    pub declared_device_ignored: bool,
+    /// Gradient nodes whose forward node has no trace are left out of code view.
+    pub lone_gradients_are_lost: bool,
+    /// String numbers of several op logs share the first log's strings.
+    pub op_logs_share_strings: bool,
+    /// Graph view describes itself as scope view.
+    pub graph_doc_is_scopes: bool,
+    /// `-max_depth N` shows N + 1 rows in op view.
+    pub op_depth_is_one_more: bool,
+    /// `-select` means `micros` if nothing is said, steps or not.
+    pub micros_by_default: bool,
+}
+
+impl Quirks {
+    /// Right everywhere.
+    pub const NONE: Quirks = Quirks::all(false);
+
+    /// The same as the original everywhere.
+    pub const ORIGINAL: Quirks = Quirks::all(true);
+
+    const fn all(on: bool) -> Quirks {
+        Quirks {
+            placeholders_have_parameters: on,
+            products_wrap: on,
+            first_output_only: on,
+            two_matches_count_twice: on,
+            cycles_are_lost: on,
+            first_device_only: on,
+            other_devices_are_free: on,
+            declared_device_ignored: on,
+            lone_gradients_are_lost: on,
+            op_logs_share_strings: on,
+            graph_doc_is_scopes: on,
+            op_depth_is_one_more: on,
+            micros_by_default: on,
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! An answer as JSON, flat so that depth costs nothing: rows in the order of printing, each with its parent.
+
+use crate::error::Warning;
+use crate::metric::{Detail, Metric};
+use crate::model::nodes::NodeId;
+use crate::options::OPTIONS;
+use crate::view::{Shown, View};
+use std::io::{self, Write};
+use tfprof_proto::stream::Spot;
+
+/// Writes one object and a newline. `warnings` are those of loading; the view adds its own.
+pub fn write(view: &View<'_, '_>, warnings: &[Warning], out: &mut dyn Write) -> io::Result<()> {
+    write!(out, "{{\"version\":1,\"command\":\"{}\",\"options\":{{", view.kind.word())?;
+    for (i, option) in OPTIONS.iter().enumerate() {
+        write!(out, "{}\"{}\":", if i > 0 { "," } else { "" }, option.name)?;
+        let value = match option.name {
+            "select" => view.selection.words().join(","),
+            _ => (option.show)(view.options),
+        };
+        write_string(&value, out)?;
+    }
+    out.write_all(b"},\n\"warnings\":[")?;
+    for (i, warning) in warnings.iter().chain(&view.warnings).enumerate() {
+        out.write_all(if i > 0 { b",\n" } else { b"\n" })?;
+        write_warning(warning, out)?;
+    }
+    out.write_all(b"],\n\"columns\":[")?;
+    let metrics: Vec<_> = view.selection.metrics().iter().collect();
+    for (i, metric) in metrics.iter().enumerate() {
+        write!(out, "{}\"{}\"", if i > 0 { "," } else { "" }, metric.info().key)?;
+    }
+    out.write_all(b"],\n\"rows\":[")?;
+    for (id, row) in view.rows().iter().enumerate() {
+        out.write_all(if id > 0 { b",\n" } else { b"\n" })?;
+        write_row(view, &metrics, id, row, out)?;
+    }
+    out.write_all(b"]}\n")
+}
+
+fn write_row(view: &View<'_, '_>, metrics: &[Metric], id: usize, row: &Shown, out: &mut dyn Write) -> io::Result<()> {
+    write!(out, "{{\"id\":{id},\"parent\":")?;
+    if id == 0 {
+        out.write_all(b"null")?;
+    } else {
+        write!(out, "{}", row.parent)?;
+    }
+    write!(out, ",\"depth\":{},\"name\":", row.depth)?;
+    write_string(view.name(row), out)?;
+    write!(out, ",\"accounted\":{},\"self\":", view.is_accounted(row))?;
+    write_numbers(metrics, |metric| view.own(metric, row), out)?;
+    out.write_all(b",\"total\":")?;
+    write_numbers(metrics, |metric| view.total(metric, row), out)?;
+    write_details(view, row, out)?;
+    out.write_all(b"}")
+}
+
+fn write_numbers(metrics: &[Metric], number: impl Fn(Metric) -> i64, out: &mut dyn Write) -> io::Result<()> {
+    out.write_all(b"{")?;
+    for (i, metric) in metrics.iter().enumerate() {
+        write!(out, "{}\"{}\":{}", if i > 0 { "," } else { "" }, metric.info().key, number(*metric))?;
+    }
+    out.write_all(b"}")
+}
+
+/// What was selected besides numbers.
+fn write_details(view: &View<'_, '_>, row: &Shown, out: &mut dyn Write) -> io::Result<()> {
+    let nodes: Vec<NodeId> = view.node(row).into_iter().chain(view.bag(row)).collect();
+    if view.selection.has_detail(Detail::Device) {
+        let mut devices: Vec<_> = nodes.iter().flat_map(|node| view.values().devices(*node)).collect();
+        devices.sort_unstable_by(|a, b| view.model.names.get(*a).cmp(view.model.names.get(*b)));
+        devices.dedup();
+        write_strings("devices", devices.into_iter().map(|device| view.model.names.get(device)), out)?;
+    }
+    if view.selection.has_detail(Detail::OpTypes) {
+        let mut types: Vec<_> = nodes.iter().flat_map(|node| view.values().types(*node)).collect();
+        types.sort_unstable();
+        types.dedup();
+        write_strings("op_types", types.into_iter(), out)?;
+    }
+    let Some(node) = view.node(row) else { return Ok(()) };
+    let shape = view.model.shapes.get(view.model.nodes.shape[node.index()]);
+    if view.selection.has(Metric::Parameters) && !shape.is_empty() {
+        write!(out, ",\"shape\":{shape:?}")?;
+    }
+    if view.selection.has_detail(Detail::InputShapes) {
+        out.write_all(b",\"input_shapes\":[")?;
+        for (i, input) in view.model.nodes.inputs(node).iter().enumerate() {
+            out.write_all(if i > 0 { b"," } else { b"" })?;
+            match view.model.shapes.get(view.values().input_shape(input)) {
+                [] => out.write_all(b"null")?,
+                dims => write!(out, "{dims:?}")?,
+            }
+        }
+        out.write_all(b"]")?;
+    }
+    Ok(())
+}
+
+fn write_strings<'a>(key: &str, strings: impl Iterator<Item = &'a str>, out: &mut dyn Write) -> io::Result<()> {
+    write!(out, ",\"{key}\":[")?;
+    for (i, string) in strings.enumerate() {
+        out.write_all(if i > 0 { b"," } else { b"" })?;
+        write_string(string, out)?;
+    }
+    out.write_all(b"]")
+}
+
+fn write_warning(warning: &Warning, out: &mut dyn Write) -> io::Result<()> {
+    write!(out, "{{\"code\":\"{}\",\"file\":", warning.code)?;
+    match &warning.place {
+        None => out.write_all(b"null,\"place\":null")?,
+        Some(place) => {
+            write_string(&place.file, out)?;
+            match place.spot {
+                None => out.write_all(b",\"place\":null")?,
+                Some(Spot::Byte(byte)) => write!(out, ",\"place\":\"byte {byte}\"")?,
+                Some(Spot::Line { line, column }) => write!(out, ",\"place\":\"{line}:{column}\"")?,
+            }
+        }
+    }
+    out.write_all(b",\"message\":")?;
+    write_string(&warning.message, out)?;
+    out.write_all(b"}")
+}
+
+/// Writes a string in quotes, with what JSON does not allow escaped.
+pub fn write_string(text: &str, out: &mut dyn Write) -> io::Result<()> {
+    out.write_all(b"\"")?;
+    let mut from = 0;
+    for (i, byte) in text.bytes().enumerate() {
+        if byte >= 0x20 && byte != b'"' && byte != b'\\' && byte != 0x7f {
+            continue;
+        }
+        out.write_all(&text.as_bytes()[from..i])?;
+        from = i + 1;
+        match byte {
+            b'"' => out.write_all(b"\\\"")?,
+            b'\\' => out.write_all(b"\\\\")?,
+            b'\n' => out.write_all(b"\\n")?,
+            b'\r' => out.write_all(b"\\r")?,
+            b'\t' => out.write_all(b"\\t")?,
+            byte => write!(out, "\\u{byte:04x}")?,
+        }
+    }
+    out.write_all(&text.as_bytes()[from..])?;
+    out.write_all(b"\"")
+}

@@ -1,0 +1,324 @@
+//! An answer as text, in the layout of the original.
+
+use crate::metric::{DETAILS, Detail, METRICS, Metric, MetricInfo, Unit};
+use crate::options::ViewKind;
+use crate::units;
+use crate::view::{Shown, View};
+use rustc_hash::FxHashMap;
+use std::collections::BTreeSet;
+use std::io::{self, Write};
+
+/// Writes the head (what the words mean) and the report.
+pub fn write(view: &View<'_, '_>, out: &mut dyn Write) -> io::Result<()> {
+    write_head(view, out)?;
+    write_report(view, out)
+}
+
+fn write_head(view: &View<'_, '_>, out: &mut dyn Write) -> io::Result<()> {
+    if view.model.misses_streams {
+        out.write_all(
+            b"\n\nA step ran ops on a GPU, but has no record of the GPU's streams.\n\n\
+              Their accelerator time is missing; check that the GPU tracing library was found when it was recorded.\n\n",
+        )?;
+    }
+    let quirk = view.options.quirks.graph_doc_is_scopes && view.kind == ViewKind::Graph;
+    let kind = if quirk { ViewKind::Scope } else { view.kind };
+    write!(out, "\nDoc:\n{}: {}\n", kind.word(), kind.about())?;
+    let mut lines = Vec::new();
+    for word in view.selection.words() {
+        let metric = METRICS.iter().find(|info| info.word == Some(word));
+        let with = metric.into_iter().flat_map(|info| info.with).map(|metric| metric.info());
+        for info in metric.into_iter().chain(with).filter(|info| !info.legend.is_empty()) {
+            lines.push(format!("{}: {}", info.legend.trim_start_matches("# "), info.about));
+        }
+        if let Some(info) = DETAILS.iter().find(|info| info.word == word) {
+            lines.push(format!("{}: {}", info.word, info.about));
+        }
+    }
+    write!(out, "{}\n\n", lines.join("\n"))
+}
+
+/// Writes the report alone, from its line `Profile:` on.
+pub fn write_report(view: &View<'_, '_>, out: &mut dyn Write) -> io::Result<()> {
+    out.write_all(b"Profile:\n")?;
+    let columns = columns(view);
+    if view.rules().chain {
+        return write_op(view, &columns, out);
+    }
+    write_legend(view, &columns, out)?;
+    for row in view.rows() {
+        write_row(view, &columns, row, out)?;
+    }
+    Ok(())
+}
+
+/// A column of the text.
+enum Column {
+    Metric(&'static MetricInfo),
+    Occurrence,
+    Detail(Detail),
+}
+
+/// The columns of a view, in their order.
+fn columns(view: &View<'_, '_>) -> Vec<Column> {
+    let shown = view.selection.metrics();
+    let numbers = METRICS
+        .iter()
+        .filter(|info| shown.has(info.metric) && !matches!(info.metric, Metric::Runs | Metric::Definitions));
+    let (mut first, mut rest): (Vec<_>, Vec<_>) = numbers.partition(|info| {
+        view.rules().parameters_first && matches!(info.metric, Metric::Parameters | Metric::FloatOps)
+    });
+    first.append(&mut rest);
+    let mut columns: Vec<_> = first.into_iter().map(Column::Metric).collect();
+    for detail in [Detail::Device, Detail::OpTypes] {
+        if view.selection.has_detail(detail) {
+            columns.push(Column::Detail(detail));
+        }
+    }
+    if view.selection.has(Metric::Runs) {
+        columns.push(Column::Occurrence);
+    }
+    if view.selection.has_detail(Detail::InputShapes) {
+        columns.push(Column::Detail(Detail::InputShapes));
+    }
+    columns
+}
+
+fn write_legend(view: &View<'_, '_>, columns: &[Column], out: &mut dyn Write) -> io::Result<()> {
+    out.write_all(b"node name | ")?;
+    for (i, column) in columns.iter().enumerate() {
+        let legend = match column {
+            Column::Metric(info) => info.legend,
+            Column::Occurrence if view.rules().bags => "op occurrence (run|defined)",
+            Column::Occurrence => Metric::Runs.info().legend,
+            Column::Detail(Detail::Device) => "assigned devices",
+            Column::Detail(Detail::OpTypes) => "op types",
+            Column::Detail(_) => "input shapes",
+        };
+        write!(out, "{}{legend}", if i > 0 { " | " } else { "" })?;
+    }
+    out.write_all(b"\n")
+}
+
+/// A row of a tree: `name (own/total, …)`.
+fn write_row(view: &View<'_, '_>, columns: &[Column], row: &Shown, out: &mut dyn Write) -> io::Result<()> {
+    write_indent(out, row.depth)?;
+    out.write_all(view.name(row).as_bytes())?;
+    if view.options.source_lines {
+        if let Some(line) = view.source_line(row) {
+            write!(out, ":{line}")?;
+        }
+    }
+    out.write_all(b" (")?;
+    let mut separator = "";
+    for column in columns {
+        match column {
+            Column::Metric(info) => {
+                out.write_all(separator.as_bytes())?;
+                if info.metric == Metric::Parameters && write_shape(view, row, out)? {
+                    out.write_all(b", ")?;
+                }
+                write_pair(view, info.metric, row, out)?;
+                out.write_all(info.suffix.as_bytes())?;
+            }
+            Column::Occurrence if view.rules().bags => write!(out, "{separator}occurrence N/A in code view")?,
+            Column::Occurrence => {
+                out.write_all(separator.as_bytes())?;
+                write_pair(view, Metric::Runs, row, out)?;
+                out.write_all(b"|")?;
+                write_pair(view, Metric::Definitions, row, out)?;
+            }
+            Column::Detail(Detail::Device) => {
+                let Some(devices) = devices(view, row) else { continue };
+                write!(out, "{separator}{devices}")?;
+            }
+            Column::Detail(Detail::OpTypes) => write!(out, "{separator}{}", types(view, row))?,
+            Column::Detail(_) if view.rules().bags => write!(out, "{separator}input_shapes N/A in code view")?,
+            Column::Detail(_) => {
+                out.write_all(separator.as_bytes())?;
+                write_input_shapes(view, row, out)?;
+            }
+        }
+        separator = ", ";
+    }
+    out.write_all(b")\n")
+}
+
+fn write_indent(out: &mut dyn Write, depth: usize) -> io::Result<()> {
+    const BLANKS: &[u8; 64] = &[b' '; 64];
+    let mut left = depth * 2;
+    while left > 0 {
+        let piece = left.min(BLANKS.len());
+        out.write_all(&BLANKS[..piece])?;
+        left -= piece;
+    }
+    Ok(())
+}
+
+fn write_pair(view: &View<'_, '_>, metric: Metric, row: &Shown, out: &mut dyn Write) -> io::Result<()> {
+    let unit = metric.info().unit;
+    if view.is_accounted(row) {
+        units::write(out, unit, view.own(metric, row))?;
+    } else {
+        out.write_all(b"--")?;
+    }
+    out.write_all(b"/")?;
+    units::write(out, unit, view.total(metric, row))
+}
+
+fn write_shape(view: &View<'_, '_>, row: &Shown, out: &mut dyn Write) -> io::Result<bool> {
+    let Some(node) = view.node(row) else { return Ok(false) };
+    let dims = view.model.shapes.get(view.model.nodes.shape[node.index()]);
+    units::write_shape(out, dims)?;
+    Ok(!dims.is_empty())
+}
+
+/// The devices of a row, if they are known.
+fn devices(view: &View<'_, '_>, row: &Shown) -> Option<String> {
+    let names = |node| {
+        let devices = view.values().devices(node).into_iter();
+        devices.map(|device| view.model.names.get(device)).collect::<Vec<_>>().join("|")
+    };
+    if view.rules().bags {
+        // As the original: nodes without a device are an empty entry.
+        let all: BTreeSet<String> = view.bag(row).map(names).collect();
+        return (!all.is_empty() || view.rules().chain).then(|| all.into_iter().collect::<Vec<_>>().join("|"));
+    }
+    Some(names(view.node(row)?)).filter(|devices| !devices.is_empty())
+}
+
+fn types(view: &View<'_, '_>, row: &Shown) -> String {
+    if view.rules().bags {
+        let all: BTreeSet<_> = view.bag(row).flat_map(|node| view.values().types(node)).collect();
+        return all.into_iter().collect::<Vec<_>>().join("|");
+    }
+    match view.node(row) {
+        Some(node) => view.values().types(node).join("|"),
+        None => view.rules().root_type.to_owned(),
+    }
+}
+
+fn write_input_shapes(view: &View<'_, '_>, row: &Shown, out: &mut dyn Write) -> io::Result<()> {
+    let Some(node) = view.node(row) else { return Ok(()) };
+    for (i, input) in view.model.nodes.inputs(node).iter().enumerate() {
+        write!(out, "{}{i}:", if i > 0 { "|" } else { "" })?;
+        write_input_shape(view, input, out)?;
+    }
+    Ok(())
+}
+
+fn write_input_shape(
+    view: &View<'_, '_>,
+    input: &crate::model::nodes::Input,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    match view.model.shapes.get(view.values().input_shape(input)) {
+        [] => out.write_all(b"unknown"),
+        dims => units::write_shape(out, dims),
+    }
+}
+
+// ---- op view
+
+fn write_op(view: &View<'_, '_>, columns: &[Column], out: &mut dyn Write) -> io::Result<()> {
+    let root = &view.rows()[0];
+    if view.is_empty() {
+        return write_op_row(view, columns, root, root, out);
+    }
+    write_legend(view, columns, out)?;
+    for row in &view.rows()[1..] {
+        write_op_row(view, columns, root, row, out)?;
+    }
+    Ok(())
+}
+
+/// A row of the op view: `name   number (total%, own%), …`.
+fn write_op_row(view: &View<'_, '_>, columns: &[Column], root: &Shown, row: &Shown, out: &mut dyn Write) -> io::Result<()> {
+    // As the original: padding counts bytes, not characters.
+    write_padded(out, view.name(row), 25, Side::Left)?;
+    let mut separator = "";
+    for column in columns {
+        if matches!(column, Column::Detail(Detail::InputShapes)) {
+            continue;
+        }
+        out.write_all(separator.as_bytes())?;
+        separator = ", ";
+        match column {
+            Column::Metric(info) => write_share(view, info, root, row, out)?,
+            Column::Detail(Detail::Device) => out.write_all(devices(view, row).unwrap_or_default().as_bytes())?,
+            Column::Detail(_) => out.write_all(types(view, row).as_bytes())?,
+            Column::Occurrence => {
+                let counts = format!("{}|{}", view.own(Metric::Runs, row), view.own(Metric::Definitions, row));
+                write_padded(out, &counts, 10, Side::Right)?;
+            }
+        }
+    }
+    out.write_all(b"\n")?;
+    if view.selection.has_detail(Detail::InputShapes) {
+        write_signatures(view, row, out)?;
+    }
+    Ok(())
+}
+
+fn write_share(
+    view: &View<'_, '_>,
+    info: &MetricInfo,
+    root: &Shown,
+    row: &Shown,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let (own, total) = (view.own(info.metric, row), view.total(info.metric, row));
+    // As the original: memory has no share where the row itself has none, all else where its total has none.
+    let some = if info.unit == Unit::Bytes { own > 0 } else { total > 0 };
+    let share = |n: i64| if some { 100.0 * n as f64 / view.total(info.metric, root) as f64 } else { 0.0 };
+    let number = units::text(info.unit, own);
+    let text = format!("{number}{} ({:.2}%, {:.2}%)", info.op_suffix, share(total), share(own));
+    write_padded(out, &text, 30, Side::Right)
+}
+
+enum Side {
+    Left,
+    Right,
+}
+
+fn write_padded(out: &mut dyn Write, text: &str, width: usize, side: Side) -> io::Result<()> {
+    let blanks = width.saturating_sub(text.len());
+    match side {
+        Side::Left => write!(out, "{text}{:blanks$}", ""),
+        Side::Right => write!(out, "{:blanks$}{text}", ""),
+    }
+}
+
+/// What the nodes of a row read: each combination of shapes with how often it ran and how long that took.
+fn write_signatures(view: &View<'_, '_>, row: &Shown, out: &mut dyn Write) -> io::Result<()> {
+    #[derive(Default)]
+    struct Signature {
+        runs: i64,
+        defined: i64,
+        micros: i64,
+    }
+    let mut signatures: FxHashMap<Vec<u8>, Signature> = FxHashMap::default();
+    for node in view.bag(row) {
+        let mut text = Vec::new();
+        for (i, input) in view.model.nodes.inputs(node).iter().enumerate() {
+            write!(text, "{}{i}:", if i > 0 { ",\t" } else { "" })?;
+            write_input_shape(view, input, &mut text)?;
+        }
+        let numbers = view.values().row(node);
+        let signature = signatures.entry(text).or_default();
+        signature.runs = signature.runs.saturating_add(numbers[Metric::Runs as usize]);
+        signature.micros = signature.micros.saturating_add(numbers[Metric::Micros as usize]);
+        signature.defined += 1;
+    }
+    if signatures.is_empty() {
+        return Ok(());
+    }
+    let mut signatures: Vec<_> = signatures.into_iter().collect();
+    signatures.sort_unstable_by(|(a, x), (b, y)| y.runs.cmp(&x.runs).then_with(|| a.cmp(b)));
+    for (text, Signature { runs, defined, micros }) in signatures {
+        out.write_all(b"\ninput_type: ")?;
+        out.write_all(&text)?;
+        write!(out, "\t(run*{runs}|defined*{defined})\texec_time: {}", units::text(Unit::Micros, micros))?;
+    }
+    out.write_all(b"\n\n")
+}

@@ -1,0 +1,202 @@
+//! Nodes by the line of Python that made them: what a line calls lies below it.
+
+use super::tree::Tree;
+use crate::model::Model;
+use crate::model::names::{NameId, Names};
+use crate::model::nodes::NodeId;
+use crate::model::stacks::{Frame, FrameId, StackId};
+use crate::quirks::Quirks;
+use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
+
+/// What marks lines whose nodes are gradients of what those lines made.
+const GRADIENT: &str = " (gradient)";
+
+/// A tree of code lines, and how many groups of gradient nodes have no place in it.
+#[derive(Debug)]
+pub struct Grouped {
+    pub tree: Tree,
+    pub lost_gradients: usize,
+}
+
+pub fn group(model: &Model, quirks: &Quirks) -> Grouped {
+    let mut lines = Lines::new(model, quirks);
+    let mut gradients: BTreeMap<&str, Vec<NodeId>> = BTreeMap::new();
+    for node in model.by_name() {
+        let stack = model.nodes.stack[node.index()];
+        if stack.has_frames() {
+            match forward_name(model.name(*node)) {
+                None => lines.attach(*node, stack, false),
+                Some(forward) => gradients.entry(forward).or_default().push(*node),
+            }
+        }
+    }
+    let mut lost_gradients = 0;
+    for (forward, nodes) in gradients {
+        let forward = model.names.find(forward.as_bytes()).and_then(|name| model.node(name));
+        let stack = forward
+            .filter(|node| forward_name(model.name(*node)).is_none())
+            .map_or(StackId::NONE, |node| model.nodes.stack[node.index()]);
+        if stack.has_frames() {
+            nodes.iter().for_each(|node| lines.attach(*node, stack, true));
+        } else if quirks.lone_gradients_are_lost {
+            lost_gradients += 1;
+        } else {
+            nodes.iter().for_each(|node| lines.attach(*node, model.nodes.stack[node.index()], true));
+        }
+    }
+    Grouped { tree: lines.into_tree(), lost_gradients }
+}
+
+/// The node whose gradient this one is part of, by its name: the text between `gradients/` and `_grad/`.
+fn forward_name(name: &str) -> Option<&str> {
+    const BEFORE: &str = "gradients/";
+    let start = name.find(BEFORE)? + BEFORE.len();
+    let end = name.find("_grad/")?;
+    match end.checked_sub(start) {
+        Some(0) => None,
+        Some(_) => Some(&name[start..end]),
+        // As the original: an end before the start means the rest of the name.
+        None => Some(&name[start..]),
+    }
+}
+
+/// Lines in the order in which they are met; a tree in pre-order is made of them at the end.
+struct Lines<'m> {
+    model: &'m Model,
+    quirks: &'m Quirks,
+    names: Names,
+    rows: Vec<Line>,
+    row_of: FxHashMap<(u32, NameId), u32>,
+    /// By call path, for plain lines and for those of gradients.
+    row_of_stack: [Vec<u32>; 2],
+    label_of_frame: FxHashMap<(FrameId, bool), NameId>,
+}
+
+struct Line {
+    parent: u32,
+    label: NameId,
+    frame: FrameId,
+    nodes: Vec<NodeId>,
+}
+
+const NONE: u32 = u32::MAX;
+
+impl<'m> Lines<'m> {
+    fn new(model: &'m Model, quirks: &'m Quirks) -> Self {
+        let by_stack = vec![NONE; model.stacks.len()];
+        Lines {
+            model,
+            quirks,
+            names: Names::default(),
+            rows: Vec::new(),
+            row_of: FxHashMap::default(),
+            row_of_stack: [by_stack.clone(), by_stack],
+            label_of_frame: FxHashMap::default(),
+        }
+    }
+
+    fn attach(&mut self, node: NodeId, stack: StackId, gradient: bool) {
+        // Up to a path that has a row already, then down again, making rows.
+        let mut missing = Vec::new();
+        let mut at = stack;
+        let mut row = NONE;
+        while let Some((outer, frame)) = self.model.stacks.last(at) {
+            row = self.row_of_stack[usize::from(gradient)][at.0 as usize];
+            if row != NONE {
+                break;
+            }
+            missing.push((at, frame));
+            at = outer;
+        }
+        for (path, frame) in missing.into_iter().rev() {
+            row = self.line(row, frame, gradient);
+            self.row_of_stack[usize::from(gradient)][path.0 as usize] = row;
+        }
+        self.rows[row as usize].nodes.push(node);
+    }
+
+    /// The line below `parent` that shows a frame; lines with the same label are one.
+    fn line(&mut self, parent: u32, frame: FrameId, gradient: bool) -> u32 {
+        let label = match self.label_of_frame.get(&(frame, gradient)) {
+            Some(label) => *label,
+            None => {
+                let mark = if gradient { GRADIENT } else { "" };
+                let label = label(self.model, self.quirks, self.model.stacks.frame(frame)) + mark;
+                let label = self.names.intern(&label);
+                self.label_of_frame.insert((frame, gradient), label);
+                label
+            }
+        };
+        *self.row_of.entry((parent, label)).or_insert_with(|| {
+            self.rows.push(Line { parent, label, frame, nodes: Vec::new() });
+            self.rows.len() as u32 - 1
+        })
+    }
+
+    /// Rows in pre-order, siblings in the order in which they were made.
+    fn into_tree(self) -> Tree {
+        let mut children: Vec<Vec<u32>> = vec![Vec::new(); self.rows.len() + 1];
+        for (row, line) in self.rows.iter().enumerate() {
+            let parent = if line.parent == NONE { 0 } else { line.parent as usize + 1 };
+            children[parent].push(row as u32);
+        }
+        let lengths: Vec<_> = self.rows.iter().map(|line| self.names.get(line.label).len()).collect();
+        let mut tree = Tree::with_names(self.names);
+        let mut open: Vec<(u32, usize)> = children[0].iter().rev().map(|row| (*row, 0)).collect();
+        while let Some((row, parent)) = open.pop() {
+            let line = &self.rows[row as usize];
+            let at = tree.push(parent, line.label, lengths[row as usize]);
+            line.nodes.iter().for_each(|node| tree.push_node(*node));
+            tree.push_frame(line.frame);
+            open.extend(children[row as usize + 1].iter().rev().map(|child| (*child, at)));
+        }
+        tree
+    }
+}
+
+/// `file:line:function`, the directory left out and a long function cut.
+fn label(model: &Model, quirks: &Quirks, frame: &Frame) -> String {
+    let (file, function) = (string(model, quirks, frame, 0), string(model, quirks, frame, 1));
+    let file = file.rsplit('/').next().unwrap_or_default();
+    format!("{file}:{}:{}", frame.lineno, cut(function))
+}
+
+/// The file (0), the function (1) or the source text (2) of a frame.
+pub fn string<'m>(model: &'m Model, quirks: &Quirks, frame: &Frame, which: usize) -> &'m str {
+    let own = [frame.file, frame.function, frame.line][which];
+    let shared = quirks.op_logs_share_strings.then(|| model.first_strings.get(&frame.string_ids[which])).flatten();
+    model.names.get(*shared.unwrap_or(&own))
+}
+
+/// Cuts a text of 20 bytes or more to 17 and three dots.
+// Differs from the original: never in the middle of a character.
+pub fn cut(text: &str) -> String {
+    if text.len() < 20 {
+        return text.to_owned();
+    }
+    let end = (0..=17).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
+    format!("{}...", &text[..end])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_gradients() {
+        assert_eq!(forward_name("gradients/a/b_grad/mul"), Some("a/b"));
+        assert_eq!(forward_name("tower/gradients/a_grad/b_grad/x"), Some("a"));
+        assert_eq!(forward_name("gradients/_grad/x"), None);
+        assert_eq!(forward_name("a_grad/gradients/b"), Some("b"));
+        assert_eq!(forward_name("gradients/a"), None);
+        assert_eq!(forward_name("a"), None);
+    }
+
+    #[test]
+    fn long_functions_are_cut_between_characters() {
+        assert_eq!(cut("nineteen_chars_fn__"), "nineteen_chars_fn__");
+        assert_eq!(cut("exactly_twenty_chars"), "exactly_twenty_ch...");
+        assert_eq!(cut("exactly_twenty_cé_long"), "exactly_twenty_c...");
+    }
+}

@@ -1,0 +1,152 @@
+//! Questions: a view groups the model's nodes into a tree, and one pipeline makes the answer of it.
+
+mod code;
+pub mod filter;
+mod graph;
+mod op;
+mod pipeline;
+pub mod rules;
+mod scope;
+pub mod tree;
+pub mod values;
+
+use crate::error::{Error, Warning};
+use crate::metric::{Metric, MetricSet};
+use crate::model::Model;
+use crate::model::nodes::NodeId;
+use crate::options::{Form, Options, Selection, Step, ViewKind};
+use pipeline::{Answer, Filters, Pipeline};
+pub use pipeline::Shown;
+use rules::Rules;
+use values::Values;
+
+/// The answer to a question: visible rows in the order of printing, with their numbers.
+///
+/// Row 0 is the root. Renderers read it; they never filter, sum or sort.
+#[derive(Debug)]
+pub struct View<'q, 'm> {
+    pub kind: ViewKind,
+    pub options: &'q Options,
+    pub selection: Selection,
+    pub model: &'m Model,
+    pub warnings: Vec<Warning>,
+    answer: Answer<'m>,
+}
+
+impl<'q, 'm> View<'q, 'm> {
+    /// Asks a question.
+    pub fn new(model: &'m Model, kind: ViewKind, options: &'q Options) -> Result<Self, Error> {
+        if let Step::At(step) = options.step {
+            check_step(model, step)?;
+        }
+        let filters = Filters::new(options)?;
+        let quirks = &options.quirks;
+        let mut warnings = Vec::new();
+        let mut warn = |code, message| warnings.push(Warning { code, place: None, message, damage: false });
+        let selection = options.selection(!model.runs.is_empty());
+        // A message has all numbers, and its nodes in the order of their names.
+        let whole = options.output.form == Form::Proto;
+        let tree = match kind {
+            ViewKind::Scope => scope::group(model),
+            ViewKind::Graph => graph::group(model, !quirks.cycles_are_lost),
+            ViewKind::Op => op::group(model, whole),
+            ViewKind::Code => {
+                let grouped = code_tree(model, options)?;
+                if grouped.lost_gradients > 0 {
+                    let message = format!("{} groups of gradient nodes have no forward node with a trace", grouped.lost_gradients);
+                    warn("lost_gradients", message);
+                }
+                grouped.tree
+            }
+        };
+        let rules = rules::rules(kind);
+        if options.account_displayed_op_only && !rules.can_recount {
+            warn("ignored_option", format!("{} view ignores -account_displayed_op_only", kind.word()));
+        }
+        let metrics = if whole { MetricSet::ALL } else { selection.metrics() };
+        let values = Values::new(model, options.step, options.quirks);
+        let answer = Pipeline::new(rules, options, filters, values, tree, metrics).run();
+        Ok(View { kind, options, selection, model, warnings, answer })
+    }
+
+    pub fn rules(&self) -> &'static Rules {
+        rules::rules(self.kind)
+    }
+
+    pub fn values(&self) -> &Values<'m> {
+        &self.answer.values
+    }
+
+    /// The visible rows, the root first.
+    pub fn rows(&self) -> &[Shown] {
+        &self.answer.shown
+    }
+
+    pub fn name(&self, row: &Shown) -> &str {
+        self.answer.tree.name(row.row, self.model)
+    }
+
+    /// The text of the line of source that a row of the code view stands for.
+    pub fn source_line(&self, row: &Shown) -> Option<String> {
+        let frame = self.model.stacks.frame(self.answer.tree.frame(row.row)?);
+        let line = code::string(self.model, &self.options.quirks, frame, 2).trim();
+        Some(if line.is_empty() { "none".to_owned() } else { code::cut(line) })
+    }
+
+    /// Whether the row itself counts, not only what lies below it.
+    pub fn is_accounted(&self, row: &Shown) -> bool {
+        self.answer.accounted[row.row]
+    }
+
+    /// A number of the row alone.
+    pub fn own(&self, metric: Metric, row: &Shown) -> i64 {
+        self.answer.own.get(metric, row.row)
+    }
+
+    /// A number of the row and of all that it stands for.
+    pub fn total(&self, metric: Metric, row: &Shown) -> i64 {
+        self.answer.total.get(metric, row.row)
+    }
+
+    /// Whether the tree has nothing but a root.
+    pub fn is_empty(&self) -> bool {
+        self.answer.tree.is_empty()
+    }
+
+    /// The node that a row of the scope or graph view stands for; none for a mere scope.
+    pub fn node(&self, row: &Shown) -> Option<NodeId> {
+        self.answer.tree.nodes(row.row).first().copied().filter(|_| !self.rules().bags)
+    }
+
+    /// The accounted nodes of a row of the op or code view.
+    pub fn bag(&self, row: &Shown) -> impl Iterator<Item = NodeId> + '_ {
+        let account = &self.answer.filters.account;
+        let nodes = if self.rules().bags { self.answer.tree.nodes(row.row) } else { &[] };
+        nodes.iter().copied().filter(move |node| self.answer.values.matches(*node, account) > 0)
+    }
+}
+
+fn check_step(model: &Model, step: i64) -> Result<(), Error> {
+    if model.runs.has(step) {
+        return Ok(());
+    }
+    let steps: Vec<_> = model.runs.steps().map(|step| step.to_string()).collect();
+    let loaded = match steps.len() {
+        0 => "no steps are loaded".to_owned(),
+        1..=20 => format!("loaded steps: {}", steps.join(", ")),
+        n => format!("{n} steps are loaded, from {} to {}", steps[0], steps[n - 1]),
+    };
+    Err(Error::Question(format!("-step: there is no step {step}; {loaded}")))
+}
+
+fn code_tree(model: &Model, options: &Options) -> Result<code::Grouped, Error> {
+    let missing = || {
+        let how = "load an op log with traces (--op_log_path), as tfprof.write_op_log writes it";
+        Error::Missing(format!("the code view needs code traces, and there are none; {how}"))
+    };
+    if !model.has_traces {
+        return Err(missing());
+    }
+    let grouped = code::group(model, &options.quirks);
+    if grouped.tree.is_empty() { Err(missing()) } else { Ok(grouped) }
+}

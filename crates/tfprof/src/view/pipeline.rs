@@ -1,0 +1,389 @@
+//! From a tree to an answer, the same for all views: account → total → start → show → order.
+
+use super::filter::Patterns;
+use super::rules::Rules;
+use super::tree::Tree;
+use super::values::Values;
+use crate::error::Error;
+use crate::metric::{METRICS, Metric, MetricSet, Table};
+use crate::options::{Options, OrderBy};
+use std::cmp::Ordering;
+
+/// The patterns of a question, compiled.
+#[derive(Debug)]
+pub struct Filters {
+    pub account: Patterns,
+    start: Patterns,
+    trim: Patterns,
+    show: Patterns,
+    hide: Patterns,
+}
+
+impl Filters {
+    pub fn new(options: &Options) -> Result<Filters, Error> {
+        Ok(Filters {
+            account: Patterns::new("account_type_regexes", &options.account_type_regexes)?,
+            start: Patterns::new("start_name_regexes", &options.start_name_regexes)?,
+            trim: Patterns::new("trim_name_regexes", &options.trim_name_regexes)?,
+            show: Patterns::new("show_name_regexes", &options.show_name_regexes)?,
+            hide: Patterns::new("hide_name_regexes", &options.hide_name_regexes)?,
+        })
+    }
+}
+
+/// A row that is shown, in the order of printing.
+#[derive(Clone, Copy, Debug)]
+pub struct Shown {
+    /// The row of the tree.
+    pub row: usize,
+    /// Its place among the shown rows' parents: an index into the shown rows; the root is its own.
+    pub parent: usize,
+    /// How many shown rows lie around it.
+    pub depth: usize,
+}
+
+/// What the stages hand on. Tables are by row of the tree.
+#[derive(Debug)]
+pub struct Pipeline<'q, 'm> {
+    pub rules: &'static Rules,
+    pub options: &'q Options,
+    pub filters: Filters,
+    pub values: Values<'m>,
+    pub tree: Tree,
+    pub own: Table,
+    pub total: Table,
+    pub accounted: Vec<bool>,
+    /// Kept rows, in pre-order, with their parents and depths after accounting and `start`.
+    kept: Vec<Kept>,
+    minimums: Vec<Metric>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Kept {
+    row: u32,
+    /// The nearest kept row around it, as an index into the kept rows.
+    parent: u32,
+    depth: i64,
+}
+
+impl<'q, 'm> Pipeline<'q, 'm> {
+    /// `metrics` are those that the answer shows; those that it is ordered or filtered by come on top.
+    pub fn new(
+        rules: &'static Rules,
+        options: &'q Options,
+        filters: Filters,
+        values: Values<'m>,
+        tree: Tree,
+        metrics: MetricSet,
+    ) -> Self {
+        let mut metrics = metrics;
+        if let OrderBy::Metric(metric) = options.order_by {
+            metrics.add(metric);
+            metrics.add(Metric::Definitions);
+        }
+        // A minimum of 0 hides nothing unless some number is below it.
+        let negative = values.model.has_negative_numbers();
+        let mut minimums = Vec::new();
+        for info in METRICS.iter().filter(|info| info.min.is_some()) {
+            if negative || options.min[info.metric as usize] > 0 {
+                metrics.add(info.metric);
+                metrics.add(Metric::Definitions);
+                minimums.push(info.metric);
+            }
+        }
+        let rows = tree.len();
+        Pipeline {
+            rules,
+            options,
+            filters,
+            values,
+            own: Table::new(metrics, rows),
+            total: Table::default(),
+            accounted: vec![false; rows],
+            kept: Vec::new(),
+            minimums,
+            tree,
+        }
+    }
+
+    pub fn run(mut self) -> Answer<'m> {
+        self.account();
+        let shown = if self.rules.chain {
+            self.chain()
+        } else {
+            self.total();
+            self.start();
+            let shown = self.show();
+            self.order(shown)
+        };
+        Answer { values: self.values, filters: self.filters, tree: self.tree, own: self.own, total: self.total, accounted: self.accounted, shown }
+    }
+
+    /// Marks the rows whose types match, and puts each row's own numbers into its table.
+    fn account(&mut self) {
+        let account = &self.filters.account;
+        let scopes = account.is_everything()
+            || self.rules.scope_type.is_some_and(|ty| account.count(std::iter::once(ty)) > 0);
+        for row in 1..self.tree.len() {
+            let nodes = self.tree.nodes(row);
+            let mut accounted = nodes.is_empty() && !self.rules.bags && scopes;
+            for node in nodes {
+                let mut times = self.values.matches(*node, account);
+                accounted |= times > 0;
+                if !self.rules.bags {
+                    // A node that is kept for its children adds its numbers all the same.
+                    times = 1;
+                } else if !self.values.quirks.two_matches_count_twice {
+                    times = times.min(1);
+                }
+                if times > 0 {
+                    let numbers = self.values.row(*node);
+                    for (metric, column) in self.own.columns_mut_with_metric() {
+                        let number = numbers[metric as usize];
+                        let number = if metric == Metric::Definitions { 1 } else { number.saturating_mul(times as i64) };
+                        column[row] = column[row].saturating_add(number);
+                    }
+                }
+            }
+            self.accounted[row] = accounted || (self.rules.bags && account.is_everything());
+            if nodes.is_empty() && !self.rules.bags {
+                if let Some(definitions) = self.own.column_mut(Metric::Definitions).get_mut(row) {
+                    *definitions = 1;
+                }
+            }
+        }
+    }
+
+    /// Sums own numbers into totals, children before parents: one backward scan, whatever the depth.
+    // As the original: a row that is not accounted itself but kept for its children adds its own numbers.
+    fn total(&mut self) {
+        let rows = self.tree.len();
+        let mut keep = self.accounted.clone();
+        // Where each row's total goes: the nearest row around it that does not vanish.
+        let mut around: Vec<u32> = Vec::with_capacity(rows);
+        for row in 0..rows {
+            let parent = self.tree.parent(row);
+            let vanishes = self.rules.unaccounted_vanish && parent != 0 && !self.accounted[parent];
+            around.push(if vanishes { around[parent] } else { parent as u32 });
+        }
+        self.total = self.own.clone();
+        if !self.rules.unaccounted_vanish {
+            for row in (1..rows).rev() {
+                if keep[row] {
+                    keep[around[row] as usize] = true;
+                }
+            }
+        }
+        keep[0] = false;
+        for column in self.total.columns_mut() {
+            for row in (1..rows).rev() {
+                if keep[row] {
+                    let parent = around[row] as usize;
+                    column[parent] = column[parent].saturating_add(column[row]);
+                }
+            }
+        }
+        let mut place = vec![0_u32; rows];
+        self.kept.push(Kept { row: 0, parent: 0, depth: 1 });
+        for row in (1..rows).filter(|row| keep[*row]) {
+            let parent = place[around[row] as usize];
+            place[row] = self.kept.len() as u32;
+            let depth = self.kept[parent as usize].depth + 1;
+            self.kept.push(Kept { row: row as u32, parent, depth });
+        }
+    }
+
+    /// Finds the rows to begin at; what lies around them is left out, their depth starts anew.
+    fn start(&mut self) {
+        if self.filters.start.is_everything() {
+            return;
+        }
+        let kept = std::mem::take(&mut self.kept);
+        let mut place = vec![0_u32; kept.len()];
+        self.kept.push(kept[0]);
+        for (i, old) in kept.iter().enumerate().skip(1) {
+            let parent = place[old.parent as usize];
+            if parent != 0 || self.filters.start.matches(self.name(old.row as usize)) {
+                place[i] = self.kept.len() as u32;
+                let depth = self.kept[parent as usize].depth + 1;
+                self.kept.push(Kept { row: old.row, parent, depth });
+            }
+        }
+    }
+
+    /// Applies names, minimums, depth and trim; lifts the children of hidden rows; sums what is shown, if asked.
+    fn show(&mut self) -> Vec<Kept> {
+        let mut shown: Vec<Kept> = Vec::new();
+        // By kept row: the shown row that it or its nearest shown ancestor became, or nothing if it is closed.
+        let mut open: Vec<Option<u32>> = Vec::with_capacity(self.kept.len());
+        for (i, kept) in self.kept.iter().enumerate() {
+            let row = kept.row as usize;
+            let around = if i == 0 { Some(0) } else { open[kept.parent as usize] };
+            let Some(around) = around else {
+                open.push(None);
+                continue;
+            };
+            let name = self.name(row);
+            let closed = kept.depth > self.options.max_depth || self.filters.trim.matches(name);
+            let dropped = closed && self.rules.trimmed_are_dropped;
+            let mut place = around;
+            if i == 0 || (!dropped && kept.depth <= self.options.max_depth && self.is_shown(row, name)) {
+                place = shown.len() as u32;
+                shown.push(Kept { row: kept.row, parent: around, depth: kept.depth });
+            }
+            open.push((!closed).then_some(place));
+        }
+        if self.options.account_displayed_op_only && self.rules.can_recount {
+            self.recount(&shown);
+        }
+        shown
+    }
+
+    /// The tests of a row by its name and numbers.
+    fn is_shown(&self, row: usize, name: &str) -> bool {
+        if self.options.ops_only && !self.rules.bags && self.tree.nodes(row).is_empty() {
+            return false;
+        }
+        let enough = self.minimums.iter().all(|metric| {
+            let own = matches!(metric, Metric::Parameters | Metric::FloatOps) && !self.rules.minimums_of_totals;
+            let number = match metric {
+                Metric::Runs if self.rules.minimum_of_runs => self.own.get(Metric::Runs, row),
+                Metric::Runs if self.rules.chain => self.own.get(Metric::Definitions, row),
+                Metric::Runs => return true,
+                metric if own => self.own.get(*metric, row),
+                metric => self.total.get(*metric, row),
+            };
+            number >= self.options.min[*metric as usize]
+        });
+        enough && self.filters.show.matches(name) && !self.filters.hide.matches(name)
+    }
+
+    /// Totals of what is shown: own numbers and those of the shown rows below.
+    // As the original: rows that are not accounted add their numbers too, and each shown row counts as defined.
+    fn recount(&mut self, shown: &[Kept]) {
+        for (metric, column) in self.total.columns_mut_with_metric() {
+            let own = self.own.column(metric);
+            for kept in shown {
+                let row = kept.row as usize;
+                column[row] = if metric == Metric::Definitions { 1 } else { own[row] };
+            }
+            for kept in shown.iter().skip(1).rev() {
+                let parent = shown[kept.parent as usize].row as usize;
+                column[parent] = column[parent].saturating_add(column[kept.row as usize]);
+            }
+        }
+    }
+
+    /// Sorts siblings and puts all rows into the order of printing.
+    fn order(&self, shown: Vec<Kept>) -> Vec<Shown> {
+        // Children of each row: counted, then put in place; the order of the tree is kept.
+        let mut ends = vec![0_u32; shown.len() + 1];
+        shown.iter().skip(1).for_each(|kept| ends[kept.parent as usize + 1] += 1);
+        for i in 1..ends.len() {
+            ends[i] += ends[i - 1];
+        }
+        let starts = ends.clone();
+        let mut next = ends;
+        let mut children = vec![0_u32; shown.len().saturating_sub(1)];
+        for (i, kept) in shown.iter().enumerate().skip(1) {
+            let slot = &mut next[kept.parent as usize];
+            children[*slot as usize] = i as u32;
+            *slot += 1;
+        }
+        for i in 0..shown.len() {
+            let siblings = &mut children[starts[i] as usize..starts[i + 1] as usize];
+            self.sort(siblings, |i| (shown[*i as usize].row as usize, shown[*i as usize].depth));
+        }
+        let mut ordered = Vec::with_capacity(shown.len());
+        let mut open = vec![(0_u32, 0_usize, 0_usize)];
+        while let Some((i, parent, depth)) = open.pop() {
+            let at = ordered.len();
+            ordered.push(Shown { row: shown[i as usize].row as usize, parent, depth });
+            let below = &children[starts[i as usize] as usize..starts[i as usize + 1] as usize];
+            open.extend(below.iter().rev().map(|child| (*child, at, depth + 1)));
+        }
+        ordered
+    }
+
+    /// Sorts rows as asked; equals stay as they are. `key` gives the row of the tree and its depth there.
+    fn sort<T>(&self, rows: &mut [T], key: impl Fn(&T) -> (usize, i64)) {
+        let by_name = |a: &T, b: &T| self.name(key(a).0).cmp(self.name(key(b).0));
+        let by_column = |column: &[i64], a: &T, b: &T| column[key(b).0].cmp(&column[key(a).0]);
+        let compare: &dyn Fn(&T, &T) -> Ordering = &match self.options.order_by {
+            OrderBy::Unordered => return,
+            OrderBy::Name => Box::new(by_name) as Box<dyn Fn(&T, &T) -> Ordering>,
+            OrderBy::Depth => Box::new(|a: &T, b: &T| key(a).1.cmp(&key(b).1).then_with(|| by_name(a, b))),
+            // Bags are ordered by how many nodes they hold; where each row is a node, that says nothing.
+            OrderBy::Metric(Metric::Runs) if !self.rules.bags => Box::new(by_name),
+            OrderBy::Metric(Metric::Runs) => {
+                Box::new(|a: &T, b: &T| by_column(self.own.column(Metric::Definitions), a, b))
+            }
+            OrderBy::Metric(metric) => Box::new(move |a: &T, b: &T| by_column(self.total.column(metric), a, b)),
+        };
+        if !rows.is_sorted_by(|a, b| compare(a, b) != Ordering::Greater) {
+            rows.sort_by(compare);
+        }
+    }
+
+    /// The op view: rows in order, the total of each being its own numbers and those of all rows below it.
+    fn chain(&mut self) -> Vec<Shown> {
+        let mut rows: Vec<usize> = (1..self.tree.len()).filter(|row| self.accounted[*row]).collect();
+        self.total = self.own.clone();
+        self.sort(&mut rows, |row| (*row, 0));
+        self.cumulate(&rows);
+        let start = if self.filters.start.is_everything() || self.filters.start.is_empty() {
+            Some(0)
+        } else {
+            rows.iter().position(|row| self.filters.start.matches(self.name(*row)))
+        };
+        // As the original: the first row has depth 0, so one more than `max_depth` is looked at.
+        let limit = self.options.max_depth.saturating_add(i64::from(self.values.quirks.op_depth_is_one_more));
+        let candidates = &rows[start.unwrap_or(rows.len())..];
+        let shown: Vec<usize> = candidates
+            .iter()
+            .copied()
+            .zip(0_i64..)
+            .take_while(|(row, depth)| *depth < limit && !self.filters.trim.matches(self.name(*row)))
+            .filter(|(row, _)| self.is_shown(*row, self.name(*row)))
+            .map(|(row, _)| row)
+            .collect();
+        if self.options.account_displayed_op_only {
+            for row in &shown {
+                for (metric, column) in self.total.columns_mut_with_metric() {
+                    column[*row] = self.own.column(metric)[*row];
+                }
+            }
+            self.cumulate(&shown);
+        }
+        let root = Shown { row: 0, parent: 0, depth: 0 };
+        std::iter::once(root).chain(shown.into_iter().map(|row| Shown { row, parent: 0, depth: 1 })).collect()
+    }
+
+    /// Makes each total the sum of itself and of what follows; the root's is the first row's.
+    fn cumulate(&mut self, rows: &[usize]) {
+        for column in self.total.columns_mut() {
+            let mut sum = 0_i64;
+            for row in rows.iter().rev() {
+                sum = sum.saturating_add(column[*row]);
+                column[*row] = sum;
+            }
+            column[0] = sum;
+        }
+    }
+
+    fn name(&self, row: usize) -> &str {
+        self.tree.name(row, self.values.model)
+    }
+}
+
+/// What a pipeline leaves behind for renderers.
+#[derive(Debug)]
+pub struct Answer<'m> {
+    pub values: Values<'m>,
+    pub filters: Filters,
+    pub tree: Tree,
+    pub own: Table,
+    pub total: Table,
+    pub accounted: Vec<bool>,
+    pub shown: Vec<Shown>,
+}

@@ -1,0 +1,65 @@
+//! The few facts in which the four views differ. Everything else is one pipeline.
+
+use crate::options::ViewKind;
+
+#[derive(Clone, Copy, Debug)]
+#[allow(clippy::struct_excessive_bools)] // Each is a fact of its own about a view.
+pub struct Rules {
+    /// A row that is not accounted vanishes and its children go to its parent; else it is kept for its children.
+    pub unaccounted_vanish: bool,
+    /// `min_params` and `min_float_ops` look at a row's total instead of its own number.
+    pub minimums_of_totals: bool,
+    /// `min_occurrence` looks at the runs of a row.
+    pub minimum_of_runs: bool,
+    /// A row that is trimmed or too deep is not shown; else it is shown without what lies below it.
+    pub trimmed_are_dropped: bool,
+    /// `account_displayed_op_only` has an effect.
+    pub can_recount: bool,
+    /// Rows stand for bags of nodes rather than for one.
+    pub bags: bool,
+    /// Each row is the only child of the row above it.
+    pub chain: bool,
+    /// The type of rows that stand for no node; they may be accounted by it.
+    pub scope_type: Option<&'static str>,
+    pub root_type: &'static str,
+    /// Parameters and float operations are the first columns.
+    pub parameters_first: bool,
+}
+
+pub fn rules(kind: ViewKind) -> &'static Rules {
+    match kind {
+        ViewKind::Scope => &SCOPE,
+        ViewKind::Graph => &GRAPH,
+        ViewKind::Op => &OP,
+        ViewKind::Code => &CODE,
+    }
+}
+
+const SCOPE: Rules = Rules {
+    unaccounted_vanish: false,
+    minimums_of_totals: false,
+    minimum_of_runs: true,
+    trimmed_are_dropped: false,
+    can_recount: true,
+    bags: false,
+    chain: false,
+    scope_type: Some("_kTFScopeParent"),
+    root_type: "_kTFScopeParent",
+    parameters_first: true,
+};
+
+const GRAPH: Rules = Rules { unaccounted_vanish: true, scope_type: None, root_type: "_TFGraphParent", ..SCOPE };
+
+const CODE: Rules = Rules {
+    minimums_of_totals: true,
+    minimum_of_runs: false,
+    trimmed_are_dropped: true,
+    can_recount: false,
+    bags: true,
+    scope_type: None,
+    root_type: "",
+    parameters_first: false,
+    ..SCOPE
+};
+
+const OP: Rules = Rules { can_recount: true, chain: true, ..CODE };

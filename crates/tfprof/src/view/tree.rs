@@ -1,0 +1,100 @@
+//! The only tree type: rows in pre-order, each with its parent, its name and the nodes that stand behind it.
+
+use crate::model::Model;
+use crate::model::names::{NameId, Names};
+use crate::model::nodes::NodeId;
+use crate::model::stacks::FrameId;
+
+/// The name of every root.
+pub const ROOT: &str = "_TFProfRoot";
+
+/// A tree over the nodes of a model. Row 0 is the root; a parent stands before its children.
+#[derive(Debug, Default)]
+pub struct Tree {
+    parents: Vec<u32>,
+    labels: Vec<Label>,
+    nodes: Vec<NodeId>,
+    nodes_end: Vec<u32>,
+    /// Names that the model does not have, such as those of code lines.
+    own_names: Option<Names>,
+    /// In code view, the line that each row stands for.
+    frames: Vec<FrameId>,
+}
+
+/// A name, or the beginning of one: scopes are beginnings of node names.
+#[derive(Clone, Copy, Debug)]
+struct Label {
+    name: NameId,
+    length: u32,
+}
+
+impl Tree {
+    /// A tree with nothing but a root.
+    pub fn new() -> Self {
+        let mut tree = Tree::default();
+        tree.push(0, NameId::EMPTY, 0);
+        tree
+    }
+
+    /// A tree whose names are not those of the model.
+    pub fn with_names(names: Names) -> Self {
+        Tree { own_names: Some(names), ..Tree::new() }
+    }
+
+    /// Adds a row below `parent`, which must be the last row or one of its ancestors.
+    pub fn push(&mut self, parent: usize, name: NameId, length: usize) -> usize {
+        self.parents.push(parent as u32);
+        self.labels.push(Label { name, length: length as u32 });
+        self.nodes_end.push(self.nodes.len() as u32);
+        self.parents.len() - 1
+    }
+
+    /// Adds a node to the row that was pushed last.
+    pub fn push_node(&mut self, node: NodeId) {
+        self.nodes.push(node);
+        if let Some(end) = self.nodes_end.last_mut() {
+            *end += 1;
+        }
+    }
+
+    /// Says which line the row that was pushed last stands for.
+    pub fn push_frame(&mut self, frame: FrameId) {
+        self.frames.push(frame);
+    }
+
+    /// The number of rows, the root among them.
+    pub fn len(&self) -> usize {
+        self.parents.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.parents.len() <= 1
+    }
+
+    #[inline]
+    pub fn parent(&self, row: usize) -> usize {
+        self.parents[row] as usize
+    }
+
+    #[inline]
+    pub fn name<'t>(&'t self, row: usize, model: &'t Model) -> &'t str {
+        if row == 0 {
+            return ROOT;
+        }
+        let Label { name, length } = self.labels[row];
+        let names = self.own_names.as_ref().unwrap_or(&model.names);
+        &names.get(name)[..length as usize]
+    }
+
+    /// The nodes behind a row alone, not those behind the rows below it.
+    #[inline]
+    pub fn nodes(&self, row: usize) -> &[NodeId] {
+        let start = if row == 0 { 0 } else { self.nodes_end[row - 1] as usize };
+        &self.nodes[start..self.nodes_end[row] as usize]
+    }
+
+    /// The line of code that a row stands for.
+    pub fn frame(&self, row: usize) -> Option<FrameId> {
+        row.checked_sub(1).and_then(|row| self.frames.get(row).copied())
+    }
+}

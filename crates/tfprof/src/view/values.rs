@@ -1,0 +1,230 @@
+//! The numbers, devices and types of single nodes, as a question sees them: for a step or on average, with the
+//! quirks it asks for.
+
+use crate::metric::Metric;
+use crate::model::Model;
+use crate::model::cells::{Cell, Cells, Measure};
+use crate::model::devices::{DeviceId, DeviceKind};
+use crate::model::names::NameId;
+use crate::model::nodes::{Input, NodeId, ShapeId, TypesId};
+use crate::options::Step;
+use crate::quirks::Quirks;
+use rustc_hash::FxHashMap;
+use std::cell::RefCell;
+
+use super::filter::Patterns;
+
+/// One number per metric.
+pub type Row = [i64; Metric::COUNT];
+
+#[derive(Debug)]
+pub struct Values<'m> {
+    pub model: &'m Model,
+    pub quirks: Quirks,
+    step: Step,
+    /// The sums of the step, or of all of them.
+    cells: Option<&'m Cells>,
+    variable_ops: [Option<NameId>; 3],
+    variable_types: [Option<NameId>; 2],
+    matches: RefCell<FxHashMap<TypesKey, usize>>,
+}
+
+/// Nodes with the same key have the same types.
+type TypesKey = (NameId, TypesId, NameId);
+
+impl<'m> Values<'m> {
+    pub fn new(model: &'m Model, step: Step, quirks: Quirks) -> Self {
+        let cells = match step {
+            Step::Average => Some(model.runs.totals()),
+            Step::At(step) => model.runs.step(step),
+        };
+        let find = |name: &str| model.names.find(name.as_bytes());
+        Values {
+            model,
+            quirks,
+            step,
+            cells,
+            variable_ops: ["VariableV2", "VarHandleOp", "Variable"].map(find),
+            variable_types: ["_trainable_variables", "_checkpoint_variables"].map(find),
+            matches: RefCell::default(),
+        }
+    }
+
+    /// All numbers of a node. `Definitions` is 1.
+    pub fn row(&self, node: NodeId) -> Row {
+        let mut row = [0; Metric::COUNT];
+        row[Metric::Definitions as usize] = 1;
+        row[Metric::Parameters as usize] = self.parameters(node);
+        let mut ran = false;
+        for cell in self.cells.into_iter().flat_map(|cells| cells.of(node)) {
+            ran |= self.add(cell, &mut row);
+        }
+        if ran && self.step == Step::Average {
+            let seen = self.model.runs.steps_seen(node);
+            let steps = if self.quirks.first_device_only { seen.first_device } else { seen.any_device };
+            let steps = i64::from(steps.max(1));
+            if steps > 1 {
+                for metric in AVERAGED {
+                    row[metric as usize] /= steps;
+                }
+            }
+        }
+        row[Metric::FloatOps as usize] = self.float_ops(node, ran, row[Metric::Runs as usize]);
+        row
+    }
+
+    /// Adds what counts of a cell; false if its node did not run there as far as the question is concerned.
+    #[inline]
+    fn add(&self, cell: &Cell, row: &mut Row) -> bool {
+        let kind = self.model.devices.kind(cell.device);
+        if !self.counts(cell, kind) {
+            return false;
+        }
+        let other = !self.quirks.other_devices_are_free;
+        let time = match kind {
+            DeviceKind::Placement => Some(Metric::CpuMicros),
+            DeviceKind::AllStreams => Some(Metric::AcceleratorMicros),
+            DeviceKind::Other if other => Some(Metric::AcceleratorMicros),
+            DeviceKind::Nameless | DeviceKind::NamelessLate if other => Some(Metric::CpuMicros),
+            _ => None,
+        };
+        let sum = |measure: Measure| cell.sums[measure as usize];
+        let mut add = |metric: Metric, n: i64| row[metric as usize] = row[metric as usize].saturating_add(n);
+        if let Some(time) = time {
+            add(time, sum(Measure::Micros));
+            add(Metric::Micros, sum(Measure::Micros));
+        }
+        let memory = match kind {
+            DeviceKind::Placement | DeviceKind::Nameless => true,
+            DeviceKind::Other | DeviceKind::NamelessLate => other,
+            DeviceKind::AllStreams | DeviceKind::OneStream => false,
+        };
+        if memory {
+            if time.is_some() {
+                add(Metric::Runs, sum(Measure::Runs));
+            }
+            add(Metric::RequestedBytes, sum(Measure::RequestedBytes));
+            add(Metric::PeakBytes, sum(Measure::PeakBytes));
+            add(Metric::ResidualBytes, sum(Measure::ResidualBytes));
+            add(Metric::OutputBytes, sum(Measure::OutputBytes));
+        }
+        true
+    }
+
+    fn counts(&self, cell: &Cell, kind: DeviceKind) -> bool {
+        kind != DeviceKind::Placement
+            || !self.quirks.first_device_only
+            || self.model.nodes.placement[cell.node.index()] == cell.device
+    }
+
+    /// What one execution takes, as often as the node ran; once if it never ran.
+    fn float_ops(&self, node: NodeId, ran: bool, runs: i64) -> i64 {
+        let once = self.model.nodes.float_ops[node.index()];
+        if once == 0 {
+            return 0;
+        }
+        let ever_ran = ran || {
+            let mut cells = self.model.runs.totals().of(node);
+            cells.any(|cell| self.counts(cell, self.model.devices.kind(cell.device)))
+        };
+        match (ever_ran, self.quirks.products_wrap) {
+            (false, _) => once,
+            (true, true) => once.wrapping_mul(runs),
+            (true, false) => once.saturating_mul(runs),
+        }
+    }
+
+    fn parameters(&self, node: NodeId) -> i64 {
+        let shape = self.model.nodes.shape[node.index()];
+        if shape == ShapeId::EMPTY || !(self.quirks.placeholders_have_parameters || self.is_variable(node)) {
+            return 0;
+        }
+        let dims = self.model.shapes.get(shape);
+        if dims.iter().any(|dim| *dim <= 0) {
+            return 0;
+        }
+        let times = if self.quirks.products_wrap { i64::wrapping_mul } else { i64::saturating_mul };
+        dims.iter().fold(1, |product, dim| times(product, *dim))
+    }
+
+    fn is_variable(&self, node: NodeId) -> bool {
+        let op = Some(self.model.nodes.op[node.index()]);
+        let types = self.model.nodes.types[node.index()];
+        self.variable_ops.contains(&op)
+            || (types != TypesId::EMPTY
+                && self.model.type_sets.get(types).iter().any(|ty| self.variable_types.contains(&Some(*ty))))
+    }
+
+    /// The devices of a node, in the order in which runs named them; else the one that the graph asks for.
+    pub fn devices(&self, node: NodeId) -> Vec<NameId> {
+        let placement = self.model.nodes.placement[node.index()];
+        let name = |device: DeviceId| self.model.devices.name(device);
+        if self.quirks.first_device_only {
+            if placement.is_some() {
+                return vec![name(placement)];
+            }
+        } else {
+            let mut devices = Vec::new();
+            if placement.is_some() {
+                devices.push(name(placement));
+            }
+            for cell in self.model.runs.totals().of(node) {
+                let kind = self.model.devices.kind(cell.device);
+                let placed = kind == DeviceKind::Placement
+                    || (kind == DeviceKind::Other && !self.quirks.other_devices_are_free);
+                if placed && !devices.contains(&name(cell.device)) {
+                    devices.push(name(cell.device));
+                }
+            }
+            if !devices.is_empty() {
+                return devices;
+            }
+        }
+        let declared = self.model.nodes.declared_device[node.index()];
+        if self.quirks.declared_device_ignored || declared == NameId::EMPTY { Vec::new() } else { vec![declared] }
+    }
+
+    /// Op, devices and custom types of a node, in the order of their bytes.
+    pub fn types(&self, node: NodeId) -> Vec<&'m str> {
+        let model = self.model;
+        let mut types = vec![model.names.get(model.nodes.op[node.index()])];
+        types.extend(model.type_sets.get(model.nodes.types[node.index()]).iter().map(|ty| model.names.get(*ty)));
+        types.extend(self.devices(node).into_iter().map(|device| model.names.get(device)));
+        types.sort_unstable();
+        types.dedup();
+        types
+    }
+
+    /// How many of the patterns match a type of the node.
+    pub fn matches(&self, node: NodeId, patterns: &Patterns) -> usize {
+        if patterns.is_everything() {
+            return 1;
+        }
+        let devices = self.devices(node);
+        if devices.len() > 1 {
+            return patterns.count(self.types(node).into_iter());
+        }
+        // Few nodes differ in op, custom types and device, so each such set is matched once.
+        let device = devices.first().copied().unwrap_or(NameId::EMPTY);
+        let key = (self.model.nodes.op[node.index()], self.model.nodes.types[node.index()], device);
+        *self.matches.borrow_mut().entry(key).or_insert_with(|| patterns.count(self.types(node).into_iter()))
+    }
+
+    /// The shape of what an input reads; unknown if its source is.
+    pub fn input_shape(&self, input: &Input) -> ShapeId {
+        let Some(source) = self.model.node(input.source) else { return ShapeId::EMPTY };
+        let output = if self.quirks.first_output_only { 0 } else { input.output as usize };
+        self.model.nodes.output_shapes(source).get(output).copied().unwrap_or(ShapeId::EMPTY)
+    }
+}
+
+const AVERAGED: [Metric; 8] = [
+    Metric::Micros,
+    Metric::AcceleratorMicros,
+    Metric::CpuMicros,
+    Metric::RequestedBytes,
+    Metric::PeakBytes,
+    Metric::ResidualBytes,
+    Metric::OutputBytes,
+    Metric::Runs,
+];

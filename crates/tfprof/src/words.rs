@@ -1,0 +1,88 @@
+//! Words that a user types: the nearest known one, and lists split at commas.
+
+/// The known word that is closest to a mistyped one, if any is close.
+pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let word = word.to_lowercase();
+    let close = word.chars().count().div_ceil(3).max(1);
+    known
+        .into_iter()
+        .map(|candidate| {
+            let starts = !word.is_empty() && candidate.starts_with(&word);
+            (if starts { 1 } else { distance(&word, candidate) }, candidate)
+        })
+        .filter(|(distance, _)| *distance <= close)
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, candidate)| candidate)
+}
+
+/// "unknown KIND `WORD` …; did you mean `NEAREST`?", or the list of what is allowed where nothing is near.
+pub fn unknown(kind: &str, word: &str, known: &[&str]) -> String {
+    match nearest(word, known.iter().copied()) {
+        Some(near) => format!("unknown {kind} `{word}`; did you mean `{near}`? (one of {})", known.join(", ")),
+        None => format!("unknown {kind} `{word}`; expected one of {}", known.join(", ")),
+    }
+}
+
+/// How many letters must be changed, added, dropped or swapped with their neighbour.
+fn distance(a: &str, b: &str) -> usize {
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
+    if a.len() > 100 || b.len() > 100 {
+        return usize::MAX;
+    }
+    let mut rows = vec![(0..=b.len()).collect::<Vec<_>>()];
+    for i in 1..=a.len() {
+        let mut row = vec![i];
+        for j in 1..=b.len() {
+            let same = usize::from(a[i - 1] != b[j - 1]);
+            let mut best = (rows[i - 1][j] + 1).min(row[j - 1] + 1).min(rows[i - 1][j - 1] + same);
+            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                best = best.min(rows[i - 2][j - 2] + 1);
+            }
+            row.push(best);
+        }
+        rows.push(row);
+    }
+    rows[a.len()][b.len()]
+}
+
+/// Splits at commas; quotes protect commas and are dropped, empty pieces too.
+pub fn split_list(text: &str) -> Vec<String> {
+    let mut pieces = vec![String::new()];
+    let mut quote = None;
+    for c in text.chars() {
+        match (c, quote) {
+            ('"' | '\'', None) => quote = Some(c),
+            (c, Some(open)) if c == open => quote = None,
+            (',', None) => pieces.push(String::new()),
+            (c, _) => {
+                if let Some(last) = pieces.last_mut() {
+                    last.push(c);
+                }
+            }
+        }
+    }
+    pieces.retain(|piece| !piece.is_empty());
+    pieces
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_word() {
+        let known = ["micros", "params", "peak_bytes", "float_ops"];
+        assert_eq!(nearest("micro", known), Some("micros"));
+        assert_eq!(nearest("parmas", known), Some("params"));
+        assert_eq!(nearest("flops", known), None);
+        assert_eq!(nearest("beauty", known), None);
+        assert_eq!(nearest("peak", known), Some("peak_bytes"));
+    }
+
+    #[test]
+    fn lists() {
+        assert_eq!(split_list("a,b,,c"), ["a", "b", "c"]);
+        assert_eq!(split_list("\"a{1,2}\",'b'"), ["a{1,2}", "b"]);
+        assert_eq!(split_list("\"\""), Vec::<String>::new());
+    }
+}
