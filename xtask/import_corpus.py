@@ -10,6 +10,7 @@ The same SRC gives the same DST: gzip headers carry neither name nor time, and a
 already there is not written again, so another zlib does not rewrite the whole corpus. Files of DST that SRC
 lacks are removed, so that DST is a mirror.
 """
+
 import gzip
 import io
 import os
