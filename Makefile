@@ -1,0 +1,85 @@
+# The front door. `make` alone lists what there is.
+
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+# A Python with TensorFlow 2.21; the default is made by `make tf-venv`.
+VENV := .venv-tf
+TF_PYTHON ?= $(VENV)/bin/python
+# Flags of benches/run.py.
+BENCH ?=
+# Differential tests: a new seed each time unless one is given.
+ifndef SEED
+SEED := $(shell date +%s)
+endif
+MODELS ?= 200
+QUESTIONS ?= 8
+# Of fuzzing, for each target.
+SECONDS ?= 60
+
+CARGO := cargo
+# The lock file is part of the source: a build never changes it.
+LOCKED := --locked
+
+.DEFAULT_GOAL := help
+.PHONY: help build test fmt-check lint cargo-test docs-check toolchain test-tf verify-corpus differential tf-venv bench \
+        fuzz docs clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+build: ## the release binary
+	$(CARGO) build $(LOCKED) --release
+
+test: fmt-check lint cargo-test docs-check ## format, lints, all tests, docs; needs no TensorFlow
+
+fmt-check: toolchain
+	$(CARGO) fmt --all --check
+
+lint: toolchain
+	$(CARGO) clippy $(LOCKED) --workspace --all-targets -- -D warnings
+
+# The dev profile keeps overflow checks and debug assertions, and builds cold in less time than release.
+cargo-test:
+	$(CARGO) test $(LOCKED) --workspace
+
+docs-check:
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc $(LOCKED) --workspace --no-deps --quiet
+
+# A minimal Rust toolchain comes without these two.
+toolchain:
+	@$(CARGO) fmt --version >/dev/null 2>&1 || rustup component add rustfmt
+	@$(CARGO) clippy --version >/dev/null 2>&1 || rustup component add clippy
+
+test-tf: verify-corpus ## compare with the original, live: one fixed seed, and a sample of the corpus
+	$(MAKE) differential SEED=7 MODELS=200
+
+verify-corpus: tf-venv
+	$(TF_PYTHON) tests/differential/verify_corpus.py corpus --every 20
+
+differential: tf-venv ## random models and questions against the original (SEED=… MODELS=…)
+	rm -rf target/differential/$(SEED)
+	@echo "seed $(SEED), $(MODELS) models, $(QUESTIONS) questions each"
+	$(TF_PYTHON) tests/differential/random_cases.py --seed $(SEED) --models $(MODELS) --questions $(QUESTIONS) \
+	    --out target/differential/$(SEED)
+	TFPROF_CASES="$(CURDIR)/target/differential/$(SEED)" \
+	    $(CARGO) test $(LOCKED) --release -p tfprof-tests --test golden
+
+# The stamp is written last, so that an interrupted install is made again.
+tf-venv: $(if $(filter $(VENV)/%,$(TF_PYTHON)),$(VENV)/ready) ## a virtual environment with TensorFlow 2.21, for the targets that need one
+
+$(VENV)/ready: tests/differential/requirements.txt
+	$(PYTHON) -m venv --clear $(VENV)
+	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -r $<
+	touch $@
+
+bench: tf-venv ## speed and memory beside the original (BENCH="--nodes 1000000 --view code")
+	TF_PYTHON="$(TF_PYTHON)" $(PYTHON) benches/run.py $(BENCH)
+
+fuzz: ## each reader against mutated files (SECONDS=…, for each target)
+	fuzz/run $(SECONDS)
+
+docs: ## the API documentation, in target/doc
+	$(CARGO) doc $(LOCKED) --workspace --no-deps
+
+clean: ## remove what was built, made and installed here
+	$(CARGO) clean
+	rm -rf $(VENV) bench-data fuzz/target fuzz/artifacts target/differential
