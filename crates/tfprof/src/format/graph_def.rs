@@ -12,11 +12,11 @@ const NODE: Tag = 1;
 const GRAPH_OF_META: Tag = 2;
 const COLLECTION: Tag = 3;
 
-pub static GRAPH: Layout = Layout { fields: &[(1, Rule::Take(NODE))] };
-pub static META_GRAPH: Layout =
+pub(super) static GRAPH: Layout = Layout { fields: &[(1, Rule::Take(NODE))] };
+pub(super) static META_GRAPH: Layout =
     Layout { fields: &[(2, Rule::Enter(GRAPH_OF_META, &GRAPH)), (4, Rule::Take(COLLECTION))] };
 
-pub struct Reader<'b> {
+pub(super) struct Reader<'b> {
     builder: &'b mut Builder,
     records: u64,
     trainable: Vec<NameId>,

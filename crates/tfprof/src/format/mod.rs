@@ -4,10 +4,10 @@
 //! format, plain or gzipped, are read by the same sink.
 
 pub mod detect;
-pub mod graph_def;
-pub mod op_log;
-pub mod profile;
-pub mod run_metadata;
+mod graph_def;
+mod op_log;
+mod profile;
+mod run_metadata;
 pub mod source;
 
 use crate::error::{Error, Place};

@@ -14,9 +14,9 @@ use tfprof_proto::wire::{Fields, Value};
 const ENTRY: Tag = 1;
 const STRING: Tag = 2;
 
-pub static LOG: Layout = Layout { fields: &[(1, Rule::Take(ENTRY)), (2, Rule::Take(STRING))] };
+pub(super) static LOG: Layout = Layout { fields: &[(1, Rule::Take(ENTRY)), (2, Rule::Take(STRING))] };
 
-pub struct Reader<'b> {
+pub(super) struct Reader<'b> {
     builder: &'b mut Builder,
     records: u64,
     traces: Traces,

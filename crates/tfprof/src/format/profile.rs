@@ -19,7 +19,7 @@ const HAS_TRACE: Tag = 2;
 const STEPS: Tag = 3;
 const STRING: Tag = 4;
 
-pub static PROFILE: Layout = Layout {
+pub(super) static PROFILE: Layout = Layout {
     fields: &[
         (1, Rule::Take(NODE)),
         (2, Rule::Take(HAS_TRACE)),
@@ -29,7 +29,7 @@ pub static PROFILE: Layout = Layout {
     ],
 };
 
-pub struct Reader<'b> {
+pub(super) struct Reader<'b> {
     builder: &'b mut Builder,
     records: u64,
     traces: Traces,
@@ -208,7 +208,9 @@ impl Sink for Reader<'_> {
         match (tag, record.value) {
             (NODE, Value::Bytes(entry)) => self.entry(Fields::new(entry, record.offset)),
             (HAS_TRACE, Value::Varint(n)) => self.builder.model.has_traces |= n != 0,
-            (STEPS, value) => drop(each_int(value, |step| drop(self.steps.entry(step).or_default()))),
+            (STEPS, value) => drop(each_int(value, |step| {
+                self.steps.entry(step).or_default();
+            })),
             (STRING, Value::Bytes(entry)) => self.traces.string(Fields::new(entry, record.offset), self.builder),
             _ => {}
         }

@@ -15,9 +15,9 @@ const NODE_STATS: Tag = 4;
 
 static DEVICE_LAYOUT: Layout = Layout { fields: &[(2, Rule::Take(NODE_STATS)), (1, Rule::Take(DEVICE))] };
 static STEP_LAYOUT: Layout = Layout { fields: &[(1, Rule::Enter(DEVICE_STATS, &DEVICE_LAYOUT))] };
-pub static RUN: Layout = Layout { fields: &[(1, Rule::Enter(STEP_STATS, &STEP_LAYOUT))] };
+pub(super) static RUN: Layout = Layout { fields: &[(1, Rule::Enter(STEP_STATS, &STEP_LAYOUT))] };
 
-pub struct Reader<'b> {
+pub(super) struct Reader<'b> {
     builder: &'b mut Builder,
     step: i64,
     run: Run,

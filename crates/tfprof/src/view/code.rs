@@ -135,7 +135,11 @@ impl<'m> Lines<'m> {
     }
 
     /// Rows in pre-order, siblings in the order in which they were made.
-    fn into_tree(self) -> Tree {
+    fn into_tree(mut self) -> Tree {
+        // Gradients were attached by the names of what they are gradients of.
+        for line in &mut self.rows {
+            line.nodes.sort_by(|a, b| self.model.name(*a).cmp(self.model.name(*b)));
+        }
         let mut children: Vec<Vec<u32>> = vec![Vec::new(); self.rows.len() + 1];
         for (row, line) in self.rows.iter().enumerate() {
             let parent = if line.parent == NONE { 0 } else { line.parent as usize + 1 };

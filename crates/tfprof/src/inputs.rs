@@ -1,0 +1,236 @@
+//! Which files to load, and as what: flags say so, directories hold files of known names, and other paths are
+//! guessed from their content.
+
+use crate::error::{Error, Place};
+use crate::format::Format;
+use crate::format::detect::{Guess, guess};
+use crate::format::source::Source;
+use crate::profiler::Profiler;
+use crate::words;
+use std::path::{Path, PathBuf};
+
+/// What a user named, in the order of loading.
+#[derive(Clone, Debug, Default)]
+pub struct Inputs {
+    pub graphs: Vec<PathBuf>,
+    pub op_logs: Vec<PathBuf>,
+    /// Runs with the step that a user or a file's name gave them.
+    pub runs: Vec<(Option<i64>, PathBuf)>,
+    pub profiles: Vec<PathBuf>,
+}
+
+impl Inputs {
+    pub fn is_empty(&self) -> bool {
+        self.graphs.is_empty() && self.op_logs.is_empty() && self.runs.is_empty() && self.profiles.is_empty()
+    }
+
+    /// All files.
+    pub fn paths(&self) -> impl Iterator<Item = &Path> {
+        let plain = self.graphs.iter().chain(&self.op_logs).chain(&self.profiles);
+        plain.chain(self.runs.iter().map(|(_, path)| path)).map(PathBuf::as_path)
+    }
+
+    /// Adds `[STEP=]FILE,…`. A file whose name has commas may be given alone.
+    pub fn add_runs(&mut self, list: &str) {
+        if Path::new(list).exists() {
+            return self.runs.push((None, PathBuf::from(list)));
+        }
+        for item in words::split_list(list) {
+            let step = item.split_once('=').and_then(|(step, path)| {
+                let digits = !step.is_empty() && step.bytes().all(|byte| byte.is_ascii_digit());
+                Some((step.parse().ok().filter(|_| digits)?, path))
+            });
+            match step {
+                Some((step, path)) => self.runs.push((Some(step), PathBuf::from(path))),
+                None => self.runs.push((None, PathBuf::from(item))),
+            }
+        }
+    }
+
+    /// Adds a file of any format, or a directory that holds such files.
+    pub fn add_path(&mut self, path: &Path) -> Result<(), Error> {
+        if path.is_dir() {
+            return self.add_directory(path);
+        }
+        let mut source = Source::open(path)?;
+        let head = source.head().map_err(|error| read_error(path, error))?;
+        let unknown = || {
+            let flags = "--graph_path, --run_meta_path, --op_log_path or --profile_path";
+            input_error(path, format!("cannot tell what this file is; say so with {flags}"))
+        };
+        match guess(head) {
+            Guess::Is(format) => self.add_as(format, path),
+            Guess::SavedModel => return Err(input_error(path, "a SavedModel is not read yet; freeze its graph".into())),
+            // An empty message has no content to tell it by; its name may.
+            Guess::Unknown => match format_by_name(path) {
+                Some(format) if head.is_empty() => self.add_as(format, path),
+                _ => return Err(unknown()),
+            },
+        }
+        Ok(())
+    }
+
+    fn add_as(&mut self, format: Format, path: &Path) {
+        match format {
+            Format::GraphDef | Format::MetaGraphDef => self.graphs.push(path.to_owned()),
+            Format::OpLog => self.op_logs.push(path.to_owned()),
+            Format::Profile => self.profiles.push(path.to_owned()),
+            Format::RunMetadata => self.runs.push((step_by_name(path), path.to_owned())),
+        }
+    }
+
+    /// A directory as the original's Python layer fills it: `graph.pb(txt)`, `run_meta_<N>`, `tfprof_log`, or only
+    /// `profile_<N>`.
+    fn add_directory(&mut self, dir: &Path) -> Result<(), Error> {
+        let entries = std::fs::read_dir(dir).map_err(|error| read_error(dir, error))?;
+        let mut files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).filter(|path| path.is_file()).collect();
+        files.sort();
+        let named = |stem: &str| files.iter().find(|file| base_name(file) == stem);
+        let graph = named("graph.pb").or_else(|| named("graph.pbtxt")).or_else(|| only_meta_graph(&files));
+        let mut runs: Vec<(i64, &PathBuf)> = files
+            .iter()
+            .filter(|file| base_name(file).starts_with("run_meta"))
+            .filter_map(|file| Some((step_by_name(file)?, file)))
+            .collect();
+        runs.sort();
+        if runs.is_empty() {
+            runs.extend(named("run_meta").map(|file| (0, file)));
+        }
+        let profiles = files.iter().filter_map(|file| {
+            let name = base_name(file);
+            let step: i64 = name.strip_prefix("profile_")?.trim_end_matches(".pb").parse().ok()?;
+            Some((step, file))
+        });
+        let profile = profiles.max().map(|(_, file)| file).or_else(|| named("profile.pb"));
+        match (graph, profile) {
+            (Some(graph), _) => self.graphs.push(graph.clone()),
+            (None, Some(profile)) if runs.is_empty() => {
+                self.profiles.push(profile.clone());
+                return Ok(());
+            }
+            (None, _) if !runs.is_empty() => {}
+            (None, _) => {
+                let expected = "expected graph.pb, graph.pbtxt, run_meta_<N>, tfprof_log or profile_<N>, plain or gzipped";
+                return Err(input_error(dir, format!("nothing to read in this directory; {expected}")));
+            }
+        }
+        self.op_logs.extend(named("tfprof_log").cloned());
+        self.runs.extend(runs.into_iter().map(|(step, file)| (Some(step), file.clone())));
+        Ok(())
+    }
+
+    /// The steps of the runs: those given, else 0, 1, 2 and so on by their places.
+    pub fn steps(&self) -> Vec<i64> {
+        self.runs.iter().enumerate().map(|(place, (step, _))| step.unwrap_or(place as i64)).collect()
+    }
+
+    /// Loads everything: graphs, then op logs, then runs, as the original's command line does.
+    pub fn load(&self, profiler: &mut Profiler) -> Result<(), Error> {
+        for path in &self.profiles {
+            load_one(path, Format::Profile, 0, profiler)?;
+        }
+        for path in &self.graphs {
+            load_one(path, Format::GraphDef, 0, profiler)?;
+        }
+        for path in &self.op_logs {
+            load_one(path, Format::OpLog, 0, profiler)?;
+        }
+        for ((_, path), step) in self.runs.iter().zip(self.steps()) {
+            load_one(path, Format::RunMetadata, step, profiler)?;
+        }
+        Ok(())
+    }
+}
+
+/// Loads a file as what a flag says it is; if it plainly is something else, says which flag is right.
+fn load_one(path: &Path, format: Format, step: i64, profiler: &mut Profiler) -> Result<(), Error> {
+    let mut source = Source::open(path)?;
+    let head = source.head().map_err(|error| read_error(path, error))?;
+    let format = match (format, guess(head)) {
+        (Format::GraphDef, Guess::Is(Format::MetaGraphDef)) => Format::MetaGraphDef,
+        (format, Guess::Is(found)) if found != format => {
+            let message = format!("this is a {}, expected a {}; use {}", found.name(), format.name(), found.flag());
+            return Err(input_error(path, message));
+        }
+        (_, Guess::SavedModel) => {
+            return Err(input_error(path, format!("this is a SavedModel, expected a {}", format.name())));
+        }
+        (format, _) => format,
+    };
+    profiler.add(source, format, step)
+}
+
+impl Format {
+    /// The flag that names a file of this format.
+    pub fn flag(self) -> &'static str {
+        match self {
+            Format::GraphDef | Format::MetaGraphDef => "--graph_path",
+            Format::RunMetadata => "--run_meta_path",
+            Format::OpLog => "--op_log_path",
+            Format::Profile => "--profile_path",
+        }
+    }
+}
+
+/// The only `.meta` file, if there is just one.
+fn only_meta_graph(files: &[PathBuf]) -> Option<&PathBuf> {
+    let mut metas = files.iter().filter(|file| base_name(file).ends_with(".meta"));
+    metas.next().filter(|_| metas.next().is_none())
+}
+
+/// The last part of a path, without `.gz`.
+fn base_name(path: &Path) -> String {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    name.strip_suffix(".gz").unwrap_or(&name).to_owned()
+}
+
+/// `run_meta_7`, `run_meta_7.pb` or `run_meta_7.pbtxt` is step 7.
+fn step_by_name(path: &Path) -> Option<i64> {
+    let name = base_name(path);
+    let name = name.strip_suffix(".pbtxt").or_else(|| name.strip_suffix(".pb")).unwrap_or(&name);
+    let digits = &name[name.trim_end_matches(|c: char| c.is_ascii_digit()).len()..];
+    let before = &name[..name.len() - digits.len()];
+    digits.parse().ok().filter(|_| before.ends_with(['_', '-']))
+}
+
+fn format_by_name(path: &Path) -> Option<Format> {
+    let name = base_name(path);
+    let starts = [
+        ("graph", Format::GraphDef),
+        ("run_meta", Format::RunMetadata),
+        ("tfprof_log", Format::OpLog),
+        ("profile", Format::Profile),
+    ];
+    starts.into_iter().find(|(start, _)| name.starts_with(start)).map(|(_, format)| format)
+}
+
+fn read_error(path: &Path, source: std::io::Error) -> Error {
+    Error::Io { file: path.display().to_string(), action: "cannot read", source }
+}
+
+fn input_error(path: &Path, message: String) -> Error {
+    Error::Input { place: Place { file: path.display().to_string(), spot: None }, message }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_come_from_flags_names_and_places() {
+        let mut inputs = Inputs::default();
+        inputs.add_runs("a,7=b,x=c");
+        assert_eq!(inputs.steps(), [0, 7, 2]);
+        assert_eq!(inputs.runs[2].1, PathBuf::from("x=c"));
+    }
+
+    #[test]
+    fn steps_of_names() {
+        let check = |name: &str, step| assert_eq!(step_by_name(Path::new(name)), step, "{name}");
+        check("dir/run_meta_7", Some(7));
+        check("run_meta_10.pb.gz", Some(10));
+        check("run_meta_old", None);
+        check("run_meta", None);
+        check("run7", None);
+    }
+}
