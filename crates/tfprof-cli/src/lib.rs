@@ -1,0 +1,54 @@
+//! tfprof on the command line: words become a request, a request becomes an answer and an exit code.
+//!
+//! The binary is three lines around [`run`], so that the Python package can ship the same command.
+
+mod answer;
+mod flags;
+mod help;
+mod target;
+
+use flags::Command;
+use std::ffi::OsString;
+use std::io::Write;
+use std::process::ExitCode;
+use tfprof::error::Error;
+
+/// How a command ended. The numbers are a promise to scripts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Exit {
+    Answered = 0,
+    CouldNotAnswer = 1,
+    WrongUsage = 2,
+    /// Part of an input was lost; the answer is about the rest.
+    Damaged = 4,
+}
+
+/// Runs one command line, without the program's name.
+pub fn run(words: impl IntoIterator<Item = OsString>, out: &mut dyn Write, err: &mut dyn Write) -> ExitCode {
+    let outcome = flags::parse(words).and_then(|request| match request.command {
+        Command::Help(topic) => help::write(topic.as_deref(), out),
+        Command::Version => write_line(out, concat!("tfprof ", env!("CARGO_PKG_VERSION"))),
+        Command::View(kind) => answer::view(kind, &request, out, err),
+    });
+    let exit = match outcome {
+        Ok(exit) => exit,
+        Err(error) => {
+            // Nothing can be done if even standard error is closed.
+            let _ = writeln!(err, "tfprof: {error}");
+            exit_of(&error)
+        }
+    };
+    ExitCode::from(exit as u8)
+}
+
+fn exit_of(error: &Error) -> Exit {
+    match error {
+        Error::Question(_) => Exit::WrongUsage,
+        Error::Input { .. } | Error::Io { .. } | Error::Missing(_) => Exit::CouldNotAnswer,
+    }
+}
+
+/// Writes to standard output; that nobody reads on is no failure.
+fn write_line(out: &mut dyn Write, line: &str) -> Result<Exit, Error> {
+    target::to_stdout(out, |out| writeln!(out, "{line}")).map(|()| Exit::Answered)
+}

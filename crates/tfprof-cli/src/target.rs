@@ -1,0 +1,87 @@
+//! Where answers are written. A file is written beside its target and renamed, so that nobody ever sees half of it.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use tfprof::error::Error;
+
+type Fill<'a> = &'a mut dyn FnMut(&mut dyn Write) -> io::Result<()>;
+
+/// Writes to standard output. A reader that has seen enough (`| head`) is no failure.
+pub fn to_stdout(out: &mut dyn Write, fill: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Error> {
+    let mut buffered = BufWriter::with_capacity(64 * 1024, out);
+    match fill(&mut buffered).and_then(|()| buffered.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(Error::Io { file: "standard output".to_owned(), action: "cannot write", source: error })
+        }
+        _ => {
+            // What is left after a broken pipe has nowhere to go.
+            let _ = buffered.into_parts();
+            Ok(())
+        }
+    }
+}
+
+/// Writes to a file, or to standard output if it is `-`. None of `inputs` is ever overwritten.
+pub fn to_file<'p>(
+    file: &str,
+    inputs: impl Iterator<Item = &'p Path>,
+    out: &mut dyn Write,
+    mut fill: impl FnMut(&mut dyn Write) -> io::Result<()>,
+) -> Result<(), Error> {
+    if file == "-" {
+        return to_stdout(out, fill);
+    }
+    let target = Path::new(file);
+    if let Ok(real) = target.canonicalize() {
+        for input in inputs {
+            if real.is_file() && input.canonicalize().is_ok_and(|input| input == real) {
+                let name = file.to_owned();
+                return Err(Error::Question(format!("{name} is one of the inputs and would be overwritten; name another file")));
+            }
+        }
+    }
+    let written = match fs::metadata(target) {
+        Ok(metadata) if !metadata.is_file() && !metadata.is_dir() => write_through(target, &mut fill),
+        _ => replace(target, &mut fill),
+    };
+    written.map_err(|source| Error::Io { file: file.to_owned(), action: "cannot write", source })
+}
+
+/// Devices and pipes are written directly.
+fn write_through(target: &Path, fill: Fill<'_>) -> io::Result<()> {
+    let mut file = BufWriter::new(OpenOptions::new().write(true).open(target)?);
+    let written = fill(&mut file).and_then(|()| file.flush());
+    match written {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        written => written,
+    }
+}
+
+/// Regular files, and those that do not exist yet.
+fn replace(target: &Path, fill: Fill<'_>) -> io::Result<()> {
+    // A link stays a link: what it points to is replaced.
+    let target = target.canonicalize().unwrap_or_else(|_| target.to_owned());
+    if target.is_dir() {
+        return Err(io::Error::other("it is a directory"));
+    }
+    let name = target.file_name().ok_or_else(|| io::Error::other("it is not the name of a file"))?;
+    let beside = target.with_file_name(format!(".{}.{}.tmp", name.to_string_lossy(), std::process::id()));
+    let written = write_new(&beside, &target, fill).and_then(|()| fs::rename(&beside, &target));
+    if written.is_err() {
+        // The half that was written is of no use to anyone.
+        let _ = fs::remove_file(&beside);
+    }
+    written
+}
+
+fn write_new(beside: &PathBuf, target: &Path, fill: Fill<'_>) -> io::Result<()> {
+    let file = File::create(beside)?;
+    if let Ok(metadata) = fs::metadata(target) {
+        fs::set_permissions(beside, metadata.permissions())?;
+    }
+    let mut file = BufWriter::with_capacity(256 * 1024, file);
+    fill(&mut file)?;
+    let file = file.into_inner().map_err(io::IntoInnerError::into_error)?;
+    file.sync_all()
+}
