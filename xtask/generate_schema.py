@@ -86,7 +86,7 @@ def main():
         fields = sorted(m.fields, key=lambda f: f.name)
         out += ["", "#[rustfmt::skip]", f'pub static {static_name(m)}: Message = Message {{ name: "{m.full_name}", fields: &[']
         out += [
-            f'    Field {{ name: "{f.name}", number: {f.number}, kind: {kind(f)}, repeated: {str(repeated(f)).lower()} }},'
+            f'    Field::new("{f.name}", {f.number}, {kind(f)}, {str(repeated(f)).lower()}),'
             for f in fields
         ]
         out += ["] };"]

@@ -26,6 +26,8 @@ pub struct Field {
     pub number: u32,
     pub kind: Kind,
     pub repeated: bool,
+    /// The name's first letters, see [`head`].
+    head: u64,
 }
 
 /// What a field holds, as far as its wire form depends on it.
@@ -55,16 +57,14 @@ pub fn message(name: &str) -> Option<&'static Message> {
 
 impl Message {
     /// The field of a name.
-    ///
-    /// Most messages have a handful of fields of different lengths, so a scan that compares lengths first beats a
-    /// binary search that compares letters.
     #[inline]
     pub fn field(&self, name: &[u8]) -> Option<&'static Field> {
-        if self.fields.len() > 16 {
-            let found = self.fields.binary_search_by(|field| field.name.as_bytes().cmp(name));
-            return found.ok().map(|i| &self.fields[i]);
-        }
-        self.fields.iter().find(|field| field.name.as_bytes() == name)
+        let wanted = head(name);
+        self.fields.iter().find(|field| {
+            field.head == wanted
+                && field.name.len() == name.len()
+                && (name.len() <= 8 || field.name.as_bytes()[8..] == name[8..])
+        })
     }
 
     /// The name without its package: `NodeDef`, `AttrValue.ListValue`.
@@ -72,6 +72,27 @@ impl Message {
         let packages = self.name.split('.').take_while(|part| part.starts_with(char::is_lowercase));
         &self.name[packages.map(|part| part.len() + 1).sum::<usize>()..]
     }
+}
+
+impl Field {
+    const fn new(name: &'static str, number: u32, kind: Kind, repeated: bool) -> Field {
+        Field { name, number, kind, repeated, head: head(name.as_bytes()) }
+    }
+}
+
+/// The first eight letters of a name as one number, so that a name is mostly found without comparing letters.
+#[inline]
+const fn head(name: &[u8]) -> u64 {
+    if let Some(letters) = name.first_chunk() {
+        return u64::from_le_bytes(*letters);
+    }
+    let mut head = 0;
+    let mut i = name.len();
+    while i > 0 {
+        i -= 1;
+        head = head << 8 | name[i] as u64;
+    }
+    head
 }
 
 /// The number of an enum's value.

@@ -160,460 +160,460 @@ pub(super) static MESSAGES: &[&Message] = &[
 
 #[rustfmt::skip]
 pub static ANY: Message = Message { name: "google.protobuf.Any", fields: &[
-    Field { name: "type_url", number: 1, kind: Kind::String, repeated: false },
-    Field { name: "value", number: 2, kind: Kind::Bytes, repeated: false },
+    Field::new("type_url", 1, Kind::String, false),
+    Field::new("value", 2, Kind::Bytes, false),
 ] };
 
 #[rustfmt::skip]
 pub static BOOL_VALUE: Message = Message { name: "google.protobuf.BoolValue", fields: &[
-    Field { name: "value", number: 1, kind: Kind::Bool, repeated: false },
+    Field::new("value", 1, Kind::Bool, false),
 ] };
 
 #[rustfmt::skip]
 pub static ALLOCATION_DESCRIPTION: Message = Message { name: "tensorflow.AllocationDescription", fields: &[
-    Field { name: "allocated_bytes", number: 2, kind: Kind::Int64, repeated: false },
-    Field { name: "allocation_id", number: 4, kind: Kind::Int64, repeated: false },
-    Field { name: "allocator_name", number: 3, kind: Kind::String, repeated: false },
-    Field { name: "has_single_reference", number: 5, kind: Kind::Bool, repeated: false },
-    Field { name: "ptr", number: 6, kind: Kind::Uint64, repeated: false },
-    Field { name: "requested_bytes", number: 1, kind: Kind::Int64, repeated: false },
+    Field::new("allocated_bytes", 2, Kind::Int64, false),
+    Field::new("allocation_id", 4, Kind::Int64, false),
+    Field::new("allocator_name", 3, Kind::String, false),
+    Field::new("has_single_reference", 5, Kind::Bool, false),
+    Field::new("ptr", 6, Kind::Uint64, false),
+    Field::new("requested_bytes", 1, Kind::Int64, false),
 ] };
 
 #[rustfmt::skip]
 pub static ALLOCATION_RECORD: Message = Message { name: "tensorflow.AllocationRecord", fields: &[
-    Field { name: "alloc_bytes", number: 2, kind: Kind::Int64, repeated: false },
-    Field { name: "alloc_micros", number: 1, kind: Kind::Int64, repeated: false },
+    Field::new("alloc_bytes", 2, Kind::Int64, false),
+    Field::new("alloc_micros", 1, Kind::Int64, false),
 ] };
 
 #[rustfmt::skip]
 pub static ALLOCATOR_MEMORY_USED: Message = Message { name: "tensorflow.AllocatorMemoryUsed", fields: &[
-    Field { name: "allocation_records", number: 6, kind: Kind::Message(&ALLOCATION_RECORD), repeated: true },
-    Field { name: "allocator_bytes_in_use", number: 5, kind: Kind::Int64, repeated: false },
-    Field { name: "allocator_name", number: 1, kind: Kind::String, repeated: false },
-    Field { name: "live_bytes", number: 4, kind: Kind::Int64, repeated: false },
-    Field { name: "peak_bytes", number: 3, kind: Kind::Int64, repeated: false },
-    Field { name: "total_bytes", number: 2, kind: Kind::Int64, repeated: false },
+    Field::new("allocation_records", 6, Kind::Message(&ALLOCATION_RECORD), true),
+    Field::new("allocator_bytes_in_use", 5, Kind::Int64, false),
+    Field::new("allocator_name", 1, Kind::String, false),
+    Field::new("live_bytes", 4, Kind::Int64, false),
+    Field::new("peak_bytes", 3, Kind::Int64, false),
+    Field::new("total_bytes", 2, Kind::Int64, false),
 ] };
 
 #[rustfmt::skip]
 pub static ASSET_FILE_DEF: Message = Message { name: "tensorflow.AssetFileDef", fields: &[
-    Field { name: "filename", number: 2, kind: Kind::String, repeated: false },
-    Field { name: "tensor_info", number: 1, kind: Kind::Message(&TENSOR_INFO), repeated: false },
+    Field::new("filename", 2, Kind::String, false),
+    Field::new("tensor_info", 1, Kind::Message(&TENSOR_INFO), false),
 ] };
 
 #[rustfmt::skip]
 pub static ATTR_VALUE: Message = Message { name: "tensorflow.AttrValue", fields: &[
-    Field { name: "b", number: 5, kind: Kind::Bool, repeated: false },
-    Field { name: "f", number: 4, kind: Kind::Float, repeated: false },
-    Field { name: "func", number: 10, kind: Kind::Message(&NAME_ATTR_LIST), repeated: false },
-    Field { name: "i", number: 3, kind: Kind::Int64, repeated: false },
-    Field { name: "list", number: 1, kind: Kind::Message(&ATTR_VALUE_LIST_VALUE), repeated: false },
-    Field { name: "placeholder", number: 9, kind: Kind::String, repeated: false },
-    Field { name: "s", number: 2, kind: Kind::Bytes, repeated: false },
-    Field { name: "shape", number: 7, kind: Kind::Message(&TENSOR_SHAPE_PROTO), repeated: false },
-    Field { name: "tensor", number: 8, kind: Kind::Message(&TENSOR_PROTO), repeated: false },
-    Field { name: "type", number: 6, kind: Kind::Enum(DATA_TYPE), repeated: false },
+    Field::new("b", 5, Kind::Bool, false),
+    Field::new("f", 4, Kind::Float, false),
+    Field::new("func", 10, Kind::Message(&NAME_ATTR_LIST), false),
+    Field::new("i", 3, Kind::Int64, false),
+    Field::new("list", 1, Kind::Message(&ATTR_VALUE_LIST_VALUE), false),
+    Field::new("placeholder", 9, Kind::String, false),
+    Field::new("s", 2, Kind::Bytes, false),
+    Field::new("shape", 7, Kind::Message(&TENSOR_SHAPE_PROTO), false),
+    Field::new("tensor", 8, Kind::Message(&TENSOR_PROTO), false),
+    Field::new("type", 6, Kind::Enum(DATA_TYPE), false),
 ] };
 
 #[rustfmt::skip]
 pub static ATTR_VALUE_LIST_VALUE: Message = Message { name: "tensorflow.AttrValue.ListValue", fields: &[
-    Field { name: "b", number: 5, kind: Kind::Bool, repeated: true },
-    Field { name: "f", number: 4, kind: Kind::Float, repeated: true },
-    Field { name: "func", number: 9, kind: Kind::Message(&NAME_ATTR_LIST), repeated: true },
-    Field { name: "i", number: 3, kind: Kind::Int64, repeated: true },
-    Field { name: "s", number: 2, kind: Kind::Bytes, repeated: true },
-    Field { name: "shape", number: 7, kind: Kind::Message(&TENSOR_SHAPE_PROTO), repeated: true },
-    Field { name: "tensor", number: 8, kind: Kind::Message(&TENSOR_PROTO), repeated: true },
-    Field { name: "type", number: 6, kind: Kind::Enum(DATA_TYPE), repeated: true },
+    Field::new("b", 5, Kind::Bool, true),
+    Field::new("f", 4, Kind::Float, true),
+    Field::new("func", 9, Kind::Message(&NAME_ATTR_LIST), true),
+    Field::new("i", 3, Kind::Int64, true),
+    Field::new("s", 2, Kind::Bytes, true),
+    Field::new("shape", 7, Kind::Message(&TENSOR_SHAPE_PROTO), true),
+    Field::new("tensor", 8, Kind::Message(&TENSOR_PROTO), true),
+    Field::new("type", 6, Kind::Enum(DATA_TYPE), true),
 ] };
 
 #[rustfmt::skip]
 pub static BOUNDED_TENSOR_SPEC_PROTO: Message = Message { name: "tensorflow.BoundedTensorSpecProto", fields: &[
-    Field { name: "dtype", number: 3, kind: Kind::Enum(DATA_TYPE), repeated: false },
-    Field { name: "maximum", number: 5, kind: Kind::Message(&TENSOR_PROTO), repeated: false },
-    Field { name: "minimum", number: 4, kind: Kind::Message(&TENSOR_PROTO), repeated: false },
-    Field { name: "name", number: 1, kind: Kind::String, repeated: false },
-    Field { name: "shape", number: 2, kind: Kind::Message(&TENSOR_SHAPE_PROTO), repeated: false },
+    Field::new("dtype", 3, Kind::Enum(DATA_TYPE), false),
+    Field::new("maximum", 5, Kind::Message(&TENSOR_PROTO), false),
+    Field::new("minimum", 4, Kind::Message(&TENSOR_PROTO), false),
+    Field::new("name", 1, Kind::String, false),
+    Field::new("shape", 2, Kind::Message(&TENSOR_SHAPE_PROTO), false),
 ] };
 
 #[rustfmt::skip]
 pub static CAPTURED_TENSOR: Message = Message { name: "tensorflow.CapturedTensor", fields: &[
-    Field { name: "concrete_function", number: 2, kind: Kind::String, repeated: false },
-    Field { name: "name", number: 1, kind: Kind::String, repeated: false },
+    Field::new("concrete_function", 2, Kind::String, false),
+    Field::new("name", 1, Kind::String, false),
 ] };
 
 #[rustfmt::skip]
 pub static CHECKPOINT_STATE: Message = Message { name: "tensorflow.CheckpointState", fields: &[
-    Field { name: "all_model_checkpoint_paths", number: 2, kind: Kind::String, repeated: true },
-    Field { name: "all_model_checkpoint_timestamps", number: 3, kind: Kind::Double, repeated: true },
-    Field { name: "last_preserved_timestamp", number: 4, kind: Kind::Double, repeated: false },
-    Field { name: "model_checkpoint_path", number: 1, kind: Kind::String, repeated: false },
+    Field::new("all_model_checkpoint_paths", 2, Kind::String, true),
+    Field::new("all_model_checkpoint_timestamps", 3, Kind::Double, true),
+    Field::new("last_preserved_timestamp", 4, Kind::Double, false),
+    Field::new("model_checkpoint_path", 1, Kind::String, false),
 ] };
 
 #[rustfmt::skip]
 pub static COLLECTION_DEF: Message = Message { name: "tensorflow.CollectionDef", fields: &[
-    Field { name: "any_list", number: 5, kind: Kind::Message(&COLLECTION_DEF_ANY_LIST), repeated: false },
-    Field { name: "bytes_list", number: 2, kind: Kind::Message(&COLLECTION_DEF_BYTES_LIST), repeated: false },
-    Field { name: "float_list", number: 4, kind: Kind::Message(&COLLECTION_DEF_FLOAT_LIST), repeated: false },
-    Field { name: "int64_list", number: 3, kind: Kind::Message(&COLLECTION_DEF_INT64_LIST), repeated: false },
-    Field { name: "node_list", number: 1, kind: Kind::Message(&COLLECTION_DEF_NODE_LIST), repeated: false },
+    Field::new("any_list", 5, Kind::Message(&COLLECTION_DEF_ANY_LIST), false),
+    Field::new("bytes_list", 2, Kind::Message(&COLLECTION_DEF_BYTES_LIST), false),
+    Field::new("float_list", 4, Kind::Message(&COLLECTION_DEF_FLOAT_LIST), false),
+    Field::new("int64_list", 3, Kind::Message(&COLLECTION_DEF_INT64_LIST), false),
+    Field::new("node_list", 1, Kind::Message(&COLLECTION_DEF_NODE_LIST), false),
 ] };
 
 #[rustfmt::skip]
 pub static COLLECTION_DEF_ANY_LIST: Message = Message { name: "tensorflow.CollectionDef.AnyList", fields: &[
-    Field { name: "value", number: 1, kind: Kind::Message(&ANY), repeated: true },
+    Field::new("value", 1, Kind::Message(&ANY), true),
 ] };
 
 #[rustfmt::skip]
 pub static COLLECTION_DEF_BYTES_LIST: Message = Message { name: "tensorflow.CollectionDef.BytesList", fields: &[
-    Field { name: "value", number: 1, kind: Kind::Bytes, repeated: true },
+    Field::new("value", 1, Kind::Bytes, true),
 ] };
 
 #[rustfmt::skip]
 pub static COLLECTION_DEF_FLOAT_LIST: Message = Message { name: "tensorflow.CollectionDef.FloatList", fields: &[
-    Field { name: "value", number: 1, kind: Kind::Float, repeated: true },
+    Field::new("value", 1, Kind::Float, true),
 ] };
 
 #[rustfmt::skip]
 pub static COLLECTION_DEF_INT64_LIST: Message = Message { name: "tensorflow.CollectionDef.Int64List", fields: &[
-    Field { name: "value", number: 1, kind: Kind::Int64, repeated: true },
+    Field::new("value", 1, Kind::Int64, true),
 ] };
 
 #[rustfmt::skip]
 pub static COLLECTION_DEF_NODE_LIST: Message = Message { name: "tensorflow.CollectionDef.NodeList", fields: &[
-    Field { name: "value", number: 1, kind: Kind::String, repeated: true },
+    Field::new("value", 1, Kind::String, true),
 ] };
 
 #[rustfmt::skip]
 pub static COST_GRAPH_DEF: Message = Message { name: "tensorflow.CostGraphDef", fields: &[
-    Field { name: "cost", number: 2, kind: Kind::Message(&COST_GRAPH_DEF_AGGREGATED_COST), repeated: true },
-    Field { name: "node", number: 1, kind: Kind::Message(&COST_GRAPH_DEF_NODE), repeated: true },
+    Field::new("cost", 2, Kind::Message(&COST_GRAPH_DEF_AGGREGATED_COST), true),
+    Field::new("node", 1, Kind::Message(&COST_GRAPH_DEF_NODE), true),
 ] };
 
 #[rustfmt::skip]
 pub static COST_GRAPH_DEF_AGGREGATED_COST: Message = Message { name: "tensorflow.CostGraphDef.AggregatedCost", fields: &[
-    Field { name: "cost", number: 1, kind: Kind::Float, repeated: false },
-    Field { name: "dimension", number: 2, kind: Kind::String, repeated: false },
+    Field::new("cost", 1, Kind::Float, false),
+    Field::new("dimension", 2, Kind::String, false),
 ] };
 
 #[rustfmt::skip]
 pub static COST_GRAPH_DEF_NODE: Message = Message { name: "tensorflow.CostGraphDef.Node", fields: &[
-    Field { name: "compute_cost", number: 9, kind: Kind::Int64, repeated: false },
-    Field { name: "compute_time", number: 14, kind: Kind::Int64, repeated: false },
-    Field { name: "control_input", number: 8, kind: Kind::Int32, repeated: true },
-    Field { name: "device", number: 2, kind: Kind::String, repeated: false },
-    Field { name: "device_persistent_memory_size", number: 16, kind: Kind::Int64, repeated: false },
-    Field { name: "device_temp_memory_size", number: 11, kind: Kind::Int64, repeated: false },
-    Field { name: "host_temp_memory_size", number: 10, kind: Kind::Int64, repeated: false },
-    Field { name: "id", number: 3, kind: Kind::Int32, repeated: false },
-    Field { name: "inaccurate", number: 17, kind: Kind::Bool, repeated: false },
-    Field { name: "input_info", number: 4, kind: Kind::Message(&COST_GRAPH_DEF_NODE_INPUT_INFO), repeated: true },
-    Field { name: "is_final", number: 7, kind: Kind::Bool, repeated: false },
-    Field { name: "memory_time", number: 15, kind: Kind::Int64, repeated: false },
-    Field { name: "name", number: 1, kind: Kind::String, repeated: false },
-    Field { name: "output_info", number: 5, kind: Kind::Message(&COST_GRAPH_DEF_NODE_OUTPUT_INFO), repeated: true },
-    Field { name: "persistent_memory_size", number: 12, kind: Kind::Int64, repeated: false },
-    Field { name: "temporary_memory_size", number: 6, kind: Kind::Int64, repeated: false },
+    Field::new("compute_cost", 9, Kind::Int64, false),
+    Field::new("compute_time", 14, Kind::Int64, false),
+    Field::new("control_input", 8, Kind::Int32, true),
+    Field::new("device", 2, Kind::String, false),
+    Field::new("device_persistent_memory_size", 16, Kind::Int64, false),
+    Field::new("device_temp_memory_size", 11, Kind::Int64, false),
+    Field::new("host_temp_memory_size", 10, Kind::Int64, false),
+    Field::new("id", 3, Kind::Int32, false),
+    Field::new("inaccurate", 17, Kind::Bool, false),
+    Field::new("input_info", 4, Kind::Message(&COST_GRAPH_DEF_NODE_INPUT_INFO), true),
+    Field::new("is_final", 7, Kind::Bool, false),
+    Field::new("memory_time", 15, Kind::Int64, false),
+    Field::new("name", 1, Kind::String, false),
+    Field::new("output_info", 5, Kind::Message(&COST_GRAPH_DEF_NODE_OUTPUT_INFO), true),
+    Field::new("persistent_memory_size", 12, Kind::Int64, false),
+    Field::new("temporary_memory_size", 6, Kind::Int64, false),
 ] };
 
 #[rustfmt::skip]
 pub static COST_GRAPH_DEF_NODE_INPUT_INFO: Message = Message { name: "tensorflow.CostGraphDef.Node.InputInfo", fields: &[
-    Field { name: "preceding_node", number: 1, kind: Kind::Int32, repeated: false },
-    Field { name: "preceding_port", number: 2, kind: Kind::Int32, repeated: false },
+    Field::new("preceding_node", 1, Kind::Int32, false),
+    Field::new("preceding_port", 2, Kind::Int32, false),
 ] };
 
 #[rustfmt::skip]
 pub static COST_GRAPH_DEF_NODE_OUTPUT_INFO: Message = Message { name: "tensorflow.CostGraphDef.Node.OutputInfo", fields: &[
-    Field { name: "alias_input_port", number: 2, kind: Kind::Int64, repeated: false },
-    Field { name: "dtype", number: 4, kind: Kind::Enum(DATA_TYPE), repeated: false },
-    Field { name: "shape", number: 3, kind: Kind::Message(&TENSOR_SHAPE_PROTO), repeated: false },
-    Field { name: "size", number: 1, kind: Kind::Int64, repeated: false },
+    Field::new("alias_input_port", 2, Kind::Int64, false),
+    Field::new("dtype", 4, Kind::Enum(DATA_TYPE), false),
+    Field::new("shape", 3, Kind::Message(&TENSOR_SHAPE_PROTO), false),
+    Field::new("size", 1, Kind::Int64, false),
 ] };
 
 #[rustfmt::skip]
 pub static DEVICE_STEP_STATS: Message = Message { name: "tensorflow.DeviceStepStats", fields: &[
-    Field { name: "device", number: 1, kind: Kind::String, repeated: false },
-    Field { name: "node_stats", number: 2, kind: Kind::Message(&NODE_EXEC_STATS), repeated: true },
-    Field { name: "thread_names", number: 3, kind: Kind::Message(&DEVICE_STEP_STATS_THREAD_NAMES_ENTRY), repeated: true },
+    Field::new("device", 1, Kind::String, false),
+    Field::new("node_stats", 2, Kind::Message(&NODE_EXEC_STATS), true),
+    Field::new("thread_names", 3, Kind::Message(&DEVICE_STEP_STATS_THREAD_NAMES_ENTRY), true),
 ] };
 
 #[rustfmt::skip]
 pub static DEVICE_STEP_STATS_THREAD_NAMES_ENTRY: Message = Message { name: "tensorflow.DeviceStepStats.ThreadNamesEntry", fields: &[
-    Field { name: "key", number: 1, kind: Kind::Uint32, repeated: false },
-    Field { name: "value", number: 2, kind: Kind::String, repeated: false },
+    Field::new("key", 1, Kind::Uint32, false),
+    Field::new("value", 2, Kind::String, false),
 ] };
 
 #[rustfmt::skip]
 pub static DICT_VALUE: Message = Message { name: "tensorflow.DictValue", fields: &[
-    Field { name: "fields", number: 1, kind: Kind::Message(&DICT_VALUE_FIELDS_ENTRY), repeated: true },
+    Field::new("fields", 1, Kind::Message(&DICT_VALUE_FIELDS_ENTRY), true),
 ] };
 
 #[rustfmt::skip]
 pub static DICT_VALUE_FIELDS_ENTRY: Message = Message { name: "tensorflow.DictValue.FieldsEntry", fields: &[
-    Field { name: "key", number: 1, kind: Kind::String, repeated: false },
-    Field { name: "value", number: 2, kind: Kind::Message(&STRUCTURED_VALUE), repeated: false },
+    Field::new("key", 1, Kind::String, false),
+    Field::new("value", 2, Kind::Message(&STRUCTURED_VALUE), false),
 ] };
 
 #[rustfmt::skip]
 pub static FULL_TYPE_DEF: Message = Message { name: "tensorflow.FullTypeDef", fields: &[
-    Field { name: "args", number: 2, kind: Kind::Message(&FULL_TYPE_DEF), repeated: true },
-    Field { name: "i", number: 4, kind: Kind::Int64, repeated: false },
-    Field { name: "s", number: 3, kind: Kind::String, repeated: false },
-    Field { name: "type_id", number: 1, kind: Kind::Enum(FULL_TYPE_ID), repeated: false },
+    Field::new("args", 2, Kind::Message(&FULL_TYPE_DEF), true),
+    Field::new("i", 4, Kind::Int64, false),
+    Field::new("s", 3, Kind::String, false),
+    Field::new("type_id", 1, Kind::Enum(FULL_TYPE_ID), false),
 ] };
 
 #[rustfmt::skip]
 pub static FUNCTION_DEF: Message = Message { name: "tensorflow.FunctionDef", fields: &[
-    Field { name: "arg_attr", number: 7, kind: Kind::Message(&FUNCTION_DEF_ARG_ATTR_ENTRY), repeated: true },
-    Field { name: "attr", number: 5, kind: Kind::Message(&FUNCTION_DEF_ATTR_ENTRY), repeated: true },
-    Field { name: "control_ret", number: 6, kind: Kind::Message(&FUNCTION_DEF_CONTROL_RET_ENTRY), repeated: true },
-    Field { name: "node_def", number: 3, kind: Kind::Message(&NODE_DEF), repeated: true },
-    Field { name: "resource_arg_unique_id", number: 8, kind: Kind::Message(&FUNCTION_DEF_RESOURCE_ARG_UNIQUE_ID_ENTRY), repeated: true },
-    Field { name: "ret", number: 4, kind: Kind::Message(&FUNCTION_DEF_RET_ENTRY), repeated: true },
-    Field { name: "signature", number: 1, kind: Kind::Message(&OP_DEF), repeated: false },
+    Field::new("arg_attr", 7, Kind::Message(&FUNCTION_DEF_ARG_ATTR_ENTRY), true),
+    Field::new("attr", 5, Kind::Message(&FUNCTION_DEF_ATTR_ENTRY), true),
+    Field::new("control_ret", 6, Kind::Message(&FUNCTION_DEF_CONTROL_RET_ENTRY), true),
+    Field::new("node_def", 3, Kind::Message(&NODE_DEF), true),
+    Field::new("resource_arg_unique_id", 8, Kind::Message(&FUNCTION_DEF_RESOURCE_ARG_UNIQUE_ID_ENTRY), true),
+    Field::new("ret", 4, Kind::Message(&FUNCTION_DEF_RET_ENTRY), true),
+    Field::new("signature", 1, Kind::Message(&OP_DEF), false),
 ] };
 
 #[rustfmt::skip]
 pub static FUNCTION_DEF_ARG_ATTR_ENTRY: Message = Message { name: "tensorflow.FunctionDef.ArgAttrEntry", fields: &[
-    Field { name: "key", number: 1, kind: Kind::Uint32, repeated: false },
-    Field { name: "value", number: 2, kind: Kind::Message(&FUNCTION_DEF_ARG_ATTRS), repeated: false },
+    Field::new("key", 1, Kind::Uint32, false),
+    Field::new("value", 2, Kind::Message(&FUNCTION_DEF_ARG_ATTRS), false),
 ] };
 
 #[rustfmt::skip]
 pub static FUNCTION_DEF_ARG_ATTRS: Message = Message { name: "tensorflow.FunctionDef.ArgAttrs", fields: &[
-    Field { name: "attr", number: 1, kind: Kind::Message(&FUNCTION_DEF_ARG_ATTRS_ATTR_ENTRY), repeated: true },
+    Field::new("attr", 1, Kind::Message(&FUNCTION_DEF_ARG_ATTRS_ATTR_ENTRY), true),
 ] };
 
 #[rustfmt::skip]
 pub static FUNCTION_DEF_ARG_ATTRS_ATTR_ENTRY: Message = Message { name: "tensorflow.FunctionDef.ArgAttrs.AttrEntry", fields: &[
-    Field { name: "key", number: 1, kind: Kind::String, repeated: false },
-    Field { name: "value", number: 2, kind: Kind::Message(&ATTR_VALUE), repeated: false },
+    Field::new("key", 1, Kind::String, false),
+    Field::new("value", 2, Kind::Message(&ATTR_VALUE), false),
 ] };
 
 #[rustfmt::skip]
 pub static FUNCTION_DEF_ATTR_ENTRY: Message = Message { name: "tensorflow.FunctionDef.AttrEntry", fields: &[
-    Field { name: "key", number: 1, kind: Kind::String, repeated: false },
-    Field { name: "value", number: 2, kind: Kind::Message(&ATTR_VALUE), repeated: false },
+    Field::new("key", 1, Kind::String, false),
+    Field::new("value", 2, Kind::Message(&ATTR_VALUE), false),
 ] };
 
 #[rustfmt::skip]
 pub static FUNCTION_DEF_CONTROL_RET_ENTRY: Message = Message { name: "tensorflow.FunctionDef.ControlRetEntry", fields: &[
-    Field { name: "key", number: 1, kind: Kind::String, repeated: false },
-    Field { name: "value", number: 2, kind: Kind::String, repeated: false },
+    Field::new("key", 1, Kind::String, false),
+    Field::new("value", 2, Kind::String, false),
 ] };
 
 #[rustfmt::skip]
 pub static FUNCTION_DEF_RESOURCE_ARG_UNIQUE_ID_ENTRY: Message = Message { name: "tensorflow.FunctionDef.ResourceArgUniqueIdEntry", fields: &[
-    Field { name: "key", number: 1, kind: Kind::Uint32, repeated: false },
-    Field { name: "value", number: 2, kind: Kind::Uint32, repeated: false },
+    Field::new("key", 1, Kind::Uint32, false),
+    Field::new("value", 2, Kind::Uint32, false),
 ] };
 
 #[rustfmt::skip]
 pub static FUNCTION_DEF_RET_ENTRY: Message = Message { name: "tensorflow.FunctionDef.RetEntry", fields: &[
-    Field { name: "key", number: 1, kind: Kind::String, repeated: false },
-    Field { name: "value", number: 2, kind: Kind::String, repeated: false },
+    Field::new("key", 1, Kind::String, false),
+    Field::new("value", 2, Kind::String, false),
 ] };
 
 #[rustfmt::skip]
 pub static FUNCTION_DEF_LIBRARY: Message = Message { name: "tensorflow.FunctionDefLibrary", fields: &[
-    Field { name: "function", number: 1, kind: Kind::Message(&FUNCTION_DEF), repeated: true },
-    Field { name: "gradient", number: 2, kind: Kind::Message(&GRADIENT_DEF), repeated: true },
-    Field { name: "registered_gradients", number: 3, kind: Kind::Message(&REGISTERED_GRADIENT), repeated: true },
+    Field::new("function", 1, Kind::Message(&FUNCTION_DEF), true),
+    Field::new("gradient", 2, Kind::Message(&GRADIENT_DEF), true),
+    Field::new("registered_gradients", 3, Kind::Message(&REGISTERED_GRADIENT), true),
 ] };
 
 #[rustfmt::skip]
 pub static FUNCTION_SPEC: Message = Message { name: "tensorflow.FunctionSpec", fields: &[
-    Field { name: "fullargspec", number: 1, kind: Kind::Message(&STRUCTURED_VALUE), repeated: false },
-    Field { name: "input_signature", number: 5, kind: Kind::Message(&STRUCTURED_VALUE), repeated: false },
-    Field { name: "is_method", number: 2, kind: Kind::Bool, repeated: false },
-    Field { name: "jit_compile", number: 6, kind: Kind::Enum(FUNCTION_SPEC_JIT_COMPILE), repeated: false },
+    Field::new("fullargspec", 1, Kind::Message(&STRUCTURED_VALUE), false),
+    Field::new("input_signature", 5, Kind::Message(&STRUCTURED_VALUE), false),
+    Field::new("is_method", 2, Kind::Bool, false),
+    Field::new("jit_compile", 6, Kind::Enum(FUNCTION_SPEC_JIT_COMPILE), false),
 ] };
 
 #[rustfmt::skip]
 pub static GRADIENT_DEF: Message = Message { name: "tensorflow.GradientDef", fields: &[
-    Field { name: "function_name", number: 1, kind: Kind::String, repeated: false },
-    Field { name: "gradient_func", number: 2, kind: Kind::String, repeated: false },
+    Field::new("function_name", 1, Kind::String, false),
+    Field::new("gradient_func", 2, Kind::String, false),
 ] };
 
 #[rustfmt::skip]
 pub static GRAPH_DEBUG_INFO: Message = Message { name: "tensorflow.GraphDebugInfo", fields: &[
-    Field { name: "files", number: 1, kind: Kind::String, repeated: true },
-    Field { name: "frames_by_id", number: 4, kind: Kind::Message(&GRAPH_DEBUG_INFO_FRAMES_BY_ID_ENTRY), repeated: true },
-    Field { name: "name_to_trace_id", number: 5, kind: Kind::Message(&GRAPH_DEBUG_INFO_NAME_TO_TRACE_ID_ENTRY), repeated: true },
-    Field { name: "traces", number: 2, kind: Kind::Message(&GRAPH_DEBUG_INFO_TRACES_ENTRY), repeated: true },
-    Field { name: "traces_by_id", number: 6, kind: Kind::Message(&GRAPH_DEBUG_INFO_TRACES_BY_ID_ENTRY), repeated: true },
+    Field::new("files", 1, Kind::String, true),
+    Field::new("frames_by_id", 4, Kind::Message(&GRAPH_DEBUG_INFO_FRAMES_BY_ID_ENTRY), true),
+    Field::new("name_to_trace_id", 5, Kind::Message(&GRAPH_DEBUG_INFO_NAME_TO_TRACE_ID_ENTRY), true),
+    Field::new("traces", 2, Kind::Message(&GRAPH_DEBUG_INFO_TRACES_ENTRY), true),
+    Field::new("traces_by_id", 6, Kind::Message(&GRAPH_DEBUG_INFO_TRACES_BY_ID_ENTRY), true),
 ] };
 
 #[rustfmt::skip]
 pub static GRAPH_DEBUG_INFO_FILE_LINE_COL: Message = Message { name: "tensorflow.GraphDebugInfo.FileLineCol", fields: &[
-    Field { name: "code", number: 5, kind: Kind::String, repeated: false },
-    Field { name: "col", number: 3, kind: Kind::Int32, repeated: false },
-    Field { name: "file_index", number: 1, kind: Kind::Int32, repeated: false },
-    Field { name: "func", number: 4, kind: Kind::String, repeated: false },
-    Field { name: "line", number: 2, kind: Kind::Int32, repeated: false },
+    Field::new("code", 5, Kind::String, false),
+    Field::new("col", 3, Kind::Int32, false),
+    Field::new("file_index", 1, Kind::Int32, false),
+    Field::new("func", 4, Kind::String, false),
+    Field::new("line", 2, Kind::Int32, false),
 ] };
 
 #[rustfmt::skip]
 pub static GRAPH_DEBUG_INFO_FRAMES_BY_ID_ENTRY: Message = Message { name: "tensorflow.GraphDebugInfo.FramesByIdEntry", fields: &[
-    Field { name: "key", number: 1, kind: Kind::Fixed64, repeated: false },
-    Field { name: "value", number: 2, kind: Kind::Message(&GRAPH_DEBUG_INFO_FILE_LINE_COL), repeated: false },
+    Field::new("key", 1, Kind::Fixed64, false),
+    Field::new("value", 2, Kind::Message(&GRAPH_DEBUG_INFO_FILE_LINE_COL), false),
 ] };
 
 #[rustfmt::skip]
 pub static GRAPH_DEBUG_INFO_NAME_TO_TRACE_ID_ENTRY: Message = Message { name: "tensorflow.GraphDebugInfo.NameToTraceIdEntry", fields: &[
-    Field { name: "key", number: 1, kind: Kind::String, repeated: false },
-    Field { name: "value", number: 2, kind: Kind::Fixed64, repeated: false },
+    Field::new("key", 1, Kind::String, false),
+    Field::new("value", 2, Kind::Fixed64, false),
 ] };
 
 #[rustfmt::skip]
 pub static GRAPH_DEBUG_INFO_STACK_TRACE: Message = Message { name: "tensorflow.GraphDebugInfo.StackTrace", fields: &[
-    Field { name: "file_line_cols", number: 1, kind: Kind::Message(&GRAPH_DEBUG_INFO_FILE_LINE_COL), repeated: true },
-    Field { name: "frame_id", number: 2, kind: Kind::Fixed64, repeated: true },
+    Field::new("file_line_cols", 1, Kind::Message(&GRAPH_DEBUG_INFO_FILE_LINE_COL), true),
+    Field::new("frame_id", 2, Kind::Fixed64, true),
 ] };
 
 #[rustfmt::skip]
 pub static GRAPH_DEBUG_INFO_TRACES_BY_ID_ENTRY: Message = Message { name: "tensorflow.GraphDebugInfo.TracesByIdEntry", fields: &[
-    Field { name: "key", number: 1, kind: Kind::Fixed64, repeated: false },
-    Field { name: "value", number: 2, kind: Kind::Message(&GRAPH_DEBUG_INFO_STACK_TRACE), repeated: false },
+    Field::new("key", 1, Kind::Fixed64, false),
+    Field::new("value", 2, Kind::Message(&GRAPH_DEBUG_INFO_STACK_TRACE), false),
 ] };
 
 #[rustfmt::skip]
 pub static GRAPH_DEBUG_INFO_TRACES_ENTRY: Message = Message { name: "tensorflow.GraphDebugInfo.TracesEntry", fields: &[
-    Field { name: "key", number: 1, kind: Kind::String, repeated: false },
-    Field { name: "value", number: 2, kind: Kind::Message(&GRAPH_DEBUG_INFO_STACK_TRACE), repeated: false },
+    Field::new("key", 1, Kind::String, false),
+    Field::new("value", 2, Kind::Message(&GRAPH_DEBUG_INFO_STACK_TRACE), false),
 ] };
 
 #[rustfmt::skip]
 pub static GRAPH_DEF: Message = Message { name: "tensorflow.GraphDef", fields: &[
-    Field { name: "debug_info", number: 5, kind: Kind::Message(&GRAPH_DEBUG_INFO), repeated: false },
-    Field { name: "library", number: 2, kind: Kind::Message(&FUNCTION_DEF_LIBRARY), repeated: false },
-    Field { name: "node", number: 1, kind: Kind::Message(&NODE_DEF), repeated: true },
-    Field { name: "version", number: 3, kind: Kind::Int32, repeated: false },
-    Field { name: "versions", number: 4, kind: Kind::Message(&VERSION_DEF), repeated: false },
+    Field::new("debug_info", 5, Kind::Message(&GRAPH_DEBUG_INFO), false),
+    Field::new("library", 2, Kind::Message(&FUNCTION_DEF_LIBRARY), false),
+    Field::new("node", 1, Kind::Message(&NODE_DEF), true),
+    Field::new("version", 3, Kind::Int32, false),
+    Field::new("versions", 4, Kind::Message(&VERSION_DEF), false),
 ] };
 
 #[rustfmt::skip]
 pub static LIST_VALUE: Message = Message { name: "tensorflow.ListValue", fields: &[
-    Field { name: "values", number: 1, kind: Kind::Message(&STRUCTURED_VALUE), repeated: true },
+    Field::new("values", 1, Kind::Message(&STRUCTURED_VALUE), true),
 ] };
 
 #[rustfmt::skip]
 pub static MEMORY_STATS: Message = Message { name: "tensorflow.MemoryStats", fields: &[
-    Field { name: "device_persistent_memory_size", number: 4, kind: Kind::Int64, repeated: false },
-    Field { name: "device_persistent_tensor_alloc_ids", number: 6, kind: Kind::Int64, repeated: true },
-    Field { name: "device_temp_memory_size", number: 2, kind: Kind::Int64, repeated: false },
-    Field { name: "persistent_memory_size", number: 3, kind: Kind::Int64, repeated: false },
-    Field { name: "persistent_tensor_alloc_ids", number: 5, kind: Kind::Int64, repeated: true },
-    Field { name: "temp_memory_size", number: 1, kind: Kind::Int64, repeated: false },
+    Field::new("device_persistent_memory_size", 4, Kind::Int64, false),
+    Field::new("device_persistent_tensor_alloc_ids", 6, Kind::Int64, true),
+    Field::new("device_temp_memory_size", 2, Kind::Int64, false),
+    Field::new("persistent_memory_size", 3, Kind::Int64, false),
+    Field::new("persistent_tensor_alloc_ids", 5, Kind::Int64, true),
+    Field::new("temp_memory_size", 1, Kind::Int64, false),
 ] };
 
 #[rustfmt::skip]
 pub static META_GRAPH_DEF: Message = Message { name: "tensorflow.MetaGraphDef", fields: &[
-    Field { name: "asset_file_def", number: 6, kind: Kind::Message(&ASSET_FILE_DEF), repeated: true },
-    Field { name: "collection_def", number: 4, kind: Kind::Message(&META_GRAPH_DEF_COLLECTION_DEF_ENTRY), repeated: true },
-    Field { name: "graph_def", number: 2, kind: Kind::Message(&GRAPH_DEF), repeated: false },
-    Field { name: "meta_info_def", number: 1, kind: Kind::Message(&META_GRAPH_DEF_META_INFO_DEF), repeated: false },
-    Field { name: "object_graph_def", number: 7, kind: Kind::Message(&SAVED_OBJECT_GRAPH), repeated: false },
-    Field { name: "saver_def", number: 3, kind: Kind::Message(&SAVER_DEF), repeated: false },
-    Field { name: "signature_def", number: 5, kind: Kind::Message(&META_GRAPH_DEF_SIGNATURE_DEF_ENTRY), repeated: true },
+    Field::new("asset_file_def", 6, Kind::Message(&ASSET_FILE_DEF), true),
+    Field::new("collection_def", 4, Kind::Message(&META_GRAPH_DEF_COLLECTION_DEF_ENTRY), true),
+    Field::new("graph_def", 2, Kind::Message(&GRAPH_DEF), false),
+    Field::new("meta_info_def", 1, Kind::Message(&META_GRAPH_DEF_META_INFO_DEF), false),
+    Field::new("object_graph_def", 7, Kind::Message(&SAVED_OBJECT_GRAPH), false),
+    Field::new("saver_def", 3, Kind::Message(&SAVER_DEF), false),
+    Field::new("signature_def", 5, Kind::Message(&META_GRAPH_DEF_SIGNATURE_DEF_ENTRY), true),
 ] };
 
 #[rustfmt::skip]
 pub static META_GRAPH_DEF_COLLECTION_DEF_ENTRY: Message = Message { name: "tensorflow.MetaGraphDef.CollectionDefEntry", fields: &[
-    Field { name: "key", number: 1, kind: Kind::String, repeated: false },
-    Field { name: "value", number: 2, kind: Kind::Message(&COLLECTION_DEF), repeated: false },
+    Field::new("key", 1, Kind::String, false),
+    Field::new("value", 2, Kind::Message(&COLLECTION_DEF), false),
 ] };
 
 #[rustfmt::skip]
 pub static META_GRAPH_DEF_META_INFO_DEF: Message = Message { name: "tensorflow.MetaGraphDef.MetaInfoDef", fields: &[
-    Field { name: "any_info", number: 3, kind: Kind::Message(&ANY), repeated: false },
-    Field { name: "function_aliases", number: 8, kind: Kind::Message(&META_GRAPH_DEF_META_INFO_DEF_FUNCTION_ALIASES_ENTRY), repeated: true },
-    Field { name: "meta_graph_version", number: 1, kind: Kind::String, repeated: false },
-    Field { name: "stripped_default_attrs", number: 7, kind: Kind::Bool, repeated: false },
-    Field { name: "stripped_op_list", number: 2, kind: Kind::Message(&OP_LIST), repeated: false },
-    Field { name: "tags", number: 4, kind: Kind::String, repeated: true },
-    Field { name: "tensorflow_git_version", number: 6, kind: Kind::String, repeated: false },
-    Field { name: "tensorflow_version", number: 5, kind: Kind::String, repeated: false },
+    Field::new("any_info", 3, Kind::Message(&ANY), false),
+    Field::new("function_aliases", 8, Kind::Message(&META_GRAPH_DEF_META_INFO_DEF_FUNCTION_ALIASES_ENTRY), true),
+    Field::new("meta_graph_version", 1, Kind::String, false),
+    Field::new("stripped_default_attrs", 7, Kind::Bool, false),
+    Field::new("stripped_op_list", 2, Kind::Message(&OP_LIST), false),
+    Field::new("tags", 4, Kind::String, true),
+    Field::new("tensorflow_git_version", 6, Kind::String, false),
+    Field::new("tensorflow_version", 5, Kind::String, false),
 ] };
 
 #[rustfmt::skip]
 pub static META_GRAPH_DEF_META_INFO_DEF_FUNCTION_ALIASES_ENTRY: Message = Message { name: "tensorflow.MetaGraphDef.MetaInfoDef.FunctionAliasesEntry", fields: &[
-    Field { name: "key", number: 1, kind: Kind::String, repeated: false },
-    Field { name: "value", number: 2, kind: Kind::String, repeated: false },
+    Field::new("key", 1, Kind::String, false),
+    Field::new("value", 2, Kind::String, false),
 ] };
 
 #[rustfmt::skip]
 pub static META_GRAPH_DEF_SIGNATURE_DEF_ENTRY: Message = Message { name: "tensorflow.MetaGraphDef.SignatureDefEntry", fields: &[
-    Field { name: "key", number: 1, kind: Kind::String, repeated: false },
-    Field { name: "value", number: 2, kind: Kind::Message(&SIGNATURE_DEF), repeated: false },
+    Field::new("key", 1, Kind::String, false),
+    Field::new("value", 2, Kind::Message(&SIGNATURE_DEF), false),
 ] };
 
 #[rustfmt::skip]
 pub static NAME_ATTR_LIST: Message = Message { name: "tensorflow.NameAttrList", fields: &[
-    Field { name: "attr", number: 2, kind: Kind::Message(&NAME_ATTR_LIST_ATTR_ENTRY), repeated: true },
-    Field { name: "name", number: 1, kind: Kind::String, repeated: false },
+    Field::new("attr", 2, Kind::Message(&NAME_ATTR_LIST_ATTR_ENTRY), true),
+    Field::new("name", 1, Kind::String, false),
 ] };
 
 #[rustfmt::skip]
 pub static NAME_ATTR_LIST_ATTR_ENTRY: Message = Message { name: "tensorflow.NameAttrList.AttrEntry", fields: &[
-    Field { name: "key", number: 1, kind: Kind::String, repeated: false },
-    Field { name: "value", number: 2, kind: Kind::Message(&ATTR_VALUE), repeated: false },
+    Field::new("key", 1, Kind::String, false),
+    Field::new("value", 2, Kind::Message(&ATTR_VALUE), false),
 ] };
 
 #[rustfmt::skip]
 pub static NAMED_TUPLE_VALUE: Message = Message { name: "tensorflow.NamedTupleValue", fields: &[
-    Field { name: "name", number: 1, kind: Kind::String, repeated: false },
-    Field { name: "values", number: 2, kind: Kind::Message(&PAIR_VALUE), repeated: true },
+    Field::new("name", 1, Kind::String, false),
+    Field::new("values", 2, Kind::Message(&PAIR_VALUE), true),
 ] };
 
 #[rustfmt::skip]
 pub static NODE_DEF: Message = Message { name: "tensorflow.NodeDef", fields: &[
-    Field { name: "attr", number: 5, kind: Kind::Message(&NODE_DEF_ATTR_ENTRY), repeated: true },
-    Field { name: "device", number: 4, kind: Kind::String, repeated: false },
-    Field { name: "experimental_debug_info", number: 6, kind: Kind::Message(&NODE_DEF_EXPERIMENTAL_DEBUG_INFO), repeated: false },
-    Field { name: "experimental_type", number: 7, kind: Kind::Message(&FULL_TYPE_DEF), repeated: false },
-    Field { name: "input", number: 3, kind: Kind::String, repeated: true },
-    Field { name: "name", number: 1, kind: Kind::String, repeated: false },
-    Field { name: "op", number: 2, kind: Kind::String, repeated: false },
+    Field::new("attr", 5, Kind::Message(&NODE_DEF_ATTR_ENTRY), true),
+    Field::new("device", 4, Kind::String, false),
+    Field::new("experimental_debug_info", 6, Kind::Message(&NODE_DEF_EXPERIMENTAL_DEBUG_INFO), false),
+    Field::new("experimental_type", 7, Kind::Message(&FULL_TYPE_DEF), false),
+    Field::new("input", 3, Kind::String, true),
+    Field::new("name", 1, Kind::String, false),
+    Field::new("op", 2, Kind::String, false),
 ] };
 
 #[rustfmt::skip]
 pub static NODE_DEF_ATTR_ENTRY: Message = Message { name: "tensorflow.NodeDef.AttrEntry", fields: &[
-    Field { name: "key", number: 1, kind: Kind::String, repeated: false },
-    Field { name: "value", number: 2, kind: Kind::Message(&ATTR_VALUE), repeated: false },
+    Field::new("key", 1, Kind::String, false),
+    Field::new("value", 2, Kind::Message(&ATTR_VALUE), false),
 ] };
 
 #[rustfmt::skip]
 pub static NODE_DEF_EXPERIMENTAL_DEBUG_INFO: Message = Message { name: "tensorflow.NodeDef.ExperimentalDebugInfo", fields: &[
-    Field { name: "original_func_names", number: 2, kind: Kind::String, repeated: true },
-    Field { name: "original_node_names", number: 1, kind: Kind::String, repeated: true },
+    Field::new("original_func_names", 2, Kind::String, true),
+    Field::new("original_node_names", 1, Kind::String, true),
 ] };
 
 #[rustfmt::skip]
 pub static NODE_EXEC_STATS: Message = Message { name: "tensorflow.NodeExecStats", fields: &[
-    Field { name: "all_end_rel_micros", number: 5, kind: Kind::Int64, repeated: false },
-    Field { name: "all_end_rel_nanos", number: 16, kind: Kind::Int64, repeated: false },
-    Field { name: "all_start_micros", number: 2, kind: Kind::Int64, repeated: false },
-    Field { name: "all_start_nanos", number: 13, kind: Kind::Int64, repeated: false },
-    Field { name: "memory", number: 6, kind: Kind::Message(&ALLOCATOR_MEMORY_USED), repeated: true },
-    Field { name: "memory_stats", number: 12, kind: Kind::Message(&MEMORY_STATS), repeated: false },
-    Field { name: "node_name", number: 1, kind: Kind::String, repeated: false },
-    Field { name: "op_end_rel_micros", number: 4, kind: Kind::Int64, repeated: false },
-    Field { name: "op_end_rel_nanos", number: 15, kind: Kind::Int64, repeated: false },
-    Field { name: "op_start_rel_micros", number: 3, kind: Kind::Int64, repeated: false },
-    Field { name: "op_start_rel_nanos", number: 14, kind: Kind::Int64, repeated: false },
-    Field { name: "output", number: 7, kind: Kind::Message(&NODE_OUTPUT), repeated: true },
-    Field { name: "referenced_tensor", number: 11, kind: Kind::Message(&ALLOCATION_DESCRIPTION), repeated: true },
-    Field { name: "scheduled_micros", number: 9, kind: Kind::Int64, repeated: false },
-    Field { name: "scheduled_nanos", number: 17, kind: Kind::Int64, repeated: false },
-    Field { name: "thread_id", number: 10, kind: Kind::Uint32, repeated: false },
-    Field { name: "timeline_label", number: 8, kind: Kind::String, repeated: false },
+    Field::new("all_end_rel_micros", 5, Kind::Int64, false),
+    Field::new("all_end_rel_nanos", 16, Kind::Int64, false),
+    Field::new("all_start_micros", 2, Kind::Int64, false),
+    Field::new("all_start_nanos", 13, Kind::Int64, false),
+    Field::new("memory", 6, Kind::Message(&ALLOCATOR_MEMORY_USED), true),
+    Field::new("memory_stats", 12, Kind::Message(&MEMORY_STATS), false),
+    Field::new("node_name", 1, Kind::String, false),
+    Field::new("op_end_rel_micros", 4, Kind::Int64, false),
+    Field::new("op_end_rel_nanos", 15, Kind::Int64, false),
+    Field::new("op_start_rel_micros", 3, Kind::Int64, false),
+    Field::new("op_start_rel_nanos", 14, Kind::Int64, false),
+    Field::new("output", 7, Kind::Message(&NODE_OUTPUT), true),
+    Field::new("referenced_tensor", 11, Kind::Message(&ALLOCATION_DESCRIPTION), true),
+    Field::new("scheduled_micros", 9, Kind::Int64, false),
+    Field::new("scheduled_nanos", 17, Kind::Int64, false),
+    Field::new("thread_id", 10, Kind::Uint32, false),
+    Field::new("timeline_label", 8, Kind::String, false),
 ] };
 
 #[rustfmt::skip]
 pub static NODE_OUTPUT: Message = Message { name: "tensorflow.NodeOutput", fields: &[
-    Field { name: "slot", number: 1, kind: Kind::Int32, repeated: false },
-    Field { name: "tensor_description", number: 3, kind: Kind::Message(&TENSOR_DESCRIPTION), repeated: false },
+    Field::new("slot", 1, Kind::Int32, false),
+    Field::new("tensor_description", 3, Kind::Message(&TENSOR_DESCRIPTION), false),
 ] };
 
 #[rustfmt::skip]
@@ -622,740 +622,740 @@ pub static NONE_VALUE: Message = Message { name: "tensorflow.NoneValue", fields:
 
 #[rustfmt::skip]
 pub static OP_DEF: Message = Message { name: "tensorflow.OpDef", fields: &[
-    Field { name: "allows_uninitialized_input", number: 19, kind: Kind::Bool, repeated: false },
-    Field { name: "attr", number: 4, kind: Kind::Message(&OP_DEF_ATTR_DEF), repeated: true },
-    Field { name: "control_output", number: 20, kind: Kind::String, repeated: true },
-    Field { name: "deprecation", number: 8, kind: Kind::Message(&OP_DEPRECATION), repeated: false },
-    Field { name: "description", number: 6, kind: Kind::String, repeated: false },
-    Field { name: "input_arg", number: 2, kind: Kind::Message(&OP_DEF_ARG_DEF), repeated: true },
-    Field { name: "is_aggregate", number: 16, kind: Kind::Bool, repeated: false },
-    Field { name: "is_commutative", number: 18, kind: Kind::Bool, repeated: false },
-    Field { name: "is_distributed_communication", number: 21, kind: Kind::Bool, repeated: false },
-    Field { name: "is_stateful", number: 17, kind: Kind::Bool, repeated: false },
-    Field { name: "name", number: 1, kind: Kind::String, repeated: false },
-    Field { name: "output_arg", number: 3, kind: Kind::Message(&OP_DEF_ARG_DEF), repeated: true },
-    Field { name: "summary", number: 5, kind: Kind::String, repeated: false },
+    Field::new("allows_uninitialized_input", 19, Kind::Bool, false),
+    Field::new("attr", 4, Kind::Message(&OP_DEF_ATTR_DEF), true),
+    Field::new("control_output", 20, Kind::String, true),
+    Field::new("deprecation", 8, Kind::Message(&OP_DEPRECATION), false),
+    Field::new("description", 6, Kind::String, false),
+    Field::new("input_arg", 2, Kind::Message(&OP_DEF_ARG_DEF), true),
+    Field::new("is_aggregate", 16, Kind::Bool, false),
+    Field::new("is_commutative", 18, Kind::Bool, false),
+    Field::new("is_distributed_communication", 21, Kind::Bool, false),
+    Field::new("is_stateful", 17, Kind::Bool, false),
+    Field::new("name", 1, Kind::String, false),
+    Field::new("output_arg", 3, Kind::Message(&OP_DEF_ARG_DEF), true),
+    Field::new("summary", 5, Kind::String, false),
 ] };
 
 #[rustfmt::skip]
 pub static OP_DEF_ARG_DEF: Message = Message { name: "tensorflow.OpDef.ArgDef", fields: &[
-    Field { name: "description", number: 2, kind: Kind::String, repeated: false },
-    Field { name: "experimental_full_type", number: 17, kind: Kind::Message(&FULL_TYPE_DEF), repeated: false },
-    Field { name: "handle_data", number: 7, kind: Kind::Message(&RESOURCE_HANDLE_PROTO_DTYPE_AND_SHAPE), repeated: true },
-    Field { name: "is_ref", number: 16, kind: Kind::Bool, repeated: false },
-    Field { name: "name", number: 1, kind: Kind::String, repeated: false },
-    Field { name: "number_attr", number: 5, kind: Kind::String, repeated: false },
-    Field { name: "type", number: 3, kind: Kind::Enum(DATA_TYPE), repeated: false },
-    Field { name: "type_attr", number: 4, kind: Kind::String, repeated: false },
-    Field { name: "type_list_attr", number: 6, kind: Kind::String, repeated: false },
+    Field::new("description", 2, Kind::String, false),
+    Field::new("experimental_full_type", 17, Kind::Message(&FULL_TYPE_DEF), false),
+    Field::new("handle_data", 7, Kind::Message(&RESOURCE_HANDLE_PROTO_DTYPE_AND_SHAPE), true),
+    Field::new("is_ref", 16, Kind::Bool, false),
+    Field::new("name", 1, Kind::String, false),
+    Field::new("number_attr", 5, Kind::String, false),
+    Field::new("type", 3, Kind::Enum(DATA_TYPE), false),
+    Field::new("type_attr", 4, Kind::String, false),
+    Field::new("type_list_attr", 6, Kind::String, false),
 ] };
 
 #[rustfmt::skip]
 pub static OP_DEF_ATTR_DEF: Message = Message { name: "tensorflow.OpDef.AttrDef", fields: &[
-    Field { name: "allowed_values", number: 7, kind: Kind::Message(&ATTR_VALUE), repeated: false },
-    Field { name: "default_value", number: 3, kind: Kind::Message(&ATTR_VALUE), repeated: false },
-    Field { name: "description", number: 4, kind: Kind::String, repeated: false },
-    Field { name: "has_minimum", number: 5, kind: Kind::Bool, repeated: false },
-    Field { name: "minimum", number: 6, kind: Kind::Int64, repeated: false },
-    Field { name: "name", number: 1, kind: Kind::String, repeated: false },
-    Field { name: "type", number: 2, kind: Kind::String, repeated: false },
+    Field::new("allowed_values", 7, Kind::Message(&ATTR_VALUE), false),
+    Field::new("default_value", 3, Kind::Message(&ATTR_VALUE), false),
+    Field::new("description", 4, Kind::String, false),
+    Field::new("has_minimum", 5, Kind::Bool, false),
+    Field::new("minimum", 6, Kind::Int64, false),
+    Field::new("name", 1, Kind::String, false),
+    Field::new("type", 2, Kind::String, false),
 ] };
 
 #[rustfmt::skip]
 pub static OP_DEPRECATION: Message = Message { name: "tensorflow.OpDeprecation", fields: &[
-    Field { name: "explanation", number: 2, kind: Kind::String, repeated: false },
-    Field { name: "version", number: 1, kind: Kind::Int32, repeated: false },
+    Field::new("explanation", 2, Kind::String, false),
+    Field::new("version", 1, Kind::Int32, false),
 ] };
 
 #[rustfmt::skip]
 pub static OP_LIST: Message = Message { name: "tensorflow.OpList", fields: &[
-    Field { name: "op", number: 1, kind: Kind::Message(&OP_DEF), repeated: true },
+    Field::new("op", 1, Kind::Message(&OP_DEF), true),
 ] };
 
 #[rustfmt::skip]
 pub static PAIR_VALUE: Message = Message { name: "tensorflow.PairValue", fields: &[
-    Field { name: "key", number: 1, kind: Kind::String, repeated: false },
-    Field { name: "value", number: 2, kind: Kind::Message(&STRUCTURED_VALUE), repeated: false },
+    Field::new("key", 1, Kind::String, false),
+    Field::new("value", 2, Kind::Message(&STRUCTURED_VALUE), false),
 ] };
 
 #[rustfmt::skip]
 pub static REGISTERED_GRADIENT: Message = Message { name: "tensorflow.RegisteredGradient", fields: &[
-    Field { name: "gradient_func", number: 1, kind: Kind::String, repeated: false },
-    Field { name: "registered_op_type", number: 2, kind: Kind::String, repeated: false },
+    Field::new("gradient_func", 1, Kind::String, false),
+    Field::new("registered_op_type", 2, Kind::String, false),
 ] };
 
 #[rustfmt::skip]
 pub static REGISTERED_SAVER: Message = Message { name: "tensorflow.RegisteredSaver", fields: &[
-    Field { name: "name", number: 1, kind: Kind::String, repeated: false },
-    Field { name: "object_name", number: 2, kind: Kind::String, repeated: false },
+    Field::new("name", 1, Kind::String, false),
+    Field::new("object_name", 2, Kind::String, false),
 ] };
 
 #[rustfmt::skip]
 pub static RESOURCE_HANDLE_PROTO: Message = Message { name: "tensorflow.ResourceHandleProto", fields: &[
-    Field { name: "container", number: 2, kind: Kind::String, repeated: false },
-    Field { name: "device", number: 1, kind: Kind::String, repeated: false },
-    Field { name: "dtypes_and_shapes", number: 6, kind: Kind::Message(&RESOURCE_HANDLE_PROTO_DTYPE_AND_SHAPE), repeated: true },
-    Field { name: "hash_code", number: 4, kind: Kind::Uint64, repeated: false },
-    Field { name: "maybe_type_name", number: 5, kind: Kind::String, repeated: false },
-    Field { name: "name", number: 3, kind: Kind::String, repeated: false },
+    Field::new("container", 2, Kind::String, false),
+    Field::new("device", 1, Kind::String, false),
+    Field::new("dtypes_and_shapes", 6, Kind::Message(&RESOURCE_HANDLE_PROTO_DTYPE_AND_SHAPE), true),
+    Field::new("hash_code", 4, Kind::Uint64, false),
+    Field::new("maybe_type_name", 5, Kind::String, false),
+    Field::new("name", 3, Kind::String, false),
 ] };
 
 #[rustfmt::skip]
 pub static RESOURCE_HANDLE_PROTO_DTYPE_AND_SHAPE: Message = Message { name: "tensorflow.ResourceHandleProto.DtypeAndShape", fields: &[
-    Field { name: "dtype", number: 1, kind: Kind::Enum(DATA_TYPE), repeated: false },
-    Field { name: "shape", number: 2, kind: Kind::Message(&TENSOR_SHAPE_PROTO), repeated: false },
+    Field::new("dtype", 1, Kind::Enum(DATA_TYPE), false),
+    Field::new("shape", 2, Kind::Message(&TENSOR_SHAPE_PROTO), false),
 ] };
 
 #[rustfmt::skip]
 pub static RUN_METADATA: Message = Message { name: "tensorflow.RunMetadata", fields: &[
-    Field { name: "cost_graph", number: 2, kind: Kind::Message(&COST_GRAPH_DEF), repeated: false },
-    Field { name: "function_graphs", number: 4, kind: Kind::Message(&RUN_METADATA_FUNCTION_GRAPHS), repeated: true },
-    Field { name: "partition_graphs", number: 3, kind: Kind::Message(&GRAPH_DEF), repeated: true },
-    Field { name: "session_metadata", number: 5, kind: Kind::Message(&SESSION_METADATA), repeated: false },
-    Field { name: "step_stats", number: 1, kind: Kind::Message(&STEP_STATS), repeated: false },
+    Field::new("cost_graph", 2, Kind::Message(&COST_GRAPH_DEF), false),
+    Field::new("function_graphs", 4, Kind::Message(&RUN_METADATA_FUNCTION_GRAPHS), true),
+    Field::new("partition_graphs", 3, Kind::Message(&GRAPH_DEF), true),
+    Field::new("session_metadata", 5, Kind::Message(&SESSION_METADATA), false),
+    Field::new("step_stats", 1, Kind::Message(&STEP_STATS), false),
 ] };
 
 #[rustfmt::skip]
 pub static RUN_METADATA_FUNCTION_GRAPHS: Message = Message { name: "tensorflow.RunMetadata.FunctionGraphs", fields: &[
-    Field { name: "partition_graphs", number: 1, kind: Kind::Message(&GRAPH_DEF), repeated: true },
-    Field { name: "post_optimization_graph", number: 3, kind: Kind::Message(&GRAPH_DEF), repeated: false },
-    Field { name: "pre_optimization_graph", number: 2, kind: Kind::Message(&GRAPH_DEF), repeated: false },
+    Field::new("partition_graphs", 1, Kind::Message(&GRAPH_DEF), true),
+    Field::new("post_optimization_graph", 3, Kind::Message(&GRAPH_DEF), false),
+    Field::new("pre_optimization_graph", 2, Kind::Message(&GRAPH_DEF), false),
 ] };
 
 #[rustfmt::skip]
 pub static SAVE_SLICE_INFO_DEF: Message = Message { name: "tensorflow.SaveSliceInfoDef", fields: &[
-    Field { name: "full_name", number: 1, kind: Kind::String, repeated: false },
-    Field { name: "full_shape", number: 2, kind: Kind::Int64, repeated: true },
-    Field { name: "var_offset", number: 3, kind: Kind::Int64, repeated: true },
-    Field { name: "var_shape", number: 4, kind: Kind::Int64, repeated: true },
+    Field::new("full_name", 1, Kind::String, false),
+    Field::new("full_shape", 2, Kind::Int64, true),
+    Field::new("var_offset", 3, Kind::Int64, true),
+    Field::new("var_shape", 4, Kind::Int64, true),
 ] };
 
 #[rustfmt::skip]
 pub static SAVEABLE_OBJECT: Message = Message { name: "tensorflow.SaveableObject", fields: &[
-    Field { name: "restore_function", number: 3, kind: Kind::Int32, repeated: false },
-    Field { name: "save_function", number: 2, kind: Kind::Int32, repeated: false },
+    Field::new("restore_function", 3, Kind::Int32, false),
+    Field::new("save_function", 2, Kind::Int32, false),
 ] };
 
 #[rustfmt::skip]
 pub static SAVED_ASSET: Message = Message { name: "tensorflow.SavedAsset", fields: &[
-    Field { name: "asset_file_def_index", number: 1, kind: Kind::Int32, repeated: false },
+    Field::new("asset_file_def_index", 1, Kind::Int32, false),
 ] };
 
 #[rustfmt::skip]
 pub static SAVED_BARE_CONCRETE_FUNCTION: Message = Message { name: "tensorflow.SavedBareConcreteFunction", fields: &[
-    Field { name: "allowed_positional_arguments", number: 3, kind: Kind::Int64, repeated: false },
-    Field { name: "argument_keywords", number: 2, kind: Kind::String, repeated: true },
-    Field { name: "concrete_function_name", number: 1, kind: Kind::String, repeated: false },
-    Field { name: "function_spec", number: 4, kind: Kind::Message(&FUNCTION_SPEC), repeated: false },
+    Field::new("allowed_positional_arguments", 3, Kind::Int64, false),
+    Field::new("argument_keywords", 2, Kind::String, true),
+    Field::new("concrete_function_name", 1, Kind::String, false),
+    Field::new("function_spec", 4, Kind::Message(&FUNCTION_SPEC), false),
 ] };
 
 #[rustfmt::skip]
 pub static SAVED_CONCRETE_FUNCTION: Message = Message { name: "tensorflow.SavedConcreteFunction", fields: &[
-    Field { name: "bound_inputs", number: 2, kind: Kind::Int32, repeated: true },
-    Field { name: "canonicalized_input_signature", number: 3, kind: Kind::Message(&STRUCTURED_VALUE), repeated: false },
-    Field { name: "output_signature", number: 4, kind: Kind::Message(&STRUCTURED_VALUE), repeated: false },
+    Field::new("bound_inputs", 2, Kind::Int32, true),
+    Field::new("canonicalized_input_signature", 3, Kind::Message(&STRUCTURED_VALUE), false),
+    Field::new("output_signature", 4, Kind::Message(&STRUCTURED_VALUE), false),
 ] };
 
 #[rustfmt::skip]
 pub static SAVED_CONSTANT: Message = Message { name: "tensorflow.SavedConstant", fields: &[
-    Field { name: "operation", number: 1, kind: Kind::String, repeated: false },
+    Field::new("operation", 1, Kind::String, false),
 ] };
 
 #[rustfmt::skip]
 pub static SAVED_FUNCTION: Message = Message { name: "tensorflow.SavedFunction", fields: &[
-    Field { name: "concrete_functions", number: 1, kind: Kind::String, repeated: true },
-    Field { name: "function_spec", number: 2, kind: Kind::Message(&FUNCTION_SPEC), repeated: false },
+    Field::new("concrete_functions", 1, Kind::String, true),
+    Field::new("function_spec", 2, Kind::Message(&FUNCTION_SPEC), false),
 ] };
 
 #[rustfmt::skip]
 pub static SAVED_MODEL: Message = Message { name: "tensorflow.SavedModel", fields: &[
-    Field { name: "meta_graphs", number: 2, kind: Kind::Message(&META_GRAPH_DEF), repeated: true },
-    Field { name: "saved_model_schema_version", number: 1, kind: Kind::Int64, repeated: false },
+    Field::new("meta_graphs", 2, Kind::Message(&META_GRAPH_DEF), true),
+    Field::new("saved_model_schema_version", 1, Kind::Int64, false),
 ] };
 
 #[rustfmt::skip]
 pub static SAVED_OBJECT: Message = Message { name: "tensorflow.SavedObject", fields: &[
-    Field { name: "asset", number: 5, kind: Kind::Message(&SAVED_ASSET), repeated: false },
-    Field { name: "bare_concrete_function", number: 8, kind: Kind::Message(&SAVED_BARE_CONCRETE_FUNCTION), repeated: false },
-    Field { name: "captured_tensor", number: 12, kind: Kind::Message(&CAPTURED_TENSOR), repeated: false },
-    Field { name: "children", number: 1, kind: Kind::Message(&TRACKABLE_OBJECT_GRAPH_TRACKABLE_OBJECT_OBJECT_REFERENCE), repeated: true },
-    Field { name: "constant", number: 9, kind: Kind::Message(&SAVED_CONSTANT), repeated: false },
-    Field { name: "dependencies", number: 15, kind: Kind::Message(&TRACKABLE_OBJECT_GRAPH_TRACKABLE_OBJECT_OBJECT_REFERENCE), repeated: true },
-    Field { name: "function", number: 6, kind: Kind::Message(&SAVED_FUNCTION), repeated: false },
-    Field { name: "registered_name", number: 13, kind: Kind::String, repeated: false },
-    Field { name: "registered_saver", number: 16, kind: Kind::String, repeated: false },
-    Field { name: "resource", number: 10, kind: Kind::Message(&SAVED_RESOURCE), repeated: false },
-    Field { name: "saveable_objects", number: 11, kind: Kind::Message(&SAVED_OBJECT_SAVEABLE_OBJECTS_ENTRY), repeated: true },
-    Field { name: "serialized_user_proto", number: 14, kind: Kind::Message(&ANY), repeated: false },
-    Field { name: "slot_variables", number: 3, kind: Kind::Message(&TRACKABLE_OBJECT_GRAPH_TRACKABLE_OBJECT_SLOT_VARIABLE_REFERENCE), repeated: true },
-    Field { name: "user_object", number: 4, kind: Kind::Message(&SAVED_USER_OBJECT), repeated: false },
-    Field { name: "variable", number: 7, kind: Kind::Message(&SAVED_VARIABLE), repeated: false },
+    Field::new("asset", 5, Kind::Message(&SAVED_ASSET), false),
+    Field::new("bare_concrete_function", 8, Kind::Message(&SAVED_BARE_CONCRETE_FUNCTION), false),
+    Field::new("captured_tensor", 12, Kind::Message(&CAPTURED_TENSOR), false),
+    Field::new("children", 1, Kind::Message(&TRACKABLE_OBJECT_GRAPH_TRACKABLE_OBJECT_OBJECT_REFERENCE), true),
+    Field::new("constant", 9, Kind::Message(&SAVED_CONSTANT), false),
+    Field::new("dependencies", 15, Kind::Message(&TRACKABLE_OBJECT_GRAPH_TRACKABLE_OBJECT_OBJECT_REFERENCE), true),
+    Field::new("function", 6, Kind::Message(&SAVED_FUNCTION), false),
+    Field::new("registered_name", 13, Kind::String, false),
+    Field::new("registered_saver", 16, Kind::String, false),
+    Field::new("resource", 10, Kind::Message(&SAVED_RESOURCE), false),
+    Field::new("saveable_objects", 11, Kind::Message(&SAVED_OBJECT_SAVEABLE_OBJECTS_ENTRY), true),
+    Field::new("serialized_user_proto", 14, Kind::Message(&ANY), false),
+    Field::new("slot_variables", 3, Kind::Message(&TRACKABLE_OBJECT_GRAPH_TRACKABLE_OBJECT_SLOT_VARIABLE_REFERENCE), true),
+    Field::new("user_object", 4, Kind::Message(&SAVED_USER_OBJECT), false),
+    Field::new("variable", 7, Kind::Message(&SAVED_VARIABLE), false),
 ] };
 
 #[rustfmt::skip]
 pub static SAVED_OBJECT_SAVEABLE_OBJECTS_ENTRY: Message = Message { name: "tensorflow.SavedObject.SaveableObjectsEntry", fields: &[
-    Field { name: "key", number: 1, kind: Kind::String, repeated: false },
-    Field { name: "value", number: 2, kind: Kind::Message(&SAVEABLE_OBJECT), repeated: false },
+    Field::new("key", 1, Kind::String, false),
+    Field::new("value", 2, Kind::Message(&SAVEABLE_OBJECT), false),
 ] };
 
 #[rustfmt::skip]
 pub static SAVED_OBJECT_GRAPH: Message = Message { name: "tensorflow.SavedObjectGraph", fields: &[
-    Field { name: "concrete_functions", number: 2, kind: Kind::Message(&SAVED_OBJECT_GRAPH_CONCRETE_FUNCTIONS_ENTRY), repeated: true },
-    Field { name: "nodes", number: 1, kind: Kind::Message(&SAVED_OBJECT), repeated: true },
+    Field::new("concrete_functions", 2, Kind::Message(&SAVED_OBJECT_GRAPH_CONCRETE_FUNCTIONS_ENTRY), true),
+    Field::new("nodes", 1, Kind::Message(&SAVED_OBJECT), true),
 ] };
 
 #[rustfmt::skip]
 pub static SAVED_OBJECT_GRAPH_CONCRETE_FUNCTIONS_ENTRY: Message = Message { name: "tensorflow.SavedObjectGraph.ConcreteFunctionsEntry", fields: &[
-    Field { name: "key", number: 1, kind: Kind::String, repeated: false },
-    Field { name: "value", number: 2, kind: Kind::Message(&SAVED_CONCRETE_FUNCTION), repeated: false },
+    Field::new("key", 1, Kind::String, false),
+    Field::new("value", 2, Kind::Message(&SAVED_CONCRETE_FUNCTION), false),
 ] };
 
 #[rustfmt::skip]
 pub static SAVED_RESOURCE: Message = Message { name: "tensorflow.SavedResource", fields: &[
-    Field { name: "device", number: 1, kind: Kind::String, repeated: false },
+    Field::new("device", 1, Kind::String, false),
 ] };
 
 #[rustfmt::skip]
 pub static SAVED_USER_OBJECT: Message = Message { name: "tensorflow.SavedUserObject", fields: &[
-    Field { name: "identifier", number: 1, kind: Kind::String, repeated: false },
-    Field { name: "metadata", number: 3, kind: Kind::String, repeated: false },
-    Field { name: "version", number: 2, kind: Kind::Message(&VERSION_DEF), repeated: false },
+    Field::new("identifier", 1, Kind::String, false),
+    Field::new("metadata", 3, Kind::String, false),
+    Field::new("version", 2, Kind::Message(&VERSION_DEF), false),
 ] };
 
 #[rustfmt::skip]
 pub static SAVED_VARIABLE: Message = Message { name: "tensorflow.SavedVariable", fields: &[
-    Field { name: "aggregation", number: 5, kind: Kind::Enum(VARIABLE_AGGREGATION), repeated: false },
-    Field { name: "device", number: 7, kind: Kind::String, repeated: false },
-    Field { name: "dtype", number: 1, kind: Kind::Enum(DATA_TYPE), repeated: false },
-    Field { name: "experimental_distributed_variable_components", number: 8, kind: Kind::Message(&SAVED_VARIABLE), repeated: true },
-    Field { name: "name", number: 6, kind: Kind::String, repeated: false },
-    Field { name: "shape", number: 2, kind: Kind::Message(&TENSOR_SHAPE_PROTO), repeated: false },
-    Field { name: "synchronization", number: 4, kind: Kind::Enum(VARIABLE_SYNCHRONIZATION), repeated: false },
-    Field { name: "trainable", number: 3, kind: Kind::Bool, repeated: false },
+    Field::new("aggregation", 5, Kind::Enum(VARIABLE_AGGREGATION), false),
+    Field::new("device", 7, Kind::String, false),
+    Field::new("dtype", 1, Kind::Enum(DATA_TYPE), false),
+    Field::new("experimental_distributed_variable_components", 8, Kind::Message(&SAVED_VARIABLE), true),
+    Field::new("name", 6, Kind::String, false),
+    Field::new("shape", 2, Kind::Message(&TENSOR_SHAPE_PROTO), false),
+    Field::new("synchronization", 4, Kind::Enum(VARIABLE_SYNCHRONIZATION), false),
+    Field::new("trainable", 3, Kind::Bool, false),
 ] };
 
 #[rustfmt::skip]
 pub static SAVER_DEF: Message = Message { name: "tensorflow.SaverDef", fields: &[
-    Field { name: "filename_tensor_name", number: 1, kind: Kind::String, repeated: false },
-    Field { name: "keep_checkpoint_every_n_hours", number: 6, kind: Kind::Float, repeated: false },
-    Field { name: "max_to_keep", number: 4, kind: Kind::Int32, repeated: false },
-    Field { name: "restore_op_name", number: 3, kind: Kind::String, repeated: false },
-    Field { name: "save_tensor_name", number: 2, kind: Kind::String, repeated: false },
-    Field { name: "sharded", number: 5, kind: Kind::Bool, repeated: false },
-    Field { name: "version", number: 7, kind: Kind::Enum(SAVER_DEF_CHECKPOINT_FORMAT_VERSION), repeated: false },
+    Field::new("filename_tensor_name", 1, Kind::String, false),
+    Field::new("keep_checkpoint_every_n_hours", 6, Kind::Float, false),
+    Field::new("max_to_keep", 4, Kind::Int32, false),
+    Field::new("restore_op_name", 3, Kind::String, false),
+    Field::new("save_tensor_name", 2, Kind::String, false),
+    Field::new("sharded", 5, Kind::Bool, false),
+    Field::new("version", 7, Kind::Enum(SAVER_DEF_CHECKPOINT_FORMAT_VERSION), false),
 ] };
 
 #[rustfmt::skip]
 pub static SESSION_METADATA: Message = Message { name: "tensorflow.SessionMetadata", fields: &[
-    Field { name: "name", number: 1, kind: Kind::String, repeated: false },
-    Field { name: "version", number: 2, kind: Kind::Int64, repeated: false },
+    Field::new("name", 1, Kind::String, false),
+    Field::new("version", 2, Kind::Int64, false),
 ] };
 
 #[rustfmt::skip]
 pub static SIGNATURE_DEF: Message = Message { name: "tensorflow.SignatureDef", fields: &[
-    Field { name: "defaults", number: 4, kind: Kind::Message(&SIGNATURE_DEF_DEFAULTS_ENTRY), repeated: true },
-    Field { name: "inputs", number: 1, kind: Kind::Message(&SIGNATURE_DEF_INPUTS_ENTRY), repeated: true },
-    Field { name: "method_name", number: 3, kind: Kind::String, repeated: false },
-    Field { name: "outputs", number: 2, kind: Kind::Message(&SIGNATURE_DEF_OUTPUTS_ENTRY), repeated: true },
+    Field::new("defaults", 4, Kind::Message(&SIGNATURE_DEF_DEFAULTS_ENTRY), true),
+    Field::new("inputs", 1, Kind::Message(&SIGNATURE_DEF_INPUTS_ENTRY), true),
+    Field::new("method_name", 3, Kind::String, false),
+    Field::new("outputs", 2, Kind::Message(&SIGNATURE_DEF_OUTPUTS_ENTRY), true),
 ] };
 
 #[rustfmt::skip]
 pub static SIGNATURE_DEF_DEFAULTS_ENTRY: Message = Message { name: "tensorflow.SignatureDef.DefaultsEntry", fields: &[
-    Field { name: "key", number: 1, kind: Kind::String, repeated: false },
-    Field { name: "value", number: 2, kind: Kind::Message(&TENSOR_PROTO), repeated: false },
+    Field::new("key", 1, Kind::String, false),
+    Field::new("value", 2, Kind::Message(&TENSOR_PROTO), false),
 ] };
 
 #[rustfmt::skip]
 pub static SIGNATURE_DEF_INPUTS_ENTRY: Message = Message { name: "tensorflow.SignatureDef.InputsEntry", fields: &[
-    Field { name: "key", number: 1, kind: Kind::String, repeated: false },
-    Field { name: "value", number: 2, kind: Kind::Message(&TENSOR_INFO), repeated: false },
+    Field::new("key", 1, Kind::String, false),
+    Field::new("value", 2, Kind::Message(&TENSOR_INFO), false),
 ] };
 
 #[rustfmt::skip]
 pub static SIGNATURE_DEF_OUTPUTS_ENTRY: Message = Message { name: "tensorflow.SignatureDef.OutputsEntry", fields: &[
-    Field { name: "key", number: 1, kind: Kind::String, repeated: false },
-    Field { name: "value", number: 2, kind: Kind::Message(&TENSOR_INFO), repeated: false },
+    Field::new("key", 1, Kind::String, false),
+    Field::new("value", 2, Kind::Message(&TENSOR_INFO), false),
 ] };
 
 #[rustfmt::skip]
 pub static STEP_STATS: Message = Message { name: "tensorflow.StepStats", fields: &[
-    Field { name: "dev_stats", number: 1, kind: Kind::Message(&DEVICE_STEP_STATS), repeated: true },
+    Field::new("dev_stats", 1, Kind::Message(&DEVICE_STEP_STATS), true),
 ] };
 
 #[rustfmt::skip]
 pub static STRUCTURED_VALUE: Message = Message { name: "tensorflow.StructuredValue", fields: &[
-    Field { name: "bool_value", number: 14, kind: Kind::Bool, repeated: false },
-    Field { name: "bounded_tensor_spec_value", number: 35, kind: Kind::Message(&BOUNDED_TENSOR_SPEC_PROTO), repeated: false },
-    Field { name: "dict_value", number: 53, kind: Kind::Message(&DICT_VALUE), repeated: false },
-    Field { name: "float64_value", number: 11, kind: Kind::Double, repeated: false },
-    Field { name: "int64_value", number: 12, kind: Kind::Sint64, repeated: false },
-    Field { name: "list_value", number: 51, kind: Kind::Message(&LIST_VALUE), repeated: false },
-    Field { name: "named_tuple_value", number: 54, kind: Kind::Message(&NAMED_TUPLE_VALUE), repeated: false },
-    Field { name: "none_value", number: 1, kind: Kind::Message(&NONE_VALUE), repeated: false },
-    Field { name: "numpy_value", number: 56, kind: Kind::Message(&TENSOR_PROTO), repeated: false },
-    Field { name: "string_value", number: 13, kind: Kind::String, repeated: false },
-    Field { name: "tensor_dtype_value", number: 32, kind: Kind::Enum(DATA_TYPE), repeated: false },
-    Field { name: "tensor_shape_value", number: 31, kind: Kind::Message(&TENSOR_SHAPE_PROTO), repeated: false },
-    Field { name: "tensor_spec_value", number: 33, kind: Kind::Message(&TENSOR_SPEC_PROTO), repeated: false },
-    Field { name: "tensor_value", number: 55, kind: Kind::Message(&TENSOR_PROTO), repeated: false },
-    Field { name: "tuple_value", number: 52, kind: Kind::Message(&TUPLE_VALUE), repeated: false },
-    Field { name: "type_spec_value", number: 34, kind: Kind::Message(&TYPE_SPEC_PROTO), repeated: false },
+    Field::new("bool_value", 14, Kind::Bool, false),
+    Field::new("bounded_tensor_spec_value", 35, Kind::Message(&BOUNDED_TENSOR_SPEC_PROTO), false),
+    Field::new("dict_value", 53, Kind::Message(&DICT_VALUE), false),
+    Field::new("float64_value", 11, Kind::Double, false),
+    Field::new("int64_value", 12, Kind::Sint64, false),
+    Field::new("list_value", 51, Kind::Message(&LIST_VALUE), false),
+    Field::new("named_tuple_value", 54, Kind::Message(&NAMED_TUPLE_VALUE), false),
+    Field::new("none_value", 1, Kind::Message(&NONE_VALUE), false),
+    Field::new("numpy_value", 56, Kind::Message(&TENSOR_PROTO), false),
+    Field::new("string_value", 13, Kind::String, false),
+    Field::new("tensor_dtype_value", 32, Kind::Enum(DATA_TYPE), false),
+    Field::new("tensor_shape_value", 31, Kind::Message(&TENSOR_SHAPE_PROTO), false),
+    Field::new("tensor_spec_value", 33, Kind::Message(&TENSOR_SPEC_PROTO), false),
+    Field::new("tensor_value", 55, Kind::Message(&TENSOR_PROTO), false),
+    Field::new("tuple_value", 52, Kind::Message(&TUPLE_VALUE), false),
+    Field::new("type_spec_value", 34, Kind::Message(&TYPE_SPEC_PROTO), false),
 ] };
 
 #[rustfmt::skip]
 pub static TENSOR_DESCRIPTION: Message = Message { name: "tensorflow.TensorDescription", fields: &[
-    Field { name: "allocation_description", number: 4, kind: Kind::Message(&ALLOCATION_DESCRIPTION), repeated: false },
-    Field { name: "dtype", number: 1, kind: Kind::Enum(DATA_TYPE), repeated: false },
-    Field { name: "shape", number: 2, kind: Kind::Message(&TENSOR_SHAPE_PROTO), repeated: false },
+    Field::new("allocation_description", 4, Kind::Message(&ALLOCATION_DESCRIPTION), false),
+    Field::new("dtype", 1, Kind::Enum(DATA_TYPE), false),
+    Field::new("shape", 2, Kind::Message(&TENSOR_SHAPE_PROTO), false),
 ] };
 
 #[rustfmt::skip]
 pub static TENSOR_INFO: Message = Message { name: "tensorflow.TensorInfo", fields: &[
-    Field { name: "composite_tensor", number: 5, kind: Kind::Message(&TENSOR_INFO_COMPOSITE_TENSOR), repeated: false },
-    Field { name: "coo_sparse", number: 4, kind: Kind::Message(&TENSOR_INFO_COO_SPARSE), repeated: false },
-    Field { name: "dtype", number: 2, kind: Kind::Enum(DATA_TYPE), repeated: false },
-    Field { name: "name", number: 1, kind: Kind::String, repeated: false },
-    Field { name: "tensor_shape", number: 3, kind: Kind::Message(&TENSOR_SHAPE_PROTO), repeated: false },
+    Field::new("composite_tensor", 5, Kind::Message(&TENSOR_INFO_COMPOSITE_TENSOR), false),
+    Field::new("coo_sparse", 4, Kind::Message(&TENSOR_INFO_COO_SPARSE), false),
+    Field::new("dtype", 2, Kind::Enum(DATA_TYPE), false),
+    Field::new("name", 1, Kind::String, false),
+    Field::new("tensor_shape", 3, Kind::Message(&TENSOR_SHAPE_PROTO), false),
 ] };
 
 #[rustfmt::skip]
 pub static TENSOR_INFO_COMPOSITE_TENSOR: Message = Message { name: "tensorflow.TensorInfo.CompositeTensor", fields: &[
-    Field { name: "components", number: 2, kind: Kind::Message(&TENSOR_INFO), repeated: true },
-    Field { name: "type_spec", number: 1, kind: Kind::Message(&TYPE_SPEC_PROTO), repeated: false },
+    Field::new("components", 2, Kind::Message(&TENSOR_INFO), true),
+    Field::new("type_spec", 1, Kind::Message(&TYPE_SPEC_PROTO), false),
 ] };
 
 #[rustfmt::skip]
 pub static TENSOR_INFO_COO_SPARSE: Message = Message { name: "tensorflow.TensorInfo.CooSparse", fields: &[
-    Field { name: "dense_shape_tensor_name", number: 3, kind: Kind::String, repeated: false },
-    Field { name: "indices_tensor_name", number: 2, kind: Kind::String, repeated: false },
-    Field { name: "values_tensor_name", number: 1, kind: Kind::String, repeated: false },
+    Field::new("dense_shape_tensor_name", 3, Kind::String, false),
+    Field::new("indices_tensor_name", 2, Kind::String, false),
+    Field::new("values_tensor_name", 1, Kind::String, false),
 ] };
 
 #[rustfmt::skip]
 pub static TENSOR_PROTO: Message = Message { name: "tensorflow.TensorProto", fields: &[
-    Field { name: "bool_val", number: 11, kind: Kind::Bool, repeated: true },
-    Field { name: "dcomplex_val", number: 12, kind: Kind::Double, repeated: true },
-    Field { name: "double_val", number: 6, kind: Kind::Double, repeated: true },
-    Field { name: "dtype", number: 1, kind: Kind::Enum(DATA_TYPE), repeated: false },
-    Field { name: "float8_val", number: 18, kind: Kind::Bytes, repeated: false },
-    Field { name: "float_val", number: 5, kind: Kind::Float, repeated: true },
-    Field { name: "half_val", number: 13, kind: Kind::Int32, repeated: true },
-    Field { name: "int64_val", number: 10, kind: Kind::Int64, repeated: true },
-    Field { name: "int_val", number: 7, kind: Kind::Int32, repeated: true },
-    Field { name: "resource_handle_val", number: 14, kind: Kind::Message(&RESOURCE_HANDLE_PROTO), repeated: true },
-    Field { name: "scomplex_val", number: 9, kind: Kind::Float, repeated: true },
-    Field { name: "string_val", number: 8, kind: Kind::Bytes, repeated: true },
-    Field { name: "tensor_content", number: 4, kind: Kind::Bytes, repeated: false },
-    Field { name: "tensor_shape", number: 2, kind: Kind::Message(&TENSOR_SHAPE_PROTO), repeated: false },
-    Field { name: "uint32_val", number: 16, kind: Kind::Uint32, repeated: true },
-    Field { name: "uint64_val", number: 17, kind: Kind::Uint64, repeated: true },
-    Field { name: "variant_val", number: 15, kind: Kind::Message(&VARIANT_TENSOR_DATA_PROTO), repeated: true },
-    Field { name: "version_number", number: 3, kind: Kind::Int32, repeated: false },
+    Field::new("bool_val", 11, Kind::Bool, true),
+    Field::new("dcomplex_val", 12, Kind::Double, true),
+    Field::new("double_val", 6, Kind::Double, true),
+    Field::new("dtype", 1, Kind::Enum(DATA_TYPE), false),
+    Field::new("float8_val", 18, Kind::Bytes, false),
+    Field::new("float_val", 5, Kind::Float, true),
+    Field::new("half_val", 13, Kind::Int32, true),
+    Field::new("int64_val", 10, Kind::Int64, true),
+    Field::new("int_val", 7, Kind::Int32, true),
+    Field::new("resource_handle_val", 14, Kind::Message(&RESOURCE_HANDLE_PROTO), true),
+    Field::new("scomplex_val", 9, Kind::Float, true),
+    Field::new("string_val", 8, Kind::Bytes, true),
+    Field::new("tensor_content", 4, Kind::Bytes, false),
+    Field::new("tensor_shape", 2, Kind::Message(&TENSOR_SHAPE_PROTO), false),
+    Field::new("uint32_val", 16, Kind::Uint32, true),
+    Field::new("uint64_val", 17, Kind::Uint64, true),
+    Field::new("variant_val", 15, Kind::Message(&VARIANT_TENSOR_DATA_PROTO), true),
+    Field::new("version_number", 3, Kind::Int32, false),
 ] };
 
 #[rustfmt::skip]
 pub static TENSOR_SHAPE_PROTO: Message = Message { name: "tensorflow.TensorShapeProto", fields: &[
-    Field { name: "dim", number: 2, kind: Kind::Message(&TENSOR_SHAPE_PROTO_DIM), repeated: true },
-    Field { name: "unknown_rank", number: 3, kind: Kind::Bool, repeated: false },
+    Field::new("dim", 2, Kind::Message(&TENSOR_SHAPE_PROTO_DIM), true),
+    Field::new("unknown_rank", 3, Kind::Bool, false),
 ] };
 
 #[rustfmt::skip]
 pub static TENSOR_SHAPE_PROTO_DIM: Message = Message { name: "tensorflow.TensorShapeProto.Dim", fields: &[
-    Field { name: "name", number: 2, kind: Kind::String, repeated: false },
-    Field { name: "size", number: 1, kind: Kind::Int64, repeated: false },
+    Field::new("name", 2, Kind::String, false),
+    Field::new("size", 1, Kind::Int64, false),
 ] };
 
 #[rustfmt::skip]
 pub static TENSOR_SPEC_PROTO: Message = Message { name: "tensorflow.TensorSpecProto", fields: &[
-    Field { name: "dtype", number: 3, kind: Kind::Enum(DATA_TYPE), repeated: false },
-    Field { name: "name", number: 1, kind: Kind::String, repeated: false },
-    Field { name: "shape", number: 2, kind: Kind::Message(&TENSOR_SHAPE_PROTO), repeated: false },
+    Field::new("dtype", 3, Kind::Enum(DATA_TYPE), false),
+    Field::new("name", 1, Kind::String, false),
+    Field::new("shape", 2, Kind::Message(&TENSOR_SHAPE_PROTO), false),
 ] };
 
 #[rustfmt::skip]
 pub static TRACKABLE_OBJECT_GRAPH: Message = Message { name: "tensorflow.TrackableObjectGraph", fields: &[
-    Field { name: "nodes", number: 1, kind: Kind::Message(&TRACKABLE_OBJECT_GRAPH_TRACKABLE_OBJECT), repeated: true },
+    Field::new("nodes", 1, Kind::Message(&TRACKABLE_OBJECT_GRAPH_TRACKABLE_OBJECT), true),
 ] };
 
 #[rustfmt::skip]
 pub static TRACKABLE_OBJECT_GRAPH_TRACKABLE_OBJECT: Message = Message { name: "tensorflow.TrackableObjectGraph.TrackableObject", fields: &[
-    Field { name: "attributes", number: 2, kind: Kind::Message(&TRACKABLE_OBJECT_GRAPH_TRACKABLE_OBJECT_SERIALIZED_TENSOR), repeated: true },
-    Field { name: "children", number: 1, kind: Kind::Message(&TRACKABLE_OBJECT_GRAPH_TRACKABLE_OBJECT_OBJECT_REFERENCE), repeated: true },
-    Field { name: "has_checkpoint_values", number: 5, kind: Kind::Message(&BOOL_VALUE), repeated: false },
-    Field { name: "registered_saver", number: 4, kind: Kind::Message(&REGISTERED_SAVER), repeated: false },
-    Field { name: "slot_variables", number: 3, kind: Kind::Message(&TRACKABLE_OBJECT_GRAPH_TRACKABLE_OBJECT_SLOT_VARIABLE_REFERENCE), repeated: true },
+    Field::new("attributes", 2, Kind::Message(&TRACKABLE_OBJECT_GRAPH_TRACKABLE_OBJECT_SERIALIZED_TENSOR), true),
+    Field::new("children", 1, Kind::Message(&TRACKABLE_OBJECT_GRAPH_TRACKABLE_OBJECT_OBJECT_REFERENCE), true),
+    Field::new("has_checkpoint_values", 5, Kind::Message(&BOOL_VALUE), false),
+    Field::new("registered_saver", 4, Kind::Message(&REGISTERED_SAVER), false),
+    Field::new("slot_variables", 3, Kind::Message(&TRACKABLE_OBJECT_GRAPH_TRACKABLE_OBJECT_SLOT_VARIABLE_REFERENCE), true),
 ] };
 
 #[rustfmt::skip]
 pub static TRACKABLE_OBJECT_GRAPH_TRACKABLE_OBJECT_OBJECT_REFERENCE: Message = Message { name: "tensorflow.TrackableObjectGraph.TrackableObject.ObjectReference", fields: &[
-    Field { name: "local_name", number: 2, kind: Kind::String, repeated: false },
-    Field { name: "node_id", number: 1, kind: Kind::Int32, repeated: false },
+    Field::new("local_name", 2, Kind::String, false),
+    Field::new("node_id", 1, Kind::Int32, false),
 ] };
 
 #[rustfmt::skip]
 pub static TRACKABLE_OBJECT_GRAPH_TRACKABLE_OBJECT_SERIALIZED_TENSOR: Message = Message { name: "tensorflow.TrackableObjectGraph.TrackableObject.SerializedTensor", fields: &[
-    Field { name: "checkpoint_key", number: 3, kind: Kind::String, repeated: false },
-    Field { name: "full_name", number: 2, kind: Kind::String, repeated: false },
-    Field { name: "name", number: 1, kind: Kind::String, repeated: false },
+    Field::new("checkpoint_key", 3, Kind::String, false),
+    Field::new("full_name", 2, Kind::String, false),
+    Field::new("name", 1, Kind::String, false),
 ] };
 
 #[rustfmt::skip]
 pub static TRACKABLE_OBJECT_GRAPH_TRACKABLE_OBJECT_SLOT_VARIABLE_REFERENCE: Message = Message { name: "tensorflow.TrackableObjectGraph.TrackableObject.SlotVariableReference", fields: &[
-    Field { name: "original_variable_node_id", number: 1, kind: Kind::Int32, repeated: false },
-    Field { name: "slot_name", number: 2, kind: Kind::String, repeated: false },
-    Field { name: "slot_variable_node_id", number: 3, kind: Kind::Int32, repeated: false },
+    Field::new("original_variable_node_id", 1, Kind::Int32, false),
+    Field::new("slot_name", 2, Kind::String, false),
+    Field::new("slot_variable_node_id", 3, Kind::Int32, false),
 ] };
 
 #[rustfmt::skip]
 pub static TUPLE_VALUE: Message = Message { name: "tensorflow.TupleValue", fields: &[
-    Field { name: "values", number: 1, kind: Kind::Message(&STRUCTURED_VALUE), repeated: true },
+    Field::new("values", 1, Kind::Message(&STRUCTURED_VALUE), true),
 ] };
 
 #[rustfmt::skip]
 pub static TYPE_SPEC_PROTO: Message = Message { name: "tensorflow.TypeSpecProto", fields: &[
-    Field { name: "num_flat_components", number: 4, kind: Kind::Int32, repeated: false },
-    Field { name: "type_spec_class", number: 1, kind: Kind::Enum(TYPE_SPEC_PROTO_TYPE_SPEC_CLASS), repeated: false },
-    Field { name: "type_spec_class_name", number: 3, kind: Kind::String, repeated: false },
-    Field { name: "type_state", number: 2, kind: Kind::Message(&STRUCTURED_VALUE), repeated: false },
+    Field::new("num_flat_components", 4, Kind::Int32, false),
+    Field::new("type_spec_class", 1, Kind::Enum(TYPE_SPEC_PROTO_TYPE_SPEC_CLASS), false),
+    Field::new("type_spec_class_name", 3, Kind::String, false),
+    Field::new("type_state", 2, Kind::Message(&STRUCTURED_VALUE), false),
 ] };
 
 #[rustfmt::skip]
 pub static VARIABLE_DEF: Message = Message { name: "tensorflow.VariableDef", fields: &[
-    Field { name: "aggregation", number: 9, kind: Kind::Enum(VARIABLE_AGGREGATION), repeated: false },
-    Field { name: "initial_value_name", number: 6, kind: Kind::String, repeated: false },
-    Field { name: "initializer_name", number: 2, kind: Kind::String, repeated: false },
-    Field { name: "is_resource", number: 5, kind: Kind::Bool, repeated: false },
-    Field { name: "save_slice_info_def", number: 4, kind: Kind::Message(&SAVE_SLICE_INFO_DEF), repeated: false },
-    Field { name: "snapshot_name", number: 3, kind: Kind::String, repeated: false },
-    Field { name: "synchronization", number: 8, kind: Kind::Enum(VARIABLE_SYNCHRONIZATION), repeated: false },
-    Field { name: "trainable", number: 7, kind: Kind::Bool, repeated: false },
-    Field { name: "variable_name", number: 1, kind: Kind::String, repeated: false },
+    Field::new("aggregation", 9, Kind::Enum(VARIABLE_AGGREGATION), false),
+    Field::new("initial_value_name", 6, Kind::String, false),
+    Field::new("initializer_name", 2, Kind::String, false),
+    Field::new("is_resource", 5, Kind::Bool, false),
+    Field::new("save_slice_info_def", 4, Kind::Message(&SAVE_SLICE_INFO_DEF), false),
+    Field::new("snapshot_name", 3, Kind::String, false),
+    Field::new("synchronization", 8, Kind::Enum(VARIABLE_SYNCHRONIZATION), false),
+    Field::new("trainable", 7, Kind::Bool, false),
+    Field::new("variable_name", 1, Kind::String, false),
 ] };
 
 #[rustfmt::skip]
 pub static VARIANT_TENSOR_DATA_PROTO: Message = Message { name: "tensorflow.VariantTensorDataProto", fields: &[
-    Field { name: "metadata", number: 2, kind: Kind::Bytes, repeated: false },
-    Field { name: "tensors", number: 3, kind: Kind::Message(&TENSOR_PROTO), repeated: true },
-    Field { name: "type_name", number: 1, kind: Kind::String, repeated: false },
+    Field::new("metadata", 2, Kind::Bytes, false),
+    Field::new("tensors", 3, Kind::Message(&TENSOR_PROTO), true),
+    Field::new("type_name", 1, Kind::String, false),
 ] };
 
 #[rustfmt::skip]
 pub static VERSION_DEF: Message = Message { name: "tensorflow.VersionDef", fields: &[
-    Field { name: "bad_consumers", number: 3, kind: Kind::Int32, repeated: true },
-    Field { name: "min_consumer", number: 2, kind: Kind::Int32, repeated: false },
-    Field { name: "producer", number: 1, kind: Kind::Int32, repeated: false },
+    Field::new("bad_consumers", 3, Kind::Int32, true),
+    Field::new("min_consumer", 2, Kind::Int32, false),
+    Field::new("producer", 1, Kind::Int32, false),
 ] };
 
 #[rustfmt::skip]
 pub static ADVICE_PROTO: Message = Message { name: "tensorflow.tfprof.AdviceProto", fields: &[
-    Field { name: "checkers", number: 1, kind: Kind::Message(&ADVICE_PROTO_CHECKERS_ENTRY), repeated: true },
+    Field::new("checkers", 1, Kind::Message(&ADVICE_PROTO_CHECKERS_ENTRY), true),
 ] };
 
 #[rustfmt::skip]
 pub static ADVICE_PROTO_CHECKER: Message = Message { name: "tensorflow.tfprof.AdviceProto.Checker", fields: &[
-    Field { name: "reports", number: 2, kind: Kind::String, repeated: true },
+    Field::new("reports", 2, Kind::String, true),
 ] };
 
 #[rustfmt::skip]
 pub static ADVICE_PROTO_CHECKERS_ENTRY: Message = Message { name: "tensorflow.tfprof.AdviceProto.CheckersEntry", fields: &[
-    Field { name: "key", number: 1, kind: Kind::String, repeated: false },
-    Field { name: "value", number: 2, kind: Kind::Message(&ADVICE_PROTO_CHECKER), repeated: false },
+    Field::new("key", 1, Kind::String, false),
+    Field::new("value", 2, Kind::Message(&ADVICE_PROTO_CHECKER), false),
 ] };
 
 #[rustfmt::skip]
 pub static ADVISOR_OPTIONS_PROTO: Message = Message { name: "tensorflow.tfprof.AdvisorOptionsProto", fields: &[
-    Field { name: "checkers", number: 1, kind: Kind::Message(&ADVISOR_OPTIONS_PROTO_CHECKERS_ENTRY), repeated: true },
+    Field::new("checkers", 1, Kind::Message(&ADVISOR_OPTIONS_PROTO_CHECKERS_ENTRY), true),
 ] };
 
 #[rustfmt::skip]
 pub static ADVISOR_OPTIONS_PROTO_CHECKER_OPTION: Message = Message { name: "tensorflow.tfprof.AdvisorOptionsProto.CheckerOption", fields: &[
-    Field { name: "options", number: 1, kind: Kind::Message(&ADVISOR_OPTIONS_PROTO_CHECKER_OPTION_OPTIONS_ENTRY), repeated: true },
+    Field::new("options", 1, Kind::Message(&ADVISOR_OPTIONS_PROTO_CHECKER_OPTION_OPTIONS_ENTRY), true),
 ] };
 
 #[rustfmt::skip]
 pub static ADVISOR_OPTIONS_PROTO_CHECKER_OPTION_OPTIONS_ENTRY: Message = Message { name: "tensorflow.tfprof.AdvisorOptionsProto.CheckerOption.OptionsEntry", fields: &[
-    Field { name: "key", number: 1, kind: Kind::String, repeated: false },
-    Field { name: "value", number: 2, kind: Kind::String, repeated: false },
+    Field::new("key", 1, Kind::String, false),
+    Field::new("value", 2, Kind::String, false),
 ] };
 
 #[rustfmt::skip]
 pub static ADVISOR_OPTIONS_PROTO_CHECKERS_ENTRY: Message = Message { name: "tensorflow.tfprof.AdvisorOptionsProto.CheckersEntry", fields: &[
-    Field { name: "key", number: 1, kind: Kind::String, repeated: false },
-    Field { name: "value", number: 2, kind: Kind::Message(&ADVISOR_OPTIONS_PROTO_CHECKER_OPTION), repeated: false },
+    Field::new("key", 1, Kind::String, false),
+    Field::new("value", 2, Kind::Message(&ADVISOR_OPTIONS_PROTO_CHECKER_OPTION), false),
 ] };
 
 #[rustfmt::skip]
 pub static CODE_DEF: Message = Message { name: "tensorflow.tfprof.CodeDef", fields: &[
-    Field { name: "traces", number: 1, kind: Kind::Message(&CODE_DEF_TRACE), repeated: true },
+    Field::new("traces", 1, Kind::Message(&CODE_DEF_TRACE), true),
 ] };
 
 #[rustfmt::skip]
 pub static CODE_DEF_TRACE: Message = Message { name: "tensorflow.tfprof.CodeDef.Trace", fields: &[
-    Field { name: "file_id", number: 6, kind: Kind::Int64, repeated: false },
-    Field { name: "func_start_line", number: 5, kind: Kind::Int32, repeated: false },
-    Field { name: "function_id", number: 7, kind: Kind::Int64, repeated: false },
-    Field { name: "line_id", number: 8, kind: Kind::Int64, repeated: false },
-    Field { name: "lineno", number: 2, kind: Kind::Int32, repeated: false },
+    Field::new("file_id", 6, Kind::Int64, false),
+    Field::new("func_start_line", 5, Kind::Int32, false),
+    Field::new("function_id", 7, Kind::Int64, false),
+    Field::new("line_id", 8, Kind::Int64, false),
+    Field::new("lineno", 2, Kind::Int32, false),
 ] };
 
 #[rustfmt::skip]
 pub static EXEC_MEMORY: Message = Message { name: "tensorflow.tfprof.ExecMemory", fields: &[
-    Field { name: "accelerator_persistent_bytes", number: 5, kind: Kind::Int64, repeated: false },
-    Field { name: "accelerator_temp_bytes", number: 4, kind: Kind::Int64, repeated: false },
-    Field { name: "allocator_bytes_in_use", number: 10, kind: Kind::Int64, repeated: false },
-    Field { name: "host_persistent_bytes", number: 3, kind: Kind::Int64, repeated: false },
-    Field { name: "host_temp_bytes", number: 2, kind: Kind::Int64, repeated: false },
-    Field { name: "memory_micros", number: 1, kind: Kind::Int64, repeated: false },
-    Field { name: "output_bytes", number: 9, kind: Kind::Int64, repeated: false },
-    Field { name: "output_memory", number: 11, kind: Kind::Message(&EXEC_MEMORY_OUTPUT_MEMORY_ENTRY), repeated: true },
-    Field { name: "peak_bytes", number: 7, kind: Kind::Int64, repeated: false },
-    Field { name: "requested_bytes", number: 6, kind: Kind::Int64, repeated: false },
-    Field { name: "residual_bytes", number: 8, kind: Kind::Int64, repeated: false },
+    Field::new("accelerator_persistent_bytes", 5, Kind::Int64, false),
+    Field::new("accelerator_temp_bytes", 4, Kind::Int64, false),
+    Field::new("allocator_bytes_in_use", 10, Kind::Int64, false),
+    Field::new("host_persistent_bytes", 3, Kind::Int64, false),
+    Field::new("host_temp_bytes", 2, Kind::Int64, false),
+    Field::new("memory_micros", 1, Kind::Int64, false),
+    Field::new("output_bytes", 9, Kind::Int64, false),
+    Field::new("output_memory", 11, Kind::Message(&EXEC_MEMORY_OUTPUT_MEMORY_ENTRY), true),
+    Field::new("peak_bytes", 7, Kind::Int64, false),
+    Field::new("requested_bytes", 6, Kind::Int64, false),
+    Field::new("residual_bytes", 8, Kind::Int64, false),
 ] };
 
 #[rustfmt::skip]
 pub static EXEC_MEMORY_OUTPUT_MEMORY_ENTRY: Message = Message { name: "tensorflow.tfprof.ExecMemory.OutputMemoryEntry", fields: &[
-    Field { name: "key", number: 1, kind: Kind::Int32, repeated: false },
-    Field { name: "value", number: 2, kind: Kind::Message(&MEMORY), repeated: false },
+    Field::new("key", 1, Kind::Int32, false),
+    Field::new("value", 2, Kind::Message(&MEMORY), false),
 ] };
 
 #[rustfmt::skip]
 pub static EXEC_PROFILE: Message = Message { name: "tensorflow.tfprof.ExecProfile", fields: &[
-    Field { name: "accelerator_execs", number: 4, kind: Kind::Message(&EXEC_PROFILE_ACCELERATOR_EXECS_ENTRY), repeated: true },
-    Field { name: "all_start_micros", number: 2, kind: Kind::Int64, repeated: false },
-    Field { name: "allocations", number: 11, kind: Kind::Message(&ALLOCATION_RECORD), repeated: true },
-    Field { name: "cpu_execs", number: 5, kind: Kind::Message(&EXEC_PROFILE_CPU_EXECS_ENTRY), repeated: true },
-    Field { name: "devices", number: 6, kind: Kind::String, repeated: true },
-    Field { name: "latest_end_micros", number: 3, kind: Kind::Int64, repeated: false },
-    Field { name: "memory_execs", number: 7, kind: Kind::Message(&EXEC_MEMORY), repeated: true },
-    Field { name: "run_count", number: 1, kind: Kind::Int64, repeated: false },
+    Field::new("accelerator_execs", 4, Kind::Message(&EXEC_PROFILE_ACCELERATOR_EXECS_ENTRY), true),
+    Field::new("all_start_micros", 2, Kind::Int64, false),
+    Field::new("allocations", 11, Kind::Message(&ALLOCATION_RECORD), true),
+    Field::new("cpu_execs", 5, Kind::Message(&EXEC_PROFILE_CPU_EXECS_ENTRY), true),
+    Field::new("devices", 6, Kind::String, true),
+    Field::new("latest_end_micros", 3, Kind::Int64, false),
+    Field::new("memory_execs", 7, Kind::Message(&EXEC_MEMORY), true),
+    Field::new("run_count", 1, Kind::Int64, false),
 ] };
 
 #[rustfmt::skip]
 pub static EXEC_PROFILE_ACCELERATOR_EXECS_ENTRY: Message = Message { name: "tensorflow.tfprof.ExecProfile.AcceleratorExecsEntry", fields: &[
-    Field { name: "key", number: 1, kind: Kind::String, repeated: false },
-    Field { name: "value", number: 2, kind: Kind::Message(&EXEC_TIME), repeated: false },
+    Field::new("key", 1, Kind::String, false),
+    Field::new("value", 2, Kind::Message(&EXEC_TIME), false),
 ] };
 
 #[rustfmt::skip]
 pub static EXEC_PROFILE_CPU_EXECS_ENTRY: Message = Message { name: "tensorflow.tfprof.ExecProfile.CpuExecsEntry", fields: &[
-    Field { name: "key", number: 1, kind: Kind::String, repeated: false },
-    Field { name: "value", number: 2, kind: Kind::Message(&EXEC_TIME), repeated: false },
+    Field::new("key", 1, Kind::String, false),
+    Field::new("value", 2, Kind::Message(&EXEC_TIME), false),
 ] };
 
 #[rustfmt::skip]
 pub static EXEC_TIME: Message = Message { name: "tensorflow.tfprof.ExecTime", fields: &[
-    Field { name: "times", number: 1, kind: Kind::Message(&TUPLE), repeated: true },
+    Field::new("times", 1, Kind::Message(&TUPLE), true),
 ] };
 
 #[rustfmt::skip]
 pub static GRAPH_NODE_PROTO: Message = Message { name: "tensorflow.tfprof.GraphNodeProto", fields: &[
-    Field { name: "accelerator_exec_micros", number: 17, kind: Kind::Int64, repeated: false },
-    Field { name: "children", number: 12, kind: Kind::Message(&GRAPH_NODE_PROTO), repeated: true },
-    Field { name: "cpu_exec_micros", number: 18, kind: Kind::Int64, repeated: false },
-    Field { name: "devices", number: 10, kind: Kind::String, repeated: true },
-    Field { name: "exec_micros", number: 2, kind: Kind::Int64, repeated: false },
-    Field { name: "float_ops", number: 13, kind: Kind::Int64, repeated: false },
-    Field { name: "input_shapes", number: 16, kind: Kind::Message(&GRAPH_NODE_PROTO_INPUT_SHAPES_ENTRY), repeated: true },
-    Field { name: "name", number: 1, kind: Kind::String, repeated: false },
-    Field { name: "output_bytes", number: 26, kind: Kind::Int64, repeated: false },
-    Field { name: "parameters", number: 4, kind: Kind::Int64, repeated: false },
-    Field { name: "peak_bytes", number: 24, kind: Kind::Int64, repeated: false },
-    Field { name: "requested_bytes", number: 3, kind: Kind::Int64, repeated: false },
-    Field { name: "residual_bytes", number: 25, kind: Kind::Int64, repeated: false },
-    Field { name: "run_count", number: 21, kind: Kind::Int64, repeated: false },
-    Field { name: "shapes", number: 11, kind: Kind::Message(&TENSOR_SHAPE_PROTO), repeated: true },
-    Field { name: "tensor_value", number: 15, kind: Kind::Message(&TF_PROF_TENSOR_PROTO), repeated: false },
-    Field { name: "total_accelerator_exec_micros", number: 19, kind: Kind::Int64, repeated: false },
-    Field { name: "total_cpu_exec_micros", number: 20, kind: Kind::Int64, repeated: false },
-    Field { name: "total_definition_count", number: 23, kind: Kind::Int64, repeated: false },
-    Field { name: "total_exec_micros", number: 6, kind: Kind::Int64, repeated: false },
-    Field { name: "total_float_ops", number: 14, kind: Kind::Int64, repeated: false },
-    Field { name: "total_output_bytes", number: 29, kind: Kind::Int64, repeated: false },
-    Field { name: "total_parameters", number: 8, kind: Kind::Int64, repeated: false },
-    Field { name: "total_peak_bytes", number: 27, kind: Kind::Int64, repeated: false },
-    Field { name: "total_requested_bytes", number: 7, kind: Kind::Int64, repeated: false },
-    Field { name: "total_residual_bytes", number: 28, kind: Kind::Int64, repeated: false },
-    Field { name: "total_run_count", number: 22, kind: Kind::Int64, repeated: false },
+    Field::new("accelerator_exec_micros", 17, Kind::Int64, false),
+    Field::new("children", 12, Kind::Message(&GRAPH_NODE_PROTO), true),
+    Field::new("cpu_exec_micros", 18, Kind::Int64, false),
+    Field::new("devices", 10, Kind::String, true),
+    Field::new("exec_micros", 2, Kind::Int64, false),
+    Field::new("float_ops", 13, Kind::Int64, false),
+    Field::new("input_shapes", 16, Kind::Message(&GRAPH_NODE_PROTO_INPUT_SHAPES_ENTRY), true),
+    Field::new("name", 1, Kind::String, false),
+    Field::new("output_bytes", 26, Kind::Int64, false),
+    Field::new("parameters", 4, Kind::Int64, false),
+    Field::new("peak_bytes", 24, Kind::Int64, false),
+    Field::new("requested_bytes", 3, Kind::Int64, false),
+    Field::new("residual_bytes", 25, Kind::Int64, false),
+    Field::new("run_count", 21, Kind::Int64, false),
+    Field::new("shapes", 11, Kind::Message(&TENSOR_SHAPE_PROTO), true),
+    Field::new("tensor_value", 15, Kind::Message(&TF_PROF_TENSOR_PROTO), false),
+    Field::new("total_accelerator_exec_micros", 19, Kind::Int64, false),
+    Field::new("total_cpu_exec_micros", 20, Kind::Int64, false),
+    Field::new("total_definition_count", 23, Kind::Int64, false),
+    Field::new("total_exec_micros", 6, Kind::Int64, false),
+    Field::new("total_float_ops", 14, Kind::Int64, false),
+    Field::new("total_output_bytes", 29, Kind::Int64, false),
+    Field::new("total_parameters", 8, Kind::Int64, false),
+    Field::new("total_peak_bytes", 27, Kind::Int64, false),
+    Field::new("total_requested_bytes", 7, Kind::Int64, false),
+    Field::new("total_residual_bytes", 28, Kind::Int64, false),
+    Field::new("total_run_count", 22, Kind::Int64, false),
 ] };
 
 #[rustfmt::skip]
 pub static GRAPH_NODE_PROTO_INPUT_SHAPES_ENTRY: Message = Message { name: "tensorflow.tfprof.GraphNodeProto.InputShapesEntry", fields: &[
-    Field { name: "key", number: 1, kind: Kind::Int32, repeated: false },
-    Field { name: "value", number: 2, kind: Kind::Message(&TENSOR_SHAPE_PROTO), repeated: false },
+    Field::new("key", 1, Kind::Int32, false),
+    Field::new("value", 2, Kind::Message(&TENSOR_SHAPE_PROTO), false),
 ] };
 
 #[rustfmt::skip]
 pub static MEMORY: Message = Message { name: "tensorflow.tfprof.Memory", fields: &[
-    Field { name: "bytes", number: 1, kind: Kind::Int64, repeated: false },
-    Field { name: "ptr", number: 2, kind: Kind::Uint64, repeated: false },
+    Field::new("bytes", 1, Kind::Int64, false),
+    Field::new("ptr", 2, Kind::Uint64, false),
 ] };
 
 #[rustfmt::skip]
 pub static MULTI_GRAPH_NODE_PROTO: Message = Message { name: "tensorflow.tfprof.MultiGraphNodeProto", fields: &[
-    Field { name: "accelerator_exec_micros", number: 12, kind: Kind::Int64, repeated: false },
-    Field { name: "children", number: 11, kind: Kind::Message(&MULTI_GRAPH_NODE_PROTO), repeated: true },
-    Field { name: "cpu_exec_micros", number: 13, kind: Kind::Int64, repeated: false },
-    Field { name: "exec_micros", number: 2, kind: Kind::Int64, repeated: false },
-    Field { name: "float_ops", number: 5, kind: Kind::Int64, repeated: false },
-    Field { name: "graph_nodes", number: 10, kind: Kind::Message(&GRAPH_NODE_PROTO), repeated: true },
-    Field { name: "name", number: 1, kind: Kind::String, repeated: false },
-    Field { name: "output_bytes", number: 18, kind: Kind::Int64, repeated: false },
-    Field { name: "parameters", number: 4, kind: Kind::Int64, repeated: false },
-    Field { name: "peak_bytes", number: 16, kind: Kind::Int64, repeated: false },
-    Field { name: "requested_bytes", number: 3, kind: Kind::Int64, repeated: false },
-    Field { name: "residual_bytes", number: 17, kind: Kind::Int64, repeated: false },
-    Field { name: "total_accelerator_exec_micros", number: 14, kind: Kind::Int64, repeated: false },
-    Field { name: "total_cpu_exec_micros", number: 15, kind: Kind::Int64, repeated: false },
-    Field { name: "total_exec_micros", number: 6, kind: Kind::Int64, repeated: false },
-    Field { name: "total_float_ops", number: 9, kind: Kind::Int64, repeated: false },
-    Field { name: "total_output_bytes", number: 21, kind: Kind::Int64, repeated: false },
-    Field { name: "total_parameters", number: 8, kind: Kind::Int64, repeated: false },
-    Field { name: "total_peak_bytes", number: 19, kind: Kind::Int64, repeated: false },
-    Field { name: "total_requested_bytes", number: 7, kind: Kind::Int64, repeated: false },
-    Field { name: "total_residual_bytes", number: 20, kind: Kind::Int64, repeated: false },
+    Field::new("accelerator_exec_micros", 12, Kind::Int64, false),
+    Field::new("children", 11, Kind::Message(&MULTI_GRAPH_NODE_PROTO), true),
+    Field::new("cpu_exec_micros", 13, Kind::Int64, false),
+    Field::new("exec_micros", 2, Kind::Int64, false),
+    Field::new("float_ops", 5, Kind::Int64, false),
+    Field::new("graph_nodes", 10, Kind::Message(&GRAPH_NODE_PROTO), true),
+    Field::new("name", 1, Kind::String, false),
+    Field::new("output_bytes", 18, Kind::Int64, false),
+    Field::new("parameters", 4, Kind::Int64, false),
+    Field::new("peak_bytes", 16, Kind::Int64, false),
+    Field::new("requested_bytes", 3, Kind::Int64, false),
+    Field::new("residual_bytes", 17, Kind::Int64, false),
+    Field::new("total_accelerator_exec_micros", 14, Kind::Int64, false),
+    Field::new("total_cpu_exec_micros", 15, Kind::Int64, false),
+    Field::new("total_exec_micros", 6, Kind::Int64, false),
+    Field::new("total_float_ops", 9, Kind::Int64, false),
+    Field::new("total_output_bytes", 21, Kind::Int64, false),
+    Field::new("total_parameters", 8, Kind::Int64, false),
+    Field::new("total_peak_bytes", 19, Kind::Int64, false),
+    Field::new("total_requested_bytes", 7, Kind::Int64, false),
+    Field::new("total_residual_bytes", 20, Kind::Int64, false),
 ] };
 
 #[rustfmt::skip]
 pub static OP_LOG_ENTRY: Message = Message { name: "tensorflow.tfprof.OpLogEntry", fields: &[
-    Field { name: "code_def", number: 4, kind: Kind::Message(&CODE_DEF), repeated: false },
-    Field { name: "float_ops", number: 2, kind: Kind::Int64, repeated: false },
-    Field { name: "name", number: 1, kind: Kind::String, repeated: false },
-    Field { name: "types", number: 3, kind: Kind::String, repeated: true },
+    Field::new("code_def", 4, Kind::Message(&CODE_DEF), false),
+    Field::new("float_ops", 2, Kind::Int64, false),
+    Field::new("name", 1, Kind::String, false),
+    Field::new("types", 3, Kind::String, true),
 ] };
 
 #[rustfmt::skip]
 pub static OP_LOG_PROTO: Message = Message { name: "tensorflow.tfprof.OpLogProto", fields: &[
-    Field { name: "id_to_string", number: 2, kind: Kind::Message(&OP_LOG_PROTO_ID_TO_STRING_ENTRY), repeated: true },
-    Field { name: "log_entries", number: 1, kind: Kind::Message(&OP_LOG_ENTRY), repeated: true },
+    Field::new("id_to_string", 2, Kind::Message(&OP_LOG_PROTO_ID_TO_STRING_ENTRY), true),
+    Field::new("log_entries", 1, Kind::Message(&OP_LOG_ENTRY), true),
 ] };
 
 #[rustfmt::skip]
 pub static OP_LOG_PROTO_ID_TO_STRING_ENTRY: Message = Message { name: "tensorflow.tfprof.OpLogProto.IdToStringEntry", fields: &[
-    Field { name: "key", number: 1, kind: Kind::Int64, repeated: false },
-    Field { name: "value", number: 2, kind: Kind::String, repeated: false },
+    Field::new("key", 1, Kind::Int64, false),
+    Field::new("value", 2, Kind::String, false),
 ] };
 
 #[rustfmt::skip]
 pub static OPTIONS_PROTO: Message = Message { name: "tensorflow.tfprof.OptionsProto", fields: &[
-    Field { name: "account_displayed_op_only", number: 13, kind: Kind::Bool, repeated: false },
-    Field { name: "account_type_regexes", number: 8, kind: Kind::String, repeated: true },
-    Field { name: "dump_to_file", number: 16, kind: Kind::String, repeated: false },
-    Field { name: "hide_name_regexes", number: 12, kind: Kind::String, repeated: true },
-    Field { name: "max_depth", number: 1, kind: Kind::Int64, repeated: false },
-    Field { name: "min_accelerator_micros", number: 22, kind: Kind::Int64, repeated: false },
-    Field { name: "min_bytes", number: 2, kind: Kind::Int64, repeated: false },
-    Field { name: "min_cpu_micros", number: 23, kind: Kind::Int64, repeated: false },
-    Field { name: "min_float_ops", number: 5, kind: Kind::Int64, repeated: false },
-    Field { name: "min_micros", number: 3, kind: Kind::Int64, repeated: false },
-    Field { name: "min_occurrence", number: 17, kind: Kind::Int64, repeated: false },
-    Field { name: "min_output_bytes", number: 21, kind: Kind::Int64, repeated: false },
-    Field { name: "min_params", number: 4, kind: Kind::Int64, repeated: false },
-    Field { name: "min_peak_bytes", number: 19, kind: Kind::Int64, repeated: false },
-    Field { name: "min_residual_bytes", number: 20, kind: Kind::Int64, repeated: false },
-    Field { name: "order_by", number: 7, kind: Kind::String, repeated: false },
-    Field { name: "output", number: 15, kind: Kind::String, repeated: false },
-    Field { name: "select", number: 14, kind: Kind::String, repeated: true },
-    Field { name: "show_name_regexes", number: 11, kind: Kind::String, repeated: true },
-    Field { name: "start_name_regexes", number: 9, kind: Kind::String, repeated: true },
-    Field { name: "step", number: 18, kind: Kind::Int64, repeated: false },
-    Field { name: "trim_name_regexes", number: 10, kind: Kind::String, repeated: true },
+    Field::new("account_displayed_op_only", 13, Kind::Bool, false),
+    Field::new("account_type_regexes", 8, Kind::String, true),
+    Field::new("dump_to_file", 16, Kind::String, false),
+    Field::new("hide_name_regexes", 12, Kind::String, true),
+    Field::new("max_depth", 1, Kind::Int64, false),
+    Field::new("min_accelerator_micros", 22, Kind::Int64, false),
+    Field::new("min_bytes", 2, Kind::Int64, false),
+    Field::new("min_cpu_micros", 23, Kind::Int64, false),
+    Field::new("min_float_ops", 5, Kind::Int64, false),
+    Field::new("min_micros", 3, Kind::Int64, false),
+    Field::new("min_occurrence", 17, Kind::Int64, false),
+    Field::new("min_output_bytes", 21, Kind::Int64, false),
+    Field::new("min_params", 4, Kind::Int64, false),
+    Field::new("min_peak_bytes", 19, Kind::Int64, false),
+    Field::new("min_residual_bytes", 20, Kind::Int64, false),
+    Field::new("order_by", 7, Kind::String, false),
+    Field::new("output", 15, Kind::String, false),
+    Field::new("select", 14, Kind::String, true),
+    Field::new("show_name_regexes", 11, Kind::String, true),
+    Field::new("start_name_regexes", 9, Kind::String, true),
+    Field::new("step", 18, Kind::Int64, false),
+    Field::new("trim_name_regexes", 10, Kind::String, true),
 ] };
 
 #[rustfmt::skip]
 pub static PROFILE_NODE: Message = Message { name: "tensorflow.tfprof.ProfileNode", fields: &[
-    Field { name: "attrs", number: 11, kind: Kind::Message(&PROFILE_NODE_ATTRS_ENTRY), repeated: true },
-    Field { name: "canonical_device", number: 6, kind: Kind::String, repeated: false },
-    Field { name: "execs", number: 12, kind: Kind::Message(&PROFILE_NODE_EXECS_ENTRY), repeated: true },
-    Field { name: "float_ops", number: 8, kind: Kind::Int64, repeated: false },
-    Field { name: "host_device", number: 7, kind: Kind::String, repeated: false },
-    Field { name: "id", number: 13, kind: Kind::Int64, repeated: false },
-    Field { name: "input_shapes", number: 16, kind: Kind::Message(&PROFILE_NODE_INPUT_SHAPES_ENTRY), repeated: true },
-    Field { name: "inputs", number: 2, kind: Kind::Message(&PROFILE_NODE_INPUTS_ENTRY), repeated: true },
-    Field { name: "name", number: 1, kind: Kind::String, repeated: false },
-    Field { name: "op", number: 9, kind: Kind::String, repeated: false },
-    Field { name: "op_types", number: 5, kind: Kind::String, repeated: true },
-    Field { name: "output_shapes", number: 15, kind: Kind::Message(&PROFILE_NODE_OUTPUT_SHAPES_ENTRY), repeated: true },
-    Field { name: "outputs", number: 3, kind: Kind::Message(&PROFILE_NODE_OUTPUTS_ENTRY), repeated: true },
-    Field { name: "shape", number: 4, kind: Kind::Int64, repeated: true },
-    Field { name: "src_output_index", number: 14, kind: Kind::Message(&PROFILE_NODE_SRC_OUTPUT_INDEX_ENTRY), repeated: true },
-    Field { name: "trace", number: 10, kind: Kind::Message(&CODE_DEF), repeated: false },
+    Field::new("attrs", 11, Kind::Message(&PROFILE_NODE_ATTRS_ENTRY), true),
+    Field::new("canonical_device", 6, Kind::String, false),
+    Field::new("execs", 12, Kind::Message(&PROFILE_NODE_EXECS_ENTRY), true),
+    Field::new("float_ops", 8, Kind::Int64, false),
+    Field::new("host_device", 7, Kind::String, false),
+    Field::new("id", 13, Kind::Int64, false),
+    Field::new("input_shapes", 16, Kind::Message(&PROFILE_NODE_INPUT_SHAPES_ENTRY), true),
+    Field::new("inputs", 2, Kind::Message(&PROFILE_NODE_INPUTS_ENTRY), true),
+    Field::new("name", 1, Kind::String, false),
+    Field::new("op", 9, Kind::String, false),
+    Field::new("op_types", 5, Kind::String, true),
+    Field::new("output_shapes", 15, Kind::Message(&PROFILE_NODE_OUTPUT_SHAPES_ENTRY), true),
+    Field::new("outputs", 3, Kind::Message(&PROFILE_NODE_OUTPUTS_ENTRY), true),
+    Field::new("shape", 4, Kind::Int64, true),
+    Field::new("src_output_index", 14, Kind::Message(&PROFILE_NODE_SRC_OUTPUT_INDEX_ENTRY), true),
+    Field::new("trace", 10, Kind::Message(&CODE_DEF), false),
 ] };
 
 #[rustfmt::skip]
 pub static PROFILE_NODE_ATTRS_ENTRY: Message = Message { name: "tensorflow.tfprof.ProfileNode.AttrsEntry", fields: &[
-    Field { name: "key", number: 1, kind: Kind::String, repeated: false },
-    Field { name: "value", number: 2, kind: Kind::Message(&ATTR_VALUE), repeated: false },
+    Field::new("key", 1, Kind::String, false),
+    Field::new("value", 2, Kind::Message(&ATTR_VALUE), false),
 ] };
 
 #[rustfmt::skip]
 pub static PROFILE_NODE_EXECS_ENTRY: Message = Message { name: "tensorflow.tfprof.ProfileNode.ExecsEntry", fields: &[
-    Field { name: "key", number: 1, kind: Kind::Int64, repeated: false },
-    Field { name: "value", number: 2, kind: Kind::Message(&EXEC_PROFILE), repeated: false },
+    Field::new("key", 1, Kind::Int64, false),
+    Field::new("value", 2, Kind::Message(&EXEC_PROFILE), false),
 ] };
 
 #[rustfmt::skip]
 pub static PROFILE_NODE_INPUT_SHAPES_ENTRY: Message = Message { name: "tensorflow.tfprof.ProfileNode.InputShapesEntry", fields: &[
-    Field { name: "key", number: 1, kind: Kind::Int32, repeated: false },
-    Field { name: "value", number: 2, kind: Kind::Message(&TUPLE), repeated: false },
+    Field::new("key", 1, Kind::Int32, false),
+    Field::new("value", 2, Kind::Message(&TUPLE), false),
 ] };
 
 #[rustfmt::skip]
 pub static PROFILE_NODE_INPUTS_ENTRY: Message = Message { name: "tensorflow.tfprof.ProfileNode.InputsEntry", fields: &[
-    Field { name: "key", number: 1, kind: Kind::Int32, repeated: false },
-    Field { name: "value", number: 2, kind: Kind::Int64, repeated: false },
+    Field::new("key", 1, Kind::Int32, false),
+    Field::new("value", 2, Kind::Int64, false),
 ] };
 
 #[rustfmt::skip]
 pub static PROFILE_NODE_OUTPUT_SHAPES_ENTRY: Message = Message { name: "tensorflow.tfprof.ProfileNode.OutputShapesEntry", fields: &[
-    Field { name: "key", number: 1, kind: Kind::Int32, repeated: false },
-    Field { name: "value", number: 2, kind: Kind::Message(&TUPLE), repeated: false },
+    Field::new("key", 1, Kind::Int32, false),
+    Field::new("value", 2, Kind::Message(&TUPLE), false),
 ] };
 
 #[rustfmt::skip]
 pub static PROFILE_NODE_OUTPUTS_ENTRY: Message = Message { name: "tensorflow.tfprof.ProfileNode.OutputsEntry", fields: &[
-    Field { name: "key", number: 1, kind: Kind::Int32, repeated: false },
-    Field { name: "value", number: 2, kind: Kind::Int64, repeated: false },
+    Field::new("key", 1, Kind::Int32, false),
+    Field::new("value", 2, Kind::Int64, false),
 ] };
 
 #[rustfmt::skip]
 pub static PROFILE_NODE_SRC_OUTPUT_INDEX_ENTRY: Message = Message { name: "tensorflow.tfprof.ProfileNode.SrcOutputIndexEntry", fields: &[
-    Field { name: "key", number: 1, kind: Kind::Int64, repeated: false },
-    Field { name: "value", number: 2, kind: Kind::Int32, repeated: false },
+    Field::new("key", 1, Kind::Int64, false),
+    Field::new("value", 2, Kind::Int32, false),
 ] };
 
 #[rustfmt::skip]
 pub static PROFILE_PROTO: Message = Message { name: "tensorflow.tfprof.ProfileProto", fields: &[
-    Field { name: "has_trace", number: 2, kind: Kind::Bool, repeated: false },
-    Field { name: "id_to_string", number: 4, kind: Kind::Message(&PROFILE_PROTO_ID_TO_STRING_ENTRY), repeated: true },
-    Field { name: "miss_accelerator_stream", number: 5, kind: Kind::Bool, repeated: false },
-    Field { name: "nodes", number: 1, kind: Kind::Message(&PROFILE_PROTO_NODES_ENTRY), repeated: true },
-    Field { name: "steps", number: 3, kind: Kind::Int64, repeated: true },
+    Field::new("has_trace", 2, Kind::Bool, false),
+    Field::new("id_to_string", 4, Kind::Message(&PROFILE_PROTO_ID_TO_STRING_ENTRY), true),
+    Field::new("miss_accelerator_stream", 5, Kind::Bool, false),
+    Field::new("nodes", 1, Kind::Message(&PROFILE_PROTO_NODES_ENTRY), true),
+    Field::new("steps", 3, Kind::Int64, true),
 ] };
 
 #[rustfmt::skip]
 pub static PROFILE_PROTO_ID_TO_STRING_ENTRY: Message = Message { name: "tensorflow.tfprof.ProfileProto.IdToStringEntry", fields: &[
-    Field { name: "key", number: 1, kind: Kind::Int64, repeated: false },
-    Field { name: "value", number: 2, kind: Kind::String, repeated: false },
+    Field::new("key", 1, Kind::Int64, false),
+    Field::new("value", 2, Kind::String, false),
 ] };
 
 #[rustfmt::skip]
 pub static PROFILE_PROTO_NODES_ENTRY: Message = Message { name: "tensorflow.tfprof.ProfileProto.NodesEntry", fields: &[
-    Field { name: "key", number: 1, kind: Kind::Int64, repeated: false },
-    Field { name: "value", number: 2, kind: Kind::Message(&PROFILE_NODE), repeated: false },
+    Field::new("key", 1, Kind::Int64, false),
+    Field::new("value", 2, Kind::Message(&PROFILE_NODE), false),
 ] };
 
 #[rustfmt::skip]
 pub static TF_PROF_TENSOR_PROTO: Message = Message { name: "tensorflow.tfprof.TFProfTensorProto", fields: &[
-    Field { name: "dtype", number: 1, kind: Kind::Enum(DATA_TYPE), repeated: false },
-    Field { name: "value_double", number: 2, kind: Kind::Double, repeated: true },
-    Field { name: "value_int64", number: 3, kind: Kind::Int64, repeated: true },
-    Field { name: "value_str", number: 4, kind: Kind::String, repeated: true },
+    Field::new("dtype", 1, Kind::Enum(DATA_TYPE), false),
+    Field::new("value_double", 2, Kind::Double, true),
+    Field::new("value_int64", 3, Kind::Int64, true),
+    Field::new("value_str", 4, Kind::String, true),
 ] };
 
 #[rustfmt::skip]
 pub static TUPLE: Message = Message { name: "tensorflow.tfprof.Tuple", fields: &[
-    Field { name: "int64_values", number: 1, kind: Kind::Int64, repeated: true },
+    Field::new("int64_values", 1, Kind::Int64, true),
 ] };
 
 #[rustfmt::skip]

@@ -65,9 +65,21 @@ pub(super) fn encode(source: &mut Source<'_>, field: &Field, out: &mut Vec<u8>) 
 /// Writes the length of all that stands from `start` on into the `reserved` bytes before it.
 ///
 /// A length that needs less is padded, which every decoder of varints accepts; one that needs more moves the content.
+#[inline]
 pub(super) fn put_length(out: &mut Vec<u8>, start: usize, reserved: usize) {
     let end = out.len();
     let length = (end - start) as u64;
+    match &mut out[start - reserved..start] {
+        [a] if length < 1 << 7 => {
+            *a = length as u8;
+            return;
+        }
+        [a, b] if length < 1 << 14 => {
+            (*a, *b) = (length as u8 | 0x80, (length >> 7) as u8);
+            return;
+        }
+        _ => {}
+    }
     let needed = write::varint_len(length);
     let width = needed.max(reserved);
     if needed > reserved {

@@ -52,22 +52,33 @@ impl<'a> Source<'a> {
     }
 
     /// The next byte that is neither blank nor part of a comment; `None` at the end of the file.
+    ///
+    /// The gap is mostly nothing or one space, and which of them depends on what was read before. So these are looked
+    /// for in place, where the processor learns which to expect, and all else elsewhere.
     #[inline]
     pub fn peek(&mut self) -> io::Result<Option<u8>> {
-        loop {
-            let rest = &self.buffer[self.at..self.end];
-            let Some(n) = rest.iter().position(|byte| !is(*byte, BLANK)) else {
-                self.at = self.end;
-                if self.more()? {
-                    continue;
-                }
-                return Ok(None);
-            };
-            self.at += n;
-            if rest[n] != b'#' {
-                return Ok(Some(rest[n]));
+        if let [first, second, ..] = self.buffer[self.at..self.end] {
+            if !is(first, BLANK | COMMENT) {
+                return Ok(Some(first));
             }
-            self.skip_comment()?;
+            if first == b' ' && !is(second, BLANK | COMMENT) {
+                self.at += 1;
+                return Ok(Some(second));
+            }
+        }
+        self.peek_far()
+    }
+
+    #[inline(never)]
+    fn peek_far(&mut self) -> io::Result<Option<u8>> {
+        loop {
+            self.at += blanks(self.rest());
+            match self.rest().first().copied() {
+                Some(b'#') => self.skip_comment()?,
+                Some(byte) => return Ok(Some(byte)),
+                None if self.more()? => {}
+                None => return Ok(None),
+            }
         }
     }
 
@@ -199,6 +210,25 @@ impl<'a> Source<'a> {
     }
 }
 
+/// How many blanks come first. Lines are indented, so blanks are a third of a file and spaces go by eight.
+#[inline]
+fn blanks(bytes: &[u8]) -> usize {
+    let mut n = 0;
+    while let Some(byte) = bytes.get(n)
+        && is(*byte, BLANK)
+    {
+        n += 1;
+        while let Some(chunk) = bytes[n..].first_chunk() {
+            let spaces = (u64::from_le_bytes(*chunk) ^ u64::from_le_bytes([b' '; 8])).trailing_zeros() as usize / 8;
+            n += spaces;
+            if spaces < 8 {
+                break;
+            }
+        }
+    }
+    n
+}
+
 impl Place {
     fn spot(self) -> Spot {
         Spot::Line { line: self.line + 1, column: self.offset - self.line_start + 1 }
@@ -215,6 +245,8 @@ pub(super) const WORD: u8 = 4;
 pub(super) const NUMBER: u8 = 8;
 /// What matters when a message is passed over: brackets, quotes, comments.
 pub(super) const STRUCTURE: u8 = 16;
+/// What a comment begins with.
+const COMMENT: u8 = 32;
 
 #[inline]
 pub(super) fn is(byte: u8, class: u8) -> bool {
@@ -232,7 +264,8 @@ const fn classes() -> [u8; 256] {
             b'a'..=b'z' | b'A'..=b'Z' | b'_' => LETTER | WORD | NUMBER,
             b'0'..=b'9' => WORD | NUMBER,
             b'.' => NUMBER,
-            b'{' | b'}' | b'<' | b'>' | b'[' | b']' | b'"' | b'\'' | b'#' => STRUCTURE,
+            b'{' | b'}' | b'<' | b'>' | b'[' | b']' | b'"' | b'\'' => STRUCTURE,
+            b'#' => STRUCTURE | COMMENT,
             _ => 0,
         };
         byte += 1;
