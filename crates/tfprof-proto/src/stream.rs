@@ -148,8 +148,21 @@ impl Walker<'_, '_> {
                         }
                     }
                 }
-                1 => self.skip(8, end)?,
-                5 => self.skip(4, end)?,
+                kind @ (1 | 5) => {
+                    let Some(Rule::Take(tag)) = rule else {
+                        self.skip(if kind == 1 { 8 } else { 4 }, end)?;
+                        continue;
+                    };
+                    let offset = self.window.offset();
+                    let value = if kind == 1 {
+                        Value::Fixed64(u64::from_le_bytes(self.array(end)?))
+                    } else {
+                        Value::Fixed32(u32::from_le_bytes(self.array(end)?))
+                    };
+                    if sink.take(tag, Record { value, offset, whole: true }).is_break() {
+                        return Ok(false);
+                    }
+                }
                 2 => {
                     let length = self.varint(end)?;
                     let start = self.window.offset();
@@ -206,6 +219,25 @@ impl Walker<'_, '_> {
                 Ok(n)
             }
             Err(fault) => Err(StreamError::Wire(WireError { offset, fault })),
+        }
+    }
+
+    /// The bytes of a number of fixed size that ends before `end`.
+    fn array<const N: usize>(&mut self, end: u64) -> Result<[u8; N], StreamError> {
+        let offset = self.window.offset();
+        self.window.fill(N as u64)?;
+        let bytes = self.window.bytes();
+        let left = (bytes.len() as u64).min(end - offset);
+        match bytes.first_chunk() {
+            Some(array) if left >= N as u64 => {
+                let array = *array;
+                self.window.advance(N as u64);
+                Ok(array)
+            }
+            _ => {
+                let fault = Fault::Truncated { claimed: N as u64, left };
+                Err(StreamError::Wire(WireError { offset, fault }))
+            }
         }
     }
 
@@ -369,6 +401,13 @@ mod tests {
             run(&bytes),
             (["open 1 at 2", "11: hi", "12: Varint(7)", "close 1", "3: Varint(9)"].map(str::to_owned).to_vec(), true)
         );
+    }
+
+    #[test]
+    fn numbers_of_fixed_size_are_taken_too() {
+        let bytes = [0x1d, 1, 0, 0, 0, 0x19, 2, 0, 0, 0, 0, 0, 0, 0, 0x25, 9, 9, 9, 9];
+        assert_eq!(run(&bytes), (["3: Fixed32(1)", "3: Fixed64(2)"].map(str::to_owned).to_vec(), true));
+        assert_eq!(run(&bytes[..8]), (["3: Fixed32(1)"].map(str::to_owned).to_vec(), false));
     }
 
     #[test]
