@@ -6,7 +6,7 @@
 //!   [`Layout`](stream::Layout) of the file asks for.
 //! * [`text`] does the same for text format: it turns each record into wire bytes with the help of
 //!   [`schema`], so that every message has one decoder, whatever its spelling.
-//! * [`write`] writes messages.
+//! * [`mod@write`] writes messages.
 
 pub mod schema;
 pub mod stream;

@@ -85,7 +85,7 @@ impl Layout {
 ///
 /// Messages that are open when an error is met are closed, so that the sink can finish what it has.
 pub fn read(input: &mut dyn Read, layout: &'static Layout, sink: &mut dyn Sink) -> Result<bool, StreamError> {
-    let mut open = vec![Open { tag: 0, layout, end: u64::MAX }];
+    let mut open = vec![Open { tag: 0, layout, end: u64::MAX, overrun: None }];
     let outcome = Walker { window: Window::new(input), open: &mut open }.walk(sink);
     if outcome.is_err() {
         while open.len() > 1 {
@@ -102,6 +102,8 @@ struct Open {
     tag: Tag,
     layout: &'static Layout,
     end: u64,
+    /// Set if its length runs past the end of the message around it: `end` is that one's, and an error once reached.
+    overrun: Option<WireError>,
 }
 
 struct Walker<'a, 'b> {
@@ -117,6 +119,9 @@ impl Walker<'_, '_> {
             let Some(inner) = self.open.last() else { return Ok(true) };
             let (layout, end) = (inner.layout, inner.end);
             if at >= end {
+                if let Some(error) = &inner.overrun {
+                    return Err(StreamError::Wire(error.clone()));
+                }
                 let tag = inner.tag;
                 self.open.pop();
                 if sink.close(tag).is_break() {
@@ -148,8 +153,21 @@ impl Walker<'_, '_> {
                         }
                     }
                 }
-                1 => self.skip(8, end)?,
-                5 => self.skip(4, end)?,
+                kind @ (1 | 5) => {
+                    let Some(Rule::Take(tag)) = rule else {
+                        self.skip(if kind == 1 { 8 } else { 4 }, end)?;
+                        continue;
+                    };
+                    let offset = self.window.offset();
+                    let value = if kind == 1 {
+                        Value::Fixed64(u64::from_le_bytes(self.array(end)?))
+                    } else {
+                        Value::Fixed32(u32::from_le_bytes(self.array(end)?))
+                    };
+                    if sink.take(tag, Record { value, offset, whole: true }).is_break() {
+                        return Ok(false);
+                    }
+                }
                 2 => {
                     let length = self.varint(end)?;
                     let start = self.window.offset();
@@ -160,10 +178,12 @@ impl Walker<'_, '_> {
                             if sink.open(tag, start).is_break() {
                                 return Ok(false);
                             }
-                            // A length that overruns the message around it is cut to it here and
-                            // reported when that end is reached.
+                            let overrun = (!inside).then(|| {
+                                let fault = Fault::Truncated { claimed: length, left: end - start };
+                                WireError { offset: start, fault }
+                            });
                             let inner_end = if inside { start.saturating_add(length) } else { end };
-                            self.open.push(Open { tag, layout, end: inner_end });
+                            self.open.push(Open { tag, layout, end: inner_end, overrun });
                         }
                         Some(Rule::Take(tag)) => {
                             let wanted = if inside { length } else { end - start };
@@ -206,6 +226,25 @@ impl Walker<'_, '_> {
                 Ok(n)
             }
             Err(fault) => Err(StreamError::Wire(WireError { offset, fault })),
+        }
+    }
+
+    /// The bytes of a number of fixed size that ends before `end`.
+    fn array<const N: usize>(&mut self, end: u64) -> Result<[u8; N], StreamError> {
+        let offset = self.window.offset();
+        self.window.fill(N as u64)?;
+        let bytes = self.window.bytes();
+        let left = (bytes.len() as u64).min(end - offset);
+        match bytes.first_chunk() {
+            Some(array) if left >= N as u64 => {
+                let array = *array;
+                self.window.advance(N as u64);
+                Ok(array)
+            }
+            _ => {
+                let fault = Fault::Truncated { claimed: N as u64, left };
+                Err(StreamError::Wire(WireError { offset, fault }))
+            }
         }
     }
 
@@ -369,6 +408,23 @@ mod tests {
             run(&bytes),
             (["open 1 at 2", "11: hi", "12: Varint(7)", "close 1", "3: Varint(9)"].map(str::to_owned).to_vec(), true)
         );
+    }
+
+    #[test]
+    fn numbers_of_fixed_size_are_taken_too() {
+        let bytes = [0x1d, 1, 0, 0, 0, 0x19, 2, 0, 0, 0, 0, 0, 0, 0, 0x25, 9, 9, 9, 9];
+        assert_eq!(run(&bytes), (["3: Fixed32(1)", "3: Fixed64(2)"].map(str::to_owned).to_vec(), true));
+        assert_eq!(run(&bytes[..8]), (["3: Fixed32(1)"].map(str::to_owned).to_vec(), false));
+    }
+
+    #[test]
+    fn a_message_that_overruns_the_one_around_it_is_read_up_to_its_end_and_reported() {
+        static OUTERMOST: Layout = Layout { fields: &[(1, Rule::Enter(0, &OUTER))] };
+        let mut log = Log::default();
+        let result = read(&mut &[0x0a, 6, 0x0a, 9, 0x0a, 2, b'h', b'i', 0x18, 1][..], &OUTERMOST, &mut log);
+        assert_eq!(log.0, ["open 0 at 2", "open 1 at 4", "11: hi", "close 1", "close 0"]);
+        let Err(StreamError::Wire(error)) = result else { panic!("{result:?}") };
+        assert_eq!(error, WireError { offset: 4, fault: Fault::Truncated { claimed: 9, left: 4 } });
     }
 
     #[test]

@@ -1,0 +1,19 @@
+//! Any bytes as a file in text format: no panic, opens and closes pair up, every record is a well-formed message, and
+//! where the window ends makes no difference.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use tfprof_fuzz::{Dribble, GRAPH, Log};
+use tfprof_proto::{schema, text};
+
+fuzz_target!(|bytes: &[u8]| {
+    let mut whole = Log::default();
+    let outcome = text::read(&mut &bytes[..], &schema::GRAPH_DEF, &GRAPH, &mut whole);
+    let mut dribbled = Log::default();
+    let again = text::read(&mut Dribble::new(bytes), &schema::GRAPH_DEF, &GRAPH, &mut dribbled);
+    whole.check();
+    whole.check_messages();
+    assert_eq!(whole, dribbled);
+    assert_eq!(format!("{outcome:?}"), format!("{again:?}"));
+    text::looks_like_text(bytes, &schema::GRAPH_DEF);
+});

@@ -1,0 +1,17 @@
+//! Any bytes as a file in wire format: no panic, opens and closes pair up, and where the window ends makes no
+//! difference.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use tfprof_fuzz::{Dribble, GRAPH, Log};
+use tfprof_proto::stream;
+
+fuzz_target!(|bytes: &[u8]| {
+    let mut whole = Log::default();
+    let outcome = stream::read(&mut &bytes[..], &GRAPH, &mut whole);
+    let mut dribbled = Log::default();
+    let again = stream::read(&mut Dribble::new(bytes), &GRAPH, &mut dribbled);
+    whole.check();
+    assert_eq!(whole, dribbled);
+    assert_eq!(format!("{outcome:?}"), format!("{again:?}"));
+});
