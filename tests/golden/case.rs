@@ -88,24 +88,31 @@ impl<'a> Case<'a> {
             return Verdict::OursAlone;
         }
         let mut text = Vec::new();
-        render::text::write_report(&view, &mut text).unwrap();
+        render::text::write_report(&view, &mut text).expect("memory takes all");
         let file = expect.as_object().and_then(|expect| expect.iter().find(|(key, _)| key.starts_with("file:")));
         let golden_text = expect["text"].as_str().or_else(|| file.and_then(|(_, path)| path.as_str()));
         if let Some(path) = golden_text {
-            let golden = read_maybe_gzipped(&self.dir.join(path)).unwrap();
+            let golden = read_maybe_gzipped(&self.dir.join(path)).expect("a golden file");
             let start = find(&golden, b"Profile:\n").unwrap_or(0);
             if golden[start..] != text[..] {
                 return Verdict::Different(first_difference(&golden[start..], &text));
             }
         }
-        let Some(path) = expect["proto"].as_str() else { return Verdict::Different("an answer without a message".into()) };
-        let golden = read_maybe_gzipped(&self.dir.join(path)).unwrap();
+        let Some(path) = expect["proto"].as_str() else {
+            return Verdict::Different("an answer without a message".into());
+        };
+        let golden = read_maybe_gzipped(&self.dir.join(path)).expect("a golden file");
         let mut options = options.clone();
         options.output.form = Form::Proto;
         let mut proto = Vec::new();
-        render::proto::write(&profiler.view(kind, &options).unwrap(), &mut proto).unwrap();
+        render::proto::write(&profiler.view(kind, &options).expect("the same question"), &mut proto)
+            .expect("memory takes all");
         let multi = matches!(kind, ViewKind::Op | ViewKind::Code);
-        if proto == message::with_sorted_maps(&golden, multi) { Verdict::Same } else { Verdict::Different(format!("message of {} bytes instead of {}", proto.len(), golden.len())) }
+        if proto == message::with_sorted_maps(&golden, multi) {
+            Verdict::Same
+        } else {
+            Verdict::Different(format!("message of {} bytes instead of {}", proto.len(), golden.len()))
+        }
     }
 
     /// The view and its options: those that a case does not name are zero or empty, with three exceptions.

@@ -19,7 +19,7 @@ fn answers_equal_the_originals() {
     };
     let mut models: Vec<PathBuf> = std::fs::read_dir(&root)
         .unwrap_or_else(|error| panic!("{}: {error}", root.display()))
-        .map(|entry| entry.unwrap().path())
+        .map(|entry| entry.expect("a directory entry").path())
         .filter(|path| path.join("cases.json").exists() || path.join("cases.json.gz").exists())
         .collect();
     models.sort();
@@ -37,14 +37,16 @@ fn answers_equal_the_originals() {
                             Verdict::Same => drop(same.fetch_add(1, Ordering::Relaxed)),
                             Verdict::Refused => drop(refused.fetch_add(1, Ordering::Relaxed)),
                             Verdict::OursAlone => drop(ours.fetch_add(1, Ordering::Relaxed)),
-                            Verdict::Different(why) => failures.lock().unwrap().push(format!("{case}: {why}")),
+                            Verdict::Different(why) => {
+                                failures.lock().expect("no panic").push(format!("{case}: {why}"));
+                            }
                         }
                     }
                 }
             });
         }
     });
-    let mut failures = failures.into_inner().unwrap();
+    let mut failures = failures.into_inner().expect("no panic");
     failures.sort();
     let (same, refused, ours) = (same.into_inner(), refused.into_inner(), ours.into_inner());
     let summary = format!(
@@ -60,9 +62,9 @@ fn answers_equal_the_originals() {
 }
 
 fn run_model(dir: &Path) -> Vec<(String, Verdict)> {
-    let text = read_maybe_gzipped(&dir.join("cases.json")).unwrap();
-    let file: serde_json::Value = serde_json::from_slice(&text).unwrap();
+    let text = read_maybe_gzipped(&dir.join("cases.json")).expect("a case file");
+    let file: serde_json::Value = serde_json::from_slice(&text).expect("a case file");
     let mut loaded = case::Loaded::default();
-    let cases = file["cases"].as_array().unwrap().iter().map(|value| Case::new(dir, value));
+    let cases = file["cases"].as_array().expect("a list of cases").iter().map(|value| Case::new(dir, value));
     cases.filter(Case::is_view).map(|case| (case.name(), case.run(&mut loaded))).collect()
 }

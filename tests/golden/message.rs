@@ -5,15 +5,15 @@
 use tfprof_proto::wire::{Fields, Value};
 use tfprof_proto::write;
 
-/// A GraphNodeProto, or with `multi` a MultiGraphNodeProto, with its map of input shapes sorted by key.
+/// A `GraphNodeProto`, or with `multi` a `MultiGraphNodeProto`, with its map of input shapes sorted by key.
 pub fn with_sorted_maps(bytes: &[u8], multi: bool) -> Vec<u8> {
     let mut out = Vec::new();
     let mut entries: Vec<(i64, &[u8])> = Vec::new();
     let mut fields = Fields::new(bytes, 0);
-    while let Some(field) = fields.next_field().unwrap() {
+    while let Some(field) = fields.next_field().expect("a valid message") {
         match (field.number, field.value) {
             (16, Value::Bytes(entry)) if !multi => {
-                let key = Fields::new(entry, 0).next_field().unwrap().and_then(|key| key.value.int());
+                let key = Fields::new(entry, 0).next_field().expect("a valid message").and_then(|key| key.value.int());
                 entries.push((key.unwrap_or(0), entry));
                 continue;
             }

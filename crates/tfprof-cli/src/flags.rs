@@ -130,12 +130,14 @@ pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Request, Error
                 let value = match (value, kind) {
                     (Some(value), _) => value,
                     (None, ValueKind::Flag) => {
-                        let is_word = |word: &OsString| word.to_str().is_some_and(|word| options::boolean(word).is_ok());
+                        let is_word =
+                            |word: &OsString| word.to_str().is_some_and(|word| options::boolean(word).is_ok());
                         words.next_if(is_word).map_or_else(|| "true".to_owned(), text_of)
                     }
-                    (None, _) => words.next().map(text_of).ok_or_else(|| {
-                        Error::Question(format!("-{name} needs a value (tfprof help {name})"))
-                    })?,
+                    (None, _) => words
+                        .next()
+                        .map(text_of)
+                        .ok_or_else(|| Error::Question(format!("-{name} needs a value (tfprof help {name})")))?,
                 };
                 parser.flag(&name, kind, value)?;
             }
@@ -164,16 +166,15 @@ impl Parser {
             return option.apply(&mut self.request.load, &value);
         }
         let value = match kind {
-            ValueKind::Patterns | ValueKind::Words => match self.lists.iter_mut().find(|(list, _)| list == name) {
-                Some((_, values)) => {
+            ValueKind::Patterns | ValueKind::Words => {
+                if let Some((_, values)) = self.lists.iter_mut().find(|(list, _)| list == name) {
                     *values = format!("{values},{value}");
                     values.clone()
-                }
-                None => {
+                } else {
                     self.lists.push((name.to_owned(), value.clone()));
                     value
                 }
-            },
+            }
             _ => value,
         };
         self.request.options.set(name, &value)
@@ -209,7 +210,7 @@ impl Parser {
 }
 
 fn text_of(word: OsString) -> String {
-    word.to_string_lossy().into_owned()
+    word.into_string().unwrap_or_else(|word| word.to_string_lossy().into_owned())
 }
 
 fn unknown_command(word: &str) -> Error {
@@ -248,7 +249,9 @@ mod tests {
 
     #[test]
     fn flags_come_in_three_spellings() {
-        for line in ["op --max_depth=3 --graph_path=g", "op -max-depth 3 -graph_path g", "--max_depth 3 op --graph-path g"] {
+        for line in
+            ["op --max_depth=3 --graph_path=g", "op -max-depth 3 -graph_path g", "--max_depth 3 op --graph-path g"]
+        {
             let request = parsed(line).unwrap();
             assert_eq!((request.command, request.options.max_depth), (Command::View(ViewKind::Op), 3), "{line}");
             assert_eq!(request.load.inputs.graphs, [PathBuf::from("g")]);

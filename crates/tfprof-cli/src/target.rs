@@ -37,7 +37,9 @@ pub fn to_file<'p>(
         for input in inputs {
             if real.is_file() && input.canonicalize().is_ok_and(|input| input == real) {
                 let name = file.to_owned();
-                return Err(Error::Question(format!("{name} is one of the inputs and would be overwritten; name another file")));
+                return Err(Error::Question(format!(
+                    "{name} is one of the inputs and would be overwritten; name another file"
+                )));
             }
         }
     }

@@ -60,7 +60,9 @@ impl Inputs {
         };
         match guess(head) {
             Guess::Is(format) => self.add_as(format, path),
-            Guess::SavedModel => return Err(input_error(path, "a SavedModel is not read yet; freeze its graph".into())),
+            Guess::SavedModel => {
+                return Err(input_error(path, "a SavedModel is not read yet; freeze its graph".into()));
+            }
             // An empty message has no content to tell it by; its name may.
             Guess::Unknown => match format_by_name(path) {
                 Some(format) if head.is_empty() => self.add_as(format, path),
@@ -83,7 +85,8 @@ impl Inputs {
     /// `profile_<N>`.
     fn add_directory(&mut self, dir: &Path) -> Result<(), Error> {
         let entries = std::fs::read_dir(dir).map_err(|error| read_error(dir, error))?;
-        let mut files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).filter(|path| path.is_file()).collect();
+        let mut files: Vec<PathBuf> =
+            entries.flatten().map(|entry| entry.path()).filter(|path| path.is_file()).collect();
         files.sort();
         let named = |stem: &str| files.iter().find(|file| base_name(file) == stem);
         let graph = named("graph.pb").or_else(|| named("graph.pbtxt")).or_else(|| only_meta_graph(&files));
@@ -110,7 +113,8 @@ impl Inputs {
             }
             (None, _) if !runs.is_empty() => {}
             (None, _) => {
-                let expected = "expected graph.pb, graph.pbtxt, run_meta_<N>, tfprof_log or profile_<N>, plain or gzipped";
+                let expected =
+                    "expected graph.pb, graph.pbtxt, run_meta_<N>, tfprof_log or profile_<N>, plain or gzipped";
                 return Err(input_error(dir, format!("nothing to read in this directory; {expected}")));
             }
         }
@@ -174,7 +178,7 @@ impl Format {
 
 /// The only `.meta` file, if there is just one.
 fn only_meta_graph(files: &[PathBuf]) -> Option<&PathBuf> {
-    let mut metas = files.iter().filter(|file| base_name(file).ends_with(".meta"));
+    let mut metas = files.iter().filter(|file| base_name(file).rsplit_once('.').is_some_and(|(_, end)| end == "meta"));
     metas.next().filter(|_| metas.next().is_none())
 }
 

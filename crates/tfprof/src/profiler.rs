@@ -26,27 +26,27 @@ impl Profiler {
         Profiler { builder: Builder::new(keep) }
     }
 
-    /// Adds a GraphDef: nodes whose names are new.
+    /// Adds a `GraphDef`: nodes whose names are new.
     pub fn add_graph(&mut self, source: Source<'_>) -> Result<(), Error> {
         self.add(source, Format::GraphDef, 0)
     }
 
-    /// Adds a RunMetadata to a step; several under one step add up.
+    /// Adds a `RunMetadata` to a step; several under one step add up.
     pub fn add_step(&mut self, step: i64, source: Source<'_>) -> Result<(), Error> {
         self.add(source, Format::RunMetadata, step)
     }
 
-    /// Adds an OpLogProto: types, float operations and traces of nodes that are loaded already.
+    /// Adds an `OpLogProto`: types, float operations and traces of nodes that are loaded already.
     pub fn add_op_log(&mut self, source: Source<'_>) -> Result<(), Error> {
         self.add(source, Format::OpLog, 0)
     }
 
-    /// Adds a ProfileProto.
+    /// Adds a `ProfileProto`.
     pub fn add_profile(&mut self, source: Source<'_>) -> Result<(), Error> {
         self.add(source, Format::Profile, 0)
     }
 
-    /// Adds a file of any format; `step` matters for RunMetadata alone.
+    /// Adds a file of any format; `step` matters for `RunMetadata` alone.
     pub fn add(&mut self, source: Source<'_>, format: Format, step: i64) -> Result<(), Error> {
         let outcome = format::read(source, format, step, &mut self.builder);
         self.builder.end_file();

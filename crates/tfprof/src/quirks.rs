@@ -4,7 +4,6 @@
 
 /// Which faults to play back. [`Quirks::NONE`] is right, [`Quirks::ORIGINAL`] is the same as the original.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(clippy::struct_excessive_bools)] // Each is a fault of its own, and any of them may be asked for alone.
 pub struct Quirks {
     /// Any node with an attribute `shape` has parameters, placeholders too.
     pub placeholders_have_parameters: bool,

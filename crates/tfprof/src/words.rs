@@ -3,7 +3,7 @@
 /// The known word that is closest to a mistyped one, if any is close.
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let word = word.to_lowercase();
-    let close = word.chars().count().div_ceil(3).max(1);
+    let close = (word.chars().count() / 3).max(1);
     known
         .into_iter()
         .map(|candidate| {

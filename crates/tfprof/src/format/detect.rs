@@ -8,7 +8,7 @@ use tfprof_proto::wire::{Fields, Value};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Guess {
     Is(Format),
-    /// A SavedModel, which is not read on its own.
+    /// A `SavedModel`, which is not read on its own.
     SavedModel,
     Unknown,
 }
@@ -19,10 +19,7 @@ pub fn guess(head: &[u8]) -> Guess {
         return guess;
     }
     let mut fields = Fields::new(head, 0);
-    let (number, value) = match first(&mut fields) {
-        Some(field) => field,
-        None => return Guess::Unknown,
-    };
+    let Some((number, value)) = first(&mut fields) else { return Guess::Unknown };
     match (number, value) {
         (1, Value::Varint(_)) => Guess::SavedModel,
         (1, Value::Bytes(inner)) => guess_first_record(inner),
@@ -95,8 +92,10 @@ fn first<'a>(fields: &mut Fields<'a>) -> Option<(u32, Value<'a>)> {
         Ok(Some(field)) => Some((field.number, field.value)),
         Ok(None) => None,
         // The length was believed only as far as there are bytes.
-        Err(_) => before.rest().first().filter(|tag| *tag & 7 == 2).map(|tag| {
-            (u32::from(*tag >> 3), Value::Bytes(fields.rest()))
-        }),
+        Err(_) => before
+            .rest()
+            .first()
+            .filter(|tag| *tag & 7 == 2)
+            .map(|tag| (u32::from(*tag >> 3), Value::Bytes(fields.rest()))),
     }
 }

@@ -1,4 +1,4 @@
-//! GraphDef and MetaGraphDef: the nodes of a graph.
+//! `GraphDef` and `MetaGraphDef`: the nodes of a graph.
 
 use super::{GO_ON, Reader as FormatReader, each_field};
 use crate::model::builder::Builder;
@@ -177,7 +177,7 @@ fn last_field(attribute: &[u8]) -> Option<(u32, Value<'_>)> {
     last
 }
 
-/// TensorShapeProto as dimensions. As the original: a scalar is `[1]`, an unknown rank `[]`.
+/// `TensorShapeProto` as dimensions. As the original: a scalar is `[1]`, an unknown rank `[]`.
 pub(super) fn shape_dims(shape: &[u8], dims: &mut Vec<i64>) {
     dims.clear();
     let mut unknown_rank = false;

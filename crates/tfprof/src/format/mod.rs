@@ -72,9 +72,7 @@ impl Format {
 pub fn read(source: Source<'_>, format: Format, step: i64, builder: &mut Builder) -> Result<(), Error> {
     builder.begin_file(&source.name);
     match format {
-        Format::GraphDef | Format::MetaGraphDef => {
-            drive(source, format, &mut graph_def::Reader::new(builder))
-        }
+        Format::GraphDef | Format::MetaGraphDef => drive(source, format, &mut graph_def::Reader::new(builder)),
         Format::RunMetadata => drive(source, format, &mut run_metadata::Reader::new(builder, step)),
         Format::OpLog => drive(source, format, &mut op_log::Reader::new(builder)),
         Format::Profile => drive(source, format, &mut profile::Reader::new(builder)),
@@ -141,7 +139,11 @@ fn warn_wire(builder: &mut Builder, error: &WireError) {
     let WireError { offset, fault } = error;
     // The end of the file is reported once, by whoever reads the file.
     if !matches!(fault, Fault::Truncated { .. } | Fault::CutNumber) {
-        builder.warn_damage("damaged_record", Some(Spot::Byte(*offset)), format!("{fault}; a part of a record is left out"));
+        builder.warn_damage(
+            "damaged_record",
+            Some(Spot::Byte(*offset)),
+            format!("{fault}; a part of a record is left out"),
+        );
     }
 }
 

@@ -1,4 +1,4 @@
-//! OpLogProto: types, float operations and code traces of nodes.
+//! `OpLogProto`: types, float operations and code traces of nodes.
 
 use super::graph_def::each_quietly;
 use super::{GO_ON, Reader as FormatReader};
@@ -71,7 +71,7 @@ impl<'b> Reader<'b> {
 }
 
 impl Traces {
-    /// CodeDef: frames from the outermost to the innermost.
+    /// `CodeDef`: frames from the outermost to the innermost.
     pub(super) fn stack(&mut self, code: Fields<'_>, builder: &mut Builder) -> StackId {
         let mut stack = StackId::EMPTY;
         each_quietly(code, |all, number, value| {

@@ -1,4 +1,4 @@
-//! ProfileProto: a model that was saved, with all its steps.
+//! `ProfileProto`: a model that was saved, with all its steps.
 
 use super::graph_def::each_quietly;
 use super::op_log::Traces;
@@ -121,8 +121,7 @@ impl<'b> Reader<'b> {
             (8, Value::Varint(n)) => self.builder.model.nodes.float_ops[node.index()] = n as i64,
             (10, Value::Bytes(code)) => {
                 let keep = self.builder.keep.traces;
-                let stack =
-                    if keep { self.traces.stack(all.nested(code), self.builder) } else { StackId::EMPTY };
+                let stack = if keep { self.traces.stack(all.nested(code), self.builder) } else { StackId::EMPTY };
                 self.traces.push(node, stack);
             }
             (15, Value::Bytes(entry)) => outputs.push(indexed_tuple(all.nested(entry))),

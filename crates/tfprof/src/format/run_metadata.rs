@@ -1,4 +1,4 @@
-//! RunMetadata: what ran in one step, record by record.
+//! `RunMetadata`: what ran in one step, record by record.
 
 use super::graph_def::each_quietly;
 use super::{GO_ON, Reader as FormatReader};
@@ -126,7 +126,7 @@ impl FormatReader for Reader<'_> {
     }
 }
 
-/// NodeExecStats, as far as it is there.
+/// `NodeExecStats`, as far as it is there.
 fn execution(bytes: &[u8], offset: u64, memory: bool) -> Execution<'_> {
     let mut seen = Execution::default();
     let (mut temporary, mut persistent) = (0_i64, 0_i64);
@@ -147,13 +147,13 @@ fn execution(bytes: &[u8], offset: u64, memory: bool) -> Execution<'_> {
         (7, Value::Bytes(output)) if memory => {
             seen.output_bytes = seen.output_bytes.saturating_add(output_bytes(all.nested(output)));
         }
-        (12, Value::Bytes(stats)) if memory => each_quietly(all.nested(stats), |_, number, value| {
-            match (number, value) {
+        (12, Value::Bytes(stats)) if memory => {
+            each_quietly(all.nested(stats), |_, number, value| match (number, value) {
                 (1, Value::Varint(n)) => temporary = n as i64,
                 (3, Value::Varint(n)) => persistent = n as i64,
                 _ => {}
-            }
-        }),
+            });
+        }
         _ => {}
     });
     seen.residual_bytes = seen.residual_bytes.saturating_add(persistent);

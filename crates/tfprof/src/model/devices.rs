@@ -60,16 +60,15 @@ impl Devices {
         }
         let lower = name.to_ascii_lowercase();
         let (lower, _) = names.intern_bytes(&lower);
-        let id = match self.ids.get(&lower) {
-            Some(id) => *id,
-            None => {
-                let id = self.push(lower, kind_of(names.get(lower)));
-                self.ids.insert(lower, id);
-                if lower == NameId::EMPTY {
-                    self.push(lower, DeviceKind::NamelessLate);
-                }
-                id
+        let id = if let Some(id) = self.ids.get(&lower) {
+            *id
+        } else {
+            let id = self.push(lower, kind_of(names.get(lower)));
+            self.ids.insert(lower, id);
+            if lower == NameId::EMPTY {
+                self.push(lower, DeviceKind::NamelessLate);
             }
+            id
         };
         self.spellings.insert(name.to_vec(), id);
         id

@@ -1,4 +1,4 @@
-//! An answer as a message: GraphNodeProto for scope and graph view, MultiGraphNodeProto for op and code view.
+//! An answer as a message: `GraphNodeProto` for scope and graph view, `MultiGraphNodeProto` for op and code view.
 //!
 //! Messages nest as deep as the tree does, and a length stands before its content, so lengths are found first, from
 //! the last row to the first; then the rows are written from the first to the last.
@@ -47,13 +47,23 @@ pub fn write(view: &View<'_, '_>, out: &mut dyn Write) -> io::Result<()> {
 fn parts(view: &View<'_, '_>, row: &Shown) -> [Vec<u8>; 2] {
     let own = |metric| view.own(metric, row);
     let total = |metric| view.total(metric, row);
-    if view.rules().bags { multi_node(view, row, &own, &total) } else { graph_node(view, view.name(row), view.node(row), &own, &total) }
+    if view.rules().bags {
+        multi_node(view, row, &own, &total)
+    } else {
+        graph_node(view, view.name(row), view.node(row), &own, &total)
+    }
 }
 
 type Number<'a> = &'a dyn Fn(Metric) -> i64;
 
-/// GraphNodeProto without its children.
-fn graph_node(view: &View<'_, '_>, name: &str, node: Option<NodeId>, own: Number<'_>, total: Number<'_>) -> [Vec<u8>; 2] {
+/// `GraphNodeProto` without its children.
+fn graph_node(
+    view: &View<'_, '_>,
+    name: &str,
+    node: Option<NodeId>,
+    own: Number<'_>,
+    total: Number<'_>,
+) -> [Vec<u8>; 2] {
     let mut head = Vec::new();
     pb::bytes(&mut head, 1, name.as_bytes());
     pb::int(&mut head, 2, own(Metric::Micros));
@@ -87,7 +97,7 @@ fn graph_node(view: &View<'_, '_>, name: &str, node: Option<NodeId>, own: Number
     [head, tail]
 }
 
-/// MultiGraphNodeProto without its children.
+/// `MultiGraphNodeProto` without its children.
 fn multi_node(view: &View<'_, '_>, row: &Shown, own: Number<'_>, total: Number<'_>) -> [Vec<u8>; 2] {
     let mut head = Vec::new();
     pb::bytes(&mut head, 1, view.name(row).as_bytes());

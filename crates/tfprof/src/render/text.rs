@@ -1,6 +1,7 @@
 //! An answer as text, in the layout of the original.
 
 use crate::metric::{DETAILS, Detail, METRICS, Metric, MetricInfo, Unit};
+use crate::model::nodes::Input;
 use crate::options::ViewKind;
 use crate::units;
 use crate::view::{Shown, View};
@@ -104,10 +105,10 @@ fn write_legend(view: &View<'_, '_>, columns: &[Column], out: &mut dyn Write) ->
 fn write_row(view: &View<'_, '_>, columns: &[Column], row: &Shown, out: &mut dyn Write) -> io::Result<()> {
     write_indent(out, row.depth)?;
     out.write_all(view.name(row).as_bytes())?;
-    if view.options.source_lines {
-        if let Some(line) = view.source_line(row) {
-            write!(out, ":{line}")?;
-        }
+    if view.options.source_lines
+        && let Some(line) = view.source_line(row)
+    {
+        write!(out, ":{line}")?;
     }
     out.write_all(b" (")?;
     let mut separator = "";
@@ -202,17 +203,13 @@ fn write_input_shapes(view: &View<'_, '_>, row: &Shown, out: &mut dyn Write) -> 
     let Some(node) = view.node(row) else { return Ok(()) };
     for (i, input) in view.model.nodes.inputs(node).iter().enumerate() {
         write!(out, "{}{i}:", if i > 0 { "|" } else { "" })?;
-        write_input_shape(view, input, out)?;
+        write_input_shape(view, *input, out)?;
     }
     Ok(())
 }
 
-fn write_input_shape(
-    view: &View<'_, '_>,
-    input: &crate::model::nodes::Input,
-    out: &mut dyn Write,
-) -> io::Result<()> {
-    match view.model.shapes.get(view.values().input_shape(input)) {
+fn write_input_shape(view: &View<'_, '_>, input: Input, out: &mut dyn Write) -> io::Result<()> {
+    match view.model.shapes.get(view.values().input_shape(&input)) {
         [] => out.write_all(b"unknown"),
         dims => units::write_shape(out, dims),
     }
@@ -233,7 +230,13 @@ fn write_op(view: &View<'_, '_>, columns: &[Column], out: &mut dyn Write) -> io:
 }
 
 /// A row of the op view: `name   number (total%, own%), …`.
-fn write_op_row(view: &View<'_, '_>, columns: &[Column], root: &Shown, row: &Shown, out: &mut dyn Write) -> io::Result<()> {
+fn write_op_row(
+    view: &View<'_, '_>,
+    columns: &[Column],
+    root: &Shown,
+    row: &Shown,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     // As the original: padding counts bytes, not characters.
     write_padded(out, view.name(row), 25, Side::Left)?;
     let mut separator = "";
@@ -276,6 +279,7 @@ fn write_share(
     write_padded(out, &text, 30, Side::Right)
 }
 
+#[derive(Clone, Copy)]
 enum Side {
     Left,
     Right,
@@ -302,7 +306,7 @@ fn write_signatures(view: &View<'_, '_>, row: &Shown, out: &mut dyn Write) -> io
         let mut text = Vec::new();
         for (i, input) in view.model.nodes.inputs(node).iter().enumerate() {
             write!(text, "{}{i}:", if i > 0 { ",\t" } else { "" })?;
-            write_input_shape(view, input, &mut text)?;
+            write_input_shape(view, *input, &mut text)?;
         }
         let numbers = view.values().row(node);
         let signature = signatures.entry(text).or_default();

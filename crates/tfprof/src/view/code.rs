@@ -118,15 +118,14 @@ impl<'m> Lines<'m> {
 
     /// The line below `parent` that shows a frame; lines with the same label are one.
     fn line(&mut self, parent: u32, frame: FrameId, gradient: bool) -> u32 {
-        let label = match self.label_of_frame.get(&(frame, gradient)) {
-            Some(label) => *label,
-            None => {
-                let mark = if gradient { GRADIENT } else { "" };
-                let label = label(self.model, self.quirks, self.model.stacks.frame(frame)) + mark;
-                let label = self.names.intern(&label);
-                self.label_of_frame.insert((frame, gradient), label);
-                label
-            }
+        let label = if let Some(label) = self.label_of_frame.get(&(frame, gradient)) {
+            *label
+        } else {
+            let mark = if gradient { GRADIENT } else { "" };
+            let label = label(self.model, self.quirks, self.model.stacks.frame(frame)) + mark;
+            let label = self.names.intern(&label);
+            self.label_of_frame.insert((frame, gradient), label);
+            label
         };
         *self.row_of.entry((parent, label)).or_insert_with(|| {
             self.rows.push(Line { parent, label, frame, nodes: Vec::new() });

@@ -15,8 +15,8 @@ use crate::metric::{Metric, MetricSet};
 use crate::model::Model;
 use crate::model::nodes::NodeId;
 use crate::options::{Form, Options, Selection, Step, ViewKind};
-use pipeline::{Answer, Filters, Pipeline};
 pub use pipeline::Shown;
+use pipeline::{Answer, Filters, Pipeline};
 use rules::Rules;
 use values::Values;
 
@@ -53,7 +53,10 @@ impl<'q, 'm> View<'q, 'm> {
             ViewKind::Code => {
                 let grouped = code_tree(model, options)?;
                 if grouped.lost_gradients > 0 {
-                    let message = format!("{} groups of gradient nodes have no forward node with a trace", grouped.lost_gradients);
+                    let message = format!(
+                        "{} groups of gradient nodes have no forward node with a trace",
+                        grouped.lost_gradients
+                    );
                     warn("lost_gradients", message);
                 }
                 grouped.tree

@@ -114,16 +114,23 @@ impl<'q, 'm> Pipeline<'q, 'm> {
             self.total();
             self.start();
             let shown = self.show();
-            self.order(shown)
+            self.order(&shown)
         };
-        Answer { values: self.values, filters: self.filters, tree: self.tree, own: self.own, total: self.total, accounted: self.accounted, shown }
+        Answer {
+            values: self.values,
+            filters: self.filters,
+            tree: self.tree,
+            own: self.own,
+            total: self.total,
+            accounted: self.accounted,
+            shown,
+        }
     }
 
     /// Marks the rows whose types match, and puts each row's own numbers into its table.
     fn account(&mut self) {
         let account = &self.filters.account;
-        let scopes = account.is_everything()
-            || self.rules.scope_type.is_some_and(|ty| account.count(std::iter::once(ty)) > 0);
+        let scopes = account.is_everything() || self.rules.scope_type.is_some_and(|ty| account.count(&[ty]) > 0);
         for row in 1..self.tree.len() {
             let nodes = self.tree.nodes(row);
             let mut accounted = nodes.is_empty() && !self.rules.bags && scopes;
@@ -140,16 +147,18 @@ impl<'q, 'm> Pipeline<'q, 'm> {
                     let numbers = self.values.row(*node);
                     for (metric, column) in self.own.columns_mut_with_metric() {
                         let number = numbers[metric as usize];
-                        let number = if metric == Metric::Definitions { 1 } else { number.saturating_mul(times as i64) };
+                        let number =
+                            if metric == Metric::Definitions { 1 } else { number.saturating_mul(times as i64) };
                         column[row] = column[row].saturating_add(number);
                     }
                 }
             }
             self.accounted[row] = accounted || (self.rules.bags && account.is_everything());
-            if nodes.is_empty() && !self.rules.bags {
-                if let Some(definitions) = self.own.column_mut(Metric::Definitions).get_mut(row) {
-                    *definitions = 1;
-                }
+            if nodes.is_empty()
+                && !self.rules.bags
+                && let Some(definitions) = self.own.column_mut(Metric::Definitions).get_mut(row)
+            {
+                *definitions = 1;
             }
         }
     }
@@ -275,7 +284,7 @@ impl<'q, 'm> Pipeline<'q, 'm> {
     }
 
     /// Sorts siblings and puts all rows into the order of printing.
-    fn order(&self, shown: Vec<Kept>) -> Vec<Shown> {
+    fn order(&self, shown: &[Kept]) -> Vec<Shown> {
         // Children of each row: counted, then put in place; the order of the tree is kept.
         let mut ends = vec![0_u32; shown.len() + 1];
         shown.iter().skip(1).for_each(|kept| ends[kept.parent as usize + 1] += 1);

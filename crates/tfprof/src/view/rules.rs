@@ -3,7 +3,6 @@
 use crate::options::ViewKind;
 
 #[derive(Clone, Copy, Debug)]
-#[allow(clippy::struct_excessive_bools)] // Each is a fact of its own about a view.
 pub struct Rules {
     /// A row that is not accounted vanishes and its children go to its parent; else it is kept for its children.
     pub unaccounted_vanish: bool,

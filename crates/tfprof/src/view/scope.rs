@@ -20,7 +20,7 @@ pub fn group(model: &Model) -> Tree {
             open.pop();
         }
         let from = open.last().map_or(0, |(_, length)| length + 1);
-        for slash in memchr::memchr_iter(b'/', name[from.min(name.len())..].as_bytes()) {
+        for slash in memchr::memchr_iter(b'/', &name.as_bytes()[from.min(name.len())..]) {
             let parent = open.last().map_or(0, |(row, _)| *row);
             open.push((tree.push(parent, id, from + slash), from + slash));
         }
@@ -66,7 +66,11 @@ mod tests {
         (1..tree.len())
             .map(|row| {
                 let parent = tree.name(tree.parent(row), &builder.model);
-                format!("{}<{parent}{}", tree.name(row, &builder.model), if tree.nodes(row).is_empty() { "*" } else { "" })
+                format!(
+                    "{}<{parent}{}",
+                    tree.name(row, &builder.model),
+                    if tree.nodes(row).is_empty() { "*" } else { "" }
+                )
             })
             .collect()
     }
@@ -83,7 +87,16 @@ mod tests {
     fn odd_slashes() {
         assert_eq!(
             rows(&["/abs", "lead//x", "tr/", "lead/y"]),
-            ["<_TFProfRoot*", "/abs<", "lead<_TFProfRoot*", "lead/<lead*", "lead//x<lead/", "lead/y<lead", "tr<_TFProfRoot*", "tr/<tr"]
+            [
+                "<_TFProfRoot*",
+                "/abs<",
+                "lead<_TFProfRoot*",
+                "lead/<lead*",
+                "lead//x<lead/",
+                "lead/y<lead",
+                "tr<_TFProfRoot*",
+                "tr/<tr"
+            ]
         );
     }
 }

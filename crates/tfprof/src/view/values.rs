@@ -170,8 +170,8 @@ impl<'m> Values<'m> {
             }
             for cell in self.model.runs.totals().of(node) {
                 let kind = self.model.devices.kind(cell.device);
-                let placed = kind == DeviceKind::Placement
-                    || (kind == DeviceKind::Other && !self.quirks.other_devices_are_free);
+                let placed =
+                    kind == DeviceKind::Placement || (kind == DeviceKind::Other && !self.quirks.other_devices_are_free);
                 if placed && !devices.contains(&name(cell.device)) {
                     devices.push(name(cell.device));
                 }
@@ -202,12 +202,12 @@ impl<'m> Values<'m> {
         }
         let devices = self.devices(node);
         if devices.len() > 1 {
-            return patterns.count(self.types(node).into_iter());
+            return patterns.count(&self.types(node));
         }
         // Few nodes differ in op, custom types and device, so each such set is matched once.
         let device = devices.first().copied().unwrap_or(NameId::EMPTY);
         let key = (self.model.nodes.op[node.index()], self.model.nodes.types[node.index()], device);
-        *self.matches.borrow_mut().entry(key).or_insert_with(|| patterns.count(self.types(node).into_iter()))
+        *self.matches.borrow_mut().entry(key).or_insert_with(|| patterns.count(&self.types(node)))
     }
 
     /// The shape of what an input reads; unknown if its source is.
