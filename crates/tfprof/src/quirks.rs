@@ -7,8 +7,10 @@
 pub struct Quirks {
     /// Any node with an attribute `shape` has parameters, placeholders too.
     pub placeholders_have_parameters: bool,
-    /// Products of dimensions wrap around instead of staying at the largest number.
-    pub products_wrap: bool,
+    /// Sums and products wrap around instead of staying at the largest number.
+    pub numbers_wrap: bool,
+    /// The average of a negative sum over several steps is taken without its sign and comes out huge.
+    pub negative_averages_are_huge: bool,
     /// An input `a:1` has the shape of output 0 of `a`.
     pub first_output_only: bool,
     /// In op and code view a node that matches two type patterns is summed twice.
@@ -43,7 +45,8 @@ impl Quirks {
     const fn all(on: bool) -> Quirks {
         Quirks {
             placeholders_have_parameters: on,
-            products_wrap: on,
+            numbers_wrap: on,
+            negative_averages_are_huge: on,
             first_output_only: on,
             two_matches_count_twice: on,
             cycles_are_lost: on,

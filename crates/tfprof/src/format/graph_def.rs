@@ -194,9 +194,7 @@ pub(super) fn shape_dims(shape: &[u8], dims: &mut Vec<i64>) {
         (3, Value::Varint(n)) => unknown_rank = n != 0,
         _ => {}
     });
-    if unknown_rank {
-        dims.clear();
-    } else if dims.is_empty() {
+    if dims.is_empty() && !unknown_rank {
         dims.push(1);
     }
 }

@@ -4,7 +4,7 @@ use super::graph_def::each_quietly;
 use super::op_log::Traces;
 use super::{GO_ON, Reader as FormatReader};
 use crate::model::builder::Builder;
-use crate::model::cells::{Cells, Measure, Sums};
+use crate::model::cells::{Cells, Measure, Sum, Sums};
 use crate::model::names::NameId;
 use crate::model::nodes::{Input, NO_INPUT, NodeId, ShapeId};
 use crate::model::stacks::StackId;
@@ -114,7 +114,7 @@ impl<'b> Reader<'b> {
             (4, value) => drop(each_int(value, |n| dims.push(n))),
             (5, Value::Bytes(ty)) => {
                 let ty = self.builder.name(ty, offset);
-                if ty != placement {
+                if ty != placement || device.is_empty() {
                     self.builder.add_type(node, ty);
                 }
             }
@@ -164,9 +164,9 @@ impl<'b> Reader<'b> {
         });
         let Some(profile) = profile else { return };
         let cells = self.steps.entry(step).or_default();
-        let mut placed: Sums = [0; Measure::COUNT];
+        let mut placed: Sums = [Sum::default(); Measure::COUNT];
         let (mut start, mut end) = (0, 0);
-        let mut add = |index: Measure, n: i64| placed[index as usize] = placed[index as usize].saturating_add(n);
+        let mut add = |index: Measure, n: i64| placed[index as usize].add(n);
         each_quietly(profile, |all, number, value| match (number, value) {
             (1, Value::Varint(n)) => add(Measure::Runs, n as i64),
             (2, Value::Varint(n)) => start = n as i64,
@@ -175,7 +175,7 @@ impl<'b> Reader<'b> {
                 let (device, micros) = device_time(all.nested(entry));
                 let device = self.builder.device(device);
                 let cell = cells.at(node, device);
-                let mut sums: Sums = [0; Measure::COUNT];
+                let mut sums: Sums = [Sum::default(); Measure::COUNT];
                 sums[Measure::Micros as usize] = micros;
                 cell.record(&sums, 0, 0);
             }
@@ -273,8 +273,8 @@ fn indexed_tuple(entry: Fields<'_>) -> (i64, Vec<i64>) {
 }
 
 /// An entry of the map from device to times: the device, and the sum of the lengths.
-fn device_time(entry: Fields<'_>) -> (&[u8], i64) {
-    let (mut device, mut micros) = (&b""[..], 0_i64);
+fn device_time(entry: Fields<'_>) -> (&[u8], Sum) {
+    let (mut device, mut micros) = (&b""[..], Sum::default());
     each_quietly(entry, |all, number, value| match (number, value) {
         (1, Value::Bytes(name)) => device = name,
         (2, Value::Bytes(times)) => each_quietly(all.nested(times), |all, _, value| {
@@ -284,7 +284,7 @@ fn device_time(entry: Fields<'_>) -> (&[u8], i64) {
                 drop(each_int(value, |n| {
                     // A tuple is a start and a length.
                     if place == 1 {
-                        micros = micros.saturating_add(n);
+                        micros.add(n);
                     }
                     place += 1;
                 }));

@@ -142,10 +142,10 @@ fn execution(bytes: &[u8], offset: u64, memory: bool) -> Execution<'_> {
                 4 => &mut seen.residual_bytes,
                 _ => return,
             };
-            *sum = sum.saturating_add(n as i64);
+            sum.add(n as i64);
         }),
         (7, Value::Bytes(output)) if memory => {
-            seen.output_bytes = seen.output_bytes.saturating_add(output_bytes(all.nested(output)));
+            seen.output_bytes.add(output_bytes(all.nested(output)));
         }
         (12, Value::Bytes(stats)) if memory => {
             each_quietly(all.nested(stats), |_, number, value| match (number, value) {
@@ -156,9 +156,10 @@ fn execution(bytes: &[u8], offset: u64, memory: bool) -> Execution<'_> {
         }
         _ => {}
     });
-    seen.residual_bytes = seen.residual_bytes.saturating_add(persistent);
+    seen.residual_bytes.add(persistent);
     for sum in [&mut seen.requested_bytes, &mut seen.peak_bytes] {
-        *sum = sum.saturating_add(persistent).saturating_add(temporary);
+        sum.add(persistent);
+        sum.add(temporary);
     }
     seen
 }

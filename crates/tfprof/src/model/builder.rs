@@ -1,7 +1,7 @@
 //! Records become the model. Several files merge here; no policy of any view is applied.
 
 use super::Model;
-use super::cells::{Cells, Sums};
+use super::cells::{Cells, Sum, Sums};
 use super::devices::{DeviceId, DeviceKind};
 use super::names::NameId;
 use super::nodes::{Input, NodeId, ShapeId};
@@ -46,10 +46,10 @@ pub struct Execution<'a> {
     pub start: i64,
     /// Length of the op, in microseconds.
     pub length: i64,
-    pub requested_bytes: i64,
-    pub peak_bytes: i64,
-    pub residual_bytes: i64,
-    pub output_bytes: i64,
+    pub requested_bytes: Sum,
+    pub peak_bytes: Sum,
+    pub residual_bytes: Sum,
+    pub output_bytes: Sum,
 }
 
 /// One step, as one file tells it.
@@ -200,8 +200,8 @@ impl Builder {
         // As the original: an op that was traced takes at least a microsecond.
         let length = if execution.length == 0 { 1 } else { execution.length };
         let sums: Sums = [
-            1,
-            length,
+            Sum::new(1),
+            Sum::new(length),
             execution.requested_bytes,
             execution.peak_bytes,
             execution.residual_bytes,

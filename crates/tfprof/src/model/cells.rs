@@ -22,14 +22,60 @@ impl Measure {
     pub const COUNT: usize = 6;
 }
 
-pub type Sums = [i64; Measure::COUNT];
+/// A sum that remembers how often it went over the largest number or under the smallest, so that it can be read
+/// as it wraps or as it stays at the limit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sum {
+    wrapped: i64,
+    carry: i8,
+}
+
+impl Sum {
+    pub fn new(number: i64) -> Sum {
+        Sum { wrapped: number, carry: 0 }
+    }
+
+    #[inline]
+    pub fn add(&mut self, number: i64) {
+        let (sum, over) = self.wrapped.overflowing_add(number);
+        self.wrapped = sum;
+        if over {
+            self.carry = self.carry.saturating_add(if number < 0 { -1 } else { 1 });
+        }
+    }
+
+    #[inline]
+    pub fn add_sum(&mut self, other: Sum) {
+        self.add(other.wrapped);
+        self.carry = self.carry.saturating_add(other.carry);
+    }
+
+    /// The sum as the original has it.
+    #[inline]
+    pub fn wrapped(self) -> i64 {
+        self.wrapped
+    }
+
+    /// The sum, or the limit that it went past.
+    #[inline]
+    pub fn limited(self) -> i64 {
+        match self.carry {
+            0 => self.wrapped,
+            1.. => i64::MAX,
+            _ => i64::MIN,
+        }
+    }
+}
+
+pub type Sums = [Sum; Measure::COUNT];
 
 /// The sums of one node on one device.
 #[derive(Clone, Debug)]
 pub struct Cell {
     pub node: NodeId,
     pub device: DeviceId,
-    pub sums: Sums,
+    sums: [i64; Measure::COUNT],
+    carries: [i8; Measure::COUNT],
     /// Earliest start and latest end, in microseconds; 0 if no record had a start.
     pub first_start: i64,
     pub last_end: i64,
@@ -82,7 +128,15 @@ impl Cells {
                 NONE => self.first[node.index()] = row,
                 last => self.rows[last as usize].next = row,
             }
-            let cell = Cell { node, device, sums: [0; Measure::COUNT], first_start: 0, last_end: 0, next: NONE };
+            let cell = Cell {
+                node,
+                device,
+                sums: [0; Measure::COUNT],
+                carries: [0; Measure::COUNT],
+                first_start: 0,
+                last_end: 0,
+                next: NONE,
+            };
             self.rows.push(cell);
         }
         &mut self.rows[row as usize]
@@ -97,11 +151,31 @@ impl Cells {
 }
 
 impl Cell {
-    /// Adds one record. Sums saturate rather than wrap.
+    #[inline]
+    pub fn sum(&self, measure: Measure) -> Sum {
+        Sum { wrapped: self.sums[measure as usize], carry: self.carries[measure as usize] }
+    }
+
+    /// Whether any sum is below zero.
+    pub fn is_negative(&self) -> bool {
+        self.sums.iter().any(|sum| *sum < 0)
+    }
+
+    /// The largest of its sums, whatever their signs; the limit if one of them went past it.
+    pub fn largest(&self) -> u64 {
+        if self.carries.iter().any(|carry| *carry != 0) {
+            return u64::MAX;
+        }
+        self.sums.iter().map(|sum| sum.unsigned_abs()).max().unwrap_or(0)
+    }
+
+    /// Adds one record.
     #[inline]
     pub fn record(&mut self, sums: &Sums, start: i64, end: i64) {
-        for (sum, value) in self.sums.iter_mut().zip(sums) {
-            *sum = sum.saturating_add(*value);
+        for (i, more) in sums.iter().enumerate() {
+            let mut sum = Sum { wrapped: self.sums[i], carry: self.carries[i] };
+            sum.add_sum(*more);
+            (self.sums[i], self.carries[i]) = (sum.wrapped, sum.carry);
         }
         if start > 0 {
             self.first_start = if self.first_start == 0 { start } else { self.first_start.min(start) };
@@ -110,7 +184,8 @@ impl Cell {
     }
 
     fn add(&mut self, other: &Cell) {
-        self.record(&other.sums, other.first_start, other.last_end);
+        let sums = std::array::from_fn(|i| Sum { wrapped: other.sums[i], carry: other.carries[i] });
+        self.record(&sums, other.first_start, other.last_end);
     }
 }
 
@@ -140,14 +215,28 @@ mod tests {
     fn cells_of_a_node_keep_the_order_of_devices() {
         let mut cells = Cells::default();
         for (node, device, micros) in [(3, 1, 5), (0, 1, 7), (3, 0, 2), (3, 1, 4)] {
-            cells.at(NodeId(node), DeviceId(device)).record(&[1, micros, 0, 0, 0, 0], 10, 10 + micros);
+            cells.at(NodeId(node), DeviceId(device)).record(&[1, micros, 0, 0, 0, 0].map(Sum::new), 10, 10 + micros);
         }
-        let of = |node| cells.of(NodeId(node)).map(|c| (c.device.0, c.sums[1], c.last_end)).collect::<Vec<_>>();
+        let of = |node| {
+            cells
+                .of(NodeId(node))
+                .map(|c| (c.device.0, c.sum(Measure::Micros).wrapped(), c.last_end))
+                .collect::<Vec<_>>()
+        };
         assert_eq!(of(3), [(1, 9, 15), (0, 2, 12)]);
         assert_eq!(of(0), [(1, 7, 17)]);
         assert_eq!(of(9), []);
         let mut both = cells.clone();
         both.merge(&cells);
-        assert_eq!(both.of(NodeId(3)).next().map(|c| c.sums[1]), Some(18));
+        assert_eq!(both.of(NodeId(3)).next().map(|c| c.sum(Measure::Micros).wrapped()), Some(18));
+    }
+
+    #[test]
+    fn sums_can_be_read_both_ways_past_the_limit() {
+        let mut sum = Sum::new(i64::MAX);
+        sum.add(5);
+        assert_eq!((sum.wrapped(), sum.limited()), (i64::MIN + 4, i64::MAX));
+        sum.add(-10);
+        assert_eq!((sum.wrapped(), sum.limited()), (i64::MAX - 5, i64::MAX - 5));
     }
 }

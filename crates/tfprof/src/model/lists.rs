@@ -63,6 +63,12 @@ impl<T: Copy + Eq + Hash> Lists<T> {
         &self.items[start..self.ends[index] as usize]
     }
 
+    /// All lists.
+    pub fn iter(&self) -> impl Iterator<Item = &[T]> {
+        let starts = std::iter::once(0).chain(self.ends.iter().copied());
+        starts.zip(&self.ends).map(|(start, end)| &self.items[start as usize..*end as usize])
+    }
+
     pub fn intern(&mut self, list: &[T]) -> ListId<T> {
         if let Some(id) = self.ids.get(list) {
             return *id;

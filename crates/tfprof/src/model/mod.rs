@@ -63,9 +63,20 @@ impl Model {
         })
     }
 
-    /// Whether any number is below zero, so that even a minimum of 0 hides something.
-    pub fn has_negative_numbers(&self) -> bool {
-        self.runs.has_negative_numbers() || self.nodes.float_ops.iter().any(|n| *n < 0)
+    /// Whether any number could be below zero, so that even a minimum of 0 hides something: one that is negative
+    /// itself, or a sum or product that wraps.
+    ///
+    /// `times` is how often one node may be summed.
+    pub fn may_have_negative_numbers(&self, times: usize) -> bool {
+        let size = |n: &i64| u128::from(n.unsigned_abs());
+        let float_ops: u128 = self.nodes.float_ops.iter().map(size).sum();
+        let float_ops = float_ops.saturating_mul(u128::from(self.runs.most_runs()).max(1));
+        let product = |dims: &[i64]| dims.iter().fold(1, |product: u128, dim| product.saturating_mul(size(dim)));
+        let parameters = self.shapes.iter().map(product).max().unwrap_or(0);
+        let parameters = parameters.saturating_mul(self.nodes.len() as u128);
+        let largest = self.runs.size_of_all().max(float_ops).max(parameters);
+        let wraps = largest.saturating_mul(times as u128) > i64::MAX as u128;
+        wraps || self.runs.has_negative_numbers() || self.nodes.float_ops.iter().any(|n| *n < 0)
     }
 
     /// Adds a node whose name is new.

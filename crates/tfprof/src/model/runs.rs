@@ -1,6 +1,6 @@
 //! The steps that were loaded and what they measured.
 
-use super::cells::{Cell, Cells};
+use super::cells::{Cell, Cells, Measure};
 use super::devices::{DeviceKind, Devices};
 use super::nodes::{NodeId, Nodes};
 use std::collections::BTreeMap;
@@ -29,6 +29,8 @@ pub struct Runs {
     totals: Cells,
     seen: Vec<StepCount>,
     negative: bool,
+    most_runs: u64,
+    size_of_all: u128,
 }
 
 impl Runs {
@@ -63,6 +65,16 @@ impl Runs {
         self.negative
     }
 
+    /// How often a node ran on one device at the most.
+    pub fn most_runs(&self) -> u64 {
+        self.most_runs
+    }
+
+    /// No sum over any part of the cells is larger than this, whatever its sign.
+    pub fn size_of_all(&self) -> u128 {
+        self.size_of_all
+    }
+
     /// Adds what one file says of a step.
     pub fn fold(&mut self, step: i64, cells: Cells, nodes: &Nodes, devices: &Devices) {
         let before = self.steps.entry(step).or_default();
@@ -72,8 +84,11 @@ impl Runs {
         if self.seen.len() < nodes.len() {
             self.seen.resize(nodes.len(), StepCount::default());
         }
+        let mut most_runs = 0;
         for cell in cells.rows() {
-            self.negative |= cell.sums.iter().any(|sum| *sum < 0);
+            self.negative |= cell.is_negative();
+            most_runs = most_runs.max(cell.sum(Measure::Runs).wrapped().unsigned_abs());
+            self.size_of_all += u128::from(cell.largest());
             // The first cell of a node stands for all of them.
             if cells.of(cell.node).next().is_some_and(|first| first.device == cell.device) {
                 let seen = &mut self.seen[cell.node.index()];
@@ -82,6 +97,7 @@ impl Runs {
                 seen.first_device += u32::from(!old().any(counts) && cells.of(cell.node).any(counts));
             }
         }
+        self.most_runs = self.most_runs.saturating_add(most_runs);
         let keep = match self.keep {
             KeepSteps::TotalsOnly => false,
             KeepSteps::One(kept) => kept == step,

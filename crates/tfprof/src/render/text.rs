@@ -4,6 +4,7 @@ use crate::metric::{DETAILS, Detail, METRICS, Metric, MetricInfo, Unit};
 use crate::model::nodes::Input;
 use crate::options::ViewKind;
 use crate::units;
+use crate::view::values::plus;
 use crate::view::{Shown, View};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
@@ -301,6 +302,7 @@ fn write_signatures(view: &View<'_, '_>, row: &Shown, out: &mut dyn Write) -> io
         defined: i64,
         micros: i64,
     }
+    let wrap = view.options.quirks.numbers_wrap;
     let mut signatures: FxHashMap<Vec<u8>, Signature> = FxHashMap::default();
     for node in view.bag(row) {
         let mut text = Vec::new();
@@ -310,8 +312,8 @@ fn write_signatures(view: &View<'_, '_>, row: &Shown, out: &mut dyn Write) -> io
         }
         let numbers = view.values().row(node);
         let signature = signatures.entry(text).or_default();
-        signature.runs = signature.runs.saturating_add(numbers[Metric::Runs as usize]);
-        signature.micros = signature.micros.saturating_add(numbers[Metric::Micros as usize]);
+        signature.runs = plus(signature.runs, numbers[Metric::Runs as usize], wrap);
+        signature.micros = plus(signature.micros, numbers[Metric::Micros as usize], wrap);
         signature.defined += 1;
     }
     if signatures.is_empty() {

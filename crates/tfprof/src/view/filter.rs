@@ -32,6 +32,10 @@ impl Patterns {
         self.everything
     }
 
+    pub fn len(&self) -> usize {
+        self.list.len()
+    }
+
     pub fn is_empty(&self) -> bool {
         self.list.is_empty()
     }

@@ -3,7 +3,7 @@
 use super::filter::Patterns;
 use super::rules::Rules;
 use super::tree::Tree;
-use super::values::Values;
+use super::values::{Values, plus, times};
 use crate::error::Error;
 use crate::metric::{METRICS, Metric, MetricSet, Table};
 use crate::options::{Options, OrderBy};
@@ -82,7 +82,7 @@ impl<'q, 'm> Pipeline<'q, 'm> {
             metrics.add(Metric::Definitions);
         }
         // A minimum of 0 hides nothing unless some number is below it.
-        let negative = values.model.has_negative_numbers();
+        let negative = values.model.may_have_negative_numbers(filters.account.len().max(1));
         let mut minimums = Vec::new();
         for info in METRICS.iter().filter(|info| info.min.is_some()) {
             if negative || options.min[info.metric as usize] > 0 {
@@ -129,27 +129,28 @@ impl<'q, 'm> Pipeline<'q, 'm> {
 
     /// Marks the rows whose types match, and puts each row's own numbers into its table.
     fn account(&mut self) {
+        let wrap = self.values.quirks.numbers_wrap;
         let account = &self.filters.account;
         let scopes = account.is_everything() || self.rules.scope_type.is_some_and(|ty| account.count(&[ty]) > 0);
         for row in 1..self.tree.len() {
             let nodes = self.tree.nodes(row);
             let mut accounted = nodes.is_empty() && !self.rules.bags && scopes;
             for node in nodes {
-                let mut times = self.values.matches(*node, account);
-                accounted |= times > 0;
+                let mut count = self.values.matches(*node, account);
+                accounted |= count > 0;
                 if !self.rules.bags {
                     // A node that is kept for its children adds its numbers all the same.
-                    times = 1;
+                    count = 1;
                 } else if !self.values.quirks.two_matches_count_twice {
-                    times = times.min(1);
+                    count = count.min(1);
                 }
-                if times > 0 {
+                if count > 0 {
                     let numbers = self.values.row(*node);
                     for (metric, column) in self.own.columns_mut_with_metric() {
-                        let number = numbers[metric as usize];
-                        let number =
-                            if metric == Metric::Definitions { 1 } else { number.saturating_mul(times as i64) };
-                        column[row] = column[row].saturating_add(number);
+                        // As the original: what is counted twice is neither run nor defined twice.
+                        let once = matches!(metric, Metric::Runs | Metric::Definitions);
+                        let count = if once { 1 } else { count as i64 };
+                        column[row] = plus(column[row], times(numbers[metric as usize], count, wrap), wrap);
                     }
                 }
             }
@@ -166,6 +167,7 @@ impl<'q, 'm> Pipeline<'q, 'm> {
     /// Sums own numbers into totals, children before parents: one backward scan, whatever the depth.
     // As the original: a row that is not accounted itself but kept for its children adds its own numbers.
     fn total(&mut self) {
+        let wrap = self.values.quirks.numbers_wrap;
         let rows = self.tree.len();
         let mut keep = self.accounted.clone();
         // Where each row's total goes: the nearest row around it that does not vanish.
@@ -188,7 +190,7 @@ impl<'q, 'm> Pipeline<'q, 'm> {
             for row in (1..rows).rev() {
                 if keep[row] {
                     let parent = around[row] as usize;
-                    column[parent] = column[parent].saturating_add(column[row]);
+                    column[parent] = plus(column[parent], column[row], wrap);
                 }
             }
         }
@@ -270,6 +272,7 @@ impl<'q, 'm> Pipeline<'q, 'm> {
     /// Totals of what is shown: own numbers and those of the shown rows below.
     // As the original: rows that are not accounted add their numbers too, and each shown row counts as defined.
     fn recount(&mut self, shown: &[Kept]) {
+        let wrap = self.values.quirks.numbers_wrap;
         for (metric, column) in self.total.columns_mut_with_metric() {
             let own = self.own.column(metric);
             for kept in shown {
@@ -278,7 +281,7 @@ impl<'q, 'm> Pipeline<'q, 'm> {
             }
             for kept in shown.iter().skip(1).rev() {
                 let parent = shown[kept.parent as usize].row as usize;
-                column[parent] = column[parent].saturating_add(column[kept.row as usize]);
+                column[parent] = plus(column[parent], column[kept.row as usize], wrap);
             }
         }
     }
@@ -370,10 +373,11 @@ impl<'q, 'm> Pipeline<'q, 'm> {
 
     /// Makes each total the sum of itself and of what follows; the root's is the first row's.
     fn cumulate(&mut self, rows: &[usize]) {
+        let wrap = self.values.quirks.numbers_wrap;
         for column in self.total.columns_mut() {
             let mut sum = 0_i64;
             for row in rows.iter().rev() {
-                sum = sum.saturating_add(column[*row]);
+                sum = plus(sum, column[*row], wrap);
                 column[*row] = sum;
             }
             column[0] = sum;

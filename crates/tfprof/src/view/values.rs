@@ -62,10 +62,14 @@ impl<'m> Values<'m> {
         if ran && self.step == Step::Average {
             let seen = self.model.runs.steps_seen(node);
             let steps = if self.quirks.first_device_only { seen.first_device } else { seen.any_device };
-            let steps = i64::from(steps.max(1));
             if steps > 1 {
                 for metric in AVERAGED {
-                    row[metric as usize] /= steps;
+                    let sum = row[metric as usize];
+                    row[metric as usize] = if sum < 0 && self.quirks.negative_averages_are_huge {
+                        (sum as u64 / u64::from(steps)) as i64
+                    } else {
+                        sum / i64::from(steps)
+                    };
                 }
             }
         }
@@ -88,8 +92,9 @@ impl<'m> Values<'m> {
             DeviceKind::Nameless | DeviceKind::NamelessLate if other => Some(Metric::CpuMicros),
             _ => None,
         };
-        let sum = |measure: Measure| cell.sums[measure as usize];
-        let mut add = |metric: Metric, n: i64| row[metric as usize] = row[metric as usize].saturating_add(n);
+        let wrap = self.quirks.numbers_wrap;
+        let sum = |measure: Measure| if wrap { cell.sum(measure).wrapped() } else { cell.sum(measure).limited() };
+        let mut add = |metric: Metric, n: i64| row[metric as usize] = plus(row[metric as usize], n, wrap);
         if let Some(time) = time {
             add(time, sum(Measure::Micros));
             add(Metric::Micros, sum(Measure::Micros));
@@ -127,11 +132,7 @@ impl<'m> Values<'m> {
             let mut cells = self.model.runs.totals().of(node);
             cells.any(|cell| self.counts(cell, self.model.devices.kind(cell.device)))
         };
-        match (ever_ran, self.quirks.products_wrap) {
-            (false, _) => once,
-            (true, true) => once.wrapping_mul(runs),
-            (true, false) => once.saturating_mul(runs),
-        }
+        if ever_ran { times(once, runs, self.quirks.numbers_wrap) } else { once }
     }
 
     fn parameters(&self, node: NodeId) -> i64 {
@@ -143,8 +144,7 @@ impl<'m> Values<'m> {
         if dims.iter().any(|dim| *dim <= 0) {
             return 0;
         }
-        let times = if self.quirks.products_wrap { i64::wrapping_mul } else { i64::saturating_mul };
-        dims.iter().fold(1, |product, dim| times(product, *dim))
+        dims.iter().fold(1, |product, dim| times(product, *dim, self.quirks.numbers_wrap))
     }
 
     fn is_variable(&self, node: NodeId) -> bool {
@@ -216,6 +216,18 @@ impl<'m> Values<'m> {
         let output = if self.quirks.first_output_only { 0 } else { input.output as usize };
         self.model.nodes.output_shapes(source).get(output).copied().unwrap_or(ShapeId::EMPTY)
     }
+}
+
+/// A sum that wraps, or stays at the limit.
+#[inline]
+pub fn plus(a: i64, b: i64, wrap: bool) -> i64 {
+    if wrap { a.wrapping_add(b) } else { a.saturating_add(b) }
+}
+
+/// A product that wraps, or stays at the limit.
+#[inline]
+pub fn times(a: i64, b: i64, wrap: bool) -> i64 {
+    if wrap { a.wrapping_mul(b) } else { a.saturating_mul(b) }
 }
 
 const AVERAGED: [Metric; 8] = [
