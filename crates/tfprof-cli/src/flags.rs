@@ -3,118 +3,116 @@
 //! Every flag takes `-x v`, `--x v` and `--x=v`; `-` and `_` are the same in its name. All flags are rows of tables:
 //! those of views in the library, those of this program here.
 
+use crate::commands::{self, CommandInfo};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use tfprof::error::Error;
 use tfprof::inputs::Inputs;
-use tfprof::options::{self, OPTIONS, OptionInfo, Options, ValueKind, ViewKind};
+use tfprof::options::{self, OPTIONS, OptionInfo, Options, ValueKind};
 use tfprof::words;
 
 /// What to do, with what.
 #[derive(Debug)]
 pub struct Request {
-    pub command: Command,
+    pub command: &'static CommandInfo,
     pub options: Options,
-    pub load: LoadFlags,
-    /// Files and directories whose format is guessed.
+    pub flags: Flags,
+    /// Words that are no flags. Commands that read files have theirs in `flags.inputs`.
     pub paths: Vec<PathBuf>,
 }
 
-#[derive(Debug, PartialEq, Eq)]
-pub enum Command {
-    View(ViewKind),
-    /// All of the help, or that of a command or an option.
-    Help(Option<String>),
-    Version,
-}
-
-/// What is loaded, and how strictly.
+/// Everything that is not about a view: what is loaded, and what single commands take.
 #[derive(Debug, Default)]
-pub struct LoadFlags {
+pub struct Flags {
     pub inputs: Inputs,
     pub strict: bool,
     format: String,
     outfile: String,
 }
 
+/// A flag, and the commands that take it; none means all.
+#[derive(Debug)]
+pub struct Flag {
+    pub commands: &'static [&'static str],
+    pub info: OptionInfo<Flags>,
+}
+
+const fn everywhere(info: OptionInfo<Flags>) -> Flag {
+    Flag { commands: &[], info }
+}
+
 macro_rules! path_flag {
     ($name:literal, $field:ident, $about:literal) => {
-        OptionInfo {
+        everywhere(OptionInfo {
             name: $name,
             value: ValueKind::Path,
             about: $about,
             original: true,
-            set: |load, path| {
-                load.inputs.$field.push(PathBuf::from(path));
+            set: |flags, path| {
+                flags.inputs.$field.push(PathBuf::from(path));
                 Ok(())
             },
             show: |_| String::new(),
-        }
+        })
     };
 }
 
 /// The flags that are not about a view.
-pub const LOAD_FLAGS: &[OptionInfo<LoadFlags>] = &[
+pub const FLAGS: &[Flag] = &[
     path_flag!("graph_path", graphs, "a GraphDef or MetaGraphDef, binary or text"),
-    OptionInfo {
+    everywhere(OptionInfo {
         name: "run_meta_path",
         value: ValueKind::Paths,
         about: "RunMetadata files, [STEP=]FILE,...; without STEP the first is step 0, the next step 1",
         original: true,
-        set: |load, list| {
-            load.inputs.add_runs(list);
+        set: |flags, list| {
+            flags.inputs.add_runs(list);
             Ok(())
         },
         show: |_| String::new(),
-    },
+    }),
     path_flag!("op_log_path", op_logs, "an OpLogProto: types, float operations and code traces"),
     path_flag!("profile_path", profiles, "a ProfileProto, which holds all of the above"),
-    OptionInfo {
+    everywhere(OptionInfo {
         name: "strict",
         value: ValueKind::Flag,
         about: "refuse damaged files instead of answering from what is left of them",
         original: false,
-        set: |load, value| options::boolean(value).map(|on| load.strict = on),
-        show: |load| load.strict.to_string(),
-    },
-    OptionInfo {
+        set: |flags, value| options::boolean(value).map(|on| flags.strict = on),
+        show: |flags| flags.strict.to_string(),
+    }),
+    everywhere(OptionInfo {
         name: "format",
         value: ValueKind::Word,
         about: "the form of -output: file, proto, json or csv",
         original: false,
-        set: |load, value| {
-            value.clone_into(&mut load.format);
+        set: |flags, value| {
+            value.clone_into(&mut flags.format);
             Ok(())
         },
-        show: |load| load.format.clone(),
-    },
-    OptionInfo {
+        show: |flags| flags.format.clone(),
+    }),
+    everywhere(OptionInfo {
         name: "outfile",
         value: ValueKind::Path,
         about: "the file of -output; - is standard output",
         original: false,
-        set: |load, value| {
-            value.clone_into(&mut load.outfile);
+        set: |flags, value| {
+            value.clone_into(&mut flags.outfile);
             Ok(())
         },
-        show: |load| load.outfile.clone(),
-    },
+        show: |flags| flags.outfile.clone(),
+    }),
 ];
-
-/// Words that are commands, views among them.
-pub const COMMANDS: [(&str, &str); 2] =
-    [("help", "what can be asked, and how; help WORD tells of one command or option"), ("version", "the version")];
 
 pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Request, Error> {
     let mut parser = Parser {
-        request: Request {
-            command: Command::Help(None),
-            options: Options::default(),
-            load: LoadFlags::default(),
-            paths: Vec::new(),
-        },
+        options: Options::default(),
+        flags: Flags::default(),
+        paths: Vec::new(),
         command: None,
         lists: Vec::new(),
+        used: Vec::new(),
     };
     let mut words = words.into_iter().peekable();
     let mut flags_end = false;
@@ -142,81 +140,84 @@ pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Request, Error
                 parser.flag(&name, kind, value)?;
             }
             Some(text) if parser.command.is_none() => parser.command = Some(text.to_owned()),
-            _ => parser.request.paths.push(PathBuf::from(word)),
+            _ => parser.paths.push(PathBuf::from(word)),
         }
     }
     parser.finish()
 }
 
 struct Parser {
-    request: Request,
+    options: Options,
+    flags: Flags,
+    paths: Vec<PathBuf>,
     command: Option<String>,
     /// Lists that were given so far: naming one again adds to it.
     lists: Vec<(String, String)>,
+    /// Flags that only some commands take.
+    used: Vec<&'static Flag>,
 }
 
 impl Parser {
     fn help_asked(&mut self) {
         let topic = self.command.replace("help".to_owned()).filter(|command| command != "help");
-        self.request.paths.splice(0..0, topic.map(PathBuf::from));
+        self.paths.splice(0..0, topic.map(PathBuf::from));
     }
 
     fn flag(&mut self, name: &str, kind: ValueKind, value: String) -> Result<(), Error> {
-        if let Some(option) = LOAD_FLAGS.iter().find(|option| option.name == name) {
-            return option.apply(&mut self.request.load, &value);
+        if let Some(flag) = FLAGS.iter().find(|flag| flag.info.name == name) {
+            if !flag.commands.is_empty() {
+                self.used.push(flag);
+            }
+            return flag.info.apply(&mut self.flags, &value);
         }
         let value = match kind {
-            ValueKind::Patterns | ValueKind::Words => {
-                if let Some((_, values)) = self.lists.iter_mut().find(|(list, _)| list == name) {
+            ValueKind::Patterns | ValueKind::Words => match self.lists.iter_mut().find(|(list, _)| list == name) {
+                Some((_, values)) => {
                     *values = format!("{values},{value}");
                     values.clone()
-                } else {
+                }
+                None => {
                     self.lists.push((name.to_owned(), value.clone()));
                     value
                 }
-            }
+            },
             _ => value,
         };
-        self.request.options.set(name, &value)
+        self.options.set(name, &value)
     }
 
     fn finish(mut self) -> Result<Request, Error> {
-        let LoadFlags { format, outfile, .. } = &self.request.load;
+        let Flags { format, outfile, .. } = &self.flags;
         if !format.is_empty() || !outfile.is_empty() {
             let form = if format.is_empty() { "file" } else { format };
             let file = if outfile.is_empty() { "-" } else { outfile };
             let takes_file = !matches!(form, "stdout" | "none");
             let output = if takes_file { format!("{form}:outfile={file}") } else { form.to_owned() };
-            self.request.options.set("output", &output)?;
+            self.options.set("output", &output)?;
         }
-        self.request.command = match self.command.as_deref() {
-            None | Some("help") => {
-                Command::Help(self.request.paths.first().map(|topic| topic.to_string_lossy().into_owned()))
+        let word = self.command.as_deref().unwrap_or("help");
+        let command = commands::find(word).ok_or_else(|| {
+            Error::Question(format!("{} (tfprof help)", words::unknown("command", word, &commands::words())))
+        })?;
+        if let Some(flag) = self.used.iter().find(|flag| !flag.commands.contains(&word)) {
+            let commands = flag.commands.join(", ");
+            return Err(Error::Question(format!("-{} is not for {word}; it is for {commands}", flag.info.name)));
+        }
+        if command.reads {
+            for path in std::mem::take(&mut self.paths) {
+                self.flags.inputs.add_path(&path)?;
             }
-            Some("version") => Command::Version,
-            Some(word) => Command::View(ViewKind::parse(word).ok_or_else(|| unknown_command(word))?),
-        };
-        if let Command::View(kind) = self.request.command {
-            for path in std::mem::take(&mut self.request.paths) {
-                self.request.load.inputs.add_path(&path)?;
-            }
-            if self.request.load.inputs.is_empty() {
-                let example = format!("tfprof {} graph.pb run_meta_0", kind.word());
+            if self.flags.inputs.is_empty() {
+                let example = format!("tfprof {word} graph.pb run_meta_0");
                 return Err(Error::Question(format!("nothing to read; name files or a directory, as in `{example}`")));
             }
         }
-        Ok(self.request)
+        Ok(Request { command, options: self.options, flags: self.flags, paths: self.paths })
     }
 }
 
 fn text_of(word: OsString) -> String {
     word.into_string().unwrap_or_else(|word| word.to_string_lossy().into_owned())
-}
-
-fn unknown_command(word: &str) -> Error {
-    let views = ViewKind::ALL.map(ViewKind::word);
-    let known: Vec<_> = views.into_iter().chain(COMMANDS.map(|(word, _)| word)).collect();
-    Error::Question(format!("{} (tfprof help)", words::unknown("command", word, &known)))
 }
 
 /// The name of a flag in the spelling of the tables, and its value if it is part of the word.
@@ -230,9 +231,9 @@ fn split_flag(word: &str) -> (String, Option<String>) {
 
 fn kind_of(name: &str) -> Result<ValueKind, Error> {
     let view = OPTIONS.iter().find(|option| option.name == name).map(|option| option.value);
-    let load = LOAD_FLAGS.iter().find(|option| option.name == name).map(|option| option.value);
-    view.or(load).ok_or_else(|| {
-        let known: Vec<_> = OPTIONS.iter().map(|o| o.name).chain(LOAD_FLAGS.iter().map(|o| o.name)).collect();
+    let flag = FLAGS.iter().find(|flag| flag.info.name == name).map(|flag| flag.info.value);
+    view.or(flag).ok_or_else(|| {
+        let known: Vec<_> = OPTIONS.iter().map(|o| o.name).chain(FLAGS.iter().map(|f| f.info.name)).collect();
         let near = words::nearest(name, known).map(|near| format!("; did you mean `-{near}`?")).unwrap_or_default();
         Error::Question(format!("unknown option `-{name}`{near} (tfprof help)"))
     })
@@ -253,8 +254,8 @@ mod tests {
             ["op --max_depth=3 --graph_path=g", "op -max-depth 3 -graph_path g", "--max_depth 3 op --graph-path g"]
         {
             let request = parsed(line).unwrap();
-            assert_eq!((request.command, request.options.max_depth), (Command::View(ViewKind::Op), 3), "{line}");
-            assert_eq!(request.load.inputs.graphs, [PathBuf::from("g")]);
+            assert_eq!((request.command.word, request.options.max_depth), ("op", 3), "{line}");
+            assert_eq!(request.flags.inputs.graphs, [PathBuf::from("g")]);
         }
     }
 

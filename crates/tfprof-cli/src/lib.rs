@@ -2,12 +2,10 @@
 //!
 //! The binary is three lines around [`run`], so that the Python package can ship the same command.
 
-mod answer;
+mod commands;
 mod flags;
-mod help;
 mod target;
 
-use flags::Command;
 use std::ffi::OsString;
 use std::io::Write;
 use std::process::ExitCode;
@@ -25,11 +23,7 @@ enum Exit {
 
 /// Runs one command line, without the program's name.
 pub fn run(words: impl IntoIterator<Item = OsString>, out: &mut dyn Write, err: &mut dyn Write) -> ExitCode {
-    let outcome = flags::parse(words).and_then(|request| match request.command {
-        Command::Help(topic) => help::write(topic.as_deref(), out),
-        Command::Version => write_line(out, concat!("tfprof ", env!("CARGO_PKG_VERSION"))),
-        Command::View(kind) => answer::view(kind, &request, out, err),
-    });
+    let outcome = flags::parse(words).and_then(|request| (request.command.run)(&request, out, err));
     let exit = match outcome {
         Ok(exit) => exit,
         Err(error) => {

@@ -19,7 +19,7 @@ pub enum ViewKind {
 impl ViewKind {
     pub const ALL: [ViewKind; 4] = [ViewKind::Scope, ViewKind::Graph, ViewKind::Op, ViewKind::Code];
 
-    pub fn word(self) -> &'static str {
+    pub const fn word(self) -> &'static str {
         match self {
             ViewKind::Scope => "scope",
             ViewKind::Graph => "graph",
@@ -28,7 +28,7 @@ impl ViewKind {
         }
     }
 
-    pub fn about(self) -> &'static str {
+    pub const fn about(self) -> &'static str {
         match self {
             ViewKind::Scope => "nodes by name scope; a/b lies within a",
             ViewKind::Graph => "nodes by what they read; the inputs of a node lie below it",

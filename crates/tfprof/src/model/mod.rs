@@ -70,7 +70,7 @@ impl Model {
     pub fn may_have_negative_numbers(&self, times: usize) -> bool {
         let size = |n: &i64| u128::from(n.unsigned_abs());
         let float_ops: u128 = self.nodes.float_ops.iter().map(size).sum();
-        let float_ops = float_ops.saturating_mul(u128::from(self.runs.most_runs()).max(1));
+        let float_ops = float_ops.saturating_mul(u128::from(self.runs.most_often()).max(1));
         let product = |dims: &[i64]| dims.iter().fold(1, |product: u128, dim| product.saturating_mul(size(dim)));
         let parameters = self.shapes.iter().map(product).max().unwrap_or(0);
         let parameters = parameters.saturating_mul(self.nodes.len() as u128);

@@ -29,7 +29,7 @@ pub struct Runs {
     totals: Cells,
     seen: Vec<StepCount>,
     negative: bool,
-    most_runs: u64,
+    most_often: u64,
     size_of_all: u128,
 }
 
@@ -66,8 +66,8 @@ impl Runs {
     }
 
     /// How often a node ran on one device at the most.
-    pub fn most_runs(&self) -> u64 {
-        self.most_runs
+    pub fn most_often(&self) -> u64 {
+        self.most_often
     }
 
     /// No sum over any part of the cells is larger than this, whatever its sign.
@@ -84,10 +84,10 @@ impl Runs {
         if self.seen.len() < nodes.len() {
             self.seen.resize(nodes.len(), StepCount::default());
         }
-        let mut most_runs = 0;
+        let mut most_often = 0;
         for cell in cells.rows() {
             self.negative |= cell.is_negative();
-            most_runs = most_runs.max(cell.sum(Measure::Runs).wrapped().unsigned_abs());
+            most_often = most_often.max(cell.sum(Measure::Runs).wrapped().unsigned_abs());
             self.size_of_all += u128::from(cell.largest());
             // The first cell of a node stands for all of them.
             if cells.of(cell.node).next().is_some_and(|first| first.device == cell.device) {
@@ -97,7 +97,7 @@ impl Runs {
                 seen.first_device += u32::from(!old().any(counts) && cells.of(cell.node).any(counts));
             }
         }
-        self.most_runs = self.most_runs.saturating_add(most_runs);
+        self.most_often = self.most_often.saturating_add(most_often);
         let keep = match self.keep {
             KeepSteps::TotalsOnly => false,
             KeepSteps::One(kept) => kept == step,

@@ -1,6 +1,6 @@
 //! Answers a question: loads what it needs, asks the view, writes the form that was asked for.
 
-use crate::flags::{LoadFlags, Request};
+use crate::flags::{Flags, Request};
 use crate::{Exit, target};
 use std::io::Write;
 use tfprof::error::{Error, Warning};
@@ -11,12 +11,12 @@ use tfprof::options::{Form, Options, Step, ViewKind};
 use tfprof::profiler::Profiler;
 use tfprof::render;
 
-pub fn view(kind: ViewKind, request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Result<Exit, Error> {
-    let Request { options, load, .. } = request;
-    let mut profiler = Profiler::new(needed(kind, options, load));
-    load.inputs.load(&mut profiler)?;
+pub fn run(kind: ViewKind, request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Result<Exit, Error> {
+    let Request { options, flags, .. } = request;
+    let mut profiler = Profiler::new(needed(kind, options, flags));
+    flags.inputs.load(&mut profiler)?;
     let damage = profiler.warnings().iter().find(|warning| warning.damage);
-    if let (Some(damage), true) = (damage, load.strict) {
+    if let (Some(damage), true) = (damage, flags.strict) {
         warn(profiler.warnings(), err);
         return Err(Error::Missing(format!("refused, since -strict was given: {damage}")));
     }
@@ -31,7 +31,7 @@ pub fn view(kind: ViewKind, request: &Request, out: &mut dyn Write, err: &mut dy
     warn(profiler.warnings(), err);
     warn(&view.warnings, err);
     let file = &options.output.outfile;
-    let inputs = load.inputs.paths();
+    let inputs = flags.inputs.paths();
     match options.output.form {
         Form::None => {}
         Form::Stdout => target::to_stdout(out, |out| render::text::write(&view, out))?,
@@ -44,16 +44,16 @@ pub fn view(kind: ViewKind, request: &Request, out: &mut dyn Write, err: &mut dy
 }
 
 /// What the question needs of the files: a cold answer does not pay for other views.
-fn needed(kind: ViewKind, options: &Options, load: &LoadFlags) -> Keep {
+fn needed(kind: ViewKind, options: &Options, flags: &Flags) -> Keep {
     let whole = options.output.form == Form::Proto;
     let shapes = whole || options.select.is_some_and(|select| select.has_detail(Detail::InputShapes));
-    let mut steps = load.inputs.steps();
+    let mut steps = flags.inputs.steps();
     let runs = steps.len();
     steps.sort_unstable();
     steps.dedup();
     let steps = match options.step {
         // A step in several files is put together while it is kept.
-        _ if steps.len() < runs || !load.inputs.profiles.is_empty() => KeepSteps::Each,
+        _ if steps.len() < runs || !flags.inputs.profiles.is_empty() => KeepSteps::Each,
         Step::Average => KeepSteps::TotalsOnly,
         Step::At(step) => KeepSteps::One(step),
     };

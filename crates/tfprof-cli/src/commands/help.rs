@@ -1,16 +1,17 @@
 //! Help, made of the tables of commands and options.
 
-use crate::flags::{COMMANDS, LOAD_FLAGS};
+use super::COMMANDS;
+use crate::flags::{FLAGS, Request};
 use crate::{Exit, target};
 use std::io::Write;
 use tfprof::error::Error;
 use tfprof::metric::{DETAILS, METRICS};
-use tfprof::options::{Form, OPTIONS, OptionInfo, Options, OrderBy, ValueKind, ViewKind};
+use tfprof::options::{Form, OPTIONS, OptionInfo, Options, OrderBy, ValueKind};
 use tfprof::words;
 
 /// Writes all of the help, or that of one command or option.
-pub fn write(topic: Option<&str>, out: &mut dyn Write) -> Result<Exit, Error> {
-    let topic = topic.map(|topic| topic.trim_start_matches('-').replace('-', "_"));
+pub fn run(request: &Request, out: &mut dyn Write) -> Result<Exit, Error> {
+    let topic = request.paths.first().map(|topic| topic.to_string_lossy().trim_start_matches('-').replace('-', "_"));
     let text = match &topic {
         None => overview(),
         Some(topic) => about(topic)?,
@@ -26,12 +27,9 @@ fn overview() -> String {
          gzipped, or a directory that holds them; - is standard input.\n\n",
     );
     text += "commands\n";
-    let views = ViewKind::ALL.map(|kind| (kind.word(), kind.about()));
-    for (word, about) in views.into_iter().chain(COMMANDS) {
-        text += &entry(word, about);
-    }
-    text += "\ninputs, if you would rather say what they are\n";
-    LOAD_FLAGS.iter().for_each(|flag| text += &entry(&spelled(flag), flag.about));
+    COMMANDS.iter().for_each(|command| text += &entry(command.word, command.about));
+    text += "\ninputs, if you would rather say what they are, and what is not about a view\n";
+    FLAGS.iter().for_each(|flag| text += &entry(&spelled(&flag.info), flag.info.about));
     text += "\noptions of the views\n";
     OPTIONS.iter().for_each(|option| text += &entry(&spelled(option), option.about));
     text += "\nexamples\n\
@@ -44,19 +42,21 @@ fn overview() -> String {
 }
 
 fn about(topic: &str) -> Result<String, Error> {
-    if let Some(kind) = ViewKind::parse(topic) {
-        return Ok(format!("{}: {}\n\nusage: tfprof {0} [PATH...] [options]\n", kind.word(), kind.about()));
+    if let Some(command) = super::find(topic) {
+        let mut text = format!("{0}: {1}\n\nusage: tfprof {0} {2}\n", command.word, command.about, command.usage);
+        let own: Vec<_> = FLAGS.iter().filter(|flag| flag.commands.contains(&command.word)).collect();
+        if !own.is_empty() {
+            text += "\noptions of this command\n";
+            own.iter().for_each(|flag| text += &entry(&spelled(&flag.info), flag.info.about));
+        }
+        return Ok(text);
     }
-    if let Some((word, about)) = COMMANDS.into_iter().find(|(word, _)| *word == topic) {
-        return Ok(format!("{word}: {about}\n"));
-    }
-    if let Some(flag) = LOAD_FLAGS.iter().find(|flag| flag.name == topic) {
-        return Ok(format!("--{}{}\n  {}\n", flag.name, value(flag.value), flag.about));
+    if let Some(flag) = FLAGS.iter().find(|flag| flag.info.name == topic) {
+        return Ok(format!("--{}{}\n  {}\n", flag.info.name, value(flag.info.value), flag.info.about));
     }
     let Some(option) = OPTIONS.iter().find(|option| option.name == topic) else {
-        let views = ViewKind::ALL.map(ViewKind::word);
-        let names = OPTIONS.iter().map(|option| option.name).chain(LOAD_FLAGS.iter().map(|flag| flag.name));
-        let known: Vec<_> = views.into_iter().chain(COMMANDS.map(|(word, _)| word)).chain(names).collect();
+        let names = OPTIONS.iter().map(|option| option.name).chain(FLAGS.iter().map(|flag| flag.info.name));
+        let known: Vec<_> = super::words().into_iter().chain(names).collect();
         return Err(Error::Question(words::unknown("topic", topic, &known)));
     };
     let default = (option.show)(&Options::default());
