@@ -7,16 +7,19 @@ use crate::format::detect::{Guess, guess};
 use crate::format::source::Source;
 use crate::profiler::Profiler;
 use crate::words;
+use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 
 /// What a user named, in the order of loading.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub struct Inputs {
     pub graphs: Vec<PathBuf>,
     pub op_logs: Vec<PathBuf>,
     /// Runs with the step that a user or a file's name gave them.
     pub runs: Vec<(Option<i64>, PathBuf)>,
     pub profiles: Vec<PathBuf>,
+    /// Standard input, if it was looked at to tell what it is: it cannot be opened again.
+    opened: RefCell<Option<Source<'static>>>,
 }
 
 impl Inputs {
@@ -68,6 +71,9 @@ impl Inputs {
                 Some(format) if head.is_empty() => self.add_as(format, path),
                 _ => return Err(unknown()),
             },
+        }
+        if path.as_os_str() == "-" {
+            *self.opened.borrow_mut() = Some(source);
         }
         Ok(())
     }
@@ -131,37 +137,38 @@ impl Inputs {
     /// Loads everything: graphs, then op logs, then runs, as the original's command line does.
     pub fn load(&self, profiler: &mut Profiler) -> Result<(), Error> {
         for path in &self.profiles {
-            load_one(path, Format::Profile, 0, profiler)?;
+            self.load_one(path, Format::Profile, 0, profiler)?;
         }
         for path in &self.graphs {
-            load_one(path, Format::GraphDef, 0, profiler)?;
+            self.load_one(path, Format::GraphDef, 0, profiler)?;
         }
         for path in &self.op_logs {
-            load_one(path, Format::OpLog, 0, profiler)?;
+            self.load_one(path, Format::OpLog, 0, profiler)?;
         }
         for ((_, path), step) in self.runs.iter().zip(self.steps()) {
-            load_one(path, Format::RunMetadata, step, profiler)?;
+            self.load_one(path, Format::RunMetadata, step, profiler)?;
         }
         Ok(())
     }
-}
 
-/// Loads a file as what a flag says it is; if it plainly is something else, says which flag is right.
-fn load_one(path: &Path, format: Format, step: i64, profiler: &mut Profiler) -> Result<(), Error> {
-    let mut source = Source::open(path)?;
-    let head = source.head().map_err(|error| read_error(path, error))?;
-    let format = match (format, guess(head)) {
-        (Format::GraphDef, Guess::Is(Format::MetaGraphDef)) => Format::MetaGraphDef,
-        (format, Guess::Is(found)) if found != format => {
-            let message = format!("this is a {}, expected a {}; use {}", found.name(), format.name(), found.flag());
-            return Err(input_error(path, message));
-        }
-        (_, Guess::SavedModel) => {
-            return Err(input_error(path, format!("this is a SavedModel, expected a {}", format.name())));
-        }
-        (format, _) => format,
-    };
-    profiler.add(source, format, step)
+    /// Loads a file as what a flag says it is; if it plainly is something else, says which flag is right.
+    fn load_one(&self, path: &Path, format: Format, step: i64, profiler: &mut Profiler) -> Result<(), Error> {
+        let opened = if path.as_os_str() == "-" { self.opened.take() } else { None };
+        let mut source = opened.map_or_else(|| Source::open(path), Ok)?;
+        let head = source.head().map_err(|error| read_error(path, error))?;
+        let format = match (format, guess(head)) {
+            (Format::GraphDef, Guess::Is(Format::MetaGraphDef)) => Format::MetaGraphDef,
+            (format, Guess::Is(found)) if found != format => {
+                let message = format!("this is a {}, expected a {}; use {}", found.name(), format.name(), found.flag());
+                return Err(input_error(path, message));
+            }
+            (_, Guess::SavedModel) => {
+                return Err(input_error(path, format!("this is a SavedModel, expected a {}", format.name())));
+            }
+            (format, _) => format,
+        };
+        profiler.add(source, format, step)
+    }
 }
 
 impl Format {
