@@ -1,0 +1,36 @@
+//! Any bytes as a file of each format, in wire and text: an answer from every view or a typed error, never a panic.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use tfprof::format::Format;
+use tfprof::format::detect::guess;
+use tfprof::format::source::Source;
+use tfprof::options::{Options, Selection, ViewKind};
+use tfprof::profiler::Profiler;
+use tfprof::quirks::Quirks;
+use tfprof::render;
+
+fuzz_target!(|bytes: &[u8]| {
+    // The first byte chooses the format; some nodes of known names are there for runs and logs to speak of.
+    let Some((choice, bytes)) = bytes.split_first() else { return };
+    let format = Format::ALL[usize::from(choice >> 2) % Format::ALL.len()];
+    let mut profiler = Profiler::default();
+    let graph = b"node { name: 'a' op: 'A' } node { name: 'a/b' op: 'VariableV2' input: 'a' input: 'a/b' }";
+    let source = |bytes| Source::memory("fuzz", bytes).expect("memory");
+    profiler.add_graph(source(graph)).expect("a graph");
+    guess(bytes);
+    let _ = profiler.add(Source::memory("fuzz", bytes).unwrap_or_else(|_| source(b"")), format, 3);
+    let mut options = Options { max_depth: 50, ..Options::default() };
+    options.select = Selection::parse(&Selection::all_words()).ok();
+    for quirks in [Quirks::NONE, Quirks::ORIGINAL] {
+        options.quirks = quirks;
+        let kind = ViewKind::ALL[usize::from(choice & 3)];
+        if let Ok(view) = profiler.view(kind, &options) {
+            let mut out = Vec::new();
+            render::text::write(&view, &mut out).expect("memory");
+            render::json::write(&view, profiler.warnings(), &mut out).expect("memory");
+            render::csv::write(&view, &mut out).expect("memory");
+            render::proto::write(&view, &mut out).expect("memory");
+        }
+    }
+});
