@@ -136,14 +136,12 @@ impl Inputs {
 
     /// Loads everything: graphs, then op logs, then runs, as the original's command line does.
     pub fn load(&self, profiler: &mut Profiler) -> Result<(), Error> {
-        for path in &self.profiles {
-            self.load_one(path, Format::Profile, 0, profiler)?;
-        }
-        for path in &self.graphs {
-            self.load_one(path, Format::GraphDef, 0, profiler)?;
-        }
-        for path in &self.op_logs {
-            self.load_one(path, Format::OpLog, 0, profiler)?;
+        for (paths, format) in
+            [(&self.profiles, Format::Profile), (&self.graphs, Format::GraphDef), (&self.op_logs, Format::OpLog)]
+        {
+            for path in once_each(paths) {
+                self.load_one(path, format, 0, profiler)?;
+            }
         }
         for ((_, path), step) in self.runs.iter().zip(self.steps()) {
             self.load_one(path, Format::RunMetadata, step, profiler)?;
@@ -181,6 +179,16 @@ impl Format {
             Format::Profile => "--profile_path",
         }
     }
+}
+
+/// Each file once, though it may have been named by itself and by its directory.
+fn once_each(paths: &[PathBuf]) -> impl Iterator<Item = &PathBuf> {
+    let real = |path: &PathBuf| path.canonicalize().unwrap_or_else(|_| path.clone());
+    paths
+        .iter()
+        .enumerate()
+        .filter(move |(i, path)| !paths[..*i].iter().any(|before| real(before) == real(path)))
+        .map(|(_, path)| path)
 }
 
 /// The only `.meta` file, if there is just one.
