@@ -220,7 +220,8 @@ impl Walker<'_, '_> {
         }
         let bytes = self.window.bytes();
         let bytes = &bytes[..bytes.len().min(room as usize)];
-        match wire::decode_varint(bytes) {
+        let decoded = wire::short_varint(bytes).map_or_else(|| wire::decode_varint(bytes), Ok);
+        match decoded {
             Ok((n, length)) => {
                 self.window.advance(length as u64);
                 Ok(n)

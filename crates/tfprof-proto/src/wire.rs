@@ -89,8 +89,33 @@ impl<'a> Fields<'a> {
     }
 
     /// The next field, `None` at the end of the message. Groups (a form from before 2008) are passed over.
-    #[inline]
+    #[inline(always)]
     pub fn next_field(&mut self) -> Result<Option<Field<'a>>, WireError> {
+        // Nearly all fields have a number below 16 and a length below 128, or are numbers. Those are worth a short
+        // way that the compiler puts right where it is called; all else, and all that is wrong, goes the long way.
+        if let [tag @ 8..=0x7f, next, rest @ ..] = &self.bytes[self.at..] {
+            let number = u32::from(tag >> 3);
+            let offset = self.base + self.at as u64;
+            match tag & 7 {
+                2 if *next < 0x80 && rest.len() >= usize::from(*next) => {
+                    let length = usize::from(*next);
+                    self.at += 2 + length;
+                    return Ok(Some(Field { number, value: Value::Bytes(&rest[..length]), offset }));
+                }
+                0 => {
+                    if let Some((n, length)) = short_varint(&self.bytes[self.at + 1..]) {
+                        self.at += 1 + length;
+                        return Ok(Some(Field { number, value: Value::Varint(n), offset }));
+                    }
+                }
+                _ => {}
+            }
+        }
+        self.next_field_slowly()
+    }
+
+    #[inline(never)]
+    fn next_field_slowly(&mut self) -> Result<Option<Field<'a>>, WireError> {
         loop {
             let offset = self.offset();
             if self.at == self.bytes.len() {
@@ -122,24 +147,9 @@ impl<'a> Fields<'a> {
 
     #[inline]
     fn varint(&mut self) -> Result<u64, WireError> {
-        // One byte is by far the most common; two come next. The rest goes the long way.
         let rest = &self.bytes[self.at..];
-        match rest {
-            [a, ..] if *a < 0x80 => {
-                self.at += 1;
-                Ok(u64::from(*a))
-            }
-            [a, b, ..] if *b < 0x80 => {
-                self.at += 2;
-                Ok(u64::from(a & 0x7f) | u64::from(*b) << 7)
-            }
-            _ => self.long_varint(),
-        }
-    }
-
-    #[inline(never)]
-    fn long_varint(&mut self) -> Result<u64, WireError> {
-        match decode_varint(&self.bytes[self.at..]) {
+        let decoded = short_varint(rest).map_or_else(|| decode_varint(rest), Ok);
+        match decoded {
             Ok((n, length)) => {
                 self.at += length;
                 Ok(n)
@@ -200,7 +210,30 @@ impl<'a> Fields<'a> {
     }
 }
 
+/// A number of at most eight bytes and its length, if eight bytes are there to look at or one is enough.
+#[inline(always)]
+pub(crate) fn short_varint(bytes: &[u8]) -> Option<(u64, usize)> {
+    match bytes {
+        [first @ 0..=0x7f, ..] => return Some((u64::from(*first), 1)),
+        [first, second @ 0..=0x7f, ..] => return Some((u64::from(first & 0x7f) | u64::from(*second) << 7, 2)),
+        _ => {}
+    }
+    let word = u64::from_le_bytes(*bytes.first_chunk()?);
+    // The last byte of a number is the first whose top bit is clear.
+    let last = !word & 0x8080_8080_8080_8080;
+    if last == 0 {
+        return None;
+    }
+    let n = word & (last ^ (last - 1)) & 0x7f7f_7f7f_7f7f_7f7f;
+    // Closes the gaps that the top bits leave: between bytes, then between pairs, then between fours.
+    let n = (n & 0x007f_007f_007f_007f) | (n & 0x7f00_7f00_7f00_7f00) >> 1;
+    let n = (n & 0x0000_3fff_0000_3fff) | (n & 0x3fff_0000_3fff_0000) >> 2;
+    let n = (n & 0x0fff_ffff) | (n & 0x0fff_ffff_0000_0000) >> 4;
+    Some((n, last.trailing_zeros() as usize / 8 + 1))
+}
+
 /// A number and its length in bytes, from the start of `bytes`.
+#[inline(never)]
 pub(crate) fn decode_varint(bytes: &[u8]) -> Result<(u64, usize), Fault> {
     let mut n = 0_u64;
     for (i, byte) in bytes.iter().take(10).enumerate() {
@@ -314,6 +347,18 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn both_ways_to_decode_a_number_agree(n: u64, shift in 0..64_u32, more: [u8; 8]) {
+            let mut bytes = Vec::new();
+            crate::write::varint(&mut bytes, n >> shift);
+            let length = bytes.len();
+            prop_assert_eq!(decode_varint(&bytes), Ok((n >> shift, length)));
+            bytes.extend(more);
+            let short = short_varint(&bytes);
+            prop_assert!(short.is_none_or(|decoded| decoded == (n >> shift, length)));
+            prop_assert_eq!(short.is_some(), length <= 8);
+        }
+
         #[test]
         fn any_bytes_end_without_a_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
             all(&bytes);
