@@ -1,6 +1,7 @@
 //! Where do a model's parameters, float operations, time and memory go?
 pub mod error;
 pub mod format;
+pub mod infer;
 pub mod inputs;
 pub mod metric;
 pub mod model;

@@ -1,0 +1,3 @@
+//! Facts that no file states: computed from the graph.
+
+pub mod flops;
