@@ -63,6 +63,7 @@ fn needed(kind: ViewKind, options: &Options, flags: &Flags) -> Keep {
         inputs: shapes || kind == ViewKind::Graph,
         output_shapes: shapes,
         traces: kind == ViewKind::Code,
+        records: false,
     }
 }
 
