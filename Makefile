@@ -18,9 +18,10 @@ SECONDS ?= 60
 CARGO := cargo
 # The lock file is part of the source: a build never changes it.
 LOCKED := --locked
+BUILT := $(or $(CARGO_TARGET_DIR),target)
 
 .DEFAULT_GOAL := help
-.PHONY: help build test fmt-check lint cargo-test docs-check toolchain test-tf verify-corpus differential tf-venv bench \
+.PHONY: help build test fmt-check lint cargo-test docs-check toolchain test-tools tools debian-tools test-tf verify-corpus differential tf-venv bench \
         fuzz docs clean
 
 help: ## list the targets
@@ -48,6 +49,27 @@ docs-check:
 toolchain:
 	@$(CARGO) fmt --version >/dev/null 2>&1 || rustup component add rustfmt
 	@$(CARGO) clippy --version >/dev/null 2>&1 || rustup component add clippy
+
+test-tools: tools ## what tfprof writes, opened by pprof, Chromium and speedscope
+	TFPROF_NEEDS_TOOLS=1 $(CARGO) test $(LOCKED) -p tfprof-cli --test pprof
+	$(CARGO) build $(LOCKED)
+	node tests/tools/browser.mjs $(BUILT)/debug/tfprof corpus $(BUILT)/test-tools
+
+# Debian's packages, installed where they are missing and that is allowed.
+tools: debian-tools tests/tools/node_modules/ready
+
+debian-tools:
+	@missing=; for tool in go:golang-go chromium:chromium npm:npm; do \
+	    command -v $${tool%:*} >/dev/null || missing="$$missing $${tool#*:}"; \
+	done; \
+	if [ -n "$$missing" ]; then \
+	    echo "installing$$missing"; \
+	    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$missing; \
+	fi
+
+tests/tools/node_modules/ready: tests/tools/package.json | debian-tools
+	cd tests/tools && npm install --silent --no-audit --no-fund
+	touch $@
 
 test-tf: verify-corpus ## compare with the original, live: one fixed seed, and a sample of the corpus
 	$(MAKE) differential SEED=7 MODELS=200
@@ -82,4 +104,4 @@ docs: ## the API documentation, in target/doc
 
 clean: ## remove what was built, made and installed here
 	$(CARGO) clean
-	rm -rf $(VENV) bench-data fuzz/target fuzz/artifacts target/differential
+	rm -rf $(VENV) tests/tools/node_modules bench-data fuzz/target fuzz/artifacts target/differential

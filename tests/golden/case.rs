@@ -1,6 +1,6 @@
 //! One case: its inputs loaded in the order of its interface, its question, and how the answer compares.
 
-use crate::message;
+use crate::{message, outputs};
 use serde_json::Value;
 use std::collections::HashMap;
 use std::io::Read;
@@ -48,9 +48,11 @@ impl<'a> Case<'a> {
     /// Questions to the four views, and to views that do not exist.
     pub fn is_view(&self) -> bool {
         let elsewhere = ["advise", "serialize", "chrome"].contains(&self.str("cmd"));
-        let output = self.case["options"]["output"].as_str().unwrap_or_default();
-        let other_output = ["timeline", "pprof"].contains(&output);
-        !(elsewhere || other_output || self.has_tag("checkpoint") || self.str("api") == "python")
+        !(elsewhere || self.has_tag("checkpoint") || self.str("api") == "python")
+    }
+
+    fn output(&self) -> &str {
+        self.case["options"]["output"].as_str().unwrap_or_default()
     }
 
     fn has_tag(&self, tag: &str) -> bool {
@@ -60,12 +62,15 @@ impl<'a> Case<'a> {
     pub fn run(&self, loaded: &mut Loaded) -> Verdict {
         let expect = &self.case["expect"];
         let died = expect["exit"] != 0;
-        let no_answer = expect.get("text").is_none() && expect.get("proto").is_none();
+        let files = outputs::files(expect);
+        let no_answer = expect.get("text").is_none() && expect.get("proto").is_none() && files.is_empty();
+        // The original says no on standard error and answers all the same, but writes no file.
+        let no_file = ["timeline", "pprof"].contains(&self.output()) && files.is_empty();
         let error_is_fine = |error: &Error| {
             assert!(!error.to_string().is_empty() && !error.to_string().contains('\n'), "{error}");
             if died || no_answer {
                 Verdict::OursAlone
-            } else if self.has_tag("rude") && matches!(error, Error::Question(_)) {
+            } else if (no_file || self.has_tag("rude")) && matches!(error, Error::Question(_)) {
                 Verdict::Refused
             } else {
                 Verdict::Different(format!("refused: {error}"))
@@ -80,6 +85,15 @@ impl<'a> Case<'a> {
             Ok(profiler) => profiler,
             Err(error) => return error_is_fine(error),
         };
+        if matches!(options.output.form, Form::Timeline | Form::Pprof) {
+            match outputs::compare(self.dir, expect, profiler, kind, &options) {
+                Ok(None) if expect.get("proto").is_none() => return Verdict::Same,
+                Ok(None) if died => return Verdict::OursAlone,
+                Ok(None) => {}
+                Ok(Some(difference)) => return Verdict::Different(difference),
+                Err(error) => return error_is_fine(&error),
+            }
+        }
         let view = match profiler.view(kind, &options) {
             Ok(view) => view,
             Err(error) => return error_is_fine(&error),
@@ -132,9 +146,11 @@ impl<'a> Case<'a> {
         options.set("select", &list("select").join(","))?;
         for (key, value) in given.as_object().into_iter().flatten() {
             match (key.as_str(), value) {
-                ("output", Value::String(output)) if !["file", "stdout", "none"].contains(&output.as_str()) => {
-                    options.set("output", output)?;
-                }
+                ("output", Value::String(output)) => match output.as_str() {
+                    "file" | "stdout" | "none" => {}
+                    "timeline" | "pprof" => options.set("output", &format!("{output}:outfile=F"))?,
+                    output => options.set("output", output)?,
+                },
                 ("order_by", Value::String(order)) => options.set("order_by", order)?,
                 (key, Value::Number(number)) => options.set(key, &number.to_string())?,
                 ("account_displayed_op_only", Value::Bool(on)) => options.account_displayed_op_only = *on,

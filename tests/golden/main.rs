@@ -1,10 +1,12 @@
-//! Every view case of the corpus against the original's answer, to the byte, with the original's quirks.
+//! Every view case of the corpus against the original's answer, with the original's quirks: texts and messages to the
+//! byte, timelines and pprof by their content.
 //!
 //! The cases are data: each `cases.json` below `corpus/` (or below `$TFPROF_CASES`) is run as it stands. A new case
 //! file is a new test.
 
 mod case;
 mod message;
+mod outputs;
 
 use case::{Case, Verdict, read_maybe_gzipped};
 use std::path::{Path, PathBuf};

@@ -84,7 +84,7 @@ pub const FLAGS: &[Flag] = &[
     everywhere(OptionInfo {
         name: "format",
         value: ValueKind::Word,
-        about: "the form of -output: file, proto, json or csv",
+        about: "the form of -output, such as json, timeline or flamegraph",
         original: false,
         set: |flags, value| {
             value.clone_into(&mut flags.format);

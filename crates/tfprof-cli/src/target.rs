@@ -50,6 +50,11 @@ pub fn to_file<'p>(
     written.map_err(|source| Error::Io { file: file.to_owned(), action: "cannot write", source })
 }
 
+/// Whether a name stands for standard output, a device or a pipe: what is written there cannot be named otherwise.
+pub fn is_stream(file: &str) -> bool {
+    file == "-" || fs::metadata(file).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir())
+}
+
 /// Devices and pipes are written directly.
 fn write_through(target: &Path, fill: Fill<'_>) -> io::Result<()> {
     let mut file = BufWriter::new(OpenOptions::new().write(true).open(target)?);

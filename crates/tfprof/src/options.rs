@@ -83,6 +83,14 @@ pub enum Form {
     Proto,
     Json,
     Csv,
+    /// When things ran, or how they nest: trace events for Chrome and Perfetto.
+    Timeline,
+    Pprof,
+    /// Collapsed stacks, one line each.
+    Folded,
+    Speedscope,
+    /// A picture that a browser opens.
+    Flamegraph,
 }
 
 /// A question to a view.
@@ -269,7 +277,7 @@ pub const OPTIONS: &[OptionInfo<Options>] = &[
     OptionInfo {
         name: "output",
         value: ValueKind::Output,
-        about: "where the answer goes: stdout, none, or FORM:outfile=FILE with FORM one of file, proto, json, csv",
+        about: "where the answer goes: stdout, none, or FORM:outfile=FILE (tfprof help output lists the forms)",
         original: true,
         set: |o, v| Output::parse(v).map(|output| o.output = output),
         show: |o| o.output.show(),
@@ -375,6 +383,11 @@ impl Selection {
         self.metrics.has(metric)
     }
 
+    /// The metrics whose words were given, in the order of [`METRICS`].
+    pub fn given(self) -> impl Iterator<Item = Metric> {
+        self.metrics.iter()
+    }
+
     pub fn has_detail(self, detail: Detail) -> bool {
         self.details & 1 << detail as u32 != 0
     }
@@ -398,7 +411,19 @@ impl Selection {
 }
 
 impl Form {
-    pub const ALL: [Form; 6] = [Form::Stdout, Form::File, Form::None, Form::Proto, Form::Json, Form::Csv];
+    pub const ALL: [Form; 11] = [
+        Form::Stdout,
+        Form::File,
+        Form::None,
+        Form::Timeline,
+        Form::Pprof,
+        Form::Flamegraph,
+        Form::Folded,
+        Form::Speedscope,
+        Form::Proto,
+        Form::Json,
+        Form::Csv,
+    ];
 
     pub fn word(self) -> &'static str {
         match self {
@@ -408,6 +433,11 @@ impl Form {
             Form::Proto => "proto",
             Form::Json => "json",
             Form::Csv => "csv",
+            Form::Timeline => "timeline",
+            Form::Pprof => "pprof",
+            Form::Folded => "folded",
+            Form::Speedscope => "speedscope",
+            Form::Flamegraph => "flamegraph",
         }
     }
 

@@ -33,6 +33,16 @@ pub struct Quirks {
     pub op_depth_is_one_more: bool,
     /// `-select` means `micros` if nothing is said, steps or not.
     pub micros_by_default: bool,
+    /// In a timeline of the graph view, of two executions that start in the same microsecond on one device only the
+    /// first is shown.
+    pub same_start_is_lost: bool,
+    /// In a timeline of the graph view, every execution of an input has an arrow to every execution of its reader.
+    pub arrows_from_every_run: bool,
+    /// In pprof, a location is the function that is called at the line of its caller, so the outermost function is
+    /// missing; ops that were made by a line which also calls something are left out.
+    pub pprof_has_callees_only: bool,
+    /// The op view has no timeline, and only the code view has pprof, of one metric.
+    pub fewer_outputs: bool,
 }
 
 impl Quirks {
@@ -58,6 +68,10 @@ impl Quirks {
             graph_doc_is_scopes: on,
             op_depth_is_one_more: on,
             micros_by_default: on,
+            same_start_is_lost: on,
+            arrows_from_every_run: on,
+            pprof_has_callees_only: on,
+            fewer_outputs: on,
         }
     }
 }

@@ -4,43 +4,109 @@ use crate::flags::{Flags, Request};
 use crate::{Exit, target};
 use std::io::Write;
 use tfprof::error::{Error, Warning};
-use tfprof::metric::Detail;
+use tfprof::metric::{Detail, Unit};
 use tfprof::model::builder::Keep;
 use tfprof::model::runs::KeepSteps;
 use tfprof::options::{Form, Options, Step, ViewKind};
 use tfprof::profiler::Profiler;
-use tfprof::render;
+use tfprof::render::{self, timeline};
+use tfprof::units;
+use tfprof::view::View;
 
 pub fn run(kind: ViewKind, request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Result<Exit, Error> {
     let Request { options, flags, .. } = request;
     let mut profiler = Profiler::new(needed(kind, options, flags));
     flags.inputs.load(&mut profiler)?;
+    warn(profiler.warnings(), err);
     let damage = profiler.warnings().iter().find(|warning| warning.damage);
     if let (Some(damage), true) = (damage, flags.strict) {
-        warn(profiler.warnings(), err);
         return Err(Error::Missing(format!("refused, since -strict was given: {damage}")));
     }
     let exit = if damage.is_some() { Exit::Damaged } else { Exit::Answered };
-    let view = match profiler.view(kind, options) {
-        Ok(view) => view,
-        Err(error) => {
-            warn(profiler.warnings(), err);
-            return Err(error);
-        }
-    };
-    warn(profiler.warnings(), err);
-    warn(&view.warnings, err);
-    let file = &options.output.outfile;
-    let inputs = flags.inputs.paths();
-    match options.output.form {
-        Form::None => {}
-        Form::Stdout => target::to_stdout(out, |out| render::text::write(&view, out))?,
-        Form::File => target::to_file(file, inputs, out, |out| render::text::write(&view, out))?,
-        Form::Proto => target::to_file(file, inputs, out, |out| render::proto::write(&view, out))?,
-        Form::Json => target::to_file(file, inputs, out, |out| render::json::write(&view, profiler.warnings(), out))?,
-        Form::Csv => target::to_file(file, inputs, out, |out| render::csv::write(&view, out))?,
+    check_target(kind, &profiler, options)?;
+    for step in timeline::steps(profiler.model(), kind, options) {
+        let options = Options { step, ..options.clone() };
+        let view = profiler.view(kind, &options)?;
+        warn(&view.warnings, err);
+        answer(&view, &profiler, flags, out, err)?;
     }
     Ok(exit)
+}
+
+/// Refuses a timeline of no step, and several timelines for one pipe.
+fn check_target(kind: ViewKind, profiler: &Profiler, options: &Options) -> Result<(), Error> {
+    let steps = timeline::steps(profiler.model(), kind, options).len();
+    if steps == 0 {
+        let how = "load some with --run_meta_path";
+        return Err(Error::Missing(format!("a timeline of the graph view needs steps, and there are none; {how}")));
+    }
+    if steps > 1 && target::is_stream(&options.output.outfile) {
+        let file = &options.output.outfile;
+        let why = format!("-output timeline: there are {steps} steps, and {file} can take one; choose it with -step");
+        return Err(Error::Question(why));
+    }
+    Ok(())
+}
+
+/// Writes one answer in the form that was asked for.
+fn answer(
+    view: &View<'_, '_>,
+    profiler: &Profiler,
+    flags: &Flags,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> Result<(), Error> {
+    let file = &view.options.output.outfile;
+    let mut to = |file: &str, fill: &mut dyn FnMut(&mut dyn Write) -> std::io::Result<()>| {
+        target::to_file(file, flags.inputs.paths(), out, fill)
+    };
+    match view.options.output.form {
+        Form::None => Ok(()),
+        Form::Stdout => target::to_stdout(out, |out| render::text::write(view, out)),
+        Form::File => to(file, &mut |out| render::text::write(view, out)),
+        Form::Proto => to(file, &mut |out| render::proto::write(view, out)),
+        Form::Json => to(file, &mut |out| render::json::write(view, profiler.warnings(), out)),
+        Form::Csv => to(file, &mut |out| render::csv::write(view, out)),
+        Form::Pprof => {
+            to(file, &mut |out| render::pprof::write(view, out))?;
+            notice(file, "look at it with `go tool pprof -top` or `-http=:`", err);
+            Ok(())
+        }
+        Form::Folded => to(file, &mut |out| render::folded::write(view, out)),
+        Form::Speedscope => {
+            to(file, &mut |out| render::speedscope::write(view, out))?;
+            notice(file, "open it at https://www.speedscope.app", err);
+            Ok(())
+        }
+        Form::Flamegraph => {
+            to(file, &mut |out| render::flamegraph::write(view, out))?;
+            notice(file, "open it in a browser", err);
+            Ok(())
+        }
+        Form::Timeline => {
+            let stream = target::is_stream(file);
+            let file = if stream { file.clone() } else { timeline::file_name(file, view.options.step) };
+            let mut peaks = Vec::new();
+            to(&file, &mut |out| {
+                peaks = timeline::write(view, out)?;
+                Ok(())
+            })?;
+            for timeline::Peak { device, bytes } in peaks {
+                // Nothing can be done if even standard error is closed.
+                let _ = writeln!(err, "tfprof: {device}: {} in use at the most", units::text(Unit::Bytes, bytes));
+            }
+            notice(&file, "open it at chrome://tracing or https://ui.perfetto.dev", err);
+            Ok(())
+        }
+    }
+}
+
+/// Says what to do with a file that was written, unless it went to a program that knows.
+fn notice(file: &str, what: &str, err: &mut dyn Write) {
+    if !target::is_stream(file) {
+        // Nothing can be done if even standard error is closed.
+        let _ = writeln!(err, "tfprof: wrote {file}; {what}");
+    }
 }
 
 /// What the question needs of the files: a cold answer does not pay for other views.
@@ -51,9 +117,11 @@ fn needed(kind: ViewKind, options: &Options, flags: &Flags) -> Keep {
     let runs = steps.len();
     steps.sort_unstable();
     steps.dedup();
+    let records = kind == ViewKind::Graph && options.output.form == Form::Timeline;
     let steps = match options.step {
         // A step in several files is put together while it is kept.
         _ if steps.len() < runs || !flags.inputs.profiles.is_empty() => KeepSteps::Each,
+        Step::Average if records => KeepSteps::Each,
         Step::Average => KeepSteps::TotalsOnly,
         Step::At(step) => KeepSteps::One(step),
     };
@@ -63,6 +131,7 @@ fn needed(kind: ViewKind, options: &Options, flags: &Flags) -> Keep {
         inputs: shapes || kind == ViewKind::Graph,
         output_shapes: shapes,
         traces: kind == ViewKind::Code,
+        records,
     }
 }
 

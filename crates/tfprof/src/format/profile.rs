@@ -5,8 +5,10 @@ use super::op_log::Traces;
 use super::{GO_ON, Reader as FormatReader};
 use crate::model::builder::Builder;
 use crate::model::cells::{Cells, Measure, Sum, Sums};
+use crate::model::devices::DeviceId;
 use crate::model::names::NameId;
 use crate::model::nodes::{Input, NO_INPUT, NodeId, ShapeId};
+use crate::model::records::{Allocation, MemoryUse, OutputMemory, Records, Timing};
 use crate::model::stacks::StackId;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
@@ -34,6 +36,7 @@ pub(super) struct Reader<'b> {
     records: u64,
     traces: Traces,
     steps: BTreeMap<i64, Cells>,
+    executions: BTreeMap<i64, Records>,
     /// The first node of this file.
     first: NodeId,
     /// The name of each node by its number in the file, and the numbers that inputs speak of.
@@ -49,6 +52,7 @@ impl<'b> Reader<'b> {
             records: 0,
             traces: Traces::default(),
             steps: BTreeMap::new(),
+            executions: BTreeMap::new(),
             first,
             name_of: FxHashMap::default(),
             sources: Vec::new(),
@@ -163,6 +167,9 @@ impl<'b> Reader<'b> {
             _ => {}
         });
         let Some(profile) = profile else { return };
+        if self.builder.keep.records {
+            self.record(node, step, profile.clone());
+        }
         let cells = self.steps.entry(step).or_default();
         let mut placed: Sums = [Sum::default(); Measure::COUNT];
         let (mut start, mut end) = (0, 0);
@@ -195,9 +202,45 @@ impl<'b> Reader<'b> {
             }),
             _ => {}
         });
-        let placement = self.builder.model.nodes.placement[node.index()];
-        let device = if placement.is_some() { placement } else { self.builder.device(b"") };
+        let device = self.placement(node);
+        let cells = self.steps.entry(step).or_default();
         cells.at(node, device).record(&placed, start, end);
+    }
+
+    fn placement(&mut self, node: NodeId) -> DeviceId {
+        let placement = self.builder.model.nodes.placement[node.index()];
+        if placement.is_some() { placement } else { self.builder.device(b"") }
+    }
+
+    /// `ExecProfile` again, execution by execution.
+    fn record(&mut self, node: NodeId, step: i64, profile: Fields<'_>) {
+        let placement = self.placement(node);
+        let records = self.executions.entry(step).or_default();
+        let builder = &mut *self.builder;
+        each_quietly(profile, |all, number, value| match (number, value) {
+            (4 | 5, Value::Bytes(entry)) => {
+                let mut device = &b""[..];
+                each_quietly(all.nested(entry), |_, number, value| {
+                    if let (1, Value::Bytes(name)) = (number, value) {
+                        device = name;
+                    }
+                });
+                let device = builder.device(device);
+                each_time(all.nested(entry), |start, length| {
+                    records.push_timing(Timing { node, device, start, length });
+                });
+            }
+            (7, Value::Bytes(memory)) => {
+                let mut outputs = Vec::new();
+                let memory = memory_use(all.nested(memory), MemoryUse::new(node, placement), &mut outputs);
+                records.push_memory(memory, &outputs);
+            }
+            (11, Value::Bytes(allocation)) => {
+                let (micros, bytes) = int_pair(all.nested(allocation));
+                records.push_allocation(Allocation { node, device: placement, micros, bytes });
+            }
+            _ => {}
+        });
     }
 }
 
@@ -241,6 +284,9 @@ impl FormatReader for Reader<'_> {
         for (step, cells) in std::mem::take(&mut self.steps) {
             self.builder.add_step(step, cells);
         }
+        for (step, records) in std::mem::take(&mut self.executions) {
+            self.builder.model.runs.fold_records(step, records);
+        }
     }
 
     fn builder(&mut self) -> &mut Builder {
@@ -275,22 +321,71 @@ fn indexed_tuple(entry: Fields<'_>) -> (i64, Vec<i64>) {
 /// An entry of the map from device to times: the device, and the sum of the lengths.
 fn device_time(entry: Fields<'_>) -> (&[u8], Sum) {
     let (mut device, mut micros) = (&b""[..], Sum::default());
-    each_quietly(entry, |all, number, value| match (number, value) {
-        (1, Value::Bytes(name)) => device = name,
-        (2, Value::Bytes(times)) => each_quietly(all.nested(times), |all, _, value| {
+    each_quietly(entry.clone(), |_, number, value| {
+        if let (1, Value::Bytes(name)) = (number, value) {
+            device = name;
+        }
+    });
+    each_time(entry, |_, length| micros.add(length));
+    (device, micros)
+}
+
+/// The times of such an entry: a start and a length each.
+fn each_time(entry: Fields<'_>, mut each: impl FnMut(i64, i64)) {
+    each_quietly(entry, |all, number, value| {
+        let (2, Value::Bytes(times)) = (number, value) else { return };
+        each_quietly(all.nested(times), |all, _, value| {
             let Value::Bytes(tuple) = value else { return };
-            let mut place = 0;
+            let (mut pair, mut place) = ([0; 2], 0);
             each_quietly(all.nested(tuple), |_, _, value| {
                 drop(each_int(value, |n| {
-                    // A tuple is a start and a length.
-                    if place == 1 {
-                        micros.add(n);
+                    if let Some(slot) = pair.get_mut(place) {
+                        *slot = n;
                     }
                     place += 1;
                 }));
             });
+            each(pair[0], pair[1]);
+        });
+    });
+}
+
+/// `ExecMemory`.
+fn memory_use(fields: Fields<'_>, mut memory: MemoryUse, outputs: &mut Vec<OutputMemory>) -> MemoryUse {
+    each_quietly(fields, |all, number, value| match (number, value) {
+        (11, Value::Bytes(entry)) => outputs.push(output_memory(all.nested(entry))),
+        (number, Value::Varint(n)) => {
+            let slot = match number {
+                1 => &mut memory.micros,
+                2 => &mut memory.host_temp,
+                3 => &mut memory.host_persistent,
+                4 => &mut memory.accelerator_temp,
+                5 => &mut memory.accelerator_persistent,
+                6 => &mut memory.requested,
+                7 => &mut memory.peak,
+                8 => &mut memory.residual,
+                9 => &mut memory.output,
+                10 => &mut memory.allocator_in_use,
+                _ => return,
+            };
+            *slot = n as i64;
+        }
+        _ => {}
+    });
+    memory
+}
+
+/// An entry of the map from slot to the memory of an output.
+fn output_memory(entry: Fields<'_>) -> OutputMemory {
+    let mut output = OutputMemory::default();
+    each_quietly(entry, |all, number, value| match (number, value) {
+        (1, Value::Varint(n)) => output.slot = n as i32,
+        (2, Value::Bytes(memory)) => each_quietly(all.nested(memory), |_, number, value| match (number, value) {
+            (1, Value::Varint(n)) => output.bytes = n as i64,
+            (2, Value::Varint(n)) => output.address = n,
+            _ => {}
         }),
         _ => {}
     });
-    (device, micros)
+    output
 }

@@ -4,6 +4,7 @@ use super::graph_def::each_quietly;
 use super::{GO_ON, Reader as FormatReader};
 use crate::model::builder::{Builder, Execution, Run};
 use crate::model::devices::DeviceId;
+use crate::model::records::{Details, OutputMemory};
 use std::ops::ControlFlow;
 use tfprof_proto::stream::{Layout, Record, Rule, Sink, Spot, Tag};
 use tfprof_proto::wire::{Fields, Value};
@@ -27,6 +28,7 @@ pub(super) struct Reader<'b> {
     /// Records that stand before the name of their device: their bytes, one after the other, and their ends.
     waiting: Vec<u8>,
     waiting_ends: Vec<(usize, u64)>,
+    details: Details,
 }
 
 impl<'b> Reader<'b> {
@@ -40,6 +42,7 @@ impl<'b> Reader<'b> {
             device: None,
             waiting: Vec::new(),
             waiting_ends: Vec::new(),
+            details: Details::default(),
         }
     }
 
@@ -58,8 +61,12 @@ impl<'b> Reader<'b> {
 
     #[inline]
     fn add(&mut self, device: DeviceId, bytes: &[u8], offset: u64) {
-        let execution = execution(bytes, offset, self.builder.keep.memory);
+        let keep = self.builder.keep;
+        let mut details = keep.records.then(|| std::mem::take(&mut self.details));
+        let mut execution = execution(bytes, offset, keep.memory, details.as_mut());
+        execution.details = details.as_ref();
         self.builder.add_execution(&mut self.run, device, &execution, offset);
+        self.details = details.unwrap_or_default();
     }
 }
 
@@ -127,25 +134,38 @@ impl FormatReader for Reader<'_> {
 }
 
 /// `NodeExecStats`, as far as it is there.
-fn execution(bytes: &[u8], offset: u64, memory: bool) -> Execution<'_> {
+fn execution<'a>(bytes: &'a [u8], offset: u64, memory: bool, mut details: Option<&mut Details>) -> Execution<'a> {
     let mut seen = Execution::default();
+    if let Some(details) = &mut details {
+        details.clear();
+    }
     let (mut temporary, mut persistent) = (0_i64, 0_i64);
     each_quietly(Fields::new(bytes, offset), |all, number, value| match (number, value) {
         (1, Value::Bytes(name)) => seen.name = name,
         (2, Value::Varint(n)) => seen.start = n as i64,
         (4, Value::Varint(n)) => seen.length = n as i64,
-        (6, Value::Bytes(used)) if memory => each_quietly(all.nested(used), |_, number, value| {
-            let Value::Varint(n) = value else { return };
-            let sum = match number {
-                2 => &mut seen.requested_bytes,
-                3 => &mut seen.peak_bytes,
-                4 => &mut seen.residual_bytes,
-                _ => return,
-            };
-            sum.add(n as i64);
-        }),
+        (6, Value::Bytes(used)) if memory => {
+            each_quietly(all.nested(used), |_, number, value| {
+                let Value::Varint(n) = value else { return };
+                let sum = match number {
+                    2 => &mut seen.requested_bytes,
+                    3 => &mut seen.peak_bytes,
+                    4 => &mut seen.residual_bytes,
+                    _ => return,
+                };
+                sum.add(n as i64);
+            });
+            if let Some(details) = &mut details {
+                allocator(all.nested(used), details);
+            }
+        }
         (7, Value::Bytes(output)) if memory => {
-            seen.output_bytes.add(output_bytes(all.nested(output)));
+            if let Some(output) = output_memory(all.nested(output)) {
+                seen.output_bytes.add(output.bytes);
+                if let Some(details) = &mut details {
+                    details.outputs.push(output);
+                }
+            }
         }
         (12, Value::Bytes(stats)) if memory => {
             each_quietly(all.nested(stats), |_, number, value| match (number, value) {
@@ -156,6 +176,9 @@ fn execution(bytes: &[u8], offset: u64, memory: bool) -> Execution<'_> {
         }
         _ => {}
     });
+    if let Some(details) = details {
+        (details.temp, details.persistent) = (temporary, persistent);
+    }
     seen.residual_bytes.add(persistent);
     for sum in [&mut seen.requested_bytes, &mut seen.peak_bytes] {
         sum.add(persistent);
@@ -164,19 +187,47 @@ fn execution(bytes: &[u8], offset: u64, memory: bool) -> Execution<'_> {
     seen
 }
 
-/// The size of one output: what was allocated for it, or asked for if that is more.
-fn output_bytes(output: Fields<'_>) -> i64 {
-    let (mut requested, mut allocated) = (0, 0);
-    each_quietly(output, |all, number, value| {
-        let (3, Value::Bytes(tensor)) = (number, value) else { return };
-        each_quietly(all.nested(tensor), |all, number, value| {
+/// `AllocatorMemoryUsed` of a GPU: what the allocator had given out, and to whom.
+fn allocator(used: Fields<'_>, details: &mut Details) {
+    let (mut gpu, mut in_use) = (false, 0);
+    each_quietly(used.clone(), |_, number, value| match (number, value) {
+        (1, Value::Bytes(name)) => gpu = memchr::memmem::find(name, b"GPU").is_some(),
+        (5, Value::Varint(n)) => in_use = n as i64,
+        _ => {}
+    });
+    if !gpu {
+        return;
+    }
+    details.allocator_in_use = details.allocator_in_use.max(in_use);
+    each_quietly(used, |all, number, value| {
+        let (6, Value::Bytes(record)) = (number, value) else { return };
+        let (mut micros, mut bytes) = (0, 0);
+        each_quietly(all.nested(record), |_, number, value| match (number, value) {
+            (1, Value::Varint(n)) => micros = n as i64,
+            (2, Value::Varint(n)) => bytes = n as i64,
+            _ => {}
+        });
+        details.allocations.push((micros, bytes));
+    });
+}
+
+/// One output with a known allocation; its size is what was allocated, or asked for if that is more.
+fn output_memory(output: Fields<'_>) -> Option<OutputMemory> {
+    let (mut requested, mut allocated, mut known) = (0, 0, false);
+    let (mut slot, mut address) = (0, 0);
+    each_quietly(output, |all, number, value| match (number, value) {
+        (1, Value::Varint(n)) => slot = n as i32,
+        (3, Value::Bytes(tensor)) => each_quietly(all.nested(tensor), |all, number, value| {
             let (4, Value::Bytes(allocation)) = (number, value) else { return };
+            known = true;
             each_quietly(all.nested(allocation), |_, number, value| match (number, value) {
                 (1, Value::Varint(n)) => requested = n as i64,
                 (2, Value::Varint(n)) => allocated = n as i64,
+                (6, Value::Varint(n)) => address = n,
                 _ => {}
             });
-        });
+        }),
+        _ => {}
     });
-    requested.max(allocated)
+    known.then(|| OutputMemory { slot, bytes: requested.max(allocated), address })
 }

@@ -5,6 +5,7 @@ use super::cells::{Cells, Sum, Sums};
 use super::devices::{DeviceId, DeviceKind};
 use super::names::NameId;
 use super::nodes::{Input, NodeId, ShapeId};
+use super::records::{Allocation, Details, MemoryUse, Records, Timing};
 use super::runs::KeepSteps;
 use super::stacks::{Frame, StackId, Stacks};
 use crate::error::{Place, Warning};
@@ -21,11 +22,13 @@ pub struct Keep {
     pub inputs: bool,
     pub output_shapes: bool,
     pub traces: bool,
+    /// Single executions, for timelines and for saving.
+    pub records: bool,
 }
 
 impl Keep {
     pub const EVERYTHING: Keep =
-        Keep { steps: KeepSteps::Each, memory: true, inputs: true, output_shapes: true, traces: true };
+        Keep { steps: KeepSteps::Each, memory: true, inputs: true, output_shapes: true, traces: true, records: true };
 }
 
 /// Fills a model, and notes what was odd on the way.
@@ -50,12 +53,15 @@ pub struct Execution<'a> {
     pub peak_bytes: Sum,
     pub residual_bytes: Sum,
     pub output_bytes: Sum,
+    /// There if single executions are kept.
+    pub details: Option<&'a Details>,
 }
 
 /// One step, as one file tells it.
 #[derive(Debug, Default)]
 pub struct Run {
     cells: Cells,
+    records: Records,
     /// The node of the record before: the next one is a good guess for the next record.
     last: u32,
     gpu: bool,
@@ -208,6 +214,40 @@ impl Builder {
             execution.output_bytes,
         ];
         cell.record(&sums, execution.start, execution.start.saturating_add(length));
+        if let Some(details) = execution.details {
+            run.records.push_timing(Timing { node, device, start: execution.start, length });
+            self.add_memory(&mut run.records, node, device, execution, details);
+        }
+    }
+
+    /// Adds the memory of one execution, unless it is on a stream, which speaks of what is scheduled elsewhere.
+    fn add_memory(
+        &self,
+        records: &mut Records,
+        node: NodeId,
+        device: DeviceId,
+        execution: &Execution<'_>,
+        details: &Details,
+    ) {
+        if matches!(self.model.devices.kind(device), DeviceKind::AllStreams | DeviceKind::OneStream) {
+            return;
+        }
+        let mut memory = MemoryUse::new(node, device);
+        memory.micros = execution.start.wrapping_add(execution.length);
+        memory.requested = execution.requested_bytes.wrapped();
+        memory.peak = execution.peak_bytes.wrapped();
+        memory.residual = execution.residual_bytes.wrapped();
+        memory.output = execution.output_bytes.wrapped();
+        memory.allocator_in_use = details.allocator_in_use;
+        if self.model.names.get(self.model.devices.name(device)).contains("cpu") {
+            (memory.host_temp, memory.host_persistent) = (details.temp, details.persistent);
+        } else {
+            (memory.accelerator_temp, memory.accelerator_persistent) = (details.temp, details.persistent);
+        }
+        records.push_memory(memory, &details.outputs);
+        for (micros, bytes) in &details.allocations {
+            records.push_allocation(Allocation { node, device, micros: *micros, bytes: *bytes });
+        }
     }
 
     /// The node that a record speaks of; one is made for names that no graph has.
@@ -243,6 +283,9 @@ impl Builder {
     pub fn end_run(&mut self, step: i64, run: Run) {
         self.model.misses_streams |= run.gpu && !run.streams;
         self.add_step(step, run.cells);
+        if self.keep.records {
+            self.model.runs.fold_records(step, run.records);
+        }
     }
 
     /// Adds what was measured in a step.

@@ -8,6 +8,7 @@ pub mod devices;
 pub mod lists;
 pub mod names;
 pub mod nodes;
+pub mod records;
 pub mod runs;
 pub mod stacks;
 

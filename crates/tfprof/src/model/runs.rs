@@ -1,8 +1,9 @@
 //! The steps that were loaded and what they measured.
 
 use super::cells::{Cell, Cells, Measure};
-use super::devices::{DeviceKind, Devices};
+use super::devices::{DeviceId, DeviceKind, Devices};
 use super::nodes::{NodeId, Nodes};
+use super::records::Records;
 use std::collections::BTreeMap;
 
 /// Which steps can be asked for one by one. Sums over all steps are always there.
@@ -26,6 +27,8 @@ pub struct StepCount {
 pub struct Runs {
     pub keep: KeepSteps,
     steps: BTreeMap<i64, Option<Cells>>,
+    /// By step, if single executions are kept; of steps that are not kept, only what others look at.
+    records: BTreeMap<i64, Records>,
     totals: Cells,
     seen: Vec<StepCount>,
     negative: bool,
@@ -57,6 +60,20 @@ impl Runs {
         self.steps.get(&step)?.as_ref()
     }
 
+    /// The executions of one step, if they were kept.
+    pub fn records(&self, step: i64) -> Option<&Records> {
+        self.records.get(&step)
+    }
+
+    /// The most memory that a node kept on accelerators from one execution to the next, over all steps.
+    pub fn accelerator_persistent(&self, node: NodeId, counts: impl Fn(DeviceId) -> bool) -> i64 {
+        let of_step = |records: &Records| {
+            let memory = records.memory(node).iter().filter(|memory| counts(memory.device));
+            memory.fold(0_i64, |sum, memory| sum.wrapping_add(memory.accelerator_persistent))
+        };
+        self.records.values().map(of_step).max().unwrap_or(0).max(0)
+    }
+
     pub fn steps_seen(&self, node: NodeId) -> StepCount {
         self.seen.get(node.index()).copied().unwrap_or_default()
     }
@@ -75,8 +92,29 @@ impl Runs {
         self.size_of_all
     }
 
+    /// Adds the executions that one file has of a step.
+    pub fn fold_records(&mut self, step: i64, mut records: Records) {
+        records.sort();
+        if !self.keeps(step) {
+            records.keep_persistent_only();
+        }
+        match self.records.get_mut(&step) {
+            Some(before) => before.merge(&records),
+            None => drop(self.records.insert(step, records)),
+        }
+    }
+
+    fn keeps(&self, step: i64) -> bool {
+        match self.keep {
+            KeepSteps::TotalsOnly => false,
+            KeepSteps::One(kept) => kept == step,
+            KeepSteps::Each => true,
+        }
+    }
+
     /// Adds what one file says of a step.
     pub fn fold(&mut self, step: i64, cells: Cells, nodes: &Nodes, devices: &Devices) {
+        let keep = self.keeps(step);
         let before = self.steps.entry(step).or_default();
         let counts = |cell: &Cell| {
             devices.kind(cell.device) != DeviceKind::Placement || nodes.placement[cell.node.index()] == cell.device
@@ -98,11 +136,6 @@ impl Runs {
             }
         }
         self.most_often = self.most_often.saturating_add(most_often);
-        let keep = match self.keep {
-            KeepSteps::TotalsOnly => false,
-            KeepSteps::One(kept) => kept == step,
-            KeepSteps::Each => true,
-        };
         if self.totals.is_empty() && !keep {
             self.totals = cells;
             return;

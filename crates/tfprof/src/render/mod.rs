@@ -1,6 +1,12 @@
 //! Answers as bytes. Renderers read a [`View`](crate::view::View) and write to anything that takes bytes.
 
 pub mod csv;
+pub mod flamegraph;
+pub mod folded;
 pub mod json;
+mod nesting;
+pub mod pprof;
 pub mod proto;
+pub mod speedscope;
 pub mod text;
+pub mod timeline;

@@ -77,6 +77,7 @@ struct Line {
     parent: u32,
     label: NameId,
     frame: FrameId,
+    gradient: bool,
     nodes: Vec<NodeId>,
 }
 
@@ -128,7 +129,7 @@ impl<'m> Lines<'m> {
             label
         };
         *self.row_of.entry((parent, label)).or_insert_with(|| {
-            self.rows.push(Line { parent, label, frame, nodes: Vec::new() });
+            self.rows.push(Line { parent, label, frame, gradient, nodes: Vec::new() });
             self.rows.len() as u32 - 1
         })
     }
@@ -151,7 +152,7 @@ impl<'m> Lines<'m> {
             let line = &self.rows[row as usize];
             let at = tree.push(parent, line.label, lengths[row as usize]);
             line.nodes.iter().for_each(|node| tree.push_node(*node));
-            tree.push_frame(line.frame);
+            tree.push_frame(line.frame, line.gradient);
             open.extend(children[row as usize + 1].iter().rev().map(|child| (*child, at)));
         }
         tree

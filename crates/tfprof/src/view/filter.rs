@@ -42,7 +42,14 @@ impl Patterns {
 
     #[inline]
     pub fn matches(&self, text: &str) -> bool {
-        self.everything || self.list.iter().any(|pattern| pattern.matches(text))
+        self.everything || self.matches_one(text)
+    }
+
+    /// As [`matches`](Self::matches), but `.*` alone is a pattern like any other.
+    // As the original: what hides and trims lets names with newlines through, even if it is `.*`.
+    #[inline]
+    pub fn matches_one(&self, text: &str) -> bool {
+        self.list.iter().any(|pattern| pattern.matches(text))
     }
 
     /// How many of the patterns match at least one of the texts.

@@ -2,6 +2,7 @@
 
 mod code;
 pub mod filter;
+mod forms;
 mod graph;
 mod op;
 mod pipeline;
@@ -33,6 +34,17 @@ pub struct View<'q, 'm> {
     answer: Answer<'m>,
 }
 
+/// A line of a program.
+#[derive(Clone, Copy, Debug)]
+pub struct Line<'a> {
+    pub file: &'a str,
+    pub function: &'a str,
+    pub number: i32,
+    pub function_start: i32,
+    /// It stands for gradients of what the line made.
+    pub is_gradient: bool,
+}
+
 impl<'q, 'm> View<'q, 'm> {
     /// Asks a question.
     pub fn new(model: &'m Model, kind: ViewKind, options: &'q Options) -> Result<Self, Error> {
@@ -44,12 +56,14 @@ impl<'q, 'm> View<'q, 'm> {
         let mut warnings = Vec::new();
         let mut warn = |code, message| warnings.push(Warning { code, place: None, message, damage: false });
         let selection = options.selection(!model.runs.is_empty());
+        forms::check(kind, options, selection)?;
         // A message has all numbers, and its nodes in the order of their names.
         let whole = options.output.form == Form::Proto;
+        let by_name = whole || options.output.form == Form::Pprof;
         let tree = match kind {
             ViewKind::Scope => scope::group(model),
             ViewKind::Graph => graph::group(model, !quirks.cycles_are_lost),
-            ViewKind::Op => op::group(model, whole),
+            ViewKind::Op => op::group(model, by_name),
             ViewKind::Code => {
                 let grouped = code_tree(model, options)?;
                 if grouped.lost_gradients > 0 {
@@ -66,7 +80,7 @@ impl<'q, 'm> View<'q, 'm> {
         if options.account_displayed_op_only && !rules.can_recount {
             warn("ignored_option", format!("{} view ignores -account_displayed_op_only", kind.word()));
         }
-        let metrics = if whole { MetricSet::ALL } else { selection.metrics() };
+        let metrics = if whole { MetricSet::ALL } else { forms::metrics(options.output.form, selection) };
         let values = Values::new(model, options.step, options.quirks);
         let answer = Pipeline::new(rules, options, filters, values, tree, metrics).run();
         Ok(View { kind, options, selection, model, warnings, answer })
@@ -91,9 +105,39 @@ impl<'q, 'm> View<'q, 'm> {
 
     /// The text of the line of source that a row of the code view stands for.
     pub fn source_line(&self, row: &Shown) -> Option<String> {
-        let frame = self.model.stacks.frame(self.answer.tree.frame(row.row)?);
+        let (frame, _) = self.answer.tree.frame(row.row)?;
+        let frame = self.model.stacks.frame(frame);
         let line = code::string(self.model, &self.options.quirks, frame, 2).trim();
         Some(if line.is_empty() { "none".to_owned() } else { code::cut(line) })
+    }
+
+    /// The line of code that a row stands for.
+    pub fn line(&self, row: &Shown) -> Option<Line<'_>> {
+        let (frame, is_gradient) = self.answer.tree.frame(row.row)?;
+        let frame = self.model.stacks.frame(frame);
+        let string = |which| code::string(self.model, &self.options.quirks, frame, which);
+        Some(Line {
+            file: string(0),
+            function: string(1),
+            number: frame.lineno,
+            function_start: frame.function_start,
+            is_gradient,
+        })
+    }
+
+    /// The accounted nodes of the rows of the tree, shown or not, that lie in this row and have none within them.
+    pub fn innermost_nodes(&self, row: &Shown) -> impl Iterator<Item = NodeId> + '_ {
+        let tree = &self.answer.tree;
+        let start = row.row;
+        let rows = start..tree.len();
+        let inside = rows.take_while(move |at| *at == start || tree.parent(*at) >= start);
+        let leaves = inside.filter(move |at| at + 1 >= tree.len() || tree.parent(at + 1) != *at);
+        leaves.flat_map(|at| tree.nodes(at)).copied().filter(|node| self.accounts(*node))
+    }
+
+    /// Whether a node has a type that is accounted.
+    pub fn accounts(&self, node: NodeId) -> bool {
+        self.answer.values.matches(node, &self.answer.filters.account) > 0
     }
 
     /// Whether the row itself counts, not only what lies below it.
@@ -123,9 +167,8 @@ impl<'q, 'm> View<'q, 'm> {
 
     /// The accounted nodes of a row of the op or code view.
     pub fn bag(&self, row: &Shown) -> impl Iterator<Item = NodeId> + '_ {
-        let account = &self.answer.filters.account;
         let nodes = if self.rules().bags { self.answer.tree.nodes(row.row) } else { &[] };
-        nodes.iter().copied().filter(move |node| self.answer.values.matches(*node, account) > 0)
+        nodes.iter().copied().filter(|node| self.accounts(*node))
     }
 }
 

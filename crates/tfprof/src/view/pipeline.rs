@@ -235,7 +235,7 @@ impl<'q, 'm> Pipeline<'q, 'm> {
                 continue;
             };
             let name = self.name(row);
-            let closed = kept.depth > self.options.max_depth || self.filters.trim.matches(name);
+            let closed = kept.depth > self.options.max_depth || self.filters.trim.matches_one(name);
             let dropped = closed && self.rules.trimmed_are_dropped;
             let mut place = around;
             if i == 0 || (!dropped && kept.depth <= self.options.max_depth && self.is_shown(row, name)) {
@@ -266,7 +266,7 @@ impl<'q, 'm> Pipeline<'q, 'm> {
             };
             number >= self.options.min[*metric as usize]
         });
-        enough && self.filters.show.matches(name) && !self.filters.hide.matches(name)
+        enough && self.filters.show.matches(name) && !self.filters.hide.matches_one(name)
     }
 
     /// Totals of what is shown: own numbers and those of the shown rows below.
@@ -355,7 +355,7 @@ impl<'q, 'm> Pipeline<'q, 'm> {
             .iter()
             .copied()
             .zip(0_i64..)
-            .take_while(|(row, depth)| *depth < limit && !self.filters.trim.matches(self.name(*row)))
+            .take_while(|(row, depth)| *depth < limit && !self.filters.trim.matches_one(self.name(*row)))
             .filter(|(row, _)| self.is_shown(*row, self.name(*row)))
             .map(|(row, _)| row)
             .collect();

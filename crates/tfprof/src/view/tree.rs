@@ -17,8 +17,8 @@ pub struct Tree {
     nodes_end: Vec<u32>,
     /// Names that the model does not have, such as those of code lines.
     own_names: Option<Names>,
-    /// In code view, the line that each row stands for.
-    frames: Vec<FrameId>,
+    /// In code view, the line that each row stands for, and whether for its gradients.
+    frames: Vec<(FrameId, bool)>,
 }
 
 /// A name, or the beginning of one: scopes are beginnings of node names.
@@ -58,8 +58,8 @@ impl Tree {
     }
 
     /// Says which line the row that was pushed last stands for.
-    pub fn push_frame(&mut self, frame: FrameId) {
-        self.frames.push(frame);
+    pub fn push_frame(&mut self, frame: FrameId, is_gradient: bool) {
+        self.frames.push((frame, is_gradient));
     }
 
     /// The number of rows, the root among them.
@@ -93,8 +93,8 @@ impl Tree {
         &self.nodes[start..self.nodes_end[row] as usize]
     }
 
-    /// The line of code that a row stands for.
-    pub fn frame(&self, row: usize) -> Option<FrameId> {
+    /// The line of code that a row stands for, and whether it stands for the gradients of what the line made.
+    pub fn frame(&self, row: usize) -> Option<(FrameId, bool)> {
         row.checked_sub(1).and_then(|row| self.frames.get(row).copied())
     }
 }

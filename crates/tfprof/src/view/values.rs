@@ -117,9 +117,23 @@ impl<'m> Values<'m> {
     }
 
     fn counts(&self, cell: &Cell, kind: DeviceKind) -> bool {
-        kind != DeviceKind::Placement
-            || !self.quirks.first_device_only
-            || self.model.nodes.placement[cell.node.index()] == cell.device
+        kind != DeviceKind::Placement || self.counts_on(cell.node, cell.device)
+    }
+
+    /// Whether what a node did on a device where ops are placed counts.
+    pub fn counts_on(&self, node: NodeId, device: DeviceId) -> bool {
+        !self.quirks.first_device_only || self.model.nodes.placement[node.index()] == device
+    }
+
+    /// Whether a node ran in the step, with a known start and, as far as quirks ask for it, at a known place.
+    pub fn is_on_timeline(&self, node: NodeId) -> bool {
+        let placed = self.model.nodes.placement[node.index()].is_some() || !self.quirks.first_device_only;
+        placed
+            && self
+                .cells
+                .into_iter()
+                .flat_map(|cells| cells.of(node))
+                .any(|cell| cell.first_start != 0 && self.counts(cell, self.model.devices.kind(cell.device)))
     }
 
     /// What one execution takes, as often as the node ran; once if it never ran.

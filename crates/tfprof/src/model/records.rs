@@ -1,0 +1,207 @@
+//! Single executions, for the answers that sums cannot give: timelines, and profiles that are saved.
+//!
+//! Kept only if [`Keep::records`](super::builder::Keep) asks for them, one [`Records`] for each kept step. What a file
+//! says is stored, whatever device it speaks of; which devices count is the business of who reads it, as with cells.
+
+use super::devices::DeviceId;
+use super::nodes::NodeId;
+
+/// When a node ran on a device. Records without a start time are not here; their device is known from the cells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timing {
+    pub node: NodeId,
+    pub device: DeviceId,
+    /// In microseconds; always positive if it came from a run.
+    pub start: i64,
+    /// In microseconds, and at least 1 if the file says 0.
+    pub length: i64,
+}
+
+/// The memory of one execution, on a device where a node is scheduled (never on a stream). A run has one for each
+/// [`Timing`] on such a device, in the same order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MemoryUse {
+    pub node: NodeId,
+    /// Of a saved profile: the placement of the node, or the nameless device if it has none.
+    pub device: DeviceId,
+    /// When the op was done and its memory was looked at, in microseconds.
+    pub micros: i64,
+    pub host_temp: i64,
+    pub host_persistent: i64,
+    pub accelerator_temp: i64,
+    pub accelerator_persistent: i64,
+    pub requested: i64,
+    pub peak: i64,
+    pub residual: i64,
+    pub output: i64,
+    /// What the GPU allocators had given out at that time, to all ops together.
+    pub allocator_in_use: i64,
+    outputs_start: u32,
+    outputs_end: u32,
+}
+
+/// The memory of one output of an execution.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OutputMemory {
+    pub slot: i32,
+    pub bytes: i64,
+    pub address: u64,
+}
+
+/// A node was given memory by a GPU allocator, or gave it back (negative).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Allocation {
+    pub node: NodeId,
+    pub device: DeviceId,
+    pub micros: i64,
+    pub bytes: i64,
+}
+
+/// What one record of a file says beyond the numbers that are summed; scratch space of a reader.
+#[derive(Clone, Debug, Default)]
+pub struct Details {
+    pub temp: i64,
+    pub persistent: i64,
+    pub allocator_in_use: i64,
+    pub outputs: Vec<OutputMemory>,
+    /// Time and bytes.
+    pub allocations: Vec<(i64, i64)>,
+}
+
+impl Details {
+    pub fn clear(&mut self) {
+        (self.temp, self.persistent, self.allocator_in_use) = (0, 0, 0);
+        self.outputs.clear();
+        self.allocations.clear();
+    }
+}
+
+/// The executions of a step, by node; those of one node are in the order of the files.
+#[derive(Clone, Debug, Default)]
+pub struct Records {
+    timings: Vec<Timing>,
+    memory: Vec<MemoryUse>,
+    outputs: Vec<OutputMemory>,
+    allocations: Vec<Allocation>,
+}
+
+impl MemoryUse {
+    pub fn new(node: NodeId, device: DeviceId) -> Self {
+        MemoryUse {
+            node,
+            device,
+            micros: 0,
+            host_temp: 0,
+            host_persistent: 0,
+            accelerator_temp: 0,
+            accelerator_persistent: 0,
+            requested: 0,
+            peak: 0,
+            residual: 0,
+            output: 0,
+            allocator_in_use: 0,
+            outputs_start: 0,
+            outputs_end: 0,
+        }
+    }
+}
+
+impl Records {
+    /// When a node ran.
+    pub fn timings(&self, node: NodeId) -> &[Timing] {
+        of(&self.timings, node, |timing| timing.node)
+    }
+
+    /// What a node's executions held.
+    pub fn memory(&self, node: NodeId) -> &[MemoryUse] {
+        of(&self.memory, node, |memory| memory.node)
+    }
+
+    /// The outputs of one execution, in the order of the file; a slot may come twice, and then the last counts.
+    pub fn outputs(&self, memory: &MemoryUse) -> &[OutputMemory] {
+        &self.outputs[memory.outputs_start as usize..memory.outputs_end as usize]
+    }
+
+    /// What a node's executions were given and gave back.
+    pub fn allocations(&self, node: NodeId) -> &[Allocation] {
+        of(&self.allocations, node, |allocation| allocation.node)
+    }
+
+    /// All timings, by node.
+    pub fn all_timings(&self) -> &[Timing] {
+        &self.timings
+    }
+
+    pub fn push_timing(&mut self, timing: Timing) {
+        self.timings.push(timing);
+    }
+
+    pub fn push_memory(&mut self, mut memory: MemoryUse, outputs: &[OutputMemory]) {
+        memory.outputs_start = self.outputs.len() as u32;
+        self.outputs.extend_from_slice(outputs);
+        memory.outputs_end = self.outputs.len() as u32;
+        self.memory.push(memory);
+    }
+
+    pub fn push_allocation(&mut self, allocation: Allocation) {
+        self.allocations.push(allocation);
+    }
+
+    /// Adds what another file says of the same step, behind what is here.
+    pub fn merge(&mut self, other: &Records) {
+        let shift = self.outputs.len() as u32;
+        self.outputs.extend_from_slice(&other.outputs);
+        self.timings.extend_from_slice(&other.timings);
+        self.allocations.extend_from_slice(&other.allocations);
+        self.memory.extend(other.memory.iter().map(|memory| MemoryUse {
+            outputs_start: memory.outputs_start + shift,
+            outputs_end: memory.outputs_end + shift,
+            ..*memory
+        }));
+        self.sort();
+    }
+
+    /// Puts the records of each node together. Files often have them so already; the sort is quick then.
+    pub fn sort(&mut self) {
+        self.timings.sort_by_key(|timing| timing.node);
+        self.memory.sort_by_key(|memory| memory.node);
+        self.allocations.sort_by_key(|allocation| allocation.node);
+    }
+
+    /// Forgets all but the persistent memory of accelerators, which other steps look at.
+    pub fn keep_persistent_only(&mut self) {
+        self.memory.retain(|memory| memory.accelerator_persistent != 0);
+        self.memory.iter_mut().for_each(|memory| (memory.outputs_start, memory.outputs_end) = (0, 0));
+        self.memory.shrink_to_fit();
+        (self.timings, self.outputs, self.allocations) = (Vec::new(), Vec::new(), Vec::new());
+    }
+}
+
+/// The rows of one node.
+fn of<T>(rows: &[T], node: NodeId, node_of: impl Fn(&T) -> NodeId) -> &[T] {
+    let start = rows.partition_point(|row| node_of(row) < node);
+    let length = rows[start..].partition_point(|row| node_of(row) == node);
+    &rows[start..start + length]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_of_a_node_keep_the_order_of_files() {
+        let mut records = Records::default();
+        for (node, start) in [(3, 50), (0, 7), (3, 20)] {
+            records.push_timing(Timing { node: NodeId(node), device: DeviceId(0), start, length: 1 });
+            let output = OutputMemory { slot: 0, bytes: start, address: 0 };
+            records.push_memory(MemoryUse { micros: start, ..MemoryUse::new(NodeId(node), DeviceId(0)) }, &[output]);
+        }
+        let mut both = records.clone();
+        both.merge(&records);
+        let starts: Vec<_> = both.timings(NodeId(3)).iter().map(|timing| timing.start).collect();
+        assert_eq!(starts, [50, 20, 50, 20]);
+        let bytes: Vec<_> = both.memory(NodeId(3)).iter().map(|memory| both.outputs(memory)[0].bytes).collect();
+        assert_eq!(bytes, [50, 20, 50, 20]);
+        assert!(both.timings(NodeId(1)).is_empty());
+    }
+}

@@ -1,0 +1,210 @@
+//! A flame graph as one SVG file that a browser opens by itself, with zoom and search.
+//!
+//! The first picture is drawn here, so that it shows without its script, too; boxes too narrow to see are left out of
+//! it. The script gets all boxes and draws them anew as one zooms in. Nothing is fetched from anywhere.
+
+use super::nesting::{self, Nested};
+use crate::metric::{MetricInfo, Unit};
+use crate::units;
+use crate::view::View;
+use rustc_hash::FxHashMap;
+use std::fmt;
+use std::io::{self, Write};
+
+const WIDTH: f64 = 1200.0;
+const MARGIN: f64 = 12.0;
+/// Room for the title and the search box.
+const HEAD: usize = 64;
+/// Room for the line that tells of the box under the pointer.
+const FOOT: usize = 32;
+const ROW: usize = 19;
+/// In pixels, of a letter and of the narrowest box that is drawn.
+const LETTER: f64 = 6.7;
+const NARROWEST: f64 = 0.4;
+
+const STYLE: &str = include_str!("flamegraph/style.css");
+const SCRIPT: &str = include_str!("flamegraph/script.js");
+
+pub fn write(view: &View<'_, '_>, out: &mut dyn Write) -> io::Result<()> {
+    let metric = nesting::metric(view).info();
+    let boxes = nesting::boxes(view, metric.metric);
+    let levels = boxes.iter().map(|nested| nested.depth + 1).max().unwrap_or(1);
+    let height = HEAD + levels * ROW + FOOT;
+    let title = format!("{} by {}", metric.legend, view.kind.word());
+    writeln!(
+        out,
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{WIDTH}\" height=\"{height}\" \
+         viewBox=\"0 0 {WIDTH} {height}\">\n<title>{0}</title>\n<style>{STYLE}</style>\n\
+         <rect class=\"paper\" width=\"100%\" height=\"100%\"/>\n\
+         <text id=\"title\" x=\"{MARGIN}\" y=\"28\">{0}</text>\n\
+         <text id=\"hint\" x=\"{MARGIN}\" y=\"48\">{1}</text>\n<g id=\"boxes\">",
+        Xml(&title),
+        Xml(&units::text(metric.unit, boxes.first().map_or(0, |root| root.width))),
+    )?;
+    let mut names = Names::default();
+    let labels: Vec<u32> = (0..boxes.len()).map(|i| names.id(nesting::label(view, &boxes, i))).collect();
+    write_boxes(view, metric, &boxes, out)?;
+    let foot = height - 10;
+    writeln!(out, "</g>\n<text id=\"details\" x=\"{MARGIN}\" y=\"{foot}\"></text>\n<script><![CDATA[")?;
+    write_data(view, metric, &boxes, &names.all, &labels, out)?;
+    writeln!(out, "{SCRIPT}]]></script>\n</svg>")
+}
+
+/// The boxes that can be seen without zooming in.
+fn write_boxes(view: &View<'_, '_>, metric: &MetricInfo, boxes: &[Nested], out: &mut dyn Write) -> io::Result<()> {
+    let whole = boxes.first().map_or(1, |root| root.width).max(1) as f64;
+    let scale = (WIDTH - 2.0 * MARGIN) / whole;
+    for (i, nested) in boxes.iter().enumerate() {
+        let width = nested.width as f64 * scale;
+        if width < NARROWEST && i > 0 {
+            continue;
+        }
+        let label = nesting::label(view, boxes, i);
+        let (x, y) = (MARGIN + nested.start as f64 * scale, HEAD + nested.depth * ROW);
+        let share = 100.0 * nested.width as f64 / whole;
+        let name = view.name(&view.rows()[nested.row]);
+        let number = units::text(metric.unit, nested.width);
+        write!(
+            out,
+            "<g class=\"box\"><title>{}: {number} ({share:.2}%)</title>\
+             <rect x=\"{x:.2}\" y=\"{y}\" width=\"{:.2}\" height=\"{}\" rx=\"2\" fill=\"{}\"/>",
+            Xml(name),
+            (width - 0.5).max(0.3),
+            ROW - 1,
+            colour(label),
+        )?;
+        let letters = ((width - 6.0) / LETTER).max(0.0) as usize;
+        if letters > 2 {
+            write!(out, "<text x=\"{:.2}\" y=\"{}\">{}</text>", x + 3.0, y + 13, Xml(&fit(label, letters)))?;
+        }
+        out.write_all(b"</g>\n")?;
+    }
+    Ok(())
+}
+
+/// What the script draws from: names and colours, and four numbers for each box.
+fn write_data(
+    view: &View<'_, '_>,
+    metric: &MetricInfo,
+    boxes: &[Nested],
+    names: &[&str],
+    labels: &[u32],
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let unit = match metric.unit {
+        Unit::Micros => "micros",
+        Unit::Bytes => "bytes",
+        Unit::Count => "count",
+    };
+    let scopes = view.kind == crate::options::ViewKind::Scope;
+    write!(
+        out,
+        "const layout = {{margin: {MARGIN}, head: {HEAD}, foot: {FOOT}, row: {ROW}, letter: {LETTER}, \
+         narrowest: {NARROWEST}}};\nconst unit = \"{unit}\", scopes = {scopes};\nconst names = ["
+    )?;
+    for name in names {
+        writeln!(out, "{},", Js(name))?;
+    }
+    out.write_all(b"];\nconst colours = [")?;
+    for name in names {
+        write!(out, "\"{}\",", colour(name))?;
+    }
+    out.write_all(b"];\n// Depth, start, width, name.\nconst boxes = [")?;
+    for (nested, label) in boxes.iter().zip(labels) {
+        writeln!(out, "{},{},{},{label},", nested.depth, nested.start, nested.width)?;
+    }
+    out.write_all(b"];\n")
+}
+
+/// A warm colour that depends on the name alone; a cool one for gradients.
+fn colour(name: &str) -> String {
+    let hash = name.bytes().fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
+    let hash = hash ^ hash >> 15;
+    let first = if name.contains("grad") { 190 } else { 14 };
+    format!("hsl({},{}%,{}%)", first + hash % 36, 62 + hash / 36 % 24, 66 + hash / 1000 % 12)
+}
+
+/// A text of at most so many letters.
+fn fit(text: &str, letters: usize) -> String {
+    if text.chars().count() <= letters {
+        return text.to_owned();
+    }
+    text.chars().take(letters - 1).chain(['…']).collect()
+}
+
+/// Names, each with a number.
+#[derive(Default)]
+struct Names<'v> {
+    all: Vec<&'v str>,
+    ids: FxHashMap<&'v str, u32>,
+}
+
+impl<'v> Names<'v> {
+    fn id(&mut self, name: &'v str) -> u32 {
+        *self.ids.entry(name).or_insert_with(|| {
+            self.all.push(name);
+            self.all.len() as u32 - 1
+        })
+    }
+}
+
+/// A text within XML. What XML cannot hold at all is shown as the sign for that.
+struct Xml<'a>(&'a str);
+
+impl fmt::Display for Xml<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for c in self.0.chars() {
+            match c {
+                '&' => f.write_str("&amp;")?,
+                '<' => f.write_str("&lt;")?,
+                '>' => f.write_str("&gt;")?,
+                '"' => f.write_str("&quot;")?,
+                c if c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}') => f.write_str("\u{fffd}")?,
+                c => write!(f, "{c}")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A string of a script within XML: plain ASCII without anything that could end either of them.
+struct Js<'a>(&'a str);
+
+impl fmt::Display for Js<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("\"")?;
+        for c in self.0.chars() {
+            match c {
+                '<' | '>' | '&' | '"' | '\\' | '\'' => write!(f, "\\u{:04x}", c as u32)?,
+                ' '..='~' => write!(f, "{c}")?,
+                c => {
+                    for unit in c.encode_utf16(&mut [0; 2]) {
+                        write!(f, "\\u{unit:04x}")?;
+                    }
+                }
+            }
+        }
+        f.write_str("\"")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_ends_the_script_or_the_text() {
+        let rude = "]]></script><b>&\"'\\\u{1}é";
+        assert_eq!(Xml(rude).to_string(), "]]&gt;&lt;/script&gt;&lt;b&gt;&amp;&quot;'\\\u{fffd}é");
+        assert_eq!(
+            Js(rude).to_string(),
+            r#""]]\u003e\u003c/script\u003e\u003cb\u003e\u0026\u0022\u0027\u005c\u0001\u00e9""#
+        );
+    }
+
+    #[test]
+    fn long_names_are_cut_to_fit() {
+        assert_eq!(fit("MatMul", 6), "MatMul");
+        assert_eq!(fit("MatMul_1", 4), "Mat…");
+    }
+}

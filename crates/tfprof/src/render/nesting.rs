@@ -1,0 +1,64 @@
+//! Rows as boxes within boxes, for everything that draws them so: timelines of trees, and flame graphs.
+//!
+//! A box is as wide as its row's total; the boxes within it begin where it begins, one after the other. In op view a
+//! row's total is a running sum, so there a box is as wide as its row alone, and the root holds them all.
+
+use crate::metric::Metric;
+use crate::options::ViewKind;
+use crate::view::View;
+use crate::view::values::plus;
+
+/// A row with something to show, in the order of printing; the root is always there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Nested {
+    /// Its place among the rows of the view.
+    pub row: usize,
+    /// Its place among the boxes; the root is its own parent.
+    pub parent: usize,
+    pub depth: usize,
+    pub start: i64,
+    pub width: i64,
+    /// What is left of the width behind the boxes within.
+    pub own: i64,
+}
+
+/// Boxes wider than nothing. A row without width is left out with all that lies within it.
+pub fn boxes(view: &View<'_, '_>, metric: Metric) -> Vec<Nested> {
+    let rows = view.rows();
+    let mut boxes: Vec<Nested> = Vec::with_capacity(rows.len());
+    // By row: its box, if it has one. By box: where the next box within it begins.
+    let mut box_of = vec![usize::MAX; rows.len()];
+    let mut next: Vec<i64> = Vec::with_capacity(rows.len());
+    for (i, row) in rows.iter().enumerate() {
+        let width = if i > 0 && view.rules().chain { view.own(metric, row) } else { view.total(metric, row) };
+        let parent = if i == 0 { 0 } else { box_of[row.parent] };
+        if i > 0 && (width <= 0 || parent == usize::MAX) {
+            continue;
+        }
+        let start = next.get(parent).copied().unwrap_or(0);
+        if i > 0 {
+            // As the original: past the largest number, times wrap.
+            next[parent] = plus(start, width, view.options.quirks.numbers_wrap);
+            boxes[parent].own = boxes[parent].own.saturating_sub(width);
+        }
+        box_of[i] = boxes.len();
+        boxes.push(Nested { row: i, parent, depth: row.depth, start, width, own: width });
+        next.push(start);
+    }
+    boxes
+}
+
+/// The metric that a drawing of one metric shows.
+pub fn metric(view: &View<'_, '_>) -> Metric {
+    view.selection.given().next().unwrap_or(Metric::Micros)
+}
+
+/// The name of a box within the box around it: of `a/b` in `a`, only `b`.
+pub fn label<'v>(view: &'v View<'_, '_>, boxes: &[Nested], i: usize) -> &'v str {
+    let name = |i: usize| view.name(&view.rows()[boxes[i].row]);
+    if view.kind != ViewKind::Scope {
+        return name(i);
+    }
+    let inner = name(i).strip_prefix(name(boxes[i].parent)).and_then(|rest| rest.strip_prefix('/'));
+    inner.filter(|inner| !inner.is_empty()).unwrap_or(name(i))
+}

@@ -1,0 +1,95 @@
+//! An answer as a pprof profile: gzipped, one sample for each node, its place in the tree as a call stack.
+//!
+//! With the original's quirks it is its profile of the code view. Else every view has one, with all metrics that were
+//! selected, and samples add up to the root's totals: what no shown row names is a sample of the row around it.
+
+mod profile;
+
+use crate::metric::Metric;
+use crate::model::nodes::NodeId;
+use crate::view::View;
+use flate2::{Compression, GzBuilder};
+use profile::{Frame, Profile};
+use std::io::{self, Write};
+
+/// The mark of the system that gzip's header names: Unix, wherever this runs, so that equal profiles are equal files.
+const UNIX: u8 = 3;
+
+pub fn write(view: &View<'_, '_>, out: &mut dyn Write) -> io::Result<()> {
+    let profile = if view.options.quirks.pprof_has_callees_only { callees(view) } else { rows(view) };
+    let mut gzip = GzBuilder::new().operating_system(UNIX).write(out, Compression::default());
+    profile.write(&mut gzip)?;
+    gzip.finish().map(drop)
+}
+
+/// A sample for each node of each row, and one for what else lies in the row's total but in no row within it.
+fn rows<'v>(view: &'v View<'_, '_>) -> Profile<'v> {
+    let metrics: Vec<Metric> = view.selection.given().collect();
+    let mut profile = Profile::new(&metrics);
+    let mut own = own_numbers(view, &metrics);
+    let mut stack: Vec<u64> = Vec::new();
+    for (i, row) in view.rows().iter().enumerate() {
+        if i > 0 {
+            stack.truncate(row.depth - 1);
+            let name = view.name(row);
+            let location = match view.line(row) {
+                Some(line) => profile.location(line.file, line.number, Frame::of_line(&line)),
+                None => profile.location("", 0, Frame { file: "", name: name.into(), shown: name.into(), start: 0 }),
+            };
+            stack.push(location);
+        }
+        profile.set_stack(&stack);
+        let left = &mut own[i * metrics.len()..][..metrics.len()];
+        let nodes: Vec<NodeId> = view.node(row).into_iter().chain(view.bag(row)).collect();
+        for node in nodes {
+            let numbers = view.values().row(node);
+            let values: Vec<i64> = metrics.iter().map(|metric| numbers[*metric as usize]).collect();
+            left.iter_mut().zip(&values).for_each(|(left, value)| *left = left.wrapping_sub(*value));
+            profile.sample(Some(view.model.name(node)), 1, &values);
+        }
+        if left.iter().any(|value| *value != 0) {
+            profile.sample(None, 0, left);
+        }
+    }
+    profile
+}
+
+/// What each row has beyond the rows within it, all metrics of a row together.
+fn own_numbers(view: &View<'_, '_>, metrics: &[Metric]) -> Vec<i64> {
+    let (rows, chain) = (view.rows(), view.rules().chain);
+    let mut own: Vec<i64> = Vec::with_capacity(rows.len() * metrics.len());
+    for (i, row) in rows.iter().enumerate() {
+        let whole = |metric: &Metric| if i > 0 && chain { view.own(*metric, row) } else { view.total(*metric, row) };
+        own.extend(metrics.iter().map(whole));
+        for (k, metric) in metrics.iter().enumerate().filter(|_| i > 0) {
+            let parent = &mut own[row.parent * metrics.len() + k];
+            *parent = parent.wrapping_sub(whole(metric));
+        }
+    }
+    own
+}
+
+/// As the original: a location for each call between shown rows, and samples for the nodes of innermost lines.
+fn callees<'v>(view: &'v View<'_, '_>) -> Profile<'v> {
+    let metrics: Vec<Metric> = view.selection.given().collect();
+    let mut profile = Profile::new(&metrics);
+    let rows = view.rows();
+    let mut stack: Vec<u64> = Vec::new();
+    for (i, row) in rows.iter().enumerate().skip(1) {
+        stack.truncate(row.depth.saturating_sub(2));
+        if let (Some(callee), Some(caller)) = (view.line(row), view.line(&rows[row.parent])) {
+            stack.push(profile.location(caller.file, caller.number, Frame::of_line(&callee)));
+        }
+        if rows.get(i + 1).is_some_and(|next| next.parent == i) {
+            continue;
+        }
+        profile.set_stack(&stack);
+        for node in view.innermost_nodes(row) {
+            let numbers = view.values().row(node);
+            let values: Vec<i64> = metrics.iter().map(|metric| numbers[*metric as usize]).collect();
+            profile.sample(Some(view.model.name(node)), 1, &values);
+        }
+    }
+    profile.sort_samples();
+    profile
+}

@@ -1,0 +1,242 @@
+//! `Profile`, as pprof defines it: strings, functions and locations stored once, samples that refer to them.
+
+use crate::metric::{Metric, Unit};
+use crate::view::Line;
+use rustc_hash::FxHashMap;
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use tfprof_proto::write as pb;
+
+/// The key of the label that names the node of a sample.
+const NODE_LABEL: &str = "graph node:";
+
+pub struct Profile<'v> {
+    metrics: Vec<Metric>,
+    strings: Strings<'v>,
+    /// By file, function and line; ids are in the order of creation, from 1.
+    locations: BTreeMap<(&'v str, Cow<'v, str>, u64), Location>,
+    /// By file, name and first line.
+    functions: BTreeMap<(&'v str, Cow<'v, str>, u64), Function>,
+    stacks: Vec<Box<[u64]>>,
+    samples: Vec<Sample<'v>>,
+    /// The count and the metrics of each sample, one after the other.
+    values: Vec<i64>,
+}
+
+/// A function to be named.
+pub struct Frame<'v> {
+    pub file: &'v str,
+    pub name: Cow<'v, str>,
+    /// The name that pprof shows.
+    pub shown: Cow<'v, str>,
+    pub start: i32,
+}
+
+struct Location {
+    id: u64,
+    function: u64,
+    line: i64,
+}
+
+struct Function {
+    id: u64,
+    name: i64,
+    file: i64,
+    start: i64,
+}
+
+struct Sample<'v> {
+    /// The node of the sample, as text and as a string of the profile.
+    node: Option<(&'v str, i64)>,
+    stack: u32,
+    values: u32,
+}
+
+impl<'v> Frame<'v> {
+    /// `module:function`, which tells more than a bare `<module>` or `call`.
+    pub fn of_line(line: &Line<'v>) -> Self {
+        let mark = if line.is_gradient { " (gradient)" } else { "" };
+        let name: Cow<'v, str> =
+            if line.is_gradient { format!("{}{mark}", line.function).into() } else { line.function.into() };
+        let base = line.file.rsplit('/').next().unwrap_or_default();
+        let module = base.rsplit_once('.').map_or(base, |(module, _)| module);
+        Frame { file: line.file, shown: format!("{module}:{name}").into(), name, start: line.function_start }
+    }
+}
+
+impl<'v> Profile<'v> {
+    pub fn new(metrics: &[Metric]) -> Self {
+        Profile {
+            metrics: metrics.to_vec(),
+            strings: Strings::new(),
+            locations: BTreeMap::new(),
+            functions: BTreeMap::new(),
+            stacks: Vec::new(),
+            samples: Vec::new(),
+            values: Vec::new(),
+        }
+    }
+
+    /// The location of a function at a line of a file.
+    pub fn location(&mut self, file: &'v str, line: i32, frame: Frame<'v>) -> u64 {
+        // As the original: numbers are ordered as if they had no sign.
+        let key = (file, frame.name.clone(), i64::from(line) as u64);
+        if let Some(location) = self.locations.get(&key) {
+            return location.id;
+        }
+        let function = self.function(frame);
+        let id = self.locations.len() as u64 + 1;
+        self.locations.insert(key, Location { id, function, line: line.into() });
+        id
+    }
+
+    fn function(&mut self, frame: Frame<'v>) -> u64 {
+        let start = i64::from(frame.start);
+        let next = self.functions.len() as u64 + 1;
+        let strings = &mut self.strings;
+        let function = self.functions.entry((frame.file, frame.name, start as u64)).or_insert_with(|| Function {
+            id: next,
+            name: strings.id(frame.shown),
+            file: strings.id(frame.file.into()),
+            start,
+        });
+        function.id
+    }
+
+    /// The call stack of the samples that follow, the outermost location first.
+    pub fn set_stack(&mut self, stack: &[u64]) {
+        self.stacks.push(stack.iter().rev().copied().collect());
+    }
+
+    /// Adds a sample: how many nodes it stands for, and its metrics.
+    pub fn sample(&mut self, node: Option<&'v str>, count: i64, metrics: &[i64]) {
+        let node = node.map(|node| {
+            self.strings.id(NODE_LABEL.into());
+            (node, self.strings.id(node.into()))
+        });
+        let values = self.values.len() as u32;
+        self.values.push(count);
+        self.values.extend_from_slice(metrics);
+        self.samples.push(Sample { node, stack: self.stacks.len() as u32 - 1, values });
+    }
+
+    /// By the names of nodes.
+    pub fn sort_samples(&mut self) {
+        self.samples.sort_by_key(|sample| sample.node);
+    }
+
+    pub fn write(mut self, out: &mut dyn Write) -> io::Result<()> {
+        let label = if self.samples.iter().any(|sample| sample.node.is_some()) {
+            self.strings.id(NODE_LABEL.into())
+        } else {
+            0
+        };
+        let types = self.sample_types();
+        let comment = self.metrics.iter().map(|metric| metric.info().about).collect::<Vec<_>>().join("; ");
+        let comment = self.strings.id(comment.into());
+        let mut bytes = Vec::new();
+        for (name, unit) in &types {
+            pb::message(&mut bytes, 1, |out| {
+                pb::int(out, 1, *name);
+                pb::int(out, 2, *unit);
+            });
+        }
+        for sample in &self.samples {
+            flush(&mut bytes, out)?;
+            pb::message(&mut bytes, 2, |out| self.write_sample(sample, label, out));
+        }
+        for location in self.locations.values() {
+            flush(&mut bytes, out)?;
+            pb::message(&mut bytes, 4, |out| {
+                pb::int(out, 1, location.id as i64);
+                pb::message(out, 4, |out| {
+                    pb::int(out, 1, location.function as i64);
+                    pb::int(out, 2, location.line);
+                });
+            });
+        }
+        for function in self.functions.values() {
+            flush(&mut bytes, out)?;
+            pb::message(&mut bytes, 5, |out| {
+                pb::int(out, 1, function.id as i64);
+                pb::int(out, 2, function.name);
+                pb::int(out, 4, function.file);
+                pb::int(out, 5, function.start);
+            });
+        }
+        for string in &self.strings.all {
+            flush(&mut bytes, out)?;
+            pb::element(&mut bytes, 6, string.as_bytes());
+        }
+        pb::packed(&mut bytes, 13, &[comment]);
+        if let (Some((first, _)), true) = (types.get(1), types.len() > 2) {
+            // pprof shows the last metric unless it is told which.
+            pb::int(&mut bytes, 14, *first);
+        }
+        out.write_all(&bytes)
+    }
+
+    fn write_sample(&self, sample: &Sample<'_>, label: i64, out: &mut Vec<u8>) {
+        let ids: Vec<i64> = self.stacks[sample.stack as usize].iter().map(|id| *id as i64).collect();
+        pb::packed(out, 1, &ids);
+        pb::packed(out, 2, &self.values[sample.values as usize..][..=self.metrics.len()]);
+        if let Some((_, node)) = sample.node {
+            pb::message(out, 3, |out| {
+                pb::int(out, 1, label);
+                pb::int(out, 2, node);
+            });
+        }
+    }
+
+    /// Names and units: how many nodes, then the metrics.
+    fn sample_types(&mut self) -> Vec<(i64, i64)> {
+        let count = self.strings.id("count".into());
+        let mut types = vec![(count, count)];
+        for metric in &self.metrics {
+            let info = metric.info();
+            let unit = match info.unit {
+                Unit::Micros => "microseconds",
+                Unit::Bytes => "bytes",
+                Unit::Count => "count",
+            };
+            // One word stands for two numbers there; this is the first of them.
+            let name = if *metric == Metric::Runs { info.key } else { info.word.unwrap_or(info.key) };
+            types.push((self.strings.id(name.into()), self.strings.id(unit.into())));
+        }
+        types
+    }
+}
+
+/// Hands on what was gathered, now and then.
+fn flush(bytes: &mut Vec<u8>, out: &mut dyn Write) -> io::Result<()> {
+    if bytes.len() > 64 * 1024 {
+        out.write_all(bytes)?;
+        bytes.clear();
+    }
+    Ok(())
+}
+
+/// Strings by number, the empty one first.
+struct Strings<'v> {
+    all: Vec<Cow<'v, str>>,
+    ids: FxHashMap<Cow<'v, str>, i64>,
+}
+
+impl<'v> Strings<'v> {
+    fn new() -> Self {
+        let mut strings = Strings { all: Vec::new(), ids: FxHashMap::default() };
+        strings.id("".into());
+        strings
+    }
+
+    fn id(&mut self, string: Cow<'v, str>) -> i64 {
+        if let Some(id) = self.ids.get(&string) {
+            return *id;
+        }
+        let id = self.all.len() as i64;
+        self.all.push(string.clone());
+        self.ids.insert(string, id);
+        id
+    }
+}

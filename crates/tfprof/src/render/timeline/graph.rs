@@ -1,0 +1,217 @@
+//! When each op of a step ran on each device, with arrows where data went from one device to another.
+
+use super::Peak;
+use super::events::{At, Events};
+use super::lanes::Lanes;
+use super::memory;
+use crate::model::devices::{DeviceId, DeviceKind};
+use crate::model::names::NameId;
+use crate::model::nodes::NodeId;
+use crate::model::records::{Records, Timing};
+use crate::view::View;
+use rustc_hash::FxHashMap;
+use std::io::{self, Write};
+
+pub fn write(view: &View<'_, '_>, step: i64, out: &mut dyn Write) -> io::Result<Vec<Peak>> {
+    let nothing = Records::default();
+    let records = view.model.runs.records(step).unwrap_or(&nothing);
+    let nodes: Vec<NodeId> = view.rows().iter().filter_map(|row| view.node(row)).collect();
+    let nodes: Vec<NodeId> = nodes.into_iter().filter(|node| view.values().is_on_timeline(*node)).collect();
+    let mut timeline = Timeline { view, records, processes: Vec::new(), process_of: FxHashMap::default() };
+    timeline.run(&nodes);
+    let arrows = timeline.arrows();
+    let memory = memory::of_devices(view, records, &nodes);
+
+    // Names and regions come first, arrows and figures behind them.
+    let mut events = Events::begin(out)?;
+    for (process, Process { name, .. }) in timeline.processes.iter().enumerate() {
+        let kind = if name.contains("stream") { "execution" } else { "scheduling" };
+        events.process(process, &format!("Op {kind} threads: {name}"))?;
+    }
+    for (process, Process { executions, .. }) in timeline.processes.iter().enumerate() {
+        let mut by_lane: Vec<&Execution> = executions.iter().collect();
+        by_lane.sort_by_key(|execution| execution.lane);
+        for execution in by_lane {
+            let at = At { process, lane: execution.lane as usize, micros: execution.start };
+            events.region(at, execution.length, view.model.name(execution.node), false)?;
+        }
+    }
+    let first = timeline.processes.len();
+    for (i, device) in memory.iter().enumerate() {
+        events.process(first + 2 * i, &format!("mem usage on:{}", device.name))?;
+        events.process(first + 2 * i + 1, &format!("mem usage on:{} allocations", device.name))?;
+    }
+    for (id, Arrow { from, to }) in (1_u64..).zip(&arrows) {
+        let source = timeline.execution(*from);
+        let start = timeline.at(*from, source.start.wrapping_add(source.length));
+        let end = timeline.at(*to, timeline.execution(*to).start);
+        events.arrow(id, view.model.name(source.node), start, end)?;
+    }
+    let mut peaks = Vec::new();
+    for (i, device) in memory.into_iter().enumerate() {
+        peaks.extend(device.write(view.model, first + 2 * i, &mut events)?);
+    }
+    events.end()?;
+    Ok(peaks)
+}
+
+struct Timeline<'v, 'q, 'm> {
+    view: &'v View<'q, 'm>,
+    records: &'v Records,
+    /// In the order in which they were first needed.
+    processes: Vec<Process<'m>>,
+    process_of: FxHashMap<NameId, usize>,
+}
+
+/// What ran on a device, by start.
+struct Process<'m> {
+    name: &'m str,
+    schedules: bool,
+    executions: Vec<Execution>,
+}
+
+struct Execution {
+    node: NodeId,
+    start: i64,
+    length: i64,
+    lane: u32,
+}
+
+/// A process and a place in it.
+type Spot = (u32, u32);
+
+struct Arrow {
+    from: Spot,
+    to: Spot,
+}
+
+impl Timeline<'_, '_, '_> {
+    fn run(&mut self, nodes: &[NodeId]) {
+        let model = self.view.model;
+        let name = |device: DeviceId| model.names.get(model.devices.name(device));
+        for node in nodes {
+            let mut timings: Vec<&Timing> = self.records.timings(*node).iter().filter(|t| self.shows(t)).collect();
+            timings.sort_by(|a, b| name(a.device).cmp(name(b.device)));
+            for Timing { device, start, length, .. } in timings {
+                let process = *self.process_of.entry(model.devices.name(*device)).or_insert_with(|| {
+                    let schedules = schedules(model.devices.kind(*device));
+                    self.processes.push(Process { name: name(*device), schedules, executions: Vec::new() });
+                    self.processes.len() - 1
+                });
+                let execution = Execution { node: *node, start: *start, length: *length, lane: 0 };
+                self.processes[process].executions.push(execution);
+            }
+        }
+        for Process { executions, .. } in &mut self.processes {
+            executions.sort_by_key(|execution| execution.start);
+            if self.view.options.quirks.same_start_is_lost {
+                executions.dedup_by_key(|execution| execution.start);
+            }
+            let mut lanes = Lanes::new();
+            for execution in executions {
+                let end = execution.start.saturating_add(execution.length);
+                execution.lane = lanes.place(execution.start, end) as u32;
+            }
+        }
+    }
+
+    /// One stream or a copy engine tells again what all streams tell.
+    fn shows(&self, timing: &Timing) -> bool {
+        let other = !self.view.options.quirks.other_devices_are_free;
+        match self.view.model.devices.kind(timing.device) {
+            DeviceKind::Placement => self.view.values().counts_on(timing.node, timing.device),
+            DeviceKind::AllStreams => true,
+            DeviceKind::OneStream => false,
+            DeviceKind::Other | DeviceKind::Nameless | DeviceKind::NamelessLate => other,
+        }
+    }
+
+    /// From each execution of an input to those that read it on another device, in the order of the regions.
+    fn arrows(&self) -> Vec<Arrow> {
+        let mut arrows = Vec::new();
+        let finder = Finder::new(self);
+        let mut targets: Vec<usize> = (0..self.processes.len()).filter(|i| self.processes[*i].schedules).collect();
+        targets.sort_by_key(|process| self.processes[*process].name);
+        for process in targets {
+            for (i, reader) in self.processes[process].executions.iter().enumerate() {
+                let to = (process as u32, i as u32);
+                for (place, source) in self.sources(reader.node).enumerate() {
+                    let again = || self.sources(reader.node).take(place).any(|before| before == source);
+                    if self.view.options.quirks.arrows_from_every_run {
+                        finder.each_run(source, process, |from| arrows.push(Arrow { from, to }));
+                    } else if !again() {
+                        arrows.extend(finder.last_run(source, process, reader.start).map(|from| Arrow { from, to }));
+                    }
+                }
+            }
+        }
+        arrows.sort_by_key(|Arrow { from, .. }| (from.0, self.execution(*from).lane, from.1));
+        arrows
+    }
+
+    /// The inputs of a node that are on the timeline, shown or not.
+    fn sources(&self, node: NodeId) -> impl Iterator<Item = NodeId> + '_ {
+        let sources = self.view.model.nodes.inputs(node).iter().filter_map(|input| self.view.model.node(input.source));
+        sources.filter(|source| self.view.accounts(*source) && self.view.values().is_on_timeline(*source))
+    }
+
+    fn execution(&self, (process, i): Spot) -> &Execution {
+        &self.processes[process as usize].executions[i as usize]
+    }
+
+    fn at(&self, spot: Spot, micros: i64) -> At {
+        At { process: spot.0 as usize, lane: self.execution(spot).lane as usize, micros }
+    }
+}
+
+/// Whether ops are scheduled on devices of that kind, rather than executed for another.
+fn schedules(kind: DeviceKind) -> bool {
+    matches!(kind, DeviceKind::Placement | DeviceKind::Other)
+}
+
+/// Finds executions by what ran.
+struct Finder<'t, 'v, 'q, 'm> {
+    timeline: &'t Timeline<'v, 'q, 'm>,
+    /// By node, those on devices that schedule, by start. Only for the arrows that end at one reader each.
+    runs_of: FxHashMap<NodeId, Vec<Spot>>,
+}
+
+impl<'t, 'v, 'q, 'm> Finder<'t, 'v, 'q, 'm> {
+    fn new(timeline: &'t Timeline<'v, 'q, 'm>) -> Self {
+        let mut runs_of: FxHashMap<NodeId, Vec<Spot>> = FxHashMap::default();
+        if !timeline.view.options.quirks.arrows_from_every_run {
+            for (process, Process { executions, schedules, .. }) in timeline.processes.iter().enumerate() {
+                for (i, execution) in executions.iter().enumerate().filter(|_| *schedules) {
+                    runs_of.entry(execution.node).or_default().push((process as u32, i as u32));
+                }
+            }
+            #[allow(clippy::iter_over_hash_type)] // Each list is sorted by itself.
+            for runs in runs_of.values_mut() {
+                runs.sort_by_key(|run| timeline.execution(*run).start);
+            }
+        }
+        Finder { timeline, runs_of }
+    }
+
+    /// As the original: each execution of a node, found by its start alone.
+    fn each_run(&self, node: NodeId, elsewhere: usize, mut each: impl FnMut(Spot)) {
+        let timeline = self.timeline;
+        let devices = &timeline.view.model.devices;
+        let timings = timeline.records.timings(node).iter();
+        for timing in timings.filter(|timing| timeline.shows(timing) && schedules(devices.kind(timing.device))) {
+            let Some(process) = timeline.process_of.get(&devices.name(timing.device)) else { continue };
+            let executions = &timeline.processes[*process].executions;
+            let found = executions.binary_search_by_key(&timing.start, |execution| execution.start);
+            if let (Ok(i), true) = (found, *process != elsewhere) {
+                each((*process as u32, i as u32));
+            }
+        }
+    }
+
+    /// The last execution of a node that began before the reader did.
+    fn last_run(&self, node: NodeId, elsewhere: usize, reader: i64) -> Option<Spot> {
+        let runs = self.runs_of.get(&node)?;
+        let before = runs.partition_point(|run| self.timeline.execution(*run).start <= reader);
+        runs[..before].last().copied().filter(|run| run.0 as usize != elsewhere)
+    }
+}
