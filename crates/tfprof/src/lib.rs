@@ -8,6 +8,7 @@ pub mod options;
 pub mod profiler;
 pub mod quirks;
 pub mod render;
+pub mod trace;
 pub mod units;
 pub mod view;
 pub mod words;

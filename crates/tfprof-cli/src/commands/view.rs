@@ -135,7 +135,7 @@ fn needed(kind: ViewKind, options: &Options, flags: &Flags) -> Keep {
     }
 }
 
-fn warn(warnings: &[Warning], err: &mut dyn Write) {
+pub(super) fn warn(warnings: &[Warning], err: &mut dyn Write) {
     for warning in warnings {
         // Nothing can be done if even standard error is closed.
         let _ = writeln!(err, "tfprof: warning: {warning}");

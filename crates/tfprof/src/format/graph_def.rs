@@ -132,7 +132,7 @@ impl FormatReader for Reader<'_> {
 }
 
 /// Calls `each` for the fields up to the first fault, which the caller has reported or leaves alone.
-pub(super) fn each_quietly<'a>(mut fields: Fields<'a>, mut each: impl FnMut(&Fields<'a>, u32, Value<'a>)) {
+pub(crate) fn each_quietly<'a>(mut fields: Fields<'a>, mut each: impl FnMut(&Fields<'a>, u32, Value<'a>)) {
     let all = fields.clone();
     while let Ok(Some(field)) = fields.next_field() {
         each(&all, field.number, field.value);

@@ -10,6 +10,8 @@ mod profile;
 mod run_metadata;
 pub mod source;
 
+pub(crate) use graph_def::each_quietly;
+
 use crate::error::{Error, Place};
 use crate::model::builder::Builder;
 use source::Source;
