@@ -1,6 +1,6 @@
 //! One case: its inputs loaded in the order of its interface, its question, and how the answer compares.
 
-use crate::{chrome, message, outputs};
+use crate::{chrome, message, outputs, serialize};
 use serde_json::Value;
 use std::collections::HashMap;
 use std::io::Read;
@@ -57,7 +57,7 @@ impl<'a> Case<'a> {
 
     /// Questions whose answers are not views.
     pub fn is_export(&self) -> bool {
-        ["chrome"].contains(&self.str("cmd")) && !self.has_tag("checkpoint")
+        ["chrome", "serialize"].contains(&self.str("cmd")) && !self.has_tag("checkpoint")
     }
 
     fn has_tag(&self, tag: &str) -> bool {
@@ -84,6 +84,12 @@ impl<'a> Case<'a> {
                 Verdict::Different(format!("refused: {error}"))
             }
         };
+        if self.str("cmd") == "serialize" {
+            return match loaded.get(self).as_ref() {
+                Ok(profiler) => serialize::compare(self, profiler),
+                Err(error) => error_is_fine(error),
+            };
+        }
         let (kind, options) = match self.question() {
             Ok(question) => question,
             Err(error) => return error_is_fine(&error),

@@ -8,6 +8,7 @@ mod case;
 mod chrome;
 mod message;
 mod outputs;
+mod serialize;
 
 use case::{Case, Verdict, read_maybe_gzipped};
 use std::path::{Path, PathBuf};

@@ -132,6 +132,7 @@ fn needed(kind: ViewKind, options: &Options, flags: &Flags) -> Keep {
         output_shapes: shapes,
         traces: kind == ViewKind::Code,
         records,
+        attributes: false,
     }
 }
 

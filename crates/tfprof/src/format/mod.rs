@@ -6,7 +6,7 @@
 pub mod detect;
 mod graph_def;
 mod op_log;
-mod profile;
+pub(crate) mod profile;
 mod run_metadata;
 pub mod source;
 

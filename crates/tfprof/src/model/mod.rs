@@ -2,6 +2,7 @@
 //!
 //! A [`Builder`](builder::Builder) fills a [`Model`] while bytes are read. From then on it only lends.
 
+pub mod attributes;
 pub mod builder;
 pub mod cells;
 pub mod devices;
@@ -12,6 +13,7 @@ pub mod records;
 pub mod runs;
 pub mod stacks;
 
+use attributes::Attributes;
 use devices::Devices;
 use lists::Lists;
 use names::{NameId, Names};
@@ -26,6 +28,7 @@ use std::sync::OnceLock;
 pub struct Model {
     pub names: Names,
     pub nodes: Nodes,
+    pub attributes: Attributes,
     pub shapes: Lists<i64>,
     pub type_sets: Lists<NameId>,
     pub devices: Devices,
@@ -35,6 +38,10 @@ pub struct Model {
     pub has_traces: bool,
     /// A step named GPUs but none of their streams.
     pub misses_streams: bool,
+    /// A profile that was loaded says so of its steps. As the original: views do not look at it.
+    pub saved_without_streams: bool,
+    /// The numbers that the first nodes had in the profile that was loaded first.
+    pub saved_ids: Vec<i64>,
     /// What each number meant in the first op log that used it.
     pub first_strings: FxHashMap<i64, NameId>,
     node_of: Vec<u32>,
