@@ -8,6 +8,7 @@ mod case;
 mod chrome;
 mod message;
 mod outputs;
+mod round_trip;
 mod serialize;
 
 use case::{Case, Verdict, read_maybe_gzipped};

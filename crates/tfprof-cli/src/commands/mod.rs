@@ -1,6 +1,7 @@
 //! What the program can do: one file for each command, one row for each in [`COMMANDS`].
 
 mod help;
+mod save;
 mod trace;
 mod view;
 
@@ -32,6 +33,13 @@ pub const COMMANDS: &[CommandInfo] = &[
     view(ViewKind::Graph, |request, out, err| view::run(ViewKind::Graph, request, out, err)),
     view(ViewKind::Op, |request, out, err| view::run(ViewKind::Op, request, out, err)),
     view(ViewKind::Code, |request, out, err| view::run(ViewKind::Code, request, out, err)),
+    CommandInfo {
+        word: "save",
+        about: "everything that is loaded as one ProfileProto, which --profile_path reads back",
+        usage: "[PATH...] --outfile=FILE",
+        reads: true,
+        run: save::run,
+    },
     CommandInfo {
         word: "trace",
         about: "runs as a Chrome trace, for chrome://tracing and Perfetto",

@@ -1,6 +1,6 @@
 //! Writes runs as a Chrome trace.
 
-use super::view::warn;
+use super::view::{refuse_damage, warn};
 use crate::flags::{Flags, Request};
 use crate::{Exit, target};
 use std::io::{Read, Write};
@@ -18,13 +18,10 @@ pub fn run(request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Resul
     }
     let trace = Trace::new(steps(flags)?, flags.trace)?;
     warn(&trace.warnings, err);
-    let damage = trace.warnings.iter().find(|warning| warning.damage);
-    if let (Some(damage), true) = (damage, flags.strict) {
-        return Err(Error::Missing(format!("refused, since -strict was given: {damage}")));
-    }
+    let exit = refuse_damage(&trace.warnings, flags.strict)?;
     let file = if options.output.form == Form::Stdout { "-" } else { &options.output.outfile };
     target::to_file(file, flags.inputs.paths(), out, |out| trace.write(out))?;
-    Ok(if damage.is_some() { Exit::Damaged } else { Exit::Answered })
+    Ok(exit)
 }
 
 fn steps(flags: &Flags) -> Result<Vec<Step<'static>>, Error> {
