@@ -1,6 +1,6 @@
 //! One case: its inputs loaded in the order of its interface, its question, and how the answer compares.
 
-use crate::{chrome, message, outputs, serialize};
+use crate::{advise, chrome, message, outputs, serialize};
 use serde_json::Value;
 use std::collections::HashMap;
 use std::io::Read;
@@ -57,7 +57,7 @@ impl<'a> Case<'a> {
 
     /// Questions whose answers are not views.
     pub fn is_export(&self) -> bool {
-        ["chrome", "serialize"].contains(&self.str("cmd")) && !self.has_tag("checkpoint")
+        ["advise", "chrome", "serialize"].contains(&self.str("cmd")) && !self.has_tag("checkpoint")
     }
 
     fn has_tag(&self, tag: &str) -> bool {
@@ -84,9 +84,10 @@ impl<'a> Case<'a> {
                 Verdict::Different(format!("refused: {error}"))
             }
         };
-        if self.str("cmd") == "serialize" {
+        if ["advise", "serialize"].contains(&self.str("cmd")) {
             return match loaded.get(self).as_ref() {
-                Ok(profiler) => serialize::compare(self, profiler),
+                Ok(profiler) if self.str("cmd") == "serialize" => serialize::compare(self, profiler),
+                Ok(profiler) => advise::compare(self, profiler).unwrap_or_else(|error| error_is_fine(&error)),
                 Err(error) => error_is_fine(error),
             };
         }

@@ -4,6 +4,7 @@
 //! The cases are data: each `cases.json` below `corpus/` (or below `$TFPROF_CASES`) is run as it stands. A new case
 //! file is a new test.
 
+mod advise;
 mod case;
 mod chrome;
 mod message;

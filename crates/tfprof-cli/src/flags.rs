@@ -28,6 +28,8 @@ pub struct Flags {
     pub inputs: Inputs,
     pub strict: bool,
     pub trace: TraceOptions,
+    /// Which checkers to run; none means all.
+    pub checkers: Vec<String>,
     format: String,
     outfile: String,
 }
@@ -139,6 +141,20 @@ pub const FLAGS: &[Flag] = &[
                 OpTime::parse(value).map(|time| flags.trace.op_time = time).ok_or_else(unknown)
             },
             show: |flags| flags.trace.op_time.word().to_owned(),
+        },
+    },
+    Flag {
+        commands: &["advise"],
+        info: OptionInfo {
+            name: "checkers",
+            value: ValueKind::Words,
+            about: "which checkers to run, by name; all if not given",
+            original: false,
+            set: |flags, value| {
+                flags.checkers.extend(words::split_list(value));
+                Ok(())
+            },
+            show: |flags| flags.checkers.join(","),
         },
     },
 ];

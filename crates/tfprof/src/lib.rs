@@ -1,4 +1,5 @@
 //! Where do a model's parameters, float operations, time and memory go?
+pub mod advise;
 pub mod error;
 pub mod format;
 pub mod inputs;

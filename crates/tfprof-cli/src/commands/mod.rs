@@ -1,5 +1,6 @@
 //! What the program can do: one file for each command, one row for each in [`COMMANDS`].
 
+mod advise;
 mod help;
 mod save;
 mod trace;
@@ -33,6 +34,13 @@ pub const COMMANDS: &[CommandInfo] = &[
     view(ViewKind::Graph, |request, out, err| view::run(ViewKind::Graph, request, out, err)),
     view(ViewKind::Op, |request, out, err| view::run(ViewKind::Op, request, out, err)),
     view(ViewKind::Code, |request, out, err| view::run(ViewKind::Code, request, out, err)),
+    CommandInfo {
+        word: "advise",
+        about: "what stands out in what is loaded, and what to do about it",
+        usage: "[PATH...] [--checkers=NAME,...]",
+        reads: true,
+        run: advise::run,
+    },
     CommandInfo {
         word: "save",
         about: "everything that is loaded as one ProfileProto, which --profile_path reads back",

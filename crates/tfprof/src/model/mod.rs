@@ -14,7 +14,7 @@ pub mod runs;
 pub mod stacks;
 
 use attributes::Attributes;
-use devices::Devices;
+use devices::{DeviceId, DeviceKind, Devices};
 use lists::Lists;
 use names::{NameId, Names};
 use nodes::{NodeId, Nodes};
@@ -56,6 +56,14 @@ impl Model {
             None | Some(&u32::MAX) => None,
             Some(id) => Some(NodeId(*id)),
         }
+    }
+
+    /// Whether what a device says of a node counts. As the original, if `first_only`: of the devices on which ops are
+    /// placed, only the first of each node.
+    pub fn counts(&self, node: NodeId, device: DeviceId, first_only: bool) -> bool {
+        !first_only
+            || self.devices.kind(device) != DeviceKind::Placement
+            || self.nodes.placement[node.index()] == device
     }
 
     pub fn name(&self, node: NodeId) -> &str {

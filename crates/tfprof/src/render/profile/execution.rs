@@ -21,9 +21,7 @@ impl Writer<'_> {
 
     /// As the original: a node has one device. Without that quirk all of them count.
     fn device_counts(&self, node: NodeId, device: DeviceId) -> bool {
-        self.model.devices.kind(device) != DeviceKind::Placement
-            || !self.quirks.first_device_only
-            || self.model.nodes.placement[node.index()] == device
+        self.model.counts(node, device, self.quirks.first_device_only)
     }
 
     fn execution(&self, node: NodeId, step: i64, cells: &[&Cell], out: &mut Vec<u8>) {
