@@ -36,7 +36,8 @@ fn profiles_of_single_steps_merge_in_any_order() {
         let steps = inputs.steps();
         let parts: Vec<Vec<u8>> = (0..steps.len())
             .map(|i| {
-                let mut one = inputs.clone();
+                let mut one = Inputs::default();
+                one.add_path(&dir).expect("a directory of the corpus");
                 one.runs = vec![(Some(steps[i]), inputs.runs[i].1.clone())];
                 let mut profiler = Profiler::default();
                 one.load(&mut profiler).expect("files of the corpus");
