@@ -1,6 +1,6 @@
 //! One case: its inputs loaded in the order of its interface, its question, and how the answer compares.
 
-use crate::{message, outputs};
+use crate::{advise, chrome, message, outputs, serialize};
 use serde_json::Value;
 use std::collections::HashMap;
 use std::io::Read;
@@ -14,8 +14,8 @@ use tfprof::quirks::Quirks;
 use tfprof::render;
 
 pub struct Case<'a> {
-    dir: &'a Path,
-    case: &'a Value,
+    pub dir: &'a Path,
+    pub case: &'a Value,
 }
 
 pub enum Verdict {
@@ -55,11 +55,19 @@ impl<'a> Case<'a> {
         self.case["options"]["output"].as_str().unwrap_or_default()
     }
 
+    /// Questions whose answers are not views.
+    pub fn is_export(&self) -> bool {
+        ["advise", "chrome", "serialize"].contains(&self.str("cmd")) && !self.has_tag("checkpoint")
+    }
+
     fn has_tag(&self, tag: &str) -> bool {
         self.case["tags"].as_array().is_some_and(|tags| tags.iter().any(|t| t == tag))
     }
 
     pub fn run(&self, loaded: &mut Loaded) -> Verdict {
+        if self.str("cmd") == "chrome" {
+            return chrome::compare(self);
+        }
         let expect = &self.case["expect"];
         let died = expect["exit"] != 0;
         let files = outputs::files(expect);
@@ -76,6 +84,13 @@ impl<'a> Case<'a> {
                 Verdict::Different(format!("refused: {error}"))
             }
         };
+        if ["advise", "serialize"].contains(&self.str("cmd")) {
+            return match loaded.get(self).as_ref() {
+                Ok(profiler) if self.str("cmd") == "serialize" => serialize::compare(self, profiler),
+                Ok(profiler) => advise::compare(self, profiler).unwrap_or_else(|error| error_is_fine(&error)),
+                Err(error) => error_is_fine(error),
+            };
+        }
         let (kind, options) = match self.question() {
             Ok(question) => question,
             Err(error) => return error_is_fine(&error),
@@ -202,7 +217,7 @@ impl<'a> Case<'a> {
     }
 
     /// An input, plain or gzipped.
-    fn source(&self, file: &str) -> Result<Source<'static>, Error> {
+    pub fn source(&self, file: &str) -> Result<Source<'static>, Error> {
         Source::open(&existing(&self.dir.join(file)))
     }
 }
@@ -235,7 +250,7 @@ fn find(haystack: &[u8], needle: &[u8]) -> Option<usize> {
     haystack.windows(needle.len()).position(|window| window == needle)
 }
 
-fn first_difference(golden: &[u8], ours: &[u8]) -> String {
+pub fn first_difference(golden: &[u8], ours: &[u8]) -> String {
     let (golden, ours) = (String::from_utf8_lossy(golden), String::from_utf8_lossy(ours));
     let (mut a, mut b) = (golden.lines(), ours.lines());
     for line in 1.. {

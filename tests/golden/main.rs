@@ -4,9 +4,13 @@
 //! The cases are data: each `cases.json` below `corpus/` (or below `$TFPROF_CASES`) is run as it stands. A new case
 //! file is a new test.
 
+mod advise;
 mod case;
+mod chrome;
 mod message;
 mod outputs;
+mod round_trip;
+mod serialize;
 
 use case::{Case, Verdict, read_maybe_gzipped};
 use std::path::{Path, PathBuf};
@@ -68,5 +72,5 @@ fn run_model(dir: &Path) -> Vec<(String, Verdict)> {
     let file: serde_json::Value = serde_json::from_slice(&text).expect("a case file");
     let mut loaded = case::Loaded::default();
     let cases = file["cases"].as_array().expect("a list of cases").iter().map(|value| Case::new(dir, value));
-    cases.filter(Case::is_view).map(|case| (case.name(), case.run(&mut loaded))).collect()
+    cases.filter(|case| case.is_view() || case.is_export()).map(|case| (case.name(), case.run(&mut loaded))).collect()
 }

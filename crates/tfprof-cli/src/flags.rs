@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use tfprof::error::Error;
 use tfprof::inputs::Inputs;
 use tfprof::options::{self, OPTIONS, OptionInfo, Options, ValueKind};
+use tfprof::trace::{OpTime, TraceOptions};
 use tfprof::words;
 
 /// What to do, with what.
@@ -26,6 +27,9 @@ pub struct Request {
 pub struct Flags {
     pub inputs: Inputs,
     pub strict: bool,
+    pub trace: TraceOptions,
+    /// Which checkers to run; none means all.
+    pub checkers: Vec<String>,
     format: String,
     outfile: String,
 }
@@ -103,6 +107,56 @@ pub const FLAGS: &[Flag] = &[
         },
         show: |flags| flags.outfile.clone(),
     }),
+    Flag {
+        commands: &["trace"],
+        info: OptionInfo {
+            name: "show_dataflow",
+            value: ValueKind::Flag,
+            about: "draw arrows from the op that makes a tensor to the ops that read it",
+            original: true,
+            set: |flags, value| options::boolean(value).map(|on| flags.trace.show_dataflow = on),
+            show: |flags| flags.trace.show_dataflow.to_string(),
+        },
+    },
+    Flag {
+        commands: &["trace"],
+        info: OptionInfo {
+            name: "show_memory",
+            value: ValueKind::Flag,
+            about: "show the life of each tensor, and what each allocator holds",
+            original: true,
+            set: |flags, value| options::boolean(value).map(|on| flags.trace.show_memory = on),
+            show: |flags| flags.trace.show_memory.to_string(),
+        },
+    },
+    Flag {
+        commands: &["trace"],
+        info: OptionInfo {
+            name: "op_time",
+            value: ValueKind::Word,
+            about: "when an op with GPU kernels is drawn: schedule (its launch), gpu (its kernels) or all (both)",
+            original: true,
+            set: |flags, value| {
+                let unknown = || words::unknown("time", value, &OpTime::WORDS.map(|(word, _)| word));
+                OpTime::parse(value).map(|time| flags.trace.op_time = time).ok_or_else(unknown)
+            },
+            show: |flags| flags.trace.op_time.word().to_owned(),
+        },
+    },
+    Flag {
+        commands: &["advise"],
+        info: OptionInfo {
+            name: "checkers",
+            value: ValueKind::Words,
+            about: "which checkers to run, by name; all if not given",
+            original: false,
+            set: |flags, value| {
+                flags.checkers.extend(words::split_list(value));
+                Ok(())
+            },
+            show: |flags| flags.checkers.join(","),
+        },
+    },
 ];
 
 pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Request, Error> {

@@ -6,8 +6,9 @@
 //!   [`Layout`](stream::Layout) of the file asks for.
 //! * [`text`] does the same for text format: it turns each record into wire bytes with the help of
 //!   [`schema`], so that every message has one decoder, whatever its spelling.
-//! * [`mod@write`] writes messages.
+//! * [`mod@write`] writes messages, and [`canonical`] brings those of others into one form.
 
+pub mod canonical;
 pub mod schema;
 pub mod stream;
 pub mod text;

@@ -1,4 +1,5 @@
 //! Where do a model's parameters, float operations, time and memory go?
+pub mod advise;
 pub mod error;
 pub mod format;
 pub mod infer;
@@ -9,6 +10,7 @@ pub mod options;
 pub mod profiler;
 pub mod quirks;
 pub mod render;
+pub mod trace;
 pub mod units;
 pub mod view;
 pub mod words;

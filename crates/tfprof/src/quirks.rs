@@ -31,6 +31,10 @@ pub struct Quirks {
     pub graph_doc_is_scopes: bool,
     /// `-max_depth N` shows N + 1 rows in op view.
     pub op_depth_is_one_more: bool,
+    /// The advisor takes only the first version of `FusedBatchNorm` for fused.
+    pub new_batch_norms_are_slow: bool,
+    /// Saving a profile that was loaded gives every node a trace without frames, and forgets that streams were missing.
+    pub saving_again_alters: bool,
     /// `-select` means `micros` if nothing is said, steps or not.
     pub micros_by_default: bool,
     /// In a timeline of the graph view, of two executions that start in the same microsecond on one device only the
@@ -67,6 +71,8 @@ impl Quirks {
             op_logs_share_strings: on,
             graph_doc_is_scopes: on,
             op_depth_is_one_more: on,
+            new_batch_norms_are_slow: on,
+            saving_again_alters: on,
             micros_by_default: on,
             same_start_is_lost: on,
             arrows_from_every_run: on,

@@ -1,6 +1,9 @@
 //! What the program can do: one file for each command, one row for each in [`COMMANDS`].
 
+mod advise;
 mod help;
+mod save;
+mod trace;
 mod view;
 
 use crate::Exit;
@@ -31,6 +34,27 @@ pub const COMMANDS: &[CommandInfo] = &[
     view(ViewKind::Graph, |request, out, err| view::run(ViewKind::Graph, request, out, err)),
     view(ViewKind::Op, |request, out, err| view::run(ViewKind::Op, request, out, err)),
     view(ViewKind::Code, |request, out, err| view::run(ViewKind::Code, request, out, err)),
+    CommandInfo {
+        word: "advise",
+        about: "what stands out in what is loaded, and what to do about it",
+        usage: "[PATH...] [--checkers=NAME,...]",
+        reads: true,
+        run: advise::run,
+    },
+    CommandInfo {
+        word: "save",
+        about: "everything that is loaded as one ProfileProto, which --profile_path reads back",
+        usage: "[PATH...] --outfile=FILE",
+        reads: true,
+        run: save::run,
+    },
+    CommandInfo {
+        word: "trace",
+        about: "runs as a Chrome trace, for chrome://tracing and Perfetto",
+        usage: "RUN_META... [--outfile=FILE] [options]",
+        reads: true,
+        run: trace::run,
+    },
     CommandInfo {
         word: "help",
         about: "what can be asked, and how; help WORD tells of one command or option",

@@ -132,10 +132,20 @@ fn needed(kind: ViewKind, options: &Options, flags: &Flags) -> Keep {
         output_shapes: shapes,
         traces: kind == ViewKind::Code,
         records,
+        attributes: false,
     }
 }
 
-fn warn(warnings: &[Warning], err: &mut dyn Write) {
+/// How an answer from these inputs ends, unless damage is refused.
+pub(super) fn refuse_damage(warnings: &[Warning], strict: bool) -> Result<Exit, Error> {
+    match warnings.iter().find(|warning| warning.damage) {
+        Some(damage) if strict => Err(Error::Missing(format!("refused, since -strict was given: {damage}"))),
+        Some(_) => Ok(Exit::Damaged),
+        None => Ok(Exit::Answered),
+    }
+}
+
+pub(super) fn warn(warnings: &[Warning], err: &mut dyn Write) {
     for warning in warnings {
         // Nothing can be done if even standard error is closed.
         let _ = writeln!(err, "tfprof: warning: {warning}");

@@ -56,11 +56,17 @@ impl<'b> Reader<'b> {
     fn inputs_and_shapes(&mut self, node: NodeId, fields: Fields<'_>) {
         let keep = self.builder.keep;
         let mut output_shapes = None;
+        let mut attributes = Vec::new();
+        let offset = fields.offset();
         let dims = &mut self.dims;
         each_quietly(fields, |all, number, value| match (number, value) {
             (3, Value::Bytes(input)) if keep.inputs => self.builder.add_input(input, all.offset()),
             (5, Value::Bytes(entry)) => {
-                let Some((key, value)) = map_entry(entry) else { return };
+                let (key, value) = map_entry(entry);
+                if keep.attributes {
+                    attributes.push((key, value.unwrap_or_default()));
+                }
+                let Some(value) = value else { return };
                 if key == b"shape" {
                     let shape = attribute_shape(value, dims).map(|()| self.builder.shape(dims));
                     self.builder.model.nodes.shape[node.index()] = shape.unwrap_or(ShapeId::EMPTY);
@@ -70,6 +76,7 @@ impl<'b> Reader<'b> {
             }
             _ => {}
         });
+        self.builder.set_attributes(node, &attributes, offset);
         for shape in output_shapes.into_iter().flat_map(attribute_shapes) {
             shape_dims(shape, dims);
             let shape = self.builder.shape(dims);
@@ -79,7 +86,7 @@ impl<'b> Reader<'b> {
 
     /// An entry of `collection_def`; the variables that are trained give their nodes a type.
     fn collection(&mut self, entry: &[u8], offset: u64) {
-        let Some((b"trainable_variables", collection)) = map_entry(entry) else { return };
+        let (b"trainable_variables", Some(collection)) = map_entry(entry) else { return };
         each_quietly(Fields::new(collection, offset), |all, number, value| {
             let (2, Value::Bytes(list)) = (number, value) else { return };
             each_quietly(all.nested(list), |all, _, value| {
@@ -132,7 +139,7 @@ impl FormatReader for Reader<'_> {
 }
 
 /// Calls `each` for the fields up to the first fault, which the caller has reported or leaves alone.
-pub(super) fn each_quietly<'a>(mut fields: Fields<'a>, mut each: impl FnMut(&Fields<'a>, u32, Value<'a>)) {
+pub(crate) fn each_quietly<'a>(mut fields: Fields<'a>, mut each: impl FnMut(&Fields<'a>, u32, Value<'a>)) {
     let all = fields.clone();
     while let Ok(Some(field)) = fields.next_field() {
         each(&all, field.number, field.value);
@@ -140,14 +147,14 @@ pub(super) fn each_quietly<'a>(mut fields: Fields<'a>, mut each: impl FnMut(&Fie
 }
 
 /// Key and value of an entry of a map whose keys are strings.
-fn map_entry(entry: &[u8]) -> Option<(&[u8], &[u8])> {
+pub(super) fn map_entry(entry: &[u8]) -> (&[u8], Option<&[u8]>) {
     let (mut key, mut value) = (&b""[..], None);
     each_quietly(Fields::new(entry, 0), |_, number, field| match (number, field) {
         (1, Value::Bytes(bytes)) => key = bytes,
         (2, Value::Bytes(bytes)) => value = Some(bytes),
         _ => {}
     });
-    value.map(|value| (key, value))
+    (key, value)
 }
 
 /// The dimensions of an attribute of the kind shape.

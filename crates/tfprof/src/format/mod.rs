@@ -6,9 +6,11 @@
 pub mod detect;
 mod graph_def;
 mod op_log;
-mod profile;
+pub(crate) mod profile;
 mod run_metadata;
 pub mod source;
+
+pub(crate) use graph_def::each_quietly;
 
 use crate::error::{Error, Place};
 use crate::model::builder::Builder;

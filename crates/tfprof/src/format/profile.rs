@@ -1,11 +1,11 @@
 //! `ProfileProto`: a model that was saved, with all its steps.
 
-use super::graph_def::each_quietly;
+use super::graph_def::{each_quietly, map_entry};
 use super::op_log::Traces;
 use super::{GO_ON, Reader as FormatReader};
 use crate::model::builder::Builder;
 use crate::model::cells::{Cells, Measure, Sum, Sums};
-use crate::model::devices::DeviceId;
+use crate::model::devices::{DeviceId, DeviceKind};
 use crate::model::names::NameId;
 use crate::model::nodes::{Input, NO_INPUT, NodeId, ShapeId};
 use crate::model::records::{Allocation, MemoryUse, OutputMemory, Records, Timing};
@@ -20,6 +20,12 @@ const NODE: Tag = 1;
 const HAS_TRACE: Tag = 2;
 const STEPS: Tag = 3;
 const STRING: Tag = 4;
+const MISSES_STREAMS: Tag = 5;
+
+/// Fields of ours in `ProfileNode`, which others pass over: which output each input is, where one number for each
+/// source cannot tell, and the device that the graph asks for.
+pub(crate) const INPUT_OUTPUTS: u32 = 1000;
+pub(crate) const DECLARED_DEVICE: u32 = 1001;
 
 pub(super) static PROFILE: Layout = Layout {
     fields: &[
@@ -27,7 +33,7 @@ pub(super) static PROFILE: Layout = Layout {
         (2, Rule::Take(HAS_TRACE)),
         (3, Rule::Take(STEPS)),
         (4, Rule::Take(STRING)),
-        // As the original: whether streams were missing (5) is not read back.
+        (5, Rule::Take(MISSES_STREAMS)),
     ],
 };
 
@@ -86,6 +92,9 @@ impl<'b> Reader<'b> {
         self.name_of.insert(id, name);
         let node = match self.builder.add_node(name, op) {
             Some(node) => {
+                if self.first.index() == 0 {
+                    self.builder.model.saved_ids.push(id);
+                }
                 self.definition(node, device, fields.clone());
                 node
             }
@@ -108,6 +117,8 @@ impl<'b> Reader<'b> {
         let placement = self.builder.name(&device.to_ascii_lowercase(), offset);
         let (mut dims, mut inputs, mut outputs) = (Vec::new(), Vec::new(), Vec::new());
         let mut output_of = FxHashMap::default();
+        let (mut output_of_input, mut attributes) = (Vec::new(), Vec::new());
+        let keep_attributes = self.builder.keep.attributes;
         let length = fields.rest().len() as i64;
         each_quietly(fields, |all, number, value| match (number, value) {
             (2, Value::Bytes(entry)) => inputs.push(int_pair(all.nested(entry))),
@@ -128,9 +139,19 @@ impl<'b> Reader<'b> {
                 let stack = if keep { self.traces.stack(all.nested(code), self.builder) } else { StackId::EMPTY };
                 self.traces.push(node, stack);
             }
+            (11, Value::Bytes(entry)) if keep_attributes => {
+                let (key, value) = map_entry(entry);
+                attributes.push((key, value.unwrap_or_default()));
+            }
+            (INPUT_OUTPUTS, value) => drop(each_int(value, |n| output_of_input.push(n))),
+            (DECLARED_DEVICE, Value::Bytes(device)) => {
+                let device = self.builder.name(&device.to_ascii_lowercase(), offset);
+                self.builder.model.nodes.declared_device[node.index()] = device;
+            }
             (15, Value::Bytes(entry)) => outputs.push(indexed_tuple(all.nested(entry))),
             _ => {}
         });
+        self.builder.set_attributes(node, &attributes, offset);
         self.builder.model.nodes.shape[node.index()] = self.builder.shape(&dims);
         // A map may skip numbers. No honest one skips more than its own bytes could have held.
         outputs.retain(|(index, _)| (0..=length).contains(index));
@@ -151,7 +172,7 @@ impl<'b> Reader<'b> {
                 nodes.push_input(NO_INPUT);
             }
             // The source is named once all nodes are known; until then its place in the list stands for it.
-            let output = output_of.get(&source).copied().unwrap_or(0);
+            let output = output_of_input.get(index as usize).or_else(|| output_of.get(&source)).copied().unwrap_or(0);
             let output = u32::try_from(output).unwrap_or(0);
             nodes.push_input(Input { source: NameId(self.sources.len() as u32), output });
             self.sources.push(source);
@@ -202,9 +223,23 @@ impl<'b> Reader<'b> {
             }),
             _ => {}
         });
-        let device = self.placement(node);
+        let device = self.device_of_sums(node, step, placed.iter().all(|sum| *sum == Sum::default()));
         let cells = self.steps.entry(step).or_default();
         cells.at(node, device).record(&placed, start, end);
+    }
+
+    /// Where to put what is said of all devices together: on the placement, or else on a device that is named, so that
+    /// saving again names no other.
+    fn device_of_sums(&mut self, node: NodeId, step: i64, nothing: bool) -> DeviceId {
+        let placement = self.placement(node);
+        let devices = &self.builder.model.devices;
+        let cells = self.steps.entry(step).or_default();
+        if cells.of(node).any(|cell| cell.device == placement) {
+            return placement;
+        }
+        let holds =
+            |device: DeviceId| nothing || matches!(devices.kind(device), DeviceKind::Other | DeviceKind::Placement);
+        cells.of(node).map(|cell| cell.device).find(|device| holds(*device)).unwrap_or(placement)
     }
 
     fn placement(&mut self, node: NodeId) -> DeviceId {
@@ -249,6 +284,7 @@ impl Sink for Reader<'_> {
         self.records += 1;
         match (tag, record.value) {
             (NODE, Value::Bytes(entry)) => self.entry(Fields::new(entry, record.offset)),
+            (MISSES_STREAMS, Value::Varint(n)) => self.builder.model.saved_without_streams |= n != 0,
             (HAS_TRACE, Value::Varint(n)) => self.builder.model.has_traces |= n != 0,
             (STEPS, value) => drop(each_int(value, |step| {
                 self.steps.entry(step).or_default();

@@ -11,6 +11,7 @@ use super::stacks::{Frame, StackId, Stacks};
 use crate::error::{Place, Warning};
 use rustc_hash::FxHashMap;
 use tfprof_proto::stream::Spot;
+use tfprof_proto::{canonical, schema};
 
 /// Which parts of the files the questions at hand need. What is not kept cannot be asked for later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,11 +25,20 @@ pub struct Keep {
     pub traces: bool,
     /// Single executions, for timelines and for saving.
     pub records: bool,
+    /// The attributes of nodes, for saving and for advice.
+    pub attributes: bool,
 }
 
 impl Keep {
-    pub const EVERYTHING: Keep =
-        Keep { steps: KeepSteps::Each, memory: true, inputs: true, output_shapes: true, traces: true, records: true };
+    pub const EVERYTHING: Keep = Keep {
+        steps: KeepSteps::Each,
+        memory: true,
+        inputs: true,
+        output_shapes: true,
+        traces: true,
+        records: true,
+        attributes: true,
+    };
 }
 
 /// Fills a model, and notes what was odd on the way.
@@ -162,6 +172,13 @@ impl Builder {
         new.push(ty);
         new.sort_unstable_by(|a, b| model.names.get(*a).cmp(model.names.get(*b)));
         *types = model.type_sets.intern(&new);
+    }
+
+    /// Gives a node its attributes: keys and values of a map, values in any form.
+    pub fn set_attributes(&mut self, node: NodeId, entries: &[(&[u8], &[u8])], offset: u64) {
+        let keys = entries.iter().enumerate().map(|(place, (key, _))| (self.name(key, offset), place)).collect();
+        let Model { attributes, names, .. } = &mut self.model;
+        attributes.set(node, keys, names, |place, out| canonical::encode(&schema::ATTR_VALUE, entries[place].1, out));
     }
 
     pub fn shape(&mut self, dims: &[i64]) -> ShapeId {

@@ -2,6 +2,7 @@
 //!
 //! A [`Builder`](builder::Builder) fills a [`Model`] while bytes are read. From then on it only lends.
 
+pub mod attributes;
 pub mod builder;
 pub mod cells;
 pub mod devices;
@@ -12,7 +13,8 @@ pub mod records;
 pub mod runs;
 pub mod stacks;
 
-use devices::Devices;
+use attributes::Attributes;
+use devices::{DeviceId, DeviceKind, Devices};
 use lists::Lists;
 use names::{NameId, Names};
 use nodes::{NodeId, Nodes};
@@ -26,6 +28,7 @@ use std::sync::OnceLock;
 pub struct Model {
     pub names: Names,
     pub nodes: Nodes,
+    pub attributes: Attributes,
     pub shapes: Lists<i64>,
     pub type_sets: Lists<NameId>,
     pub devices: Devices,
@@ -35,6 +38,10 @@ pub struct Model {
     pub has_traces: bool,
     /// A step named GPUs but none of their streams.
     pub misses_streams: bool,
+    /// A profile that was loaded says so of its steps. As the original: views do not look at it.
+    pub saved_without_streams: bool,
+    /// The numbers that the first nodes had in the profile that was loaded first.
+    pub saved_ids: Vec<i64>,
     /// What each number meant in the first op log that used it.
     pub first_strings: FxHashMap<i64, NameId>,
     node_of: Vec<u32>,
@@ -49,6 +56,14 @@ impl Model {
             None | Some(&u32::MAX) => None,
             Some(id) => Some(NodeId(*id)),
         }
+    }
+
+    /// Whether what a device says of a node counts. As the original, if `first_only`: of the devices on which ops are
+    /// placed, only the first of each node.
+    pub fn counts(&self, node: NodeId, device: DeviceId, first_only: bool) -> bool {
+        !first_only
+            || self.devices.kind(device) != DeviceKind::Placement
+            || self.nodes.placement[node.index()] == device
     }
 
     pub fn name(&self, node: NodeId) -> &str {

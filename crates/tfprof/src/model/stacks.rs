@@ -60,6 +60,11 @@ impl Stacks {
         &self.frames[id.0 as usize]
     }
 
+    /// All frames.
+    pub fn frames(&self) -> &[Frame] {
+        &self.frames
+    }
+
     /// The number of call paths, `NONE` and `EMPTY` included; ids are below it.
     pub fn len(&self) -> usize {
         self.paths.len()

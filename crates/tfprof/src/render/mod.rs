@@ -6,6 +6,7 @@ pub mod folded;
 pub mod json;
 mod nesting;
 pub mod pprof;
+pub mod profile;
 pub mod proto;
 pub mod speedscope;
 pub mod text;

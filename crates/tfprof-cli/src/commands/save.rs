@@ -1,0 +1,26 @@
+//! Writes everything that is loaded as one profile.
+
+use super::view::{refuse_damage, warn};
+use crate::flags::Request;
+use crate::{Exit, target};
+use std::io::Write;
+use tfprof::error::Error;
+use tfprof::options::Form;
+use tfprof::profiler::Profiler;
+use tfprof::render;
+
+pub fn run(request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Result<Exit, Error> {
+    let Request { options, flags, .. } = request;
+    if !matches!(options.output.form, Form::File | Form::Proto) {
+        return Err(Error::Question("say where to save, as in `tfprof save DIR --outfile=all.profile`".to_owned()));
+    }
+    let mut profiler = Profiler::default();
+    flags.inputs.load(&mut profiler)?;
+    warn(profiler.warnings(), err);
+    let exit = refuse_damage(profiler.warnings(), flags.strict)?;
+    warn(&render::profile::warnings(profiler.model()), err);
+    target::to_file(&options.output.outfile, flags.inputs.paths(), out, |out| {
+        render::profile::write(profiler.model(), options.quirks, out)
+    })?;
+    Ok(exit)
+}

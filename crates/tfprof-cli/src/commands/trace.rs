@@ -1,0 +1,54 @@
+//! Writes runs as a Chrome trace.
+
+use super::view::{refuse_damage, warn};
+use crate::flags::{Flags, Request};
+use crate::{Exit, target};
+use std::io::{Read, Write};
+use std::path::Path;
+use std::rc::Rc;
+use tfprof::error::Error;
+use tfprof::format::source::Source;
+use tfprof::options::Form;
+use tfprof::trace::{Step, Trace};
+
+pub fn run(request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Result<Exit, Error> {
+    let Request { options, flags, .. } = request;
+    if !matches!(options.output.form, Form::Stdout | Form::File | Form::Json) {
+        return Err(Error::Question("a trace is JSON; name its file with --outfile=FILE".to_owned()));
+    }
+    let trace = Trace::new(steps(flags)?, flags.trace)?;
+    warn(&trace.warnings, err);
+    let exit = refuse_damage(&trace.warnings, flags.strict)?;
+    let file = if options.output.form == Form::Stdout { "-" } else { &options.output.outfile };
+    target::to_file(file, flags.inputs.paths(), out, |out| trace.write(out))?;
+    Ok(exit)
+}
+
+fn steps(flags: &Flags) -> Result<Vec<Step<'static>>, Error> {
+    if flags.inputs.runs.is_empty() {
+        return Err(Error::Missing(
+            "no run to trace; name a RunMetadata, as in `tfprof trace run_meta_0` (tfprof help trace)".to_owned(),
+        ));
+    }
+    let runs = flags.inputs.runs.iter().zip(flags.inputs.steps());
+    runs.map(|((_, path), step)| self::step(path, step)).collect()
+}
+
+/// A run that can be read again and again; what comes through a pipe is held for that.
+fn step(path: &Path, step: i64) -> Result<Step<'static>, Error> {
+    let path = path.to_owned();
+    if path.is_file() {
+        return Ok(Step { step, open: Box::new(move || Source::open(&path)) });
+    }
+    let mut source = Source::open(&path)?;
+    let mut bytes = Vec::new();
+    let name: Rc<str> = source.name.clone().into();
+    source.input.read_to_end(&mut bytes).map_err(|source| Error::Io {
+        file: name.to_string(),
+        action: "cannot read",
+        source,
+    })?;
+    let bytes: Rc<[u8]> = bytes.into();
+    let open = move || Source::new(name.to_string(), Box::new(std::io::Cursor::new(Rc::clone(&bytes))));
+    Ok(Step { step, open: Box::new(open) })
+}

@@ -1,0 +1,68 @@
+//! How busy each GPU was between its first op and its last.
+
+use super::{Advice, Evidence};
+use crate::model::cells::{Cell, Measure};
+use crate::model::devices::DeviceKind;
+use crate::model::nodes::NodeId;
+use std::collections::BTreeMap;
+
+#[derive(Default)]
+struct Use {
+    start: i64,
+    end: i64,
+    busy: i64,
+}
+
+pub(super) fn check(evidence: &Evidence<'_>, advice: &mut Advice) {
+    let model = evidence.model;
+    let mut devices: BTreeMap<&str, Use> = BTreeMap::new();
+    for node in model.nodes.all() {
+        let placement = model.nodes.placement[node.index()];
+        if !placement.is_some() {
+            continue;
+        }
+        let device = model.names.get(model.devices.name(placement));
+        let cells = if device.contains("gpu") { last_step(evidence, node) } else { Vec::new() };
+        if cells.is_empty() {
+            continue;
+        }
+        let of_device = devices.entry(device).or_default();
+        for cell in cells {
+            if cell.first_start > 0 {
+                let earlier = of_device.start == 0 || cell.first_start < of_device.start;
+                of_device.start = if earlier { cell.first_start } else { of_device.start };
+            }
+            of_device.end = of_device.end.max(cell.last_end);
+            if model.devices.kind(cell.device) == DeviceKind::AllStreams {
+                of_device.busy = of_device.busy.wrapping_add(cell.sum(Measure::Micros).wrapped());
+            }
+        }
+    }
+    if devices.is_empty() {
+        let what = if model.runs.is_empty() { "no step is loaded" } else { "no op was placed on a GPU" };
+        advice.note(what);
+    }
+    for (device, Use { start, end, busy }) in devices {
+        if end <= start {
+            continue;
+        }
+        let utilization = busy as f64 / end.wrapping_sub(start) as f64;
+        let low = if utilization >= 0.5 { "" } else { "low " };
+        advice.report(format!("device: {device} {low}utilization: {utilization:.2}"));
+    }
+}
+
+/// As the original: what a node did in the last step that has it, whichever that is for other nodes.
+fn last_step<'m>(evidence: &Evidence<'m>, node: NodeId) -> Vec<&'m Cell> {
+    let model = evidence.model;
+    let mut steps: Vec<i64> = model.runs.steps().collect();
+    steps.reverse();
+    for cells in steps.into_iter().filter_map(|step| model.runs.step(step)) {
+        let counts = |cell: &&Cell| model.counts(node, cell.device, evidence.quirks.first_device_only);
+        let cells: Vec<_> = cells.of(node).filter(counts).collect();
+        if !cells.is_empty() {
+            return cells;
+        }
+    }
+    Vec::new()
+}

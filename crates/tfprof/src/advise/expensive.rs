@@ -1,0 +1,141 @@
+//! Where the time goes: by op type, by scope, by line of code.
+
+use super::{Advice, Evidence, micros};
+use crate::metric::Metric;
+use crate::options::{Options, OrderBy, Selection, ViewKind};
+use crate::quirks::Quirks;
+use crate::view::{Shown, View};
+
+/// A line of code is worth a line of advice from here on.
+const LEAST_MICROS: i64 = 1000;
+
+pub(super) fn check(evidence: &Evidence<'_>, advice: &mut Advice) {
+    let has_steps = !evidence.model.runs.is_empty();
+    if has_steps {
+        by_op(evidence, advice);
+    } else {
+        advice.note("no step is loaded, so nothing is known of times");
+    }
+    by_scope(evidence, advice);
+    if evidence.model.has_traces {
+        by_line(evidence, advice);
+    } else {
+        advice.note("no code traces are loaded, so nothing is known of lines of code");
+    }
+}
+
+fn options(evidence: &Evidence<'_>, max_depth: i64, min_micros: i64) -> Options {
+    let mut select = Selection::default();
+    for metric in [Metric::Micros, Metric::AcceleratorMicros, Metric::CpuMicros] {
+        select.add_metric(metric);
+    }
+    let mut options = Options { max_depth, quirks: evidence.quirks, select: Some(select), ..Options::default() };
+    options.order_by = OrderBy::Metric(Metric::Micros);
+    options.min[Metric::Micros as usize] = min_micros;
+    options
+}
+
+/// `cpu: 1us, accelerator: 2us, total: 3us`.
+fn times(number: impl Fn(Metric) -> i64) -> String {
+    let [cpu, accelerator, total] =
+        [Metric::CpuMicros, Metric::AcceleratorMicros, Metric::Micros].map(|metric| micros(number(metric)));
+    format!("cpu: {cpu}, accelerator: {accelerator}, total: {total}")
+}
+
+fn by_op(evidence: &Evidence<'_>, advice: &mut Advice) {
+    let options = options(evidence, 3, 1);
+    let Ok(view) = View::new(evidence.model, ViewKind::Op, &options) else { return };
+    let Some((root, rows)) = view.rows().split_first() else { return };
+    let total = view.total(Metric::Micros, root) as f64 + 1e-10;
+    let lines: Vec<String> = (1..)
+        .zip(rows.iter().take(3))
+        .map(|(i, row)| {
+            let share = view.own(Metric::Micros, row).wrapping_mul(100) as f64 / total;
+            let times = times(|metric| view.own(metric, row));
+            format!("top {i} operation type: {}, {times} ({share:.2}%)", view.name(row))
+        })
+        .collect();
+    if !lines.is_empty() {
+        advice.report(lines.join("\n"));
+    }
+}
+
+/// As the original: a scope is reported with the times of its own node, not with what lies below it.
+fn by_scope(evidence: &Evidence<'_>, advice: &mut Advice) {
+    let options = options(evidence, 100, 100);
+    let Ok(view) = View::new(evidence.model, ViewKind::Scope, &options) else { return };
+    let lines: Vec<String> = (1..)
+        .zip(Below::new(&view).of(0).take(3))
+        .map(|(i, child)| {
+            let row = &view.rows()[child];
+            format!("top {i} graph node: {}, {}", view.name(row), times(|metric| view.own(metric, row)))
+        })
+        .collect();
+    if !lines.is_empty() {
+        advice.report(lines.join("\n"));
+    }
+}
+
+/// Lines that many callers share are libraries; the first that calls several others is where a user's code begins.
+fn by_line(evidence: &Evidence<'_>, advice: &mut Advice) {
+    let options = options(evidence, 100, 1);
+    let Ok(view) = View::new(evidence.model, ViewKind::Code, &options) else { return };
+    let below = Below::new(&view);
+    let mut at = 0;
+    let begin = loop {
+        let mut children = below.of(at);
+        match (children.next(), children.next()) {
+            (None, _) => return,
+            (Some(only), None) => at = only,
+            (Some(_), Some(_)) => break at,
+        }
+    };
+    let mut lines = Vec::new();
+    lines_below(&view, &below, begin, 0, &mut lines);
+    // As the original: a report without lines is one all the same.
+    if lines.is_empty() && evidence.quirks != Quirks::ORIGINAL {
+        return;
+    }
+    advice.report(lines.join("\n"));
+}
+
+/// Goes four levels down and no further, whatever the depth of the tree.
+fn lines_below(view: &View<'_, '_>, below: &Below, at: usize, depth: usize, lines: &mut Vec<String>) {
+    if depth > 3 || below.of(at).nth(1).is_none() {
+        return;
+    }
+    for child in below.of(at).take(3) {
+        let row: &Shown = &view.rows()[child];
+        if view.total(Metric::Micros, row) < LEAST_MICROS {
+            continue;
+        }
+        let times = times(|metric| view.total(metric, row));
+        lines.push(format!("{}{}, {times}", "  ".repeat(depth), view.name(row)));
+        lines_below(view, below, child, depth + 1, lines);
+    }
+}
+
+/// The visible rows right below each row, in order: the first of them, and the next after each.
+struct Below {
+    first: Vec<usize>,
+    next: Vec<usize>,
+}
+
+impl Below {
+    fn new(view: &View<'_, '_>) -> Below {
+        let rows = view.rows();
+        let mut below = Below { first: vec![0; rows.len()], next: vec![0; rows.len()] };
+        for row in (1..rows.len()).rev() {
+            let parent = rows[row].parent;
+            below.next[row] = below.first[parent];
+            below.first[parent] = row;
+        }
+        below
+    }
+
+    /// The root, row 0, is below nothing, so it ends the chain.
+    fn of(&self, row: usize) -> impl Iterator<Item = usize> + '_ {
+        let some = |row: usize| Some(row).filter(|row| *row != 0);
+        std::iter::successors(self.first.get(row).copied().and_then(some), move |at| some(self.next[*at]))
+    }
+}

@@ -1,0 +1,58 @@
+//! Ops that ran on the CPU of a model that runs on a GPU, although ops of the same type ran on the GPU.
+
+use super::{Advice, Evidence, largest, micros, percent, time_of};
+use crate::metric::Unit;
+use crate::model::devices::DeviceKind;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Time on the CPU is worth a word from this part of all time on, in percent, and from this much in a step on.
+const MUCH: f64 = 5.0;
+const LEAST_MICROS: i64 = 1000;
+
+pub(super) fn check(evidence: &Evidence<'_>, advice: &mut Advice) {
+    // What a GPU executed, or what was placed on one.
+    let on_gpu = |kind: DeviceKind, device: &str| match kind {
+        DeviceKind::AllStreams => true,
+        DeviceKind::Placement => device.contains("gpu"),
+        _ => false,
+    };
+    let mut gpu_ops: BTreeSet<&str> = BTreeSet::new();
+    let mut total = 0_i64;
+    for (cell, kind, device) in evidence.cells() {
+        if on_gpu(kind, device) {
+            gpu_ops.insert(evidence.op(cell));
+        }
+        if matches!(kind, DeviceKind::Placement | DeviceKind::AllStreams) {
+            total = total.saturating_add(time_of(cell));
+        }
+    }
+    if gpu_ops.is_empty() {
+        return advice.note("nothing ran on a GPU");
+    }
+    let mut ops: BTreeMap<&str, i64> = BTreeMap::new();
+    let mut example: BTreeMap<&str, &str> = BTreeMap::new();
+    for (cell, kind, device) in evidence.cells() {
+        // Parameter servers have no GPU to use.
+        let on_cpu = kind == DeviceKind::Placement && device.contains("cpu") && !device.contains("/job:ps");
+        let op = evidence.op(cell);
+        if on_cpu && gpu_ops.contains(op) {
+            *ops.entry(op).or_default() += time_of(cell);
+            let name = evidence.model.name(cell.node);
+            let first = example.entry(op).or_insert(name);
+            *first = (*first).min(name);
+        }
+    }
+    let steps = evidence.steps();
+    let time: i64 = ops.values().sum();
+    let share = percent(time, total);
+    if share < MUCH || time / steps < LEAST_MICROS {
+        return;
+    }
+    let slowest = ops.iter().max_by_key(|(_, time)| **time).map_or("", |(op, _)| op);
+    let most = largest(ops.iter().map(|(op, n)| (*op, n / steps)), 3, Unit::Micros);
+    let (time, example) = (micros(time / steps), example.get(slowest).copied().unwrap_or_default());
+    advice.report(format!(
+        "ops of types that also run on the GPU ran on the CPU for {time} a step, {share:.0}% of all time: {most} (as \
+         {example}). Look for device scopes and types, such as int32, that keep them there"
+    ));
+}

@@ -1,0 +1,187 @@
+//! Advice: checkers look at what was loaded and say what stands out, with the figures that show it.
+//!
+//! One file for each checker, one row for each in [`CHECKERS`]. A checker without data says so; none guesses.
+
+mod accelerator;
+mod balance;
+mod expensive;
+mod fallback;
+mod memory;
+mod operation;
+mod tiny;
+mod transfers;
+
+use crate::error::Error;
+use crate::metric::Unit;
+use crate::model::Model;
+use crate::model::cells::{Cell, Measure};
+use crate::model::devices::DeviceKind;
+use crate::quirks::Quirks;
+use crate::{units, words};
+use std::io::{self, Write};
+use tfprof_proto::write as pb;
+
+/// One who looks for one thing.
+#[derive(Debug)]
+pub struct Checker {
+    pub name: &'static str,
+    pub about: &'static str,
+    /// The original has it, and reports the same figures.
+    pub original: bool,
+    check: Option<fn(&Evidence<'_>, &mut Advice)>,
+}
+
+const fn original(name: &'static str, check: fn(&Evidence<'_>, &mut Advice), about: &'static str) -> Checker {
+    Checker { name, about, original: true, check: Some(check) }
+}
+
+const fn ours(name: &'static str, check: fn(&Evidence<'_>, &mut Advice), about: &'static str) -> Checker {
+    Checker { name, about, original: false, check: Some(check) }
+}
+
+/// All checkers, in the order in which they report.
+pub const CHECKERS: &[Checker] = &[
+    original("AcceleratorUtilizationChecker", accelerator::check, "how busy each GPU was"),
+    original("OperationChecker", operation::check, "ops for which there are faster ones"),
+    original("ExpensiveOperationChecker", expensive::check, "op types, scopes and lines that take the most time"),
+    // As the original: the name is known, but nothing stands behind it.
+    Checker { name: "JobChecker", about: "nothing; the original has the name only", original: true, check: None },
+    ours("TransferChecker", transfers::check, "copies between host and GPU against the work of the GPU"),
+    ours("BalanceChecker", balance::check, "devices or parameter servers that wait for one of them"),
+    ours("FallbackChecker", fallback::check, "ops that ran on the CPU although their kind runs on the GPU"),
+    ours("TinyOpChecker", tiny::check, "ops that cost more to start than to run"),
+    ours("MemoryPeakChecker", memory::check, "which ops hold the memory at its peak"),
+];
+
+/// What one checker says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Advice {
+    pub checker: &'static str,
+    /// The original has this checker.
+    pub original: bool,
+    pub reports: Vec<String>,
+    /// What it could not look at, and why.
+    pub notes: Vec<String>,
+}
+
+/// What checkers look at.
+struct Evidence<'m> {
+    model: &'m Model,
+    quirks: Quirks,
+}
+
+/// Runs the checkers of these names, in the order of the list. Ours take no part in what the original reports.
+pub fn advise(model: &Model, names: &[String], quirks: Quirks) -> Result<Vec<Advice>, Error> {
+    let known: Vec<&str> = CHECKERS.iter().map(|checker| checker.name).collect();
+    if let Some(name) = names.iter().find(|name| !known.contains(&name.as_str())) {
+        return Err(Error::Question(format!("{} (tfprof help checkers)", words::unknown("checker", name, &known))));
+    }
+    let evidence = Evidence { model, quirks };
+    let asked = CHECKERS.iter().filter(|checker| names.iter().any(|name| name == checker.name));
+    Ok(asked
+        .filter_map(|checker| {
+            let check = checker.check?;
+            let Checker { name, original, .. } = *checker;
+            let mut advice = Advice { checker: name, original, reports: Vec::new(), notes: Vec::new() };
+            check(&evidence, &mut advice);
+            Some(advice)
+        })
+        .collect())
+}
+
+/// The names of all checkers; of the original's alone if its quirks are asked for.
+pub fn default_names(quirks: Quirks) -> Vec<String> {
+    let ours = quirks != Quirks::ORIGINAL;
+    CHECKERS.iter().filter(|checker| checker.original || ours).map(|checker| checker.name.to_owned()).collect()
+}
+
+/// Writes advice as text: a block for each checker. Notes are part of it unless the original's quirks are asked for.
+pub fn write_text(advice: &[Advice], quirks: Quirks, out: &mut dyn Write) -> io::Result<()> {
+    for advice in advice {
+        writeln!(out, "\n{}:", advice.checker)?;
+        for report in &advice.reports {
+            writeln!(out, "{report}")?;
+        }
+        if quirks == Quirks::ORIGINAL {
+            continue;
+        }
+        for note in &advice.notes {
+            writeln!(out, "({note})")?;
+        }
+        if advice.reports.is_empty() && advice.notes.is_empty() {
+            writeln!(out, "(nothing stands out)")?;
+        }
+    }
+    Ok(())
+}
+
+/// Writes advice as an `AdviceProto`, with its entries by name. As the original: none of ours if its quirks are on.
+pub fn write_proto(advice: &[Advice], quirks: Quirks, out: &mut dyn Write) -> io::Result<()> {
+    let mut entries: Vec<_> = advice.iter().filter(|advice| advice.original || quirks != Quirks::ORIGINAL).collect();
+    entries.sort_by_key(|advice| advice.checker);
+    let mut bytes = Vec::new();
+    for advice in entries {
+        pb::message(&mut bytes, 1, |out| {
+            pb::element(out, 1, advice.checker.as_bytes());
+            pb::message(out, 2, |out| {
+                advice.reports.iter().for_each(|report| pb::element(out, 2, report.as_bytes()));
+            });
+        });
+    }
+    out.write_all(&bytes)
+}
+
+impl Evidence<'_> {
+    /// The number of loaded steps, at least 1, to average by.
+    fn steps(&self) -> i64 {
+        (self.model.runs.steps().count() as i64).max(1)
+    }
+
+    /// The cells of all steps together that count, each with the kind and the name of its device.
+    fn cells(&self) -> impl Iterator<Item = (&Cell, DeviceKind, &str)> {
+        let Model { runs, devices, names, .. } = self.model;
+        let cells = runs.totals().rows().iter();
+        cells
+            .filter(|cell| self.model.counts(cell.node, cell.device, self.quirks.first_device_only))
+            .map(|cell| (cell, devices.kind(cell.device), names.get(devices.name(cell.device))))
+    }
+
+    fn op(&self, cell: &Cell) -> &str {
+        self.model.names.get(self.model.nodes.op[cell.node.index()])
+    }
+}
+
+impl Advice {
+    fn report(&mut self, text: String) {
+        self.reports.push(text);
+    }
+
+    fn note(&mut self, text: &str) {
+        self.notes.push(text.to_owned());
+    }
+}
+
+fn micros(n: i64) -> String {
+    units::text(Unit::Micros, n)
+}
+
+fn bytes(n: i64) -> String {
+    units::text(Unit::Bytes, n)
+}
+
+fn time_of(cell: &Cell) -> i64 {
+    cell.sum(Measure::Micros).limited()
+}
+
+/// The largest of `sums`, by size and then by name, as `name 1.00ms, name 2us`.
+fn largest<'n>(sums: impl IntoIterator<Item = (&'n str, i64)>, count: usize, unit: Unit) -> String {
+    let mut sums: Vec<_> = sums.into_iter().filter(|(_, n)| *n > 0).collect();
+    sums.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(b.0)));
+    let shown: Vec<_> = sums.iter().take(count).map(|(name, n)| format!("{name} {}", units::text(unit, *n))).collect();
+    shown.join(", ")
+}
+
+/// `part` of `whole` in percent.
+fn percent(part: i64, whole: i64) -> f64 {
+    if whole == 0 { 0.0 } else { 100.0 * part as f64 / whole as f64 }
+}

@@ -1,0 +1,91 @@
+//! Ops that cost more to start than to run.
+
+use super::{Advice, Evidence, largest, micros, percent, time_of};
+use crate::metric::Unit;
+use crate::model::cells::Measure;
+use crate::model::devices::DeviceKind;
+use std::collections::BTreeMap;
+
+/// An execution of at most this long is tiny.
+const TINY_MICROS: i64 = 10;
+/// So many tiny executions in a step, and this part of all of them, in percent, stand out.
+const MANY: i64 = 1000;
+const MOST: f64 = 50.0;
+/// And they must matter: this part of all time, in percent.
+const MATTERS: f64 = 10.0;
+/// Launching is worth a word from this much in a step on.
+const LEAST_LAUNCH_MICROS: i64 = 1000;
+
+#[derive(Default)]
+struct Launch {
+    launch: i64,
+    kernels: i64,
+}
+
+pub(super) fn check(evidence: &Evidence<'_>, advice: &mut Advice) {
+    if evidence.model.runs.is_empty() {
+        return advice.note("no step is loaded");
+    }
+    launches(evidence, advice);
+    tiny(evidence, advice);
+}
+
+/// On a GPU the record of an op is its launch, and its kernels have records of their own.
+fn launches(evidence: &Evidence<'_>, advice: &mut Advice) {
+    let mut nodes: BTreeMap<usize, Launch> = BTreeMap::new();
+    for (cell, kind, device) in evidence.cells() {
+        let node = nodes.entry(cell.node.index()).or_default();
+        match kind {
+            DeviceKind::AllStreams => node.kernels = node.kernels.saturating_add(time_of(cell)),
+            DeviceKind::Placement if device.contains("gpu") => {
+                node.launch = node.launch.saturating_add(time_of(cell));
+            }
+            _ => {}
+        }
+    }
+    let launched = nodes.values().filter(|node| node.kernels > 0 && node.launch > 0);
+    let slower = launched.clone().filter(|node| node.launch > node.kernels).count();
+    let (all, launch, kernels) = launched.fold((0_usize, 0_i64, 0_i64), |(all, launch, kernels), node| {
+        (all + 1, launch.saturating_add(node.launch), kernels.saturating_add(node.kernels))
+    });
+    let steps = evidence.steps();
+    if launch <= kernels || launch / steps < LEAST_LAUNCH_MICROS {
+        return;
+    }
+    let (launch, kernels) = (micros(launch / steps), micros(kernels / steps));
+    advice.report(format!(
+        "launching the GPU's ops takes {launch} a step, their kernels {kernels}; {slower} of {all} ops take longer to \
+         launch than to run. Larger batches, or fusing with XLA (jit_compile), give each launch more work"
+    ));
+}
+
+/// On a CPU the record of an op is its work.
+fn tiny(evidence: &Evidence<'_>, advice: &mut Advice) {
+    let (mut all, mut count, mut time, mut all_time) = (0_i64, 0_i64, 0_i64, 0_i64);
+    let mut ops: BTreeMap<&str, i64> = BTreeMap::new();
+    for (cell, kind, device) in evidence.cells() {
+        let runs = cell.sum(Measure::Runs).limited();
+        if kind != DeviceKind::Placement || !device.contains("cpu") || runs <= 0 {
+            continue;
+        }
+        all = all.saturating_add(runs);
+        all_time = all_time.saturating_add(time_of(cell));
+        if time_of(cell) / runs <= TINY_MICROS {
+            count = count.saturating_add(runs);
+            time = time.saturating_add(time_of(cell));
+            *ops.entry(evidence.op(cell)).or_default() += runs;
+        }
+    }
+    let steps = evidence.steps();
+    let share = percent(count, all);
+    let time_share = percent(time, all_time);
+    if count / steps < MANY || share < MOST || time_share < MATTERS {
+        return;
+    }
+    let most = largest(ops.iter().map(|(op, n)| (*op, n / steps)), 3, Unit::Count);
+    let (count, time) = (count / steps, micros(time / steps));
+    advice.report(format!(
+        "{count} executions a step on CPUs take at most {TINY_MICROS}us each, {share:.0}% of all executions and {time} \
+         ({time_share:.0}% of the time) in all; each is scheduled by itself. Most often: {most}. Do more in each op, or let XLA fuse them"
+    ));
+}

@@ -1,0 +1,54 @@
+//! Copies between host and GPU against the work of the GPU.
+
+use super::{Advice, Evidence, largest, micros, percent, time_of};
+use crate::metric::Unit;
+use crate::model::devices::DeviceKind;
+use std::collections::BTreeMap;
+
+/// Copies are worth a word if they take this part of the kernels' time, in percent.
+const MUCH: f64 = 20.0;
+
+#[derive(Default)]
+struct Gpu<'m> {
+    kernels: i64,
+    copies: i64,
+    of_node: BTreeMap<&'m str, i64>,
+}
+
+pub(super) fn check(evidence: &Evidence<'_>, advice: &mut Advice) {
+    let mut gpus: BTreeMap<&str, Gpu<'_>> = BTreeMap::new();
+    let mut saw_copies = false;
+    for (cell, kind, device) in evidence.cells() {
+        let Some((gpu, stream)) = split_stream(device) else { continue };
+        let of_gpu = gpus.entry(gpu).or_default();
+        if kind == DeviceKind::AllStreams {
+            of_gpu.kernels = of_gpu.kernels.saturating_add(time_of(cell));
+        } else if stream.starts_with("memcpy") {
+            saw_copies = true;
+            of_gpu.copies = of_gpu.copies.saturating_add(time_of(cell));
+            *of_gpu.of_node.entry(evidence.model.name(cell.node)).or_default() += time_of(cell);
+        }
+    }
+    if !saw_copies {
+        return advice.note("no copies between host and GPU were recorded");
+    }
+    let steps = evidence.steps();
+    for (gpu, Gpu { kernels, copies, of_node }) in gpus {
+        let share = percent(copies, kernels);
+        if kernels == 0 || share < MUCH {
+            continue;
+        }
+        let (copies, kernels) = (micros(copies / steps), micros(kernels / steps));
+        let most = largest(of_node.into_iter().map(|(name, n)| (name, n / steps)), 3, Unit::Micros);
+        advice.report(format!(
+            "{gpu}: copies to and from the GPU take {copies} a step, {share:.0}% of the {kernels} of its kernels; \
+             most: {most}. Keep these tensors on one side, or feed them through a prefetching input pipeline"
+        ));
+    }
+}
+
+/// `…/gpu:0` and `memcpy` or `stream:all` of `…/gpu:0/memcpy`.
+fn split_stream(device: &str) -> Option<(&str, &str)> {
+    let (gpu, stream) = device.rsplit_once('/')?;
+    (stream.starts_with("memcpy") || stream.starts_with("stream:")).then_some((gpu, stream))
+}

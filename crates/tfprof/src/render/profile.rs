@@ -1,0 +1,247 @@
+//! A model as a `ProfileProto`, which tfprof reads back to the same answers.
+//!
+//! Map entries are sorted by key, attributes have one form, and nothing depends on how the files were spelled: the
+//! same model is the same bytes. Nodes are written one by one.
+
+mod execution;
+mod strings;
+
+use crate::error::Warning;
+use crate::format::profile::{DECLARED_DEVICE, INPUT_OUTPUTS};
+use crate::model::Model;
+use crate::model::devices::DeviceKind;
+use crate::model::names::NameId;
+use crate::model::nodes::{NO_INPUT, NodeId};
+use crate::model::stacks::StackId;
+use crate::quirks::Quirks;
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use strings::Strings;
+use tfprof_proto::write;
+
+/// Writes everything that was loaded; the model must have been built with
+/// [`Keep::EVERYTHING`](crate::model::builder::Keep::EVERYTHING).
+pub fn write(model: &Model, quirks: Quirks, out: &mut dyn Write) -> io::Result<()> {
+    let strings = Strings::new(model, quirks);
+    let writer = Writer { model, quirks, strings, steps: model.runs.steps().collect(), ids: ids(model) };
+    let mut nodes: Vec<NodeId> = model.nodes.all().collect();
+    nodes.sort_by_key(|node| writer.ids[node.index()]);
+    let mut bytes = Vec::new();
+    for node in nodes {
+        bytes.clear();
+        entry(&mut bytes, 1, writer.ids[node.index()], |out| writer.node(node, out));
+        out.write_all(&bytes)?;
+    }
+    bytes.clear();
+    write::int(&mut bytes, 2, model.has_traces.into());
+    write::packed(&mut bytes, 3, &writer.steps);
+    for (id, text) in writer.strings.all() {
+        write::message(&mut bytes, 4, |out| {
+            number(out, 1, id);
+            write::element(out, 2, text.as_bytes());
+        });
+    }
+    let missed_before = model.saved_without_streams && !quirks.saving_again_alters;
+    write::int(&mut bytes, 5, (model.misses_streams || missed_before).into());
+    out.write_all(&bytes)
+}
+
+/// What cannot be saved: inputs that name no node.
+pub fn warnings(model: &Model) -> Vec<Warning> {
+    let mut missing = Vec::new();
+    for node in model.nodes.all() {
+        for input in model.nodes.inputs(node) {
+            if *input != NO_INPUT && model.node(input.source).is_none() {
+                missing.push((node, input.source));
+            }
+        }
+    }
+    let Some((node, source)) = missing.first() else { return Vec::new() };
+    let first = format!("`{}` of `{}`", model.names.get(*source), model.name(*node));
+    let message = match missing.len() {
+        1 => format!("the input {first} names no node and is left out"),
+        n => format!("{n} inputs name no node and are left out; the first is {first}"),
+    };
+    vec![Warning { code: "missing_input", place: None, message, damage: false }]
+}
+
+struct Writer<'m> {
+    model: &'m Model,
+    quirks: Quirks,
+    strings: Strings<'m>,
+    steps: Vec<i64>,
+    ids: Vec<i64>,
+}
+
+/// Nodes keep the numbers of the profile they came from, if those tell them apart; others are counted on.
+fn ids(model: &Model) -> Vec<i64> {
+    let mut ids = model.saved_ids.clone();
+    let mut sorted = ids.clone();
+    sorted.sort_unstable();
+    sorted.dedup();
+    if sorted.len() < ids.len() || sorted.first().is_some_and(|id| *id < 0) || sorted.last() == Some(&i64::MAX) {
+        ids.clear();
+    }
+    let next = ids.iter().max().map_or(0, |id| id + 1);
+    let more = model.nodes.len() - ids.len();
+    ids.extend((next..).take(more));
+    ids
+}
+
+impl Writer<'_> {
+    /// `ProfileNode`.
+    fn node(&self, node: NodeId, out: &mut Vec<u8>) {
+        let Writer { model, quirks, .. } = self;
+        let nodes = &model.nodes;
+        let name = |id: NameId| model.names.get(id);
+        let at = node.index();
+        write::bytes(out, 1, model.name(node).as_bytes());
+        let inputs: Vec<_> = nodes.inputs(node).iter().map(|input| model.node(input.source)).collect();
+        for (i, source) in inputs.iter().enumerate() {
+            if let Some(source) = source {
+                pair(out, 2, i as i64, self.ids[source.index()]);
+            }
+        }
+        write::packed(out, 4, model.shapes.get(nodes.shape[at]));
+        let device = nodes.placement[at];
+        let device = if device.is_some() { name(model.devices.name(device)) } else { "" };
+        let types = model.type_sets.get(nodes.types[at]).iter().map(|ty| name(*ty));
+        let mut types: Vec<&str> = types.chain([name(nodes.op[at])]).collect();
+        types.extend(Some(device).filter(|device| !device.is_empty()));
+        types.sort_unstable();
+        types.dedup();
+        types.iter().for_each(|ty| write::element(out, 5, ty.as_bytes()));
+        write::bytes(out, 6, device.as_bytes());
+        write::bytes(out, 7, host_of(device).as_bytes());
+        write::int(out, 8, nodes.float_ops[at]);
+        write::bytes(out, 9, name(nodes.op[at]).as_bytes());
+        let stack = nodes.stack[at];
+        if stack != StackId::NONE || (quirks.saving_again_alters && at < model.saved_ids.len()) {
+            write::message(out, 10, |out| self.trace(stack, out));
+        }
+        for (key, value) in model.attributes.of(node) {
+            write::message(out, 11, |out| {
+                write::element(out, 1, name(key).as_bytes());
+                write::element(out, 2, value);
+            });
+        }
+        self.executions(node, out);
+        write::int(out, 13, self.ids[at]);
+        let outputs = self.outputs_of_sources(node, out);
+        for (i, shape) in nodes.output_shapes(node).iter().enumerate() {
+            entry(out, 15, i as i64, |out| write::packed(out, 1, model.shapes.get(*shape)));
+        }
+        if !quirks.first_output_only
+            && outputs.iter().zip(nodes.inputs(node)).any(|(saved, input)| *saved != i64::from(input.output))
+        {
+            let real: Vec<i64> = nodes.inputs(node).iter().map(|input| i64::from(input.output)).collect();
+            write::packed(out, INPUT_OUTPUTS, &real);
+        }
+        if !quirks.declared_device_ignored {
+            write::bytes(out, DECLARED_DEVICE, name(nodes.declared_device[at]).as_bytes());
+        }
+    }
+
+    /// The output that is read of each source, one for each: the last counts. Says what each input will be read as.
+    fn outputs_of_sources(&self, node: NodeId, out: &mut Vec<u8>) -> Vec<i64> {
+        let mut output_of = BTreeMap::new();
+        let inputs = self.model.nodes.inputs(node);
+        for input in inputs {
+            if let Some(source) = self.model.node(input.source) {
+                output_of.insert(
+                    self.ids[source.index()],
+                    if self.quirks.first_output_only { 0 } else { i64::from(input.output) },
+                );
+            }
+        }
+        for (source, output) in &output_of {
+            pair(out, 14, *source, *output);
+        }
+        let saved = |input: &crate::model::nodes::Input| {
+            let source = self.model.node(input.source);
+            source.map_or(i64::from(input.output), |source| output_of[&self.ids[source.index()]])
+        };
+        inputs.iter().map(saved).collect()
+    }
+
+    /// `CodeDef`, from the outermost frame to the innermost.
+    fn trace(&self, stack: StackId, out: &mut Vec<u8>) {
+        let mut frames = Vec::new();
+        let mut at = stack;
+        while let Some((outer, frame)) = self.model.stacks.last(at) {
+            frames.push(frame);
+            at = outer;
+        }
+        for frame in frames.into_iter().rev() {
+            let frame = self.model.stacks.frame(frame);
+            let [file, function, line] = self.strings.of(frame);
+            write::message(out, 1, |out| {
+                write::int(out, 2, frame.lineno.into());
+                write::int(out, 5, frame.function_start.into());
+                write::int(out, 6, file);
+                write::int(out, 7, function);
+                write::int(out, 8, line);
+            });
+        }
+    }
+
+    fn kind_counts(&self, kind: DeviceKind) -> bool {
+        let real = !self.quirks.other_devices_are_free;
+        match kind {
+            DeviceKind::Placement | DeviceKind::AllStreams => true,
+            DeviceKind::Other | DeviceKind::Nameless | DeviceKind::NamelessLate => real,
+            DeviceKind::OneStream => false,
+        }
+    }
+}
+
+/// The CPU of the machine that a device belongs to: `gpu:3` becomes `cpu:0`.
+fn host_of(device: &str) -> String {
+    let mut host = String::new();
+    let mut rest = device;
+    while let Some(at) = rest.find("gpu:") {
+        let (before, number) = (&rest[..at], &rest[at + 4..]);
+        let after = number.trim_start_matches(|c: char| c.is_ascii_digit());
+        host.push_str(before);
+        host.push_str(if after.len() < number.len() { "cpu:0" } else { "gpu:" });
+        rest = after;
+    }
+    host + rest
+}
+
+/// A number that is written even if zero, as both halves of a map's entry are.
+fn number(out: &mut Vec<u8>, field: u32, n: i64) {
+    write::key(out, field, 0);
+    write::varint(out, n as u64);
+}
+
+/// An entry of a map from number to number.
+fn pair(out: &mut Vec<u8>, field: u32, key: i64, value: i64) {
+    write::message(out, field, |out| {
+        number(out, 1, key);
+        number(out, 2, value);
+    });
+}
+
+/// An entry of a map from number to message.
+fn entry(out: &mut Vec<u8>, field: u32, key: i64, fill: impl FnOnce(&mut Vec<u8>)) {
+    write::message(out, field, |out| {
+        number(out, 1, key);
+        write::message(out, 2, fill);
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_of_devices() {
+        let check = |device: &str, host: &str| assert_eq!(host_of(device), host);
+        check("/job:a/device:gpu:12", "/job:a/device:cpu:0");
+        check("/gpu:0/gpu:1/x", "/cpu:0/cpu:0/x");
+        check("/gpu:x", "/gpu:x");
+        check("/cpu:1", "/cpu:1");
+        check("", "");
+    }
+}

@@ -1,0 +1,160 @@
+//! One record of a run, and the labels in it.
+
+use crate::format::each_quietly;
+use tfprof_proto::wire::{Fields, Value};
+
+/// Microseconds. Wider than the file's numbers: an end is the sum of two of them.
+pub(super) type Micros = i128;
+
+/// `NodeExecStats`, as far as a trace needs it.
+pub(super) struct Record<'a> {
+    pub name: &'a [u8],
+    pub label: &'a [u8],
+    pub start: Micros,
+    pub length: Micros,
+    fields: Fields<'a>,
+}
+
+/// What was allocated for an output.
+#[derive(Default)]
+pub(super) struct Allocation<'a> {
+    pub allocator: &'a [u8],
+    pub requested: i64,
+}
+
+impl<'a> Record<'a> {
+    pub fn new(bytes: &'a [u8], offset: u64) -> Self {
+        let fields = Fields::new(bytes, offset);
+        let mut record = Record { name: b"", label: b"", start: 0, length: 0, fields: fields.clone() };
+        each_quietly(fields, |_, number, value| match (number, value) {
+            (1, Value::Bytes(name)) => record.name = name,
+            (2, Value::Varint(n)) => record.start = Micros::from(n as i64),
+            (5, Value::Varint(n)) => record.length = Micros::from(n as i64),
+            (8, Value::Bytes(label)) => record.label = label,
+            _ => {}
+        });
+        record
+    }
+
+    pub fn end(&self) -> Micros {
+        self.start + self.length
+    }
+
+    /// Calls `each` for every output: the parts of its tensor description.
+    pub fn each_output(&self, mut each: impl FnMut(&[Fields<'a>])) {
+        let mut descriptions = Vec::new();
+        each_quietly(self.fields.clone(), |all, number, value| {
+            let (7, Value::Bytes(output)) = (number, value) else { return };
+            descriptions.clear();
+            each_quietly(all.nested(output), |all, number, value| {
+                if let (3, Value::Bytes(description)) = (number, value) {
+                    descriptions.push(all.nested(description));
+                }
+            });
+            each(&descriptions);
+        });
+    }
+}
+
+/// The allocation of a tensor description, whose parts count as one message.
+pub(super) fn allocation<'a>(description: &[Fields<'a>]) -> Allocation<'a> {
+    let mut found = Allocation::default();
+    for part in description {
+        each_quietly(part.clone(), |all, number, value| {
+            let (4, Value::Bytes(allocation)) = (number, value) else { return };
+            each_quietly(all.nested(allocation), |_, number, value| match (number, value) {
+                (1, Value::Varint(n)) => found.requested = n as i64,
+                (3, Value::Bytes(name)) => found.allocator = name,
+                _ => {}
+            });
+        });
+    }
+    found
+}
+
+/// The op and the inputs of a label `name = op(input, input)`.
+pub(super) struct OpLabel<'a> {
+    pub op: &'a [u8],
+    inputs: &'a [u8],
+}
+
+impl<'a> OpLabel<'a> {
+    /// As the original, where a greedy pattern decides: the last bracket that is closed later opens the inputs, and
+    /// the last ` = ` before it ends the name.
+    pub fn parse(label: &'a [u8]) -> Self {
+        let line = label.split(|byte| *byte == b'\n').next().unwrap_or_default();
+        let parts = || {
+            let close = memchr::memrchr(b')', line)?;
+            let open = memchr::memrchr(b'(', &line[..close])?;
+            let equals = memchr::memmem::rfind(&line[..open], b" = ")?;
+            Some(OpLabel { op: &line[equals + 3..open], inputs: &line[open + 1..close] })
+        };
+        parts().unwrap_or(OpLabel { op: b"unknown", inputs: b"" })
+    }
+
+    pub fn inputs(&self) -> impl Iterator<Item = &'a [u8]> + use<'a> {
+        let mut rest = (!self.inputs.is_empty()).then_some(self.inputs);
+        std::iter::from_fn(move || {
+            let inputs = rest?;
+            let Some(comma) = memchr::memmem::find(inputs, b", ") else { return rest.take() };
+            rest = Some(&inputs[comma + 2..]);
+            Some(&inputs[..comma])
+        })
+    }
+}
+
+/// Name and op of a kernel: its label is `kernel:…@@name:op#…`, or its name is `name:op`.
+pub(super) fn kernel<'a>(record: &Record<'a>) -> (&'a [u8], &'a [u8]) {
+    let label = record.label;
+    let marked = memchr::memmem::find(label, b"@@").zip(memchr::memchr(b'#', label));
+    let name = match marked {
+        Some((at, hash)) if at + 2 < hash => &label[at + 2..hash],
+        _ => record.name,
+    };
+    let mut pieces = name.split(|byte| *byte == b':');
+    (pieces.next().unwrap_or_default(), pieces.next().unwrap_or(b"unknown"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_of_ops() {
+        let check = |label: &str, op: &str, inputs: &[&str]| {
+            let parsed = OpLabel::parse(label.as_bytes());
+            let found: Vec<_> = parsed.inputs().map(|input| String::from_utf8_lossy(input)).collect();
+            assert_eq!(
+                (String::from_utf8_lossy(parsed.op), found),
+                (op.into(), inputs.iter().map(|i| (*i).into()).collect())
+            );
+        };
+        check("a = Add(b, c:1)", "Add", &["b", "c:1"]);
+        check("a = Const()", "Const", &[]);
+        check("a = b = Add(c)", "Add", &["c"]);
+        check("a = Add(b) = Mul(c)", "Mul", &["c"]);
+        check("a = Add((b), c", "Add(", &["b"]);
+        check("a = Add(b) and more", "Add", &["b"]);
+        check("a=Add(b)", "unknown", &[]);
+        check("x\na = Add(b)", "unknown", &[]);
+        check("a = Add(b,c, , d)", "Add", &["b,c", "", "d"]);
+        check("a(b) = c", "unknown", &[]);
+    }
+
+    #[test]
+    fn labels_of_kernels() {
+        let check = |name: &str, label: &str, expect: (&str, &str)| {
+            let mut record = Record::new(b"", 0);
+            (record.name, record.label) = (name.as_bytes(), label.as_bytes());
+            let (name, op) = kernel(&record);
+            assert_eq!(
+                (String::from_utf8_lossy(name), String::from_utf8_lossy(op)),
+                (expect.0.into(), expect.1.into())
+            );
+        };
+        check("n", "k@@a:Add#id", ("a", "Add"));
+        check("a:Add:x", "", ("a", "Add"));
+        check("a", "k@@#", ("a", "unknown"));
+        check("a", "#k@@b", ("a", "unknown"));
+    }
+}

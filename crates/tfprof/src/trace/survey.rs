@@ -1,0 +1,161 @@
+//! The first walk: which devices there are, and whether the file can be read at all.
+
+use super::kernels::Kernels;
+use super::walk::{self, DEVICE, DEVICE_STATS, DEVICES};
+use super::writer::Events;
+use super::{OpTime, Step};
+use crate::error::{Error, Place, Warning};
+use crate::model::names::escape_invalid;
+use rustc_hash::FxHashMap;
+use std::io;
+use std::ops::ControlFlow;
+use tfprof_proto::stream::{Record as Part, Sink, Spot, StreamError, Tag};
+use tfprof_proto::wire::Value;
+
+/// What is known of a step before its records are looked at.
+#[derive(Debug)]
+pub(super) struct Survey {
+    /// In the order of the file.
+    pub devices: Vec<Device>,
+    pub kernels: Kernels,
+    /// The process of the allocators.
+    pub allocators: u32,
+    prefix: String,
+}
+
+#[derive(Debug)]
+pub(super) struct Device {
+    name: String,
+    /// The two processes that its events belong to.
+    pub compute: u32,
+    pub tensors: u32,
+    /// Its records are kernels and copies, not ops.
+    pub has_kernels: bool,
+    /// It has ops, which may have launched kernels.
+    pub has_ops: bool,
+    /// It has the kernels of all its streams.
+    pub has_all_streams: bool,
+}
+
+impl Survey {
+    pub fn new(
+        step: &Step<'_>,
+        op_time: OpTime,
+        prefix: String,
+        next_process: &mut u32,
+        warnings: &mut Vec<Warning>,
+    ) -> Result<Survey, Error> {
+        let source = (step.open)()?;
+        let mut names = Names { file: source.name.clone(), found: Vec::new(), warnings };
+        let outcome = walk::read(source, &DEVICES, &mut names);
+        names.end(outcome)?;
+        let names = names.found;
+        let allocators = *next_process;
+        let mut devices: Vec<Device> = (allocators + 1..)
+            .step_by(2)
+            .zip(names)
+            .map(|(process, name)| Device {
+                compute: process,
+                tensors: process + 1,
+                has_kernels: name.contains("/stream:") || name.contains("/memcpy"),
+                has_ops: name.contains("/job") && !name.contains("/stream:all"),
+                has_all_streams: name.contains("/stream:all"),
+                name,
+            })
+            .collect();
+        *next_process += 1 + 2 * devices.len() as u32;
+        join_namesakes(&mut devices);
+        let mut survey = Survey { devices, kernels: Kernels::default(), allocators, prefix };
+        if op_time != OpTime::Schedule {
+            survey.kernels = survey.kernels_of(step, op_time)?;
+        }
+        Ok(survey)
+    }
+
+    fn kernels_of(&self, step: &Step<'_>, op_time: OpTime) -> Result<Kernels, Error> {
+        let mut kernels = Kernels::new(op_time);
+        let read = walk::records(step, self, |device, record, _| {
+            if device.has_all_streams {
+                kernels.add(record);
+            }
+            Ok(())
+        });
+        read.map_err(|source| Error::Io { file: format!("step {}", step.step), action: "cannot read", source })?;
+        Ok(kernels)
+    }
+
+    /// The events that name the processes.
+    pub fn write_processes(&self, events: &mut Events<'_>) -> io::Result<()> {
+        let Survey { prefix, .. } = self;
+        events.process(self.allocators, &format!("{prefix}Allocators"))?;
+        for (process, device) in (self.allocators + 1..).step_by(2).zip(&self.devices) {
+            events.process(process, &format!("{prefix}{} Compute", device.name))?;
+            events.process(process + 1, &format!("{prefix}{} Tensors", device.name))?;
+        }
+        Ok(())
+    }
+}
+
+/// As the original: a device that is listed twice has the processes of its last place.
+fn join_namesakes(devices: &mut [Device]) {
+    let mut last = FxHashMap::default();
+    for device in devices.iter() {
+        last.insert(device.name.clone(), (device.compute, device.tensors));
+    }
+    for device in devices {
+        if let Some((compute, tensors)) = last.get(&device.name) {
+            (device.compute, device.tensors) = (*compute, *tensors);
+        }
+    }
+}
+
+/// The names of the devices, one for each place.
+struct Names<'w> {
+    file: String,
+    found: Vec<String>,
+    warnings: &'w mut Vec<Warning>,
+}
+
+impl Names<'_> {
+    fn end(&mut self, outcome: Result<bool, StreamError>) -> Result<(), Error> {
+        let (spot, message) = match outcome {
+            Ok(_) => return Ok(()),
+            Err(StreamError::Io(source)) => match source.kind() {
+                io::ErrorKind::UnexpectedEof | io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput => {
+                    (None, format!("the compressed data is damaged or cut short ({source})"))
+                }
+                _ => return Err(Error::Io { file: self.file.clone(), action: "cannot read", source }),
+            },
+            Err(StreamError::Wire(error)) => (Some(Spot::Byte(error.offset)), error.to_string()),
+            Err(StreamError::Text { spot, message }) => (Some(spot), message),
+        };
+        let place = Place { file: self.file.clone(), spot };
+        if self.found.is_empty() {
+            return Err(Error::Input { place, message: format!("not a RunMetadata: {message}") });
+        }
+        let message = format!("{message}; the trace has what stands before it");
+        self.warnings.push(Warning { code: "damaged", place: Some(place), message, damage: true });
+        Ok(())
+    }
+}
+
+impl Sink for Names<'_> {
+    fn open(&mut self, tag: Tag, _offset: u64) -> ControlFlow<()> {
+        if tag == DEVICE_STATS {
+            self.found.push(String::new());
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn take(&mut self, tag: Tag, part: Part<'_>) -> ControlFlow<()> {
+        if let (DEVICE, Value::Bytes(name), Some(last), true) = (tag, part.value, self.found.last_mut(), part.whole) {
+            *last = escape_invalid(name);
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn warn(&mut self, spot: Spot, message: String) {
+        let place = Some(Place { file: self.file.clone(), spot: Some(spot) });
+        self.warnings.push(Warning { code: "unknown_field", place, message, damage: false });
+    }
+}

@@ -1,0 +1,236 @@
+//! Who made each tensor last, where arrows begin; and the life of each tensor, if memory is shown.
+
+use super::record::{Micros, allocation};
+use super::survey::Survey;
+use super::writer::{Events, Point};
+use super::{Step, TraceOptions, describe, walk};
+use crate::model::names::{NameId, Names, escape_invalid};
+use hashbrown::HashTable;
+use std::borrow::Cow;
+use std::hash::{DefaultHasher, Hasher};
+use std::io;
+
+/// The tensors of one step, by name.
+pub(super) enum Tensors {
+    /// Neither arrows nor memory are shown.
+    None,
+    /// Only arrows are: a fingerprint stands for a name, so a tensor takes 32 bytes however it is called.
+    Makers(HashTable<Maker>),
+    Lives(Lives),
+}
+
+/// Who made a tensor last.
+pub(super) struct Maker {
+    /// 128 bits of two independent hashes: no two names of any file will share them.
+    name: [u64; 2],
+    /// The end, which has one bit more than the file's numbers: it wraps, and `over` says which way.
+    end: i64,
+    process: u32,
+    lane_and_over: u32,
+}
+
+#[derive(Default)]
+pub(super) struct Lives {
+    names: Names,
+    /// By name; the empty name is always there, so one without a life may be.
+    life_of: Vec<Option<Life>>,
+    order: Vec<NameId>,
+}
+
+struct Life {
+    id: u64,
+    process: u32,
+    made: Micros,
+    last_read: Micros,
+    allocator: NameId,
+    bytes: i64,
+    origin: Point,
+}
+
+/// When an allocator held more or less, by how much, and because of which tensor.
+type Change = (Micros, i128, NameId);
+
+/// Tells `tensors` of all outputs of a step, and writes their births if memory is shown.
+pub(super) fn walk(step: &Step<'_>, survey: &Survey, tensors: &mut Tensors, events: &mut Events<'_>) -> io::Result<()> {
+    let mut numbered = Vec::new();
+    walk::records(step, survey, |device, record, lane| {
+        let mut place = 0;
+        let mut written = Ok(());
+        record.each_output(|description| {
+            let name = if place == 0 {
+                record.name
+            } else {
+                numbered.clear();
+                numbered.extend_from_slice(record.name);
+                numbered.extend_from_slice(format!(":{place}").as_bytes());
+                &numbered
+            };
+            place += 1;
+            let origin = Point { process: device.compute, lane, at: record.end() };
+            match tensors {
+                Tensors::None => {}
+                Tensors::Makers(makers) => make(makers, name, origin),
+                Tensors::Lives(lives) => {
+                    let born = Point { process: device.tensors, lane, at: record.start };
+                    let id = lives.make(name, born, origin, &allocation(description));
+                    let id = events.tensors_before + id;
+                    if written.is_ok() {
+                        written = events.tensor_made(name, born, id).and_then(|()| {
+                            let seen = Point { at: record.end() - 1, ..born };
+                            events.tensor_seen(name, seen, id, &describe::tensor(description))
+                        });
+                    }
+                }
+            }
+        });
+        written
+    })
+}
+
+impl Tensors {
+    pub fn new(options: TraceOptions) -> Tensors {
+        match options {
+            TraceOptions { show_memory: true, .. } => Tensors::Lives(Lives::default()),
+            TraceOptions { show_dataflow: true, .. } => Tensors::Makers(HashTable::new()),
+            _ => Tensors::None,
+        }
+    }
+
+    pub fn are_of_no_use(&self) -> bool {
+        matches!(self, Tensors::None)
+    }
+
+    /// An op reads a tensor until `end`. Says under which name the tensor is known, and where it was made.
+    pub fn read<'n>(&mut self, name: &'n [u8], end: Micros) -> Option<(&'n [u8], Point)> {
+        if let Some(origin) = self.read_exactly(name, end) {
+            return Some((name, origin));
+        }
+        // A graph that is split between devices reads `x/_7` where it was built to read `x`.
+        let cut = memchr::memmem::rfind(name, b"/_").filter(|at| *at > 0)?;
+        let name = &name[..cut];
+        self.read_exactly(name, end).map(|origin| (name, origin))
+    }
+
+    fn read_exactly(&mut self, name: &[u8], end: Micros) -> Option<Point> {
+        match self {
+            Tensors::None => None,
+            Tensors::Makers(makers) => {
+                let name = fingerprint(name);
+                makers.find(name[0], |maker| maker.name == name).map(Maker::origin)
+            }
+            Tensors::Lives(lives) => {
+                let id = lives.names.find(clean(name).as_bytes())?;
+                let life = lives.life_of.get_mut(id.index())?.as_mut()?;
+                life.last_read = life.last_read.max(end);
+                Some(life.origin)
+            }
+        }
+    }
+
+    /// Writes the ends of all lives, and what each allocator held after each beginning and end.
+    pub fn write_memory(&self, process: u32, events: &mut Events<'_>) -> io::Result<()> {
+        let Tensors::Lives(lives) = self else { return Ok(()) };
+        let mut changes: Vec<(NameId, Vec<Change>)> = Vec::new();
+        for (name, life) in lives.in_order() {
+            let end = Point { process: life.process, lane: 0, at: life.last_read };
+            events.tensor_gone(lives.names.get(name).as_bytes(), end, events.tensors_before + life.id)?;
+            let place = changes.iter().position(|(allocator, _)| *allocator == life.allocator);
+            let place = place.unwrap_or_else(|| {
+                changes.push((life.allocator, Vec::new()));
+                changes.len() - 1
+            });
+            let bytes = i128::from(life.bytes);
+            changes[place].1.extend([(life.made, bytes, name), (life.last_read, -bytes, name)]);
+        }
+        for (allocator, mut changes) in changes {
+            changes.sort_by(|a, b| (a.0, a.1, lives.names.get(a.2)).cmp(&(b.0, b.1, lives.names.get(b.2))));
+            let mut held = 0;
+            for (at, bytes, _) in changes {
+                held += bytes;
+                events.held(lives.names.get(allocator).as_bytes(), Point { process, lane: 0, at }, held)?;
+            }
+        }
+        events.tensors_before += lives.order.len() as u64;
+        Ok(())
+    }
+}
+
+impl Lives {
+    /// A tensor is made, or made again; its number.
+    fn make(&mut self, name: &[u8], born: Point, origin: Point, allocation: &super::record::Allocation<'_>) -> u64 {
+        // As the original: the number is that of the names known so far, so one that is made again shares its number
+        // with the next new one.
+        let id = self.order.len() as u64;
+        let name = self.names.intern(&clean(name));
+        let allocator = self.names.intern(&clean(allocation.allocator));
+        self.life_of.resize_with(self.names.len(), || None);
+        let life = Life {
+            id,
+            process: born.process,
+            made: born.at,
+            last_read: origin.at,
+            allocator,
+            bytes: allocation.requested,
+            origin,
+        };
+        if self.life_of[name.index()].replace(life).is_none() {
+            self.order.push(name);
+        }
+        id
+    }
+
+    fn in_order(&self) -> impl Iterator<Item = (NameId, &Life)> {
+        self.order.iter().filter_map(|name| Some((*name, self.life_of[name.index()].as_ref()?)))
+    }
+}
+
+impl Maker {
+    fn new(name: [u64; 2], origin: Point) -> Maker {
+        let end = origin.at as i64;
+        let over = (origin.at - Micros::from(end)).signum() + 1;
+        Maker { name, end, process: origin.process, lane_and_over: origin.lane << 2 | over as u32 }
+    }
+
+    fn origin(&self) -> Point {
+        let over = Micros::from(self.lane_and_over & 3) - 1;
+        Point { process: self.process, lane: self.lane_and_over >> 2, at: Micros::from(self.end) + (over << 64) }
+    }
+}
+
+fn make(makers: &mut HashTable<Maker>, name: &[u8], origin: Point) {
+    let name = fingerprint(name);
+    let maker = Maker::new(name, origin);
+    match makers.find_mut(name[0], |maker| maker.name == name) {
+        Some(old) => *old = maker,
+        None => drop(makers.insert_unique(name[0], maker, |maker| maker.name[0])),
+    }
+}
+
+fn fingerprint(name: &[u8]) -> [u64; 2] {
+    [0, 1].map(|seed| {
+        let mut hasher = DefaultHasher::new();
+        hasher.write_u8(seed);
+        hasher.write(name);
+        hasher.finish()
+    })
+}
+
+fn clean(name: &[u8]) -> Cow<'_, str> {
+    match std::str::from_utf8(name) {
+        Ok(name) => Cow::Borrowed(name),
+        Err(_) => Cow::Owned(escape_invalid(name)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ends_past_the_limits_of_the_file_are_kept() {
+        for at in [0, 1, -1, i128::from(i64::MAX) * 2, i128::from(i64::MIN) * 2, 1 << 63, -(1 << 63) - 1] {
+            let origin = Maker::new([0, 0], Point { process: 3, lane: 9, at }).origin();
+            assert_eq!((origin.process, origin.lane, origin.at), (3, 9, at));
+        }
+    }
+}

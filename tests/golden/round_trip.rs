@@ -1,0 +1,103 @@
+//! A profile that was saved answers as the files did that it was made of, and saving it again changes nothing.
+
+use std::path::{Path, PathBuf};
+use tfprof::format::source::Source;
+use tfprof::inputs::Inputs;
+use tfprof::options::{Options, ViewKind};
+use tfprof::profiler::Profiler;
+use tfprof::quirks::Quirks;
+use tfprof::render;
+
+#[test]
+fn saved_profiles_answer_as_before() {
+    for dir in models() {
+        let mut inputs = Inputs::default();
+        inputs.add_path(&dir).expect("a directory of the corpus");
+        let mut profiler = Profiler::default();
+        inputs.load(&mut profiler).expect("files of the corpus");
+        for quirks in [Quirks::NONE, Quirks::ORIGINAL] {
+            let first = saved(&profiler, quirks);
+            let again = loaded(&first);
+            for kind in ViewKind::ALL {
+                assert_same(&answers(&profiler, kind, quirks), &answers(&again, kind, quirks), &dir, kind);
+            }
+            if quirks == Quirks::NONE {
+                assert!(saved(&again, quirks) == first, "{}: saving again changes something", dir.display());
+            }
+        }
+    }
+}
+
+#[test]
+fn profiles_of_single_steps_merge_in_any_order() {
+    for dir in models() {
+        let mut inputs = Inputs::default();
+        inputs.add_path(&dir).expect("a directory of the corpus");
+        let steps = inputs.steps();
+        let parts: Vec<Vec<u8>> = (0..steps.len())
+            .map(|i| {
+                let mut one = Inputs::default();
+                one.add_path(&dir).expect("a directory of the corpus");
+                one.runs = vec![(Some(steps[i]), inputs.runs[i].1.clone())];
+                let mut profiler = Profiler::default();
+                one.load(&mut profiler).expect("files of the corpus");
+                saved(&profiler, Quirks::NONE)
+            })
+            .collect();
+        let mut all = Profiler::default();
+        inputs.load(&mut all).expect("files of the corpus");
+        let merged = |order: &mut dyn Iterator<Item = &Vec<u8>>| {
+            let mut profiler = Profiler::default();
+            for part in order {
+                profiler.add_profile(Source::memory("part", part).expect("memory")).expect("a profile of ours");
+            }
+            profiler
+        };
+        let (forth, back) = (merged(&mut parts.iter()), merged(&mut parts.iter().rev()));
+        for kind in ViewKind::ALL {
+            let expect = answers(&all, kind, Quirks::NONE);
+            assert_same(&expect, &answers(&forth, kind, Quirks::NONE), &dir, kind);
+            assert_same(&expect, &answers(&back, kind, Quirks::NONE), &dir, kind);
+        }
+    }
+}
+
+fn models() -> Vec<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus");
+    ["mlp_small", "resnet32", "rnn", "ps_workers", "keras_cnn", "gpu_synthetic"].map(|name| root.join(name)).to_vec()
+}
+
+fn saved(profiler: &Profiler, quirks: Quirks) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    render::profile::write(profiler.model(), quirks, &mut bytes).expect("memory takes all");
+    bytes
+}
+
+fn loaded(bytes: &[u8]) -> Profiler {
+    let mut profiler = Profiler::default();
+    profiler.add_profile(Source::memory("saved", bytes).expect("memory")).expect("a profile of ours");
+    profiler
+}
+
+/// All figures and details of a view, for the average and for one step.
+fn answers(profiler: &Profiler, kind: ViewKind, quirks: Quirks) -> String {
+    let mut text = Vec::new();
+    let last = profiler.model().runs.steps().last().unwrap_or(-1);
+    for step in [-1, last] {
+        let mut options = Options { quirks, max_depth: 1000, ..Options::default() };
+        let all = "bytes,peak_bytes,residual_bytes,output_bytes,micros,accelerator_micros,cpu_micros,params,float_ops,\
+                   occurrence,device,op_types,input_shapes";
+        options.set("select", all).expect("known words");
+        options.set("step", &step.to_string()).expect("a number");
+        match profiler.view(kind, &options) {
+            Ok(view) => render::text::write_report(&view, &mut text).expect("memory takes all"),
+            Err(error) => text.extend(error.to_string().bytes()),
+        }
+    }
+    String::from_utf8(text).expect("text")
+}
+
+fn assert_same(expect: &str, found: &str, dir: &Path, kind: ViewKind) {
+    let different = expect.lines().zip(found.lines()).find(|(a, b)| a != b);
+    assert!(expect == found, "{} {}: {different:?}", dir.display(), kind.word());
+}
