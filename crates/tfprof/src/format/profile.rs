@@ -237,9 +237,11 @@ impl<'b> Reader<'b> {
         if cells.of(node).any(|cell| cell.device == placement) {
             return placement;
         }
-        let holds =
-            |device: DeviceId| nothing || matches!(devices.kind(device), DeviceKind::Other | DeviceKind::Placement);
-        cells.of(node).map(|cell| cell.device).find(|device| holds(*device)).unwrap_or(placement)
+        // A record without a device, before the node was placed, is the only one besides that has memory.
+        let kinds: &[DeviceKind] = &[DeviceKind::Nameless, DeviceKind::Placement, DeviceKind::Other];
+        let of_kind = |kind: &DeviceKind| cells.of(node).map(|cell| cell.device).find(|id| devices.kind(*id) == *kind);
+        let first = || cells.of(node).map(|cell| cell.device).next().filter(|_| nothing);
+        first().or_else(|| kinds.iter().find_map(of_kind)).unwrap_or(placement)
     }
 
     fn placement(&mut self, node: NodeId) -> DeviceId {
