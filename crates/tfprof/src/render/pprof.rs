@@ -90,6 +90,6 @@ fn callees<'v>(view: &'v View<'_, '_>) -> Profile<'v> {
             profile.sample(Some(view.model.name(node)), 1, &values);
         }
     }
-    profile.sort_samples();
+    profile.sort();
     profile
 }

@@ -4,7 +4,6 @@ use crate::metric::{Metric, Unit};
 use crate::view::Line;
 use rustc_hash::FxHashMap;
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 use std::io::{self, Write};
 use tfprof_proto::write as pb;
 
@@ -15,9 +14,10 @@ pub struct Profile<'v> {
     metrics: Vec<Metric>,
     strings: Strings<'v>,
     /// By file, function and line; ids are in the order of creation, from 1.
-    locations: BTreeMap<(&'v str, Cow<'v, str>, u64), Location>,
+    locations: FxHashMap<(&'v str, Cow<'v, str>, u64), Location>,
     /// By file, name and first line.
-    functions: BTreeMap<(&'v str, Cow<'v, str>, u64), Function>,
+    functions: FxHashMap<(&'v str, Cow<'v, str>, u64), Function>,
+    is_sorted: bool,
     stacks: Vec<Box<[u64]>>,
     samples: Vec<Sample<'v>>,
     /// The count and the metrics of each sample, one after the other.
@@ -70,8 +70,9 @@ impl<'v> Profile<'v> {
         Profile {
             metrics: metrics.to_vec(),
             strings: Strings::new(),
-            locations: BTreeMap::new(),
-            functions: BTreeMap::new(),
+            locations: FxHashMap::default(),
+            functions: FxHashMap::default(),
+            is_sorted: false,
             stacks: Vec::new(),
             samples: Vec::new(),
             values: Vec::new(),
@@ -121,9 +122,10 @@ impl<'v> Profile<'v> {
         self.samples.push(Sample { node, stack: self.stacks.len() as u32 - 1, values });
     }
 
-    /// By the names of nodes.
-    pub fn sort_samples(&mut self) {
+    /// As the original: samples by the names of nodes, locations and functions by their keys.
+    pub fn sort(&mut self) {
         self.samples.sort_by_key(|sample| sample.node);
+        self.is_sorted = true;
     }
 
     pub fn write(mut self, out: &mut dyn Write) -> io::Result<()> {
@@ -146,7 +148,16 @@ impl<'v> Profile<'v> {
             flush(&mut bytes, out)?;
             pb::message(&mut bytes, 2, |out| self.write_sample(sample, label, out));
         }
-        for location in self.locations.values() {
+        let mut locations: Vec<_> = self.locations.iter().collect();
+        let mut functions: Vec<_> = self.functions.iter().collect();
+        if self.is_sorted {
+            locations.sort_unstable_by_key(|(key, _)| *key);
+            functions.sort_unstable_by_key(|(key, _)| *key);
+        } else {
+            locations.sort_unstable_by_key(|(_, location)| location.id);
+            functions.sort_unstable_by_key(|(_, function)| function.id);
+        }
+        for (_, location) in locations {
             flush(&mut bytes, out)?;
             pb::message(&mut bytes, 4, |out| {
                 pb::int(out, 1, location.id as i64);
@@ -156,7 +167,7 @@ impl<'v> Profile<'v> {
                 });
             });
         }
-        for function in self.functions.values() {
+        for (_, function) in functions {
             flush(&mut bytes, out)?;
             pb::message(&mut bytes, 5, |out| {
                 pb::int(out, 1, function.id as i64);
