@@ -441,6 +441,22 @@ impl Form {
         }
     }
 
+    pub fn about(self) -> &'static str {
+        match self {
+            Form::Stdout => "text on standard output",
+            Form::File => "text in a file",
+            Form::None => "nothing",
+            Form::Proto => "a GraphNodeProto or MultiGraphNodeProto",
+            Form::Json => "all rows with their numbers",
+            Form::Csv => "the same as a table",
+            Form::Timeline => "trace events for chrome://tracing and Perfetto, in FILE_<step>",
+            Form::Pprof => "a gzipped profile for go tool pprof",
+            Form::Folded => "collapsed stacks of one metric",
+            Form::Speedscope => "a file of one metric for https://www.speedscope.app",
+            Form::Flamegraph => "an SVG of one metric for a browser, with zoom and search",
+        }
+    }
+
     fn needs_file(self) -> bool {
         !matches!(self, Form::Stdout | Form::None)
     }

@@ -73,7 +73,10 @@ fn about(topic: &str) -> Result<String, Error> {
             DETAILS.iter().for_each(|info| text += &entry(info.word, info.about));
         }
         "order_by" => text += &format!("\n  one of {}\n", OrderBy::words().join(", ")),
-        "output" => text += &format!("\n  forms: {}\n", Form::ALL.map(Form::word).join(", ")),
+        "output" => {
+            text += "\n";
+            Form::ALL.iter().for_each(|form| text += &entry(form.word(), form.about()));
+        }
         _ => {}
     }
     Ok(text)

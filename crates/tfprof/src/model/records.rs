@@ -79,10 +79,18 @@ impl Details {
 /// The executions of a step, by node; those of one node are in the order of the files.
 #[derive(Clone, Debug, Default)]
 pub struct Records {
-    timings: Vec<Timing>,
-    memory: Vec<MemoryUse>,
+    timings: ByNode<Timing>,
+    memory: ByNode<MemoryUse>,
     outputs: Vec<OutputMemory>,
-    allocations: Vec<Allocation>,
+    allocations: ByNode<Allocation>,
+}
+
+/// Rows that are found by node, once they are sorted.
+#[derive(Clone, Debug)]
+struct ByNode<T> {
+    rows: Vec<T>,
+    /// Where the rows of each node end.
+    ends: Vec<u32>,
 }
 
 impl MemoryUse {
@@ -109,12 +117,12 @@ impl MemoryUse {
 impl Records {
     /// When a node ran.
     pub fn timings(&self, node: NodeId) -> &[Timing] {
-        of(&self.timings, node, |timing| timing.node)
+        self.timings.of(node)
     }
 
     /// What a node's executions held.
     pub fn memory(&self, node: NodeId) -> &[MemoryUse] {
-        of(&self.memory, node, |memory| memory.node)
+        self.memory.of(node)
     }
 
     /// The outputs of one execution, in the order of the file; a slot may come twice, and then the last counts.
@@ -124,36 +132,36 @@ impl Records {
 
     /// What a node's executions were given and gave back.
     pub fn allocations(&self, node: NodeId) -> &[Allocation] {
-        of(&self.allocations, node, |allocation| allocation.node)
+        self.allocations.of(node)
     }
 
     /// All timings, by node.
     pub fn all_timings(&self) -> &[Timing] {
-        &self.timings
+        &self.timings.rows
     }
 
     pub fn push_timing(&mut self, timing: Timing) {
-        self.timings.push(timing);
+        self.timings.rows.push(timing);
     }
 
     pub fn push_memory(&mut self, mut memory: MemoryUse, outputs: &[OutputMemory]) {
         memory.outputs_start = self.outputs.len() as u32;
         self.outputs.extend_from_slice(outputs);
         memory.outputs_end = self.outputs.len() as u32;
-        self.memory.push(memory);
+        self.memory.rows.push(memory);
     }
 
     pub fn push_allocation(&mut self, allocation: Allocation) {
-        self.allocations.push(allocation);
+        self.allocations.rows.push(allocation);
     }
 
     /// Adds what another file says of the same step, behind what is here.
     pub fn merge(&mut self, other: &Records) {
         let shift = self.outputs.len() as u32;
         self.outputs.extend_from_slice(&other.outputs);
-        self.timings.extend_from_slice(&other.timings);
-        self.allocations.extend_from_slice(&other.allocations);
-        self.memory.extend(other.memory.iter().map(|memory| MemoryUse {
+        self.timings.rows.extend_from_slice(&other.timings.rows);
+        self.allocations.rows.extend_from_slice(&other.allocations.rows);
+        self.memory.rows.extend(other.memory.rows.iter().map(|memory| MemoryUse {
             outputs_start: memory.outputs_start + shift,
             outputs_end: memory.outputs_end + shift,
             ..*memory
@@ -163,25 +171,48 @@ impl Records {
 
     /// Puts the records of each node together. Files often have them so already; the sort is quick then.
     pub fn sort(&mut self) {
-        self.timings.sort_by_key(|timing| timing.node);
-        self.memory.sort_by_key(|memory| memory.node);
-        self.allocations.sort_by_key(|allocation| allocation.node);
+        self.timings.sort(|timing| timing.node);
+        self.memory.sort(|memory| memory.node);
+        self.allocations.sort(|allocation| allocation.node);
     }
 
     /// Forgets all but the persistent memory of accelerators, which other steps look at.
     pub fn keep_persistent_only(&mut self) {
-        self.memory.retain(|memory| memory.accelerator_persistent != 0);
-        self.memory.iter_mut().for_each(|memory| (memory.outputs_start, memory.outputs_end) = (0, 0));
-        self.memory.shrink_to_fit();
-        (self.timings, self.outputs, self.allocations) = (Vec::new(), Vec::new(), Vec::new());
+        let mut memory = std::mem::take(&mut self.memory).rows;
+        memory.retain(|memory| memory.accelerator_persistent != 0);
+        memory.iter_mut().for_each(|memory| (memory.outputs_start, memory.outputs_end) = (0, 0));
+        memory.shrink_to_fit();
+        *self = Records { memory: ByNode { rows: memory, ends: Vec::new() }, ..Records::default() };
+        self.sort();
     }
 }
 
-/// The rows of one node.
-fn of<T>(rows: &[T], node: NodeId, node_of: impl Fn(&T) -> NodeId) -> &[T] {
-    let start = rows.partition_point(|row| node_of(row) < node);
-    let length = rows[start..].partition_point(|row| node_of(row) == node);
-    &rows[start..start + length]
+impl<T> Default for ByNode<T> {
+    fn default() -> Self {
+        ByNode { rows: Vec::new(), ends: Vec::new() }
+    }
+}
+
+impl<T> ByNode<T> {
+    fn sort(&mut self, node_of: impl Fn(&T) -> NodeId) {
+        self.rows.sort_by_key(&node_of);
+        let nodes = self.rows.last().map_or(0, |row| node_of(row).index() + 1);
+        self.ends = vec![0; nodes];
+        for row in &self.rows {
+            self.ends[node_of(row).index()] += 1;
+        }
+        let mut end = 0;
+        for slot in &mut self.ends {
+            end += *slot;
+            *slot = end;
+        }
+    }
+
+    fn of(&self, node: NodeId) -> &[T] {
+        let end_of = |node: usize| self.ends.get(node).copied().unwrap_or(self.rows.len() as u32) as usize;
+        let start = node.index().checked_sub(1).map_or(0, end_of);
+        &self.rows[start..end_of(node.index())]
+    }
 }
 
 #[cfg(test)]
@@ -197,6 +228,7 @@ mod tests {
             records.push_memory(MemoryUse { micros: start, ..MemoryUse::new(NodeId(node), DeviceId(0)) }, &[output]);
         }
         let mut both = records.clone();
+        records.sort();
         both.merge(&records);
         let starts: Vec<_> = both.timings(NodeId(3)).iter().map(|timing| timing.start).collect();
         assert_eq!(starts, [50, 20, 50, 20]);

@@ -9,7 +9,7 @@ use crate::metric::Metric;
 use crate::model::nodes::NodeId;
 use crate::view::View;
 use flate2::{Compression, GzBuilder};
-use profile::{Frame, Profile};
+use profile::{Frame, Profile, Stack};
 use std::io::{self, Write};
 
 /// The mark of the system that gzip's header names: Unix, wherever this runs, so that equal profiles are equal files.
@@ -27,28 +27,28 @@ fn rows<'v>(view: &'v View<'_, '_>) -> Profile<'v> {
     let metrics: Vec<Metric> = view.selection.given().collect();
     let mut profile = Profile::new(&metrics);
     let mut own = own_numbers(view, &metrics);
-    let mut stack: Vec<u64> = Vec::new();
+    let mut stacks: Vec<Stack> = Vec::with_capacity(view.rows().len());
     for (i, row) in view.rows().iter().enumerate() {
-        if i > 0 {
-            stack.truncate(row.depth - 1);
-            let name = view.name(row);
+        let stack = if i == 0 {
+            Stack::EMPTY
+        } else {
             let location = match view.line(row) {
                 Some(line) => profile.location(line.file, line.number, Frame::of_line(&line)),
-                None => profile.location("", 0, Frame { file: "", name: name.into(), shown: name.into(), start: 0 }),
+                None => profile.only_location(view.name(row)),
             };
-            stack.push(location);
-        }
-        profile.set_stack(&stack);
+            profile.stack(stacks[row.parent], location)
+        };
+        stacks.push(stack);
         let left = &mut own[i * metrics.len()..][..metrics.len()];
         let nodes: Vec<NodeId> = view.node(row).into_iter().chain(view.bag(row)).collect();
         for node in nodes {
             let numbers = view.values().row(node);
             let values: Vec<i64> = metrics.iter().map(|metric| numbers[*metric as usize]).collect();
             left.iter_mut().zip(&values).for_each(|(left, value)| *left = left.wrapping_sub(*value));
-            profile.sample(Some(view.model.name(node)), 1, &values);
+            profile.sample(stack, Some(view.model.name(node)), 1, &values);
         }
         if left.iter().any(|value| *value != 0) {
-            profile.sample(None, 0, left);
+            profile.sample(stack, None, 0, left);
         }
     }
     profile
@@ -74,22 +74,23 @@ fn callees<'v>(view: &'v View<'_, '_>) -> Profile<'v> {
     let metrics: Vec<Metric> = view.selection.given().collect();
     let mut profile = Profile::new(&metrics);
     let rows = view.rows();
-    let mut stack: Vec<u64> = Vec::new();
+    let mut stacks: Vec<Stack> = vec![Stack::EMPTY];
     for (i, row) in rows.iter().enumerate().skip(1) {
-        stack.truncate(row.depth.saturating_sub(2));
+        let mut stack = stacks[row.parent];
         if let (Some(callee), Some(caller)) = (view.line(row), view.line(&rows[row.parent])) {
-            stack.push(profile.location(caller.file, caller.number, Frame::of_line(&callee)));
+            let location = profile.location(caller.file, caller.number, Frame::of_line(&callee));
+            stack = profile.stack(stack, location);
         }
+        stacks.push(stack);
         if rows.get(i + 1).is_some_and(|next| next.parent == i) {
             continue;
         }
-        profile.set_stack(&stack);
         for node in view.innermost_nodes(row) {
             let numbers = view.values().row(node);
             let values: Vec<i64> = metrics.iter().map(|metric| numbers[*metric as usize]).collect();
-            profile.sample(Some(view.model.name(node)), 1, &values);
+            profile.sample(stack, Some(view.model.name(node)), 1, &values);
         }
     }
-    profile.sort_samples();
+    profile.sort();
     profile
 }

@@ -42,3 +42,9 @@ pub fn metrics(form: Form, selection: Selection) -> MetricSet {
     }
     metrics
 }
+
+/// The one metric of a flame graph.
+pub fn drawn(form: Form, selection: Selection) -> Option<Metric> {
+    let draws = matches!(form, Form::Folded | Form::Speedscope | Form::Flamegraph);
+    selection.given().next().filter(|_| draws)
+}

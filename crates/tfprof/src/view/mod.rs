@@ -83,6 +83,12 @@ impl<'q, 'm> View<'q, 'm> {
         let metrics = if whole { MetricSet::ALL } else { forms::metrics(options.output.form, selection) };
         let values = Values::new(model, options.step, options.quirks);
         let answer = Pipeline::new(rules, options, filters, values, tree, metrics).run();
+        if let Some(metric) = forms::drawn(options.output.form, selection)
+            && answer.total.get(metric, 0) <= 0
+        {
+            let total = answer.total.get(metric, 0);
+            warn("nothing_to_draw", format!("nothing to draw: the total of {} is {total}", metric.info().key));
+        }
         Ok(View { kind, options, selection, model, warnings, answer })
     }
 

@@ -4,7 +4,6 @@ use crate::metric::{Metric, Unit};
 use crate::view::Line;
 use rustc_hash::FxHashMap;
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 use std::io::{self, Write};
 use tfprof_proto::write as pb;
 
@@ -15,10 +14,14 @@ pub struct Profile<'v> {
     metrics: Vec<Metric>,
     strings: Strings<'v>,
     /// By file, function and line; ids are in the order of creation, from 1.
-    locations: BTreeMap<(&'v str, Cow<'v, str>, u64), Location>,
+    locations: FxHashMap<(&'v str, Cow<'v, str>, u64), Location>,
     /// By file, name and first line.
-    functions: BTreeMap<(&'v str, Cow<'v, str>, u64), Function>,
-    stacks: Vec<Box<[u64]>>,
+    functions: FxHashMap<(&'v str, Cow<'v, str>, u64), Function>,
+    /// Those that need no key, since each is asked for once.
+    only: Vec<(Location, Function)>,
+    is_sorted: bool,
+    /// Each the stack around it and its innermost location.
+    stacks: Vec<(Stack, u64)>,
     samples: Vec<Sample<'v>>,
     /// The count and the metrics of each sample, one after the other.
     values: Vec<i64>,
@@ -31,6 +34,15 @@ pub struct Frame<'v> {
     /// The name that pprof shows.
     pub shown: Cow<'v, str>,
     pub start: i32,
+}
+
+/// A call stack of a profile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stack(u32);
+
+impl Stack {
+    /// Nothing is called.
+    pub const EMPTY: Stack = Stack(u32::MAX);
 }
 
 struct Location {
@@ -49,7 +61,7 @@ struct Function {
 struct Sample<'v> {
     /// The node of the sample, as text and as a string of the profile.
     node: Option<(&'v str, i64)>,
-    stack: u32,
+    stack: Stack,
     values: u32,
 }
 
@@ -70,8 +82,10 @@ impl<'v> Profile<'v> {
         Profile {
             metrics: metrics.to_vec(),
             strings: Strings::new(),
-            locations: BTreeMap::new(),
-            functions: BTreeMap::new(),
+            locations: FxHashMap::default(),
+            functions: FxHashMap::default(),
+            only: Vec::new(),
+            is_sorted: false,
             stacks: Vec::new(),
             samples: Vec::new(),
             values: Vec::new(),
@@ -104,13 +118,22 @@ impl<'v> Profile<'v> {
         function.id
     }
 
-    /// The call stack of the samples that follow, the outermost location first.
-    pub fn set_stack(&mut self, stack: &[u64]) {
-        self.stacks.push(stack.iter().rev().copied().collect());
+    /// The location of something that has no line; it must not have been asked for before.
+    pub fn only_location(&mut self, name: &'v str) -> u64 {
+        let id = self.only.len() as u64 + 1;
+        let function = Function { id, name: self.strings.id(name.into()), file: 0, start: 0 };
+        self.only.push((Location { id, function: id, line: 0 }, function));
+        id
+    }
+
+    /// The call stack that goes one location further than `around`.
+    pub fn stack(&mut self, around: Stack, location: u64) -> Stack {
+        self.stacks.push((around, location));
+        Stack(self.stacks.len() as u32 - 1)
     }
 
     /// Adds a sample: how many nodes it stands for, and its metrics.
-    pub fn sample(&mut self, node: Option<&'v str>, count: i64, metrics: &[i64]) {
+    pub fn sample(&mut self, stack: Stack, node: Option<&'v str>, count: i64, metrics: &[i64]) {
         let node = node.map(|node| {
             self.strings.id(NODE_LABEL.into());
             (node, self.strings.id(node.into()))
@@ -118,12 +141,13 @@ impl<'v> Profile<'v> {
         let values = self.values.len() as u32;
         self.values.push(count);
         self.values.extend_from_slice(metrics);
-        self.samples.push(Sample { node, stack: self.stacks.len() as u32 - 1, values });
+        self.samples.push(Sample { node, stack, values });
     }
 
-    /// By the names of nodes.
-    pub fn sort_samples(&mut self) {
+    /// As the original: samples by the names of nodes, locations and functions by their keys.
+    pub fn sort(&mut self) {
         self.samples.sort_by_key(|sample| sample.node);
+        self.is_sorted = true;
     }
 
     pub fn write(mut self, out: &mut dyn Write) -> io::Result<()> {
@@ -146,7 +170,17 @@ impl<'v> Profile<'v> {
             flush(&mut bytes, out)?;
             pb::message(&mut bytes, 2, |out| self.write_sample(sample, label, out));
         }
-        for location in self.locations.values() {
+        let mut locations: Vec<_> = self.locations.iter().collect();
+        let mut functions: Vec<_> = self.functions.iter().collect();
+        if self.is_sorted {
+            locations.sort_unstable_by_key(|(key, _)| *key);
+            functions.sort_unstable_by_key(|(key, _)| *key);
+        } else {
+            locations.sort_unstable_by_key(|(_, location)| location.id);
+            functions.sort_unstable_by_key(|(_, function)| function.id);
+        }
+        let only = self.only.iter().map(|(location, _)| location);
+        for location in locations.into_iter().map(|(_, location)| location).chain(only) {
             flush(&mut bytes, out)?;
             pb::message(&mut bytes, 4, |out| {
                 pb::int(out, 1, location.id as i64);
@@ -156,7 +190,8 @@ impl<'v> Profile<'v> {
                 });
             });
         }
-        for function in self.functions.values() {
+        let only = self.only.iter().map(|(_, function)| function);
+        for function in functions.into_iter().map(|(_, function)| function).chain(only) {
             flush(&mut bytes, out)?;
             pb::message(&mut bytes, 5, |out| {
                 pb::int(out, 1, function.id as i64);
@@ -178,7 +213,12 @@ impl<'v> Profile<'v> {
     }
 
     fn write_sample(&self, sample: &Sample<'_>, label: i64, out: &mut Vec<u8>) {
-        let ids: Vec<i64> = self.stacks[sample.stack as usize].iter().map(|id| *id as i64).collect();
+        let mut ids = Vec::new();
+        let mut stack = sample.stack;
+        while let Some((around, location)) = self.stacks.get(stack.0 as usize) {
+            ids.push(*location as i64);
+            stack = *around;
+        }
         pb::packed(out, 1, &ids);
         pb::packed(out, 2, &self.values[sample.values as usize..][..=self.metrics.len()]);
         if let Some((_, node)) = sample.node {
