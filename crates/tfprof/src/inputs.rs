@@ -149,10 +149,15 @@ impl Inputs {
         Ok(())
     }
 
+    /// Opens an input. Standard input can be opened once, even if it was looked at before.
+    pub fn open(&self, path: &Path) -> Result<Source<'static>, Error> {
+        let opened = if path.as_os_str() == "-" { self.opened.take() } else { None };
+        opened.map_or_else(|| Source::open(path), Ok)
+    }
+
     /// Loads a file as what a flag says it is; if it plainly is something else, says which flag is right.
     fn load_one(&self, path: &Path, format: Format, step: i64, profiler: &mut Profiler) -> Result<(), Error> {
-        let opened = if path.as_os_str() == "-" { self.opened.take() } else { None };
-        let mut source = opened.map_or_else(|| Source::open(path), Ok)?;
+        let mut source = self.open(path)?;
         let head = source.head().map_err(|error| read_error(path, error))?;
         let format = match (format, guess(head)) {
             (Format::GraphDef, Guess::Is(Format::MetaGraphDef)) => Format::MetaGraphDef,

@@ -31,16 +31,16 @@ fn steps(flags: &Flags) -> Result<Vec<Step<'static>>, Error> {
         ));
     }
     let runs = flags.inputs.runs.iter().zip(flags.inputs.steps());
-    runs.map(|((_, path), step)| self::step(path, step)).collect()
+    runs.map(|((_, path), step)| self::step(flags, path, step)).collect()
 }
 
 /// A run that can be read again and again; what comes through a pipe is held for that.
-fn step(path: &Path, step: i64) -> Result<Step<'static>, Error> {
+fn step(flags: &Flags, path: &Path, step: i64) -> Result<Step<'static>, Error> {
     let path = path.to_owned();
     if path.is_file() {
         return Ok(Step { step, open: Box::new(move || Source::open(&path)) });
     }
-    let mut source = Source::open(&path)?;
+    let mut source = flags.inputs.open(&path)?;
     let mut bytes = Vec::new();
     let name: Rc<str> = source.name.clone().into();
     source.input.read_to_end(&mut bytes).map_err(|source| Error::Io {

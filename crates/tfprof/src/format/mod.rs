@@ -78,6 +78,10 @@ pub fn read(source: Source<'_>, format: Format, step: i64, builder: &mut Builder
         Format::RunMetadata => drive(source, format, &mut run_metadata::Reader::new(builder, step)),
         Format::OpLog => drive(source, format, &mut op_log::Reader::new(builder)),
         Format::Profile => drive(source, format, &mut profile::Reader::new(builder)),
+    }?;
+    match builder.conflict.take() {
+        None => Ok(()),
+        Some(message) => Err(Error::Input { place: Place { file: builder.file().to_owned(), spot: None }, message }),
     }
 }
 

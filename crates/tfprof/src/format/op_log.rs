@@ -113,13 +113,14 @@ impl Traces {
         self.strings.insert(id, name);
     }
 
-    pub(super) fn finish(self, builder: &mut Builder) {
+    /// Says what each stack of the log became.
+    pub(super) fn finish(self, builder: &mut Builder) -> Vec<StackId> {
         let mut ids: Vec<_> = self.strings.iter().map(|(id, name)| (*id, *name)).collect();
         ids.sort_unstable();
         for (id, name) in ids {
             builder.model.first_strings.entry(id).or_insert(name);
         }
-        builder.end_log(&self.stacks, &self.entries, &self.strings);
+        builder.end_log(&self.stacks, &self.entries, &self.strings)
     }
 }
 

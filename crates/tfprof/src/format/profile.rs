@@ -19,6 +19,10 @@ use std::ops::ControlFlow;
 use tfprof_proto::stream::{Layout, Record, Rule, Sink, Spot, Tag};
 use tfprof_proto::wire::{Fields, Value, each_int};
 
+mod merge;
+
+use merge::{Definition, Merge};
+
 const NODE: Tag = 1;
 const HAS_TRACE: Tag = 2;
 const STEPS: Tag = 3;
@@ -51,6 +55,7 @@ pub(super) struct Reader<'b> {
     /// The name of each node by its number in the file, and the numbers that inputs speak of.
     name_of: FxHashMap<i64, NameId>,
     sources: Vec<i64>,
+    merge: Merge,
 }
 
 impl<'b> Reader<'b> {
@@ -65,6 +70,7 @@ impl<'b> Reader<'b> {
             first,
             name_of: FxHashMap::default(),
             sources: Vec::new(),
+            merge: Merge::default(),
         }
     }
 
@@ -98,11 +104,19 @@ impl<'b> Reader<'b> {
                 if self.first.index() == 0 {
                     self.builder.model.saved_ids.push(id);
                 }
-                self.definition(node, device, fields.clone());
+                let definition = self.definition(device, fields.clone());
+                self.define(node, definition);
                 node
             }
-            // The first definition counts; what was measured adds up.
-            None => self.builder.model.node(name).unwrap_or(NodeId(0)),
+            None => {
+                let node = self.builder.model.node(name).unwrap_or(NodeId(0));
+                // Of two nodes of one name in one file the first counts; what was measured adds up.
+                if node < self.first {
+                    let definition = self.definition(device, fields.clone());
+                    self.merge.add(node, op, definition, self.builder);
+                }
+                node
+            }
         };
         each_quietly(fields, |all, number, value| {
             if let (12, Value::Bytes(entry)) = (number, value) {
@@ -111,72 +125,89 @@ impl<'b> Reader<'b> {
         });
     }
 
-    fn definition(&mut self, node: NodeId, device: &[u8], fields: Fields<'_>) {
+    /// What `ProfileNode` says beyond what ran.
+    fn definition<'f>(&mut self, device: &[u8], fields: Fields<'f>) -> Definition<'f> {
         let offset = fields.offset();
+        let mut found = Definition { offset, ..Definition::default() };
         if !device.is_empty() {
-            let device = self.builder.device(device);
-            self.builder.model.nodes.placement[node.index()] = device;
+            found.device = Some(self.builder.device(device));
         }
         let placement = self.builder.name(&device.to_ascii_lowercase(), offset);
-        let (mut dims, mut inputs, mut outputs) = (Vec::new(), Vec::new(), Vec::new());
         let mut output_of = FxHashMap::default();
-        let (mut output_of_input, mut attributes) = (Vec::new(), Vec::new());
+        let mut output_of_input = Vec::new();
         let keep_attributes = self.builder.keep.attributes;
         let length = fields.rest().len() as i64;
+        let mut inputs = Vec::new();
         each_quietly(fields, |all, number, value| match (number, value) {
             (2, Value::Bytes(entry)) => inputs.push(int_pair(all.nested(entry))),
             (14, Value::Bytes(entry)) => {
                 let (source, output) = int_pair(all.nested(entry));
                 output_of.insert(source, output);
             }
-            (4, value) => drop(each_int(value, |n| dims.push(n))),
+            (4, value) => drop(each_int(value, |n| found.dims.push(n))),
             (5, Value::Bytes(ty)) => {
                 let ty = self.builder.name(ty, offset);
                 if ty != placement || device.is_empty() {
-                    self.builder.add_type(node, ty);
+                    found.types.push(ty);
                 }
             }
-            (8, Value::Varint(n)) => self.builder.model.nodes.float_ops[node.index()] = n as i64,
+            (8, Value::Varint(n)) => found.float_ops = n as i64,
             (10, Value::Bytes(code)) => {
                 let keep = self.builder.keep.traces;
                 let stack = if keep { self.traces.stack(all.nested(code), self.builder) } else { StackId::EMPTY };
-                self.traces.push(node, stack);
+                found.stack = Some(stack);
             }
             (11, Value::Bytes(entry)) if keep_attributes => {
                 let (key, value) = map_entry(entry);
-                attributes.push((key, value.unwrap_or_default()));
+                found.attributes.push((key, value.unwrap_or_default()));
             }
             (INPUT_OUTPUTS, value) => drop(each_int(value, |n| output_of_input.push(n))),
             (DECLARED_DEVICE, Value::Bytes(device)) => {
-                let device = self.builder.name(&device.to_ascii_lowercase(), offset);
-                self.builder.model.nodes.declared_device[node.index()] = device;
+                found.declared_device = self.builder.name(&device.to_ascii_lowercase(), offset);
             }
-            (15, Value::Bytes(entry)) => outputs.push(indexed_tuple(all.nested(entry))),
+            (15, Value::Bytes(entry)) => found.output_shapes.push(indexed_tuple(all.nested(entry))),
             _ => {}
         });
-        self.builder.set_attributes(node, &attributes, offset);
-        self.builder.model.nodes.shape[node.index()] = self.builder.shape(&dims);
         // A map may skip numbers. No honest one skips more than its own bytes could have held.
-        outputs.retain(|(index, _)| (0..=length).contains(index));
-        outputs.sort_by_key(|(index, _)| *index);
-        for (index, dims) in outputs {
-            let shape = self.builder.shape(&dims);
-            let nodes = &mut self.builder.model.nodes;
+        found.output_shapes.retain(|(index, _)| (0..=length).contains(index));
+        found.output_shapes.sort_by_key(|(index, _)| *index);
+        inputs.retain(|(index, _)| (0..=length).contains(index));
+        inputs.sort_by_key(|(index, _)| *index);
+        found.inputs.extend(inputs.into_iter().map(|(index, source)| {
+            let output = output_of_input.get(index as usize).or_else(|| output_of.get(&source)).copied().unwrap_or(0);
+            (index, source, u32::try_from(output).unwrap_or(0))
+        }));
+        found
+    }
+
+    /// Gives the node that was added last what the file says of it.
+    fn define(&mut self, node: NodeId, definition: Definition<'_>) {
+        let builder = &mut *self.builder;
+        builder.set_attributes(node, &definition.attributes, definition.offset);
+        definition.types.iter().for_each(|ty| builder.add_type(node, *ty));
+        let shape = builder.shape(&definition.dims);
+        let nodes = &mut builder.model.nodes;
+        nodes.shape[node.index()] = shape;
+        nodes.float_ops[node.index()] = definition.float_ops;
+        nodes.declared_device[node.index()] = definition.declared_device;
+        nodes.placement[node.index()] = definition.device.unwrap_or(DeviceId::NONE);
+        if let Some(stack) = definition.stack {
+            self.traces.push(node, stack);
+        }
+        for (index, dims) in definition.output_shapes {
+            let shape = builder.shape(&dims);
+            let nodes = &mut builder.model.nodes;
             while (nodes.output_shapes(node).len() as i64) < index {
                 nodes.push_output_shape(ShapeId::EMPTY);
             }
             nodes.push_output_shape(shape);
         }
-        inputs.retain(|(index, _)| (0..=length).contains(index));
-        inputs.sort_by_key(|(index, _)| *index);
-        for (index, source) in inputs {
-            let nodes = &mut self.builder.model.nodes;
+        for (index, source, output) in definition.inputs {
+            let nodes = &mut builder.model.nodes;
             while (nodes.inputs(node).len() as i64) < index {
                 nodes.push_input(NO_INPUT);
             }
             // The source is named once all nodes are known; until then its place in the list stands for it.
-            let output = output_of_input.get(index as usize).or_else(|| output_of.get(&source)).copied().unwrap_or(0);
-            let output = u32::try_from(output).unwrap_or(0);
             nodes.push_input(Input { source: NameId(self.sources.len() as u32), output });
             self.sources.push(source);
         }
@@ -312,7 +343,7 @@ impl FormatReader for Reader<'_> {
 
     fn finish(&mut self) {
         let has_traces = self.builder.model.has_traces;
-        std::mem::take(&mut self.traces).finish(self.builder);
+        let placed = std::mem::take(&mut self.traces).finish(self.builder);
         // A saved model may have a trace without frames on every node; only the flag says that there were any.
         self.builder.model.has_traces = has_traces;
         if self.first.index() < self.builder.model.nodes.len() {
@@ -322,6 +353,7 @@ impl FormatReader for Reader<'_> {
                 *input = source.map_or(NO_INPUT, |source| Input { source: *source, ..*input });
             });
         }
+        std::mem::take(&mut self.merge).finish(&self.name_of, &placed, self.builder);
         for (step, cells) in std::mem::take(&mut self.steps) {
             self.builder.add_step(step, cells);
         }

@@ -47,6 +47,8 @@ pub struct Builder {
     pub model: Model,
     pub keep: Keep,
     pub warnings: Vec<Warning>,
+    /// Why the file at hand does not fit to what was loaded before.
+    pub conflict: Option<String>,
     /// The file that is being read, for warnings.
     file: String,
     warned: FxHashMap<&'static str, u64>,
@@ -85,7 +87,7 @@ impl Builder {
     pub fn new(keep: Keep) -> Self {
         let mut model = Model::default();
         model.runs.keep = keep.steps;
-        Builder { model, keep, warnings: Vec::new(), file: String::new(), warned: FxHashMap::default() }
+        Builder { model, keep, warnings: Vec::new(), conflict: None, file: String::new(), warned: FxHashMap::default() }
     }
 
     /// Names the file that the next records come from.
@@ -313,8 +315,14 @@ impl Builder {
 
     // ---- op logs
 
-    /// Puts call stacks in place that were read before their strings: `strings` says what the log's numbers mean.
-    pub fn end_log(&mut self, log: &Stacks, entries: &[(NodeId, StackId)], strings: &FxHashMap<i64, NameId>) {
+    /// Puts call stacks in place that were read before their strings: `strings` says what the log's numbers mean. Says
+    /// what each stack of the log became.
+    pub fn end_log(
+        &mut self,
+        log: &Stacks,
+        entries: &[(NodeId, StackId)],
+        strings: &FxHashMap<i64, NameId>,
+    ) -> Vec<StackId> {
         let mut unknown = 0;
         let mut placed = vec![StackId::NONE; log.len()];
         placed[StackId::EMPTY.0 as usize] = StackId::EMPTY;
@@ -346,6 +354,7 @@ impl Builder {
             let message = format!("{unknown} frames of code traces name files or functions that the log does not have");
             self.warn("unknown_string", None, || message);
         }
+        placed
     }
 
     /// A frame whose strings are still numbers.

@@ -4,6 +4,7 @@ use super::devices::DeviceId;
 use super::lists::ListId;
 use super::names::NameId;
 use super::stacks::StackId;
+use rustc_hash::FxHashMap;
 
 /// A node, numbered in the order in which nodes were met.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -39,6 +40,8 @@ pub struct Nodes {
     inputs_end: Vec<u32>,
     output_shapes: Vec<ShapeId>,
     output_shapes_end: Vec<u32>,
+    /// Inputs and output shapes of nodes that a later file defined, after an earlier one had only seen them run.
+    defined_late: FxHashMap<NodeId, (Vec<Input>, Vec<ShapeId>)>,
 }
 
 /// Marks an input that a file left out.
@@ -96,11 +99,28 @@ impl Nodes {
     }
 
     pub fn inputs(&self, node: NodeId) -> &[Input] {
-        &self.inputs[range(&self.inputs_end, node)]
+        match self.late(node) {
+            Some((inputs, _)) => inputs,
+            None => &self.inputs[range(&self.inputs_end, node)],
+        }
     }
 
     pub fn output_shapes(&self, node: NodeId) -> &[ShapeId] {
-        &self.output_shapes[range(&self.output_shapes_end, node)]
+        match self.late(node) {
+            Some((_, shapes)) => shapes,
+            None => &self.output_shapes[range(&self.output_shapes_end, node)],
+        }
+    }
+
+    /// Gives a node inputs and output shapes that it was pushed without.
+    pub fn define_late(&mut self, node: NodeId, inputs: Vec<Input>, output_shapes: Vec<ShapeId>) {
+        self.defined_late.insert(node, (inputs, output_shapes));
+    }
+
+    #[inline]
+    fn late(&self, node: NodeId) -> Option<&(Vec<Input>, Vec<ShapeId>)> {
+        // There are none but in merged profiles.
+        if self.defined_late.is_empty() { None } else { self.defined_late.get(&node) }
     }
 
     /// Puts sources in place that were not known while the nodes were read.

@@ -15,9 +15,12 @@ pub(super) enum Tensors {
     /// Neither arrows nor memory are shown.
     None,
     /// Only arrows are: a fingerprint stands for a name, so a tensor takes 32 bytes however it is called.
-    Makers(HashTable<Maker>),
+    Makers(Makers),
     Lives(Lives),
 }
+
+/// Makers by fingerprint, in parts: only one part at a time is held twice while it grows.
+pub(super) struct Makers(Vec<HashTable<Maker>>);
 
 /// Who made a tensor last.
 pub(super) struct Maker {
@@ -69,7 +72,7 @@ pub(super) fn walk(step: &Step<'_>, survey: &Survey, tensors: &mut Tensors, even
             let origin = Point { process: device.compute, lane, at: record.end() };
             match tensors {
                 Tensors::None => {}
-                Tensors::Makers(makers) => make(makers, name, origin),
+                Tensors::Makers(makers) => makers.make(name, origin),
                 Tensors::Lives(lives) => {
                     let born = Point { process: device.tensors, lane, at: record.start };
                     let id = lives.make(name, born, origin, &allocation(description));
@@ -91,7 +94,7 @@ impl Tensors {
     pub fn new(options: TraceOptions) -> Tensors {
         match options {
             TraceOptions { show_memory: true, .. } => Tensors::Lives(Lives::default()),
-            TraceOptions { show_dataflow: true, .. } => Tensors::Makers(HashTable::new()),
+            TraceOptions { show_dataflow: true, .. } => Tensors::Makers(Makers::default()),
             _ => Tensors::None,
         }
     }
@@ -114,10 +117,7 @@ impl Tensors {
     fn read_exactly(&mut self, name: &[u8], end: Micros) -> Option<Point> {
         match self {
             Tensors::None => None,
-            Tensors::Makers(makers) => {
-                let name = fingerprint(name);
-                makers.find(name[0], |maker| maker.name == name).map(Maker::origin)
-            }
+            Tensors::Makers(makers) => makers.origin(name),
             Tensors::Lives(lives) => {
                 let id = lives.names.find(clean(name).as_bytes())?;
                 let life = lives.life_of.get_mut(id.index())?.as_mut()?;
@@ -197,12 +197,28 @@ impl Maker {
     }
 }
 
-fn make(makers: &mut HashTable<Maker>, name: &[u8], origin: Point) {
-    let name = fingerprint(name);
-    let maker = Maker::new(name, origin);
-    match makers.find_mut(name[0], |maker| maker.name == name) {
-        Some(old) => *old = maker,
-        None => drop(makers.insert_unique(name[0], maker, |maker| maker.name[0])),
+impl Default for Makers {
+    fn default() -> Self {
+        Makers((0..64).map(|_| HashTable::new()).collect())
+    }
+}
+
+impl Makers {
+    fn make(&mut self, name: &[u8], origin: Point) {
+        let name = fingerprint(name);
+        let maker = Maker::new(name, origin);
+        let part = name[1] as usize % self.0.len();
+        let part = &mut self.0[part];
+        match part.find_mut(name[0], |maker| maker.name == name) {
+            Some(old) => *old = maker,
+            None => drop(part.insert_unique(name[0], maker, |maker| maker.name[0])),
+        }
+    }
+
+    fn origin(&self, name: &[u8]) -> Option<Point> {
+        let name = fingerprint(name);
+        let part = &self.0[name[1] as usize % self.0.len()];
+        part.find(name[0], |maker| maker.name == name).map(Maker::origin)
     }
 }
 

@@ -1,0 +1,147 @@
+//! Traces, saved profiles and advice through the real binary.
+
+mod common;
+
+use common::{corpus, scratch, tfprof, tfprof_with};
+use serde_json::Value;
+use std::io::Read;
+
+fn ok(words: &[&str]) -> String {
+    let answer = tfprof(words);
+    assert_eq!(answer.code, 0, "{words:?}: {}", answer.err);
+    answer.out
+}
+
+fn events(text: &str) -> Vec<Value> {
+    let json: Value = serde_json::from_str(text).expect("JSON");
+    json["traceEvents"].as_array().expect("a list").clone()
+}
+
+#[test]
+fn a_trace_goes_to_standard_output_or_to_a_file() {
+    let run = corpus("mlp_small/run_meta_5.gz");
+    let text = ok(&["trace", &run]);
+    assert!(events(&text).iter().any(|event| event["ph"] == "s"));
+    let file = scratch("trace").join("t.json");
+    let file = file.to_str().expect("a path");
+    assert_eq!(ok(&["trace", &format!("--run_meta_path={run}"), &format!("--outfile={file}")]), "");
+    assert_eq!(std::fs::read_to_string(file).expect("a file"), text);
+    let without = ok(&["trace", &run, "--show_dataflow=false"]);
+    assert!(!events(&without).iter().any(|event| event["ph"] == "s"));
+    assert!(events(&ok(&["trace", &run, "--show_memory"])).iter().any(|event| event["ph"] == "C"));
+}
+
+#[test]
+fn a_trace_can_be_made_of_a_pipe() {
+    let path = corpus("mlp_small/run_meta_5.gz");
+    let bytes = std::fs::read(&path).expect("a file");
+    let mut plain = Vec::new();
+    flate2::read::GzDecoder::new(&bytes[..]).read_to_end(&mut plain).expect("gzip");
+    for input in [&bytes, &plain] {
+        for words in [&["trace", "-"][..], &["trace", "--run_meta_path=-"]] {
+            let answer = tfprof_with(words, input);
+            assert_eq!((answer.code, answer.out.as_str()), (0, ok(&["trace", &path]).as_str()), "{}", answer.err);
+        }
+    }
+}
+
+#[test]
+fn several_steps_are_told_apart() {
+    let all = events(&ok(&["trace", &corpus("gpu_synthetic")]));
+    let names: Vec<&str> =
+        all.iter().filter(|event| event["ph"] == "M").filter_map(|e| e["args"]["name"].as_str()).collect();
+    assert!(names.iter().any(|name| name.starts_with("step 0: ")) && names.contains(&"step 7: Allocators"));
+    let one: usize = ["run_meta_0.gz", "run_meta_7.gz"]
+        .iter()
+        .map(|run| events(&ok(&["trace", &corpus(&format!("gpu_synthetic/{run}"))])).len())
+        .sum();
+    assert_eq!(all.len(), one);
+}
+
+#[test]
+fn wrong_questions_of_a_trace_are_errors() {
+    let check = |words: &[&str], code: i32, what: &str| {
+        let answer = tfprof(words);
+        assert_eq!(answer.code, code, "{words:?}");
+        assert!(answer.err.contains(what), "{}", answer.err);
+    };
+    let run = corpus("mlp_small/run_meta_5.gz");
+    check(&["trace", &run, "--op_time=never"], 2, "unknown time `never`");
+    check(&["trace", &corpus("mlp_small/graph.pb.gz")], 1, "no run to trace");
+    check(&["op", &run, "--show_memory"], 2, "is not for op");
+    check(&["trace", &run, "--outfile=/dev/full"], 1, "/dev/full: cannot write");
+    check(&["trace", "--run_meta_path=/nowhere"], 1, "cannot open");
+    check(&["trace", &run, "--format=csv"], 2, "a trace is JSON");
+}
+
+#[test]
+fn a_cut_run_gives_what_is_there() {
+    let dir = scratch("cut_trace");
+    let mut bytes = Vec::new();
+    let packed = std::fs::read(corpus("mlp_small/run_meta_5.gz")).expect("a file");
+    flate2::read::GzDecoder::new(&packed[..]).read_to_end(&mut bytes).expect("gzip");
+    let file = dir.join("run_meta_5");
+    std::fs::write(&file, &bytes[..bytes.len() / 2]).expect("a file");
+    let answer = tfprof(&["trace", file.to_str().expect("a path")]);
+    assert_eq!(answer.code, 4, "{}", answer.err);
+    assert!(events(&answer.out).len() > 10);
+    assert_eq!(tfprof(&["trace", file.to_str().expect("a path"), "--strict"]).code, 1);
+}
+
+#[test]
+fn a_saved_profile_answers_as_its_files_do() {
+    let dir = scratch("save");
+    let path = |name: &str| dir.join(name).to_str().expect("a path").to_owned();
+    let model = corpus("mlp_small");
+    let question = ["-select", "micros,bytes,params,float_ops", "-max_depth", "100"];
+    for (i, run) in ["run_meta_0.gz", "run_meta_10.gz"].iter().enumerate() {
+        let (graph, run, log) =
+            (format!("{model}/graph.pb.gz"), format!("{model}/{run}"), format!("{model}/tfprof_log.gz"));
+        ok(&["save", &graph, &run, &log, &format!("--outfile={}", path(&format!("{i}.profile")))]);
+    }
+    let runs = format!("--run_meta_path=0={model}/run_meta_0.gz,10={model}/run_meta_10.gz");
+    let (graph, log) = (format!("--graph_path={model}/graph.pb.gz"), format!("--op_log_path={model}/tfprof_log.gz"));
+    for (order, file) in [(["0.profile", "1.profile"], "a"), (["1.profile", "0.profile"], "b")] {
+        ok(&["save", &path(order[0]), &path(order[1]), &format!("--outfile={}", path(file))]);
+        for view in ["scope", "graph", "op", "code"] {
+            let saved = ok(&[&[view, &format!("--profile_path={}", path(file))], &question[..]].concat());
+            assert_eq!(saved, ok(&[&[view, &graph, &runs, &log], &question[..]].concat()), "{view}");
+        }
+    }
+}
+
+#[test]
+fn wrong_questions_of_a_save_are_errors() {
+    let dir = scratch("bad_save");
+    let check = |words: &[&str], code: i32, what: &str| {
+        let answer = tfprof(words);
+        assert_eq!((answer.code, answer.out.as_str()), (code, ""), "{words:?}");
+        assert!(answer.err.contains(what), "{}", answer.err);
+    };
+    let graph = corpus("mlp_small/graph.pb.gz");
+    check(&["save", &graph], 2, "say where to save");
+    check(&["save", &graph, "--outfile=/dev/full"], 1, "cannot write");
+    check(&["save", &graph, "--outfile=/nowhere/x"], 1, "/nowhere/x: cannot write");
+    let other = dir.join("other.profile");
+    let other = other.to_str().expect("a path");
+    std::fs::write(dir.join("graph.pbtxt"), "node { name: 'x' op: 'Other' }").expect("a file");
+    ok(&["save", dir.join("graph.pbtxt").to_str().expect("a path"), &format!("--outfile={other}")]);
+    let profile = corpus("mlp_small/profile.pb.gz");
+    check(&["save", &profile, other, "--outfile=-"], 1, "the node `x` does not fit");
+    assert!(std::fs::read_dir(&dir).expect("a directory").count() == 2, "no half of a file is left");
+}
+
+#[test]
+fn advice_is_a_block_for_each_checker() {
+    let text = ok(&["advise", &corpus("rnn"), "--checkers=TinyOpChecker,AcceleratorUtilizationChecker"]);
+    let accelerator = text.find("AcceleratorUtilizationChecker:\n(no op was placed on a GPU)").expect("a block");
+    assert!(accelerator < text.find("\nTinyOpChecker:\n").expect("a block"));
+    let original = ok(&["advise", &corpus("rnn"), "-original_quirks"]);
+    assert!(original.contains("\nOperationChecker:\n") && !original.contains("TinyOpChecker"));
+    let file = scratch("advise").join("advice.pb");
+    ok(&["advise", &corpus("rnn"), "-output", &format!("proto:outfile={}", file.display())]);
+    assert!(std::fs::metadata(file).expect("a file").len() > 100);
+    let answer = tfprof(&["advise", &corpus("rnn"), "--checkers=OperatorChecker"]);
+    assert_eq!(answer.code, 2);
+    assert!(answer.err.contains("did you mean `OperationChecker`?"), "{}", answer.err);
+}

@@ -1,0 +1,38 @@
+//! Any bytes as a profile, alone and after another: what is loaded can be saved, and saving settles at once.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use tfprof::advise;
+use tfprof::format::source::Source;
+use tfprof::profiler::Profiler;
+use tfprof::quirks::Quirks;
+use tfprof::render;
+
+fn save(profiler: &Profiler, quirks: Quirks) -> Vec<u8> {
+    let mut out = Vec::new();
+    render::profile::write(profiler.model(), quirks, &mut out).expect("memory");
+    out
+}
+
+fn load(profiles: &[&[u8]]) -> Option<Profiler> {
+    let mut profiler = Profiler::default();
+    for profile in profiles {
+        profiler.add_profile(Source::memory("fuzz", profile).ok()?).ok()?;
+    }
+    Some(profiler)
+}
+
+fuzz_target!(|bytes: &[u8]| {
+    let Some(profiler) = load(&[bytes]) else { return };
+    for quirks in [Quirks::NONE, Quirks::ORIGINAL] {
+        let names = advise::default_names(quirks);
+        advise::advise(profiler.model(), &names, quirks).expect("known checkers");
+        save(&profiler, quirks);
+    }
+    // Once saved, a profile is in the form that stays.
+    let first = save(&profiler, Quirks::NONE);
+    let second = save(&load(&[&first]).expect("a profile of ours"), Quirks::NONE);
+    let third = save(&load(&[&second]).expect("a profile of ours"), Quirks::NONE);
+    assert!(second == third);
+    let _ = load(&[bytes, &first]);
+});
