@@ -1,7 +1,7 @@
 //! Trace events, as the tracing page of Chrome and Perfetto read them.
 //!
-//! The graph view shows when each op ran and what memory was held ([`graph`]); the other views have no times of their
-//! own, so theirs shows how rows nest, each as long as its total ([`tree`]).
+//! The graph view shows when each op ran and what memory was held (`graph.rs`); the other views have no times of their
+//! own, so theirs shows how rows nest, each as long as its total (`tree.rs`).
 
 mod events;
 mod graph;
