@@ -33,7 +33,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Data flows in one direction: [`format`] reads files, [`model`] is what they say, [`infer`] adds what follows from it,
+//! Data flows in one direction: [`mod@format`] reads files, [`model`] is what they say, [`infer`] adds what follows from it,
 //! [`view`] groups, sums and filters, [`render`] writes. [`inputs`] knows which files to read; [`metric`] and
 //! [`options`] are the tables that everything else is made of; [`quirks`] are the faults of the original that can be
 //! played back.
