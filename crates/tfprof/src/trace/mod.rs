@@ -4,9 +4,9 @@
 //! draws arrows from producers that may stand anywhere, so the file is walked several times, and each walk forgets
 //! a record once it is done with it:
 //!
-//! 1. [`survey`]: the devices, which become processes; for times by GPU kernel, when each op's kernels ran;
-//! 2. [`tensors`]: who made each tensor last, and the life of each tensor if memory is shown;
-//! 3. [`compute`]: the ops and the arrows between them.
+//! 1. `survey.rs`: the devices, which become processes; for times by GPU kernel, when each op's kernels ran;
+//! 2. `tensors.rs`: who made each tensor last, and the life of each tensor if memory is shown;
+//! 3. `compute.rs`: the ops and the arrows between them.
 //!
 //! Memory is the table of the tensors' names, and nothing at all if neither arrows nor memory are asked for.
 
