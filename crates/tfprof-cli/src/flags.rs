@@ -77,6 +77,7 @@ pub const FLAGS: &[Flag] = &[
     }),
     path_flag!("op_log_path", op_logs, "an OpLogProto: types, float operations and code traces"),
     path_flag!("profile_path", profiles, "a ProfileProto, which holds all of the above"),
+    path_flag!("checkpoint_path", checkpoints, "a checkpoint: what its files' names begin with, or its directory"),
     everywhere(OptionInfo {
         name: "strict",
         value: ValueKind::Flag,

@@ -9,5 +9,6 @@ pub mod pprof;
 pub mod profile;
 pub mod proto;
 pub mod speedscope;
+pub mod tensor;
 pub mod text;
 pub mod timeline;

@@ -1,0 +1,211 @@
+//! The values of a tensor: as the text below a row, as a message, and as JSON.
+
+use super::json::write_string;
+use crate::format::checkpoint::dtype::{DType, Element};
+use crate::format::checkpoint::values::Values;
+use crate::model::names::escape_invalid;
+use crate::quirks::Quirks;
+use std::io::{self, Write};
+use tfprof_proto::write as pb;
+
+/// Text is cut here.
+const LONGEST: usize = 10_000;
+
+/// No more values than this fit into the text of a tensor: each takes a character and a blank.
+pub const SHOWN: u64 = LONGEST as u64 / 2 + 1;
+
+/// `[[1.00 2.00 ],\n[3.00 4.00 ],\n],\n`, cut if it is long. `values` may be no more than the first [`SHOWN`].
+pub fn text(values: &Values, quirks: &Quirks) -> Vec<u8> {
+    let mut out = Vec::new();
+    if !has_text(values.dtype, quirks) {
+        return out;
+    }
+    let rows = Rows::new(&values.shape);
+    for number in 0..rows.count {
+        if out.len() > LONGEST {
+            break;
+        }
+        out.resize(out.len() + rows.opened(number), b'[');
+        if rows.empty {
+            out.extend_from_slice(b"[],\n");
+        } else if number < values.len() as u64 {
+            push_element(&mut out, values.get(number as usize), quirks);
+        }
+        for _ in 0..rows.closed(number) {
+            out.extend_from_slice(b"],\n");
+        }
+    }
+    // Everything was closed, or too much was said. As the original: the last bracket is closed behind the cut.
+    if rows.count == 0 {
+        out.extend_from_slice(b"[");
+    } else if out.len() <= LONGEST {
+        out.truncate(out.len() - 3);
+    }
+    out.truncate(LONGEST);
+    out.extend_from_slice(b"],\n");
+    if out.len() >= LONGEST {
+        out.extend_from_slice(b"...omitted from display\n\n");
+    }
+    out
+}
+
+/// As the original: four numeric types and strings, of which it dies.
+fn has_text(dtype: DType, quirks: &Quirks) -> bool {
+    let few = [DType::FLOAT, DType::DOUBLE, DType::INT32, DType::INT64, DType::STRING];
+    !quirks.few_types_have_values || few.contains(&dtype)
+}
+
+fn push_element(out: &mut Vec<u8>, element: Element<'_>, quirks: &Quirks) {
+    let float = |x: f64| float_text(seen(x, quirks));
+    let text = match element {
+        Element::Float(x) => float(x),
+        Element::Int(n) => n.to_string(),
+        Element::Uint(n) => n.to_string(),
+        Element::Bool(on) => on.to_string(),
+        Element::Complex(re, im) => format!("({},{})", float(re), float(im)),
+        Element::Text(text) => {
+            out.push(b'\'');
+            out.extend_from_slice(text);
+            out.extend_from_slice(b"' ");
+            return;
+        }
+        Element::Opaque => "?".to_owned(),
+    };
+    out.extend_from_slice(text.as_bytes());
+    out.push(b' ');
+}
+
+/// Two decimals, as C prints them.
+fn float_text(x: f64) -> String {
+    match x {
+        x if x.is_nan() && x.is_sign_negative() => "-nan".to_owned(),
+        x if x.is_nan() => "nan".to_owned(),
+        x => format!("{x:.2}"),
+    }
+}
+
+/// As the original: six digits of a number are kept.
+fn seen(x: f64, quirks: &Quirks) -> f64 {
+    if quirks.values_lose_digits && x.is_finite() { format!("{x:.5e}").parse().unwrap_or(x) } else { x }
+}
+
+/// A `TFProfTensorProto`.
+pub fn message(values: &Values, quirks: &Quirks) -> Vec<u8> {
+    let mut out = Vec::new();
+    pb::int(&mut out, 1, i64::from(values.dtype.0));
+    if !has_text(values.dtype, quirks) {
+        return out;
+    }
+    let (mut floats, mut ints, mut texts) = (Vec::new(), Vec::new(), Vec::new());
+    for number in 0..values.len() {
+        match values.get(number) {
+            Element::Float(x) => floats.extend_from_slice(&seen(x, quirks).to_le_bytes()),
+            Element::Int(n) => ints.push(n),
+            Element::Uint(n) => ints.push(n as i64),
+            Element::Bool(on) => ints.push(i64::from(on)),
+            Element::Complex(re, im) => [re, im].iter().for_each(|x| floats.extend_from_slice(&x.to_le_bytes())),
+            // The field is a string, which must be UTF-8.
+            Element::Text(text) => pb::element(&mut texts, 4, escape_invalid(text).as_bytes()),
+            Element::Opaque => {}
+        }
+    }
+    pb::bytes(&mut out, 2, &floats);
+    pb::packed(&mut out, 3, &ints);
+    out.extend_from_slice(&texts);
+    out
+}
+
+/// Lists within lists, as the shape says; a scalar is a value alone.
+pub fn json(values: &Values, out: &mut dyn Write) -> io::Result<()> {
+    if values.shape.is_empty() {
+        return match values.len() {
+            0 => out.write_all(b"null"),
+            _ => json_element(values.get(0), out),
+        };
+    }
+    let rows = Rows::new(&values.shape);
+    // A shape with so many empty rows says nothing; no file has to be that long for it.
+    if rows.count == 0 || (rows.empty && rows.count > 1_000_000) {
+        return out.write_all(b"[]");
+    }
+    for number in 0..rows.count {
+        if number > 0 {
+            out.write_all(b",")?;
+        }
+        for _ in 0..rows.opened(number) {
+            out.write_all(b"[")?;
+        }
+        if rows.empty {
+            out.write_all(b"[]")?;
+        } else {
+            json_element(values.get(number as usize), out)?;
+        }
+        for _ in 0..rows.closed(number) {
+            out.write_all(b"]")?;
+        }
+    }
+    Ok(())
+}
+
+fn json_element(element: Element<'_>, out: &mut dyn Write) -> io::Result<()> {
+    match element {
+        Element::Float(x) => json_float(x, out),
+        Element::Int(n) => write!(out, "{n}"),
+        Element::Uint(n) => write!(out, "{n}"),
+        Element::Bool(on) => write!(out, "{on}"),
+        Element::Complex(re, im) => {
+            out.write_all(b"[")?;
+            json_float(re, out)?;
+            out.write_all(b",")?;
+            json_float(im, out)?;
+            out.write_all(b"]")
+        }
+        Element::Text(text) => write_string(&escape_invalid(text), out),
+        Element::Opaque => out.write_all(b"null"),
+    }
+}
+
+/// The shortest digits that mean the number; what JSON has no number for, in quotes.
+pub fn json_float(x: f64, out: &mut dyn Write) -> io::Result<()> {
+    match x {
+        x if x.is_nan() => out.write_all(b"\"nan\""),
+        f64::INFINITY => out.write_all(b"\"inf\""),
+        f64::NEG_INFINITY => out.write_all(b"\"-inf\""),
+        // A number that is whole keeps its point, so that it stays a float elsewhere.
+        x => write!(out, "{x:?}"),
+    }
+}
+
+/// Where brackets open and close while elements come one after the other.
+struct Rows {
+    /// How many elements there are, or empty rows.
+    count: u64,
+    /// The elements are empty rows.
+    empty: bool,
+    /// How many elements lie within a bracket of each level, the innermost first.
+    within: Vec<u64>,
+}
+
+impl Rows {
+    fn new(shape: &[i64]) -> Rows {
+        // As the original: a scalar is a row of one.
+        let shape = if shape.is_empty() { &[1] } else { shape };
+        let outer = shape.iter().position(|dim| *dim <= 0).unwrap_or(shape.len());
+        let mut product = 1_u64;
+        let within = shape[..outer].iter().rev().map(|dim| {
+            product = product.saturating_mul(*dim as u64);
+            product
+        });
+        let within: Vec<u64> = within.collect();
+        let count = within.last().copied().unwrap_or(0);
+        Rows { count, empty: outer < shape.len(), within }
+    }
+
+    fn opened(&self, number: u64) -> usize {
+        self.within.iter().take_while(|within| number.is_multiple_of(**within)).count()
+    }
+
+    fn closed(&self, number: u64) -> usize {
+        self.within.iter().take_while(|within| (number + 1).is_multiple_of(**within)).count()
+    }
+}
