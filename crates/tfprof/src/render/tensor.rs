@@ -1,5 +1,6 @@
 //! The values of a tensor: as the text below a row, as a message, and as JSON.
 
+use super::csv::write_field;
 use super::json::write_string;
 use crate::format::checkpoint::dtype::{DType, Element};
 use crate::format::checkpoint::values::Values;
@@ -73,6 +74,62 @@ fn push_element(out: &mut Vec<u8>, element: Element<'_>, quirks: &Quirks) {
     };
     out.extend_from_slice(text.as_bytes());
     out.push(b' ');
+}
+
+/// All values with all their digits, one line for each row of the innermost dimension.
+pub fn rows(values: &Values, out: &mut dyn Write) -> io::Result<()> {
+    let rows = Rows::new(&values.shape);
+    let mut line = Vec::new();
+    for number in 0..rows.count {
+        let row = rows.opened(number);
+        line.resize(line.len() + row, b'[');
+        if rows.empty {
+            line.extend_from_slice(b"[]");
+        } else if (number as usize) < values.len() {
+            push_digits(&mut line, values.get(number as usize), values.dtype);
+        }
+        let closed = rows.closed(number);
+        line.resize(line.len() + closed, b']');
+        line.push(if closed > 0 { b'\n' } else { b' ' });
+        if line.len() > 60_000 || number + 1 == rows.count {
+            out.write_all(&line)?;
+            line.clear();
+        }
+    }
+    if rows.count == 0 { out.write_all(b"[]\n") } else { Ok(()) }
+}
+
+/// One value in each line, with its place.
+pub fn csv(values: &Values, out: &mut dyn Write) -> io::Result<()> {
+    out.write_all(b"index,value\n")?;
+    for number in 0..values.len() {
+        let mut digits = Vec::new();
+        match values.get(number) {
+            Element::Text(text) => write_field(&escape_invalid(text), &mut digits)?,
+            Element::Complex(re, im) => write!(digits, "\"{re},{im}\"")?,
+            element => push_digits(&mut digits, element, values.dtype),
+        }
+        write!(out, "{number},")?;
+        out.write_all(&digits)?;
+        out.write_all(b"\n")?;
+    }
+    Ok(())
+}
+
+fn push_digits(out: &mut Vec<u8>, element: Element<'_>, dtype: DType) {
+    // The fewest digits that mean this number among those of its type.
+    let float = |x: f64| if dtype == DType::DOUBLE { format!("{x:?}") } else { format!("{:?}", x as f32) };
+    let text = match element {
+        Element::Float(x) => float(x),
+        Element::Complex(re, im) if dtype.size() == Some(8) => format!("({},{})", re as f32, im as f32),
+        Element::Complex(re, im) => format!("({re},{im})"),
+        Element::Int(n) => n.to_string(),
+        Element::Uint(n) => n.to_string(),
+        Element::Bool(on) => on.to_string(),
+        Element::Text(text) => format!("'{}'", escape_invalid(text)),
+        Element::Opaque => "?".to_owned(),
+    };
+    out.extend_from_slice(text.as_bytes());
 }
 
 /// Two decimals, as C prints them.
@@ -160,9 +217,26 @@ fn json_element(element: Element<'_>, out: &mut dyn Write) -> io::Result<()> {
             json_float(im, out)?;
             out.write_all(b"]")
         }
-        Element::Text(text) => write_string(&escape_invalid(text), out),
+        Element::Text(text) => match std::str::from_utf8(text) {
+            Ok(text) => write_string(text, out),
+            Err(_) => write!(out, "{{\"base64\":\"{}\"}}", base64(text)),
+        },
         Element::Opaque => out.write_all(b"null"),
     }
+}
+
+/// Bytes that are no text, without loss.
+fn base64(bytes: &[u8]) -> String {
+    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
+    for three in bytes.chunks(3) {
+        let bits = three.iter().enumerate().fold(0_u32, |bits, (i, byte)| bits | u32::from(*byte) << (16 - 8 * i));
+        for i in 0..4 {
+            let letter = char::from(LETTERS[(bits >> (18 - 6 * i) & 63) as usize]);
+            text.push(if i <= three.len() { letter } else { '=' });
+        }
+    }
+    text
 }
 
 /// The shortest digits that mean the number; what JSON has no number for, in quotes.
@@ -207,5 +281,45 @@ impl Rows {
 
     fn closed(&self, number: u64) -> usize {
         self.within.iter().take_while(|within| (number + 1).is_multiple_of(**within)).count()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_in_letters() {
+        let check = |bytes: &[u8], expect| assert_eq!(base64(bytes), expect);
+        check(b"", "");
+        check(b"f", "Zg==");
+        check(b"fo", "Zm8=");
+        check(b"foo", "Zm9v");
+        check(b"\xff\xfe\xfd\x00", "//79AA==");
+    }
+
+    #[test]
+    fn brackets_follow_the_shape() {
+        let check = |shape: &[i64], expect: &[(usize, usize)]| {
+            let rows = Rows::new(shape);
+            let brackets: Vec<_> = (0..rows.count).map(|i| (rows.opened(i), rows.closed(i))).collect();
+            assert_eq!(brackets, expect, "{shape:?}");
+        };
+        check(&[], &[(1, 1)]);
+        check(&[2, 2], &[(2, 0), (0, 1), (1, 0), (0, 2)]);
+        check(&[2, 0, 3], &[(1, 0), (0, 1)]);
+        check(&[0], &[]);
+        check(&[1, 1], &[(2, 2)]);
+    }
+
+    #[test]
+    fn six_digits_are_seen() {
+        let check = |x: f64, expect: &str| assert_eq!(float_text(seen(x, &Quirks::ORIGINAL)), expect);
+        check(123_456.789, "123457.00");
+        check(-0.004, "-0.00");
+        check(2.675, "2.67");
+        check(f64::NAN, "nan");
+        check(f64::NEG_INFINITY, "-inf");
+        assert_eq!(float_text(seen(123_456.789, &Quirks::NONE)), "123456.79");
     }
 }

@@ -1,5 +1,6 @@
 //! Questions: a view groups the model's nodes into a tree, and one pipeline makes the answer of it.
 
+pub mod checkpoint;
 mod code;
 pub mod filter;
 mod forms;

@@ -322,3 +322,7 @@ pub fn slice_text(slice: &[Extent]) -> String {
     };
     format!("[{}]", slice.iter().map(range).collect::<Vec<_>>().join(","))
 }
+
+#[cfg(test)]
+#[path = "bundle_tests.rs"]
+mod tests;

@@ -20,6 +20,13 @@ impl Damage {
         self
     }
 
+    /// The same damage, and where it is.
+    #[must_use]
+    pub fn at(mut self, offset: u64) -> Damage {
+        self.offset.get_or_insert(offset);
+        self
+    }
+
     fn place(&self) -> Place {
         Place { file: self.file.clone(), spot: self.offset.map(Spot::Byte) }
     }

@@ -29,6 +29,8 @@ struct BlockRef {
     /// No key of the block is greater.
     last_key: Vec<u8>,
     handle: Handle,
+    /// The file ends within it, so it has neither an end nor a checksum.
+    cut: bool,
 }
 
 /// A block in memory, unpacked.
@@ -69,10 +71,9 @@ impl Table {
         if blocks.is_empty() {
             return Err(lost);
         }
-        damage.push(Damage {
-            what: format!("{}; {} whole blocks were found before it", lost.what, blocks.len()),
-            ..lost
-        });
+        let whole = blocks.iter().filter(|block| !block.cut).count();
+        let what = format!("{}; without the index, {whole} blocks were found whole", lost.what);
+        damage.push(Damage { what, ..lost });
         Ok(Table { file, blocks, about: None })
     }
 
@@ -113,7 +114,7 @@ impl Table {
             let (Some(offset), Some(size)) = (offset, size) else {
                 return Err(file.damage(entries.offset(), "the index does not say where a block is".to_owned()));
             };
-            blocks.push(BlockRef { last_key: entries.key().to_vec(), handle: Handle { offset, size } });
+            blocks.push(BlockRef { last_key: entries.key().to_vec(), handle: Handle { offset, size }, cut: false });
         }
         Ok((blocks, about))
     }
@@ -132,9 +133,14 @@ impl Table {
             let last_key = entries.key().to_vec();
             // The blocks of the index come last, and repeat keys that were there.
             if blocks.last().is_some_and(|last| last.last_key >= last_key) {
-                break;
+                return blocks;
             }
-            blocks.push(BlockRef { last_key, handle });
+            blocks.push(BlockRef { last_key, handle, cut: false });
+        }
+        let left = bytes.len() - start;
+        if left > 0 && start as u64 + left as u64 == file.len() {
+            let handle = Handle { offset: start as u64, size: left as u64 };
+            blocks.push(BlockRef { last_key: vec![0xff; 64], handle, cut: true });
         }
         blocks
     }
@@ -144,7 +150,14 @@ impl Table {
     }
 
     pub fn block(&self, number: usize) -> Result<Block, Damage> {
-        read_block(&self.file, self.blocks[number].handle)
+        let BlockRef { handle, cut, .. } = &self.blocks[number];
+        if !cut {
+            return read_block(&self.file, *handle);
+        }
+        let bytes = self.file.read(handle.offset, handle.size)?;
+        let damage = Some(self.file.damage(self.file.len(), "the file ends within a block".to_owned()));
+        let restarts = bytes.len();
+        Ok(Block { bytes, offset: handle.offset, packed: false, restarts, doubtful: true, damage })
     }
 
     /// The keys between which those of a block lie.
@@ -279,7 +292,7 @@ impl Block {
     /// The restart point after a place within the block.
     fn next_restart(&self, at: usize) -> usize {
         let points = self.bytes[self.restarts..].chunks_exact(4).map(|c| u32::from_le_bytes([c[0], c[1], c[2], c[3]]));
-        let points = points.take(self.bytes[self.restarts..].len() / 4 - 1).map(|point| point as usize);
+        let points = points.take((self.bytes[self.restarts..].len() / 4).saturating_sub(1)).map(|point| point as usize);
         points.filter(|point| *point > at && *point < self.restarts).min().unwrap_or(self.restarts)
     }
 }

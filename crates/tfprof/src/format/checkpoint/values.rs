@@ -189,7 +189,8 @@ impl Checkpoint {
         checksum: u32,
         each: &mut dyn FnMut(&[u8]),
     ) -> Result<Vec<Damage>, Damage> {
-        let file = open_shard(shard.ok_or_else(|| self.trouble(tensor, "its shard is missing".to_owned()))?)?;
+        let shard = shard.ok_or_else(|| self.trouble(tensor, "its shard is missing".to_owned()))?;
+        let file = open_shard(shard).map_err(|d| d.at(offset))?;
         // A length that lies is told before anything is handed out.
         if offset.checked_add(size).is_none_or(|end| end > file.len()) {
             file.read(offset, size)?;
@@ -223,7 +224,8 @@ impl Checkpoint {
         match (&self.store, &piece.spot) {
             (Store::Bundle { shards, big_endian, .. }, Spot::At { offset, size, checksum }) => {
                 let shard = shards.get(&piece.file);
-                let file = open_shard(shard.ok_or_else(|| self.trouble(tensor, "its shard is missing".to_owned()))?)?;
+                let shard = shard.ok_or_else(|| self.trouble(tensor, "its shard is missing".to_owned()))?;
+                let file = open_shard(shard).map_err(|d| d.at(*offset))?;
                 let mut bytes = file.read(*offset, *size)?;
                 if tensor.dtype.size().is_some() {
                     let wrong = wrong_checksum(&file, *offset, *size, crc32c::crc32c(&bytes), *checksum);
