@@ -9,6 +9,8 @@ use crate::metric::Metric;
 use crate::options::{Options, OrderBy};
 use crate::words;
 use std::ops::Range;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The tensors of a checkpoint that were asked for, in the order that was asked for.
 #[derive(Debug)]
@@ -67,20 +69,38 @@ impl<'c> Listing<'c> {
                 return Err(Error::Question(words::unknown("order", word, &["name", "params", "bytes", "depth"])));
             }
         }
-        let mut damage = Vec::new();
-        if has_stats {
-            for row in &mut rows {
-                match checkpoint.stats(row.tensor) {
-                    Ok((stats, wrong)) => {
-                        row.summary = stats.as_ref().map(summary);
-                        damage.extend(wrong);
-                    }
-                    Err(lost) => damage.push(lost),
-                }
-            }
-        }
+        let damage = if has_stats { look_at_numbers(checkpoint, &mut rows) } else { Vec::new() };
         Ok(Listing { checkpoint, rows, has_stats, damage })
     }
+}
+
+/// Fills in what the numbers look like, on all processors; tells what is wrong in the order of the rows.
+fn look_at_numbers(checkpoint: &Checkpoint, rows: &mut [Listed<'_>]) -> Vec<Damage> {
+    let tensors: Vec<&Tensor> = rows.iter().map(|row| row.tensor).collect();
+    let (next, found) = (AtomicUsize::new(0), Mutex::new(Vec::with_capacity(rows.len())));
+    let work = || {
+        loop {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            let Some(tensor) = tensors.get(number) else { return };
+            let (summary, wrong) = match checkpoint.stats(tensor) {
+                Ok((stats, wrong)) => (stats.as_ref().map(summary), wrong),
+                Err(lost) => (None, vec![lost]),
+            };
+            if let Ok(mut found) = found.lock() {
+                found.push((number, summary, wrong));
+            }
+        }
+    };
+    let workers = std::thread::available_parallelism().map_or(1, usize::from).min(8).min(tensors.len());
+    std::thread::scope(|scope| (0..workers).for_each(|_| drop(scope.spawn(work))));
+    let mut found = found.into_inner().unwrap_or_default();
+    found.sort_by_key(|(number, ..)| *number);
+    let mut damage = Vec::new();
+    for (number, summary, wrong) in found {
+        rows[number].summary = summary;
+        damage.extend(wrong);
+    }
+    damage
 }
 
 /// Names and minimums.

@@ -36,10 +36,7 @@ impl Checkpoint {
             return Ok((None, Vec::new()));
         }
         let mut stats = Stats::default();
-        let mut numbers = Vec::new();
-        let damage = self.stream(tensor, &mut |bytes| {
-            each_part(bytes, tensor.dtype, &mut numbers, |numbers| stats.add(numbers));
-        })?;
+        let damage = self.stream(tensor, &mut |bytes| each_part(bytes, tensor.dtype, &mut stats))?;
         Ok((Some(stats), damage))
     }
 
@@ -103,55 +100,93 @@ impl Stats {
         self.bins.columns(self.min, self.max, columns)
     }
 
-    fn add(&mut self, numbers: &[f64]) {
-        if numbers.iter().all(|x| x.is_finite()) {
-            return self.add_finite(numbers);
+    /// Adds some thousand numbers at once.
+    fn add<T: Number>(&mut self, numbers: &[T]) {
+        let scan = Scan::of(numbers, self.mean);
+        if scan.finite {
+            return self.add_finite(numbers, &scan);
         }
-        let finite: Vec<f64> = numbers.iter().copied().filter(|x| x.is_finite()).collect();
-        let nan = numbers.iter().filter(|x| x.is_nan()).count() as u64;
+        let finite: Vec<f64> = numbers.iter().map(|x| (*x).into()).filter(|x: &f64| x.is_finite()).collect();
+        let nan = numbers.iter().filter(|x| Into::<f64>::into(**x).is_nan()).count() as u64;
         self.nan += nan;
         self.infinite += (numbers.len() - finite.len()) as u64 - nan;
         self.count += (numbers.len() - finite.len()) as u64;
-        self.add_finite(&finite);
+        self.add_finite(&finite, &Scan::of(&finite, self.mean));
     }
 
-    fn add_finite(&mut self, numbers: &[f64]) {
+    fn add_finite<T: Number>(&mut self, numbers: &[T], scan: &Scan) {
         if numbers.is_empty() {
             return;
         }
-        // Four sums side by side, so that the next need not wait for the one before.
-        let (mut min, mut max, mut sums, mut zeros) =
-            ([f64::INFINITY; 4], [f64::NEG_INFINITY; 4], [0.0; 4], [0_u64; 4]);
-        for four in numbers.chunks(4) {
-            for (i, x) in four.iter().enumerate() {
-                min[i] = if *x < min[i] { *x } else { min[i] };
-                max[i] = if *x > max[i] { *x } else { max[i] };
-                sums[i] += x;
-                zeros[i] += u64::from(*x == 0.0);
-            }
-        }
         let n = numbers.len() as f64;
-        let least = min.into_iter().fold(f64::INFINITY, f64::min);
-        let greatest = max.into_iter().fold(f64::NEG_INFINITY, f64::max);
-        let mean = (sums.iter().sum::<f64>() / n).clamp(least, greatest);
-        let mut squares = [0.0; 4];
-        for four in numbers.chunks(4) {
-            for (i, x) in four.iter().enumerate() {
-                squares[i] += (x - mean) * (x - mean);
-            }
-        }
         let before = self.finite() as f64;
         if before == 0.0 {
-            (self.min, self.max) = (least, greatest);
+            (self.min, self.max) = (scan.min, scan.max);
         } else {
-            (self.min, self.max) = (self.min.min(least), self.max.max(greatest));
+            (self.min, self.max) = (self.min.min(scan.min), self.max.max(scan.max));
         }
-        let apart = mean - self.mean;
-        self.squares += squares.iter().sum::<f64>() + apart * apart * before * n / (before + n);
-        self.mean += apart * n / (before + n);
-        self.zeros += zeros.iter().sum::<u64>();
+        // Numbers near the largest there are have no sum; their mean lies between them.
+        let apart = (scan.sum / n).clamp(scan.min - self.mean, scan.max - self.mean);
+        let squares = (scan.squares - scan.sum * (scan.sum / n)).max(0.0);
+        self.squares += squares + apart * apart * (before / (before + n)) * n;
+        self.mean += apart * (n / (before + n));
+        self.zeros += scan.zeros;
         self.count += numbers.len() as u64;
-        self.bins.add(numbers, least, greatest);
+        self.bins.add(numbers, scan.min, scan.max);
+    }
+}
+
+/// A kind of number that is looked at as it is.
+trait Number:
+    Copy + Default + PartialOrd + std::ops::Add<Output = Self> + std::ops::Sub<Output = Self> + Into<f64>
+{
+}
+impl Number for f32 {}
+impl Number for f64 {}
+
+/// What one look at some numbers tells.
+struct Scan {
+    min: f64,
+    max: f64,
+    /// Of the distances from a number near the mean, which keeps the digits that matter.
+    sum: f64,
+    squares: f64,
+    zeros: u64,
+    finite: bool,
+}
+
+impl Scan {
+    /// Eight numbers side by side, so that none waits for the one before, and a processor may take several at once.
+    fn of<T: Number>(numbers: &[T], near: f64) -> Scan {
+        let first = numbers.first().copied().unwrap_or_default();
+        let zero = T::default();
+        let (mut min, mut max, mut odd, mut zeros) = ([first; 8], [first; 8], [zero; 8], [0_u32; 8]);
+        let (mut sum, mut squares) = ([0.0_f64; 8], [0.0_f64; 8]);
+        let mut look = |lane: usize, x: T| {
+            min[lane] = if x < min[lane] { x } else { min[lane] };
+            max[lane] = if x > max[lane] { x } else { max[lane] };
+            // Zero, unless the number is not finite.
+            #[allow(clippy::eq_op)]
+            let nothing = x - x;
+            odd[lane] = odd[lane] + nothing;
+            zeros[lane] += u32::from(x == zero);
+            let apart = x.into() - near;
+            sum[lane] += apart;
+            squares[lane] += apart * apart;
+        };
+        let mut eights = numbers.chunks_exact(8);
+        for eight in &mut eights {
+            eight.iter().enumerate().for_each(|(lane, x)| look(lane, *x));
+        }
+        eights.remainder().iter().enumerate().for_each(|(lane, x)| look(lane, *x));
+        Scan {
+            min: min.into_iter().map(Into::into).fold(f64::INFINITY, f64::min),
+            max: max.into_iter().map(Into::into).fold(f64::NEG_INFINITY, f64::max),
+            sum: sum.iter().sum(),
+            squares: squares.iter().sum(),
+            zeros: zeros.iter().map(|n| u64::from(*n)).sum(),
+            finite: odd.into_iter().all(|odd| odd.into() == 0.0),
+        }
     }
 }
 
@@ -166,7 +201,7 @@ struct Bins {
 const BINS: usize = 256;
 
 impl Bins {
-    fn add(&mut self, numbers: &[f64], least: f64, greatest: f64) {
+    fn add<T: Number>(&mut self, numbers: &[T], least: f64, greatest: f64) {
         if self.counts.is_empty() {
             let range = greatest / BINS as f64 - least / BINS as f64;
             // A single number gets bins as narrow as it is small.
@@ -179,10 +214,18 @@ impl Bins {
                 break;
             }
         }
-        let scale = 1.0 / self.width;
-        for x in numbers {
-            let bin = ((x - self.from) * scale) as usize;
-            self.counts[bin.min(BINS - 1)] += 1;
+        let (from, scale) = (self.from, 1.0 / self.width);
+        // Neighbours often fall into one bin; in turns, they need not wait for each other.
+        let mut turns = [[0_u32; BINS]; 2];
+        for pair in numbers.chunks(2) {
+            for (turn, x) in turns.iter_mut().zip(pair) {
+                // A small number, rounded, stands in the last bits of its sum with this large one.
+                let bits = (((*x).into() - from) * scale + 4_503_599_627_370_496.0).to_bits();
+                turn[(bits & ((1 << 52) - 1)).min(BINS as u64 - 1) as usize] += 1;
+            }
+        }
+        for (i, count) in self.counts.iter_mut().enumerate() {
+            *count += u64::from(turns[0][i]) + u64::from(turns[1][i]);
         }
     }
 
@@ -205,7 +248,7 @@ impl Bins {
     fn columns(&self, min: f64, max: f64, columns: usize) -> Vec<u64> {
         let mut answer = vec![0; columns];
         for (i, count) in self.counts.iter().enumerate().filter(|(_, count)| **count > 0) {
-            let middle = self.from + (i as f64 + 0.5) * self.width;
+            let middle = self.from + i as f64 * self.width;
             let place = if max > min { (middle / 2.0 - min / 2.0) / (max / 2.0 - min / 2.0) } else { 0.5 };
             answer[((place * columns as f64).max(0.0) as usize).min(columns - 1)] += count;
         }
@@ -214,11 +257,17 @@ impl Bins {
 }
 
 /// Numbers in pieces that fit into a cache.
-fn each_part(bytes: &[u8], dtype: DType, numbers: &mut Vec<f64>, mut each: impl FnMut(&[f64])) {
-    let size = dtype.size().unwrap_or(1);
-    for part in bytes.chunks(size * 4096) {
-        to_numbers(part, dtype, numbers);
-        each(numbers);
+fn each_part(bytes: &[u8], dtype: DType, stats: &mut Stats) {
+    let (mut floats, mut numbers) = (Vec::new(), Vec::new());
+    for part in bytes.chunks(dtype.size().unwrap_or(1) * 4096) {
+        if dtype == DType::FLOAT {
+            floats.clear();
+            floats.extend(part.chunks_exact(4).map(|x| f32::from_le_bytes([x[0], x[1], x[2], x[3]])));
+            stats.add(&floats);
+        } else {
+            to_numbers(part, dtype, &mut numbers);
+            stats.add(&numbers);
+        }
     }
 }
 

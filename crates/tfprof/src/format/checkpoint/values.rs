@@ -33,7 +33,7 @@ enum Data {
 }
 
 /// How much of a tensor is held at once while it is streamed.
-const CHUNK: u64 = 1 << 20;
+const CHUNK: u64 = 256 << 10;
 
 impl Values {
     pub fn len(&self) -> usize {
@@ -98,7 +98,7 @@ impl Checkpoint {
     pub fn first_values(&self, tensor: &Tensor, count: u64) -> Result<Values, Damage> {
         let size = tensor.dtype.size().unwrap_or(0) as u64;
         match self.plain_place(tensor) {
-            Some((shard, offset, bytes)) if bytes > CHUNK && count.saturating_mul(size) < bytes => {
+            Some((shard, offset, bytes)) if bytes > 4 * CHUNK && count.saturating_mul(size) < bytes => {
                 let file = open_shard(shard).map_err(|d| d.of(&tensor.name))?;
                 let mut bytes = file.read(offset, count * size).map_err(|d| d.of(&tensor.name))?;
                 self.to_little_endian(tensor.dtype, &mut bytes);
@@ -435,7 +435,7 @@ fn read_part(tensor: &Tensor, shard: &Shard, offset: u64, part: &[Range<u64>]) -
         while left > 0 {
             if at < from || at >= from + window.len() as u64 {
                 from = at;
-                file.read_to(offset + at, (CHUNK / 16).max(left.min(CHUNK)).min(end - at), &mut window)?;
+                file.read_to(offset + at, (CHUNK / 4).max(left.min(CHUNK)).min(end - at), &mut window)?;
             }
             let piece = left.min(from + window.len() as u64 - at);
             let begin = (at - from) as usize;
