@@ -157,28 +157,38 @@ struct Scan {
 
 impl Scan {
     /// Eight numbers side by side, so that none waits for the one before, and a processor may take several at once.
+    // Plain loops over arrays: what the compiler makes vector instructions of.
+    #[allow(clippy::needless_range_loop, clippy::eq_op)]
     fn of<T: Number>(numbers: &[T], near: f64) -> Scan {
         let first = numbers.first().copied().unwrap_or_default();
         let zero = T::default();
         let (mut min, mut max, mut odd, mut zeros) = ([first; 8], [first; 8], [zero; 8], [0_u32; 8]);
         let (mut sum, mut squares) = ([0.0_f64; 8], [0.0_f64; 8]);
-        let mut look = |lane: usize, x: T| {
+        let (eights, rest) = numbers.as_chunks::<8>();
+        for eight in eights {
+            for lane in 0..8 {
+                let x = eight[lane];
+                min[lane] = if x < min[lane] { x } else { min[lane] };
+                max[lane] = if x > max[lane] { x } else { max[lane] };
+                // Zero, unless the number is not finite.
+                odd[lane] = odd[lane] + (x - x);
+                zeros[lane] += u32::from(x == zero);
+            }
+            for lane in 0..8 {
+                let apart = eight[lane].into() - near;
+                sum[lane] += apart;
+                squares[lane] += apart * apart;
+            }
+        }
+        for (lane, x) in rest.iter().copied().enumerate() {
             min[lane] = if x < min[lane] { x } else { min[lane] };
             max[lane] = if x > max[lane] { x } else { max[lane] };
-            // Zero, unless the number is not finite.
-            #[allow(clippy::eq_op)]
-            let nothing = x - x;
-            odd[lane] = odd[lane] + nothing;
+            odd[lane] = odd[lane] + (x - x);
             zeros[lane] += u32::from(x == zero);
             let apart = x.into() - near;
             sum[lane] += apart;
             squares[lane] += apart * apart;
-        };
-        let mut eights = numbers.chunks_exact(8);
-        for eight in &mut eights {
-            eight.iter().enumerate().for_each(|(lane, x)| look(lane, *x));
         }
-        eights.remainder().iter().enumerate().for_each(|(lane, x)| look(lane, *x));
         Scan {
             min: min.into_iter().map(Into::into).fold(f64::INFINITY, f64::min),
             max: max.into_iter().map(Into::into).fold(f64::NEG_INFINITY, f64::max),
@@ -217,13 +227,17 @@ impl Bins {
         let (from, scale) = (self.from, 1.0 / self.width);
         // Neighbours often fall into one bin; in turns, they need not wait for each other.
         let mut turns = [[0_u32; BINS]; 2];
-        for pair in numbers.chunks(2) {
-            for (turn, x) in turns.iter_mut().zip(pair) {
-                // A small number, rounded, stands in the last bits of its sum with this large one.
-                let bits = (((*x).into() - from) * scale + 4_503_599_627_370_496.0).to_bits();
-                turn[(bits & ((1 << 52) - 1)).min(BINS as u64 - 1) as usize] += 1;
-            }
+        let bin = |x: T| {
+            // A small number, rounded, stands in the last bits of its sum with this large one.
+            let bits = ((x.into() - from) * scale + 4_503_599_627_370_496.0).to_bits();
+            (bits as u32 as usize).min(BINS - 1)
+        };
+        let (pairs, rest) = numbers.as_chunks::<2>();
+        for [a, b] in pairs {
+            turns[0][bin(*a)] += 1;
+            turns[1][bin(*b)] += 1;
         }
+        rest.iter().for_each(|x| turns[0][bin(*x)] += 1);
         for (i, count) in self.counts.iter_mut().enumerate() {
             *count += u64::from(turns[0][i]) + u64::from(turns[1][i]);
         }
