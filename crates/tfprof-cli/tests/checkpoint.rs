@@ -39,9 +39,9 @@ impl Home {
     }
 
     fn change(&self, file: &str, change: impl FnOnce(&mut Vec<u8>)) {
-        let mut bytes = std::fs::read(self.0.join(file)).unwrap();
+        let mut bytes = std::fs::read(self.0.join(file)).expect("a file of this test");
         change(&mut bytes);
-        std::fs::write(self.0.join(file), bytes).unwrap();
+        std::fs::write(self.0.join(file), bytes).expect("room for temporary files");
     }
 }
 
