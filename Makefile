@@ -21,7 +21,7 @@ LOCKED := --locked
 BUILT := $(or $(CARGO_TARGET_DIR),target)
 
 .DEFAULT_GOAL := help
-.PHONY: help build test fmt-check lint cargo-test docs-check toolchain test-tools tools debian-tools test-tf verify-corpus differential tf-venv bench \
+.PHONY: help build test fmt-check lint cargo-test docs-check toolchain test-tools tools debian-tools test-tf verify-corpus checkpoints differential tf-venv bench \
         fuzz docs clean
 
 help: ## list the targets
@@ -71,11 +71,15 @@ tests/tools/node_modules/ready: tests/tools/package.json | debian-tools
 	cd tests/tools && npm install --silent --no-audit --no-fund
 	touch $@
 
-test-tf: verify-corpus ## compare with the original, live: one fixed seed, and a sample of the corpus
+test-tf: verify-corpus checkpoints ## compare with the original, live: one fixed seed, and a sample of the corpus
 	$(MAKE) differential SEED=7 MODELS=200
 
 verify-corpus: tf-venv
 	$(TF_PYTHON) tests/differential/verify_corpus.py corpus --every 20
+
+checkpoints: tf-venv ## checkpoints that TensorFlow writes, read by TensorFlow and by tfprof
+	$(CARGO) build $(LOCKED) --release
+	$(TF_PYTHON) tests/tf/checkpoints.py --tfprof $(BUILT)/release/tfprof
 
 differential: tf-venv ## random models and questions against the original (SEED=… MODELS=…)
 	rm -rf target/differential/$(SEED)

@@ -7,6 +7,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use tfprof::error::Error;
+use tfprof::format::checkpoint::Checkpoint;
 use tfprof::format::source::Source;
 use tfprof::options::{Form, Options, ViewKind};
 use tfprof::profiler::Profiler;
@@ -48,7 +49,7 @@ impl<'a> Case<'a> {
     /// Questions to the four views, and to views that do not exist.
     pub fn is_view(&self) -> bool {
         let elsewhere = ["advise", "serialize", "chrome"].contains(&self.str("cmd"));
-        !(elsewhere || self.has_tag("checkpoint") || self.str("api") == "python")
+        !(elsewhere || self.str("api") == "python")
     }
 
     fn output(&self) -> &str {
@@ -57,7 +58,7 @@ impl<'a> Case<'a> {
 
     /// Questions whose answers are not views.
     pub fn is_export(&self) -> bool {
-        ["advise", "chrome", "serialize"].contains(&self.str("cmd")) && !self.has_tag("checkpoint")
+        ["advise", "chrome", "serialize"].contains(&self.str("cmd"))
     }
 
     fn has_tag(&self, tag: &str) -> bool {
@@ -213,13 +214,36 @@ impl<'a> Case<'a> {
                 }
             }
         }
+        if let Some(checkpoint) = inputs["checkpoint"].as_str() {
+            profiler.add_checkpoint(self.checkpoint(checkpoint)?);
+        }
         Ok(profiler)
+    }
+
+    /// A checkpoint, its files unpacked: they are read by offset, which a gzipped file does not allow.
+    fn checkpoint(&self, name: &str) -> Result<Checkpoint, Error> {
+        let unpacked = unpacked(self.dir);
+        std::fs::create_dir_all(&unpacked).expect("a directory for temporary files");
+        for entry in std::fs::read_dir(self.dir).expect("a directory of the corpus").flatten() {
+            let file = entry.file_name().to_string_lossy().trim_end_matches(".gz").to_owned();
+            if file.starts_with(name) {
+                let bytes = read_maybe_gzipped(&entry.path()).expect("a file of the corpus");
+                std::fs::write(unpacked.join(&file), bytes).expect("room for temporary files");
+            }
+        }
+        Checkpoint::open(&unpacked.join(name))
     }
 
     /// An input, plain or gzipped.
     pub fn source(&self, file: &str) -> Result<Source<'static>, Error> {
         Source::open(&existing(&self.dir.join(file)))
     }
+}
+
+/// Where the checkpoints of a model are unpacked.
+pub fn unpacked(model: &Path) -> PathBuf {
+    let model = model.file_name().unwrap_or_default().to_string_lossy();
+    std::env::temp_dir().join(format!("tfprof-golden-{}-{model}", std::process::id()))
 }
 
 impl Loaded {

@@ -72,5 +72,9 @@ fn run_model(dir: &Path) -> Vec<(String, Verdict)> {
     let file: serde_json::Value = serde_json::from_slice(&text).expect("a case file");
     let mut loaded = case::Loaded::default();
     let cases = file["cases"].as_array().expect("a list of cases").iter().map(|value| Case::new(dir, value));
-    cases.filter(|case| case.is_view() || case.is_export()).map(|case| (case.name(), case.run(&mut loaded))).collect()
+    let asked = cases.filter(|case| case.is_view() || case.is_export());
+    let verdicts = asked.map(|case| (case.name(), case.run(&mut loaded))).collect();
+    // Only models with checkpoints have it.
+    let _ = std::fs::remove_dir_all(case::unpacked(dir));
+    verdicts
 }

@@ -30,6 +30,10 @@ pub struct Flags {
     pub trace: TraceOptions,
     /// Which checkers to run; none means all.
     pub checkers: Vec<String>,
+    /// Of the command `checkpoint`.
+    pub stats: bool,
+    pub verify: bool,
+    pub values: String,
     format: String,
     outfile: String,
 }
@@ -77,6 +81,7 @@ pub const FLAGS: &[Flag] = &[
     }),
     path_flag!("op_log_path", op_logs, "an OpLogProto: types, float operations and code traces"),
     path_flag!("profile_path", profiles, "a ProfileProto, which holds all of the above"),
+    path_flag!("checkpoint_path", checkpoints, "a checkpoint: what its files' names begin with, or its directory"),
     everywhere(OptionInfo {
         name: "strict",
         value: ValueKind::Flag,
@@ -157,7 +162,36 @@ pub const FLAGS: &[Flag] = &[
             show: |flags| flags.checkers.join(","),
         },
     },
+    checkpoint(
+        "stats",
+        ValueKind::Flag,
+        "what the numbers look like: extremes, mean, spread, zeros, NaN",
+        |flags, value| options::boolean(value).map(|on| flags.stats = on),
+    ),
+    checkpoint(
+        "verify",
+        ValueKind::Flag,
+        "check every checksum and every length; exit code 3 on damage",
+        |flags, value| options::boolean(value).map(|on| flags.verify = on),
+    ),
+    checkpoint("values", ValueKind::Word, "print a tensor, or a part of it: NAME or NAME[0:2,:]", |flags, value| {
+        value.clone_into(&mut flags.values);
+        Ok(())
+    }),
 ];
+
+/// The flags of the command `checkpoint`.
+const fn checkpoint(
+    name: &'static str,
+    value: ValueKind,
+    about: &'static str,
+    set: fn(&mut Flags, &str) -> Result<(), String>,
+) -> Flag {
+    Flag {
+        commands: &["checkpoint"],
+        info: OptionInfo { name, value, about, original: false, set, show: |_| String::new() },
+    }
+}
 
 pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Request, Error> {
     let mut parser = Parser {

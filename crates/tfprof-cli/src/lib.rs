@@ -17,6 +17,8 @@ enum Exit {
     Answered = 0,
     CouldNotAnswer = 1,
     WrongUsage = 2,
+    /// There is an answer, and a check that was asked for failed.
+    CheckFailed = 3,
     /// Part of an input was lost; the answer is about the rest.
     Damaged = 4,
 }

@@ -3,6 +3,7 @@
 
 use crate::error::{Error, Place};
 use crate::format::Format;
+use crate::format::checkpoint::{Checkpoint, locate};
 use crate::format::detect::{Guess, guess};
 use crate::format::source::Source;
 use crate::profiler::Profiler;
@@ -18,18 +19,20 @@ pub struct Inputs {
     /// Runs with the step that a user or a file's name gave them.
     pub runs: Vec<(Option<i64>, PathBuf)>,
     pub profiles: Vec<PathBuf>,
+    /// What the names of their files begin with, or any other path that means a checkpoint.
+    pub checkpoints: Vec<PathBuf>,
     /// Standard input, if it was looked at to tell what it is: it cannot be opened again.
     opened: RefCell<Option<Source<'static>>>,
 }
 
 impl Inputs {
     pub fn is_empty(&self) -> bool {
-        self.graphs.is_empty() && self.op_logs.is_empty() && self.runs.is_empty() && self.profiles.is_empty()
+        self.paths().next().is_none()
     }
 
     /// All files.
     pub fn paths(&self) -> impl Iterator<Item = &Path> {
-        let plain = self.graphs.iter().chain(&self.op_logs).chain(&self.profiles);
+        let plain = self.graphs.iter().chain(&self.op_logs).chain(&self.profiles).chain(&self.checkpoints);
         plain.chain(self.runs.iter().map(|(_, path)| path)).map(PathBuf::as_path)
     }
 
@@ -55,10 +58,14 @@ impl Inputs {
         if path.is_dir() {
             return self.add_directory(path);
         }
+        if locate::is_checkpoint(path) {
+            self.checkpoints.push(path.to_owned());
+            return Ok(());
+        }
         let mut source = Source::open(path)?;
         let head = source.head().map_err(|error| read_error(path, error))?;
         let unknown = || {
-            let flags = "--graph_path, --run_meta_path, --op_log_path or --profile_path";
+            let flags = "--graph_path, --run_meta_path, --op_log_path, --profile_path or --checkpoint_path";
             input_error(path, format!("cannot tell what this file is; say so with {flags}"))
         };
         match guess(head) {
@@ -118,6 +125,10 @@ impl Inputs {
                 return Ok(());
             }
             (None, _) if !runs.is_empty() => {}
+            (None, _) if locate::locate(dir).is_ok() => {
+                self.checkpoints.push(dir.to_owned());
+                return Ok(());
+            }
             (None, _) => {
                 let expected =
                     "expected graph.pb, graph.pbtxt, run_meta_<N>, tfprof_log or profile_<N>, plain or gzipped";
@@ -136,12 +147,17 @@ impl Inputs {
 
     /// Loads everything: graphs, then op logs, then runs, as the original's command line does.
     pub fn load(&self, profiler: &mut Profiler) -> Result<(), Error> {
-        for (paths, format) in
-            [(&self.profiles, Format::Profile), (&self.graphs, Format::GraphDef), (&self.op_logs, Format::OpLog)]
-        {
+        for (paths, format) in [(&self.profiles, Format::Profile), (&self.graphs, Format::GraphDef)] {
             for path in once_each(paths) {
                 self.load_one(path, format, 0, profiler)?;
             }
+        }
+        // Before op logs, which speak of nodes that are there: a checkpoint alone makes its own.
+        for path in &self.checkpoints {
+            profiler.add_checkpoint(Checkpoint::open(path)?);
+        }
+        for path in once_each(&self.op_logs) {
+            self.load_one(path, Format::OpLog, 0, profiler)?;
         }
         for ((_, path), step) in self.runs.iter().zip(self.steps()) {
             self.load_one(path, Format::RunMetadata, step, profiler)?;

@@ -1,6 +1,7 @@
 //! What is loaded so far, and the questions that can be put to it.
 
 use crate::error::{Error, Warning};
+use crate::format::checkpoint::{Checkpoint, Damage, OBJECT_GRAPH};
 use crate::format::source::Source;
 use crate::format::{self, Format};
 use crate::model::Model;
@@ -12,7 +13,11 @@ use crate::view::View;
 #[derive(Debug)]
 pub struct Profiler {
     builder: Builder,
+    checkpoints: Vec<Checkpoint>,
 }
+
+/// How many damaged places of a checkpoint are worth reading.
+const DAMAGE: usize = 10;
 
 impl Default for Profiler {
     fn default() -> Self {
@@ -23,7 +28,7 @@ impl Default for Profiler {
 impl Profiler {
     /// `keep` says which parts of the files will be asked for; [`Keep::EVERYTHING`] is always right.
     pub fn new(keep: Keep) -> Self {
-        Profiler { builder: Builder::new(keep) }
+        Profiler { builder: Builder::new(keep), checkpoints: Vec::new() }
     }
 
     /// Adds a `GraphDef`: nodes whose names are new.
@@ -46,6 +51,30 @@ impl Profiler {
         self.add(source, Format::Profile, 0)
     }
 
+    /// Adds a checkpoint: nodes that are loaded already learn that they are in it, and may be asked for their values.
+    ///
+    /// Where nothing is loaded, its variables are a model of their own.
+    pub fn add_checkpoint(&mut self, checkpoint: Checkpoint) {
+        let alone = self.model().nodes.is_empty();
+        let damage = &checkpoint.damage;
+        self.builder.warnings.extend(damage.iter().take(DAMAGE).map(Damage::warning));
+        if damage.len() > DAMAGE {
+            let more =
+                format!("{} more places are damaged; `tfprof checkpoint --verify` lists them", damage.len() - DAMAGE);
+            self.builder
+                .warnings
+                .push(Damage { offset: None, tensor: None, what: more, ..damage[0].clone() }.warning());
+        }
+        for tensor in checkpoint.tensors.iter().filter(|tensor| tensor.name != OBJECT_GRAPH) {
+            let name = if alone { tensor.label() } else { &tensor.name };
+            self.builder.add_variable(name, &tensor.shape, alone);
+        }
+        if !alone {
+            checkpoint.other_names().for_each(|(name, tensor)| self.builder.add_variable(name, &tensor.shape, false));
+        }
+        self.checkpoints.push(checkpoint);
+    }
+
     /// Adds a file of any format; `step` matters for `RunMetadata` alone.
     pub fn add(&mut self, source: Source<'_>, format: Format, step: i64) -> Result<(), Error> {
         let outcome = format::read(source, format, step, &mut self.builder);
@@ -64,6 +93,8 @@ impl Profiler {
 
     /// Answers a question.
     pub fn view<'q>(&self, kind: ViewKind, options: &'q Options) -> Result<View<'q, '_>, Error> {
-        View::new(self.model(), kind, options)
+        let mut view = View::new(self.model(), kind, options)?;
+        view.checkpoints = &self.checkpoints;
+        Ok(view)
     }
 }

@@ -47,6 +47,10 @@ pub struct Quirks {
     pub pprof_has_callees_only: bool,
     /// The op view has no timeline, and only the code view has pprof, of one metric.
     pub fewer_outputs: bool,
+    /// Only float, double, int32 and int64 tensors of a checkpoint have values.
+    pub few_types_have_values: bool,
+    /// Values of a checkpoint keep six digits.
+    pub values_lose_digits: bool,
 }
 
 impl Quirks {
@@ -78,6 +82,8 @@ impl Quirks {
             arrows_from_every_run: on,
             pprof_has_callees_only: on,
             fewer_outputs: on,
+            few_types_have_values: on,
+            values_lose_digits: on,
         }
     }
 }

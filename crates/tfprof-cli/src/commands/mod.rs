@@ -1,6 +1,7 @@
 //! What the program can do: one file for each command, one row for each in [`COMMANDS`].
 
 mod advise;
+mod checkpoint;
 mod help;
 mod save;
 mod trace;
@@ -54,6 +55,13 @@ pub const COMMANDS: &[CommandInfo] = &[
         usage: "RUN_META... [--outfile=FILE] [options]",
         reads: true,
         run: trace::run,
+    },
+    CommandInfo {
+        word: "checkpoint",
+        about: "the tensors of a checkpoint: shapes, sizes, numbers, values; with two, what changed",
+        usage: "P [Q] [--stats] [--values NAME[0:2,:]] [--verify] [options]",
+        reads: false,
+        run: checkpoint::run,
     },
     CommandInfo {
         word: "help",

@@ -24,13 +24,23 @@ pub fn run(kind: ViewKind, request: &Request, out: &mut dyn Write, err: &mut dyn
     }
     let exit = if damage.is_some() { Exit::Damaged } else { Exit::Answered };
     check_target(kind, &profiler, options)?;
+    // What was found wrong with values, which are read when they are written.
+    let mut late = Vec::new();
     for step in timeline::steps(profiler.model(), kind, options) {
         let options = Options { step, ..options.clone() };
         let view = profiler.view(kind, &options)?;
         warn(&view.warnings, err);
         answer(&view, &profiler, flags, out, err)?;
+        late.extend(view.late_warnings());
     }
-    Ok(exit)
+    warn(&late, err);
+    match late.first() {
+        Some(damage) if flags.strict => {
+            Err(Error::Missing(format!("a value is damaged, and -strict was given: {damage}")))
+        }
+        Some(_) => Ok(Exit::Damaged),
+        None => Ok(exit),
+    }
 }
 
 /// Refuses a timeline of no step, and several timelines for one pipe.

@@ -3,6 +3,7 @@
 //! Each format is a layout (which parts of the file it wants) and a sink (what it does with them); wire and text
 //! format, plain or gzipped, are read by the same sink.
 
+pub mod checkpoint;
 pub mod detect;
 mod graph_def;
 mod op_log;

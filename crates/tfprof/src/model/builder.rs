@@ -187,6 +187,25 @@ impl Builder {
         self.model.shapes.intern(dims)
     }
 
+    // ---- checkpoints
+
+    /// Notes that a checkpoint has a variable of that name; without a graph, the name and the shape are all there is.
+    pub fn add_variable(&mut self, name: &str, shape: &[i64], alone: bool) {
+        let ty = self.model.names.intern("_checkpoint_variables");
+        let name = self.model.names.intern(name);
+        if alone {
+            let op = self.model.names.intern("VariableV2");
+            if let Some(node) = self.add_node(name, op) {
+                // As the original: a scalar is `[1]`.
+                self.model.nodes.shape[node.index()] =
+                    self.model.shapes.intern(if shape.is_empty() { &[1] } else { shape });
+            }
+        }
+        if let Some(node) = self.model.node(name) {
+            self.add_type(node, ty);
+        }
+    }
+
     // ---- runs
 
     pub fn device(&mut self, name: &[u8]) -> DeviceId {

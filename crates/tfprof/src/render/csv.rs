@@ -32,7 +32,7 @@ pub fn write(view: &View<'_, '_>, out: &mut dyn Write) -> io::Result<()> {
 }
 
 /// Writes a field, in quotes where it needs them.
-fn write_field(text: &str, out: &mut dyn Write) -> io::Result<()> {
+pub fn write_field(text: &str, out: &mut dyn Write) -> io::Result<()> {
     if text.contains([',', '"', '\n', '\r']) {
         write!(out, "\"{}\"", text.replace('"', "\"\""))
     } else {

@@ -1,5 +1,6 @@
 //! An answer as JSON, flat so that depth costs nothing: rows in the order of printing, each with its parent.
 
+use super::tensor;
 use crate::error::Warning;
 use crate::metric::{Detail, Metric};
 use crate::model::nodes::NodeId;
@@ -77,6 +78,16 @@ fn write_details(view: &View<'_, '_>, row: &Shown, out: &mut dyn Write) -> io::R
         types.dedup();
         write_strings("op_types", types.into_iter(), out)?;
     }
+    if let Some(values) = view.tensor(row, None) {
+        write!(
+            out,
+            ",\"tensor_value\":{{\"dtype\":\"{}\",\"shape\":{:?},\"values\":",
+            values.dtype.name(),
+            values.shape
+        )?;
+        tensor::json(&values, out)?;
+        out.write_all(b"}")?;
+    }
     let Some(node) = view.node(row) else { return Ok(()) };
     let shape = view.model.shapes.get(view.model.nodes.shape[node.index()]);
     if view.selection.has(Metric::Parameters) && !shape.is_empty() {
@@ -105,7 +116,7 @@ fn write_strings<'a>(key: &str, strings: impl Iterator<Item = &'a str>, out: &mu
     out.write_all(b"]")
 }
 
-fn write_warning(warning: &Warning, out: &mut dyn Write) -> io::Result<()> {
+pub fn write_warning(warning: &Warning, out: &mut dyn Write) -> io::Result<()> {
     write!(out, "{{\"code\":\"{}\",\"file\":", warning.code)?;
     match &warning.place {
         None => out.write_all(b"null,\"place\":null")?,

@@ -1,5 +1,6 @@
 //! Answers as bytes. Renderers read a [`View`](crate::view::View) and write to anything that takes bytes.
 
+pub mod checkpoint;
 pub mod csv;
 pub mod flamegraph;
 pub mod folded;
@@ -9,5 +10,6 @@ pub mod pprof;
 pub mod profile;
 pub mod proto;
 pub mod speedscope;
+pub mod tensor;
 pub mod text;
 pub mod timeline;

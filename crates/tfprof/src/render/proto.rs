@@ -3,6 +3,7 @@
 //! Messages nest as deep as the tree does, and a length stands before its content, so lengths are found first, from
 //! the last row to the first; then the rows are written from the first to the last.
 
+use super::tensor;
 use crate::metric::Metric;
 use crate::model::nodes::NodeId;
 use crate::view::values::Row;
@@ -50,7 +51,7 @@ fn parts(view: &View<'_, '_>, row: &Shown) -> [Vec<u8>; 2] {
     if view.rules().bags {
         multi_node(view, row, &own, &total)
     } else {
-        graph_node(view, view.name(row), view.node(row), &own, &total)
+        graph_node(view, Some(row), view.name(row), view.node(row), &own, &total)
     }
 }
 
@@ -59,6 +60,7 @@ type Number<'a> = &'a dyn Fn(Metric) -> i64;
 /// `GraphNodeProto` without its children.
 fn graph_node(
     view: &View<'_, '_>,
+    row: Option<&Shown>,
     name: &str,
     node: Option<NodeId>,
     own: Number<'_>,
@@ -78,6 +80,9 @@ fn graph_node(
     let mut tail = Vec::new();
     pb::int(&mut tail, 13, own(Metric::FloatOps));
     pb::int(&mut tail, 14, total(Metric::FloatOps));
+    if let Some(values) = row.and_then(|row| view.tensor(row, None)) {
+        pb::element(&mut tail, 15, &tensor::message(&values, &view.options.quirks));
+    }
     if let Some(node) = node {
         input_shapes(view, node, &mut tail);
     }
@@ -112,7 +117,7 @@ fn multi_node(view: &View<'_, '_>, row: &Shown, own: Number<'_>, total: Number<'
     for node in view.bag(row) {
         let numbers: Row = view.values().row(node);
         let number = |metric: Metric| numbers[metric as usize];
-        let [first, rest] = graph_node(view, view.model.name(node), Some(node), &number, &number);
+        let [first, rest] = graph_node(view, None, view.model.name(node), Some(node), &number, &number);
         pb::key(&mut head, 10, 2);
         pb::varint(&mut head, (first.len() + rest.len()) as u64);
         head.extend_from_slice(&first);

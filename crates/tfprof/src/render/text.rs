@@ -1,5 +1,6 @@
 //! An answer as text, in the layout of the original.
 
+use super::tensor;
 use crate::metric::{DETAILS, Detail, METRICS, Metric, MetricInfo, Unit};
 use crate::model::nodes::Input;
 use crate::options::ViewKind;
@@ -143,7 +144,11 @@ fn write_row(view: &View<'_, '_>, columns: &[Column], row: &Shown, out: &mut dyn
         }
         separator = ", ";
     }
-    out.write_all(b")\n")
+    out.write_all(b")\n")?;
+    match view.tensor(row, Some(tensor::SHOWN)) {
+        Some(values) => out.write_all(&tensor::text(&values, &view.options.quirks)),
+        None => Ok(()),
+    }
 }
 
 fn write_indent(out: &mut dyn Write, depth: usize) -> io::Result<()> {

@@ -1,5 +1,6 @@
 //! Questions: a view groups the model's nodes into a tree, and one pipeline makes the answer of it.
 
+pub mod checkpoint;
 mod code;
 pub mod filter;
 mod forms;
@@ -12,13 +13,16 @@ pub mod tree;
 pub mod values;
 
 use crate::error::{Error, Warning};
-use crate::metric::{Metric, MetricSet};
+use crate::format::checkpoint::values::Values as TensorValues;
+use crate::format::checkpoint::{Checkpoint, Damage};
+use crate::metric::{Detail, Metric, MetricSet};
 use crate::model::Model;
 use crate::model::nodes::NodeId;
 use crate::options::{Form, Options, Selection, Step, ViewKind};
 pub use pipeline::Shown;
 use pipeline::{Answer, Filters, Pipeline};
 use rules::Rules;
+use std::cell::RefCell;
 use values::Values;
 
 /// The answer to a question: visible rows in the order of printing, with their numbers.
@@ -31,6 +35,10 @@ pub struct View<'q, 'm> {
     pub selection: Selection,
     pub model: &'m Model,
     pub warnings: Vec<Warning>,
+    /// Where the values of tensors come from.
+    pub checkpoints: &'m [Checkpoint],
+    /// What was found wrong while values were read, which is as late as a renderer asks for them.
+    late_warnings: RefCell<Vec<Warning>>,
     answer: Answer<'m>,
 }
 
@@ -89,7 +97,8 @@ impl<'q, 'm> View<'q, 'm> {
             let total = answer.total.get(metric, 0);
             warn("nothing_to_draw", format!("nothing to draw: the total of {} is {total}", metric.info().key));
         }
-        Ok(View { kind, options, selection, model, warnings, answer })
+        let late_warnings = RefCell::default();
+        Ok(View { kind, options, selection, model, warnings, checkpoints: &[], late_warnings, answer })
     }
 
     pub fn rules(&self) -> &'static Rules {
@@ -159,6 +168,34 @@ impl<'q, 'm> View<'q, 'm> {
     /// A number of the row and of all that it stands for.
     pub fn total(&self, metric: Metric, row: &Shown) -> i64 {
         self.answer.total.get(metric, row.row)
+    }
+
+    /// The values that a checkpoint has under the name of a row, or the first of them, if they were asked for.
+    // As the original: a mere scope may have values, those of a variable that is stored in parts.
+    pub fn tensor(&self, row: &Shown, count: Option<u64>) -> Option<TensorValues> {
+        if self.rules().bags || !self.selection.has_detail(Detail::TensorValue) || row.row == 0 {
+            return None;
+        }
+        let name = self.name(row);
+        let (checkpoint, tensor) = self.checkpoints.iter().find_map(|from| Some((from, from.find(name)?)))?;
+        let values = match count {
+            Some(count) => checkpoint.first_values(tensor, count),
+            None => checkpoint.values(tensor),
+        };
+        let (values, damage) = match values {
+            Ok(values) => {
+                let damage = values.damage.clone();
+                (Some(values), damage)
+            }
+            Err(damage) => (None, vec![damage]),
+        };
+        self.late_warnings.borrow_mut().extend(damage.iter().map(Damage::warning));
+        values
+    }
+
+    /// What was found wrong while values were read, so far and since the last time of asking.
+    pub fn late_warnings(&self) -> Vec<Warning> {
+        self.late_warnings.take()
     }
 
     /// Whether the tree has nothing but a root.

@@ -1,0 +1,57 @@
+//! What is wrong with a file of a checkpoint, in one sentence: the file, the tensor, the offset.
+
+use crate::error::{Error, Place, Warning};
+use std::fmt;
+use tfprof_proto::stream::Spot;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Damage {
+    pub file: String,
+    pub offset: Option<u64>,
+    pub tensor: Option<String>,
+    pub what: String,
+}
+
+impl Damage {
+    /// The same damage, and whose it is.
+    #[must_use]
+    pub fn of(mut self, tensor: &str) -> Damage {
+        self.tensor.get_or_insert_with(|| tensor.to_owned());
+        self
+    }
+
+    /// The same damage, and where it is.
+    #[must_use]
+    pub fn at(mut self, offset: u64) -> Damage {
+        self.offset.get_or_insert(offset);
+        self
+    }
+
+    fn place(&self) -> Place {
+        Place { file: self.file.clone(), spot: self.offset.map(Spot::Byte) }
+    }
+
+    fn message(&self) -> String {
+        match &self.tensor {
+            Some(tensor) => format!("tensor `{tensor}`: {}", self.what),
+            None => self.what.clone(),
+        }
+    }
+
+    pub fn warning(&self) -> Warning {
+        let (place, message) = (Some(self.place()), self.message());
+        Warning { code: "damaged_checkpoint", place, message, damage: true }
+    }
+}
+
+impl fmt::Display for Damage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.place(), self.message())
+    }
+}
+
+impl From<Damage> for Error {
+    fn from(damage: Damage) -> Error {
+        Error::Input { place: damage.place(), message: damage.message() }
+    }
+}

@@ -1,0 +1,203 @@
+//! Where the values of a tensor are: its pieces, and how a part of a tensor lies within the whole.
+
+use super::dtype::DType;
+use std::ops::Range;
+use tfprof_proto::wire::{Fields, Value, WireError};
+
+/// A piece of a tensor, or all of it.
+#[derive(Clone, Debug)]
+pub struct Piece {
+    /// The shard.
+    pub file: u32,
+    pub spot: Spot,
+    /// Which part of the tensor; empty for all of it.
+    pub slice: Vec<Extent>,
+}
+
+#[derive(Clone, Debug)]
+pub enum Spot {
+    /// In a data file.
+    At { offset: u64, size: u64, checksum: u32 },
+    /// Under a key of a table.
+    Key(Vec<u8>),
+}
+
+/// The bounds of a slice along one dimension; without a length, all of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Extent {
+    pub start: i64,
+    pub length: Option<i64>,
+}
+
+/// The number of elements of a shape, if it is one.
+pub fn elements(shape: &[i64]) -> Option<u64> {
+    if shape.contains(&0) && shape.iter().all(|dim| *dim >= 0) {
+        return Some(0);
+    }
+    shape.iter().try_fold(1_u64, |product, dim| product.checked_mul(u64::try_from(*dim).ok()?))
+}
+
+/// The bytes of a tensor of that shape; none if they have no fixed size.
+pub fn byte_size(dtype: DType, shape: &[i64]) -> Option<u64> {
+    elements(shape)?.checked_mul(dtype.size()? as u64)
+}
+
+/// The ranges of a slice within a shape; none if it does not lie within.
+pub fn ranges(shape: &[i64], slice: &[Extent]) -> Option<Vec<Range<u64>>> {
+    let whole = |dim: &i64| u64::try_from(*dim).ok().map(|dim| 0..dim);
+    if slice.is_empty() {
+        return shape.iter().map(whole).collect();
+    }
+    if slice.len() != shape.len() {
+        return None;
+    }
+    let range = |(dim, extent): (&i64, &Extent)| {
+        let start = u64::try_from(extent.start).ok()?;
+        let end = match extent.length {
+            None => u64::try_from(*dim).ok()?,
+            Some(length) => start.checked_add(u64::try_from(length).ok()?)?,
+        };
+        (start <= end && end <= u64::try_from(*dim).ok()?).then_some(start..end)
+    };
+    shape.iter().zip(slice).map(range).collect()
+}
+
+/// Calls `each` with the first element and the number of elements of every run of neighbours that a box within a
+/// shape has, in order.
+pub fn each_run<E>(
+    shape: &[i64],
+    part: &[Range<u64>],
+    mut each: impl FnMut(u64, u64) -> Result<(), E>,
+) -> Result<(), E> {
+    if part.iter().any(Range::is_empty) {
+        return Ok(());
+    }
+    // From the last dimension: as long as all of it is wanted, runs grow over it.
+    let (mut outer, mut run, mut stride) = (part.len(), 1, 1);
+    while outer > 0 {
+        outer -= 1;
+        let dim = shape[outer] as u64;
+        run = stride * (part[outer].end - part[outer].start);
+        stride *= dim;
+        if part[outer] != (0..dim) {
+            break;
+        }
+    }
+    let mut strides = vec![0; outer + 1];
+    strides[outer] = stride / shape.get(outer).map_or(1, |dim| *dim as u64).max(1);
+    for i in (0..outer).rev() {
+        strides[i] = strides[i + 1] * shape[i + 1] as u64;
+    }
+    let first = part.get(outer).map_or(0, |range| range.start * strides[outer]);
+    let mut index: Vec<u64> = part[..outer].iter().map(|range| range.start).collect();
+    loop {
+        let start: u64 = index.iter().zip(&strides).map(|(i, stride)| i * stride).sum();
+        each(start + first, run)?;
+        let Some(dim) = (0..outer).rev().find(|dim| index[*dim] + 1 < part[*dim].end) else { return Ok(()) };
+        index[dim] += 1;
+        for later in dim + 1..outer {
+            index[later] = part[later].start;
+        }
+    }
+}
+
+/// A `TensorShapeProto`. An unknown rank is none.
+pub fn read_shape(mut fields: Fields<'_>) -> Result<Option<Vec<i64>>, WireError> {
+    let mut shape = Vec::new();
+    let mut known = true;
+    while let Some(field) = fields.next_field()? {
+        match (field.number, field.value) {
+            (2, Value::Bytes(dim)) => {
+                let mut size = 0;
+                let mut dim = fields.nested(dim);
+                while let Some(field) = dim.next_field()? {
+                    if let (1, Value::Varint(n)) = (field.number, field.value) {
+                        size = n as i64;
+                    }
+                }
+                shape.push(size);
+            }
+            (3, Value::Varint(n)) => known = n == 0,
+            _ => {}
+        }
+    }
+    Ok(known.then_some(shape))
+}
+
+/// A `TensorSliceProto`.
+pub fn read_slice(mut fields: Fields<'_>) -> Result<Vec<Extent>, WireError> {
+    let mut slice = Vec::new();
+    while let Some(field) = fields.next_field()? {
+        if let (1, Value::Bytes(extent)) = (field.number, field.value) {
+            let mut found = Extent { start: 0, length: None };
+            let mut extent = fields.nested(extent);
+            while let Some(field) = extent.next_field()? {
+                match (field.number, field.value) {
+                    (1, Value::Varint(n)) => found.start = n as i64,
+                    (2, Value::Varint(n)) => found.length = Some(n as i64),
+                    _ => {}
+                }
+            }
+            slice.push(found);
+        }
+    }
+    Ok(slice)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn runs(shape: &[i64], part: &[Range<u64>]) -> Vec<(u64, u64)> {
+        let mut runs = Vec::new();
+        let Ok(()) = each_run::<std::convert::Infallible>(shape, part, |start, count| {
+            runs.push((start, count));
+            Ok(())
+        });
+        runs
+    }
+
+    #[test]
+    fn runs_of_neighbours() {
+        assert_eq!(runs(&[], &[]), [(0, 1)]);
+        assert_eq!(runs(&[4, 3], &[0..4, 0..3]), [(0, 12)]);
+        assert_eq!(runs(&[4, 3], &[1..3, 0..3]), [(3, 6)]);
+        assert_eq!(runs(&[4, 3], &[1..3, 1..2]), [(4, 1), (7, 1)]);
+        assert_eq!(runs(&[2, 0, 3], &[0..2, 0..0, 0..3]), []);
+    }
+
+    #[test]
+    fn slices_lie_within_their_tensor() {
+        let extent = |start, length| Extent { start, length };
+        assert_eq!(ranges(&[4, 3], &[extent(2, Some(2)), extent(0, None)]), Some(vec![2..4, 0..3]));
+        assert_eq!(ranges(&[4, 3], &[extent(2, Some(3)), extent(0, None)]), None);
+        assert_eq!(ranges(&[4], &[extent(-1, None)]), None);
+        assert_eq!(ranges(&[4], &[extent(i64::MAX, Some(i64::MAX))]), None);
+        assert_eq!(ranges(&[-1], &[]), None);
+    }
+
+    proptest! {
+        #[test]
+        fn runs_visit_what_indexes_do(
+            dims in proptest::collection::vec((1_i64..5, 0_u64..5, 0_u64..5), 0..5),
+        ) {
+            let shape: Vec<i64> = dims.iter().map(|(dim, ..)| *dim).collect();
+            let part: Vec<Range<u64>> =
+                dims.iter().map(|(dim, a, b)| (*a).min(*b).min(*dim as u64)..(*a).max(*b).min(*dim as u64)).collect();
+            let visited: Vec<u64> = runs(&shape, &part).into_iter().flat_map(|(start, n)| start..start + n).collect();
+            let total = elements(&shape).unwrap();
+            let expect: Vec<u64> = (0..total)
+                .filter(|element| {
+                    let mut rest = *element;
+                    shape.iter().zip(&part).rev().all(|(dim, range)| {
+                        let i = rest % *dim as u64;
+                        rest /= *dim as u64;
+                        range.contains(&i)
+                    })
+                })
+                .collect();
+            prop_assert_eq!(visited, expect);
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! Bytes that are read piece by piece, by offset: a file, or memory in tests.
+
+use super::Damage;
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::Path;
+use std::sync::Mutex;
+
+/// A file of a checkpoint. No length that a file claims is believed before it was compared with the file's own.
+#[derive(Debug)]
+pub struct Stored {
+    /// The name for messages.
+    pub name: String,
+    length: u64,
+    place: Place,
+}
+
+#[derive(Debug)]
+enum Place {
+    File(Mutex<File>),
+    Memory(Vec<u8>),
+}
+
+impl Stored {
+    pub fn open(path: &Path) -> io::Result<Stored> {
+        let metadata = std::fs::metadata(path)?;
+        if !metadata.is_file() {
+            return Err(io::Error::other("it is not a regular file"));
+        }
+        let file = File::open(path)?;
+        Ok(Stored { name: path.display().to_string(), length: metadata.len(), place: Place::File(Mutex::new(file)) })
+    }
+
+    pub fn memory(name: &str, bytes: Vec<u8>) -> Stored {
+        Stored { name: name.to_owned(), length: bytes.len() as u64, place: Place::Memory(bytes) }
+    }
+
+    pub fn len(&self) -> u64 {
+        self.length
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.length == 0
+    }
+
+    /// A part of the file in memory of its own.
+    pub fn read(&self, offset: u64, length: u64) -> Result<Vec<u8>, Damage> {
+        let mut bytes = Vec::new();
+        self.read_to(offset, length, &mut bytes)?;
+        Ok(bytes)
+    }
+
+    /// A part of the file instead of what `bytes` held.
+    pub fn read_to(&self, offset: u64, length: u64, bytes: &mut Vec<u8>) -> Result<(), Damage> {
+        let left = self.length.saturating_sub(offset);
+        if length > left {
+            let what = format!("length {length} runs past the end of the file ({left} bytes left); is it truncated?");
+            return Err(self.damage(offset, what));
+        }
+        // The file has so many bytes, so memory for them is fairly asked for.
+        bytes.resize(length as usize, 0);
+        self.fill(offset, bytes).map_err(|error| self.damage(offset, format!("cannot read: {error}")))
+    }
+
+    fn fill(&self, offset: u64, bytes: &mut [u8]) -> io::Result<()> {
+        match &self.place {
+            Place::Memory(all) => {
+                let start = offset as usize;
+                bytes.copy_from_slice(&all[start..start + bytes.len()]);
+                Ok(())
+            }
+            Place::File(file) => {
+                let mut file = file.lock().map_err(|_| io::Error::other("another reader failed"))?;
+                file.seek(SeekFrom::Start(offset))?;
+                file.read_exact(bytes)
+            }
+        }
+    }
+
+    pub fn damage(&self, offset: u64, what: String) -> Damage {
+        Damage { file: self.name.clone(), offset: Some(offset), tensor: None, what }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lengths_are_compared_with_the_file() {
+        let stored = Stored::memory("m", vec![1, 2, 3]);
+        assert_eq!(stored.read(1, 2).unwrap(), [2, 3]);
+        assert_eq!(stored.read(3, 0).unwrap(), [0; 0]);
+        let damage = stored.read(1, u64::MAX).unwrap_err();
+        assert_eq!(damage.offset, Some(1));
+        assert!(damage.what.contains("(2 bytes left)"), "{}", damage.what);
+        assert!(stored.read(9, 1).is_err());
+    }
+}

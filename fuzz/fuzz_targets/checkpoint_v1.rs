@@ -1,0 +1,19 @@
+//! Any bytes as a checkpoint of the first format, which holds its tensors: no panic, and as many values as it says.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use tfprof::format::checkpoint::Checkpoint;
+use tfprof::format::checkpoint::stored::Stored;
+
+fuzz_target!(|bytes: &[u8]| {
+    let Ok(checkpoint) = Checkpoint::tables(vec![Stored::memory("fuzz", bytes.to_vec())]) else { return };
+    for tensor in checkpoint.tensors.iter().take(100) {
+        if let Ok(values) = checkpoint.values(tensor) {
+            assert_eq!(values.len() as u64, tensor.elements().expect("a shape that makes sense"));
+            for i in 0..values.len().min(100) {
+                values.get(i);
+            }
+        }
+        let _ = checkpoint.stats(tensor);
+    }
+});
