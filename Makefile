@@ -22,7 +22,7 @@ BUILT := $(or $(CARGO_TARGET_DIR),target)
 
 .DEFAULT_GOAL := help
 .PHONY: help build test fmt-check lint cargo-test docs-check toolchain test-tools tools debian-tools test-tf verify-corpus checkpoints differential tf-venv bench \
-        fuzz docs clean
+        demo fuzz docs clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -99,6 +99,9 @@ $(VENV)/ready: tests/differential/requirements.txt
 
 bench: tf-venv ## speed and memory beside the original (BENCH="--nodes 1000000 --view code")
 	TF_PYTHON="$(TF_PYTHON)" $(PYTHON) benches/run.py $(BENCH)
+
+demo: ## the sample of `tfprof demo`, made from the corpus
+	$(PYTHON) xtask/make_demo.py
 
 fuzz: ## each reader against mutated files (SECONDS=…, for each target)
 	fuzz/run $(SECONDS)
