@@ -1,9 +1,12 @@
-//! Words of a command line become a request.
+//! Words of a command line, or of a line in the shell, become a request.
 //!
 //! Every flag takes `-x v`, `--x v` and `--x=v`; `-` and `_` are the same in its name. All flags are rows of tables:
 //! those of views in the library, those of this program here.
 
+use crate::commands::demo::Sample;
 use crate::commands::{self, CommandInfo};
+use crate::shell::line;
+use crate::terminal::Terminal;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use tfprof::error::Error;
@@ -20,6 +23,11 @@ pub struct Request {
     pub flags: Flags,
     /// Words that are no flags. Commands that read files have theirs in `flags.inputs`.
     pub paths: Vec<PathBuf>,
+    /// The files that a user named, as they were typed: for commands that we suggest.
+    pub named: Vec<String>,
+    /// The sample, if the request is about it; its files are there as long as the request is.
+    pub sample: Option<Sample>,
+    pub terminal: Terminal,
 }
 
 /// Everything that is not about a view: what is loaded, and what single commands take.
@@ -34,6 +42,8 @@ pub struct Flags {
     pub stats: bool,
     pub verify: bool,
     pub values: String,
+    /// Where `demo` writes its files.
+    pub write: String,
     format: String,
     outfile: String,
 }
@@ -112,6 +122,20 @@ pub const FLAGS: &[Flag] = &[
         },
         show: |flags| flags.outfile.clone(),
     }),
+    Flag {
+        commands: &["demo"],
+        info: OptionInfo {
+            name: "write",
+            value: ValueKind::Path,
+            about: "a directory to write the sample's files to",
+            original: false,
+            set: |flags, value| {
+                value.clone_into(&mut flags.write);
+                Ok(())
+            },
+            show: |flags| flags.write.clone(),
+        },
+    },
     Flag {
         commands: &["trace"],
         info: OptionInfo {
@@ -193,88 +217,207 @@ const fn checkpoint(
     }
 }
 
-pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Request, Error> {
-    let mut parser = Parser {
-        options: Options::default(),
-        flags: Flags::default(),
-        paths: Vec::new(),
-        command: None,
-        lists: Vec::new(),
-        used: Vec::new(),
-    };
-    let mut words = words.into_iter().peekable();
-    let mut flags_end = false;
-    while let Some(word) = words.next() {
-        let text = word.to_str().map(str::to_owned);
-        match text.as_deref() {
-            Some("--") if !flags_end => flags_end = true,
-            Some("-h" | "--help" | "-help") if !flags_end => parser.help_asked(),
-            Some("-V" | "--version") if !flags_end => parser.command = Some("version".to_owned()),
-            Some(text) if !flags_end && text.len() > 1 && text.starts_with('-') => {
-                let (name, value) = split_flag(text);
-                let kind = kind_of(&name)?;
-                let value = match (value, kind) {
-                    (Some(value), _) => value,
-                    (None, ValueKind::Flag) => {
-                        let is_word =
-                            |word: &OsString| word.to_str().is_some_and(|word| options::boolean(word).is_ok());
-                        words.next_if(is_word).map_or_else(|| "true".to_owned(), text_of)
-                    }
-                    (None, _) => words
-                        .next()
-                        .map(text_of)
-                        .ok_or_else(|| Error::Question(format!("-{name} needs a value (tfprof help {name})")))?,
-                };
-                parser.flag(&name, kind, value)?;
-            }
-            Some(text) if parser.command.is_none() => parser.command = Some(text.to_owned()),
-            _ => parser.paths.push(PathBuf::from(word)),
-        }
-    }
-    parser.finish()
+/// Reads the words behind the program's name.
+pub fn parse(words: impl IntoIterator<Item = OsString>, terminal: Terminal) -> Result<Request, Error> {
+    let mut parser = Parser::new(Origin::Arguments, Options::default());
+    parser.read(words)?;
+    parser.finish(terminal)
+}
+
+/// Reads a line of the shell. Its options begin with `options` and hold for this line.
+pub fn parse_line(text: &str, options: &Options, terminal: Terminal) -> Result<Request, Error> {
+    let words = line::split(text).map_err(Error::Question)?;
+    let mut parser = Parser::new(Origin::Line, options.clone());
+    parser.read(words.into_iter().map(OsString::from))?;
+    parser.finish_line(terminal)
+}
+
+/// Where words come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Origin {
+    /// The system's shell has taken its quotes away; naming a list again adds to it.
+    Arguments,
+    /// Quotes are ours to take away. As the original: a later option replaces an earlier one.
+    Line,
 }
 
 struct Parser {
+    origin: Origin,
     options: Options,
     flags: Flags,
     paths: Vec<PathBuf>,
     command: Option<String>,
-    /// Lists that were given so far: naming one again adds to it.
+    /// `demo` came first: the command is about the sample.
+    demo: bool,
+    /// Lists that were given so far.
     lists: Vec<(String, String)>,
+    /// Files that flags named, as they were typed.
+    named: Vec<String>,
     /// Flags that only some commands take.
     used: Vec<&'static Flag>,
 }
 
 impl Parser {
+    fn new(origin: Origin, options: Options) -> Parser {
+        Parser {
+            origin,
+            options,
+            flags: Flags::default(),
+            paths: Vec::new(),
+            command: None,
+            demo: false,
+            lists: Vec::new(),
+            named: Vec::new(),
+            used: Vec::new(),
+        }
+    }
+
+    fn read(&mut self, words: impl IntoIterator<Item = OsString>) -> Result<(), Error> {
+        let mut words = words.into_iter().peekable();
+        let mut flags_end = false;
+        while let Some(word) = words.next() {
+            let text = word.to_str().map(str::to_owned);
+            match text.as_deref() {
+                Some("--") if !flags_end => flags_end = true,
+                Some("-h" | "--help" | "-help") if !flags_end => self.help_asked(),
+                Some("-V" | "--version") if !flags_end => self.command = Some("version".to_owned()),
+                Some(text) if !flags_end && text.len() > 1 && text.starts_with('-') => {
+                    let (name, value) = split_flag(text);
+                    if value.is_none() && self.command.as_deref() == Some("help") && words.peek().is_none() {
+                        // Help about an option may be asked for with its dash.
+                        self.paths.push(PathBuf::from(name));
+                        break;
+                    }
+                    let kind = kind_of(&name)?;
+                    let value = match (value, kind) {
+                        (Some(value), _) => value,
+                        (None, ValueKind::Flag) => {
+                            let is_word =
+                                |word: &OsString| word.to_str().is_some_and(|word| options::boolean(word).is_ok());
+                            words.next_if(is_word).map_or_else(|| "true".to_owned(), text_of)
+                        }
+                        (None, _) => words
+                            .next()
+                            .map(text_of)
+                            .ok_or_else(|| Error::Question(format!("-{name} needs a value (tfprof help {name})")))?,
+                    };
+                    self.flag(&name, kind, value)?;
+                }
+                Some("demo") if self.origin == Origin::Arguments && self.command.is_none() && !self.demo => {
+                    self.demo = true;
+                }
+                Some(text) if self.command.is_none() => self.command = Some(self.unquoted(text)),
+                Some(text) => self.paths.push(PathBuf::from(self.unquoted(text))),
+                None => self.paths.push(PathBuf::from(word)),
+            }
+        }
+        Ok(())
+    }
+
+    fn unquoted(&self, word: &str) -> String {
+        if self.origin == Origin::Line { line::unquoted(word) } else { word.to_owned() }
+    }
+
     fn help_asked(&mut self) {
+        let demo = std::mem::take(&mut self.demo).then(|| "demo".to_owned());
         let topic = self.command.replace("help".to_owned()).filter(|command| command != "help");
-        self.paths.splice(0..0, topic.map(PathBuf::from));
+        self.paths.splice(0..0, topic.or(demo).map(PathBuf::from));
     }
 
     fn flag(&mut self, name: &str, kind: ValueKind, value: String) -> Result<(), Error> {
+        // Quotes protect the commas of a pattern, so those stay until the list is split.
+        let value = if kind == ValueKind::Patterns { value } else { self.unquoted(&value) };
         if let Some(flag) = FLAGS.iter().find(|flag| flag.info.name == name) {
             if !flag.commands.is_empty() {
                 self.used.push(flag);
             }
+            if flag.info.original && matches!(kind, ValueKind::Path | ValueKind::Paths) {
+                self.named.push(format!("--{name}={value}"));
+            }
             return flag.info.apply(&mut self.flags, &value);
         }
-        let value = match kind {
-            ValueKind::Patterns | ValueKind::Words => match self.lists.iter_mut().find(|(list, _)| list == name) {
-                Some((_, values)) => {
-                    *values = format!("{values},{value}");
-                    values.clone()
-                }
-                None => {
-                    self.lists.push((name.to_owned(), value.clone()));
-                    value
-                }
-            },
-            _ => value,
+        let is_list = matches!(kind, ValueKind::Patterns | ValueKind::Words);
+        let value = match self.lists.iter_mut().find(|(list, _)| list == name) {
+            Some((_, values)) if is_list && self.origin == Origin::Arguments => {
+                *values = format!("{values},{value}");
+                values.clone()
+            }
+            _ => {
+                self.lists.push((name.to_owned(), value.clone()));
+                value
+            }
         };
         self.options.set(name, &value)
     }
 
-    fn finish(mut self) -> Result<Request, Error> {
+    fn finish(mut self, terminal: Terminal) -> Result<Request, Error> {
+        self.set_output()?;
+        let word = match self.command.take() {
+            Some(word) => self.command_or_path(word)?,
+            None if self.demo => "demo".to_owned(),
+            None if self.flags.inputs.is_empty() => "help".to_owned(),
+            None => "shell".to_owned(),
+        };
+        let command = commands::find(&word).ok_or_else(|| unknown_command(&word, "tfprof help"))?;
+        self.check_used(&word)?;
+        let mut sample = None;
+        if command.reads || (word == "demo" && self.flags.write.is_empty()) {
+            if self.demo && !self.paths.is_empty() {
+                return Err(Error::Question("demo is about its own files; leave out the names of others".to_owned()));
+            }
+            if self.demo {
+                let files = Sample::unpack()?;
+                self.flags.inputs.add_path(files.dir())?;
+                sample = Some(files);
+            }
+            for path in std::mem::take(&mut self.paths) {
+                self.flags.inputs.add_path(&path)?;
+                self.named.push(path.display().to_string());
+            }
+            if self.flags.inputs.is_empty() {
+                let example = format!("tfprof {word} graph.pb run_meta_0");
+                return Err(Error::Question(format!("nothing to read; name files or a directory, as in `{example}`")));
+            }
+        }
+        let Parser { options, flags, paths, named, .. } = self;
+        Ok(Request { command, options, flags, paths, named, sample, terminal })
+    }
+
+    fn finish_line(mut self, terminal: Terminal) -> Result<Request, Error> {
+        self.set_output()?;
+        let word = self.command.take().unwrap_or_default();
+        let command = commands::find_in_shell(&word).ok_or_else(|| unknown_command(&word, "help"))?;
+        self.check_used(&word)?;
+        if command.reads
+            && let Some(path) = self.paths.first()
+        {
+            let path = path.display();
+            return Err(Error::Question(format!("{word} takes options only, and `{path}` is none (help {word})")));
+        }
+        if word != "load" && !self.flags.inputs.is_empty() {
+            let files = self.named.join(" ");
+            return Err(Error::Question(format!("{word} is about what is loaded; use `load {files}` to add to it")));
+        }
+        let Parser { options, flags, paths, named, .. } = self;
+        Ok(Request { command, options, flags, paths, named, sample: None, terminal })
+    }
+
+    /// A first word that is no command may be the name of a file.
+    fn command_or_path(&mut self, word: String) -> Result<String, Error> {
+        let is_path = !self.demo && (word == "-" || std::path::Path::new(&word).exists());
+        if commands::find(&word).is_some() || !is_path {
+            let looks_like_path = word.contains(['/', '.']);
+            if looks_like_path && commands::find(&word).is_none() {
+                let message = format!("{word}: no such file or directory, and not a command either (tfprof help)");
+                return Err(Error::Missing(message));
+            }
+            return Ok(word);
+        }
+        self.paths.insert(0, PathBuf::from(word));
+        Ok("shell".to_owned())
+    }
+
+    fn set_output(&mut self) -> Result<(), Error> {
         let Flags { format, outfile, .. } = &self.flags;
         if !format.is_empty() || !outfile.is_empty() {
             let form = if format.is_empty() { "file" } else { format };
@@ -283,25 +426,22 @@ impl Parser {
             let output = if takes_file { format!("{form}:outfile={file}") } else { form.to_owned() };
             self.options.set("output", &output)?;
         }
-        let word = self.command.as_deref().unwrap_or("help");
-        let command = commands::find(word).ok_or_else(|| {
-            Error::Question(format!("{} (tfprof help)", words::unknown("command", word, &commands::words())))
-        })?;
-        if let Some(flag) = self.used.iter().find(|flag| !flag.commands.contains(&word)) {
+        Ok(())
+    }
+
+    fn check_used(&self, word: &str) -> Result<(), Error> {
+        let asked = |flag: &&Flag| flag.commands.contains(&word) || (self.demo && flag.commands.contains(&"demo"));
+        if let Some(flag) = self.used.iter().find(|flag| !asked(flag)) {
             let commands = flag.commands.join(", ");
             return Err(Error::Question(format!("-{} is not for {word}; it is for {commands}", flag.info.name)));
         }
-        if command.reads {
-            for path in std::mem::take(&mut self.paths) {
-                self.flags.inputs.add_path(&path)?;
-            }
-            if self.flags.inputs.is_empty() {
-                let example = format!("tfprof {word} graph.pb run_meta_0");
-                return Err(Error::Question(format!("nothing to read; name files or a directory, as in `{example}`")));
-            }
-        }
-        Ok(Request { command, options: self.options, flags: self.flags, paths: self.paths })
+        Ok(())
     }
+}
+
+fn unknown_command(word: &str, help: &str) -> Error {
+    let known = if help == "help" { commands::words_in_shell() } else { commands::words() };
+    Error::Question(format!("{} ({help})", words::unknown("command", word, &known)))
 }
 
 fn text_of(word: OsString) -> String {
@@ -333,7 +473,7 @@ mod tests {
     use tfprof::options::{Form, Step};
 
     fn parsed(line: &str) -> Result<Request, String> {
-        parse(line.split_whitespace().map(OsString::from)).map_err(|error| error.to_string())
+        parse(line.split_whitespace().map(OsString::from), Terminal::default()).map_err(|error| error.to_string())
     }
 
     #[test]

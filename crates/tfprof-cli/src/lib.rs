@@ -4,16 +4,20 @@
 
 mod commands;
 mod flags;
+mod progress;
+mod shell;
 mod target;
+mod terminal;
 
 use std::ffi::OsString;
 use std::io::Write;
 use std::process::ExitCode;
+pub use terminal::Terminal;
 use tfprof::error::Error;
 
 /// How a command ended. The numbers are a promise to scripts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Exit {
+pub(crate) enum Exit {
     Answered = 0,
     CouldNotAnswer = 1,
     WrongUsage = 2,
@@ -23,9 +27,14 @@ enum Exit {
     Damaged = 4,
 }
 
-/// Runs one command line, without the program's name.
-pub fn run(words: impl IntoIterator<Item = OsString>, out: &mut dyn Write, err: &mut dyn Write) -> ExitCode {
-    let outcome = flags::parse(words).and_then(|request| (request.command.run)(&request, out, err));
+/// Runs one command line, without the program's name. `terminal` says which of the streams are one.
+pub fn run(
+    words: impl IntoIterator<Item = OsString>,
+    terminal: Terminal,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> ExitCode {
+    let outcome = flags::parse(words, terminal).and_then(|request| (request.command.run)(&request, out, err));
     let exit = match outcome {
         Ok(exit) => exit,
         Err(error) => {

@@ -1,5 +1,7 @@
 use std::process::ExitCode;
+use tfprof_cli::Terminal;
 
 fn main() -> ExitCode {
-    tfprof_cli::run(std::env::args_os().skip(1), &mut std::io::stdout(), &mut std::io::stderr())
+    let words = std::env::args_os().skip(1);
+    tfprof_cli::run(words, Terminal::of_process(), &mut std::io::stdout(), &mut std::io::stderr())
 }

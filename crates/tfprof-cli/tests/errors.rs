@@ -20,11 +20,11 @@ fn wrong_questions_say_what_is_allowed() {
         assert_eq!(code, 2, "{words:?}");
         assert!(err.contains(expect), "{words:?}: {err}");
     };
-    check(&["-select", "micro"], "tfprof: -select: unknown metric `micro`; did you mean `micros`?");
-    check(&["-order_by", "beauty"], "-order_by: unknown order `beauty`; expected one of name, bytes");
+    check(&["-select", "micro"], "tfprof: unknown metric `micro` in -select; did you mean `micros`?");
+    check(&["-order_by", "beauty"], "unknown order `beauty` in -order_by; expected one of name, bytes");
     check(&["-step", "3"], "-step: there is no step 3; no steps are loaded");
     check(&["-step", "x"], "-step: expected a whole number, found `x`");
-    check(&["-output", "paper"], "-output: unknown form `paper`; expected one of stdout, file");
+    check(&["-output", "paper"], "unknown form `paper` in -output; expected one of stdout, file");
     check(&["-output", "json"], "-output: the form `json` needs a file");
     check(
         &["-show_name_regexes", "(unclosed"],

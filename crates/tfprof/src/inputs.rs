@@ -5,14 +5,18 @@ use crate::error::{Error, Place};
 use crate::format::Format;
 use crate::format::checkpoint::{Checkpoint, locate};
 use crate::format::detect::{Guess, guess};
-use crate::format::source::Source;
+use crate::format::source::{STDIN, Source};
 use crate::profiler::Profiler;
 use crate::words;
-use std::cell::RefCell;
+use std::cell::Cell;
+use std::io::{Cursor, Read};
 use std::path::{Path, PathBuf};
 
+/// How many bytes of standard input are looked at to tell what it is.
+const STDIN_HEAD: u64 = 64 * 1024;
+
 /// What a user named, in the order of loading.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Inputs {
     pub graphs: Vec<PathBuf>,
     pub op_logs: Vec<PathBuf>,
@@ -21,9 +25,22 @@ pub struct Inputs {
     pub profiles: Vec<PathBuf>,
     /// What the names of their files begin with, or any other path that means a checkpoint.
     pub checkpoints: Vec<PathBuf>,
-    /// Standard input, if it was looked at to tell what it is: it cannot be opened again.
-    opened: RefCell<Option<Source<'static>>>,
+    /// The first bytes of standard input, if they were taken from it to tell what it is.
+    stdin_head: Vec<u8>,
 }
+
+/// How far reading is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reading<'a> {
+    /// The file that is being read.
+    pub file: &'a str,
+    /// Bytes of all files so far, and of all files in all; 0 if that is not known.
+    pub read: u64,
+    pub of: u64,
+}
+
+/// Who wants to know how far reading is.
+pub type Watch<'a> = &'a dyn Fn(&Reading<'_>);
 
 impl Inputs {
     pub fn is_empty(&self) -> bool {
@@ -62,7 +79,13 @@ impl Inputs {
             self.checkpoints.push(path.to_owned());
             return Ok(());
         }
-        let mut source = Source::open(path)?;
+        let is_stdin = path.as_os_str() == "-";
+        if is_stdin {
+            let head = std::io::stdin().take(STDIN_HEAD).read_to_end(&mut self.stdin_head);
+            head.map_err(|error| read_error(path, error))?;
+        }
+        let stdin_head = self.stdin_head.clone();
+        let mut source = if is_stdin { Source::memory(STDIN, &stdin_head)? } else { Source::open(path)? };
         let head = source.head().map_err(|error| read_error(path, error))?;
         let unknown = || {
             let flags = "--graph_path, --run_meta_path, --op_log_path, --profile_path or --checkpoint_path";
@@ -78,9 +101,6 @@ impl Inputs {
                 Some(format) if head.is_empty() => self.add_as(format, path),
                 _ => return Err(unknown()),
             },
-        }
-        if path.as_os_str() == "-" {
-            *self.opened.borrow_mut() = Some(source);
         }
         Ok(())
     }
@@ -147,9 +167,24 @@ impl Inputs {
 
     /// Loads everything: graphs, then op logs, then runs, as the original's command line does.
     pub fn load(&self, profiler: &mut Profiler) -> Result<(), Error> {
+        self.load_watched(profiler, &|_| {})
+    }
+
+    /// The same, and `watch` is told how far reading is.
+    pub fn load_watched(&self, profiler: &mut Profiler, watch: Watch<'_>) -> Result<(), Error> {
+        let size = |path: &Path| std::fs::metadata(path).map_or(0, |metadata| metadata.len());
+        let (read, of) = (Cell::new(0), self.paths().map(size).sum());
+        let load = |path: &Path, format, step, profiler: &mut Profiler| {
+            let file = if path.as_os_str() == "-" { STDIN.to_owned() } else { path.display().to_string() };
+            let count = |bytes| {
+                read.set(read.get() + bytes);
+                watch(&Reading { file: &file, read: read.get(), of });
+            };
+            load_one(self.open_watched(path, &count)?, path, format, step, profiler)
+        };
         for (paths, format) in [(&self.profiles, Format::Profile), (&self.graphs, Format::GraphDef)] {
             for path in once_each(paths) {
-                self.load_one(path, format, 0, profiler)?;
+                load(path, format, 0, profiler)?;
             }
         }
         // Before op logs, which speak of nodes that are there: a checkpoint alone makes its own.
@@ -157,37 +192,50 @@ impl Inputs {
             profiler.add_checkpoint(Checkpoint::open(path)?);
         }
         for path in once_each(&self.op_logs) {
-            self.load_one(path, Format::OpLog, 0, profiler)?;
+            load(path, Format::OpLog, 0, profiler)?;
         }
         for ((_, path), step) in self.runs.iter().zip(self.steps()) {
-            self.load_one(path, Format::RunMetadata, step, profiler)?;
+            load(path, Format::RunMetadata, step, profiler)?;
         }
         Ok(())
     }
 
     /// Opens an input. Standard input can be opened once, even if it was looked at before.
     pub fn open(&self, path: &Path) -> Result<Source<'static>, Error> {
-        let opened = if path.as_os_str() == "-" { self.opened.take() } else { None };
-        opened.map_or_else(|| Source::open(path), Ok)
+        self.open_watched(path, &|_| {})
     }
 
-    /// Loads a file as what a flag says it is; if it plainly is something else, says which flag is right.
-    fn load_one(&self, path: &Path, format: Format, step: i64, profiler: &mut Profiler) -> Result<(), Error> {
-        let mut source = self.open(path)?;
-        let head = source.head().map_err(|error| read_error(path, error))?;
-        let format = match (format, guess(head)) {
-            (Format::GraphDef, Guess::Is(Format::MetaGraphDef)) => Format::MetaGraphDef,
-            (format, Guess::Is(found)) if found != format => {
-                let message = format!("this is a {}, expected a {}; use {}", found.name(), format.name(), found.flag());
-                return Err(input_error(path, message));
-            }
-            (_, Guess::SavedModel) => {
-                return Err(input_error(path, format!("this is a SavedModel, expected a {}", format.name())));
-            }
-            (format, _) => format,
-        };
-        profiler.add(source, format, step)
+    /// The same, with a watch as [`Source::open_watched`] has it.
+    fn open_watched<'a>(&self, path: &Path, watch: &'a dyn Fn(u64)) -> Result<Source<'a>, Error> {
+        if path.as_os_str() == "-" && !self.stdin_head.is_empty() {
+            let whole = Cursor::new(self.stdin_head.clone()).chain(std::io::stdin());
+            return Source::watched(STDIN.to_owned(), whole, watch);
+        }
+        Source::open_watched(path, watch)
     }
+}
+
+/// Loads a file as what a flag says it is; if it plainly is something else, says which flag is right.
+fn load_one(
+    mut source: Source<'_>,
+    path: &Path,
+    format: Format,
+    step: i64,
+    profiler: &mut Profiler,
+) -> Result<(), Error> {
+    let head = source.head().map_err(|error| read_error(path, error))?;
+    let format = match (format, guess(head)) {
+        (Format::GraphDef, Guess::Is(Format::MetaGraphDef)) => Format::MetaGraphDef,
+        (format, Guess::Is(found)) if found != format => {
+            let message = format!("this is a {}, expected a {}; use {}", found.name(), format.name(), found.flag());
+            return Err(input_error(path, message));
+        }
+        (_, Guess::SavedModel) => {
+            return Err(input_error(path, format!("this is a SavedModel, expected a {}", format.name())));
+        }
+        (format, _) => format,
+    };
+    profiler.add(source, format, step)
 }
 
 impl Format {

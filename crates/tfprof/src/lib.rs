@@ -46,6 +46,7 @@ pub mod inputs;
 pub mod metric;
 pub mod model;
 pub mod options;
+pub mod overview;
 pub mod profiler;
 pub mod quirks;
 pub mod render;

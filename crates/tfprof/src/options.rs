@@ -279,7 +279,7 @@ pub const OPTIONS: &[OptionInfo<Options>] = &[
         value: ValueKind::Output,
         about: "where the answer goes: stdout, none, or FORM:outfile=FILE (tfprof help output lists the forms)",
         original: true,
-        set: |o, v| Output::parse(v).map(|output| o.output = output),
+        set: |o, v| Output::parse(v, &o.output.outfile).map(|output| o.output = output),
         show: |o| o.output.show(),
     },
     flag!(ops_only, false, "leave out rows that are only name scopes and lift what lies below them"),
@@ -318,7 +318,14 @@ impl Options {
 impl<T> OptionInfo<T> {
     /// Sets the option from its text.
     pub fn apply(&self, options: &mut T, value: &str) -> Result<(), Error> {
-        (self.set)(options, value).map_err(|why| Error::Question(format!("-{}: {why}", self.name)))
+        (self.set)(options, value).map_err(|why| {
+            // An unknown word is named before the option: that is what a user looks for.
+            let unknown = why.strip_prefix("unknown ").and_then(|rest| rest.split_once("; "));
+            Error::Question(match unknown {
+                Some((what, rest)) => format!("unknown {what} in -{}; {rest}", self.name),
+                None => format!("-{}: {why}", self.name),
+            })
+        })
     }
 }
 
@@ -464,13 +471,14 @@ impl Form {
 
 impl Output {
     /// `form` or `form:outfile=F`; nothing means standard output.
-    fn parse(text: &str) -> Result<Output, String> {
+    // As the original: a file that was named before stays until another one is.
+    fn parse(text: &str, before: &str) -> Result<Output, String> {
         let (word, pairs) = text.split_once(':').unwrap_or((text, ""));
         let word = if word.is_empty() { "stdout" } else { word };
         let Some(form) = Form::ALL.into_iter().find(|form| form.word() == word) else {
             return Err(words::unknown("form", word, &Form::ALL.map(Form::word)));
         };
-        let mut outfile = String::new();
+        let mut outfile = if form.needs_file() { before.to_owned() } else { String::new() };
         for pair in pairs.split(',').filter(|pair| !pair.is_empty()) {
             match pair.split_once('=') {
                 Some(("outfile", file)) if !file.is_empty() && form.needs_file() => file.clone_into(&mut outfile),
@@ -518,8 +526,8 @@ mod tests {
     #[test]
     fn wrong_words_name_the_nearest() {
         let error = |name, value| set(name, value).unwrap_err();
-        assert!(error("select", "micro").contains("-select: unknown metric `micro`; did you mean `micros`?"));
-        assert!(error("order_by", "time").contains("unknown order `time`; expected one of name, bytes"));
+        assert!(error("select", "micro").starts_with("unknown metric `micro` in -select; did you mean `micros`?"));
+        assert!(error("order_by", "time").contains("unknown order `time` in -order_by; expected one of name, bytes"));
         assert!(error("max_dept", "3").contains("unknown option `max_dept`; did you mean `max_depth`?"));
         assert!(error("output", "paper").contains("unknown form `paper`"));
         assert!(error("output", "file").contains("needs a file"));

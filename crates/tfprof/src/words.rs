@@ -65,6 +65,12 @@ pub fn split_list(text: &str) -> Vec<String> {
     pieces
 }
 
+/// The word with quotes around it where a shell would take it apart otherwise.
+pub fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "-_./=:,@+".contains(c);
+    if !word.is_empty() && word.chars().all(plain) { word.to_owned() } else { format!("'{word}'") }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -84,5 +90,10 @@ mod tests {
         assert_eq!(split_list("a,b,,c"), ["a", "b", "c"]);
         assert_eq!(split_list("\"a{1,2}\",'b'"), ["a{1,2}", "b"]);
         assert_eq!(split_list("\"\""), Vec::<String>::new());
+    }
+
+    #[test]
+    fn quotes_only_where_they_are_needed() {
+        assert_eq!(["a/b-1.pb", "a b", ".*", ""].map(quoted), ["a/b-1.pb", "'a b'", "'.*'", "''"]);
     }
 }

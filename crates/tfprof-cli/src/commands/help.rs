@@ -1,16 +1,26 @@
-//! Help, made of the tables of commands and options.
+//! Help, made of the tables of commands, options and examples.
 
-use super::COMMANDS;
+use super::examples::{EXAMPLES, Example};
+use super::{COMMANDS, CommandInfo, SHELL_COMMANDS};
 use crate::flags::{FLAGS, Request};
 use crate::{Exit, target};
 use std::io::Write;
 use tfprof::error::Error;
 use tfprof::metric::{DETAILS, METRICS};
-use tfprof::options::{Form, OPTIONS, OptionInfo, Options, OrderBy, ValueKind};
+use tfprof::options::{Form, OPTIONS, OptionInfo, Options, OrderBy, ValueKind, ViewKind};
 use tfprof::words;
 
 /// Writes all of the help, or that of one command or option.
 pub fn run(request: &Request, out: &mut dyn Write) -> Result<Exit, Error> {
+    write(request, overview, out)
+}
+
+/// The same within the shell, where files are loaded already.
+pub fn run_in_shell(request: &Request, out: &mut dyn Write) -> Result<Exit, Error> {
+    write(request, shell_overview, out)
+}
+
+fn write(request: &Request, overview: fn() -> String, out: &mut dyn Write) -> Result<Exit, Error> {
     let topic = request.paths.first().map(|topic| topic.to_string_lossy().trim_start_matches('-').replace('-', "_"));
     let text = match &topic {
         None => overview(),
@@ -19,44 +29,62 @@ pub fn run(request: &Request, out: &mut dyn Write) -> Result<Exit, Error> {
     target::to_stdout(out, |out| out.write_all(text.as_bytes())).map(|()| Exit::Answered)
 }
 
+/// What a path can be, for help and the manual page.
+pub const PATHS: &str =
+    "A PATH is a GraphDef, MetaGraphDef, RunMetadata, OpLogProto or ProfileProto, binary or text, plain or
+gzipped, or a directory that holds them; - is standard input.
+";
+
 fn overview() -> String {
-    let mut text = String::from(
+    let mut text = format!(
         "tfprof: where a model's parameters, float operations, time and memory go\n\n\
-         usage: tfprof COMMAND [PATH...] [options]\n\n\
-         A PATH is a GraphDef, MetaGraphDef, RunMetadata, OpLogProto or ProfileProto, binary or text, plain or\n\
-         gzipped, or a directory that holds them; - is standard input.\n\n",
+         usage: tfprof COMMAND [PATH...] [options]\n\
+         \x20      tfprof PATH...                 the shell, or the overview where there is no terminal\n\
+         \x20      tfprof PATH... < SCRIPT        the lines of a script\n\
+         \x20      tfprof demo [COMMAND]          try it on a sample that is built in\n\n\
+         {PATHS}\n"
     );
     text += "commands\n";
     COMMANDS.iter().for_each(|command| text += &entry(command.word, command.about));
+    text += "\nin the shell, besides\n";
+    SHELL_COMMANDS.iter().for_each(|command| text += &entry(command.word, command.about));
     text += "\ninputs, if you would rather say what they are, and what is not about a view\n";
     FLAGS.iter().for_each(|flag| text += &entry(&spelled(&flag.info), flag.info.about));
     text += "\noptions of the views\n";
     OPTIONS.iter().for_each(|option| text += &entry(&spelled(option), option.about));
-    text += "\nexamples\n\
-             \x20 tfprof op dump/ -select micros,bytes,occurrence -order_by micros\n\
-             \x20 tfprof scope graph.pbtxt -account_type_regexes VariableV2 -select params -max_depth 4\n\
-             \x20 tfprof code dump/ -show_name_regexes '.*my_model.*py.*' -order_by micros -max_depth 100\n\
-             \x20 tfprof graph dump/ -start_name_regexes 'cost.*' -min_micros 10000 -max_depth 100\n\
-             \x20 tfprof op dump/ -output json:outfile=-\n";
+    text += &examples(|_| true);
+    text += "\ntfprof help COMMAND and tfprof help OPTION say more.\n";
+    text
+}
+
+fn shell_overview() -> String {
+    let mut text = String::from("commands\n");
+    for word in super::words_in_shell() {
+        if let Some(command) = super::find(word) {
+            text += &entry(word, command.about);
+        }
+    }
+    text += "\noptions\n";
+    OPTIONS.iter().for_each(|option| text += &entry(&spelled(option), option.about));
+    text += "\nexamples\n";
+    for example in EXAMPLES {
+        text += &format!("  {}\n      {}\n", example.in_shell(), example.about);
+    }
+    text += "\nEnter shows the options as they are, `set` keeps them, quotes protect blanks and commas.\n";
     text
 }
 
 fn about(topic: &str) -> Result<String, Error> {
     if let Some(command) = super::find(topic) {
-        let mut text = format!("{0}: {1}\n\nusage: tfprof {0} {2}\n", command.word, command.about, command.usage);
-        let own: Vec<_> = FLAGS.iter().filter(|flag| flag.commands.contains(&command.word)).collect();
-        if !own.is_empty() {
-            text += "\noptions of this command\n";
-            own.iter().for_each(|flag| text += &entry(&spelled(&flag.info), flag.info.about));
-        }
-        return Ok(text);
+        return Ok(about_command(command));
     }
     if let Some(flag) = FLAGS.iter().find(|flag| flag.info.name == topic) {
         return Ok(format!("--{}{}\n  {}\n", flag.info.name, value(flag.info.value), flag.info.about));
     }
     let Some(option) = OPTIONS.iter().find(|option| option.name == topic) else {
         let names = OPTIONS.iter().map(|option| option.name).chain(FLAGS.iter().map(|flag| flag.info.name));
-        let known: Vec<_> = super::words().into_iter().chain(names).collect();
+        let shell = SHELL_COMMANDS.iter().map(|command| command.word);
+        let known: Vec<_> = super::words().into_iter().chain(shell).chain(names).collect();
         return Err(Error::Question(words::unknown("topic", topic, &known)));
     };
     let default = (option.show)(&Options::default());
@@ -79,14 +107,63 @@ fn about(topic: &str) -> Result<String, Error> {
         }
         _ => {}
     }
+    text += &examples(|example| example.shows(topic));
     Ok(text)
 }
 
-fn spelled<T>(option: &OptionInfo<T>) -> String {
+fn about_command(command: &CommandInfo) -> String {
+    let usage = format!("tfprof {} {}", command.word, command.usage);
+    let usage = if SHELL_COMMANDS.iter().any(|known| known.word == command.word) {
+        usage.trim_start_matches("tfprof ").to_owned()
+    } else {
+        usage
+    };
+    let mut text = format!("{}: {}\n\nusage: {}\n", command.word, command.about, usage.trim_end());
+    let own: Vec<_> = FLAGS.iter().filter(|flag| flag.commands.contains(&command.word)).collect();
+    if !own.is_empty() {
+        text += "\noptions of this command\n";
+        own.iter().for_each(|flag| text += &entry(&spelled(&flag.info), flag.info.about));
+    }
+    if ViewKind::parse(command.word).is_some() {
+        text += "\noptions\n";
+        OPTIONS.iter().for_each(|option| text += &entry(&spelled(option), option.about));
+    }
+    if command.reads {
+        text += &format!("\n{PATHS}\n");
+        let inputs = FLAGS.iter().filter(|flag| flag.commands.is_empty());
+        inputs.for_each(|flag| text += &entry(&spelled(&flag.info), flag.info.about));
+    }
+    text += &match command.word {
+        "demo" => "\nexamples\n  tfprof demo\n  tfprof demo op -select micros -order_by micros\n\
+                   \x20 tfprof demo --write sample\n"
+            .to_owned(),
+        "completions" => "\nexamples\n  tfprof completions bash > ~/.local/share/bash-completion/completions/tfprof\n\
+                          \x20 tfprof completions zsh > ~/.zfunc/_tfprof\n\
+                          \x20 tfprof completions fish > ~/.config/fish/completions/tfprof.fish\n"
+            .to_owned(),
+        "man" => "\nexamples\n  tfprof man > ~/.local/share/man/man1/tfprof.1\n".to_owned(),
+        "set" => "\nexamples\n  set -account_type_regexes _trainable_variables -select params\n".to_owned(),
+        "load" => "\nexamples\n  load run_meta_7\n  load --run_meta_path=7=later_run\n".to_owned(),
+        "shell" => "\nexamples\n  tfprof shell dump/\n  echo 'op -order_by micros' | tfprof shell dump/\n".to_owned(),
+        word => examples(|example| example.command() == word),
+    };
+    text
+}
+
+fn examples(wanted: impl Fn(&Example) -> bool) -> String {
+    let mut text = String::new();
+    for example in EXAMPLES.iter().filter(|example| wanted(example)) {
+        text += if text.is_empty() { "\nexamples\n" } else { "" };
+        text += &format!("  tfprof {}\n      {}\n", example.words, example.about);
+    }
+    text
+}
+
+pub fn spelled<T>(option: &OptionInfo<T>) -> String {
     format!("-{}{}", option.name, value(option.value))
 }
 
-fn value(kind: ValueKind) -> &'static str {
+pub fn value(kind: ValueKind) -> &'static str {
     match kind {
         ValueKind::Number => " N",
         ValueKind::Word => " WORD",

@@ -2,13 +2,19 @@
 
 mod advise;
 mod checkpoint;
-mod help;
+mod completions;
+pub mod demo;
+pub mod examples;
+pub mod help;
+pub mod info;
+mod man;
 mod save;
 mod trace;
-mod view;
+pub mod view;
 
 use crate::Exit;
 use crate::flags::Request;
+use crate::shell;
 use std::io::Write;
 use tfprof::error::Error;
 use tfprof::options::ViewKind;
@@ -64,11 +70,46 @@ pub const COMMANDS: &[CommandInfo] = &[
         run: checkpoint::run,
     },
     CommandInfo {
+        word: "info",
+        about: "what is in the files, on one screen, and where to look next",
+        usage: "[PATH...] [-output json:outfile=FILE]",
+        reads: true,
+        run: info::run,
+    },
+    CommandInfo {
+        word: "shell",
+        about: "one question after another; what PATH without a command does on a terminal",
+        usage: "[PATH...] [options]",
+        reads: true,
+        run: shell::run,
+    },
+    CommandInfo {
+        word: "demo",
+        about: "any command on a sample that is built in, a ResNet-32; alone, its overview and the shell",
+        usage: "[COMMAND] [options] | --write DIR",
+        reads: false,
+        run: demo::run,
+    },
+    CommandInfo {
         word: "help",
         about: "what can be asked, and how; help WORD tells of one command or option",
         usage: "[COMMAND|OPTION]",
         reads: false,
         run: |request, out, _| help::run(request, out),
+    },
+    CommandInfo {
+        word: "completions",
+        about: "a script that completes words of this program in your shell",
+        usage: "bash|zsh|fish",
+        reads: false,
+        run: |request, out, _| completions::run(request, out),
+    },
+    CommandInfo {
+        word: "man",
+        about: "the manual page; `man markdown` for the web",
+        usage: "[roff|markdown]",
+        reads: false,
+        run: |request, out, _| man::run(request, out),
     },
     CommandInfo {
         word: "version",
@@ -79,12 +120,49 @@ pub const COMMANDS: &[CommandInfo] = &[
     },
 ];
 
+/// The commands that only the shell has.
+pub const SHELL_COMMANDS: &[CommandInfo] = &[
+    in_shell("set", "[options]", "keep options for the lines that follow; alone, show them as Enter does"),
+    in_shell("reset", "", "take back every `set`"),
+    in_shell("load", "PATH...", "add a step, an op log or another file to what is loaded"),
+    in_shell("quit", "", "leave; so do exit and Ctrl-D"),
+    in_shell("exit", "", "leave"),
+];
+
+const fn in_shell(word: &'static str, usage: &'static str, about: &'static str) -> CommandInfo {
+    CommandInfo {
+        word,
+        about,
+        usage,
+        reads: false,
+        run: |request, _, _| {
+            let word = request.command.word;
+            let message = format!("{word} is a command of the shell, which `tfprof shell PATH` starts (tfprof help)");
+            Err(Error::Question(message))
+        },
+    }
+}
+
+/// Commands that make no sense within the shell.
+const OUTSIDE: &[&str] = &["shell", "demo", "completions", "man"];
+
 /// The command of that word.
 pub fn find(word: &str) -> Option<&'static CommandInfo> {
-    COMMANDS.iter().find(|command| command.word == word)
+    COMMANDS.iter().chain(SHELL_COMMANDS).find(|command| command.word == word)
 }
 
 /// The words of all commands.
 pub fn words() -> Vec<&'static str> {
     COMMANDS.iter().map(|command| command.word).collect()
+}
+
+/// The command of that word in the shell.
+pub fn find_in_shell(word: &str) -> Option<&'static CommandInfo> {
+    find(word).filter(|command| !OUTSIDE.contains(&command.word))
+}
+
+/// The words of all commands in the shell.
+pub fn words_in_shell() -> Vec<&'static str> {
+    let all = COMMANDS.iter().chain(SHELL_COMMANDS).map(|command| command.word);
+    all.filter(|word| !OUTSIDE.contains(word)).collect()
 }

@@ -1,7 +1,7 @@
 //! Answers a question: loads what it needs, asks the view, writes the form that was asked for.
 
 use crate::flags::{Flags, Request};
-use crate::{Exit, target};
+use crate::{Exit, progress, target};
 use std::io::Write;
 use tfprof::error::{Error, Warning};
 use tfprof::metric::{Detail, Unit};
@@ -9,38 +9,59 @@ use tfprof::model::builder::Keep;
 use tfprof::model::runs::KeepSteps;
 use tfprof::options::{Form, Options, Step, ViewKind};
 use tfprof::profiler::Profiler;
+use tfprof::render::theme::Theme;
 use tfprof::render::{self, timeline};
 use tfprof::units;
 use tfprof::view::View;
 
 pub fn run(kind: ViewKind, request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Result<Exit, Error> {
-    let Request { options, flags, .. } = request;
-    let mut profiler = Profiler::new(needed(kind, options, flags));
-    flags.inputs.load(&mut profiler)?;
+    let (profiler, exit) = load(request, needed(kind, &request.options, &request.flags), err)?;
+    let answered = answer(kind, &profiler, request, out, err)?;
+    Ok(if exit == Exit::Answered { answered } else { exit })
+}
+
+/// Loads what the request names, with a bar on the terminal if that takes long. Warnings are told.
+pub fn load(request: &Request, keep: Keep, err: &mut dyn Write) -> Result<(Profiler, Exit), Error> {
+    let mut profiler = Profiler::new(keep);
+    let loaded = progress::load(&request.flags.inputs, &mut profiler, request.terminal, err);
     warn(profiler.warnings(), err);
-    let damage = profiler.warnings().iter().find(|warning| warning.damage);
-    if let (Some(damage), true) = (damage, flags.strict) {
-        return Err(Error::Missing(format!("refused, since -strict was given: {damage}")));
-    }
-    let exit = if damage.is_some() { Exit::Damaged } else { Exit::Answered };
-    check_target(kind, &profiler, options)?;
+    loaded?;
+    let exit = refuse_damage(profiler.warnings(), request.flags.strict)?;
+    Ok((profiler, exit))
+}
+
+/// Puts the question to what is loaded and writes the form that was asked for.
+pub fn answer(
+    kind: ViewKind,
+    profiler: &Profiler,
+    request: &Request,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> Result<Exit, Error> {
+    let options = &request.options;
+    check_target(kind, profiler, options)?;
     // What was found wrong with values, which are read when they are written.
     let mut late = Vec::new();
     for step in timeline::steps(profiler.model(), kind, options) {
         let options = Options { step, ..options.clone() };
         let view = profiler.view(kind, &options)?;
         warn(&view.warnings, err);
-        answer(&view, &profiler, flags, out, err)?;
+        write(&view, profiler, request, out, err)?;
         late.extend(view.late_warnings());
     }
     warn(&late, err);
     match late.first() {
-        Some(damage) if flags.strict => {
+        Some(damage) if request.flags.strict => {
             Err(Error::Missing(format!("a value is damaged, and -strict was given: {damage}")))
         }
         Some(_) => Ok(Exit::Damaged),
-        None => Ok(exit),
+        None => Ok(Exit::Answered),
     }
+}
+
+/// Whether the answer needs more of the files than a session keeps.
+pub fn needs_records(kind: ViewKind, options: &Options) -> bool {
+    kind == ViewKind::Graph && options.output.form == Form::Timeline
 }
 
 /// Refuses a timeline of no step, and several timelines for one pipe.
@@ -59,20 +80,21 @@ fn check_target(kind: ViewKind, profiler: &Profiler, options: &Options) -> Resul
 }
 
 /// Writes one answer in the form that was asked for.
-fn answer(
+fn write(
     view: &View<'_, '_>,
     profiler: &Profiler,
-    flags: &Flags,
+    request: &Request,
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> Result<(), Error> {
     let file = &view.options.output.outfile;
     let mut to = |file: &str, fill: &mut dyn FnMut(&mut dyn Write) -> std::io::Result<()>| {
-        target::to_file(file, flags.inputs.paths(), out, fill)
+        target::to_file(file, request.flags.inputs.paths(), out, fill)
     };
+    let theme = if request.terminal.colour { Theme::COLOUR } else { Theme::PLAIN };
     match view.options.output.form {
         Form::None => Ok(()),
-        Form::Stdout => target::to_stdout(out, |out| render::text::write(view, out)),
+        Form::Stdout => target::to_stdout(out, |out| render::text::write_themed(view, &theme, out)),
         Form::File => to(file, &mut |out| render::text::write(view, out)),
         Form::Proto => to(file, &mut |out| render::proto::write(view, out)),
         Form::Json => to(file, &mut |out| render::json::write(view, profiler.warnings(), out)),
@@ -127,7 +149,7 @@ fn needed(kind: ViewKind, options: &Options, flags: &Flags) -> Keep {
     let runs = steps.len();
     steps.sort_unstable();
     steps.dedup();
-    let records = kind == ViewKind::Graph && options.output.form == Form::Timeline;
+    let records = needs_records(kind, options);
     let steps = match options.step {
         // A step in several files is put together while it is kept.
         _ if steps.len() < runs || !flags.inputs.profiles.is_empty() => KeepSteps::Each,
@@ -143,6 +165,7 @@ fn needed(kind: ViewKind, options: &Options, flags: &Flags) -> Keep {
         traces: kind == ViewKind::Code,
         records,
         attributes: false,
+        peaks: false,
     }
 }
 
@@ -155,7 +178,7 @@ pub(super) fn refuse_damage(warnings: &[Warning], strict: bool) -> Result<Exit, 
     }
 }
 
-pub(super) fn warn(warnings: &[Warning], err: &mut dyn Write) {
+pub fn warn(warnings: &[Warning], err: &mut dyn Write) {
     for warning in warnings {
         // Nothing can be done if even standard error is closed.
         let _ = writeln!(err, "tfprof: warning: {warning}");

@@ -4,6 +4,7 @@ use super::graph_def::each_quietly;
 use super::{GO_ON, Reader as FormatReader};
 use crate::model::builder::{Builder, Execution, Run};
 use crate::model::devices::DeviceId;
+use crate::model::peaks::PeakFinder;
 use crate::model::records::{Details, OutputMemory};
 use std::ops::ControlFlow;
 use tfprof_proto::stream::{Layout, Record, Rule, Sink, Spot, Tag};
@@ -62,6 +63,9 @@ impl<'b> Reader<'b> {
     #[inline]
     fn add(&mut self, device: DeviceId, bytes: &[u8], offset: u64) {
         let keep = self.builder.keep;
+        if keep.peaks {
+            find_peaks(bytes, offset, device, &mut self.run.peaks);
+        }
         let mut details = keep.records.then(|| std::mem::take(&mut self.details));
         let mut execution = execution(bytes, offset, keep.memory, details.as_mut());
         execution.details = details.as_ref();
@@ -185,6 +189,26 @@ fn execution<'a>(bytes: &'a [u8], offset: u64, memory: bool, mut details: Option
         sum.add(temporary);
     }
     seen
+}
+
+/// What allocators say of themselves, and when memory was taken and given back.
+fn find_peaks(bytes: &[u8], offset: u64, device: DeviceId, peaks: &mut PeakFinder) {
+    each_quietly(Fields::new(bytes, offset), |all, number, value| {
+        let (6, Value::Bytes(used)) = (number, value) else { return };
+        each_quietly(all.nested(used), |all, number, value| match (number, value) {
+            (5, Value::Varint(n)) => peaks.in_use(device, n as i64),
+            (6, Value::Bytes(record)) => {
+                let (mut micros, mut bytes) = (0, 0);
+                each_quietly(all.nested(record), |_, number, value| match (number, value) {
+                    (1, Value::Varint(n)) => micros = n as i64,
+                    (2, Value::Varint(n)) => bytes = n as i64,
+                    _ => {}
+                });
+                peaks.allocation(device, micros, bytes);
+            }
+            _ => {}
+        });
+    });
 }
 
 /// `AllocatorMemoryUsed` of a GPU: what the allocator had given out, and to whom.

@@ -19,23 +19,36 @@ impl std::fmt::Debug for Source<'_> {
     }
 }
 
+/// The name of standard input in messages.
+pub const STDIN: &str = "standard input";
+
 /// How many bytes are looked at to tell formats apart.
 const HEAD: u64 = 64 * 1024;
 
 impl<'a> Source<'a> {
     /// A file, or standard input if the path is `-`.
     pub fn open(path: &Path) -> Result<Source<'static>, Error> {
+        Source::open_watched(path, &|_| {})
+    }
+
+    /// The same, and `watch` is told now and then how many bytes were taken since it was told last.
+    pub fn open_watched(path: &Path, watch: &'a dyn Fn(u64)) -> Result<Source<'a>, Error> {
         let name = path.display().to_string();
         let io_error = |action, source| Error::Io { file: name.clone(), action, source };
         if path.as_os_str() == "-" {
-            return Source::new("standard input".to_owned(), Box::new(io::stdin()));
+            return Source::watched(STDIN.to_owned(), io::stdin(), watch);
         }
         let file = File::open(path).map_err(|error| io_error("cannot open", error))?;
         if file.metadata().is_ok_and(|metadata| metadata.is_dir()) {
             let error = io::Error::other("it is a directory, expected a file");
             return Err(io_error("cannot read", error));
         }
-        Source::new(name, Box::new(file))
+        Source::watched(name, file, watch)
+    }
+
+    /// Anything that can be read, with a `watch` as above.
+    pub fn watched(name: String, input: impl Read + 'a, watch: &'a dyn Fn(u64)) -> Result<Source<'a>, Error> {
+        Source::new(name, Box::new(Watched { input, watch }))
     }
 
     pub fn memory(name: &str, bytes: &'a [u8]) -> Result<Source<'a>, Error> {
@@ -65,6 +78,20 @@ impl<'a> Source<'a> {
             self.input = peek(Box::new(input), HEAD)?;
         }
         Ok(self.input.get_ref().0.get_ref())
+    }
+}
+
+/// Tells of each piece that was read; pieces are large, so that it costs nothing.
+struct Watched<'a, R> {
+    input: R,
+    watch: &'a dyn Fn(u64),
+}
+
+impl<R: Read> Read for Watched<'_, R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let length = self.input.read(buffer)?;
+        (self.watch)(length as u64);
+        Ok(length)
     }
 }
 

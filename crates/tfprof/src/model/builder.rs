@@ -5,6 +5,7 @@ use super::cells::{Cells, Sum, Sums};
 use super::devices::{DeviceId, DeviceKind};
 use super::names::NameId;
 use super::nodes::{Input, NodeId, ShapeId};
+use super::peaks::PeakFinder;
 use super::records::{Allocation, Details, MemoryUse, Records, Timing};
 use super::runs::KeepSteps;
 use super::stacks::{Frame, StackId, Stacks};
@@ -27,6 +28,8 @@ pub struct Keep {
     pub records: bool,
     /// The attributes of nodes, for saving and for advice.
     pub attributes: bool,
+    /// How much memory was in use at the most.
+    pub peaks: bool,
 }
 
 impl Keep {
@@ -38,6 +41,7 @@ impl Keep {
         traces: true,
         records: true,
         attributes: true,
+        peaks: true,
     };
 }
 
@@ -72,6 +76,7 @@ pub struct Execution<'a> {
 /// One step, as one file tells it.
 #[derive(Debug, Default)]
 pub struct Run {
+    pub peaks: PeakFinder,
     cells: Cells,
     records: Records,
     /// The node of the record before: the next one is a good guess for the next record.
@@ -320,6 +325,7 @@ impl Builder {
 
     pub fn end_run(&mut self, step: i64, run: Run) {
         self.model.misses_streams |= run.gpu && !run.streams;
+        self.model.peaks.add(step, run.peaks);
         self.add_step(step, run.cells);
         if self.keep.records {
             self.model.runs.fold_records(step, run.records);

@@ -9,6 +9,7 @@ pub mod devices;
 pub mod lists;
 pub mod names;
 pub mod nodes;
+pub mod peaks;
 pub mod records;
 pub mod runs;
 pub mod stacks;
@@ -18,6 +19,7 @@ use devices::{DeviceId, DeviceKind, Devices};
 use lists::Lists;
 use names::{NameId, Names};
 use nodes::{NodeId, Nodes};
+use peaks::Peaks;
 use runs::Runs;
 use rustc_hash::FxHashMap;
 use stacks::Stacks;
@@ -33,6 +35,8 @@ pub struct Model {
     pub type_sets: Lists<NameId>,
     pub devices: Devices,
     pub runs: Runs,
+    /// How much memory was in use at the most.
+    pub peaks: Peaks,
     pub stacks: Stacks,
     /// An op log had traces, if only empty ones.
     pub has_traces: bool,

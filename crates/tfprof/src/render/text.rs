@@ -1,6 +1,7 @@
 //! An answer as text, in the layout of the original.
 
 use super::tensor;
+use super::theme::{self, Theme};
 use crate::metric::{DETAILS, Detail, METRICS, Metric, MetricInfo, Unit};
 use crate::model::nodes::Input;
 use crate::options::ViewKind;
@@ -13,8 +14,15 @@ use std::io::{self, Write};
 
 /// Writes the head (what the words mean) and the report.
 pub fn write(view: &View<'_, '_>, out: &mut dyn Write) -> io::Result<()> {
-    write_head(view, out)?;
-    write_report(view, out)
+    write_themed(view, &Theme::PLAIN, out)
+}
+
+/// The same, dressed for a screen.
+pub fn write_themed(view: &View<'_, '_>, theme: &Theme, out: &mut dyn Write) -> io::Result<()> {
+    let mut head = Vec::new();
+    write_head(view, &mut head)?;
+    theme.faint(out, &head)?;
+    write_rows(view, theme, out)
 }
 
 fn write_head(view: &View<'_, '_>, out: &mut dyn Write) -> io::Result<()> {
@@ -43,14 +51,18 @@ fn write_head(view: &View<'_, '_>, out: &mut dyn Write) -> io::Result<()> {
 
 /// Writes the report alone, from its line `Profile:` on.
 pub fn write_report(view: &View<'_, '_>, out: &mut dyn Write) -> io::Result<()> {
+    write_rows(view, &Theme::PLAIN, out)
+}
+
+fn write_rows(view: &View<'_, '_>, theme: &Theme, out: &mut dyn Write) -> io::Result<()> {
     out.write_all(b"Profile:\n")?;
     let columns = columns(view);
     if view.rules().chain {
-        return write_op(view, &columns, out);
+        return write_op(view, &columns, theme, out);
     }
     write_legend(view, &columns, out)?;
     for row in view.rows() {
-        write_row(view, &columns, row, out)?;
+        write_row(view, &columns, theme, row, out)?;
     }
     Ok(())
 }
@@ -104,9 +116,17 @@ fn write_legend(view: &View<'_, '_>, columns: &[Column], out: &mut dyn Write) ->
 }
 
 /// A row of a tree: `name (own/total, …)`.
-fn write_row(view: &View<'_, '_>, columns: &[Column], row: &Shown, out: &mut dyn Write) -> io::Result<()> {
+fn write_row(
+    view: &View<'_, '_>,
+    columns: &[Column],
+    theme: &Theme,
+    row: &Shown,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let share = if theme.is_plain() { 0.0 } else { theme::share(view, row) };
+    theme.begin_row(share, out)?;
     write_indent(out, row.depth)?;
-    out.write_all(view.name(row).as_bytes())?;
+    theme.name(share, view.name(row).as_bytes(), out)?;
     if view.options.source_lines
         && let Some(line) = view.source_line(row)
     {
@@ -144,7 +164,9 @@ fn write_row(view: &View<'_, '_>, columns: &[Column], row: &Shown, out: &mut dyn
         }
         separator = ", ";
     }
-    out.write_all(b")\n")?;
+    out.write_all(b")")?;
+    theme.end_row(share, out)?;
+    out.write_all(b"\n")?;
     match view.tensor(row, Some(tensor::SHOWN)) {
         Some(values) => out.write_all(&tensor::text(&values, &view.options.quirks)),
         None => Ok(()),
@@ -223,14 +245,14 @@ fn write_input_shape(view: &View<'_, '_>, input: Input, out: &mut dyn Write) -> 
 
 // ---- op view
 
-fn write_op(view: &View<'_, '_>, columns: &[Column], out: &mut dyn Write) -> io::Result<()> {
+fn write_op(view: &View<'_, '_>, columns: &[Column], theme: &Theme, out: &mut dyn Write) -> io::Result<()> {
     let root = &view.rows()[0];
     if view.is_empty() {
-        return write_op_row(view, columns, root, root, out);
+        return write_op_row(view, columns, theme, root, root, out);
     }
     write_legend(view, columns, out)?;
     for row in &view.rows()[1..] {
-        write_op_row(view, columns, root, row, out)?;
+        write_op_row(view, columns, theme, root, row, out)?;
     }
     Ok(())
 }
@@ -239,12 +261,17 @@ fn write_op(view: &View<'_, '_>, columns: &[Column], out: &mut dyn Write) -> io:
 fn write_op_row(
     view: &View<'_, '_>,
     columns: &[Column],
+    theme: &Theme,
     root: &Shown,
     row: &Shown,
     out: &mut dyn Write,
 ) -> io::Result<()> {
+    let share = if theme.is_plain() { 0.0 } else { theme::share(view, row) };
+    theme.begin_row(share, out)?;
     // As the original: padding counts bytes, not characters.
-    write_padded(out, view.name(row), 25, Side::Left)?;
+    let name = view.name(row);
+    theme.name(share, name.as_bytes(), out)?;
+    write!(out, "{:1$}", "", 25_usize.saturating_sub(name.len()))?;
     let mut separator = "";
     for column in columns {
         if matches!(column, Column::Detail(Detail::InputShapes)) {
@@ -258,10 +285,11 @@ fn write_op_row(
             Column::Detail(_) => out.write_all(types(view, row).as_bytes())?,
             Column::Occurrence => {
                 let counts = format!("{}|{}", view.own(Metric::Runs, row), view.own(Metric::Definitions, row));
-                write_padded(out, &counts, 10, Side::Right)?;
+                write_padded(out, &counts, 10)?;
             }
         }
     }
+    theme.end_row(share, out)?;
     out.write_all(b"\n")?;
     if view.selection.has_detail(Detail::InputShapes) {
         write_signatures(view, row, out)?;
@@ -282,21 +310,12 @@ fn write_share(
     let share = |n: i64| if some { 100.0 * n as f64 / view.total(info.metric, root) as f64 } else { 0.0 };
     let number = units::text(info.unit, own);
     let text = format!("{number}{} ({:.2}%, {:.2}%)", info.op_suffix, share(total), share(own));
-    write_padded(out, &text, 30, Side::Right)
+    write_padded(out, &text, 30)
 }
 
-#[derive(Clone, Copy)]
-enum Side {
-    Left,
-    Right,
-}
-
-fn write_padded(out: &mut dyn Write, text: &str, width: usize, side: Side) -> io::Result<()> {
-    let blanks = width.saturating_sub(text.len());
-    match side {
-        Side::Left => write!(out, "{text}{:blanks$}", ""),
-        Side::Right => write!(out, "{:blanks$}{text}", ""),
-    }
+/// Writes text at the right side of a column.
+fn write_padded(out: &mut dyn Write, text: &str, width: usize) -> io::Result<()> {
+    write!(out, "{:1$}{text}", "", width.saturating_sub(text.len()))
 }
 
 /// What the nodes of a row read: each combination of shapes with how often it ran and how long that took.

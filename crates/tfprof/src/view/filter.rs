@@ -61,6 +61,11 @@ impl Patterns {
     }
 }
 
+/// The pattern that matches just this text.
+pub fn escaped(text: &str) -> String {
+    regex::escape(text)
+}
+
 impl Pattern {
     fn new(option: &str, text: &str) -> Result<Pattern, Error> {
         if text == ".*" {

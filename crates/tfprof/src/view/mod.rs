@@ -18,6 +18,7 @@ use crate::format::checkpoint::{Checkpoint, Damage};
 use crate::metric::{Detail, Metric, MetricSet};
 use crate::model::Model;
 use crate::model::nodes::NodeId;
+use crate::model::stacks::Frame;
 use crate::options::{Form, Options, Selection, Step, ViewKind};
 pub use pipeline::Shown;
 use pipeline::{Answer, Filters, Pipeline};
@@ -118,10 +119,15 @@ impl<'q, 'm> View<'q, 'm> {
         self.answer.tree.name(row.row, self.model)
     }
 
-    /// The text of the line of source that a row of the code view stands for.
-    pub fn source_line(&self, row: &Shown) -> Option<String> {
+    /// The line of source that a row of the code view stands for.
+    pub fn frame(&self, row: &Shown) -> Option<&'m Frame> {
         let (frame, _) = self.answer.tree.frame(row.row)?;
-        let frame = self.model.stacks.frame(frame);
+        Some(self.model.stacks.frame(frame))
+    }
+
+    /// The text of that line.
+    pub fn source_line(&self, row: &Shown) -> Option<String> {
+        let frame = self.frame(row)?;
         let line = code::string(self.model, &self.options.quirks, frame, 2).trim();
         Some(if line.is_empty() { "none".to_owned() } else { code::cut(line) })
     }

@@ -1,0 +1,105 @@
+//! A sample that is built into the program, so that everything can be tried on a fresh machine: the graph of a
+//! ResNet-32, two steps and an op log. `xtask/make_demo.py` makes it.
+
+use crate::flags::Request;
+use crate::{Exit, shell, target};
+use flate2::read::GzDecoder;
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use tfprof::error::Error;
+
+/// A file of the sample: its name, and its bytes as gzip.
+struct SampleFile {
+    name: &'static str,
+    gzip: &'static [u8],
+}
+
+/// A checkpoint is two more rows.
+const FILES: &[SampleFile] = &[
+    SampleFile { name: "graph.pb", gzip: include_bytes!("../../demo/graph.pb.gz") },
+    SampleFile { name: "run_meta_0", gzip: include_bytes!("../../demo/run_meta_0.gz") },
+    SampleFile { name: "run_meta_100", gzip: include_bytes!("../../demo/run_meta_100.gz") },
+    SampleFile { name: "tfprof_log", gzip: include_bytes!("../../demo/tfprof_log.gz") },
+];
+
+/// The demo without a command: the overview, and the shell where there is a terminal.
+pub fn run(request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Result<Exit, Error> {
+    if !request.flags.write.is_empty() {
+        return write(Path::new(&request.flags.write), out);
+    }
+    shell::run_with_overview(request, out, err)
+}
+
+/// Writes the files of the sample, plain, for those who want to see what they look like.
+fn write(dir: &Path, out: &mut dyn Write) -> Result<Exit, Error> {
+    let io_error = |source| Error::Io { file: dir.display().to_string(), action: "cannot write", source };
+    std::fs::create_dir_all(dir).map_err(io_error)?;
+    for file in FILES {
+        let path = dir.join(file.name);
+        if path.exists() {
+            let message = format!("{} exists; name a directory that is empty or new", path.display());
+            return Err(Error::Question(message));
+        }
+    }
+    for file in FILES {
+        let path = dir.join(file.name).display().to_string();
+        target::to_file(&path, std::iter::empty(), out, |out| io::copy(&mut GzDecoder::new(file.gzip), out).map(drop))?;
+    }
+    let names: Vec<_> = FILES.iter().map(|file| file.name).collect();
+    crate::write_line(out, &format!("wrote {} to {}", names.join(", "), dir.display()))
+}
+
+/// The files of the sample in a directory of their own, so that a command need not know where its files come from.
+/// The directory goes away with this.
+#[derive(Debug)]
+pub struct Sample {
+    dir: PathBuf,
+}
+
+impl Sample {
+    pub fn unpack() -> Result<Sample, Error> {
+        let dir = std::env::temp_dir().join(format!("tfprof-demo-{}-{:08x}", std::process::id(), moment()));
+        let io_error = |source| Error::Io { file: dir.display().to_string(), action: "cannot write", source };
+        // It must not exist: nobody else's files are to be read or removed.
+        std::fs::create_dir(&dir).map_err(io_error)?;
+        let sample = Sample { dir: dir.clone() };
+        for file in FILES {
+            let mut plain = Vec::new();
+            GzDecoder::new(file.gzip).read_to_end(&mut plain).map_err(io_error)?;
+            std::fs::write(dir.join(file.name), plain).map_err(io_error)?;
+        }
+        Ok(sample)
+    }
+
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+}
+
+impl Drop for Sample {
+    fn drop(&mut self) {
+        // The system empties its directory of temporary files if we cannot.
+        let _ = std::fs::remove_dir_all(&self.dir);
+    }
+}
+
+/// Two samples of one process, one after the other or at once, have different names.
+fn moment() -> u32 {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    now.map_or(0, |now| now.subsec_nanos())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_sample_is_small_and_goes_away() {
+        assert!(FILES.iter().map(|file| file.gzip.len()).sum::<usize>() < 2_000_000);
+        let sample = Sample::unpack().unwrap();
+        let dir = sample.dir().to_owned();
+        assert!(dir.join("graph.pb").is_file());
+        drop(sample);
+        assert!(!dir.exists());
+    }
+}

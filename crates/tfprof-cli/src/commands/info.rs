@@ -1,0 +1,51 @@
+//! What is in the files, on one screen.
+
+use super::view;
+use crate::flags::Request;
+use crate::{Exit, target};
+use std::io::Write;
+use tfprof::error::Error;
+use tfprof::options::Form;
+use tfprof::overview::{self, Overview};
+use tfprof::profiler::Profiler;
+use tfprof::render::overview as render;
+use tfprof::render::theme::Theme;
+use tfprof::words;
+
+pub fn run(request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Result<Exit, Error> {
+    let (profiler, exit) = view::load(request, overview::NEEDS, err)?;
+    let prefix = if request.sample.is_some() { "tfprof demo " } else { "tfprof " };
+    let named: Vec<_> = request.named.iter().map(|name| words::quoted(name)).collect();
+    let ask = |question: &str| {
+        let (command, options) = question.split_once(' ').unwrap_or((question, ""));
+        let words = [command].into_iter().chain(named.iter().map(String::as_str)).chain([options]);
+        format!("{prefix}{}", words.collect::<Vec<_>>().join(" ").trim_end())
+    };
+    answer(&profiler, request, &ask, out)?;
+    Ok(exit)
+}
+
+/// Writes the overview of what is loaded. `ask` makes a line to type out of the words of a question.
+pub fn answer(
+    profiler: &Profiler,
+    request: &Request,
+    ask: &dyn Fn(&str) -> String,
+    out: &mut dyn Write,
+) -> Result<(), Error> {
+    let overview = Overview::new(profiler, &request.flags.inputs)?;
+    let output = &request.options.output;
+    let theme = if request.terminal.colour { Theme::COLOUR } else { Theme::PLAIN };
+    let inputs = request.flags.inputs.paths();
+    match output.form {
+        Form::None => Ok(()),
+        Form::Stdout => target::to_stdout(out, |out| render::write_text(&overview, &theme, ask, out)),
+        Form::File => {
+            target::to_file(&output.outfile, inputs, out, |out| render::write_text(&overview, &Theme::PLAIN, ask, out))
+        }
+        Form::Json => target::to_file(&output.outfile, inputs, out, |out| render::write_json(&overview, out)),
+        form => {
+            let message = format!("info has no form `{}`; expected stdout, file, json or none", form.word());
+            Err(Error::Question(message))
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! A bar on standard error while files are read, if that takes long and somebody is looking.
+
+use crate::terminal::Terminal;
+use std::cell::RefCell;
+use std::io::Write;
+use std::time::{Duration, Instant};
+use tfprof::error::Error;
+use tfprof::inputs::{Inputs, Reading};
+use tfprof::metric::Unit;
+use tfprof::profiler::Profiler;
+use tfprof::units;
+
+/// Who reads for less than this need not wait.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// How often the bar moves.
+const BEAT: Duration = Duration::from_millis(100);
+
+/// Loads the inputs.
+pub fn load(inputs: &Inputs, profiler: &mut Profiler, terminal: Terminal, err: &mut dyn Write) -> Result<(), Error> {
+    if !terminal.stderr {
+        return inputs.load(profiler);
+    }
+    let bar = RefCell::new(Bar { began: Instant::now(), drawn: None, err });
+    let outcome = inputs.load_watched(profiler, &|reading| bar.borrow_mut().tick(reading, Instant::now()));
+    bar.into_inner().clear();
+    outcome
+}
+
+struct Bar<'a> {
+    began: Instant,
+    drawn: Option<Instant>,
+    err: &'a mut dyn Write,
+}
+
+impl Bar<'_> {
+    fn tick(&mut self, reading: &Reading<'_>, now: Instant) {
+        let due = match self.drawn {
+            None => now - self.began >= PATIENCE,
+            Some(drawn) => now - drawn >= BEAT,
+        };
+        if due {
+            self.drawn = Some(now);
+            // A bar that cannot be drawn is no reason to stop.
+            let _ = write!(self.err, "\r\x1b[K{}", line(reading, now - self.began));
+            let _ = self.err.flush();
+        }
+    }
+
+    fn clear(&mut self) {
+        if self.drawn.is_some() {
+            let _ = write!(self.err, "\r\x1b[K");
+            let _ = self.err.flush();
+        }
+    }
+}
+
+/// `reading graph.pbtxt  ━━━━━━╸      45%  121.50MB of 270.00MB  243.00MB/s`, within 79 columns.
+fn line(reading: &Reading<'_>, elapsed: Duration) -> String {
+    let bytes = |n: u64| units::text(Unit::Bytes, n as i64);
+    let rate = bytes((reading.read as f64 / elapsed.as_secs_f64().max(0.001)) as u64);
+    let name = reading.file.rsplit('/').next().unwrap_or(reading.file);
+    let name: String = name.chars().take(20).collect();
+    // The size of a pipe is not known, and a file may grow while it is read.
+    if reading.of < reading.read {
+        return format!("reading {name}  {}  {rate}/s", bytes(reading.read));
+    }
+    let share = reading.read as f64 / reading.of as f64;
+    let full = (share * 12.0) as usize;
+    let bar = "━".repeat(full) + &" ".repeat(12 - full);
+    format!("reading {name}  {bar} {:3.0}%  {} of {}  {rate}/s", share * 100.0, bytes(reading.read), bytes(reading.of))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_bar_says_what_how_much_and_how_fast() {
+        let second = Duration::from_secs(1);
+        let reading = Reading { file: "dump/graph.pbtxt", read: 25_000_000, of: 100_000_000 };
+        assert_eq!(line(&reading, second), "reading graph.pbtxt  ━━━           25%  25.00MB of 100.00MB  25.00MB/s");
+        let pipe = Reading { file: "standard input", read: 5_000, of: 0 };
+        assert_eq!(line(&pipe, second), "reading standard input  5.00KB  5.00KB/s");
+    }
+
+    #[test]
+    fn nothing_is_drawn_in_the_first_half_second() {
+        let mut err = Vec::new();
+        let began = Instant::now();
+        let mut bar = Bar { began, drawn: None, err: &mut err };
+        let reading = Reading { file: "g", read: 1, of: 2 };
+        bar.tick(&reading, began + Duration::from_millis(400));
+        bar.clear();
+        assert!(err.is_empty());
+        let mut bar = Bar { began, drawn: None, err: &mut err };
+        bar.tick(&reading, began + Duration::from_millis(600));
+        bar.clear();
+        let text = String::from_utf8(err).unwrap();
+        assert!(text.starts_with("\r\x1b[Kreading g") && text.ends_with("\r\x1b[K"), "{text:?}");
+    }
+}

@@ -1,0 +1,147 @@
+//! One question after another about the same files: at a terminal, or from a script on standard input.
+//!
+//! A line has the words of a command line (`flags`), and its answers are those of the commands. What is loaded stays
+//! loaded, and `set` keeps options.
+
+mod complete;
+mod history;
+pub mod line;
+mod pager;
+mod session;
+
+use crate::commands::info;
+use crate::flags::Request;
+use crate::{Exit, exit_of};
+use complete::Words;
+use pager::{Pager, Screen};
+use rustyline::error::ReadlineError;
+use rustyline::history::FileHistory;
+use rustyline::{CompletionType, Config, Editor};
+use session::{Next, Session};
+use std::cell::RefCell;
+use std::io::{self, BufRead, Write};
+use std::rc::Rc;
+use tfprof::error::Error;
+
+/// Asks at a terminal, runs a script from standard input, or shows the overview if there is neither.
+pub fn run(request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Result<Exit, Error> {
+    run_from(request, None, out, err)
+}
+
+/// The same, and at a terminal the overview comes first.
+pub fn run_with_overview(request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Result<Exit, Error> {
+    run_from(request, Some("info"), out, err)
+}
+
+fn run_from(
+    request: &Request,
+    first_line: Option<&str>,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> Result<Exit, Error> {
+    let reads_stdin = request.flags.inputs.paths().any(|path| path.as_os_str() == "-");
+    let terminal = request.terminal;
+    if reads_stdin || (terminal.stdin && !terminal.stdout) {
+        return info::run(request, out, err);
+    }
+    if terminal.stdin {
+        return interact(request, first_line, out, err);
+    }
+    let mut lines = io::stdin().lock().lines();
+    match lines.next() {
+        None => info::run(request, out, err),
+        Some(first) => script(request, std::iter::once(first).chain(lines), out, err),
+    }
+}
+
+/// Runs lines until one fails; that one is named.
+fn script(
+    request: &Request,
+    lines: impl Iterator<Item = io::Result<String>>,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> Result<Exit, Error> {
+    let mut session = Session::new(request, err)?;
+    for (i, line) in lines.enumerate() {
+        let read_error = |source| Error::Io { file: "standard input".to_owned(), action: "cannot read", source };
+        let line = line.map_err(read_error)?;
+        match session.execute(&line, out, err) {
+            Ok(Next::GoOn) => {}
+            Ok(Next::Leave) => break,
+            Err(error) => {
+                // Nothing can be done if even standard error is closed.
+                let _ = writeln!(err, "tfprof: line {}: {error}", i + 1);
+                return Ok(exit_of(&error));
+            }
+        }
+    }
+    Ok(session.exit())
+}
+
+const PROMPT: &str = "tfprof> ";
+
+fn interact(
+    request: &Request,
+    first_line: Option<&str>,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> Result<Exit, Error> {
+    let session = Rc::new(RefCell::new(Session::new(request, err)?));
+    let pager = Pager::of_process();
+    let mut editor = editor(Rc::clone(&session)).map_err(|error| terminal_error(&error))?;
+    let history = history::file();
+    if let Some(file) = &history {
+        // A history that cannot be read begins anew.
+        let _ = editor.load_history(file);
+    }
+    if let Some(line) = first_line {
+        session.borrow_mut().execute(line, out, err)?;
+        crate::write_line(out, "")?;
+    }
+    let greeting = session.borrow().greeting();
+    crate::write_line(out, &greeting)?;
+    loop {
+        let line = match editor.readline(PROMPT) {
+            Ok(line) => line,
+            Err(ReadlineError::Interrupted) => continue,
+            Err(ReadlineError::Eof) => break,
+            Err(error) => return Err(terminal_error(&error)),
+        };
+        if !line.trim().is_empty() {
+            let _ = editor.add_history_entry(&line);
+            history.iter().for_each(|file| history::save(&mut editor, file));
+        }
+        let mut screen = Screen::new(out, editor.dimensions(), pager.clone());
+        let outcome = session.borrow_mut().execute(&line, &mut screen, err);
+        screen.finish().map_err(|source| Error::Io {
+            file: "standard output".to_owned(),
+            action: "cannot write",
+            source,
+        })?;
+        match outcome {
+            Ok(Next::GoOn) => {}
+            Ok(Next::Leave) => break,
+            Err(error) => drop(writeln!(err, "tfprof: {error}")),
+        }
+    }
+    let exit = session.borrow().exit();
+    Ok(exit)
+}
+
+fn editor(session: Rc<RefCell<Session>>) -> rustyline::Result<Editor<Words, FileHistory>> {
+    let config = Config::builder()
+        .max_history_size(1000)?
+        .history_ignore_dups(true)?
+        .history_ignore_space(true)
+        .completion_type(CompletionType::List)
+        .completion_show_all_if_ambiguous(true)
+        .build();
+    let mut editor = Editor::with_config(config)?;
+    editor.set_helper(Some(Words::new(session)));
+    Ok(editor)
+}
+
+fn terminal_error(error: &ReadlineError) -> Error {
+    let source = io::Error::other(error.to_string());
+    Error::Io { file: "terminal".to_owned(), action: "cannot read", source }
+}

@@ -1,0 +1,151 @@
+//! An answer that does not fit on the screen goes through a pager.
+
+use signal_hook::consts::SIGINT;
+use std::io::{self, Write};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Which program shows long answers.
+#[derive(Clone, Debug)]
+pub struct Pager {
+    /// For the system's shell; empty means none.
+    command: String,
+    /// Whether Ctrl-C ends this program. While a pager is up, it is the pager's.
+    ctrl_c_ends: Arc<AtomicBool>,
+}
+
+impl Pager {
+    /// `$PAGER`, else `less -R`.
+    pub fn of_process() -> Pager {
+        let command = std::env::var("PAGER").unwrap_or_else(|_| "less -R".to_owned());
+        let ctrl_c_ends = Arc::new(AtomicBool::new(true));
+        // If this fails, Ctrl-C in a pager ends us as well, which is a nuisance but no harm.
+        let _ = signal_hook::flag::register_conditional_shutdown(SIGINT, 130, Arc::clone(&ctrl_c_ends));
+        Pager { command: command.trim().to_owned(), ctrl_c_ends }
+    }
+
+    fn start(&self) -> io::Result<Child> {
+        self.ctrl_c_ends.store(false, Ordering::SeqCst);
+        let child = Command::new("sh").arg("-c").arg(&self.command).stdin(Stdio::piped()).spawn();
+        if child.is_err() {
+            self.ctrl_c_ends.store(true, Ordering::SeqCst);
+        }
+        child
+    }
+}
+
+/// Holds an answer back until it is known whether it fits.
+pub struct Screen<'a> {
+    out: &'a mut dyn Write,
+    pager: Pager,
+    /// How many lines and columns fit; none if that is not known.
+    size: Option<(usize, usize)>,
+    held: Vec<u8>,
+    lines: usize,
+    column: usize,
+    child: Option<Child>,
+    /// The answer goes straight to the terminal.
+    direct: bool,
+}
+
+impl<'a> Screen<'a> {
+    /// `size` is columns and rows.
+    pub fn new(out: &'a mut dyn Write, size: Option<(u16, u16)>, pager: Pager) -> Screen<'a> {
+        let size = size.map(|(columns, rows)| (usize::from(rows), usize::from(columns)));
+        let direct = pager.command.is_empty() || size.is_none();
+        Screen { out, pager, size, held: Vec::new(), lines: 0, column: 0, child: None, direct }
+    }
+
+    fn is_full(&mut self, bytes: &[u8]) -> bool {
+        let (rows, columns) = self.size.unwrap_or((usize::MAX, usize::MAX));
+        for byte in bytes {
+            if *byte == b'\n' {
+                self.lines += 1 + self.column.saturating_sub(1) / columns.max(1);
+                self.column = 0;
+            } else if byte & 0xc0 != 0x80 {
+                // Escape sequences count as well: a page too many is better than half an answer.
+                self.column += 1;
+            }
+        }
+        // The prompt needs a line, too.
+        self.lines + 1 > rows
+    }
+
+    /// Shows what is left and waits until the reader is done.
+    pub fn finish(mut self) -> io::Result<()> {
+        if let Some(mut child) = self.child.take() {
+            drop(child.stdin.take());
+            let ended = child.wait();
+            self.pager.ctrl_c_ends.store(true, Ordering::SeqCst);
+            return ended.map(drop);
+        }
+        self.out.write_all(&self.held)?;
+        self.out.flush()
+    }
+}
+
+impl Write for Screen<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if let Some(stdin) = self.child.as_mut().and_then(|child| child.stdin.as_mut()) {
+            return stdin.write(bytes);
+        }
+        if self.direct {
+            return self.out.write(bytes);
+        }
+        self.held.extend_from_slice(bytes);
+        if self.is_full(bytes) {
+            let held = std::mem::take(&mut self.held);
+            match self.pager.start() {
+                Ok(mut child) => {
+                    let written = child.stdin.as_mut().map_or(Ok(()), |stdin| stdin.write_all(&held));
+                    self.child = Some(child);
+                    written?;
+                }
+                Err(_) => {
+                    self.direct = true;
+                    self.out.write_all(&held)?;
+                }
+            }
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self.child.as_mut().and_then(|child| child.stdin.as_mut()) {
+            Some(stdin) => stdin.flush(),
+            None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(rows: u16, text: &str, command: &str) -> String {
+        let mut out = Vec::new();
+        let pager = Pager { command: command.to_owned(), ctrl_c_ends: Arc::default() };
+        let mut screen = Screen::new(&mut out, Some((10, rows)), pager);
+        screen.write_all(text.as_bytes()).unwrap();
+        screen.finish().unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn what_fits_is_shown_at_once() {
+        assert_eq!(shown(4, "a\nb\nc\n", "false"), "a\nb\nc\n");
+        assert_eq!(shown(3, "a\nb\nc\n", ""), "a\nb\nc\n");
+    }
+
+    #[test]
+    fn what_does_not_fit_goes_through_the_pager() {
+        let dir = std::env::temp_dir().join(format!("tfprof-pager-{}", std::process::id()));
+        let file = dir.display().to_string();
+        assert_eq!(shown(3, "a\nb\nc\n", &format!("cat > {file}")), "");
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), "a\nb\nc\n");
+        // A line longer than the screen is wide takes more than one.
+        assert_eq!(shown(3, "0123456789abcdefghij\nx\n", &format!("cat > {file}")), "");
+        std::fs::remove_file(&file).unwrap();
+    }
+}

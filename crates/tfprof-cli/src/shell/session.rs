@@ -1,0 +1,177 @@
+//! What is loaded, the options that `set` keeps, and what a line does with them.
+
+use crate::Exit;
+use crate::commands::{help, info, view};
+use crate::flags::{self, Request};
+use crate::progress;
+use crate::target;
+use crate::terminal::Terminal;
+use std::io::Write;
+use tfprof::error::Error;
+use tfprof::inputs::Inputs;
+use tfprof::model::Model;
+use tfprof::model::builder::Keep;
+use tfprof::options::{OPTIONS, Options, ViewKind};
+use tfprof::profiler::Profiler;
+
+/// Any view may be asked for. Single executions and attributes are most of the memory and few questions need them.
+const KEEP: Keep = Keep { records: false, attributes: false, ..Keep::EVERYTHING };
+
+pub struct Session {
+    profiler: Profiler,
+    inputs: Inputs,
+    /// Options at the start, which `reset` goes back to.
+    start: Options,
+    options: Options,
+    terminal: Terminal,
+    exit: Exit,
+}
+
+/// What comes after a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    GoOn,
+    Leave,
+}
+
+impl Session {
+    /// Loads what the request names.
+    pub fn new(request: &Request, err: &mut dyn Write) -> Result<Session, Error> {
+        let (profiler, exit) = view::load(request, KEEP, err)?;
+        Ok(Session {
+            profiler,
+            inputs: request.flags.inputs.clone(),
+            start: request.options.clone(),
+            options: request.options.clone(),
+            terminal: request.terminal,
+            exit,
+        })
+    }
+
+    pub fn exit(&self) -> Exit {
+        self.exit
+    }
+
+    pub fn model(&self) -> &Model {
+        self.profiler.model()
+    }
+
+    /// The first line that a user sees.
+    pub fn greeting(&self) -> String {
+        let steps: Vec<_> = self.model().runs.steps().map(|step| step.to_string()).collect();
+        let steps = match steps.len() {
+            0 => "no steps".to_owned(),
+            1 => format!("step {}", steps[0]),
+            2..=6 => format!("steps {}", steps.join(", ")),
+            n => format!("{n} steps"),
+        };
+        let nodes = self.model().nodes.len();
+        format!("{nodes} nodes, {steps}; `help` says what can be asked, Tab completes, Ctrl-D leaves")
+    }
+
+    /// Runs one line. If anything in it is wrong, nothing changes.
+    pub fn execute(&mut self, line: &str, out: &mut dyn Write, err: &mut dyn Write) -> Result<Next, Error> {
+        let line = line.trim();
+        if line.is_empty() {
+            return self.show_options(out);
+        }
+        if line.starts_with('#') {
+            return Ok(Next::GoOn);
+        }
+        let mut request = flags::parse_line(line, &self.options, self.terminal)?;
+        match request.command.word {
+            "load" => return self.load(request, err),
+            "set" | "reset" | "quit" | "exit" | "info" => no_words(&request)?,
+            _ => {}
+        }
+        request.flags.inputs = self.inputs.clone();
+        match request.command.word {
+            "quit" | "exit" => return Ok(Next::Leave),
+            "reset" => self.options = self.start.clone(),
+            "set" if line == "set" => return self.show_options(out),
+            "set" => self.options = request.options,
+            "info" => info::answer(&self.profiler, &request, &str::to_owned, out)?,
+            "help" => drop(help::run_in_shell(&request, out)?),
+            word => match ViewKind::parse(word) {
+                Some(kind) if !view::needs_records(kind, &request.options) => {
+                    if view::answer(kind, &self.profiler, &request, out, err)? == Exit::Damaged {
+                        self.exit = Exit::Damaged;
+                    }
+                }
+                // What needs more than is kept reads the files again.
+                _ => drop((request.command.run)(&request, out, err)?),
+            },
+        }
+        Ok(Next::GoOn)
+    }
+
+    fn show_options(&self, out: &mut dyn Write) -> Result<Next, Error> {
+        let text = dump(&self.options, !self.model().runs.is_empty());
+        target::to_stdout(out, |out| out.write_all(text.as_bytes()))?;
+        Ok(Next::GoOn)
+    }
+
+    /// Adds files to what is loaded.
+    fn load(&mut self, request: Request, err: &mut dyn Write) -> Result<Next, Error> {
+        let mut more = request.flags.inputs;
+        for path in &request.paths {
+            more.add_path(path)?;
+        }
+        if more.is_empty() {
+            return Err(Error::Question("nothing to load; name a file or a directory, as in `load run_meta_7`".into()));
+        }
+        let mut all = self.inputs.clone();
+        all.graphs.append(&mut more.graphs.clone());
+        all.op_logs.append(&mut more.op_logs.clone());
+        all.profiles.append(&mut more.profiles.clone());
+        all.checkpoints.append(&mut more.checkpoints.clone());
+        all.runs.append(&mut more.runs.clone());
+        let told = self.profiler.warnings().len();
+        // Logs speak of nodes that are there already, so a graph that comes late means to begin anew.
+        if more.graphs.is_empty() && more.profiles.is_empty() && more.checkpoints.is_empty() {
+            let steps = all.steps();
+            let first = steps.len() - more.runs.len();
+            more.runs.iter_mut().zip(&steps[first..]).for_each(|((given, _), step)| *given = Some(*step));
+            let loaded = progress::load(&more, &mut self.profiler, self.terminal, err);
+            view::warn(&self.profiler.warnings()[told..], err);
+            loaded?;
+        } else {
+            let mut profiler = Profiler::new(KEEP);
+            let loaded = progress::load(&all, &mut profiler, self.terminal, err);
+            view::warn(profiler.warnings(), err);
+            loaded?;
+            self.profiler = profiler;
+        }
+        self.inputs = all;
+        if self.profiler.warnings().iter().any(|warning| warning.damage) {
+            self.exit = Exit::Damaged;
+        }
+        Ok(Next::GoOn)
+    }
+}
+
+fn no_words(request: &Request) -> Result<(), Error> {
+    match request.paths.first() {
+        None => Ok(()),
+        Some(path) => {
+            let (word, path) = (request.command.word, path.display());
+            Err(Error::Question(format!("{word} takes no `{path}` (help {word})")))
+        }
+    }
+}
+
+/// The options as the original lists them. Those that it lacks are left out.
+pub fn dump(options: &Options, has_steps: bool) -> String {
+    let mut text = String::new();
+    for option in OPTIONS.iter().filter(|option| option.original) {
+        let value = match option.name {
+            "select" => options.selection(has_steps).words().join(","),
+            _ => (option.show)(options),
+        };
+        text += &format!("{:28}{value}\n", format!("-{}", option.name));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests;

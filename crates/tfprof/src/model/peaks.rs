@@ -1,0 +1,87 @@
+//! How much memory was in use at the most: what an allocator says of itself, else what its records add up to.
+
+use super::devices::DeviceId;
+use std::collections::BTreeMap;
+
+/// The most memory that was in use at one time, by step and device.
+#[derive(Clone, Debug, Default)]
+pub struct Peaks {
+    bytes: BTreeMap<(i64, DeviceId), i64>,
+}
+
+/// Looks for the peaks of one run.
+#[derive(Clone, Debug, Default)]
+pub struct PeakFinder {
+    in_use: BTreeMap<DeviceId, i64>,
+    allocations: Vec<(DeviceId, i64, i64)>,
+}
+
+impl Peaks {
+    /// The device with the largest peak of all steps, and that peak.
+    pub fn largest(&self) -> Option<(DeviceId, i64)> {
+        let device_and_bytes = self.bytes.iter().map(|((_, device), bytes)| (*device, *bytes));
+        // The first of equals, so that the answer does not depend on how they are counted.
+        device_and_bytes.rev().max_by_key(|(_, bytes)| *bytes)
+    }
+
+    /// Adds what was found in a run of the step.
+    pub fn add(&mut self, step: i64, found: PeakFinder) {
+        for (device, bytes) in found.peaks() {
+            let peak = self.bytes.entry((step, device)).or_default();
+            *peak = (*peak).max(bytes);
+        }
+    }
+}
+
+impl PeakFinder {
+    /// An allocator of the device said how much it had given out.
+    pub fn in_use(&mut self, device: DeviceId, bytes: i64) {
+        if bytes > 0 {
+            let peak = self.in_use.entry(device).or_default();
+            *peak = (*peak).max(bytes);
+        }
+    }
+
+    /// Memory was taken, or given back if `bytes` is below zero.
+    pub fn allocation(&mut self, device: DeviceId, micros: i64, bytes: i64) {
+        self.allocations.push((device, micros, bytes));
+    }
+
+    fn peaks(mut self) -> BTreeMap<DeviceId, i64> {
+        let mut peaks = self.in_use;
+        // What is given back at a moment comes before what is taken at it.
+        self.allocations.sort_unstable();
+        let mut held: BTreeMap<DeviceId, (i64, i64)> = BTreeMap::new();
+        for (device, _, bytes) in self.allocations {
+            let (now, most) = held.entry(device).or_default();
+            *now = now.saturating_add(bytes);
+            *most = (*most).max(*now);
+        }
+        for (device, (_, most)) in held {
+            if most > 0 {
+                peaks.entry(device).or_insert(most);
+            }
+        }
+        peaks
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn allocators_are_believed_and_records_are_added_up() {
+        let (cpu, gpu) = (DeviceId(0), DeviceId(1));
+        let mut found = PeakFinder::default();
+        for (device, micros, bytes) in [(cpu, 5, -10), (cpu, 1, 10), (cpu, 7, 30), (cpu, 3, 15), (gpu, 1, 999)] {
+            found.allocation(device, micros, bytes);
+        }
+        found.in_use(gpu, 40);
+        found.in_use(gpu, 20);
+        let mut peaks = Peaks::default();
+        peaks.add(0, found);
+        assert_eq!(peaks.bytes, [((0, cpu), 45), ((0, gpu), 40)].into());
+        assert_eq!(peaks.largest(), Some((cpu, 45)));
+    }
+}

@@ -1,0 +1,252 @@
+//! What is in the files, at a glance: the figures that people look for first, where to look next, and what is missing.
+//!
+//! Figures come from the views, so that they agree with what the views print.
+
+mod lines;
+mod missing;
+
+use crate::error::{Error, Warning};
+use crate::inputs::Inputs;
+use crate::metric::Metric;
+use crate::model::Model;
+use crate::model::builder::Keep;
+use crate::model::cells::{Cells, Measure};
+use crate::model::devices::DeviceKind;
+use crate::options::{Options, OrderBy, Selection, Step, ViewKind};
+use crate::profiler::Profiler;
+use crate::view::View;
+pub use missing::Missing;
+use std::collections::BTreeMap;
+
+/// The answer to "what is this?".
+#[derive(Clone, Debug)]
+pub struct Overview {
+    /// What each file was read as, and its name.
+    pub files: Vec<(String, String)>,
+    pub nodes: usize,
+    pub op_types: usize,
+    /// Elements of all variables, and of those that are trained, if that is known.
+    pub parameters: i64,
+    pub trainable: Option<i64>,
+    pub float_ops: i64,
+    /// The time of all ops on average over the steps; 0 without steps.
+    pub micros: i64,
+    pub steps: Vec<StepTime>,
+    /// Time of ops by device, on average over the steps, the most first.
+    pub devices: Vec<(String, i64)>,
+    /// The most memory that was in use at one time, and where.
+    pub memory_peak: Option<(String, i64)>,
+    /// What the rows below are sorted by: the most telling metric that there is.
+    pub metric: Metric,
+    pub whole: i64,
+    pub top: Vec<Top>,
+    pub missing: Vec<Missing>,
+    /// Questions that lead further: what they are about, and the words to type.
+    pub deeper: Vec<(&'static str, String)>,
+    pub warnings: Vec<Warning>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StepTime {
+    pub step: i64,
+    /// The time of all ops.
+    pub micros: i64,
+    /// From the first start to the last end; ops run side by side.
+    pub span: i64,
+}
+
+/// The largest rows of a view.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Top {
+    pub view: ViewKind,
+    pub title: &'static str,
+    pub rows: Vec<(String, i64)>,
+}
+
+/// How many rows of a kind are shown.
+const ROWS: usize = 5;
+
+/// What an overview needs of the files.
+pub const NEEDS: Keep =
+    Keep { inputs: false, output_shapes: false, records: false, attributes: false, ..Keep::EVERYTHING };
+
+impl Overview {
+    /// Looks at what is loaded; `inputs` are the files it came from.
+    pub fn new(profiler: &Profiler, inputs: &Inputs) -> Result<Overview, Error> {
+        let model = profiler.model();
+        let total = |metric, step, types: &str| total(profiler, metric, step, types);
+        let parameters = total(Metric::Parameters, Step::Average, ".*")?;
+        let float_ops = total(Metric::FloatOps, Step::Average, ".*")?;
+        let trainable = total(Metric::Parameters, Step::Average, "_trainable_variables")?;
+        let mut steps = Vec::new();
+        for step in model.runs.steps() {
+            let micros = total(Metric::Micros, Step::At(step), ".*")?;
+            steps.push(StepTime { step, micros, span: model.runs.step(step).map_or(0, span) });
+        }
+        let micros = if steps.is_empty() { 0 } else { total(Metric::Micros, Step::Average, ".*")? };
+        let (metric, whole) = match (micros, float_ops) {
+            (1.., _) => (Metric::Micros, micros),
+            (_, 1..) => (Metric::FloatOps, float_ops),
+            _ => (Metric::Parameters, parameters),
+        };
+        let top = top(profiler, metric)?;
+        let mut overview = Overview {
+            files: files(inputs),
+            nodes: model.nodes.len(),
+            op_types: model.nodes.op.iter().collect::<std::collections::BTreeSet<_>>().len(),
+            parameters,
+            trainable: (trainable > 0).then_some(trainable),
+            float_ops,
+            micros,
+            steps,
+            devices: devices(model),
+            memory_peak: model.peaks.largest().map(|(device, bytes)| (device_name(model, device), bytes)),
+            metric,
+            whole,
+            top,
+            missing: Vec::new(),
+            deeper: Vec::new(),
+            warnings: profiler.warnings().to_vec(),
+        };
+        let has_graph = !inputs.graphs.is_empty() || !inputs.profiles.is_empty();
+        overview.missing = missing::find(&overview, model, has_graph);
+        overview.deeper = deeper(&overview);
+        Ok(overview)
+    }
+}
+
+fn files(inputs: &Inputs) -> Vec<(String, String)> {
+    let name = |path: &std::path::Path| path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
+    let mut files = Vec::new();
+    let mut add = |kind: &str, path: &std::path::Path| files.push((kind.to_owned(), name(path)));
+    inputs.graphs.iter().for_each(|path| add("graph", path));
+    inputs.profiles.iter().for_each(|path| add("profile", path));
+    inputs.op_logs.iter().for_each(|path| add("op log", path));
+    for ((_, path), step) in inputs.runs.iter().zip(inputs.steps()) {
+        add(&format!("step {step}"), path);
+    }
+    files
+}
+
+/// A question about one metric, the largest rows first.
+fn question(metric: Metric, step: Step, types: &str, max_depth: i64) -> Options {
+    let mut selection = Selection::default();
+    selection.add_metric(metric);
+    Options {
+        max_depth,
+        step,
+        order_by: OrderBy::Metric(metric),
+        account_type_regexes: vec![types.to_owned()],
+        select: Some(selection),
+        ..Options::default()
+    }
+}
+
+fn total(profiler: &Profiler, metric: Metric, step: Step, types: &str) -> Result<i64, Error> {
+    let options = question(metric, step, types, 1);
+    let view = profiler.view(ViewKind::Op, &options)?;
+    Ok(view.rows().first().map_or(0, |root| view.total(metric, root)))
+}
+
+fn span(cells: &Cells) -> i64 {
+    let started = || cells.rows().iter().filter(|cell| cell.first_start > 0);
+    let first = started().map(|cell| cell.first_start).min().unwrap_or(0);
+    let last = started().map(|cell| cell.last_end).max().unwrap_or(0);
+    last.saturating_sub(first)
+}
+
+fn devices(model: &Model) -> Vec<(String, i64)> {
+    let steps = (model.runs.steps().count() as i64).max(1);
+    let mut micros: BTreeMap<String, i64> = BTreeMap::new();
+    for cell in model.runs.totals().rows() {
+        // The streams of a device are what its `stream:all` has in one.
+        if model.devices.kind(cell.device) != DeviceKind::OneStream {
+            let time = micros.entry(device_name(model, cell.device)).or_default();
+            *time = time.saturating_add(cell.sum(Measure::Micros).limited());
+        }
+    }
+    let mut devices: Vec<_> = micros.into_iter().map(|(name, micros)| (name, micros / steps)).collect();
+    devices.sort_by(|(a, x), (b, y)| y.cmp(x).then_with(|| a.cmp(b)));
+    devices
+}
+
+fn device_name(model: &Model, device: crate::model::devices::DeviceId) -> String {
+    match model.names.get(model.devices.name(device)) {
+        "" => "(no name)".to_owned(),
+        name => name.to_owned(),
+    }
+}
+
+fn top(profiler: &Profiler, metric: Metric) -> Result<Vec<Top>, Error> {
+    let ask = |kind, max_depth, title: &'static str, pick: fn(&View<'_, '_>, Metric) -> Vec<(String, i64)>| {
+        let options = question(metric, Step::Average, ".*", max_depth);
+        let view = profiler.view(kind, &options)?;
+        Ok(Top { view: kind, title, rows: pick(&view, metric) })
+    };
+    let mut tops = vec![
+        ask(ViewKind::Op, i64::from(i32::MAX), "op types", |view, metric| {
+            let rows = view.rows().iter().skip(1);
+            largest(rows.map(|row| (view.name(row).to_owned(), view.own(metric, row))))
+        }),
+        ask(ViewKind::Scope, 100, "scopes", scopes),
+    ];
+    if profiler.model().has_traces && !profiler.model().stacks.is_empty() {
+        tops.push(ask(ViewKind::Code, 1000, "lines of code", |view, metric| largest(lines::costs(view, metric))));
+    }
+    let tops: Result<Vec<Top>, Error> = tops.into_iter().collect();
+    tops.map(|tops| tops.into_iter().filter(|top| !top.rows.is_empty()).collect())
+}
+
+/// The largest rows, without those that have nothing; equals by name.
+fn largest(rows: impl IntoIterator<Item = (String, i64)>) -> Vec<(String, i64)> {
+    let mut rows: Vec<_> = rows.into_iter().filter(|(_, number)| *number > 0).collect();
+    rows.sort_by(|(a, x), (b, y)| y.cmp(x).then_with(|| a.cmp(b)));
+    rows.truncate(ROWS);
+    rows
+}
+
+/// The scopes at the first depth where the model branches.
+fn scopes(view: &View<'_, '_>, metric: Metric) -> Vec<(String, i64)> {
+    let whole = view.rows().first().map_or(0, |root| view.total(metric, root));
+    for depth in 1..=10 {
+        let level = view.rows().iter().filter(|row| row.depth == depth);
+        let rows = largest(level.map(|row| (view.name(row).to_owned(), view.total(metric, row))));
+        // One scope around everything says nothing.
+        if rows.first().is_none_or(|(_, number)| (*number as f64) < 0.95 * whole as f64) {
+            return rows;
+        }
+    }
+    Vec::new()
+}
+
+/// Where to look next.
+fn deeper(overview: &Overview) -> Vec<(&'static str, String)> {
+    let word = overview.metric.info().word.unwrap_or_default();
+    let find = |kind| overview.top.iter().find(|top| top.view == kind).and_then(|top| top.rows.first());
+    let mut deeper = Vec::new();
+    if overview.micros > 0 {
+        let words = "op -select micros,bytes,occurrence -order_by micros";
+        deeper.push(("all op types, with memory", words.to_owned()));
+    } else if overview.whole > 0 {
+        deeper.push(("all op types", format!("op -select {word} -order_by {word}")));
+    }
+    if let Some((scope, _)) = find(ViewKind::Scope) {
+        let start = crate::words::quoted(&crate::view::filter::escaped(scope));
+        let words = format!("scope -start_name_regexes {start} -select {word} -order_by {word} -max_depth 4");
+        deeper.push(("inside the largest scope", words));
+    }
+    if find(ViewKind::Code).is_some() {
+        let words = format!("code -select {word} -order_by {word} -max_depth 100");
+        deeper.push(("which lines call which", words));
+    }
+    if overview.parameters > 0 {
+        let types = if overview.trainable.is_some() { " -account_type_regexes _trainable_variables" } else { "" };
+        let words = format!("scope{types} -select params -max_depth 4 -ops_only");
+        deeper.push(("parameters of each layer", words));
+    }
+    if overview.float_ops > 0 && overview.micros > 0 {
+        let words = "op -select float_ops,micros -order_by float_ops";
+        deeper.push(("float operations beside time", words.to_owned()));
+    }
+    deeper
+}

@@ -1,0 +1,109 @@
+//! How the rows of a text are dressed for a screen: a thin bar for their share, colour for what is large and what is
+//! nothing. The plain theme adds no byte.
+
+use crate::metric::{METRICS, Metric};
+use crate::options::OrderBy;
+use crate::view::{Shown, View};
+use std::io::{self, Write};
+
+/// Marks around parts of a text; empty ones add nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Theme {
+    bars: bool,
+    bar: &'static str,
+    strong: &'static str,
+    faint: &'static str,
+    end: &'static str,
+}
+
+/// How many cells a full bar has.
+const CELLS: usize = 8;
+
+/// From this share on a row stands out.
+const LARGE: f64 = 0.1;
+
+impl Theme {
+    pub const PLAIN: Theme = Theme { bars: false, bar: "", strong: "", faint: "", end: "" };
+
+    /// For a terminal that knows the usual escape sequences.
+    pub const COLOUR: Theme =
+        Theme { bars: true, bar: "\x1b[36m", strong: "\x1b[1m", faint: "\x1b[2m", end: "\x1b[0m" };
+
+    pub fn is_plain(&self) -> bool {
+        !self.bars
+    }
+
+    /// Text that is not part of the answer itself.
+    pub fn faint(&self, out: &mut dyn Write, text: &[u8]) -> io::Result<()> {
+        self.marked(self.faint, out, text)
+    }
+
+    pub fn strong(&self, out: &mut dyn Write, text: &[u8]) -> io::Result<()> {
+        self.marked(self.strong, out, text)
+    }
+
+    fn marked(&self, mark: &str, out: &mut dyn Write, text: &[u8]) -> io::Result<()> {
+        out.write_all(mark.as_bytes())?;
+        out.write_all(text)?;
+        if mark.is_empty() { Ok(()) } else { out.write_all(self.end.as_bytes()) }
+    }
+
+    /// The bar in front of a row; a row without a share is faint to its end.
+    pub fn begin_row(&self, share: f64, out: &mut dyn Write) -> io::Result<()> {
+        if !self.bars {
+            return Ok(());
+        }
+        write!(out, "{}{}{} ", self.bar, bar(share), self.end)?;
+        out.write_all(if share > 0.0 { b"" } else { self.faint.as_bytes() })
+    }
+
+    /// A name within a row.
+    pub fn name(&self, share: f64, name: &[u8], out: &mut dyn Write) -> io::Result<()> {
+        if share >= LARGE { self.strong(out, name) } else { out.write_all(name) }
+    }
+
+    pub fn end_row(&self, share: f64, out: &mut dyn Write) -> io::Result<()> {
+        if self.bars && share <= 0.0 { out.write_all(self.end.as_bytes()) } else { Ok(()) }
+    }
+}
+
+/// A bar with a resolution of half a cell; something is never shown as nothing.
+fn bar(share: f64) -> String {
+    let halves = (share.clamp(0.0, 1.0) * (2 * CELLS) as f64).round() as usize;
+    let halves = if share > 0.0 { halves.max(1) } else { 0 };
+    let drawn = "━".repeat(halves / 2) + if halves % 2 == 1 { "╸" } else { "" };
+    drawn + &" ".repeat(CELLS - halves.div_ceil(2))
+}
+
+/// The part that a row has of the whole, by the metric that rows are sorted by, else by the first that is shown.
+pub fn share(view: &View<'_, '_>, row: &Shown) -> f64 {
+    let shown = view.selection.metrics();
+    let sorted_by = match view.options.order_by {
+        OrderBy::Metric(metric) if shown.has(metric) => Some(metric),
+        _ => None,
+    };
+    let first = || METRICS.iter().map(|info| info.metric).find(|metric| shown.has(*metric));
+    let Some(metric) = sorted_by.or_else(first) else { return 0.0 };
+    let whole = whole(view, metric);
+    let part = if view.rules().chain { view.own(metric, row) } else { view.total(metric, row) };
+    if whole > 0 { part as f64 / whole as f64 } else { 0.0 }
+}
+
+fn whole(view: &View<'_, '_>, metric: Metric) -> i64 {
+    view.rows().first().map_or(0, |root| view.total(metric, root))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bars_have_half_cells() {
+        assert_eq!(bar(0.0), "        ");
+        assert_eq!(bar(0.0001), "╸       ");
+        assert_eq!(bar(0.25), "━━      ");
+        assert_eq!(bar(0.5625), "━━━━╸   ");
+        assert_eq!(bar(1.0), "━━━━━━━━");
+        assert_eq!(bar(7.0), "━━━━━━━━");
+    }
+}
