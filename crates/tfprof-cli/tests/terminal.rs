@@ -1,0 +1,179 @@
+//! The shell as a person meets it: the real binary at a real (pseudo) terminal.
+
+use rexpect::session::{PtySession, spawn_command};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A directory for the state of one test, which goes away with it.
+struct Home(PathBuf);
+
+impl Home {
+    fn new(name: &str) -> Home {
+        let dir = std::env::temp_dir().join(format!("tfprof-terminal-{name}-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&dir);
+        std::fs::create_dir_all(&dir).expect("a directory for the test");
+        Home(dir)
+    }
+
+    fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Home {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn start(home: &Home, words: &[&str], variables: &[(&str, &str)]) -> PtySession {
+    // A pseudo terminal has no size until somebody gives it one.
+    let mut command = Command::new("sh");
+    command.args(["-c", "stty rows 24 cols 160; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_tfprof")]);
+    command.args(words).current_dir(home.path());
+    command.env("XDG_STATE_HOME", home.path()).env("TERM", "xterm").env("PAGER", "").env("NO_COLOR", "1");
+    command.envs(variables.iter().copied());
+    spawn_command(command, Some(30_000)).expect("a pseudo terminal")
+}
+
+fn shell(home: &Home, variables: &[(&str, &str)]) -> PtySession {
+    let mut shell = start(home, &["demo", "shell"], variables);
+    expect(&mut shell, "Ctrl-D leaves");
+    expect(&mut shell, "tfprof> ");
+    shell
+}
+
+/// Waits for the text and gives back what came before it.
+fn expect(shell: &mut PtySession, text: &str) -> String {
+    shell.exp_string(text).unwrap_or_else(|error| panic!("expected {text:?}: {error}"))
+}
+
+fn send(shell: &mut PtySession, keys: &str) {
+    shell.send(keys).expect("keys are sent");
+    shell.flush().expect("keys are sent");
+}
+
+fn leave(mut shell: PtySession) {
+    shell.send_control('d').expect("keys are sent");
+    shell.exp_eof().expect("the end");
+    let status = format!("{:?}", shell.process().wait().expect("an end"));
+    assert!(status.starts_with("Exited(") && status.ends_with(", 0)"), "{status}");
+}
+
+#[test]
+fn tab_completes_commands_options_and_values() {
+    let home = Home::new("tab");
+    let mut shell = shell(&home, &[]);
+    send(&mut shell, "sc\t");
+    expect(&mut shell, "scope ");
+    send(&mut shell, "-start\t");
+    expect(&mut shell, "-start_name_regexes ");
+    send(&mut shell, "pool\t");
+    expect(&mut shell, "pool_logit/");
+    send(&mut shell, "D\t");
+    expect(&mut shell, "pool_logit/DW");
+    send(&mut shell, " -select par\t -max_depth 3\r");
+    expect(&mut shell, "pool_logit/DW (64x10, 640/1.28k params)");
+    expect(&mut shell, "tfprof> ");
+    // Several words fit: they are shown.
+    send(&mut shell, "op -order_by \t");
+    expect(&mut shell, "accelerator_micros");
+    expect(&mut shell, "tfprof> op -order_by ");
+    send(&mut shell, "occ\t-max_depth 1\r");
+    expect(&mut shell, "Profile:");
+    expect(&mut shell, "tfprof> ");
+    leave(shell);
+}
+
+#[test]
+fn history_lasts_across_starts() {
+    let home = Home::new("history");
+    let mut first = shell(&home, &[]);
+    send(&mut first, "set -max_depth 77\r");
+    expect(&mut first, "tfprof> ");
+    leave(first);
+    assert!(home.path().join("tfprof/history").is_file());
+    assert!(!home.path().join(".tfprof_history.txt").exists());
+    let mut second = shell(&home, &[]);
+    send(&mut second, "\x1b[A");
+    expect(&mut second, "set -max_depth 77");
+    send(&mut second, "\r");
+    expect(&mut second, "tfprof> ");
+    send(&mut second, "\r");
+    expect(&mut second, "-max_depth                  77");
+    expect(&mut second, "-output                     stdout:");
+    leave(second);
+}
+
+#[test]
+fn ctrl_c_abandons_a_line_and_wrong_lines_do_not_end_the_shell() {
+    let home = Home::new("ctrl-c");
+    let mut shell = shell(&home, &[]);
+    send(&mut shell, "set -max_depth 5");
+    expect(&mut shell, "-max_depth 5");
+    shell.send_control('c').expect("keys are sent");
+    expect(&mut shell, "tfprof> ");
+    send(&mut shell, "\r");
+    expect(&mut shell, "-max_depth                  10");
+    expect(&mut shell, "tfprof> ");
+    send(&mut shell, "op -select micro\r");
+    expect(&mut shell, "unknown metric `micro` in -select; did you mean `micros`?");
+    expect(&mut shell, "tfprof> ");
+    send(&mut shell, "quit\r");
+    shell.exp_eof().expect("the end");
+}
+
+#[test]
+fn long_answers_go_through_the_pager_and_short_ones_do_not() {
+    let home = Home::new("pager");
+    let mut shell = shell(&home, &[("PAGER", "sed 's/^/PAGED /'")]);
+    send(&mut shell, "op -max_depth 2\r");
+    let short = expect(&mut shell, "tfprof> ");
+    assert!(short.contains("AddN") && !short.contains("PAGED"), "{short}");
+    send(&mut shell, "op -max_depth 100\r");
+    expect(&mut shell, "PAGED AddN");
+    expect(&mut shell, "tfprof> ");
+    leave(shell);
+}
+
+#[test]
+fn colour_and_bars_are_for_terminals_that_want_them() {
+    let home = Home::new("colour");
+    let words = ["demo", "op", "-order_by", "micros", "-max_depth", "1"];
+    let mut coloured = start(&home, &words, &[("NO_COLOR", "")]);
+    let text = coloured.exp_eof().expect("an answer");
+    assert!(text.contains("     \x1b[0m \x1b[1mConv2DBackpropFilter\x1b[0m"), "{text}");
+    // What is read from the pseudo terminal is bytes, one character each.
+    let bar: String = "\x1b[36m━━━ ".bytes().map(char::from).collect();
+    assert!(text.contains(&bar), "{text}");
+    let mut plain = start(&home, &words, &[]);
+    let text = plain.exp_eof().expect("an answer");
+    assert!(text.is_ascii() && !text.contains('\x1b'), "{text}");
+    // The plain form at a terminal has the bytes of the piped one.
+    let piped = Command::new(env!("CARGO_BIN_EXE_tfprof")).args(words).output().expect("an answer");
+    assert_eq!(text.replace("\r\n", "\n"), String::from_utf8(piped.stdout).expect("text"));
+}
+
+#[test]
+fn the_demo_shows_the_overview_and_opens_the_shell() {
+    let home = Home::new("demo");
+    let mut shell = start(&home, &["demo"], &[]);
+    expect(&mut shell, "464.15k trainable, 930.58k in all variables");
+    expect(&mut shell, "to look deeper");
+    expect(&mut shell, "tfprof> ");
+    leave(shell);
+}
+
+#[test]
+fn reading_for_long_shows_a_bar_that_goes_away() {
+    let home = Home::new("progress");
+    let slowly = "(echo 'node { name: \"a\" op: \"A\" }'; sleep 1; echo 'node { name: \"b\" op: \"B\" }') | \
+                  \"$0\" op --graph_path=- -select occurrence";
+    let mut command = Command::new("sh");
+    command.args(["-c", slowly, env!("CARGO_BIN_EXE_tfprof")]).current_dir(home.path()).env("TERM", "xterm");
+    let mut terminal = spawn_command(command, Some(30_000)).expect("a pseudo terminal");
+    expect(&mut terminal, "reading standard input");
+    expect(&mut terminal, "\r\x1b[K");
+    expect(&mut terminal, "Profile:");
+    terminal.exp_eof().expect("the end");
+}
