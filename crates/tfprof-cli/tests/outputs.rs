@@ -194,33 +194,6 @@ fn a_flame_graph_is_one_file_that_asks_nobody() {
 }
 
 #[test]
-fn the_examples_of_the_page_on_outputs_work() {
-    // Each command of docs/outputs.md, and what the page says that it says.
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/outputs.md");
-    let page = std::fs::read_to_string(page).expect("the page");
-    let dir = scratch("docs");
-    std::os::unix::fs::symlink(corpus(""), dir.join("corpus")).expect("a link");
-    let binary = Path::new(env!("CARGO_BIN_EXE_tfprof")).parent().expect("a directory");
-    let path = format!("{}:{}", binary.display(), std::env::var("PATH").unwrap_or_default());
-    let mut examples = 0;
-    for block in page.split("```console\n").skip(1) {
-        let block = block.split("```").next().unwrap_or_default();
-        for example in block.split("$ ").filter(|example| example.starts_with("tfprof ")) {
-            let (command, shown) = example.split_once('\n').unwrap_or((example, ""));
-            let script = format!("set -o pipefail; {{ {command} ; }} 2>&1");
-            let output = Command::new("bash").args(["-c", &script]).env("PATH", &path).current_dir(&dir).output();
-            let output = output.expect("bash");
-            let text = String::from_utf8_lossy(&output.stdout);
-            assert!(output.status.success(), "{command}: {text}");
-            // A warning of the loader may stand before what the page shows.
-            assert!(text.ends_with(shown), "{command}\n    shown    {shown}\n    found    {text}");
-            examples += 1;
-        }
-    }
-    assert!(examples >= 5, "{examples} examples");
-}
-
-#[test]
 fn an_empty_picture_is_explained() {
     let answer =
         tfprof(&["scope", &corpus("mlp_small"), "-select", "accelerator_micros", "-output", "folded:outfile=-"]);
