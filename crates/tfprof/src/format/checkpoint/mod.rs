@@ -19,6 +19,7 @@ mod ordered;
 pub mod stats;
 pub mod stored;
 pub mod table;
+mod texts;
 mod v1;
 pub mod values;
 pub mod verify;

@@ -167,3 +167,114 @@ fn read_tensor_proto(mut fields: Fields<'_>, dtype: DType) -> Result<Saved, Wire
     }
     Ok(if dtype == DType::STRING { Saved::Texts(texts, ends) } else { Saved::Plain(plain) })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::Checkpoint;
+    use super::super::table::tests::table;
+    use super::*;
+    use proptest::prelude::*;
+    use tfprof_proto::write;
+
+    /// A table with a matrix of floats, its columns in two slices, and a scalar of type int64.
+    fn sample(pack: bool) -> Vec<u8> {
+        let columns = |start, length| [Extent { start: 0, length: None }, Extent { start, length: Some(length) }];
+        let slices: [(&str, Vec<Extent>, Vec<u8>); 3] = [
+            ("m", columns(0, 1).to_vec(), floats(&[0.0, 3.0])),
+            ("m", columns(1, 2).to_vec(), floats(&[1.0, 2.0, 4.0, 5.0])),
+            ("n", Vec::new(), vec![0x52, 1, 7]),
+        ];
+        let mut meta = Vec::new();
+        write::message(&mut meta, 1, |out| {
+            for (name, dtype, shape) in [("m", 1, &[2, 3][..]), ("n", 9, &[][..])] {
+                write::message(out, 1, |out| {
+                    write::bytes(out, 1, name.as_bytes());
+                    write::message(out, 2, |out| {
+                        shape.iter().for_each(|dim| write::message(out, 2, |out| write::int(out, 1, *dim)));
+                    });
+                    write::int(out, 3, dtype);
+                    for (_, slice, _) in slices.iter().filter(|(of, ..)| *of == name) {
+                        write::message(out, 4, |out| push_slice(out, slice));
+                    }
+                });
+            }
+        });
+        let mut entries = vec![(Vec::new(), meta)];
+        for (name, slice, tensor) in &slices {
+            let mut value = Vec::new();
+            write::message(&mut value, 2, |out| {
+                write::bytes(out, 1, name.as_bytes());
+                write::message(out, 2, |out| push_slice(out, slice));
+                write::element(out, 3, tensor);
+            });
+            entries.push((ordered::slice_key(name.as_bytes(), slice), value));
+        }
+        entries.sort();
+        table(&entries, 2, pack)
+    }
+
+    fn floats(numbers: &[f32]) -> Vec<u8> {
+        let mut tensor = Vec::new();
+        write::bytes(&mut tensor, 5, &numbers.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<_>>());
+        tensor
+    }
+
+    fn push_slice(out: &mut Vec<u8>, slice: &[Extent]) {
+        for extent in slice {
+            write::message(out, 1, |out| {
+                write::int(out, 1, extent.start);
+                write::int(out, 2, extent.length.unwrap_or(0));
+            });
+        }
+    }
+
+    fn open(bytes: Vec<u8>) -> Result<Checkpoint, Error> {
+        Checkpoint::tables(vec![Stored::memory("v1", bytes)])
+    }
+
+    #[test]
+    fn slices_are_put_together() {
+        for pack in [false, true] {
+            let checkpoint = open(sample(pack)).unwrap();
+            let [m, n] = &checkpoint.tensors[..] else { panic!("{:?}", checkpoint.tensors) };
+            assert_eq!((m.shape.as_slice(), m.bytes, n.bytes), (&[2, 3][..], Some(24), Some(8)));
+            let numbers: Vec<u8> = (0..6_u8).flat_map(|i| f32::from(i).to_le_bytes()).collect();
+            assert_eq!(checkpoint.values(m).unwrap().plain(), Some(&numbers[..]));
+            assert_eq!(checkpoint.values(n).unwrap().plain(), Some(&7_i64.to_le_bytes()[..]));
+            assert!(checkpoint.verify().damage.is_empty());
+        }
+    }
+
+    #[test]
+    fn any_flipped_bit_is_found() {
+        let bytes = sample(true);
+        for at in 0..bytes.len() - 48 {
+            let mut damaged = bytes.clone();
+            damaged[at] ^= 2;
+            let checkpoint = open(damaged).unwrap();
+            assert_eq!(checkpoint.tensors.len(), 2);
+            assert!(!checkpoint.verify().damage.is_empty(), "byte {at}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn damaged_files_end_without_a_panic(
+            flips in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..12),
+            cut in any::<prop::sample::Index>(),
+            pack in any::<bool>(),
+        ) {
+            let mut bytes = sample(pack);
+            for (at, byte) in flips {
+                let at = at.index(bytes.len());
+                bytes[at] = byte;
+            }
+            if cut.index(2) == 0 {
+                bytes.truncate(cut.index(bytes.len()));
+            }
+            if let Ok(checkpoint) = open(bytes) {
+                checkpoint.verify();
+            }
+        }
+    }
+}
