@@ -99,7 +99,7 @@ def plain(name: str) -> bytes:
 
 
 def sample() -> dict[str, bytes]:
-    """The files of the sample, plain. A checkpoint of the `unit_1_0` tensors has its place here."""
+    """The files of the sample, plain, but for its checkpoint (make_demo_checkpoint.py)."""
     log = merged_log(plain("tfprof_log"), float_ops_of(plain("tfprof_log_legacy")))
     return {
         "graph.pb": plain("graph.pb"),

@@ -361,13 +361,15 @@ impl Parser {
         let command = commands::find(&word).ok_or_else(|| unknown_command(&word, "tfprof help"))?;
         self.check_used(&word)?;
         let mut sample = None;
-        if command.reads || (word == "demo" && self.flags.write.is_empty()) {
+        let demo_of_more = self.demo && word == "checkpoint";
+        if command.reads || demo_of_more || (word == "demo" && self.flags.write.is_empty()) {
             if self.demo && !self.paths.is_empty() {
                 return Err(Error::Question("demo is about its own files; leave out the names of others".to_owned()));
             }
             if self.demo {
                 let files = Sample::unpack()?;
                 self.flags.inputs.add_path(files.dir())?;
+                self.flags.inputs.checkpoints.push(files.checkpoint());
                 sample = Some(files);
             }
             for path in std::mem::take(&mut self.paths) {

@@ -206,7 +206,10 @@ fn define_my_own_op_type() {
 fn one_shot_mode_writes_to_a_file() {
     let dir = Dir::new("dump");
     let (sample, dump) = (dir.file("sample"), dir.file("dump"));
-    assert!(run(&["demo", "--write", &sample]).starts_with("wrote graph.pb, run_meta_0, run_meta_100, tfprof_log to "));
+    assert!(
+        run(&["demo", "--write", &sample])
+            .starts_with("wrote graph.pb, run_meta_0, run_meta_100, tfprof_log, model.ckpt.index, ")
+    );
     let graph = format!("--graph_path={sample}/graph.pb");
     let output = format!("--output=file:outfile={dump}");
     assert_eq!(run(&["scope", &graph, "--max_depth=3", &output, "-ops_only", "-select", "params"]), "");
@@ -248,4 +251,27 @@ impl Drop for Dir {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }
+}
+
+#[test]
+fn the_gammas_of_my_checkpoint() {
+    let rows = one("scope -show_name_regexes unit_1_0.*gamma -select tensor_value -max_depth 5");
+    assert_eq!(rows[0], "_TFProfRoot ()");
+    assert_eq!(rows[1], "  unit_1_0/shared_activation/init_bn/gamma ()");
+    assert_eq!(rows[3], "  unit_1_0/sub2/bn2/gamma ()");
+    for values in [&rows[2], &rows[4]] {
+        let numbers = values.strip_prefix('[').and_then(|rest| rest.strip_suffix(" ],")).expect("a list of values");
+        let numbers: Vec<f64> = numbers.split(' ').map(|number| number.parse().expect("a number")).collect();
+        assert!(numbers.len() == 16 && numbers.iter().all(|gamma| (0.9..1.1).contains(gamma)), "{values}");
+    }
+    assert_eq!(rows.len(), 5);
+}
+
+#[test]
+fn shapes_and_parameters_of_my_checkpoint() {
+    // The sample has the first unit of the network only, and its variables lie deeper than the manual's `-max_depth 4`.
+    let rows = one("scope -account_type_regexes _checkpoint_variables -select params -max_depth 5 -ops_only");
+    assert_eq!(rows[0], "_TFProfRoot (--/9.41k params)");
+    assert!(rows.contains(&"  unit_1_0/sub1/conv1/DW (3x3x16x16, 2.30k/4.61k params)".to_owned()), "{rows:?}");
+    assert!(rows.contains(&"  unit_1_0/sub2/bn2/gamma (16, 16/32 params)".to_owned()), "{rows:?}");
 }

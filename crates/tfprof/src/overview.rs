@@ -121,6 +121,7 @@ fn files(inputs: &Inputs) -> Vec<(String, String)> {
     let mut add = |kind: &str, path: &std::path::Path| files.push((kind.to_owned(), name(path)));
     inputs.graphs.iter().for_each(|path| add("graph", path));
     inputs.profiles.iter().for_each(|path| add("profile", path));
+    inputs.checkpoints.iter().for_each(|path| add("checkpoint", path));
     inputs.op_logs.iter().for_each(|path| add("op log", path));
     for ((_, path), step) in inputs.runs.iter().zip(inputs.steps()) {
         add(&format!("step {step}"), path);

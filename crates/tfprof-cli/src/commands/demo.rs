@@ -1,5 +1,5 @@
 //! A sample that is built into the program, so that everything can be tried on a fresh machine: the graph of a
-//! ResNet-32, two steps and an op log. `xtask/make_demo.py` makes it.
+//! ResNet-32, two steps, an op log and a checkpoint. `xtask/make_demo.py` and `make_demo_checkpoint.py` make it.
 
 use crate::flags::Request;
 use crate::{Exit, shell, target};
@@ -14,12 +14,16 @@ struct SampleFile {
     gzip: &'static [u8],
 }
 
-/// A checkpoint is two more rows.
 const FILES: &[SampleFile] = &[
     SampleFile { name: "graph.pb", gzip: include_bytes!("../../demo/graph.pb.gz") },
     SampleFile { name: "run_meta_0", gzip: include_bytes!("../../demo/run_meta_0.gz") },
     SampleFile { name: "run_meta_100", gzip: include_bytes!("../../demo/run_meta_100.gz") },
     SampleFile { name: "tfprof_log", gzip: include_bytes!("../../demo/tfprof_log.gz") },
+    SampleFile { name: "model.ckpt.index", gzip: include_bytes!("../../demo/model.ckpt.index.gz") },
+    SampleFile {
+        name: "model.ckpt.data-00000-of-00001",
+        gzip: include_bytes!("../../demo/model.ckpt.data-00000-of-00001.gz"),
+    },
 ];
 
 /// The demo without a command: the overview, and the shell where there is a terminal.
@@ -73,6 +77,11 @@ impl Sample {
 
     pub fn dir(&self) -> &Path {
         &self.dir
+    }
+
+    /// What the names of the checkpoint's files begin with: the tensors of `unit_1_0`.
+    pub fn checkpoint(&self) -> PathBuf {
+        self.dir.join("model.ckpt")
     }
 }
 
