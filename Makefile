@@ -23,7 +23,7 @@ LOCKED := --locked
 BUILT := $(or $(CARGO_TARGET_DIR),target)
 
 .DEFAULT_GOAL := help
-.PHONY: help build test fmt-check lint cargo-test docs-check python-test toolchain test-tools tools debian-tools test-tf verify-corpus checkpoints differential tf-venv bench \
+.PHONY: help build test fmt-check lint cargo-test docs-check python-test python-tf toolchain test-tools tools debian-tools test-tf verify-corpus checkpoints differential tf-venv bench \
         demo fuzz docs clean
 
 help: ## list the targets
@@ -57,6 +57,15 @@ $(PY_VENV)/ready: python/requirements-test.txt
 	$(PY_VENV)/bin/python -m pip install --quiet --disable-pip-version-check -r $<
 	touch $@
 
+# The package beside TensorFlow's own API. The wheel goes to a directory, not into the environment of TensorFlow.
+python-tf: tf-venv $(PY_VENV)/ready
+	rm -rf $(BUILT)/wheels $(BUILT)/python-tf
+	$(PY_VENV)/bin/maturin build --quiet $(LOCKED) --profile dev --manifest-path python/Cargo.toml --out $(BUILT)/wheels
+	$(PY_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --target $(BUILT)/python-tf/tfprof \
+	    $(BUILT)/wheels/*.whl
+	$(PY_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --target $(BUILT)/python-tf/pytest pytest
+	PYTHONPATH="$(abspath $(BUILT)/python-tf/tfprof):$(abspath $(BUILT)/python-tf/pytest)" $(TF_PYTHON) -m pytest -q tests/tf
+
 docs-check:
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc $(LOCKED) --workspace --no-deps --quiet
 
@@ -86,7 +95,7 @@ tests/tools/node_modules/ready: tests/tools/package.json | debian-tools
 	cd tests/tools && npm install --silent --no-audit --no-fund
 	touch $@
 
-test-tf: verify-corpus checkpoints ## compare with the original, live: one fixed seed, and a sample of the corpus
+test-tf: verify-corpus checkpoints python-tf ## compare with the original, live: one fixed seed, and a sample of the corpus
 	$(MAKE) differential SEED=7 MODELS=200
 
 verify-corpus: tf-venv

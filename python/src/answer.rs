@@ -13,6 +13,8 @@ use tfprof::format::source::Source;
 use tfprof::format::{Format, detect};
 use tfprof::inputs::Inputs;
 use tfprof::model::builder::Keep;
+use tfprof::model::cells::Measure;
+use tfprof::model::nodes::NodeId;
 use tfprof::options::{Form, Options, Output, ViewKind};
 use tfprof::profiler::Profiler;
 use tfprof::quirks::Quirks;
@@ -166,10 +168,16 @@ impl Profile {
     fn coverage(&self) -> (usize, usize) {
         let loaded = self.read();
         let model = loaded.profiler.model();
-        let mut ran: Vec<_> = model.runs.totals().rows().iter().map(|cell| cell.node.index()).collect();
-        ran.sort_unstable();
-        ran.dedup();
-        (model.nodes.len(), ran.len())
+        let mut records = vec![0; model.nodes.len()];
+        for cell in model.runs.totals().rows() {
+            records[cell.node.index()] += cell.sum(Measure::Runs).limited();
+        }
+        // As the original: a node that a run made counts from its second record on.
+        let made = |node: NodeId| {
+            model.nodes.op[node.index()] == model.nodes.name[node.index()] && model.nodes.inputs(node).is_empty()
+        };
+        let ran = model.nodes.all().filter(|node| records[node.index()] > i64::from(made(*node))).count();
+        (records.len(), ran)
     }
 
     /// What was odd in what was added since this was asked last.
