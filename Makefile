@@ -4,6 +4,8 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 # A Python with TensorFlow 2.21; the default is made by `make tf-venv`.
 VENV := .venv-tf
 TF_PYTHON ?= $(VENV)/bin/python
+# The Python package is tested in an environment of its own, without TensorFlow.
+PY_VENV := .venv-py
 # Flags of benches/run.py.
 BENCH ?=
 # Differential tests: a new seed each time unless one is given.
@@ -21,7 +23,7 @@ LOCKED := --locked
 BUILT := $(or $(CARGO_TARGET_DIR),target)
 
 .DEFAULT_GOAL := help
-.PHONY: help build test fmt-check lint cargo-test docs-check toolchain test-tools tools debian-tools test-tf verify-corpus checkpoints differential tf-venv bench \
+.PHONY: help build test fmt-check lint cargo-test docs-check python-test python-tf toolchain test-tools tools debian-tools test-tf verify-corpus checkpoints differential tf-venv bench \
         demo fuzz docs clean
 
 help: ## list the targets
@@ -30,7 +32,7 @@ help: ## list the targets
 build: ## the release binary
 	$(CARGO) build $(LOCKED) --release
 
-test: fmt-check lint cargo-test docs-check ## format, lints, all tests, docs; needs no TensorFlow
+test: fmt-check lint cargo-test docs-check python-test ## format, lints, all tests, docs; needs no TensorFlow
 
 fmt-check: toolchain
 	$(CARGO) fmt --all --check
@@ -41,6 +43,28 @@ lint: toolchain
 # The dev profile keeps overflow checks and debug assertions, and builds cold in less time than release.
 cargo-test:
 	$(CARGO) test $(LOCKED) --workspace
+
+# The wheel as users install it, in an environment without TensorFlow. The dev profile has compiled most of it already.
+python-test: $(PY_VENV)/ready ## the Python package, without TensorFlow
+	rm -rf $(BUILT)/wheels
+	$(PY_VENV)/bin/maturin build --quiet $(LOCKED) --profile dev --manifest-path python/Cargo.toml --out $(BUILT)/wheels
+	$(PY_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --force-reinstall --no-deps $(BUILT)/wheels/*.whl
+	$(PY_VENV)/bin/pytest -q python/tests
+	cd python && $(abspath $(PY_VENV))/bin/mypy tfprof
+
+$(PY_VENV)/ready: python/requirements-test.txt
+	$(PYTHON) -m venv --clear $(PY_VENV)
+	$(PY_VENV)/bin/python -m pip install --quiet --disable-pip-version-check -r $<
+	touch $@
+
+# The package beside TensorFlow's own API. The wheel goes to a directory, not into the environment of TensorFlow.
+python-tf: tf-venv $(PY_VENV)/ready
+	rm -rf $(BUILT)/wheels $(BUILT)/python-tf
+	$(PY_VENV)/bin/maturin build --quiet $(LOCKED) --profile dev --manifest-path python/Cargo.toml --out $(BUILT)/wheels
+	$(PY_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --target $(BUILT)/python-tf/tfprof \
+	    $(BUILT)/wheels/*.whl
+	$(PY_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --target $(BUILT)/python-tf/pytest pytest
+	PYTHONPATH="$(abspath $(BUILT)/python-tf/tfprof):$(abspath $(BUILT)/python-tf/pytest)" $(TF_PYTHON) -m pytest -q tests/tf
 
 docs-check:
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc $(LOCKED) --workspace --no-deps --quiet
@@ -71,7 +95,7 @@ tests/tools/node_modules/ready: tests/tools/package.json | debian-tools
 	cd tests/tools && npm install --silent --no-audit --no-fund
 	touch $@
 
-test-tf: verify-corpus checkpoints ## compare with the original, live: one fixed seed, and a sample of the corpus
+test-tf: verify-corpus checkpoints python-tf ## compare with the original, live: one fixed seed, and a sample of the corpus
 	$(MAKE) differential SEED=7 MODELS=200
 
 verify-corpus: tf-venv
@@ -111,4 +135,4 @@ docs: ## the API documentation, in target/doc
 
 clean: ## remove what was built, made and installed here
 	$(CARGO) clean
-	rm -rf $(VENV) tests/tools/node_modules bench-data fuzz/target fuzz/artifacts target/differential
+	rm -rf $(VENV) $(PY_VENV) tests/tools/node_modules bench-data fuzz/target fuzz/artifacts target/differential

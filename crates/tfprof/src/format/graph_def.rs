@@ -147,7 +147,7 @@ pub(crate) fn each_quietly<'a>(mut fields: Fields<'a>, mut each: impl FnMut(&Fie
 }
 
 /// Key and value of an entry of a map whose keys are strings.
-pub(super) fn map_entry(entry: &[u8]) -> (&[u8], Option<&[u8]>) {
+pub(crate) fn map_entry(entry: &[u8]) -> (&[u8], Option<&[u8]>) {
     let (mut key, mut value) = (&b""[..], None);
     each_quietly(Fields::new(entry, 0), |_, number, field| match (number, field) {
         (1, Value::Bytes(bytes)) => key = bytes,
@@ -185,7 +185,7 @@ fn last_field(attribute: &[u8]) -> Option<(u32, Value<'_>)> {
 }
 
 /// `TensorShapeProto` as dimensions. As the original: a scalar is `[1]`, an unknown rank `[]`.
-pub(super) fn shape_dims(shape: &[u8], dims: &mut Vec<i64>) {
+pub(crate) fn shape_dims(shape: &[u8], dims: &mut Vec<i64>) {
     dims.clear();
     let mut unknown_rank = false;
     each_quietly(Fields::new(shape, 0), |all, number, value| match (number, value) {

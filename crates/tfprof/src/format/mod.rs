@@ -11,7 +11,7 @@ pub(crate) mod profile;
 mod run_metadata;
 pub mod source;
 
-pub(crate) use graph_def::each_quietly;
+pub(crate) use graph_def::{each_quietly, map_entry, shape_dims};
 
 use crate::error::{Error, Place};
 use crate::model::builder::Builder;

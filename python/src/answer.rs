@@ -1,0 +1,246 @@
+//! A profile that Python fills and asks.
+
+use crate::{question, raise};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
+use pyo3::types::{PyBytes, PyDict};
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use tfprof::error::{Error, Warning};
+use tfprof::format::source::Source;
+use tfprof::format::{Format, detect};
+use tfprof::inputs::Inputs;
+use tfprof::model::builder::Keep;
+use tfprof::model::cells::Measure;
+use tfprof::model::nodes::NodeId;
+use tfprof::options::{Form, Options, Output, ViewKind};
+use tfprof::profiler::Profiler;
+use tfprof::quirks::Quirks;
+use tfprof::render::{self, timeline};
+use tfprof::{advise, view::View};
+
+/// What is loaded, and the questions that can be put to it.
+#[pyclass(frozen)]
+#[derive(Debug)]
+pub struct Profile {
+    loaded: RwLock<Loaded>,
+}
+
+#[derive(Debug)]
+struct Loaded {
+    profiler: Profiler,
+    /// How many warnings Python has been told.
+    told: usize,
+}
+
+#[pymethods]
+impl Profile {
+    /// `cmd` is the only question that will be asked, if that is known.
+    #[new]
+    #[pyo3(signature = (cmd=None, *, records=true))]
+    fn new(cmd: Option<&str>, records: bool) -> Self {
+        let keep = match cmd {
+            None => Keep::EVERYTHING,
+            Some(cmd) => Keep {
+                traces: matches!(cmd, "code" | "advise"),
+                attributes: cmd == "advise",
+                records,
+                ..Keep::EVERYTHING
+            },
+        };
+        Profile { loaded: RwLock::new(Loaded { profiler: Profiler::new(keep), told: 0 }) }
+    }
+
+    /// Adds a message, wire or text format: `graph`, `run_meta`, `op_log` or `profile`.
+    #[pyo3(signature = (what, bytes, step=0, name=""))]
+    fn add(&self, py: Python<'_>, what: &str, bytes: PyBackedBytes, step: i64, name: &str) -> PyResult<()> {
+        let format = match what {
+            "graph" => Format::GraphDef,
+            "run_meta" => Format::RunMetadata,
+            "op_log" => Format::OpLog,
+            "profile" => Format::Profile,
+            _ => return Err(PyValueError::new_err(format!("tfprof has no messages `{what}`"))),
+        };
+        let name = if name.is_empty() { what } else { name };
+        let format = match (format, detect::guess(&bytes[..bytes.len().min(64 * 1024)])) {
+            (Format::GraphDef, detect::Guess::Is(Format::MetaGraphDef)) => Format::MetaGraphDef,
+            (format, _) => format,
+        };
+        py.detach(|| self.write().profiler.add(Source::memory(name, &bytes)?, format, step))
+            .map_err(|error| raise(&error))
+    }
+
+    /// Adds files: those whose content tells what they are, then those that were named.
+    #[pyo3(signature = (paths, graphs=vec![], runs=vec![], op_logs=vec![], profiles=vec![]))]
+    fn load(
+        &self,
+        py: Python<'_>,
+        paths: Vec<PathBuf>,
+        graphs: Vec<PathBuf>,
+        runs: Vec<(Option<i64>, PathBuf)>,
+        op_logs: Vec<PathBuf>,
+        profiles: Vec<PathBuf>,
+    ) -> PyResult<()> {
+        py.detach(|| {
+            let mut inputs = Inputs::default();
+            for path in &paths {
+                inputs.add_path(path)?;
+            }
+            inputs.graphs.extend(graphs);
+            inputs.runs.extend(runs);
+            inputs.op_logs.extend(op_logs);
+            inputs.profiles.extend(profiles);
+            inputs.load(&mut self.write().profiler)
+        })
+        .map_err(|error: Error| raise(&error))
+    }
+
+    /// The answer to a question in a form: files with their names, and what was odd.
+    #[pyo3(signature = (cmd, form, options, original, outfile=""))]
+    fn view<'py>(
+        &self,
+        py: Python<'py>,
+        cmd: &str,
+        form: &str,
+        options: &Bound<'py, PyDict>,
+        original: bool,
+        outfile: &str,
+    ) -> PyResult<(Vec<(String, Bound<'py, PyBytes>)>, Vec<String>)> {
+        let kind = ViewKind::parse(cmd).ok_or_else(|| PyValueError::new_err(format!("unknown cmd: {cmd}")))?;
+        let form = Form::ALL.into_iter().find(|known| known.word() == form);
+        let form = form.ok_or_else(|| PyValueError::new_err("unknown form"))?;
+        let mut options = question::options(options, original)?;
+        options.output = Output { form, outfile: outfile.to_owned() };
+        let (files, warnings) = py.detach(|| self.answer(kind, &options)).map_err(|error| raise(&error))?;
+        let files = files.into_iter().map(|(name, bytes)| (name, PyBytes::new(py, &bytes))).collect();
+        Ok((files, warnings))
+    }
+
+    /// Where the `output` of options sends an answer: the form and the file.
+    #[staticmethod]
+    fn target(options: &Bound<'_, PyDict>) -> PyResult<(&'static str, String)> {
+        let output = question::options(options, true)?.output;
+        Ok((output.form.word(), output.outfile))
+    }
+
+    /// What the checkers say: as text, as a message, and what they could not look at.
+    fn advise<'py>(
+        &self,
+        py: Python<'py>,
+        checkers: Option<Vec<String>>,
+        original: bool,
+    ) -> PyResult<(String, Bound<'py, PyBytes>, Vec<String>)> {
+        let quirks = if original { Quirks::ORIGINAL } else { Quirks::NONE };
+        let (text, message, notes) = py
+            .detach(|| -> Result<_, Error> {
+                let loaded = self.read();
+                let names = checkers.unwrap_or_else(|| advise::default_names(quirks));
+                let advice = advise::advise(loaded.profiler.model(), &names, quirks)?;
+                let (mut text, mut message) = (Vec::new(), Vec::new());
+                advise::write_text(&advice, quirks, &mut text).map_err(in_memory)?;
+                advise::write_proto(&advice, quirks, &mut message).map_err(in_memory)?;
+                let notes =
+                    advice.iter().flat_map(|advice| advice.notes.iter().map(|n| format!("{}: {n}", advice.checker)));
+                Ok((String::from_utf8_lossy(&text).into_owned(), message, notes.collect::<Vec<_>>()))
+            })
+            .map_err(|error| raise(&error))?;
+        Ok((text, PyBytes::new(py, &message), notes))
+    }
+
+    /// Everything that is loaded as a `ProfileProto`.
+    fn serialize<'py>(&self, py: Python<'py>, original: bool) -> PyResult<Bound<'py, PyBytes>> {
+        let quirks = if original { Quirks::ORIGINAL } else { Quirks::NONE };
+        let bytes = py.detach(|| {
+            let mut out = Vec::new();
+            render::profile::write(self.read().profiler.model(), quirks, &mut out).map(|()| out)
+        });
+        bytes.map(|bytes| PyBytes::new(py, &bytes)).map_err(|error| raise(&in_memory(error)))
+    }
+
+    /// The steps that are loaded.
+    fn steps(&self) -> Vec<i64> {
+        self.read().profiler.model().runs.steps().collect()
+    }
+
+    /// The number of nodes, and how many of them ran.
+    fn coverage(&self) -> (usize, usize) {
+        let loaded = self.read();
+        let model = loaded.profiler.model();
+        let mut records = vec![0; model.nodes.len()];
+        for cell in model.runs.totals().rows() {
+            records[cell.node.index()] += cell.sum(Measure::Runs).limited();
+        }
+        // As the original: a node that a run made counts from its second record on.
+        let made = |node: NodeId| {
+            model.nodes.op[node.index()] == model.nodes.name[node.index()] && model.nodes.inputs(node).is_empty()
+        };
+        let ran = model.nodes.all().filter(|node| records[node.index()] > i64::from(made(*node))).count();
+        (records.len(), ran)
+    }
+
+    /// What was odd in what was added since this was asked last.
+    fn warnings(&self) -> Vec<String> {
+        let mut loaded = self.write();
+        let told = loaded.told;
+        let all = loaded.profiler.warnings();
+        // A graph is sent again when it has grown; that its first nodes are known is nothing odd.
+        let new =
+            all[told..].iter().filter(|warning| warning.code != "duplicate_node").map(Warning::to_string).collect();
+        loaded.told = all.len();
+        new
+    }
+}
+
+impl Profile {
+    fn read(&self) -> RwLockReadGuard<'_, Loaded> {
+        self.loaded.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, Loaded> {
+        self.loaded.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// One file for each step of a timeline, else one.
+    fn answer(&self, kind: ViewKind, options: &Options) -> Result<(Vec<(String, Vec<u8>)>, Vec<String>), Error> {
+        let loaded = self.read();
+        let profiler = &loaded.profiler;
+        let (mut files, mut warnings) = (Vec::new(), Vec::new());
+        let steps = timeline::steps(profiler.model(), kind, options);
+        if steps.is_empty() {
+            let why = "a timeline of the graph view needs steps, and there are none; add a RunMetadata";
+            return Err(Error::Missing(why.to_owned()));
+        }
+        for step in steps {
+            let options = Options { step, ..options.clone() };
+            let view = profiler.view(kind, &options)?;
+            let mut out = Vec::new();
+            render(&view, profiler.warnings(), &mut out).map_err(in_memory)?;
+            let outfile = &options.output.outfile;
+            let timeline = options.output.form == Form::Timeline;
+            files.push((if timeline { timeline::file_name(outfile, step) } else { outfile.clone() }, out));
+            warnings.extend(view.warnings.iter().map(Warning::to_string));
+        }
+        Ok((files, warnings))
+    }
+}
+
+fn render(view: &View<'_, '_>, warnings: &[Warning], out: &mut dyn Write) -> io::Result<()> {
+    match view.options.output.form {
+        Form::None => Ok(()),
+        Form::Stdout | Form::File => render::text::write(view, out),
+        Form::Proto => render::proto::write(view, out),
+        Form::Json => render::json::write(view, warnings, out),
+        Form::Csv => render::csv::write(view, out),
+        Form::Pprof => render::pprof::write(view, out),
+        Form::Folded => render::folded::write(view, out),
+        Form::Speedscope => render::speedscope::write(view, out),
+        Form::Flamegraph => render::flamegraph::write(view, out),
+        Form::Timeline => timeline::write(view, out).map(|_| ()),
+    }
+}
+
+fn in_memory(source: io::Error) -> Error {
+    Error::Io { file: "the answer".to_owned(), action: "cannot write", source }
+}

@@ -1,0 +1,160 @@
+//! What Python calls: bytes in, bytes out. Messages, graphs and files are Python's affair.
+
+// Python hands over what it passes: arguments are owned, and signatures say what Python sees.
+#![allow(clippy::needless_pass_by_value, clippy::type_complexity)]
+
+mod answer;
+mod question;
+
+use pyo3::create_exception;
+use pyo3::exceptions::{PyException, PyOSError};
+use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
+use pyo3::types::PyBytes;
+use std::ffi::OsString;
+use std::io::Write;
+use std::process::ExitCode;
+use tfprof::error;
+use tfprof::format::source::Source;
+use tfprof::infer::op_log;
+use tfprof::trace::{OpTime, Step, Trace, TraceOptions};
+
+create_exception!(tfprof, Error, PyException, "Why tfprof has no answer: one sentence.");
+create_exception!(tfprof, MissingData, Error, "The question is right, but what is loaded cannot answer it.");
+
+#[pymodule(name = "_native", gil_used = false)]
+mod native {
+    #[pymodule_export]
+    use super::answer::Profile;
+    #[pymodule_export]
+    use super::{Error, MissingData};
+    #[pymodule_export]
+    use super::{Shapes, chrome_trace, option_names, run_command};
+}
+
+/// The library's error as a Python exception.
+fn raise(error: &error::Error) -> PyErr {
+    match error {
+        error::Error::Io { source, .. } => match source.kind() {
+            std::io::ErrorKind::NotFound => {
+                pyo3::exceptions::PyFileNotFoundError::new_err((source.raw_os_error(), error.to_string()))
+            }
+            _ => PyOSError::new_err(error.to_string()),
+        },
+        error::Error::Missing(_) => MissingData::new_err(error.to_string()),
+        _ => Error::new_err(error.to_string()),
+    }
+}
+
+/// The distinct frames of a graph: file, line number, function and text of the line.
+type Frames = Vec<(String, i64, String, String)>;
+
+/// Makes op logs of one graph, and remembers the shapes that runs told.
+#[pyclass(frozen)]
+#[derive(Debug, Default)]
+struct Shapes {
+    shapes: std::sync::Mutex<op_log::RunShapes>,
+}
+
+#[pymethods]
+impl Shapes {
+    #[new]
+    fn new() -> Self {
+        Shapes::default()
+    }
+
+    /// The op log of a graph: its bytes, how many ops lack shapes, and the nodes whose shapes contradict the run.
+    #[pyo3(signature = (graph, run_meta=None, op_log=None, trainable=vec![], traces=None))]
+    fn op_log<'py>(
+        &self,
+        py: Python<'py>,
+        graph: PyBackedBytes,
+        run_meta: Option<PyBackedBytes>,
+        op_log: Option<PyBackedBytes>,
+        trainable: Vec<String>,
+        traces: Option<(Frames, Vec<(String, Vec<u32>)>)>,
+    ) -> (Bound<'py, PyBytes>, usize, Vec<String>) {
+        let (log, contradictions) = py.detach(|| {
+            let traces = traces.map(|(frames, nodes)| op_log::Traces {
+                frames: frames
+                    .into_iter()
+                    .map(|(file, line_number, function, line)| op_log::SourceFrame {
+                        file,
+                        line_number,
+                        function,
+                        line,
+                    })
+                    .collect(),
+                nodes: nodes.into_iter().collect(),
+            });
+            let graph = op_log::GraphShapes::new(&graph);
+            let mut shapes = self.shapes.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            let contradictions = run_meta.map(|run_meta| shapes.add(&graph, &run_meta)).unwrap_or_default();
+            let parts = op_log::Parts {
+                trainable: &trainable,
+                traces: traces.as_ref(),
+                run_shapes: Some(&shapes),
+                caller: op_log.as_deref(),
+            };
+            (op_log::op_log(&graph, &parts), contradictions)
+        });
+        (PyBytes::new(py, &log.bytes), log.missing_shapes, contradictions)
+    }
+}
+
+/// The Chrome trace of a `StepStats` message, as JSON.
+#[pyfunction]
+fn chrome_trace<'py>(
+    py: Python<'py>,
+    step_stats: PyBackedBytes,
+    show_dataflow: bool,
+    show_memory: bool,
+    op_time: &str,
+) -> PyResult<Bound<'py, PyBytes>> {
+    // As the original: a word that is not known means `all`.
+    let op_time = OpTime::parse(op_time).unwrap_or(OpTime::All);
+    let options = TraceOptions { show_dataflow, show_memory, op_time };
+    let out = py.detach(|| -> Result<Vec<u8>, error::Error> {
+        // A run is a message whose first field is the statistics.
+        let mut head = vec![0x0a];
+        let mut length = step_stats.len();
+        while length > 0x7f {
+            head.push(length as u8 | 0x80);
+            length >>= 7;
+        }
+        head.push(length as u8);
+        let bytes: &[u8] = &step_stats;
+        let head = &head[..];
+        let open = Box::new(move || {
+            let input: Box<dyn std::io::Read> = Box::new(std::io::Read::chain(head, bytes));
+            Source::new("step_stats".to_owned(), input)
+        });
+        let trace = Trace::new(vec![Step { step: 0, open }], options)?;
+        let mut out = Vec::new();
+        trace.write(&mut out).map_err(|source| error::Error::Io {
+            file: "step_stats".to_owned(),
+            action: "cannot read",
+            source,
+        })?;
+        Ok(out)
+    });
+    out.map(|out| PyBytes::new(py, &out)).map_err(|error| raise(&error))
+}
+
+/// Runs the `tfprof` command and returns its exit code.
+#[pyfunction]
+fn run_command(py: Python<'_>, words: Vec<OsString>) -> u8 {
+    py.detach(|| {
+        let (mut out, mut err) = (std::io::stdout(), std::io::stderr());
+        let code = tfprof_cli::run(words, tfprof_cli::Terminal::of_process(), &mut out, &mut err);
+        // Nothing can be done if nobody reads on.
+        let _ = out.flush();
+        (0..=u8::MAX).find(|number| ExitCode::from(*number) == code).unwrap_or(1)
+    })
+}
+
+/// The names of all options of a view.
+#[pyfunction]
+fn option_names() -> Vec<&'static str> {
+    question::names()
+}

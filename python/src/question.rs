@@ -1,0 +1,72 @@
+//! Options of a view from a Python dict.
+
+use crate::raise;
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyBoolMethods, PyDict, PyString};
+use tfprof::options::{OPTIONS, Options, Selection, ValueKind};
+use tfprof::quirks::Quirks;
+
+/// The names of all options.
+pub fn names() -> Vec<&'static str> {
+    OPTIONS.iter().map(|option| option.name).collect()
+}
+
+/// Reads options. As in the original's messages, a list that is not given is empty and so matches nothing if
+/// `original`; else what is not given has the default of the command line.
+pub fn options(given: &Bound<'_, PyDict>, original: bool) -> PyResult<Options> {
+    let mut options = Options::default();
+    if original {
+        options.quirks = Quirks::ORIGINAL;
+        options.account_type_regexes.clear();
+        options.start_name_regexes.clear();
+        options.show_name_regexes.clear();
+        options.select = Some(Selection::default());
+    }
+    for option in OPTIONS {
+        let Some(value) = given.get_item(option.name)? else { continue };
+        let wrong = |expected: &str| {
+            let found = value.get_type().name().map_or_else(|_| "something else".to_owned(), |name| name.to_string());
+            PyTypeError::new_err(format!("option `{}`: expected {expected}, found {found}", option.name))
+        };
+        let words = || -> PyResult<Vec<String>> {
+            if value.is_instance_of::<PyString>() {
+                return Err(wrong("a list of strings"));
+            }
+            let items = value.try_iter().map_err(|_| wrong("a list of strings"))?;
+            items.map(|item| item?.extract::<String>().map_err(|_| wrong("a list of strings"))).collect()
+        };
+        let list = match option.name {
+            "account_type_regexes" => Some(&mut options.account_type_regexes),
+            "start_name_regexes" => Some(&mut options.start_name_regexes),
+            "trim_name_regexes" => Some(&mut options.trim_name_regexes),
+            "show_name_regexes" => Some(&mut options.show_name_regexes),
+            "hide_name_regexes" => Some(&mut options.hide_name_regexes),
+            _ => None,
+        };
+        if let Some(list) = list {
+            *list = words()?;
+            continue;
+        }
+        let text = match option.value {
+            ValueKind::Number => {
+                value.extract::<i64>().map_err(|_| wrong("a whole number that 64 bits hold"))?.to_string()
+            }
+            ValueKind::Flag => {
+                let number = || value.extract::<i64>().ok().map(|number| number != 0);
+                let flag = value.cast::<PyBool>().ok().map(PyBoolMethods::is_true).or_else(number);
+                flag.ok_or_else(|| wrong("True or False"))?.to_string()
+            }
+            ValueKind::Words | ValueKind::Patterns | ValueKind::Paths => words()?.join(","),
+            ValueKind::Word | ValueKind::Output | ValueKind::Path => {
+                value.extract::<String>().map_err(|_| wrong("a string"))?
+            }
+        };
+        if option.name == "select" && text.is_empty() {
+            options.select = original.then(Selection::default);
+            continue;
+        }
+        options.set(option.name, &text).map_err(|error| raise(&error))?;
+    }
+    Ok(options)
+}

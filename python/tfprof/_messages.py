@@ -1,0 +1,77 @@
+"""Protobuf messages: TensorFlow's classes where TensorFlow is loaded, else our own."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+NAMES = ("GraphNodeProto", "MultiGraphNodeProto", "AdviceProto", "OpLogProto", "OpLogEntry", "CodeDef")
+
+_own: dict[str, Any] = {}
+
+
+def tensorflow_is_loaded() -> bool:
+    """Whether this process has imported TensorFlow, wholly."""
+    return hasattr(sys.modules.get("tensorflow"), "compat")
+
+
+def message_class(name: str) -> Any:
+    """The class of a message."""
+    if tensorflow_is_loaded():
+        from tensorflow.core.profiler import tfprof_log_pb2, tfprof_output_pb2
+
+        return getattr(tfprof_output_pb2, name, None) or getattr(tfprof_log_pb2, name)
+    if not _own:
+        from tfprof import _schema
+
+        _own.update(_schema.classes())
+    return _own[name]
+
+
+def parse(name: str, data: bytes) -> Any:
+    """A message from its bytes, however deep it nests."""
+    from google.protobuf.message import DecodeError
+
+    message = message_class(name)()
+    try:
+        message.ParseFromString(data)
+    except DecodeError:
+        message = message_class(name)()
+        _parse_deep(message, data)
+    return message
+
+
+def _parse_deep(message: Any, data: bytes) -> None:
+    """The library refuses more than 100 levels unless it is told that they are meant."""
+    from google.protobuf.internal import api_implementation
+
+    if api_implementation.Type() == "python":
+        limit = sys.getrecursionlimit()
+        sys.setrecursionlimit(max(limit, 1_000_000))
+        try:
+            message.ParseFromString(data)
+        finally:
+            sys.setrecursionlimit(limit)
+        return
+    from google._upb import _message
+
+    _message.SetAllowOversizeProtos(True)
+    try:
+        message.ParseFromString(data)
+    finally:
+        _message.SetAllowOversizeProtos(False)
+
+
+def to_bytes(value: Any, what: str) -> bytes:
+    """The bytes of a message, of bytes, or of a file."""
+    import os
+
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return bytes(value)
+    if isinstance(value, (str, os.PathLike)):
+        with open(value, "rb") as file:
+            return file.read()
+    if hasattr(value, "SerializeToString"):
+        data: bytes = value.SerializeToString()
+        return data
+    raise TypeError(f"{what}: expected a message, bytes or a path, found {type(value).__name__}")
