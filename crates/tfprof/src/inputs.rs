@@ -252,12 +252,8 @@ impl Format {
 
 /// Each file once, though it may have been named by itself and by its directory.
 fn once_each(paths: &[PathBuf]) -> impl Iterator<Item = &PathBuf> {
-    let real = |path: &PathBuf| path.canonicalize().unwrap_or_else(|_| path.clone());
-    paths
-        .iter()
-        .enumerate()
-        .filter(move |(i, path)| !paths[..*i].iter().any(|before| real(before) == real(path)))
-        .map(|(_, path)| path)
+    let mut seen = std::collections::HashSet::new();
+    paths.iter().filter(move |path| seen.insert(path.canonicalize().unwrap_or_else(|_| (*path).clone())))
 }
 
 /// The only `.meta` file, if there is just one.
