@@ -72,7 +72,7 @@ pub fn op_log(graph: &GraphShapes<'_>, parts: &Parts<'_>) -> OpLog {
                 missing_shapes += 1;
                 0
             }
-            Some(Err(Unknown::Malformed)) | None => 0,
+            Some(Err(Unknown::Malformed | Unknown::NoFormula)) | None => 0,
         };
         if float_ops == 0 && parts.traces.is_none() {
             continue;

@@ -8,6 +8,8 @@ mod elementwise;
 mod matmul;
 mod pool;
 
+use super::body::Body;
+use super::inference::{Calls, Cost, Instance, NodeCost};
 use tfprof_proto::wire::{Fields, Value, each_int};
 
 /// The dimensions of a tensor, all of them known.
@@ -32,6 +34,8 @@ impl std::fmt::Debug for Op<'_> {
 /// Why there is no figure although there is a formula.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unknown {
+    /// There is no formula for the op.
+    NoFormula,
     /// A shape that the formula needs is not fully known.
     Shape,
     /// The formula does not know this layout of data.
@@ -51,6 +55,18 @@ pub const FORMULAS: &[&[(&str, Formula)]] = &[elementwise::FORMULAS, pool::FORMU
 /// The formula of an op type, if it has one.
 pub fn formula(op: &str) -> Option<Formula> {
     FORMULAS.iter().copied().flatten().find(|(name, _)| *name == op).map(|(_, formula)| *formula)
+}
+
+/// The cost of each node of a body.
+pub fn costs(body: &Body, _instance: &Instance, calls: &dyn Calls) -> Vec<NodeCost> {
+    let unknown = |node| {
+        if calls.is_call(body.op(node)) {
+            NodeCost::Call
+        } else {
+            NodeCost::Unknown(Unknown::NoFormula, Cost::default())
+        }
+    };
+    (0..body.len() as u32).map(unknown).collect()
 }
 
 impl<'a> Op<'a> {
