@@ -10,11 +10,11 @@ usage: generate_op_outputs.py [--check]      with a Python that has TensorFlow
 
 import os
 import pathlib
+import subprocess
 import sys
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
-from tensorflow.python.framework import op_def_registry  # noqa: F401  (loads the library of ops)
 from tensorflow.core.framework import op_def_pb2
 from tensorflow.python.client import pywrap_tf_session
 
@@ -41,6 +41,7 @@ def main() -> None:
     ops.ParseFromString(pywrap_tf_session.TF_GetBuffer(pywrap_tf_session.TF_GetAllOpList()))
     rows = sorted((op.name, " ".join(map(spelled, op.output_arg))) for op in ops.op if len(op.output_arg) > 1)
     text = HEAD + "".join(f'    ("{name}", "{outputs}"),\n' for name, outputs in rows) + "];\n"
+    text = subprocess.run(["rustfmt", "--edition", "2024"], input=text, text=True, capture_output=True, check=True).stdout
     if "--check" in sys.argv[1:]:
         sys.exit(0 if TARGET.read_text() == text else f"{TARGET.name} is not what this TensorFlow gives")
     TARGET.parent.mkdir(parents=True, exist_ok=True)
