@@ -1,5 +1,6 @@
 //! What is loaded so far, and the questions that can be put to it.
 
+use crate::cost::{Linear, PerBatch};
 use crate::error::{Error, Warning};
 use crate::format::checkpoint::{Checkpoint, Damage, OBJECT_GRAPH};
 use crate::format::source::Source;
@@ -56,6 +57,20 @@ impl Profiler {
             self.program.trip_counts.clone_from(&builder.settings.trip_counts);
             opened::open(&self.program, builder);
         }
+    }
+
+    /// Float operations, multiply-adds and bytes of one run as functions of the batch, where they are linear.
+    pub fn per_batch(&self) -> [PerBatch; 3] {
+        let at = |batch| {
+            let total = opened::total(&self.program, &self.builder.settings, batch);
+            [total.float_ops, total.macs, total.io_bytes]
+        };
+        let [one, two, three] = [1, 2, 3].map(at);
+        std::array::from_fn(|i| {
+            let per_element = two[i].checked_sub(one[i])?;
+            let linear = three[i].checked_sub(two[i])? == per_element;
+            linear.then(|| Linear { constant: one[i] - per_element, per_element })
+        })
     }
 
     /// Adds a `GraphDef`: nodes whose names are new.

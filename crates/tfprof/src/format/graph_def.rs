@@ -159,6 +159,7 @@ impl FormatReader for Reader<'_> {
 
     fn finish(&mut self) {
         let (trainable, variables) = (std::mem::take(&mut self.trainable), std::mem::take(&mut self.variables));
+        self.builder.model.knows_trainable |= !variables.is_empty() || !trainable.is_empty();
         self.builder.mark_variables(trainable.iter(), "_trainable_variables");
         let is_slot = |name: &&String| !trainable.contains(*name) && is_slot_name(name, &trainable);
         self.builder.mark_variables(variables.iter().filter(is_slot), OPTIMIZER_SLOT);

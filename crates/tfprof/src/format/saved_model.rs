@@ -110,6 +110,7 @@ impl<'b> Reader<'b> {
                 needed(&graph, signature.outputs.iter().chain(&signature.inputs).filter_map(place))
             }
         };
+        self.builder.model.knows_trainable |= !meta.objects.is_empty() || !meta.variables.is_empty();
         let nodes = push_graph(self.builder, &graph, &meta.devices);
         let variables = Variables { graph: &graph, nodes: &nodes };
         variables.mark_objects(self.builder, &meta.objects);

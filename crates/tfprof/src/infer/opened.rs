@@ -2,24 +2,35 @@
 
 use super::functions::calls::Program;
 use super::functions::expand::{self, MOST_NODES, Node};
+use super::inference::Cost;
 use super::known::Overrides;
+use super::settings::Settings;
 use crate::error::Warning;
 use crate::infer::attributes;
+use crate::infer::flops::Unknown;
 use crate::model::builder::Builder;
 use crate::model::costs::{Costs, NodeCosts};
 use crate::model::nodes::{Input, NodeId};
 use crate::view::values::{CONST_PARAMETER, SAME_VARIABLE};
 use rustc_hash::FxHashSet;
 
+/// What one run of a program takes at a size of the batch.
+pub fn total(program: &Program, settings: &Settings, batch: i64) -> Cost {
+    let inferred = program.infer(&overrides(settings, batch));
+    inferred.instances.last().map(|graph| graph.total.cost).unwrap_or_default()
+}
+
+fn overrides(settings: &Settings, batch: i64) -> Overrides {
+    Overrides { batch: Some(batch), inputs: settings.inputs.iter().cloned().collect(), ..Overrides::default() }
+}
+
+/// How many nodes that lack shapes are looked into.
+const LISTED: usize = 20;
+
 /// Infers a program and adds what comes out to the model. May be done again when more is known.
 pub fn open(program: &Program, builder: &mut Builder) {
     let settings = builder.settings.clone();
-    let known = Overrides {
-        batch: Some(settings.batch.unwrap_or(1)),
-        inputs: settings.inputs.iter().cloned().collect(),
-        ..Overrides::default()
-    };
-    let inferred = program.infer(&known);
+    let inferred = program.infer(&overrides(&settings, settings.batch.unwrap_or(1)));
     let uses_batch = inferred.instances.last().is_some_and(|graph| graph.instance.uses_batch);
     let mut filler = Filler { costs: Costs::default(), handles: FxHashSet::default(), constants: FxHashSet::default() };
     filler.costs.batch = uses_batch.then_some(settings.batch.unwrap_or(1));
@@ -66,8 +77,15 @@ impl Filler {
             closed: node.closed,
         };
         self.costs.set(id, costs);
+        if node.why == Some(Unknown::Shape) && self.costs.missing.len() < LISTED {
+            self.costs.missing.push((id, node.blame()));
+        }
         match node.body.op(node.node) {
-            "VarHandleOp" => self.handle(node, id, builder),
+            "VarHandleOp" => {
+                self.variable(node, id);
+                self.handle(node, id, builder);
+            }
+            "Variable" | "VariableV2" => self.variable(node, id),
             "Const" if builder.settings.const_params => self.constant(node, id, builder),
             _ => {}
         }
@@ -140,6 +158,12 @@ impl Filler {
         builder.model.nodes.define_late(id, inputs, shapes);
     }
 
+    fn variable(&mut self, node: &Node<'_>, id: NodeId) {
+        if let Some(dtype) = node.body.attribute(node.node, "dtype").and_then(attributes::dtype) {
+            self.costs.dtypes.insert(id, dtype);
+        }
+    }
+
     /// Each variable counts once, however many handles it has.
     fn handle(&mut self, node: &Node<'_>, id: NodeId, builder: &mut Builder) {
         let text = |key: &str| node.body.attribute(node.node, key).and_then(attributes::text).unwrap_or_default();
@@ -160,6 +184,7 @@ impl Filler {
         let Some(fact) = node.outputs.first() else { return };
         let Some(dims @ [_, ..]) = fact.shape.known() else { return };
         if fact.dtype.is_float() && self.constants.insert((node.function, node.node)) {
+            self.costs.dtypes.insert(id, fact.dtype);
             builder.model.nodes.shape[id.index()] = builder.shape(dims);
             let ty = builder.model.names.intern(CONST_PARAMETER);
             builder.add_type(id, ty);

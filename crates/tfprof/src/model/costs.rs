@@ -1,6 +1,8 @@
 //! What nodes take by computation, not by measurement: filled by inference, one entry per node in each column.
 
 use super::nodes::NodeId;
+use crate::format::checkpoint::dtype::DType;
+use rustc_hash::FxHashMap;
 
 /// Why the cost of a node is not known.
 pub type Why = crate::infer::flops::Unknown;
@@ -9,6 +11,10 @@ pub type Why = crate::infer::flops::Unknown;
 #[derive(Clone, Debug, Default)]
 pub struct Costs {
     entries: Vec<NodeCosts>,
+    /// The types of variables and of constants that count as such.
+    pub dtypes: FxHashMap<NodeId, DType>,
+    /// The first nodes that lack shapes, and where these got lost.
+    pub missing: Vec<(NodeId, String)>,
     /// Unknown leading dimensions were taken as this size.
     pub batch: Option<i64>,
 }

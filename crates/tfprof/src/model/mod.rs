@@ -40,6 +40,8 @@ pub struct Model {
     /// How much memory was in use at the most.
     pub peaks: Peaks,
     pub stacks: Stacks,
+    /// A file says which variables are trained.
+    pub knows_trainable: bool,
     /// What nodes take by computation. Empty if it was not asked for.
     pub costs: Costs,
     /// An op log had traces, if only empty ones.

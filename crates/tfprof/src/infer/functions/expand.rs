@@ -4,7 +4,7 @@ use super::calls::{Inferred, Opened, Program, Total};
 use crate::infer::body::{Body, Tensor};
 use crate::infer::fact::Fact;
 use crate::infer::flops::Unknown;
-use crate::infer::inference::{Cost, NodeCost};
+use crate::infer::inference::{Cost, Instance, NodeCost};
 
 /// The most nodes that are listed. What lies beyond is summed up in the node that calls it.
 pub const MOST_NODES: i64 = 500_000;
@@ -28,10 +28,24 @@ pub struct Node<'a> {
     /// How many nodes it calls that are not listed.
     pub closed: i64,
     pub outputs: &'a [Fact],
+    instance: &'a Instance,
     /// Where its data comes from: the name of a node and which of its outputs; arguments are followed to the caller.
     pub inputs: &'a [(String, u32)],
     /// What it returns from inside, if it is a call that is opened.
     pub inside: &'a [(String, u32)],
+}
+
+impl Node<'_> {
+    /// Where a shape that it lacks got lost, in words.
+    pub fn blame(&self) -> String {
+        let culprit = self.instance.blame(self.body, self.node);
+        let (name, op) = (self.body.name(culprit), self.body.op(culprit));
+        match () {
+            () if culprit == self.node => format!("what {op} makes of its inputs is not known"),
+            () if self.body.arg(culprit).is_some() => format!("the argument `{name}` has no known shape"),
+            () => format!("the shape gets lost at `{name}` ({op})"),
+        }
+    }
 }
 
 /// A body on the way.
@@ -122,6 +136,7 @@ pub fn expand(program: &Program, inferred: &Inferred, most: i64, each: &mut dyn 
             why: if unknown > 0 { why.or(Some(Unknown::NoFormula)) } else { None },
             closed: if is_closed { total.nodes } else { 0 },
             outputs: visit.opened.instance.outputs(node),
+            instance: &visit.opened.instance,
             inputs: &inputs,
             inside: &inside,
         });
