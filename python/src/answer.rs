@@ -47,6 +47,8 @@ impl Profile {
                 traces: matches!(cmd, "code" | "advise"),
                 attributes: cmd == "advise",
                 records,
+                functions: false,
+                costs: false,
                 ..Keep::EVERYTHING
             },
         };
@@ -65,7 +67,7 @@ impl Profile {
         };
         let name = if name.is_empty() { what } else { name };
         let format = match (format, detect::guess(&bytes[..bytes.len().min(64 * 1024)])) {
-            (Format::GraphDef, detect::Guess::Is(Format::MetaGraphDef)) => Format::MetaGraphDef,
+            (Format::GraphDef, detect::Guess::Is(found @ (Format::MetaGraphDef | Format::SavedModel))) => found,
             (format, _) => format,
         };
         py.detach(|| self.write().profiler.add(Source::memory(name, &bytes)?, format, step))

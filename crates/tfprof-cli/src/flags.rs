@@ -10,6 +10,7 @@ use crate::terminal::Terminal;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use tfprof::error::Error;
+use tfprof::infer::settings::Settings;
 use tfprof::inputs::Inputs;
 use tfprof::options::{self, OPTIONS, OptionInfo, Options, ValueKind};
 use tfprof::trace::{OpTime, TraceOptions};
@@ -55,6 +56,23 @@ pub struct Flag {
     pub info: OptionInfo<Flags>,
 }
 
+/// Says something of a model beyond its files.
+macro_rules! setting {
+    ($name:literal, $value:ident, $about:literal, $set:expr) => {
+        everywhere(OptionInfo {
+            name: $name,
+            value: ValueKind::$value,
+            about: $about,
+            original: false,
+            set: |flags, value| {
+                let set: fn(&mut Settings, &str) -> Result<(), String> = $set;
+                set(&mut flags.inputs.settings, value)
+            },
+            show: |_| String::new(),
+        })
+    };
+}
+
 const fn everywhere(info: OptionInfo<Flags>) -> Flag {
     Flag { commands: &[], info }
 }
@@ -92,6 +110,23 @@ pub const FLAGS: &[Flag] = &[
     path_flag!("op_log_path", op_logs, "an OpLogProto: types, float operations and code traces"),
     path_flag!("profile_path", profiles, "a ProfileProto, which holds all of the above"),
     path_flag!("checkpoint_path", checkpoints, "a checkpoint: what its files' names begin with, or its directory"),
+    setting!("signature", Word, "the signature of a SavedModel that counts; serving_default if not given", |s, v| {
+        s.signature = Some(v.to_owned());
+        Ok(())
+    }),
+    setting!("all", Flag, "count all of a SavedModel, not only what a signature needs", |s, v| {
+        options::boolean(v).map(|on| s.all = on)
+    }),
+    setting!("trip_count", Word, "how often a loop runs, NAME=N; may be repeated", |s, v| {
+        let expected = || format!("expected NAME=N, the name of a loop and a number, found `{v}`");
+        let (name, count) = v.rsplit_once('=').filter(|(name, _)| !name.is_empty()).ok_or_else(expected)?;
+        let count: i64 = count.parse().ok().filter(|count| *count >= 0).ok_or_else(expected)?;
+        s.trip_counts.push((name.to_owned(), count));
+        Ok(())
+    }),
+    setting!("const_params", Flag, "count constants as parameters: the weights of a frozen graph", |s, v| {
+        options::boolean(v).map(|on| s.const_params = on)
+    }),
     everywhere(OptionInfo {
         name: "strict",
         value: ValueKind::Flag,

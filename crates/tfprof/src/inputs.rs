@@ -6,6 +6,7 @@ use crate::format::Format;
 use crate::format::checkpoint::{Checkpoint, locate};
 use crate::format::detect::{Guess, guess};
 use crate::format::source::{STDIN, Source};
+use crate::infer::settings::Settings;
 use crate::profiler::Profiler;
 use crate::words;
 use std::cell::Cell;
@@ -25,6 +26,8 @@ pub struct Inputs {
     pub profiles: Vec<PathBuf>,
     /// What the names of their files begin with, or any other path that means a checkpoint.
     pub checkpoints: Vec<PathBuf>,
+    /// What counts of a model, and what its files leave open.
+    pub settings: Settings,
     /// The first bytes of standard input, if they were taken from it to tell what it is.
     stdin_head: Vec<u8>,
 }
@@ -93,9 +96,6 @@ impl Inputs {
         };
         match guess(head) {
             Guess::Is(format) => self.add_as(format, path),
-            Guess::SavedModel => {
-                return Err(input_error(path, "a SavedModel is not read yet; freeze its graph".into()));
-            }
             // An empty message has no content to tell it by; its name may.
             Guess::Unknown => match format_by_name(path) {
                 Some(format) if head.is_empty() => self.add_as(format, path),
@@ -107,7 +107,7 @@ impl Inputs {
 
     fn add_as(&mut self, format: Format, path: &Path) {
         match format {
-            Format::GraphDef | Format::MetaGraphDef => self.graphs.push(path.to_owned()),
+            Format::GraphDef | Format::MetaGraphDef | Format::SavedModel => self.graphs.push(path.to_owned()),
             Format::OpLog => self.op_logs.push(path.to_owned()),
             Format::Profile => self.profiles.push(path.to_owned()),
             Format::RunMetadata => self.runs.push((step_by_name(path), path.to_owned())),
@@ -122,7 +122,9 @@ impl Inputs {
             entries.flatten().map(|entry| entry.path()).filter(|path| path.is_file()).collect();
         files.sort();
         let named = |stem: &str| files.iter().find(|file| base_name(file) == stem);
-        let graph = named("graph.pb").or_else(|| named("graph.pbtxt")).or_else(|| only_meta_graph(&files));
+        let saved_model = named("saved_model.pb").or_else(|| named("saved_model.pbtxt"));
+        let graph = saved_model.or_else(|| named("graph.pb")).or_else(|| named("graph.pbtxt"));
+        let graph = graph.or_else(|| only_meta_graph(&files));
         let mut runs: Vec<(i64, &PathBuf)> = files
             .iter()
             .filter(|file| base_name(file).starts_with("run_meta"))
@@ -150,8 +152,7 @@ impl Inputs {
                 return Ok(());
             }
             (None, _) => {
-                let expected =
-                    "expected graph.pb, graph.pbtxt, run_meta_<N>, tfprof_log or profile_<N>, plain or gzipped";
+                let expected = "expected saved_model.pb, graph.pb, graph.pbtxt, run_meta_<N>, tfprof_log or profile_<N>, plain or gzipped";
                 return Err(input_error(dir, format!("nothing to read in this directory; {expected}")));
             }
         }
@@ -172,6 +173,7 @@ impl Inputs {
 
     /// The same, and `watch` is told how far reading is.
     pub fn load_watched(&self, profiler: &mut Profiler, watch: Watch<'_>) -> Result<(), Error> {
+        profiler.set(&self.settings);
         let size = |path: &Path| std::fs::metadata(path).map_or(0, |metadata| metadata.len());
         let (read, of) = (Cell::new(0), self.paths().map(size).sum());
         let load = |path: &Path, format, step, profiler: &mut Profiler| {
@@ -197,6 +199,7 @@ impl Inputs {
         for ((_, path), step) in self.runs.iter().zip(self.steps()) {
             load(path, Format::RunMetadata, step, profiler)?;
         }
+        profiler.infer();
         Ok(())
     }
 
@@ -225,13 +228,10 @@ fn load_one(
 ) -> Result<(), Error> {
     let head = source.head().map_err(|error| read_error(path, error))?;
     let format = match (format, guess(head)) {
-        (Format::GraphDef, Guess::Is(Format::MetaGraphDef)) => Format::MetaGraphDef,
+        (Format::GraphDef, Guess::Is(found @ (Format::MetaGraphDef | Format::SavedModel))) => found,
         (format, Guess::Is(found)) if found != format => {
             let message = format!("this is a {}, expected a {}; use {}", found.name(), format.name(), found.flag());
             return Err(input_error(path, message));
-        }
-        (_, Guess::SavedModel) => {
-            return Err(input_error(path, format!("this is a SavedModel, expected a {}", format.name())));
         }
         (format, _) => format,
     };
@@ -242,7 +242,7 @@ impl Format {
     /// The flag that names a file of this format.
     pub fn flag(self) -> &'static str {
         match self {
-            Format::GraphDef | Format::MetaGraphDef => "--graph_path",
+            Format::GraphDef | Format::MetaGraphDef | Format::SavedModel => "--graph_path",
             Format::RunMetadata => "--run_meta_path",
             Format::OpLog => "--op_log_path",
             Format::Profile => "--profile_path",

@@ -111,6 +111,11 @@ impl Body {
         self.names.get(node as usize)
     }
 
+    /// Which argument a node stands for. Arguments are in the order of nodes.
+    pub fn arg(&self, node: u32) -> Option<usize> {
+        self.args.binary_search(&node).ok()
+    }
+
     pub fn op(&self, node: u32) -> &str {
         self.ops.texts.get(self.op[node as usize] as usize)
     }
@@ -185,29 +190,57 @@ impl PendingBody {
         self.body.is_empty()
     }
 
+    /// Adds a node that stands for an argument of a function.
+    pub fn push_arg(&mut self, name: &str) {
+        let at = self.body.push_node(name, "_Arg");
+        self.body.args.push(at);
+        self.places.entry(name.into()).or_insert(at);
+        self.spellings_end.push(self.spellings.len() as u32);
+    }
+
+    /// Adds an attribute to the node that was pushed last.
+    pub fn push_attribute(&mut self, key: &str, value: &[u8]) {
+        self.body.push_attribute(key, value);
+    }
+
     /// The body, its inputs in place.
     pub fn finish(self) -> Body {
+        self.finish_named().0
+    }
+
+    /// The same, and the places of nodes by their names.
+    pub fn finish_named(self) -> (Body, FxHashMap<Box<str>, u32>) {
+        self.finish_with(|_, places, spelling| {
+            let (name, output) = match spelling.rsplit_once(':') {
+                None => (spelling, 0),
+                Some((name, digits)) => (name, digits.parse().unwrap_or(NOWHERE)),
+            };
+            Tensor { node: places.get(name).copied().unwrap_or(NOWHERE), output }
+        })
+    }
+
+    /// The same, where data inputs are spelled in another way; and where the nodes are.
+    pub fn finish_with(
+        self,
+        mut tensor: impl FnMut(&Body, &FxHashMap<Box<str>, u32>, &str) -> Tensor,
+    ) -> (Body, FxHashMap<Box<str>, u32>) {
         let PendingBody { mut body, places, spellings, spellings_end } = self;
         body.inputs_end.clear();
         body.controls_end.clear();
         for node in 0..body.op.len() as u32 {
             for at in range(&spellings_end, node) {
                 let spelling = spellings.get(at);
-                let place = |name: &str| places.get(name).copied().unwrap_or(NOWHERE);
                 if let Some(control) = spelling.strip_prefix('^') {
-                    body.controls.push(place(control));
+                    body.controls.push(places.get(control).copied().unwrap_or(NOWHERE));
                     continue;
                 }
-                let (name, output) = match spelling.rsplit_once(':') {
-                    None => (spelling, 0),
-                    Some((name, digits)) => (name, digits.parse().unwrap_or(NOWHERE)),
-                };
-                body.inputs.push(Tensor { node: place(name), output });
+                let input = tensor(&body, &places, spelling);
+                body.inputs.push(input);
             }
             body.inputs_end.push(body.inputs.len() as u32);
             body.controls_end.push(body.controls.len() as u32);
         }
-        body
+        (body, places)
     }
 }
 

@@ -10,6 +10,10 @@ use super::records::{Allocation, Details, MemoryUse, Records, Timing};
 use super::runs::KeepSteps;
 use super::stacks::{Frame, StackId, Stacks};
 use crate::error::{Place, Warning};
+use crate::format::attribute_shape;
+use crate::infer::body::{Body, PendingBody};
+use crate::infer::functions::library::PendingLibrary;
+use crate::infer::settings::Settings;
 use rustc_hash::FxHashMap;
 use tfprof_proto::stream::Spot;
 use tfprof_proto::{canonical, schema};
@@ -30,6 +34,10 @@ pub struct Keep {
     pub attributes: bool,
     /// How much memory was in use at the most.
     pub peaks: bool,
+    /// What functions have inside.
+    pub functions: bool,
+    /// What ops take by computation; it needs all of a graph.
+    pub costs: bool,
 }
 
 impl Keep {
@@ -42,6 +50,8 @@ impl Keep {
         records: true,
         attributes: true,
         peaks: true,
+        functions: true,
+        costs: true,
     };
 }
 
@@ -53,6 +63,13 @@ pub struct Builder {
     pub warnings: Vec<Warning>,
     /// Why the file at hand does not fit to what was loaded before.
     pub conflict: Option<String>,
+    /// Why the file at hand cannot answer what is asked of it.
+    pub refused: Option<String>,
+    pub settings: Settings,
+    /// The graph as inference needs it; of a `SavedModel` what is served.
+    pub graph: PendingBody,
+    pub served: Body,
+    pub library: PendingLibrary,
     /// The file that is being read, for warnings.
     file: String,
     warned: FxHashMap<&'static str, u64>,
@@ -92,7 +109,19 @@ impl Builder {
     pub fn new(keep: Keep) -> Self {
         let mut model = Model::default();
         model.runs.keep = keep.steps;
-        Builder { model, keep, warnings: Vec::new(), conflict: None, file: String::new(), warned: FxHashMap::default() }
+        Builder {
+            model,
+            keep,
+            warnings: Vec::new(),
+            conflict: None,
+            refused: None,
+            settings: Settings::default(),
+            graph: PendingBody::default(),
+            served: Body::default(),
+            library: PendingLibrary::default(),
+            file: String::new(),
+            warned: FxHashMap::default(),
+        }
     }
 
     /// Names the file that the next records come from.
@@ -190,6 +219,23 @@ impl Builder {
 
     pub fn shape(&mut self, dims: &[i64]) -> ShapeId {
         self.model.shapes.intern(dims)
+    }
+
+    /// Gives a node the shape that its attribute `shape` holds.
+    pub fn set_shape_attribute(&mut self, node: NodeId, attribute: Option<&[u8]>) {
+        let mut dims = Vec::new();
+        let known = attribute.and_then(|attribute| attribute_shape(attribute, &mut dims));
+        self.model.nodes.shape[node.index()] = known.map_or(ShapeId::EMPTY, |()| self.model.shapes.intern(&dims));
+    }
+
+    /// Gives the nodes of these names a type.
+    pub fn mark_variables<'n>(&mut self, names: impl Iterator<Item = &'n String>, ty: &str) {
+        let ty = self.model.names.intern(ty);
+        for name in names {
+            if let Some(node) = self.model.names.find(name.as_bytes()).and_then(|name| self.model.node(name)) {
+                self.add_type(node, ty);
+            }
+        }
     }
 
     // ---- checkpoints

@@ -97,6 +97,11 @@ const TYPES: &[(i32, &str, Form)] = &[
 
 impl DType {
     /// The default: which type it is is not known.
+    /// Whether elements are numbers of floating point.
+    pub fn is_float(self) -> bool {
+        matches!(self.form(), Some(Form::Float | Form::Double | Form::Half | Form::Brain | Form::Small { .. }))
+    }
+
     pub const UNKNOWN: DType = DType(0);
     pub const FLOAT: DType = DType(1);
     pub const DOUBLE: DType = DType(2);
