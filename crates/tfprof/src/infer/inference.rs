@@ -229,18 +229,18 @@ impl Inference {
                 set_shape(&mut outputs[at], |own| own.and(&shape));
             }
         }
-        if is_arg || shapes::is_fed(op.body.op(op.node)) {
-            let name = op.body.name(op.node);
-            for output in outputs.iter_mut() {
-                self.uses_batch |= known.complete_input(name, output);
-            }
-        }
         if !known.ran.is_empty()
             && let Some(ran) = known.ran.get(op.body.name(op.node))
         {
             for (at, shape) in ran.iter().enumerate().filter(|(_, shape)| shape.dims().is_some()) {
                 at_least(outputs, at);
                 set_shape(&mut outputs[at], |own| shape.and(own));
+            }
+        }
+        if is_arg || shapes::is_fed(op.body.op(op.node)) {
+            let name = op.body.name(op.node);
+            for output in outputs.iter_mut() {
+                self.uses_batch |= known.complete_input(name, output);
             }
         }
     }
