@@ -145,7 +145,7 @@ fn convolved(op: &Op<'_>, image: &Shape, channels: Channels) -> Shape {
     }
     out[axis] = match channels {
         Channels::OfFilter => filter.dim(-1),
-        Channels::Depthwise => times(filter.dim(2), filter.dim(3)),
+        Channels::Depthwise => times(filter.dim(2).max(image[axis]), filter.dim(3)),
         Channels::Pool => {
             let (window, stride) = (windows.get(axis).copied().unwrap_or(1), strides.get(axis).copied().unwrap_or(1));
             if window == 1 && stride == 1 {
