@@ -1,6 +1,6 @@
 //! Ops that arrange the same elements in another way, or put tensors together.
 
-use super::super::fact::{ANY, Fact, Shape, UNKNOWN};
+use super::super::fact::{ANY, Fact, LONGEST_VALUE, Shape, UNKNOWN};
 use super::fold::{self, is_integer};
 use super::shape_math::reshape;
 use super::{Family, Op, axes, axis_of, minus, one, over, plus, shape_from, times};
@@ -117,7 +117,7 @@ fn pack(op: &Op<'_>) -> Vec<Fact> {
         let mut value = Vec::new();
         for input in op.inputs {
             value.extend(fold::elements(&Fact { dtype: op.t(), shape: all.clone(), ..input.clone() })?);
-            if value.len() > super::super::fact::LONGEST_VALUE {
+            if value.len() > LONGEST_VALUE {
                 return None;
             }
         }
@@ -165,6 +165,9 @@ fn concat(op: &Op<'_>, parts: &[Fact], axis: &Fact) -> Fact {
         let mut value = Vec::new();
         for part in parts {
             value.extend(fold::elements(part)?);
+            if value.len() > LONGEST_VALUE {
+                return None;
+            }
         }
         Some(value).filter(|value| fold::any_known(value))
     };
