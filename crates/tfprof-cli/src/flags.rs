@@ -122,6 +122,15 @@ pub const FLAGS: &[Flag] = &[
     setting!("all", Flag, "count all of a SavedModel, not only what a signature needs", |s, v| {
         options::boolean(v).map(|on| s.all = on)
     }),
+    setting!("batch", Number, "the size of leading dimensions that a graph leaves open; 1 if not given", |s, v| {
+        let batch = v.parse().ok().filter(|batch| *batch >= 0);
+        s.batch = Some(batch.ok_or_else(|| format!("expected a number of examples, such as 32, found `{v}`"))?);
+        Ok(())
+    }),
+    setting!("input", Word, "the shape of what is fed, as in NAME=1x224x224x3; may be repeated", |s, v| {
+        s.inputs.push(Settings::parse_input(v)?);
+        Ok(())
+    }),
     setting!("trip_count", Word, "how often a loop runs, NAME=N; may be repeated", |s, v| {
         let expected = || format!("expected NAME=N, the name of a loop and a number, found `{v}`");
         let (name, count) = v.rsplit_once('=').filter(|(name, _)| !name.is_empty()).ok_or_else(expected)?;

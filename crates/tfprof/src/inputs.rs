@@ -199,8 +199,7 @@ impl Inputs {
         for ((_, path), step) in self.runs.iter().zip(self.steps()) {
             load(path, Format::RunMetadata, step, profiler)?;
         }
-        profiler.infer();
-        Ok(())
+        profiler.infer()
     }
 
     /// Opens an input. Standard input can be opened once, even if it was looked at before.

@@ -43,7 +43,7 @@ impl Profiler {
 
     /// Looks into functions and computes what nodes take, as far as was kept. Do this when everything is loaded, and again
     /// when more was.
-    pub fn infer(&mut self) {
+    pub fn infer(&mut self) -> Result<(), Error> {
         let builder = &mut self.builder;
         if !builder.graph.is_empty() {
             self.program.graph = std::mem::take(&mut builder.graph).finish();
@@ -55,8 +55,10 @@ impl Profiler {
         }
         if !self.program.graph.is_empty() {
             self.program.trip_counts.clone_from(&builder.settings.trip_counts);
+            opened::check_inputs(&self.program, &builder.settings)?;
             opened::open(&self.program, builder);
         }
+        Ok(())
     }
 
     /// Float operations, multiply-adds and bytes of one run as functions of the batch, where they are linear.

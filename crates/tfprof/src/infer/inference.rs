@@ -10,6 +10,7 @@ use super::fact::{Fact, Integers, Shape};
 use super::flops::{self, Unknown};
 use super::known::Overrides;
 use super::shapes::{self, Op, Rule};
+use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -127,6 +128,7 @@ pub struct Inference {
     order: Vec<u32>,
     position: Vec<u32>,
     readers: Readers,
+    pushes: Pushes,
     rules: Vec<Option<Rule>>,
     visits: Vec<u8>,
     /// How far the first visits are, and the positions that are to be visited once more.
@@ -138,8 +140,9 @@ pub struct Inference {
 impl Inference {
     /// Facts of arguments beyond those given are unknown.
     pub fn new(body: &Body, args: &[Fact]) -> Self {
-        let readers = Readers::new(body);
-        let order = order(body, &readers);
+        let pushes = pushes(body);
+        let readers = Readers::new(body, &pushes);
+        let order = order(body, &readers, &pushes);
         let mut position = vec![0; body.len()];
         order.iter().enumerate().for_each(|(at, node)| position[*node as usize] = at as u32);
         Inference {
@@ -149,6 +152,7 @@ impl Inference {
             order,
             position,
             readers,
+            pushes,
             rules: body.ops().0.map(shapes::rule).collect(),
             visits: vec![0; body.len()],
             next: 0,
@@ -177,6 +181,7 @@ impl Inference {
             let meets = matches!(body.op(node), "Merge" | "RefMerge");
             let gone = |tensor: &&Tensor| !meets || self.facts.get(tensor.node as usize).is_none_or(Option::is_some);
             inputs.extend(body.inputs(node).iter().filter(gone).map(|tensor| self.input(*tensor)));
+            inputs.extend(self.pushes.get(&node).map(|push| self.input(*push)));
             let op = Op { body, node, inputs: &inputs };
             let op_id = body.ops().1[node as usize] as usize;
             let mut outputs = if is_arg[node as usize] != NOWHERE {
@@ -224,18 +229,18 @@ impl Inference {
                 set_shape(&mut outputs[at], |own| own.and(&shape));
             }
         }
-        if is_arg || shapes::is_fed(op.body.op(op.node)) {
-            let name = op.body.name(op.node);
-            for output in outputs.iter_mut() {
-                self.uses_batch |= known.complete_input(name, output);
-            }
-        }
         if !known.ran.is_empty()
             && let Some(ran) = known.ran.get(op.body.name(op.node))
         {
             for (at, shape) in ran.iter().enumerate().filter(|(_, shape)| shape.dims().is_some()) {
                 at_least(outputs, at);
                 set_shape(&mut outputs[at], |own| shape.and(own));
+            }
+        }
+        if is_arg || shapes::is_fed(op.body.op(op.node)) {
+            let name = op.body.name(op.node);
+            for output in outputs.iter_mut() {
+                self.uses_batch |= known.complete_input(name, output);
             }
         }
     }
@@ -318,11 +323,47 @@ struct Readers {
     ends: Vec<u32>,
 }
 
+/// Tensors that are pushed to a stack, by the nodes that pop them: no input tells.
+type Pushes = FxHashMap<u32, Tensor>;
+
+/// Finds what stacks hold: all that is pushed to one is alike. Handles come through the entries of loops.
+fn pushes(body: &Body) -> Pushes {
+    const FAR: usize = 64;
+    let (mut pushed, mut pops) = (FxHashMap::default(), Vec::new());
+    for node in 0..body.len() as u32 {
+        let (is_push, is_pop) = match body.op(node) {
+            "StackPushV2" | "StackPush" => (true, false),
+            "StackPopV2" | "StackPop" => (false, true),
+            _ => continue,
+        };
+        let mut at = body.inputs(node).first().map_or(NOWHERE, |handle| handle.node);
+        for _ in 0..FAR {
+            let hands_on =
+                (at as usize) < body.len() && matches!(body.op(at), "Enter" | "RefEnter" | "Identity" | "Switch");
+            match (if hands_on { body.inputs(at) } else { &[] }).first() {
+                Some(next) => at = next.node,
+                None => break,
+            }
+        }
+        if is_push {
+            pushed.entry(at).or_insert(Tensor { node, output: 0 });
+        } else if is_pop {
+            pops.push((node, at));
+        }
+    }
+    pops.into_iter().filter_map(|(pop, stack)| Some((pop, *pushed.get(&stack)?))).collect()
+}
+
+/// All that a node needs to be visited before it.
+fn sources<'a>(body: &'a Body, pushes: &'a Pushes, node: u32) -> impl Iterator<Item = u32> + 'a {
+    let data = body.inputs(node).iter().chain(pushes.get(&node));
+    data.map(|input| input.node).filter(|source| (*source as usize) < body.len())
+}
+
 impl Readers {
-    fn new(body: &Body) -> Self {
+    fn new(body: &Body, pushes: &Pushes) -> Self {
         let nodes = body.len();
-        let sources =
-            |node: u32| body.inputs(node).iter().map(|input| input.node as usize).filter(move |at| *at < nodes);
+        let sources = |node: u32| sources(body, pushes, node).map(|source| source as usize);
         let mut starts = vec![0_u32; nodes + 1];
         for node in 0..nodes as u32 {
             sources(node).for_each(|source| starts[source + 1] += 1);
@@ -349,13 +390,12 @@ impl Readers {
 
 /// Nodes in the order of the data. What closes a loop is not waited for; what is left after that is on a cycle that is
 /// none of TensorFlow's, and comes last.
-fn order(body: &Body, readers: &Readers) -> Vec<u32> {
+fn order(body: &Body, readers: &Readers, pushes: &Pushes) -> Vec<u32> {
     let nodes = body.len();
     let closes = |node: u32| matches!(body.op(node), "NextIteration" | "RefNextIteration");
     let mut open = vec![0_u32; nodes];
     for node in 0..nodes as u32 {
-        let waited = |input: &&Tensor| (input.node as usize) < nodes && !closes(input.node);
-        open[node as usize] = body.inputs(node).iter().filter(waited).count() as u32;
+        open[node as usize] = sources(body, pushes, node).filter(|source| !closes(*source)).count() as u32;
     }
     let mut order: Vec<u32> = (0..nodes as u32).filter(|node| open[*node as usize] == 0).collect();
     let mut met = vec![false; nodes];

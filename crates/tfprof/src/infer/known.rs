@@ -2,6 +2,10 @@
 
 use super::fact::{ANY, Fact, Shape};
 use rustc_hash::FxHashMap;
+use std::sync::Arc;
+
+/// Shapes of outputs that a run told of, by the names of nodes; unknown where it did not tell.
+pub type RanShapes = FxHashMap<String, Vec<Shape>>;
 
 /// Statements from outside. The default says nothing, so that unknown sizes stay unknown.
 #[derive(Clone, Debug, Default)]
@@ -12,8 +16,8 @@ pub struct Overrides {
     pub batch: Option<i64>,
     /// Shapes of placeholders and arguments, by the names of their nodes.
     pub inputs: FxHashMap<String, Shape>,
-    /// Shapes of outputs that a run told of, by the names of nodes; unknown where it did not tell.
-    pub ran: FxHashMap<String, Vec<Shape>>,
+    /// What runs told.
+    pub ran: Arc<RanShapes>,
 }
 
 impl Overrides {

@@ -5,23 +5,58 @@ use super::functions::expand::{self, MOST_NODES, Node};
 use super::inference::Cost;
 use super::known::Overrides;
 use super::settings::Settings;
-use crate::error::Warning;
+use super::shapes;
+use crate::error::{Error, Warning};
 use crate::infer::attributes;
 use crate::infer::flops::Unknown;
 use crate::model::builder::Builder;
 use crate::model::costs::{Costs, NodeCosts};
 use crate::model::nodes::{Input, NodeId};
 use crate::view::values::{CONST_PARAMETER, SAME_VARIABLE};
+use crate::words;
 use rustc_hash::FxHashSet;
 
 /// What one run of a program takes at a size of the batch.
 pub fn total(program: &Program, settings: &Settings, batch: i64) -> Cost {
-    let inferred = program.infer(&overrides(settings, batch));
+    let inferred = program.infer(&overrides(program, settings, batch));
     inferred.instances.last().map(|graph| graph.total.cost).unwrap_or_default()
 }
 
-fn overrides(settings: &Settings, batch: i64) -> Overrides {
-    Overrides { batch: Some(batch), inputs: settings.inputs.iter().cloned().collect(), ..Overrides::default() }
+fn overrides(program: &Program, settings: &Settings, batch: i64) -> Overrides {
+    let fed = fed(program, settings);
+    let node = |name: &String| fed.iter().find(|(key, _)| key == name).map(|(_, node)| node.clone());
+    let inputs = settings.inputs.iter().filter_map(|(name, shape)| Some((node(name)?, shape.clone()))).collect();
+    Overrides { batch: Some(batch), inputs, ..Overrides::default() }
+}
+
+/// What is fed, by the name that a user may give it: that of the node, and that which a signature has for it.
+fn fed(program: &Program, settings: &Settings) -> Vec<(String, String)> {
+    let graph = &program.graph;
+    let prefix = format!("{}_", settings.signature.as_deref().unwrap_or("serving_default"));
+    let nodes = (0..graph.len() as u32).filter(|node| shapes::is_fed(graph.op(*node)) || graph.arg(*node).is_some());
+    let names = nodes.map(|node| graph.name(node).to_owned());
+    let mut fed: Vec<(String, String)> = names.map(|name| (name.clone(), name)).collect();
+    let keys: Vec<_> =
+        fed.iter().filter_map(|(_, name)| Some((name.strip_prefix(&prefix)?.to_owned(), name.clone()))).collect();
+    fed.extend(keys);
+    fed
+}
+
+/// Refuses names of inputs that nothing has.
+pub fn check_inputs(program: &Program, settings: &Settings) -> Result<(), Error> {
+    let fed = fed(program, settings);
+    let names: Vec<&str> = fed.iter().map(|(key, _)| key.as_str()).collect();
+    for (name, _) in &settings.inputs {
+        if !names.contains(&name.as_str()) {
+            let why = if names.is_empty() {
+                format!("nothing is fed to this graph, so there is no `{name}`")
+            } else {
+                words::unknown("input", name, &names)
+            };
+            return Err(Error::Question(format!("-input: {why}")));
+        }
+    }
+    Ok(())
 }
 
 /// How many nodes that lack shapes are looked into.
@@ -30,7 +65,8 @@ const LISTED: usize = 20;
 /// Infers a program and adds what comes out to the model. May be done again when more is known.
 pub fn open(program: &Program, builder: &mut Builder) {
     let settings = builder.settings.clone();
-    let inferred = program.infer(&overrides(&settings, settings.batch.unwrap_or(1)));
+    let known = Overrides { ran: builder.ran.clone(), ..overrides(program, &settings, settings.batch.unwrap_or(1)) };
+    let inferred = program.infer(&known);
     let uses_batch = inferred.instances.last().is_some_and(|graph| graph.instance.uses_batch);
     let mut filler = Filler { costs: Costs::default(), handles: FxHashSet::default(), constants: FxHashSet::default() };
     filler.costs.batch = uses_batch.then_some(settings.batch.unwrap_or(1));

@@ -1,6 +1,6 @@
 //! What a user says of a model beyond its files: which part of it counts, sizes that it leaves open, how often loops run.
 
-use super::fact::Shape;
+use super::fact::{ANY, Shape};
 
 /// Settings of an inference. They are load options: another answer means to infer anew.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -17,4 +17,43 @@ pub struct Settings {
     pub trip_counts: Vec<(String, i64)>,
     /// Constants of floating point with at least one dimension are parameters: the weights of a frozen graph.
     pub const_params: bool,
+}
+
+impl Settings {
+    /// `NAME=1x224x224x3`; a size may be `?` or -1, and nothing behind `=` is a scalar.
+    pub fn parse_input(text: &str) -> Result<(String, Shape), String> {
+        let expected = || format!("expected NAME=SIZExSIZEx..., as in image=1x224x224x3, found `{text}`");
+        let (name, sizes) = text.rsplit_once('=').filter(|(name, _)| !name.is_empty()).ok_or_else(expected)?;
+        let size = |word: &str| match word.trim() {
+            "?" | "-1" | "None" => Some(ANY),
+            digits => digits.parse().ok().filter(|size| *size >= 0),
+        };
+        let sizes = sizes.trim();
+        let dims: Option<Vec<i64>> =
+            if sizes.is_empty() { Some(Vec::new()) } else { sizes.split(['x', ',']).map(size).collect() };
+        let shape = Shape::of(&dims.ok_or_else(expected)?);
+        // Tensors are named `image:0`; what is fed has one output.
+        Ok((name.strip_suffix(":0").unwrap_or(name).to_owned(), shape))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shapes_of_inputs() {
+        let check = |text: &str, expect: Option<(&str, &[i64])>| {
+            let expect = expect.map(|(name, dims)| (name.to_owned(), Shape::of(dims)));
+            assert_eq!(Settings::parse_input(text).ok(), expect, "{text}");
+        };
+        check("x=1x224x224x3", Some(("x", &[1, 224, 224, 3])));
+        check("a/b:0=?x-1x7", Some(("a/b", &[-1, -1, 7])));
+        check("a=b=2,3", Some(("a=b", &[2, 3])));
+        check("step=", Some(("step", &[])));
+        check("x", None);
+        check("=3", None);
+        check("x=3x", None);
+        check("x=-2", None);
+    }
 }

@@ -12,9 +12,12 @@ use super::stacks::{Frame, StackId, Stacks};
 use crate::error::{Place, Warning};
 use crate::format::attribute_shape;
 use crate::infer::body::{Body, PendingBody};
+use crate::infer::fact::Shape;
 use crate::infer::functions::library::PendingLibrary;
+use crate::infer::known::RanShapes;
 use crate::infer::settings::Settings;
 use rustc_hash::FxHashMap;
+use std::sync::Arc;
 use tfprof_proto::stream::Spot;
 use tfprof_proto::{canonical, schema};
 
@@ -69,6 +72,8 @@ pub struct Builder {
     /// The graph as inference needs it; of a `SavedModel` what is served.
     pub graph: PendingBody,
     pub served: Body,
+    /// Shapes that runs told of; of several runs of a node the first counts.
+    pub ran: Arc<RanShapes>,
     pub library: PendingLibrary,
     /// The file that is being read, for warnings.
     file: String,
@@ -118,6 +123,7 @@ impl Builder {
             settings: Settings::default(),
             graph: PendingBody::default(),
             served: Body::default(),
+            ran: Arc::default(),
             library: PendingLibrary::default(),
             file: String::new(),
             warned: FxHashMap::default(),
@@ -367,6 +373,28 @@ impl Builder {
             _ => {}
         }
         device
+    }
+
+    /// Notes the shape of an output in a run. A placeholder that was fed ran as `_arg_NAME_0_0`.
+    pub fn add_ran_shape(&mut self, name: &str, output: usize, shape: Shape) {
+        let fed = name.strip_prefix("_arg_").and_then(|rest| {
+            let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+            let (rest, last) = rest.rsplit_once('_')?;
+            let (fed, first) = rest.rsplit_once('_')?;
+            (is_number(last) && is_number(first)).then_some(fed)
+        });
+        let name = fed.unwrap_or(name);
+        let ran = Arc::make_mut(&mut self.ran);
+        if !ran.contains_key(name) {
+            ran.insert(name.to_owned(), Vec::new());
+        }
+        let Some(shapes) = ran.get_mut(name) else { return };
+        if shapes.len() <= output {
+            shapes.resize(output + 1, Shape::UNKNOWN);
+        }
+        if shapes[output] == Shape::UNKNOWN {
+            shapes[output] = shape;
+        }
     }
 
     pub fn end_run(&mut self, step: i64, run: Run) {

@@ -43,7 +43,8 @@ pub const RULES: Family = &[
     }),
     (&["TensorArrayCloseV3", "TensorArrayCloseV2", "StackCloseV2", "StackClose"], none),
     (&["StackPushV2", "StackPush"], |op| vec![Fact::new(op.t(), op.shape(1).clone())]),
-    (&["StackPopV2", "StackPop"], |op| typed(op.dtype("elem_type"), Shape::UNKNOWN)),
+    // What was pushed follows the handle, if it could be found.
+    (&["StackPopV2", "StackPop"], |op| typed(op.dtype("elem_type"), op.shape(1).clone())),
 ];
 
 fn flow(held: Option<Arc<Held>>) -> Fact {

@@ -1,6 +1,6 @@
 //! Ops that do the same to every element, or to pairs of elements.
 
-use super::super::fact::{Fact, Shape, UNKNOWN};
+use super::super::fact::{ANY, Fact, Shape, UNKNOWN};
 use super::fold::{self, is_integer, pairs};
 use super::{Family, Op, broadcast, like_first, typed};
 use crate::format::checkpoint::dtype::DType;
@@ -81,8 +81,6 @@ pub const RULES: Family = &[
             "Cumsum",
             "Cumprod",
             "CumulativeLogsumexp",
-            "BiasAdd",
-            "BiasAddV1",
             "ClipByValue",
             "SoftmaxGrad",
         ],
@@ -158,6 +156,15 @@ pub const RULES: Family = &[
         ],
         |op| one_broadcast(op, op.t()),
     ),
+    (&["BiasAdd", "BiasAddV1"], |op| {
+        let Some(dims) = op.shape(0).dims() else { return like_first(op) };
+        let mut dims = dims.to_vec();
+        let channel = if op.text("data_format").starts_with(b"NC") { 1 } else { dims.len().saturating_sub(1) };
+        if dims.get(channel) == Some(&ANY) {
+            dims[channel] = op.shape(1).dim(0);
+        }
+        vec![Fact::new(op.t(), Shape::of(&dims))]
+    }),
     (&["Betainc"], |op| {
         let shape = broadcast(&broadcast(op.shape(0), op.shape(1)), op.shape(2));
         vec![Fact::new(op.t(), shape)]

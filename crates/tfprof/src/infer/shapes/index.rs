@@ -3,6 +3,7 @@
 use super::super::fact::{ANY, Fact, Shape, UNKNOWN};
 use super::{Family, Op, axis_of, fold, one, plus, shape_from, typed};
 use crate::format::checkpoint::dtype::DType;
+use rustc_hash::FxHashMap;
 
 #[rustfmt::skip]
 pub const RULES: Family = &[
@@ -128,6 +129,28 @@ fn stitch(op: &Op<'_>) -> Vec<Fact> {
 
 fn unique(op: &Op<'_>, counts: bool) -> Vec<Fact> {
     let numbers = op.dtype_or("out_idx", DType::INT32);
+    if let (Some(value), Some(1)) = (op.input(0).known_integers(), op.shape(0).rank()) {
+        let mut distinct: Vec<i64> = Vec::new();
+        let mut at = FxHashMap::default();
+        let places: Vec<i64> = value
+            .iter()
+            .map(|n| {
+                let next = distinct.len() as i64;
+                let place = *at.entry(*n).or_insert(next);
+                if place == next {
+                    distinct.push(*n);
+                }
+                place
+            })
+            .collect();
+        let shape = Shape::of(&[distinct.len() as i64]);
+        let mut facts = vec![
+            Fact::with_value(op.t(), shape.clone(), Some(distinct)),
+            Fact::with_value(numbers, op.shape(0).clone(), Some(places)),
+        ];
+        facts.extend(counts.then(|| Fact::new(numbers, shape)));
+        return facts;
+    }
     let shape = if op.shape(0).rank() == Some(1) { Shape::of_rank(1) } else { Shape::UNKNOWN };
     let mut facts = vec![Fact::new(op.t(), shape.clone()), Fact::new(numbers, op.shape(0).clone())];
     if op.shape(0).rank() != Some(1) {

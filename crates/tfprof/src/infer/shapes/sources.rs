@@ -1,7 +1,7 @@
 //! Ops without inputs that matter: constants, placeholders, variables, random numbers, iterators and queues.
 
 use super::super::attributes;
-use super::super::fact::{Fact, Shape};
+use super::super::fact::{ANY, Fact, Shape};
 use super::{Family, Op, none, scalar, shape_from, typed};
 use crate::format::checkpoint::dtype::DType;
 
@@ -62,10 +62,11 @@ pub const RULES: Family = &[
     (&["RandomIndexShuffle"], |op| typed(op.dtype("dtype"), op.shape(0).clone())),
     (&["IteratorGetNext", "IteratorGetNextSync", "MultiDeviceIteratorGetNextFromShard", "DatasetToSingleElement",
        "OptionalGetValue", "ReduceDataset", "GetElementAtIndex"], |op| components(op, "output_types", "output_shapes")),
-    (&["QueueDequeue", "QueueDequeueV2", "QueueDequeueMany", "QueueDequeueManyV2", "QueueDequeueUpTo",
-       "QueueDequeueUpToV2", "Unstage", "StagePeek", "MapUnstage", "OrderedMapUnstage"], |op| {
-        op.dtypes(if op.attribute("component_types").is_some() { "component_types" } else { "dtypes" })
-            .into_iter().map(|dtype| Fact::new(dtype, Shape::UNKNOWN)).collect()
+    (&["QueueDequeue", "QueueDequeueV2"], |op| dequeued(op, None)),
+    (&["QueueDequeueMany", "QueueDequeueManyV2"], |op| dequeued(op, Some(op.input(1).integer().unwrap_or(ANY)))),
+    (&["QueueDequeueUpTo", "QueueDequeueUpToV2"], |op| dequeued(op, Some(ANY))),
+    (&["Unstage", "StagePeek", "MapUnstage", "OrderedMapUnstage"], |op| {
+        op.dtypes("dtypes").into_iter().map(|dtype| Fact::new(dtype, Shape::UNKNOWN)).collect()
     }),
     (&["InfeedDequeueTuple", "OutfeedDequeueTuple"], |op| components(op, "dtypes", "shapes")),
     (&["InfeedDequeue", "OutfeedDequeue"], |op| typed(op.dtype("dtype"), op.stated_shape("shape"))),
@@ -85,7 +86,7 @@ pub const RULES: Family = &[
     (&[
         "HashTableV2", "MutableHashTableV2", "MutableHashTableOfTensorsV2", "MutableDenseHashTableV2", "AnonymousHashTable",
         "AnonymousMutableHashTable", "FIFOQueueV2", "PaddingFIFOQueueV2", "RandomShuffleQueueV2", "PriorityQueueV2", "Iterator",
-        "IteratorV2", "OneShotIterator", "AnonymousIteratorV3", "SummaryWriter", "MutexV2", "StackV2",
+        "IteratorV2", "OneShotIterator", "AnonymousIteratorV3", "SummaryWriter", "MutexV2",
         "ResourceConditionalAccumulator", "AnonymousMemoryCache", "AnonymousRandomSeedGenerator", "AnonymousSeedGenerator",
         "TFRecordReaderV2", "TextLineReaderV2", "FixedLengthRecordReaderV2", "IdentityReaderV2", "WholeFileReaderV2",
         "StatsAggregatorHandle", "MultiDeviceIterator", "BoostedTreesEnsembleResourceHandleOp", "StubResourceHandleOp",
@@ -96,6 +97,7 @@ pub const RULES: Family = &[
         "RandomShuffleQueue", "PriorityQueue", "FakeQueue", "TextLineReader", "TFRecordReader", "FixedLengthRecordReader",
         "WholeFileReader", "IdentityReader", "LMDBReader", "ConditionalAccumulator", "SparseConditionalAccumulator", "Barrier",
     ], |_| typed(DType::STRING, Shape::of(&[2]))),
+    (&["StackV2", "Stack"], |_| typed(DType::RESOURCE, Shape::of(&[2]))),
     (&["AnonymousIterator", "AnonymousIteratorV2"], |_| {
         vec![Fact::new(DType::RESOURCE, Shape::scalar()), Fact::new(DType::VARIANT, Shape::scalar())]
     }),
@@ -141,4 +143,24 @@ fn components(op: &Op<'_>, types: &str, shapes: &str) -> Vec<Fact> {
     let mut shapes = op.stated_shapes(shapes).into_iter();
     let fact = |dtype| Fact::new(dtype, shapes.next().unwrap_or_default());
     op.dtypes(types).into_iter().map(fact).collect()
+}
+
+/// What a queue gives: the shapes that it was made with, with a number of them in front.
+fn dequeued(op: &Op<'_>, count: Option<i64>) -> Vec<Fact> {
+    let queue =
+        op.body.inputs(op.node).first().map(|handle| handle.node).filter(|node| (*node as usize) < op.body.len());
+    let mut shapes = queue
+        .and_then(|queue| op.body.attribute(queue, "shapes"))
+        .map(attributes::shapes)
+        .unwrap_or_default()
+        .into_iter();
+    let fact = |dtype| {
+        let shape = shapes.next().unwrap_or_default();
+        let shape = match (count, shape.dims()) {
+            (Some(count), Some(dims)) => Shape::of(&[&[count], dims].concat()),
+            _ => shape,
+        };
+        Fact::new(dtype, shape)
+    };
+    op.dtypes("component_types").into_iter().map(fact).collect()
 }
