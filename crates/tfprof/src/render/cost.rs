@@ -3,7 +3,7 @@
 use super::json::{write_string, write_warning};
 use crate::cost::baseline::Change;
 use crate::cost::budget::Over;
-use crate::cost::{COLUMNS, Cost, Figures, Linear, Scope};
+use crate::cost::{COLUMNS, Cost, Figures, Linear, Scope, get};
 use crate::metric::{Metric, Unit};
 use crate::units;
 use std::io::{self, Write};
@@ -35,11 +35,8 @@ pub fn write_tables(report: &Report<'_>, style: Style, out: &mut dyn Write) -> i
         heading(&format!("difference from {name}"), style, out)?;
         write_changes(changes, style, out)?;
     } else {
-        let parts = cost.parts();
-        if !parts.is_empty() {
-            heading("where", style, out)?;
-            write_parts(&parts, style, out)?;
-        }
+        write_parts(cost, "float operations by scope", Metric::FloatOps, style, out)?;
+        write_parts(cost, "parameters by scope", Metric::Parameters, style, out)?;
     }
     if !cost.unknown.is_empty() {
         heading("not known", style, out)?;
@@ -143,14 +140,47 @@ fn with_details(value: &str, details: &[String]) -> String {
     if details.is_empty() { value.to_owned() } else { format!("{value}: {}", details.join(", ")) }
 }
 
-fn write_parts(parts: &[&Scope], style: Style, out: &mut dyn Write) -> io::Result<()> {
+fn write_parts(cost: &Cost, title: &str, metric: Metric, style: Style, out: &mut dyn Write) -> io::Result<()> {
+    let parts = cost.parts(metric);
+    if parts.is_empty() {
+        return Ok(());
+    }
+    heading(title, style, out)?;
+    // What all of them begin with is said once.
+    let around = common_scope(&parts);
+    let whole = cost.get(metric).max(1);
     let row = |scope: &&Scope| {
-        let mut row = vec![scope.name.clone()];
-        row.extend(figures(&scope.total));
+        let name = if around.is_empty() { scope.name.clone() } else { format!("…{}", &scope.name[around.len()..]) };
+        let n = get(&scope.total, metric);
+        let mut row =
+            vec![name, units::text(metric.info().unit, n), format!("{:.2}%", 100.0 * n as f64 / whole as f64)];
+        if metric == Metric::FloatOps {
+            row.extend(figures(&scope.total).skip(2));
+        }
         row
     };
-    table(&HEADER, &parts.iter().take(ROWS).map(row).collect::<Vec<_>>(), style, out)?;
+    let rows: Vec<_> = parts.iter().take(ROWS).map(row).collect();
+    match metric {
+        Metric::FloatOps => table(&["scope", "flops", "share", "macs", "bytes", "unknown"], &rows, style, out)?,
+        _ => table(&["scope", "params", "share"], &rows, style, out)?,
+    }
+    if !around.is_empty() {
+        writeln!(out, "{}… is {around}", if style == Style::Markdown { "\n" } else { "" })?;
+    }
     more(parts.len(), ROWS, "scopes", out)
+}
+
+/// The scope that all of them lie in, if its name is long.
+fn common_scope<'a>(parts: &[&'a Scope]) -> &'a str {
+    const LONG: usize = 16;
+    let [first, rest @ ..] = parts else { return "" };
+    let mut common = first.name.rsplit_once('/').map_or("", |(scope, _)| scope);
+    for part in rest {
+        while !common.is_empty() && part.name.strip_prefix(common).is_none_or(|rest| !rest.starts_with('/')) {
+            common = common.rsplit_once('/').map_or("", |(scope, _)| scope);
+        }
+    }
+    if common.len() >= LONG { common } else { "" }
 }
 
 const HEADER: [&str; COLUMNS.len() + 1] = ["scope", "params", "flops", "macs", "bytes", "unknown"];
@@ -296,7 +326,11 @@ pub fn write_json(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
         out.write_all(b"}")
     })?;
     out.write_all(b"],\n\"scopes\":[")?;
-    list(&cost.parts(), out, |scope, out| {
+    let mut parts = cost.parts(Metric::FloatOps);
+    parts.extend(cost.parts(Metric::Parameters));
+    let mut seen = std::collections::HashSet::new();
+    parts.retain(|scope| seen.insert(scope.name.as_str()));
+    list(&parts, out, |scope, out| {
         out.write_all(b"{\"name\":")?;
         write_string(&scope.name, out)?;
         out.write_all(b",")?;
