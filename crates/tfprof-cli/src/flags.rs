@@ -39,6 +39,11 @@ pub struct Flags {
     pub trace: TraceOptions,
     /// Which checkers to run; none means all.
     pub checkers: Vec<String>,
+    /// Of the command `cost`.
+    pub budget: String,
+    pub baseline: String,
+    pub fail_on_unknown: bool,
+    pub markdown: bool,
     /// Of the command `checkpoint`.
     pub stats: bool,
     pub verify: bool,
@@ -230,6 +235,27 @@ pub const FLAGS: &[Flag] = &[
             show: |flags| flags.checkers.join(","),
         },
     },
+    only(
+        &["cost"],
+        "budget",
+        ValueKind::Path,
+        "a TOML file with limits: max_params, max_flops, max_unknown_ops; exit code 3 if one is not kept",
+        |flags, value| {
+            value.clone_into(&mut flags.budget);
+            Ok(())
+        },
+    ),
+    only(
+        &["cost"],
+        "fail_on_unknown",
+        ValueKind::Flag,
+        "exit code 3 if the cost of any node is not known",
+        |flags, value| options::boolean(value).map(|on| flags.fail_on_unknown = on),
+    ),
+    only(&["cost"], "baseline", ValueKind::Path, "another model to compare with, scope by scope", |flags, value| {
+        value.clone_into(&mut flags.baseline);
+        Ok(())
+    }),
     checkpoint(
         "stats",
         ValueKind::Flag,
@@ -255,10 +281,18 @@ const fn checkpoint(
     about: &'static str,
     set: fn(&mut Flags, &str) -> Result<(), String>,
 ) -> Flag {
-    Flag {
-        commands: &["checkpoint"],
-        info: OptionInfo { name, value, about, original: false, set, show: |_| String::new() },
-    }
+    only(&["checkpoint"], name, value, about, set)
+}
+
+/// A flag that some commands take.
+const fn only(
+    commands: &'static [&'static str],
+    name: &'static str,
+    value: ValueKind,
+    about: &'static str,
+    set: fn(&mut Flags, &str) -> Result<(), String>,
+) -> Flag {
+    Flag { commands, info: OptionInfo { name, value, about, original: false, set, show: |_| String::new() } }
 }
 
 /// Reads the words behind the program's name.
@@ -464,6 +498,13 @@ impl Parser {
     }
 
     fn set_output(&mut self) -> Result<(), Error> {
+        if self.command.as_deref() == Some("cost") {
+            // Its tables come in two styles; what is left is text, which is the default.
+            self.flags.markdown = self.flags.format == "markdown";
+            if matches!(self.flags.format.as_str(), "table" | "markdown") {
+                self.flags.format.clear();
+            }
+        }
         let Flags { format, outfile, .. } = &self.flags;
         if !format.is_empty() || !outfile.is_empty() {
             let form = if format.is_empty() { "file" } else { format };

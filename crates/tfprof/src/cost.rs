@@ -14,7 +14,8 @@ use crate::options::{Options, ViewKind};
 use crate::profiler::Profiler;
 use crate::view::View;
 use crate::view::values::{OPTIMIZER_SLOT, SAME_VARIABLE};
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
 
 /// The numbers of a cost, in the order of their columns.
 pub const COLUMNS: [Metric; 5] =
@@ -148,7 +149,7 @@ impl Cost {
         self.trainable = (model.knows_trainable || trained > 0 || self.get(Metric::Parameters) == 0).then_some(trained);
         let name = |dtype: DType| if dtype == DType::UNKNOWN { "unknown".to_owned() } else { dtype.name() };
         self.by_dtype = by_dtype.into_iter().map(|(dtype, (count, bytes))| (name(dtype), count, bytes)).collect();
-        self.by_dtype.sort_by_key(|(_, count, _)| std::cmp::Reverse(*count));
+        self.by_dtype.sort_by_key(|(_, count, _)| Reverse(*count));
     }
 
     fn add_nodes(&mut self, model: &Model, view: &View<'_, '_>) {
@@ -171,47 +172,43 @@ impl Cost {
             }
         }
         self.op_types = by_op.into_iter().map(|(op, (count, figures))| (op.to_owned(), count, figures)).collect();
-        self.op_types.sort_by_key(|(_, _, figures)| std::cmp::Reverse(get(figures, Metric::FloatOps)));
+        self.op_types.sort_by_key(|(_, _, figures)| Reverse(get(figures, Metric::FloatOps)));
         self.unknown =
             unknown.into_iter().map(|((op, why), count)| UnknownType { op: op.to_owned(), count, why }).collect();
-        self.unknown.sort_by_key(|unknown| std::cmp::Reverse(unknown.count));
+        self.unknown.sort_by_key(|unknown| Reverse(unknown.count));
         let place =
             |(node, why): &(NodeId, String)| MissingShape { node: model.name(*node).to_owned(), why: why.clone() };
         self.missing = model.costs.missing.iter().take(LISTED).map(place).collect();
     }
 
-    /// The parts that are worth showing: the whole is split where most of it is, until no part has most of it.
-    pub fn parts(&self) -> Vec<&Scope> {
+    /// The parts that most of a metric is in, the largest first: the whole is split where most of it is, until no part has
+    /// most of it.
+    pub fn parts(&self, metric: Metric) -> Vec<&Scope> {
+        let size = |at: usize| get(&self.scopes[at].total, metric);
         let mut children: Vec<Vec<usize>> = vec![Vec::new(); self.scopes.len()];
         for (at, scope) in self.scopes.iter().enumerate().skip(1) {
-            if scope.total != Figures::default() {
+            if size(at) > 0 {
                 children[scope.parent].push(at);
             }
         }
         let Some(whole) = self.scopes.first() else { return Vec::new() };
-        let share = |at: usize| {
-            let part = |metric| {
-                let all = get(&whole.total, metric);
-                if all > 0 { get(&self.scopes[at].total, metric) as f64 / all as f64 } else { 0.0 }
-            };
-            part(Metric::FloatOps).max(part(Metric::Parameters))
+        let most = get(&whole.total, metric) / LARGE;
+        // The largest that can be split is on top.
+        let mut parts: BinaryHeap<(bool, i64, Reverse<usize>)> = BinaryHeap::new();
+        let part = |at: usize| {
+            let splits = !children[at].is_empty() && get(&self.scopes[at].own, metric) == 0;
+            (splits, size(at), Reverse(at))
         };
-        let mut parts = children[0].clone();
-        loop {
-            let splits = |at: &usize| !children[*at].is_empty() && self.scopes[*at].own == Figures::default();
-            let largest = (0..parts.len())
-                .filter(|place| splits(&parts[*place]))
-                .max_by(|a, b| share(parts[*a]).total_cmp(&share(parts[*b])).then(parts[*b].cmp(&parts[*a])));
-            let Some(place) = largest else { break };
-            if parts.len() >= FEWEST_PARTS && share(parts[place]) * (LARGE as f64) < 1.0 {
+        parts.extend(children[0].iter().map(|at| part(*at)));
+        while let Some((splits, size, Reverse(at))) = parts.peek().copied() {
+            if !splits || (parts.len() >= FEWEST_PARTS && size < most) {
                 break;
             }
-            let whole = parts.swap_remove(place);
-            parts.extend(&children[whole]);
+            parts.pop();
+            parts.extend(children[at].iter().map(|at| part(*at)));
         }
-        parts.sort_by(|a, b| {
-            share(*b).total_cmp(&share(*a)).then_with(|| self.scopes[*a].name.cmp(&self.scopes[*b].name))
-        });
+        let mut parts: Vec<usize> = parts.into_iter().map(|(_, _, Reverse(at))| at).collect();
+        parts.sort_by_key(|at| (Reverse(size(*at)), *at));
         parts.into_iter().map(|at| &self.scopes[at]).collect()
     }
 }

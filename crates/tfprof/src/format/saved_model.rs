@@ -13,8 +13,8 @@ use crate::infer::functions::library::{PendingLibrary, needed};
 use crate::model::builder::Builder;
 use crate::model::names::NameId;
 use crate::model::nodes::NodeId;
-use crate::view::values::OPTIMIZER_SLOT;
-use objects::Objects;
+use crate::view::values::{GENERATOR_STATE, OPTIMIZER_SLOT};
+use objects::{Objects, is_seed};
 use rustc_hash::{FxHashMap, FxHashSet};
 use signature::Signature;
 use std::ops::ControlFlow;
@@ -106,8 +106,9 @@ impl<'b> Reader<'b> {
         let graph = match chosen {
             None => graph,
             Some(signature) => {
-                let place = |name: &String| places.get(name.as_str()).copied();
-                needed(&graph, signature.outputs.iter().chain(&signature.inputs).filter_map(place))
+                let place = |name: &str| places.get(name).copied();
+                let asked = signature.outputs.iter().chain(&signature.inputs).map(String::as_str);
+                needed(&graph, asked.chain(meta.objects.unread()).filter_map(place))
             }
         };
         self.builder.model.knows_trainable |= !meta.objects.is_empty() || !meta.variables.is_empty();
@@ -198,7 +199,9 @@ impl Variables<'_> {
             let Some(variable) = objects.variable(object) else { continue };
             if objects.is_slot(object) {
                 self.add_type(builder, handle, OPTIMIZER_SLOT);
-            } else if variable.trainable {
+            } else if is_seed(&variable.name) {
+                self.add_type(builder, handle, GENERATOR_STATE);
+            } else if objects.is_trainable(object) {
                 self.add_type(builder, handle, "_trainable_variables");
             }
             // Where the handle leaves the shape open, the object may have it.

@@ -20,6 +20,9 @@ pub const OPTIMIZER_SLOT: &str = "_optimizer_slots";
 /// The type of a further handle of a variable that has one already.
 pub const SAME_VARIABLE: &str = "_same_variables";
 
+/// The type of variables that hold the state of a generator of random numbers: they are no parameters.
+pub const GENERATOR_STATE: &str = "_generator_states";
+
 /// The type of constants that count as parameters.
 pub const CONST_PARAMETER: &str = "_const_params";
 
@@ -36,7 +39,7 @@ pub struct Values<'m> {
     variable_ops: [Option<NameId>; 3],
     variable_types: [Option<NameId>; 2],
     /// Variables that are no parameters: the state of an optimizer, and further handles of one variable.
-    other_variables: [Option<NameId>; 2],
+    other_variables: [Option<NameId>; 3],
     constant: Option<NameId>,
     /// Float operations are computed: no op log has any.
     infers: bool,
@@ -60,7 +63,7 @@ impl<'m> Values<'m> {
             cells,
             variable_ops: ["VariableV2", "VarHandleOp", "Variable"].map(find),
             variable_types: ["_trainable_variables", "_checkpoint_variables"].map(find),
-            other_variables: [OPTIMIZER_SLOT, SAME_VARIABLE].map(find),
+            other_variables: [OPTIMIZER_SLOT, SAME_VARIABLE, GENERATOR_STATE].map(find),
             constant: find(CONST_PARAMETER),
             infers: !quirks.functions_are_closed
                 && !model.costs.is_empty()

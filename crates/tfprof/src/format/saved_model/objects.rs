@@ -12,6 +12,8 @@ pub struct Objects {
     functions: FxHashMap<Vec<u8>, Vec<u32>>,
     by_name: FxHashMap<String, u32>,
     slots: FxHashSet<u32>,
+    /// Names of the variables that a Keras model calls trainable, if it lists them.
+    trainable: Option<FxHashSet<String>>,
 }
 
 #[derive(Debug, Default)]
@@ -82,6 +84,8 @@ impl Objects {
                 self.by_name.entry(variable.name.clone()).or_insert(at as u32);
             }
         }
+        let names = |list: Vec<u32>| list.iter().filter_map(|at| self.name(*at)).map(str::to_owned).collect();
+        self.trainable = self.listed("variables").and_then(|_| self.listed("trainable_variables")).map(names);
         // What is not trained and belongs to an optimizer alone is a slot.
         let (anywhere, elsewhere) = (self.reached(true), self.reached(false));
         for (at, object) in self.objects.iter().enumerate() {
@@ -90,6 +94,45 @@ impl Objects {
                 self.slots.insert(at as u32);
             }
         }
+    }
+
+    /// The variables that a list of the root holds, by name.
+    fn listed(&self, list: &str) -> Option<Vec<u32>> {
+        let child = |at: u32, name: &str| {
+            let object = self.objects.get(at as usize)?;
+            object.children.iter().find(|(own, _)| own == name).map(|(_, child)| *child)
+        };
+        let list = self.objects.get(child(0, list)? as usize)?;
+        Some(list.children.iter().map(|(_, child)| *child).filter(|child| self.variable(*child).is_some()).collect())
+    }
+
+    /// Names of variables that belong to a Keras model although no function of it reads them, such as the numbers that
+    /// a normalization was adapted with.
+    pub fn unread(&self) -> Vec<&str> {
+        let read: FxHashSet<&str> = self.functions.values().flatten().filter_map(|at| self.name(*at)).collect();
+        let own = match (self.listed("variables"), self.objects.first()) {
+            (Some(listed), _) if self.trainable.is_some() => listed,
+            // Stored as it is, not exported: its layers hold them.
+            (_, Some(root)) if root.children.iter().any(|(name, _)| name == "_inbound_nodes") => {
+                let reached = self.reached(false);
+                (0..self.objects.len() as u32).filter(|at| reached[*at as usize]).collect()
+            }
+            _ => Vec::new(),
+        };
+        let is_unread = |at: &u32| {
+            self.name(*at).is_some_and(|name| !read.contains(name) && !is_seed(name)) && !self.slots.contains(at)
+        };
+        own.iter().filter(|at| is_unread(at)).filter_map(|at| self.name(*at)).collect()
+    }
+
+    fn name(&self, object: u32) -> Option<&str> {
+        self.variable(object).map(|variable| variable.name.as_str())
+    }
+
+    /// Whether a variable is trained: by the list of a Keras model if there is one, else by its own word.
+    pub fn is_trainable(&self, object: u32) -> bool {
+        let listed = |variable: &Variable| self.trainable.as_ref().map(|names| names.contains(&variable.name));
+        self.variable(object).is_some_and(|variable| listed(variable).unwrap_or(variable.trainable))
     }
 
     /// Which objects the root leads to, through optimizers or without them.
@@ -146,6 +189,12 @@ impl Objects {
     pub fn is_slot(&self, object: u32) -> bool {
         self.slots.contains(&object)
     }
+}
+
+/// Whether a variable is the state of a generator of random numbers.
+pub fn is_seed(name: &str) -> bool {
+    let name = name.trim_end_matches(|c: char| c.is_ascii_digit()).trim_end_matches('_');
+    name.ends_with("seed_generator_state")
 }
 
 fn is_optimizer(name: &str) -> bool {

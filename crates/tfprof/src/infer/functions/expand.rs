@@ -9,6 +9,9 @@ use crate::infer::inference::{Cost, Instance, NodeCost};
 /// The most nodes that are listed. What lies beyond is summed up in the node that calls it.
 pub const MOST_NODES: i64 = 500_000;
 
+/// The longest name of a call that is opened: names of deep calls grow with every level.
+const LONGEST_NAME: usize = 4096;
+
 /// A node at one place of the program.
 #[derive(Debug)]
 pub struct Node<'a> {
@@ -98,7 +101,8 @@ pub fn expand(program: &Program, inferred: &Inferred, most: i64, each: &mut dyn 
         for target in targets {
             total.add(&inferred.instances[target.instance as usize].total, target.runs);
         }
-        let is_closed = !targets.is_empty() && listed.saturating_add(total.nodes) > most;
+        let too_many = listed.saturating_add(total.nodes) > most || name.len() > LONGEST_NAME;
+        let is_closed = !targets.is_empty() && too_many;
         if is_closed {
             (cost, unknown) = (total.cost, total.unknown);
         } else {

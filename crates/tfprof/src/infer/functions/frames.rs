@@ -41,22 +41,31 @@ pub fn runs(body: &Body, instance: &Instance, given: &dyn Fn(&str) -> Option<i64
     let mut frames = frames;
     let mut asks = vec![false; nodes as usize];
     let mut warnings = Vec::new();
-    for node in 0..nodes {
-        let frame = frame_of[node as usize];
-        if !is(node, ["LoopCond", ""]) || frame == OUTSIDE {
-            continue;
+    let mut conditions: Vec<u32> =
+        (0..nodes).filter(|node| is(*node, ["LoopCond", ""]) && frame_of[*node as usize] != OUTSIDE).collect();
+    // A loop may begin to count where another one ended, as gradients do: those that are known say more of the others.
+    let mut known = vec![None; frames.len()];
+    loop {
+        let before = conditions.len();
+        conditions.retain(|node| {
+            let frame = frame_of[*node as usize] as usize;
+            let numbers = InFrame { body, instance, known: &known, frame_of: &frame_of };
+            let (name, short) = names_of(&frames[frame]);
+            let trips = match given(name).or_else(|| given(short)) {
+                Some(count) => Some(trips::Trips { count, exact: true }),
+                None => body.inputs(*node).first().and_then(|condition| trips::of_condition(&numbers, *condition)),
+            };
+            mark_condition(body, *node, &frame_of, &mut asks);
+            known[frame] = trips;
+            trips.is_none()
+        });
+        if conditions.is_empty() || conditions.len() == before {
+            break;
         }
-        let numbers = InFrame { body, instance };
-        let name = frames[frame as usize].name.clone();
-        // A frame is named after its loop: `while/while_context`.
-        let short = name.strip_suffix("/while_context").or_else(|| name.rsplit_once('/').map(|(scope, _)| scope));
-        let trips = match given(&name).or_else(|| given(short.unwrap_or(&name))) {
-            Some(count) => Some(trips::Trips { count, exact: true }),
-            None => body.inputs(node).first().and_then(|condition| trips::of_condition(&numbers, *condition)),
-        };
-        warnings.extend(trips::warning(short.unwrap_or(&name), &trips));
-        frames[frame as usize].trips = trips.map_or(1, |trips| trips.count);
-        mark_condition(body, node, &frame_of, &mut asks);
+    }
+    for (frame, trips) in known.into_iter().enumerate().skip(1) {
+        warnings.extend(trips::warning(names_of(&frames[frame]).1, &trips));
+        frames[frame].trips = trips.map_or(1, |trips| trips.count);
     }
     // A frame comes after the one around it.
     let mut times = vec![1_i64; frames.len()];
@@ -76,6 +85,13 @@ pub fn runs(body: &Body, instance: &Instance, given: &dyn Fn(&str) -> Option<i64
         }
     };
     Runs { runs: Some((0..nodes).map(count).collect()), warnings }
+}
+
+/// A frame is named after its loop, `while/while_context`: both names.
+fn names_of(frame: &Frame) -> (&str, &str) {
+    let name = frame.name.as_str();
+    let short = name.strip_suffix("/while_context").or_else(|| name.rsplit_once('/').map(|(scope, _)| scope));
+    (name, short.unwrap_or(name))
 }
 
 /// The frames, and by node the one it runs in.
@@ -154,11 +170,55 @@ fn mark_condition(body: &Body, condition: u32, frame_of: &[u32], asks: &mut [boo
 struct InFrame<'a> {
     body: &'a Body,
     instance: &'a Instance,
+    /// By frame, how often it goes round as far as that is known.
+    known: &'a [Option<trips::Trips>],
+    frame_of: &'a [u32],
 }
 
 impl InFrame<'_> {
+    /// The number that a counter begins with: known, or what another counter ends with.
+    fn start(&self, entered: Tensor) -> Option<i64> {
+        let mut at = entered;
+        for _ in 0..DEEPEST {
+            if let Some(number) = self.fact(at).and_then(Fact::integer) {
+                return Some(number);
+            }
+            if at.node as usize >= self.body.len() {
+                return None;
+            }
+            if matches!(self.body.op(at.node), "Exit" | "RefExit") {
+                return self.end(*self.body.inputs(at.node).first()?);
+            }
+            at = self.passed(at.node)?;
+        }
+        None
+    }
+
+    /// The number that a counter ends with, which leaves its loop as `tensor`.
+    fn end(&self, tensor: Tensor) -> Option<i64> {
+        let mut at = tensor;
+        for _ in 0..DEEPEST {
+            if self.merge(at.node).is_some() {
+                let frame = *self.frame_of.get(at.node as usize)?;
+                let trips = self.known.get(frame as usize).copied()??;
+                // Only a counter that begins with a known number: no chain of loops is followed.
+                let [entered, next] = self.merge(at.node)? else { return None };
+                let base = self.fact(*entered)?.integer()?;
+                let merge = Tensor { node: at.node, output: 0 };
+                let step = trips::step(self.body, self.instance, &|node| self.passed(node), merge, *next)?;
+                return base.checked_add(step.checked_mul(trips.count)?);
+            }
+            if at.node as usize >= self.body.len() {
+                return None;
+            }
+            at = self.passed(at.node)?;
+        }
+        None
+    }
+
     fn merge(&self, node: u32) -> Option<&[Tensor]> {
-        matches!(self.body.op(node), "Merge" | "RefMerge").then(|| self.body.inputs(node))
+        let there = (node as usize) < self.body.len();
+        (there && matches!(self.body.op(node), "Merge" | "RefMerge")).then(|| self.body.inputs(node))
     }
 }
 
@@ -173,10 +233,7 @@ impl Numbers for InFrame<'_> {
 
     fn counter(&self, tensor: Tensor) -> Option<Affine> {
         let [entered, next] = self.merge(tensor.node)? else { return None };
-        let base = self.fact(*entered)?.integer().or_else(|| {
-            let before = self.body.inputs(entered.node).first()?;
-            self.fact(*before)?.integer()
-        })?;
+        let base = self.start(*entered)?;
         let merge = Tensor { node: tensor.node, output: 0 };
         let passed = |node: u32| self.passed(node);
         let step = trips::step(self.body, self.instance, &passed, merge, *next)?;
