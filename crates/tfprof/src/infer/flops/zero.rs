@@ -135,5 +135,5 @@ pub fn by_name(op: &str) -> Option<&'static Formula> {
             _ => op.starts_with(part),
         }
     };
-    MANY.iter().any(|pattern| fits(&pattern)).then_some(&OF_MANY)
+    MANY.iter().any(fits).then_some(&OF_MANY)
 }

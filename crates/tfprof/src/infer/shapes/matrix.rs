@@ -19,7 +19,7 @@ pub const RULES: Family = &[
     (&["Einsum"], |op| one(op, einsum(op))),
     (&["SparseTensorDenseMatMul"], |op| {
         let rows = sparse_rows(op, usize::from(op.flag("adjoint_a")));
-        let columns = op.shape(3).dim(if op.flag("adjoint_b") { 0 } else { 1 });
+        let columns = op.shape(3).dim(i64::from(!op.flag("adjoint_b")));
         vec![Fact::new(op.dtype_or("T", op.input(1).dtype), Shape::of(&[rows, columns]))]
     }),
     (&["Cross"], like_first),
@@ -63,11 +63,10 @@ fn square(shape: &Shape) -> Shape {
 
 /// The shape of a product of matrices, or of batches of them.
 fn product(op: &Op<'_>, flip_a: &str, flip_b: &str) -> Shape {
-    let (a, b) = (op.shape(0), op.shape(1));
     let rows = |dims: &[i64], flipped: bool| if flipped { dims[1] } else { dims[0] };
-    match (a.dims(), b.dims()) {
-        (Some([batch_a @ .., m, k]), Some([batch_b @ .., l, n])) => {
-            let batch = broadcast(&Shape::of(batch_a), &Shape::of(batch_b));
+    match (op.shape(0).dims(), op.shape(1).dims()) {
+        (Some([left @ .., m, k]), Some([right @ .., l, n])) => {
+            let batch = broadcast(&Shape::of(left), &Shape::of(right));
             let Some(batch) = batch.dims() else { return Shape::UNKNOWN };
             let (rows, columns) = (rows(&[*m, *k], op.flag(flip_a)), rows(&[*n, *l], op.flag(flip_b)));
             Shape::of(&[batch, &[rows, columns]].concat())
