@@ -72,42 +72,46 @@ def frozen_facts(model) -> dict:
     with graph.as_default():
         tf.graph_util.import_graph_def(frozen.graph.as_graph_def(), name="")
     by_type: dict[str, int] = {}
-    for node in graph.as_graph_def().node:
-        try:
-            flops = ops.get_stats_for_node_def(graph, node, "flops").value
-        except ValueError:
-            flops = None
-        if flops:
-            by_type[node.op] = by_type.get(node.op, 0) + int(flops)
+    for node, flops in known_flops(graph):
+        by_type[node.op] = by_type.get(node.op, 0) + flops
     options = v1.profiler.ProfileOptionBuilder(v1.profiler.ProfileOptionBuilder.float_operation())
     options = options.with_empty_output().build()
     total = v1.profiler.profile(graph, options=options).total_float_ops
     assert total == sum(by_type.values()), (total, by_type)
     facts = {"float_ops": total, "by_type": by_type}
     # The original enters no function, and freezing leaves those that are compiled by XLA.
-    inside = in_functions(frozen.graph.as_graph_def())
+    inside = in_functions(graph, frozen.graph.as_graph_def().library)
     if inside:
         facts["in_functions"] = inside
     return facts
 
 
-def in_functions(graph_def) -> dict[str, int]:
+def in_functions(graph, library) -> dict[str, int]:
     """The original's figures for the nodes of functions that a graph calls, call by call."""
     by_type: dict[str, int] = {}
-    functions = {function.signature.name: function for function in graph_def.library.function}
-    called = [node.attr["f"].func.name for node in graph_def.node if "f" in node.attr]
-    while called:
-        graph = function_def_to_graph(functions[called.pop()])
-        for node in graph.as_graph_def().node:
-            if "f" in node.attr:
-                called.append(node.attr["f"].func.name)
-            try:
-                flops = ops.get_stats_for_node_def(graph, node, "flops").value
-            except ValueError:
-                flops = None
-            if flops:
-                by_type[node.op] = by_type.get(node.op, 0) + int(flops)
+    functions = {function.signature.name: function for function in library.function}
+    open_graphs = [graph]
+    while open_graphs:
+        for op in open_graphs.pop().get_operations():
+            if op.type not in ("PartitionedCall", "StatefulPartitionedCall"):
+                continue
+            shapes = [tensor.shape for tensor in op.inputs]
+            inner = function_def_to_graph(functions[op.get_attr("f").name], input_shapes=shapes)
+            open_graphs.append(inner)
+            for node, flops in known_flops(inner):
+                by_type[node.op] = by_type.get(node.op, 0) + flops
     return by_type
+
+
+def known_flops(graph):
+    """The nodes of a graph that the original has a figure for, and the figure."""
+    for node in graph.as_graph_def().node:
+        try:
+            flops = ops.get_stats_for_node_def(graph, node, "flops").value
+        except ValueError:
+            continue
+        if flops:
+            yield node, int(flops)
 
 
 def parameter_facts(model) -> dict:

@@ -61,6 +61,12 @@ impl Profiler {
         Ok(())
     }
 
+    /// Says which variables are trained, where no file does.
+    pub fn mark_trainable(&mut self, names: &[String]) {
+        self.builder.model.knows_trainable = true;
+        self.builder.mark_variables(names.iter(), "_trainable_variables");
+    }
+
     /// Float operations, multiply-adds and bytes of one run as functions of the batch, where they are linear.
     pub fn per_batch(&self) -> [PerBatch; 3] {
         let at = |batch| {
