@@ -61,6 +61,11 @@ impl Profiler {
         Ok(())
     }
 
+    /// Adds a `GraphDebugInfo`: where nodes were made.
+    pub fn add_debug_info(&mut self, mut source: Source<'_>) {
+        self.builder.add_debug_info(&mut source.input);
+    }
+
     /// Says which variables are trained, where no file does.
     pub fn mark_trainable(&mut self, names: &[String]) {
         self.builder.model.knows_trainable = true;
