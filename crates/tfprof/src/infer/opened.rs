@@ -1,8 +1,8 @@
 //! What inference finds, put into the model: costs of nodes, and the nodes of functions under those that call them.
 
+use super::body::ORIGINAL;
 use super::functions::calls::Program;
 use super::functions::expand::{self, MOST_NODES, Node};
-use super::body::ORIGINAL;
 use super::inference::Cost;
 use super::known::Overrides;
 use super::settings::Settings;
