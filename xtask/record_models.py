@@ -21,6 +21,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
 import numpy as np
 import tensorflow as tf
+from tensorflow.core.framework import graph_debug_info_pb2
 from tensorflow.python.framework import ops
 from tensorflow.python.framework.convert_to_constants import convert_variables_to_constants_v2
 from tensorflow.python.framework.function_def_to_graph import function_def_to_graph
@@ -46,7 +47,7 @@ def keep(name: str, directory: str, facts: dict) -> None:
     """Keeps what says how a model is built, gzipped without a time, and its facts."""
     target = TARGET / name
     shutil.rmtree(target, ignore_errors=True)
-    wanted = ("saved_model.pb", "variables.index", ".meta", "graph.pb")
+    wanted = ("saved_model.pb", "variables.index", ".meta", "graph.pb", "debug_info.pb")
     for root, _, files in os.walk(directory):
         for file in sorted(files):
             if not file.endswith(wanted):
@@ -54,11 +55,22 @@ def keep(name: str, directory: str, facts: dict) -> None:
             source = pathlib.Path(root, file)
             packed = target / source.relative_to(directory).with_name(file + ".gz")
             packed.parent.mkdir(parents=True, exist_ok=True)
-            packed.write_bytes(gzip.compress(source.read_bytes(), 9, mtime=0))
+            content = source.read_bytes()
+            if file.endswith("debug_info.pb"):
+                content = without_directories(content)
+            packed.write_bytes(gzip.compress(content, 9, mtime=0))
     target.mkdir(parents=True, exist_ok=True)
     (target / "facts.json").write_text(json.dumps(facts, indent=1, sort_keys=True) + "\n")
     size = sum(file.stat().st_size for file in target.rglob("*") if file.is_file())
     print(f"{name}: {size / 1e3:.0f} KB {json.dumps(facts)[:160]}", flush=True)
+
+
+def without_directories(debug_info: bytes) -> bytes:
+    """A `GraphDebugInfo` whose files are those of any machine."""
+    info = graph_debug_info_pb2.GraphDebugInfo.FromString(debug_info)
+    for place, file in enumerate(info.files):
+        info.files[place] = os.path.basename(file)
+    return info.SerializeToString(deterministic=True)
 
 
 def frozen_facts(model) -> dict:
@@ -72,42 +84,46 @@ def frozen_facts(model) -> dict:
     with graph.as_default():
         tf.graph_util.import_graph_def(frozen.graph.as_graph_def(), name="")
     by_type: dict[str, int] = {}
-    for node in graph.as_graph_def().node:
-        try:
-            flops = ops.get_stats_for_node_def(graph, node, "flops").value
-        except ValueError:
-            flops = None
-        if flops:
-            by_type[node.op] = by_type.get(node.op, 0) + int(flops)
+    for node, flops in known_flops(graph):
+        by_type[node.op] = by_type.get(node.op, 0) + flops
     options = v1.profiler.ProfileOptionBuilder(v1.profiler.ProfileOptionBuilder.float_operation())
     options = options.with_empty_output().build()
     total = v1.profiler.profile(graph, options=options).total_float_ops
     assert total == sum(by_type.values()), (total, by_type)
     facts = {"float_ops": total, "by_type": by_type}
     # The original enters no function, and freezing leaves those that are compiled by XLA.
-    inside = in_functions(frozen.graph.as_graph_def())
+    inside = in_functions(graph, frozen.graph.as_graph_def().library)
     if inside:
         facts["in_functions"] = inside
     return facts
 
 
-def in_functions(graph_def) -> dict[str, int]:
+def in_functions(graph, library) -> dict[str, int]:
     """The original's figures for the nodes of functions that a graph calls, call by call."""
     by_type: dict[str, int] = {}
-    functions = {function.signature.name: function for function in graph_def.library.function}
-    called = [node.attr["f"].func.name for node in graph_def.node if "f" in node.attr]
-    while called:
-        graph = function_def_to_graph(functions[called.pop()])
-        for node in graph.as_graph_def().node:
-            if "f" in node.attr:
-                called.append(node.attr["f"].func.name)
-            try:
-                flops = ops.get_stats_for_node_def(graph, node, "flops").value
-            except ValueError:
-                flops = None
-            if flops:
-                by_type[node.op] = by_type.get(node.op, 0) + int(flops)
+    functions = {function.signature.name: function for function in library.function}
+    open_graphs = [graph]
+    while open_graphs:
+        for op in open_graphs.pop().get_operations():
+            if op.type not in ("PartitionedCall", "StatefulPartitionedCall"):
+                continue
+            shapes = [tensor.shape for tensor in op.inputs]
+            inner = function_def_to_graph(functions[op.get_attr("f").name], input_shapes=shapes)
+            open_graphs.append(inner)
+            for node, flops in known_flops(inner):
+                by_type[node.op] = by_type.get(node.op, 0) + flops
     return by_type
+
+
+def known_flops(graph):
+    """The nodes of a graph that the original has a figure for, and the figure."""
+    for node in graph.as_graph_def().node:
+        try:
+            flops = ops.get_stats_for_node_def(graph, node, "flops").value
+        except ValueError:
+            continue
+        if flops:
+            yield node, int(flops)
 
 
 def parameter_facts(model) -> dict:
@@ -139,8 +155,9 @@ def keras_model(name: str, model, save: str, expect: dict) -> None:
 def module(name: str, build) -> None:
     """A `tf.Module` with signatures: `build` gives the module, its signatures and its facts."""
     made, signatures, facts = build()
+    options = tf.saved_model.SaveOptions(save_debug_info=bool(facts.get("traced")))
     with tempfile.TemporaryDirectory() as directory:
-        tf.saved_model.save(made, directory, signatures=signatures)
+        tf.saved_model.save(made, directory, signatures=signatures, options=options)
         keep(name, directory, facts)
 
 
@@ -326,6 +343,20 @@ def training_step():
     return made, {"step": step}, facts
 
 
+def traced():
+    """Saved with where its nodes were made."""
+    made = tf.Module()
+    made.w = tf.Variable(tf.ones([16, 16]), name="w")
+
+    def product(a):
+        return tf.matmul(a, made.w)
+
+    inner = tf.function(product)
+    made.call = tf.function(lambda a: tf.nn.relu(inner(a)), input_signature=[tf.TensorSpec([None, 16])])
+    facts = {"parameters": 256, "trainable_parameters": 256, "expect": {"MatMul": 512, "Relu": 16}, "traced": "product"}
+    return made, None, facts
+
+
 def signatures():
     made = tf.Module()
     made.encoder = tf.Variable(tf.ones([16, 8]), name="encoder")
@@ -438,7 +469,7 @@ SMALL = {
         build.__name__: (lambda build: lambda name: module(name, build))(build)
         for build in [
             einsum, nested, cond, switch_case, while_loop, python_range, unknown_loop, map_fn, map_defun,
-            custom_gradient, training_step, signatures,
+            custom_gradient, training_step, traced, signatures,
         ]
     },
     "frozen_loop": frozen_loop,

@@ -4,6 +4,7 @@
 #![allow(clippy::needless_pass_by_value, clippy::type_complexity)]
 
 mod answer;
+mod cost;
 mod question;
 
 use pyo3::create_exception;
@@ -26,6 +27,8 @@ create_exception!(tfprof, MissingData, Error, "The question is right, but what i
 mod native {
     #[pymodule_export]
     use super::answer::Profile;
+    #[pymodule_export]
+    use super::cost::cost;
     #[pymodule_export]
     use super::{Error, MissingData};
     #[pymodule_export]

@@ -10,18 +10,23 @@ from typing import Any
 
 from tfprof import _messages, model_analyzer, option_builder, tfprof_log_pb2, tfprof_logger
 from tfprof._api import ALL_ADVICE, Profiler, advise, profile, write_op_log
+from tfprof._cost import Cost, cost, flops, params
 from tfprof._native import Error, MissingData
 from tfprof.option_builder import ProfileOptionBuilder
 
 __all__ = [
     "ALL_ADVICE",
+    "Cost",
     "Error",
     "MissingData",
     "ProfileOptionBuilder",
     "Profiler",
     "advise",
+    "cost",
+    "flops",
     "model_analyzer",
     "option_builder",
+    "params",
     "profile",
     "tfprof_log_pb2",
     "tfprof_logger",

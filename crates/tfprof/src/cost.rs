@@ -9,7 +9,9 @@ use crate::format::checkpoint::dtype::DType;
 use crate::infer::flops::Unknown;
 use crate::metric::Metric;
 use crate::model::Model;
+use crate::model::builder::Keep;
 use crate::model::nodes::NodeId;
+use crate::model::runs::KeepSteps;
 use crate::options::{Options, ViewKind};
 use crate::profiler::Profiler;
 use crate::view::View;
@@ -32,6 +34,20 @@ const LARGE: i64 = 4;
 
 /// The fewest parts to show, if there are as many.
 const FEWEST_PARTS: usize = 8;
+
+/// What a cost needs of the files.
+pub const NEEDS: Keep = Keep {
+    steps: KeepSteps::TotalsOnly,
+    memory: false,
+    inputs: false,
+    output_shapes: false,
+    traces: false,
+    records: false,
+    attributes: false,
+    peaks: false,
+    functions: true,
+    costs: true,
+};
 
 #[derive(Debug, Default)]
 pub struct Cost {

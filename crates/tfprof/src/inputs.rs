@@ -187,6 +187,10 @@ impl Inputs {
         for (paths, format) in [(&self.profiles, Format::Profile), (&self.graphs, Format::GraphDef)] {
             for path in once_each(paths) {
                 load(path, format, 0, profiler)?;
+                // Where nodes were made, if the model was saved with it.
+                if let Some(source) = debug_info_beside(path) {
+                    profiler.add_debug_info(source);
+                }
             }
         }
         // Before op logs, which speak of nodes that are there: a checkpoint alone makes its own.
@@ -253,6 +257,14 @@ impl Format {
 fn once_each(paths: &[PathBuf]) -> impl Iterator<Item = &PathBuf> {
     let mut seen = std::collections::HashSet::new();
     paths.iter().filter(move |path| seen.insert(path.canonicalize().unwrap_or_else(|_| (*path).clone())))
+}
+
+/// The debug info of a `SavedModel`, which lies in a directory of its own.
+fn debug_info_beside(path: &Path) -> Option<Source<'static>> {
+    let is_saved_model = base_name(path).starts_with("saved_model.pb");
+    let directory = path.parent().filter(|_| is_saved_model)?.join("debug");
+    let names = ["saved_model_debug_info.pb", "saved_model_debug_info.pb.gz"];
+    names.iter().map(|name| directory.join(name)).find(|file| file.is_file()).and_then(|file| Source::open(&file).ok())
 }
 
 /// The only `.meta` file, if there is just one.

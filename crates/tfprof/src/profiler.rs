@@ -61,6 +61,17 @@ impl Profiler {
         Ok(())
     }
 
+    /// Adds a `GraphDebugInfo`: where nodes were made.
+    pub fn add_debug_info(&mut self, mut source: Source<'_>) {
+        self.builder.add_debug_info(&mut source.input);
+    }
+
+    /// Says which variables are trained, where no file does.
+    pub fn mark_trainable(&mut self, names: &[String]) {
+        self.builder.model.knows_trainable = true;
+        self.builder.mark_variables(names.iter(), "_trainable_variables");
+    }
+
     /// Float operations, multiply-adds and bytes of one run as functions of the batch, where they are linear.
     pub fn per_batch(&self) -> [PerBatch; 3] {
         let at = |batch| {

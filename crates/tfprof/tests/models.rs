@@ -172,6 +172,53 @@ fn a_user_says_how_often_a_loop_runs() {
     assert_eq!(float_ops(&cost, |op| op == "MatMul"), 8192);
 }
 
+#[test]
+fn debug_info_leads_to_lines_of_source() {
+    use tfprof::options::{Options, ViewKind};
+    let profiler = load(&root("tests/models/traced"), Settings::default()).unwrap();
+    let mut options = Options::default();
+    options.set("select", "float_ops").unwrap();
+    options.set("max_depth", "100").unwrap();
+    let view = profiler.view(ViewKind::Code, &options).unwrap();
+    let product = view.rows().iter().filter(|row| view.line(row).is_some_and(|line| line.function == "product"));
+    let float_ops: Vec<i64> = product.map(|row| view.own(Metric::FloatOps, row)).collect();
+    assert_eq!(float_ops, [512]);
+    assert!(view.rows().iter().filter_map(|row| view.line(row)).any(|line| line.file == "record_models.py"));
+}
+
+#[test]
+fn damaged_files_give_what_comes_before_the_damage() {
+    use std::io::Read;
+    let mut bytes = Vec::new();
+    let file = std::fs::File::open(root("tests/models/lstm_save/saved_model.pb.gz")).unwrap();
+    flate2::read::GzDecoder::new(file).read_to_end(&mut bytes).unwrap();
+    for cut in (0..bytes.len()).step_by(997) {
+        let mut profiler = Profiler::default();
+        let source = Source::memory("saved_model.pb", &bytes[..cut]).unwrap();
+        if profiler.add(source, tfprof::format::Format::SavedModel, 0).is_ok() {
+            profiler.infer().unwrap();
+            let _ = Cost::new(&profiler);
+        }
+    }
+    let mut random = 88172645463325252_u64;
+    for _ in 0..200 {
+        let mut broken = bytes.clone();
+        for _ in 0..8 {
+            random ^= random << 13;
+            random ^= random >> 7;
+            random ^= random << 17;
+            let at = (random % broken.len() as u64) as usize;
+            broken[at] = (random >> 32) as u8;
+        }
+        let mut profiler = Profiler::default();
+        let source = Source::memory("saved_model.pb", &broken).unwrap();
+        if profiler.add(source, tfprof::format::Format::SavedModel, 0).is_ok() {
+            profiler.infer().unwrap();
+            let _ = Cost::new(&profiler);
+        }
+    }
+}
+
 // ---- graphs that are written by hand
 
 /// A function of one matrix: `f(x)` is what `calls` make of it, one after the other.

@@ -5,30 +5,14 @@ use crate::flags::Request;
 use crate::{Exit, progress, target};
 use std::io::Write;
 use std::path::Path;
-use tfprof::cost::Cost;
 use tfprof::cost::baseline::changes;
 use tfprof::cost::budget::Budget;
+use tfprof::cost::{self, Cost};
 use tfprof::error::{Error, Warning};
 use tfprof::inputs::Inputs;
-use tfprof::model::builder::Keep;
-use tfprof::model::runs::KeepSteps;
 use tfprof::options::Form;
 use tfprof::profiler::Profiler;
 use tfprof::render::cost::{Report, Style, write_json, write_tables};
-
-/// Everything else is left in the files.
-const KEEP: Keep = Keep {
-    steps: KeepSteps::TotalsOnly,
-    memory: false,
-    inputs: false,
-    output_shapes: false,
-    traces: false,
-    records: false,
-    attributes: false,
-    peaks: false,
-    functions: true,
-    costs: true,
-};
 
 pub fn run(request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Result<Exit, Error> {
     let (flags, output) = (&request.flags, &request.options.output);
@@ -74,7 +58,7 @@ pub fn run(request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Resul
 }
 
 fn load(request: &Request, inputs: &Inputs, err: &mut dyn Write) -> Result<Cost, Error> {
-    let mut profiler = Profiler::new(KEEP);
+    let mut profiler = Profiler::new(cost::NEEDS);
     progress::load(inputs, &mut profiler, request.terminal, err)?;
     Cost::new(&profiler)
 }

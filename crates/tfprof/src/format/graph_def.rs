@@ -15,11 +15,12 @@ const NODE: Tag = 1;
 const GRAPH_OF_META: Tag = 2;
 const COLLECTION: Tag = 3;
 const LIBRARY: Tag = 4;
+const DEBUG: Tag = 5;
 /// Not a tag of any other layout that has a library.
 pub(super) const FUNCTION: Tag = 100;
 
 pub(super) static GRAPH: Layout =
-    Layout { fields: &[(1, Rule::Take(NODE)), (2, Rule::Enter(LIBRARY, &FUNCTION_LIBRARY))] };
+    Layout { fields: &[(1, Rule::Take(NODE)), (2, Rule::Enter(LIBRARY, &FUNCTION_LIBRARY)), (5, Rule::Take(DEBUG))] };
 /// A library of functions; its gradients are not looked at.
 pub(super) static FUNCTION_LIBRARY: Layout = Layout { fields: &[(1, Rule::Take(FUNCTION))] };
 pub(super) static META_GRAPH: Layout =
@@ -136,6 +137,10 @@ impl Sink for Reader<'_> {
             if self.builder.keep.functions {
                 self.builder.library.push_function(bytes);
             }
+            return GO_ON;
+        }
+        if tag == DEBUG {
+            self.builder.add_debug_info(&mut &*bytes);
             return GO_ON;
         }
         self.records += 1;

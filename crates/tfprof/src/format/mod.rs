@@ -4,6 +4,7 @@
 //! format, plain or gzipped, are read by the same sink.
 
 pub mod checkpoint;
+pub mod debug_info;
 pub mod detect;
 mod graph_def;
 mod op_log;

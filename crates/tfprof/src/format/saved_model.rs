@@ -26,6 +26,7 @@ const INFO: Tag = 2;
 const GRAPH: Tag = 3;
 const NODE: Tag = 4;
 const LIBRARY: Tag = 5;
+const DEBUG: Tag = 6;
 const COLLECTION: Tag = 7;
 const SIGNATURE: Tag = 8;
 const OBJECTS: Tag = 9;
@@ -43,7 +44,7 @@ pub(super) static META_GRAPH: Layout = Layout {
     ],
 };
 static GRAPH_OF_META: Layout =
-    Layout { fields: &[(1, Rule::Take(NODE)), (2, Rule::Enter(LIBRARY, &FUNCTION_LIBRARY))] };
+    Layout { fields: &[(1, Rule::Take(NODE)), (2, Rule::Enter(LIBRARY, &FUNCTION_LIBRARY)), (5, Rule::Take(DEBUG))] };
 static OBJECT_GRAPH: Layout = Layout { fields: &[(1, Rule::Take(OBJECT)), (2, Rule::Take(CONCRETE_FUNCTION))] };
 
 pub(super) struct Reader<'b> {
@@ -274,6 +275,7 @@ impl Sink for Reader<'_> {
                 }
             }
             FUNCTION => meta.library.push_function(bytes),
+            DEBUG => self.builder.add_debug_info(&mut &*bytes),
             COLLECTION => collection_variables(bytes, record.offset, |collection, name| {
                 let name = String::from_utf8_lossy(name).into_owned();
                 if collection == b"trainable_variables" {

@@ -11,6 +11,9 @@ use tfprof_proto::write as pb;
 /// What stands for a node that is not there.
 pub const NOWHERE: u32 = u32::MAX;
 
+/// The attribute under which a node keeps its `experimental_debug_info`: what it was called before it was rewritten.
+pub const ORIGINAL: &str = "_original";
+
 /// The longest tensor that is kept in an attribute with its contents: longer ones hold no shapes.
 const LONGEST_TENSOR: usize = 16 * 1024;
 
@@ -180,6 +183,7 @@ impl PendingBody {
                 let (key, value) = map_entry(entry);
                 self.body.push_attribute(&String::from_utf8_lossy(key), value.unwrap_or_default());
             }
+            (6, Value::Bytes(info)) => self.body.push_attribute(ORIGINAL, info),
             _ => {}
         });
         self.spellings_end.push(self.spellings.len() as u32);

@@ -1,5 +1,6 @@
 //! What inference finds, put into the model: costs of nodes, and the nodes of functions under those that call them.
 
+use super::body::ORIGINAL;
 use super::functions::calls::Program;
 use super::functions::expand::{self, MOST_NODES, Node};
 use super::inference::Cost;
@@ -7,14 +8,17 @@ use super::known::Overrides;
 use super::settings::Settings;
 use super::shapes;
 use crate::error::{Error, Warning};
+use crate::format::each_quietly;
 use crate::infer::attributes;
 use crate::infer::flops::Unknown;
+use crate::model::Model;
 use crate::model::builder::Builder;
 use crate::model::costs::{Costs, NodeCosts};
 use crate::model::nodes::{Input, NodeId};
 use crate::view::values::{CONST_PARAMETER, SAME_VARIABLE};
 use crate::words;
 use rustc_hash::FxHashSet;
+use tfprof_proto::wire::Fields;
 
 /// What one run of a program takes at a size of the batch.
 pub fn total(program: &Program, settings: &Settings, batch: i64) -> Cost {
@@ -113,6 +117,7 @@ impl Filler {
             closed: node.closed,
         };
         self.costs.set(id, costs);
+        trace(node, id, builder);
         if node.why == Some(Unknown::Shape) && self.costs.missing.len() < LISTED {
             self.costs.missing.push((id, node.blame()));
         }
@@ -225,5 +230,32 @@ impl Filler {
             let ty = builder.model.names.intern(CONST_PARAMETER);
             builder.add_type(id, ty);
         }
+    }
+}
+
+/// Finds where a node was made, by its name or by the one that it had before the graph was rewritten.
+fn trace(node: &Node<'_>, id: NodeId, builder: &mut Builder) {
+    if builder.debug_info.is_empty() || builder.model.nodes.stack[id.index()].has_frames() {
+        return;
+    }
+    let Builder { model, debug_info, .. } = builder;
+    let Model { names, stacks, .. } = model;
+    let mut stack = debug_info.stack(node.body.name(node.node), node.function_name, names, stacks);
+    if stack.is_none()
+        && let Some(original) = node.body.attribute(node.node, ORIGINAL)
+    {
+        let (mut of_node, mut of_function) = (None, None);
+        each_quietly(Fields::new(original, 0), |_, number, value| match number {
+            1 => of_node = of_node.or(value.bytes()),
+            2 => of_function = of_function.or(value.bytes()),
+            _ => {}
+        });
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let (of_node, of_function) = (of_node.map(text), of_function.filter(|name| !name.is_empty()).map(text));
+        stack = of_node.and_then(|of_node| debug_info.stack(&of_node, of_function.as_deref(), names, stacks));
+    }
+    if let Some(stack) = stack {
+        model.nodes.stack[id.index()] = stack;
+        model.has_traces = true;
     }
 }

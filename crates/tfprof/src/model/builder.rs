@@ -11,6 +11,7 @@ use super::runs::KeepSteps;
 use super::stacks::{Frame, StackId, Stacks};
 use crate::error::{Place, Warning};
 use crate::format::attribute_shape;
+use crate::format::debug_info::DebugInfo;
 use crate::infer::body::{Body, PendingBody};
 use crate::infer::fact::Shape;
 use crate::infer::functions::library::PendingLibrary;
@@ -75,6 +76,8 @@ pub struct Builder {
     /// Shapes that runs told of; of several runs of a node the first counts.
     pub ran: Arc<RanShapes>,
     pub library: PendingLibrary,
+    /// Where nodes were made.
+    pub debug_info: DebugInfo,
     /// The file that is being read, for warnings.
     file: String,
     warned: FxHashMap<&'static str, u64>,
@@ -125,6 +128,7 @@ impl Builder {
             served: Body::default(),
             ran: Arc::default(),
             library: PendingLibrary::default(),
+            debug_info: DebugInfo::default(),
             file: String::new(),
             warned: FxHashMap::default(),
         }
@@ -241,6 +245,16 @@ impl Builder {
             if let Some(node) = self.model.names.find(name.as_bytes()).and_then(|name| self.model.node(name)) {
                 self.add_type(node, ty);
             }
+        }
+    }
+
+    /// Adds a `GraphDebugInfo`, if traces are kept.
+    pub fn add_debug_info(&mut self, input: &mut dyn std::io::Read) {
+        if self.keep.traces
+            && let Err(error) = self.debug_info.read(input)
+        {
+            let message = format!("the debug info is damaged ({error:?}); traces may be missing");
+            self.push_warning("damaged", None, message, true);
         }
     }
 

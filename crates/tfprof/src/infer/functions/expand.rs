@@ -20,6 +20,7 @@ pub struct Node<'a> {
     pub node: u32,
     /// None for a node of the graph itself.
     pub function: Option<u32>,
+    pub function_name: Option<&'a str>,
     /// How often it runs for one run of the graph.
     pub runs: i64,
     /// What one run takes; for a call that is not opened any further, what all it calls take.
@@ -134,6 +135,7 @@ pub fn expand(program: &Program, inferred: &Inferred, most: i64, each: &mut dyn 
             body,
             node,
             function: visit.opened.function,
+            function_name: visit.opened.function.map(|function| program.library.get(function).name.as_str()),
             runs,
             cost,
             unknown: if runs > 0 { unknown } else { 0 },
