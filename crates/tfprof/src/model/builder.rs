@@ -296,11 +296,7 @@ impl Builder {
     /// The node that a record speaks of; one is made for names that no graph has.
     #[inline]
     fn node_of_run(&mut self, run: &Run, name: &[u8], offset: u64) -> Option<NodeId> {
-        let guess = NodeId(run.last.wrapping_add(1));
-        if guess.index() < self.model.nodes.len() && self.model.name(guess).as_bytes() == name {
-            return Some(guess);
-        }
-        if let Some(node) = self.model.names.find(name).and_then(|name| self.model.node(name)) {
+        if let Some(node) = self.model.node_near(run.last, name) {
             return Some(node);
         }
         // As the original: these are the session's own doings.

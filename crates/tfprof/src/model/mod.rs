@@ -17,7 +17,7 @@ pub mod stacks;
 use attributes::Attributes;
 use devices::{DeviceId, DeviceKind, Devices};
 use lists::Lists;
-use names::{NameId, Names};
+use names::{NameHash, NameId, Names};
 use nodes::{NodeId, Nodes};
 use peaks::Peaks;
 use runs::Runs;
@@ -62,6 +62,28 @@ impl Model {
         }
     }
 
+    /// The node of a name that is probably near the node of the record before: files list nodes in much the same
+    /// order, give or take what runs side by side.
+    #[inline]
+    pub fn node_near(&self, last: u32, name: &[u8]) -> Option<NodeId> {
+        let hash = NameHash::of(name);
+        let guess = last.wrapping_add(1);
+        self.node_within(guess, GUESSES, name, hash)
+            .or_else(|| self.node_within(guess.saturating_sub(GUESSES), GUESSES, name, hash))
+            .or_else(|| self.names.find_hashed(name, hash).and_then(|name| self.node(name)))
+    }
+
+    /// The node of a name if it is one of `count` from `start` on.
+    #[inline]
+    fn node_within(&self, start: u32, count: u32, name: &[u8], hash: NameHash) -> Option<NodeId> {
+        let start = start as usize;
+        let end = (start + count as usize).min(self.nodes.len());
+        let hashes = self.nodes.name_hash.get(start..end)?;
+        let at = position(hashes, hash)?;
+        let node = NodeId((start + at) as u32);
+        (self.name(node).as_bytes() == name).then_some(node)
+    }
+
     /// Whether what a device says of a node counts. As the original, if `first_only`: of the devices on which ops are
     /// placed, only the first of each node.
     pub fn counts(&self, node: NodeId, device: DeviceId, first_only: bool) -> bool {
@@ -101,7 +123,8 @@ impl Model {
 
     /// Adds a node whose name is new.
     fn push_node(&mut self, name: NameId, op: NameId) -> NodeId {
-        let node = self.nodes.push(name, op);
+        let hash = NameHash::of(self.names.get(name).as_bytes());
+        let node = self.nodes.push(name, hash, op);
         if name.index() >= self.node_of.len() {
             self.node_of.resize(self.names.len(), u32::MAX);
         }
@@ -109,4 +132,18 @@ impl Model {
         self.by_name = OnceLock::new();
         node
     }
+}
+
+/// How far from the last node the next one is looked for: executors run some dozens of ops side by side.
+const GUESSES: u32 = 64;
+
+/// Where a hash stands, looked for in blocks that the compiler compares at once.
+#[inline]
+fn position(hashes: &[NameHash], wanted: NameHash) -> Option<usize> {
+    if hashes.first() == Some(&wanted) {
+        return Some(0);
+    }
+    let in_block = |block: &[NameHash]| block.iter().fold(false, |found, hash| found | (*hash == wanted));
+    let (block, hashes_of) = hashes.chunks(16).enumerate().find(|(_, block)| in_block(block))?;
+    Some(block * 16 + hashes_of.iter().position(|hash| *hash == wanted)?)
 }

@@ -2,7 +2,7 @@
 
 use super::devices::DeviceId;
 use super::lists::ListId;
-use super::names::NameId;
+use super::names::{NameHash, NameId};
 use super::stacks::StackId;
 use rustc_hash::FxHashMap;
 
@@ -26,6 +26,8 @@ pub struct Input {
 #[derive(Clone, Debug, Default)]
 pub struct Nodes {
     pub name: Vec<NameId>,
+    /// Of the names, side by side, so that many can be looked through at once.
+    pub name_hash: Vec<NameHash>,
     pub op: Vec<NameId>,
     pub types: Vec<TypesId>,
     /// The attribute `shape`, which variables and placeholders have.
@@ -67,9 +69,10 @@ impl Nodes {
     }
 
     /// Adds a node without inputs and shapes.
-    pub fn push(&mut self, name: NameId, op: NameId) -> NodeId {
+    pub fn push(&mut self, name: NameId, hash: NameHash, op: NameId) -> NodeId {
         let id = NodeId(self.len() as u32);
         self.name.push(name);
+        self.name_hash.push(hash);
         self.op.push(op);
         self.types.push(TypesId::EMPTY);
         self.shape.push(ShapeId::EMPTY);
