@@ -68,8 +68,8 @@ impl Model {
     pub fn node_near(&self, last: u32, name: &[u8]) -> Option<NodeId> {
         let hash = NameHash::of(name);
         let guess = last.wrapping_add(1);
-        self.node_within(guess, GUESSES, name, hash)
-            .or_else(|| self.node_within(guess.saturating_sub(GUESSES), GUESSES, name, hash))
+        self.node_within(guess, AHEAD, name, hash)
+            .or_else(|| self.node_within(guess.saturating_sub(BEHIND), BEHIND, name, hash))
             .or_else(|| self.names.find_hashed(name, hash).and_then(|name| self.node(name)))
     }
 
@@ -134,8 +134,10 @@ impl Model {
     }
 }
 
-/// How far from the last node the next one is looked for: executors run some dozens of ops side by side.
-const GUESSES: u32 = 64;
+/// How far from the last node the next ones are looked for: executors run some dozens of ops side by side, and a batch
+/// of records is looked up at once.
+const AHEAD: u32 = 128;
+const BEHIND: u32 = 64;
 
 /// Where a hash stands, looked for in blocks that the compiler compares at once.
 #[inline]
