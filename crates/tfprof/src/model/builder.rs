@@ -196,9 +196,10 @@ impl Builder {
 
     pub fn add_type(&mut self, node: NodeId, ty: NameId) {
         let model = &mut self.model;
-        let types = &mut model.nodes.types[node.index()];
+        let nodes = &mut *model.nodes;
+        let types = &mut nodes.types[node.index()];
         let old = model.type_sets.get(*types);
-        if old.contains(&ty) || model.nodes.op[node.index()] == ty {
+        if old.contains(&ty) || nodes.op[node.index()] == ty {
             return;
         }
         let mut new = old.to_vec();
@@ -305,7 +306,7 @@ impl Builder {
             None => self.model.runs.cell(node, device, counts),
         };
         if execution.start <= 0 {
-            if device == self.model.nodes.placement[node.index()] {
+            if device == self.model.placement[node.index()] {
                 let name = self.model.name(node).to_owned();
                 self.warn("no_start_time", Some(Spot::Byte(offset)), || {
                     format!("a record of `{name}` has no start time; its time and memory are left out")
@@ -378,7 +379,7 @@ impl Builder {
     /// Notes the first placement of a node.
     #[inline]
     fn place(&mut self, node: NodeId, device: DeviceId) -> DeviceId {
-        let placement = &mut self.model.nodes.placement[node.index()];
+        let placement = &mut self.model.placement[node.index()];
         match self.model.devices.kind(device) {
             DeviceKind::Placement if !placement.is_some() => *placement = device,
             DeviceKind::Nameless if placement.is_some() => return self.model.devices.late(device),
@@ -403,8 +404,8 @@ impl Builder {
 
     /// Adds what was measured in a step.
     pub fn add_step(&mut self, step: i64, cells: Cells) {
-        let Model { runs, nodes, devices, .. } = &mut self.model;
-        runs.fold(step, cells, nodes, devices);
+        let Model { runs, placement, devices, .. } = &mut self.model;
+        runs.fold(step, cells, placement, devices);
     }
 
     // ---- op logs

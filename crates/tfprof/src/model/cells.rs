@@ -188,7 +188,8 @@ impl Cell {
         }
     }
 
-    fn add(&mut self, other: &Cell) {
+    /// Adds the sums of another cell.
+    pub fn add(&mut self, other: &Cell) {
         self.record(&other.sums(), other.first_start, other.last_end);
     }
 }

@@ -6,12 +6,14 @@ pub mod attributes;
 pub mod builder;
 pub mod cells;
 pub mod devices;
+pub mod join;
 pub mod lists;
 pub mod names;
 pub mod nodes;
 pub mod peaks;
 pub mod records;
 pub mod runs;
+pub mod shared;
 pub mod stacks;
 
 use attributes::Attributes;
@@ -22,14 +24,17 @@ use nodes::{NodeId, Nodes};
 use peaks::Peaks;
 use runs::Runs;
 use rustc_hash::FxHashMap;
+use shared::Shared;
 use stacks::Stacks;
 use std::sync::OnceLock;
 
 /// Everything that was loaded.
 #[derive(Debug, Default)]
 pub struct Model {
-    pub names: Names,
-    pub nodes: Nodes,
+    pub names: Shared<Names>,
+    pub nodes: Shared<Nodes>,
+    /// By node, the first device on which a run placed it.
+    pub placement: Vec<DeviceId>,
     pub attributes: Attributes,
     pub shapes: Lists<i64>,
     pub type_sets: Lists<NameId>,
@@ -48,7 +53,7 @@ pub struct Model {
     pub saved_ids: Vec<i64>,
     /// What each number meant in the first op log that used it.
     pub first_strings: FxHashMap<i64, NameId>,
-    node_of: Vec<u32>,
+    node_of: Shared<Vec<u32>>,
     by_name: OnceLock<Vec<NodeId>>,
 }
 
@@ -87,9 +92,7 @@ impl Model {
     /// Whether what a device says of a node counts. As the original, if `first_only`: of the devices on which ops are
     /// placed, only the first of each node.
     pub fn counts(&self, node: NodeId, device: DeviceId, first_only: bool) -> bool {
-        !first_only
-            || self.devices.kind(device) != DeviceKind::Placement
-            || self.nodes.placement[node.index()] == device
+        !first_only || self.devices.kind(device) != DeviceKind::Placement || self.placement[node.index()] == device
     }
 
     pub fn name(&self, node: NodeId) -> &str {
@@ -129,6 +132,7 @@ impl Model {
             self.node_of.resize(self.names.len(), u32::MAX);
         }
         self.node_of[name.index()] = node.0;
+        self.placement.push(DeviceId::NONE);
         self.by_name = OnceLock::new();
         node
     }
@@ -145,7 +149,7 @@ fn position(hashes: &[NameHash], wanted: NameHash) -> Option<usize> {
     if hashes.first() == Some(&wanted) {
         return Some(0);
     }
-    let in_block = |block: &[NameHash]| block.iter().fold(false, |found, hash| found | (*hash == wanted));
+    let in_block = |block: &[NameHash]| block.iter().fold(0, |found, hash| found | u8::from(*hash == wanted)) != 0;
     let (block, hashes_of) = hashes.chunks(16).enumerate().find(|(_, block)| in_block(block))?;
     Some(block * 16 + hashes_of.iter().position(|hash| *hash == wanted)?)
 }

@@ -1,6 +1,5 @@
 //! The graph as columns: one entry per node in each.
 
-use super::devices::DeviceId;
 use super::lists::ListId;
 use super::names::{NameHash, NameId};
 use super::stacks::StackId;
@@ -36,8 +35,6 @@ pub struct Nodes {
     pub float_ops: Vec<i64>,
     /// The device that the graph asks for, in lower case.
     pub declared_device: Vec<NameId>,
-    /// The first device on which a run placed the node.
-    pub placement: Vec<DeviceId>,
     inputs: Vec<Input>,
     inputs_end: Vec<u32>,
     output_shapes: Vec<ShapeId>,
@@ -79,7 +76,6 @@ impl Nodes {
         self.stack.push(StackId::NONE);
         self.float_ops.push(0);
         self.declared_device.push(NameId::EMPTY);
-        self.placement.push(DeviceId::NONE);
         self.inputs_end.push(self.inputs.len() as u32);
         self.output_shapes_end.push(self.output_shapes.len() as u32);
         id

@@ -2,7 +2,8 @@
 
 use super::cells::{Cell, Cells, Measure, Sums};
 use super::devices::{DeviceId, DeviceKind, Devices};
-use super::nodes::{NodeId, Nodes};
+use super::join::Renumber;
+use super::nodes::NodeId;
 use super::records::Records;
 use std::collections::BTreeMap;
 
@@ -172,6 +173,38 @@ impl Runs {
         self.steps.entry(step).or_default();
     }
 
+    /// Adds the runs of steps that come after these, with other numbers for nodes and devices.
+    pub fn join(&mut self, later: Runs, numbers: &Renumber<'_>, placement: &[DeviceId]) {
+        for (step, mut records) in later.records {
+            records.renumber(numbers);
+            self.fold_records(step, records);
+        }
+        if self.keep == KeepSteps::Each {
+            // A step may be in both, so that each is counted anew.
+            for (step, cells) in later.steps {
+                let cells = numbers.cells(cells.unwrap_or_default());
+                self.fold(step, cells, placement, numbers.devices);
+            }
+            return;
+        }
+        self.sizes.add(later.sizes);
+        self.most_often = self.most_often.saturating_add(later.most_often);
+        for (step, cells) in later.steps {
+            self.steps.insert(step, cells.map(|cells| numbers.cells(cells)));
+        }
+        // There may be room for more nodes than there are.
+        for (old, seen) in later.seen.into_iter().enumerate().filter(|(_, seen)| seen.steps.any_device > 0) {
+            let node = numbers.node(NodeId(old as u32)).index();
+            if node >= self.seen.len() {
+                self.seen.resize(node + 1, Seen::default());
+            }
+            let steps = &mut self.seen[node].steps;
+            steps.any_device += seen.steps.any_device;
+            steps.first_device += seen.steps.first_device;
+        }
+        self.totals.merge(&numbers.cells(later.totals));
+    }
+
     /// Adds the executions that one file has of a step.
     pub fn fold_records(&mut self, step: i64, mut records: Records) {
         records.sort();
@@ -193,14 +226,14 @@ impl Runs {
     }
 
     /// Adds what one file says of a step.
-    pub fn fold(&mut self, step: i64, cells: Cells, nodes: &Nodes, devices: &Devices) {
+    pub fn fold(&mut self, step: i64, cells: Cells, placement: &[DeviceId], devices: &Devices) {
         let keep = self.keeps(step);
         let before = self.steps.entry(step).or_default();
         let counts = |cell: &Cell| {
-            devices.kind(cell.device) != DeviceKind::Placement || nodes.placement[cell.node.index()] == cell.device
+            devices.kind(cell.device) != DeviceKind::Placement || placement[cell.node.index()] == cell.device
         };
-        if self.seen.len() < nodes.len() {
-            self.seen.resize(nodes.len(), Seen::default());
+        if self.seen.len() < placement.len() {
+            self.seen.resize(placement.len(), Seen::default());
         }
         let mut most_often = 0;
         for cell in cells.rows() {
