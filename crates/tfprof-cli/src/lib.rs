@@ -12,6 +12,7 @@ mod terminal;
 use std::ffi::OsString;
 use std::io::Write;
 use std::process::ExitCode;
+use terminal::Guard;
 pub use terminal::Terminal;
 use tfprof::error::Error;
 
@@ -34,6 +35,8 @@ pub fn run(
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> ExitCode {
+    let (mut out, mut err) = (guarded(terminal.stdout, out), guarded(terminal.stderr, err));
+    let (out, err) = (&mut *out, &mut *err);
     let outcome = flags::parse(words, terminal).and_then(|request| (request.command.run)(&request, out, err));
     let exit = match outcome {
         Ok(exit) => exit,
@@ -44,6 +47,10 @@ pub fn run(
         }
     };
     ExitCode::from(exit as u8)
+}
+
+fn guarded<'a>(terminal: bool, stream: &'a mut dyn Write) -> Box<dyn Write + 'a> {
+    if terminal { Box::new(Guard::new(stream)) } else { Box::new(stream) }
 }
 
 fn exit_of(error: &Error) -> Exit {

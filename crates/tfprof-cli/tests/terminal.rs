@@ -173,7 +173,7 @@ fn reading_for_long_shows_a_bar_that_goes_away() {
     command.args(["-c", slowly, env!("CARGO_BIN_EXE_tfprof")]).current_dir(home.path()).env("TERM", "xterm");
     let mut terminal = spawn_command(command, Some(30_000)).expect("a pseudo terminal");
     expect(&mut terminal, "reading standard input");
-    expect(&mut terminal, "\r\x1b[K");
+    expect(&mut terminal, "\x1b[G\x1b[K");
     expect(&mut terminal, "Profile:");
     terminal.exp_eof().expect("the end");
 }

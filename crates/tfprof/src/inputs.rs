@@ -7,7 +7,7 @@ use crate::error::{Error, Place};
 use crate::format::Format;
 use crate::format::checkpoint::{Checkpoint, locate};
 use crate::format::detect::{Guess, guess};
-use crate::format::source::{STDIN, Source};
+use crate::format::source::{Limits, STDIN, Source};
 use crate::profiler::Profiler;
 use crate::words;
 use std::io::{Cursor, Read};
@@ -27,6 +27,8 @@ pub struct Inputs {
     pub profiles: Vec<PathBuf>,
     /// What the names of their files begin with, or any other path that means a checkpoint.
     pub checkpoints: Vec<PathBuf>,
+    /// How much the files may ask of the machine.
+    pub limits: Limits,
     /// The first bytes of standard input, if they were taken from it to tell what it is.
     stdin_head: Vec<u8>,
 }
@@ -87,7 +89,11 @@ impl Inputs {
             head.map_err(|error| read_error(path, error))?;
         }
         let stdin_head = self.stdin_head.clone();
-        let mut source = if is_stdin { Source::memory(STDIN, &stdin_head)? } else { Source::open(path)? };
+        let mut source = if is_stdin {
+            Source::memory(STDIN, &stdin_head)?
+        } else {
+            Source::open_watched(path, self.limits, &|_| {})?
+        };
         let head = source.head().map_err(|error| read_error(path, error))?;
         let unknown = || {
             let flags = "--graph_path, --run_meta_path, --op_log_path, --profile_path or --checkpoint_path";
@@ -217,9 +223,9 @@ impl Inputs {
     fn open_watched<'a>(&self, path: &Path, watch: &'a dyn Fn(u64)) -> Result<Source<'a>, Error> {
         if path.as_os_str() == "-" && !self.stdin_head.is_empty() {
             let whole = Cursor::new(self.stdin_head.clone()).chain(std::io::stdin());
-            return Source::watched(STDIN.to_owned(), whole, watch);
+            return Source::watched(STDIN.to_owned(), whole, self.limits, watch);
         }
-        Source::open_watched(path, watch)
+        Source::open_watched(path, self.limits, watch)
     }
 }
 
