@@ -33,7 +33,7 @@ pub fn mutations(bytes: &[u8]) -> impl Iterator<Item = (String, Vec<u8>)> {
     let lies =
         spans.into_iter().filter(|span| span.content > 0).zip([u64::MAX >> 1, 1 << 40, 1 << 31].into_iter().cycle());
     let lies = lies.map(move |(span, length)| {
-        let mut damaged = bytes[..span.start + 1].to_vec();
+        let mut damaged = bytes[..=span.start].to_vec();
         write::varint(&mut damaged, length);
         damaged.extend_from_slice(&bytes[span.content..]);
         (format!("the length at {} is {length}", span.start + 1), damaged)

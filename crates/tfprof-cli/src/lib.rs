@@ -28,6 +28,12 @@ pub(crate) enum Exit {
     Damaged = 4,
 }
 
+/// Reads a line of the shell as the shell would, and does nothing with it; true if it makes sense.
+#[cfg(fuzzing)]
+pub fn understands_line(line: &str) -> bool {
+    flags::parse_line(line, &tfprof::options::Options::default(), Terminal::default()).is_ok()
+}
+
 /// Runs one command line, without the program's name. `terminal` says which of the streams are one.
 pub fn run(
     words: impl IntoIterator<Item = OsString>,
