@@ -23,7 +23,7 @@ LOCKED := --locked
 BUILT := $(or $(CARGO_TARGET_DIR),target)
 
 .DEFAULT_GOAL := help
-.PHONY: help build test fmt-check lint cargo-test docs-check python-test python-tf toolchain test-tools tools debian-tools test-tf verify-corpus checkpoints shapes differential tf-venv bench \
+.PHONY: help build test fmt-check licenses lint cargo-test docs-check python-test python-tf toolchain test-tools tools debian-tools test-tf verify-corpus checkpoints shapes differential tf-venv bench bench-alone bench-guard \
         demo fuzz docs clean
 
 help: ## list the targets
@@ -32,10 +32,13 @@ help: ## list the targets
 build: ## the release binary
 	$(CARGO) build $(LOCKED) --release
 
-test: fmt-check lint cargo-test docs-check python-test ## format, lints, all tests, docs; needs no TensorFlow
+test: fmt-check licenses lint cargo-test docs-check python-test ## format, lints, all tests, docs; needs no TensorFlow
 
 fmt-check: toolchain
 	$(CARGO) fmt --all --check
+
+licenses: ## every dependency has a licence that deny.toml allows
+	$(PYTHON) xtask/licenses.py
 
 lint: toolchain
 	$(CARGO) clippy $(LOCKED) --workspace --all-targets -- -D warnings
@@ -128,6 +131,12 @@ $(VENV)/ready: tests/differential/requirements.txt
 
 bench: tf-venv ## speed and memory beside the original (BENCH="--nodes 1000000 --view code")
 	TF_PYTHON="$(TF_PYTHON)" $(PYTHON) benches/run.py $(BENCH)
+
+bench-alone: build ## growth, large inputs, start-up: what tfprof costs by itself (ALONE="--only growth")
+	TF_PYTHON="$(wildcard $(TF_PYTHON))" $(PYTHON) benches/alone.py --binary $(BUILT)/release/tfprof $(ALONE)
+
+bench-guard: build ## instructions of fixed questions against those on record; needs valgrind
+	$(PYTHON) benches/instructions.py --binary $(BUILT)/release/tfprof $(GUARD)
 
 demo: ## the sample of `tfprof demo`, made from the corpus
 	$(PYTHON) xtask/make_demo.py
