@@ -1,5 +1,6 @@
 //! Products, decompositions and transforms of matrices.
 
+use super::super::attributes;
 use super::super::fact::{ANY, Fact, Shape};
 use super::elementwise::bound;
 use super::{Family, Op, broadcast, like_first, one, typed};
@@ -47,6 +48,31 @@ pub const RULES: Family = &[
             }
             _ => one(op, Shape::UNKNOWN),
         }
+    }),
+    (&["LogMatrixDeterminant"], |op| {
+        let batch = op.shape(0).dims().and_then(|dims| dims.split_last_chunk::<2>()).map(|(batch, _)| Shape::of(batch));
+        vec![Fact::new(op.t(), batch.unwrap_or_default()); 2]
+    }),
+    (&["Svd"], |op| match op.shape(0).dims() {
+        Some([batch @ .., m, n]) => {
+            let short = if *m < 0 || *n < 0 { ANY } else { (*m).min(*n) };
+            let of = |dims: &[i64]| Fact::new(op.t(), Shape::of(&[batch, dims].concat()));
+            let full = op.flag("full_matrices");
+            match op.attribute("compute_uv").is_none_or(attributes::flag) {
+                true => vec![of(&[short]), of(&[*m, if full { *m } else { short }]), of(&[*n, if full { *n } else { short }])],
+                false => vec![of(&[short]), Fact::new(op.t(), Shape::of(&[0])), Fact::new(op.t(), Shape::of(&[0]))],
+            }
+        }
+        _ => vec![Fact::new(op.t(), Shape::UNKNOWN); 3],
+    }),
+    (&["Qr"], |op| match op.shape(0).dims() {
+        Some([batch @ .., m, n]) => {
+            let short = if *m < 0 || *n < 0 { ANY } else { (*m).min(*n) };
+            let inner = if op.flag("full_matrices") { *m } else { short };
+            let of = |dims: &[i64]| Fact::new(op.t(), Shape::of(&[batch, dims].concat()));
+            vec![of(&[*m, inner]), of(&[inner, *n])]
+        }
+        _ => vec![Fact::new(op.t(), Shape::UNKNOWN); 2],
     }),
     (&["SelfAdjointEigV2"], |op| match op.shape(0).dims() {
         Some([batch @ .., n, _]) => vec![Fact::new(op.t(), Shape::of(&[batch, &[*n]].concat())), Fact::new(op.t(), op.shape(0).clone())],
