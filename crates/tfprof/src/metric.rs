@@ -137,6 +137,7 @@ pub const METRICS: [MetricInfo; Metric::COUNT] = [
     },
     MetricInfo {
         word: Some("macs"),
+        min: Some("min_macs"),
         suffix: " macs",
         op_suffix: " macs",
         about: "multiply-adds of convolutions and products of matrices, by their formulas",
@@ -144,11 +145,13 @@ pub const METRICS: [MetricInfo; Metric::COUNT] = [
     },
     MetricInfo {
         word: Some("io_bytes"),
+        min: Some("min_io_bytes"),
         about: "bytes that ops read and write, by the shapes of their inputs and outputs",
         ..column(Metric::IoBytes, "io_bytes", "bytes read and written", Unit::Bytes)
     },
     MetricInfo {
         word: Some("unknown_ops"),
+        min: Some("min_unknown_ops"),
         suffix: " unknown",
         op_suffix: " unknown",
         about: "nodes whose float operations are not known: no formula, or no shapes",

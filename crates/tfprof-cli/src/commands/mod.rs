@@ -114,8 +114,8 @@ pub const COMMANDS: &[CommandInfo] = &[
     },
     CommandInfo {
         word: "man",
-        about: "the manual page; `man markdown` for the web",
-        usage: "[roff|markdown]",
+        about: "the manual page; `man markdown` for the web, `man flops` for how float operations are counted",
+        usage: "[roff|markdown|flops]",
         reads: false,
         run: |request, out, _| man::run(request, out),
     },

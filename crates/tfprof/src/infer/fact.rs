@@ -87,6 +87,12 @@ impl Fact {
         Some(self.shape.elements()?.saturating_mul(self.dtype.size()? as i64))
     }
 
+    /// How many sizes and elements it holds.
+    pub fn weight(&self) -> usize {
+        let held = self.held.as_ref().and_then(|held| held.shape.rank()).unwrap_or(0);
+        self.shape.rank().unwrap_or(0) + held + self.value.as_ref().map_or(0, Integers::len)
+    }
+
     /// What holds whichever of the two the tensor is.
     #[must_use]
     pub fn either(&self, other: &Fact) -> Fact {

@@ -17,6 +17,11 @@ use std::collections::BinaryHeap;
 /// How often a node may be visited before it is given up as unknown.
 const MOST_VISITS: u8 = 16;
 
+/// Sizes and elements that a fact may have in passing, and how many all of those with more may have together: a graph of
+/// a few bytes a node must not take kilobytes a node.
+const SMALL: usize = 16;
+const ALL_LARGE: usize = 1 << 22;
+
 /// Ops that call functions by an attribute. Ops whose name is a function call it, too.
 pub const CALL_OPS: &[&str] = &[
     "PartitionedCall",
@@ -135,6 +140,8 @@ pub struct Inference {
     next: usize,
     again: BinaryHeap<Reverse<u32>>,
     waits: Vec<bool>,
+    /// What is left of [`ALL_LARGE`].
+    large: usize,
 }
 
 impl Inference {
@@ -158,6 +165,7 @@ impl Inference {
             next: 0,
             again: BinaryHeap::new(),
             waits: vec![false; body.len()],
+            large: ALL_LARGE,
         }
     }
 
@@ -259,6 +267,17 @@ impl Inference {
                 return;
             }
             outputs.iter_mut().for_each(|output| *output = Fact { dtype: output.dtype, ..Fact::default() });
+        }
+        if outputs.len() > SMALL {
+            let more = outputs.len() - SMALL;
+            outputs.truncate(SMALL + more.min(self.large));
+            self.large = self.large.saturating_sub(more);
+        }
+        for output in outputs.iter_mut().filter(|output| output.weight() > SMALL) {
+            match self.large.checked_sub(output.weight()) {
+                Some(left) => self.large = left,
+                None => *output = Fact { dtype: output.dtype, ..Fact::default() },
+            }
         }
         *slot = Some(outputs);
         for reader in self.readers.of(node) {

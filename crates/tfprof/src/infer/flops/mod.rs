@@ -22,7 +22,7 @@ mod update;
 mod zero;
 
 pub use costs::costs;
-pub use doc::write_table;
+pub use doc::write_page;
 
 use super::attributes;
 use super::fact::Fact;

@@ -42,9 +42,11 @@ pub const RULES: Family = &[
         vec![Fact::with_value(DType::INT32, Shape::scalar(), length.map(|length| vec![length]))]
     }),
     (&["TensorArrayCloseV3", "TensorArrayCloseV2", "StackCloseV2", "StackClose"], none),
-    (&["StackPushV2", "StackPush"], |op| vec![Fact::new(op.t(), op.shape(1).clone())]),
+    (&["StackPushV2", "StackPush"], |op| vec![op.input(1).clone()]),
     // What was pushed follows the handle, if it could be found.
-    (&["StackPopV2", "StackPop"], |op| typed(op.dtype("elem_type"), op.shape(1).clone())),
+    (&["StackPopV2", "StackPop"], |op| {
+        vec![Fact { dtype: op.dtype_or("elem_type", op.input(1).dtype), ..op.input(1).clone() }]
+    }),
 ];
 
 fn flow(held: Option<Arc<Held>>) -> Fact {

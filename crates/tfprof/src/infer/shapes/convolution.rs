@@ -145,7 +145,7 @@ fn convolved(op: &Op<'_>, image: &Shape, channels: Channels) -> Shape {
     }
     out[axis] = match channels {
         Channels::OfFilter => filter.dim(-1),
-        Channels::Depthwise => times(filter.dim(2), filter.dim(3)),
+        Channels::Depthwise => times(filter.dim(2).max(image[axis]), filter.dim(3)),
         Channels::Pool => {
             let (window, stride) = (windows.get(axis).copied().unwrap_or(1), strides.get(axis).copied().unwrap_or(1));
             if window == 1 && stride == 1 {
@@ -190,7 +190,16 @@ fn backprop_input(op: &Op<'_>) -> Vec<Fact> {
 fn batch_norm(op: &Op<'_>, outputs: usize) -> Vec<Fact> {
     let channels = Shape::of(&[op.shape(0).dim(channel_axis(op))]).and(op.shape(1));
     let u = op.dtype_or("U", op.t());
-    let mut facts = vec![Fact::new(op.t(), op.shape(0).clone())];
+    let mut image = op.shape(0).clone();
+    if let Some(dims) = image.dims() {
+        let mut dims = dims.to_vec();
+        let axis = if channel_axis(op) == 1 { 1 } else { dims.len().saturating_sub(1) };
+        if dims.get(axis) == Some(&ANY) {
+            dims[axis] = channels.dim(0);
+            image = Shape::of(&dims);
+        }
+    }
+    let mut facts = vec![Fact::new(op.t(), image)];
     facts.extend(vec![Fact::new(u, channels); 4]);
     if outputs == 6 {
         facts.push(Fact::new(u, Shape::UNKNOWN));

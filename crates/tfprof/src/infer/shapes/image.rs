@@ -17,7 +17,7 @@ pub const RULES: Family = &[
     (&["ResizeNearestNeighborGrad"], |op| one(op, resized(op, 1))),
     (&["CropAndResize"], |op| {
         let image = resized(op, 3);
-        typed(DType::FLOAT, Shape::of(&[op.shape(1).dim(0), image.dim(1), image.dim(2), image.dim(3)]))
+        typed(DType::FLOAT, Shape::of(&[op.shape(1).dim(0).max(op.shape(2).dim(0)), image.dim(1), image.dim(2), image.dim(3)]))
     }),
     (&["CropAndResizeGradImage"], |op| {
         vec![Fact::new(op.dtype_or("T", DType::FLOAT), super::shape_from(op.input(3)))]

@@ -22,8 +22,9 @@ pub const RULES: Family = &[
         let columns = op.shape(3).dim(if op.flag("adjoint_b") { 0 } else { 1 });
         vec![Fact::new(op.dtype_or("T", op.input(1).dtype), Shape::of(&[rows, columns]))]
     }),
-    (&["Cross", "MatrixInverse", "BatchMatrixInverse", "MatrixExponential", "MatrixLogarithm", "Cholesky", "BatchCholesky",
-       "CholeskyGrad", "MatrixSquareRoot"], like_first),
+    (&["Cross"], like_first),
+    (&["MatrixInverse", "BatchMatrixInverse", "MatrixExponential", "MatrixLogarithm", "Cholesky", "BatchCholesky",
+       "CholeskyGrad", "MatrixSquareRoot"], |op| one(op, square(op.shape(0)))),
     (&["FFT", "FFT2D", "FFT3D", "IFFT", "IFFT2D", "IFFT3D", "BatchFFT", "BatchFFT2D", "BatchFFT3D", "BatchIFFT",
        "BatchIFFT2D", "BatchIFFT3D"], |op| typed(op.dtype_or("Tcomplex", op.t()), op.shape(0).clone())),
     (&["RFFT"], |op| real_fft(op, 1, true)),
@@ -38,9 +39,10 @@ pub const RULES: Family = &[
     }),
     (&["MatrixSolve", "MatrixTriangularSolve", "BatchMatrixSolve", "BatchMatrixTriangularSolve"], |op| {
         match (op.shape(0).dims(), op.shape(1).dims()) {
-            (Some([a @ .., _, _]), Some([b @ .., rows, columns])) => {
+            (Some([a @ .., m, n]), Some([b @ .., rows, columns])) => {
+                let rows = [*rows, *m, *n].into_iter().find(|size| *size >= 0).unwrap_or(ANY);
                 let batch = broadcast(&Shape::of(a), &Shape::of(b));
-                let dims = batch.dims().map(|batch| [batch, &[*rows, *columns]].concat());
+                let dims = batch.dims().map(|batch| [batch, &[rows, *columns]].concat());
                 one(op, dims.map(|dims| Shape::of(&dims)).unwrap_or_default())
             }
             _ => one(op, Shape::UNKNOWN),
@@ -51,6 +53,13 @@ pub const RULES: Family = &[
         _ => vec![Fact::new(op.t(), Shape::UNKNOWN); 2],
     }),
 ];
+
+/// Matrices have as many rows as columns.
+fn square(shape: &Shape) -> Shape {
+    let Some([batch @ .., rows, columns]) = shape.dims() else { return shape.clone() };
+    let size = if *rows < 0 { *columns } else { *rows };
+    Shape::of(&[batch, &[size, size]].concat())
+}
 
 /// The shape of a product of matrices, or of batches of them.
 fn product(op: &Op<'_>, flip_a: &str, flip_b: &str) -> Shape {

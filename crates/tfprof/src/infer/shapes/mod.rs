@@ -78,6 +78,11 @@ pub fn rule(op: &str) -> Option<Rule> {
     rule.or_else(|| op.contains("Dataset").then_some(|_: &Op<'_>| typed(DType::VARIANT, Shape::scalar())))
 }
 
+/// The ops that have a rule.
+pub fn ops() -> impl Iterator<Item = &'static str> {
+    RULES.iter().copied().flatten().flat_map(|(ops, _)| ops.iter().copied())
+}
+
 /// Whether an op stands for what a program is fed, so that an unknown leading dimension is the batch.
 pub fn is_fed(op: &str) -> bool {
     const FED: &[&str] = &[

@@ -14,7 +14,8 @@ pub const RULES: Family = &[
         facts
     }),
     (&["BlockLSTM", "BlockLSTMV2"], |op| {
-        let dims = [op.shape(1).dim(0), op.shape(1).dim(1), op.shape(2).dim(1)];
+        let cell = op.shape(2).dim(1).max(super::over(op.shape(8).dim(0), 4));
+        let dims = [op.shape(1).dim(0), op.shape(1).dim(1), cell];
         vec![Fact::new(op.dtype_or("T", op.input(1).dtype), Shape::of(&dims)); 7]
     }),
     (&["BlockLSTMGrad", "BlockLSTMGradV2"], |op| {

@@ -30,11 +30,15 @@ pub const RULES: Family = &[
         one(op, Shape::of(&[op.shape(0).dim(channel)]))
     }),
     (&["SoftmaxCrossEntropyWithLogits"], |op| {
-        let both = super::broadcast(op.shape(0), op.shape(1));
+        // One may be broadcast to the other, but neither is of another rank than two.
+        let rows = Shape::of_rank(2);
+        let both = super::broadcast(&op.shape(0).and(&rows), &op.shape(1).and(&rows));
         vec![Fact::new(op.t(), Shape::of(&[both.dim(0)])), Fact::new(op.t(), both)]
     }),
     (&["SparseSoftmaxCrossEntropyWithLogits"], |op| {
-        vec![Fact::new(op.t(), Shape::of(&[op.shape(0).dim(0)]).and(op.shape(1))), Fact::new(op.t(), op.shape(0).clone())]
+        let losses = Shape::of(&[op.shape(0).dim(0)]).and(op.shape(1));
+        let rows = Shape::of(&[losses.dim(0), ANY]);
+        vec![Fact::new(op.t(), losses), Fact::new(op.t(), op.shape(0).and(&rows))]
     }),
     (&["CTCLoss", "CTCLossV2"], |op| {
         vec![Fact::new(op.t(), Shape::of(&[op.shape(0).dim(1)])), Fact::new(op.t(), op.shape(0).clone())]

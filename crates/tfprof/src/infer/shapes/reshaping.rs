@@ -1,6 +1,6 @@
 //! Ops that arrange the same elements in another way, or put tensors together.
 
-use super::super::fact::{ANY, Fact, Shape, UNKNOWN};
+use super::super::fact::{ANY, Fact, LONGEST_VALUE, Shape, UNKNOWN};
 use super::fold::{self, is_integer};
 use super::shape_math::reshape;
 use super::{Family, Op, axes, axis_of, minus, one, over, plus, shape_from, times};
@@ -53,6 +53,7 @@ pub const RULES: Family = &[
         let dims = op.shape(0).dims().filter(|dims| !dims.is_empty());
         one(op, dims.map(|dims| Shape::of(&[dims, &dims[dims.len() - 1..]].concat())).unwrap_or_default())
     }),
+    (&["MatrixDiagV2", "MatrixDiagV3"], band),
     (&["MatrixDiagPart", "BatchMatrixDiagPart"], |op| match op.shape(0).dims() {
         Some([batch @ .., rows, columns]) => {
             let short = if *rows < 0 || *columns < 0 { ANY } else { (*rows).min(*columns) };
@@ -116,7 +117,7 @@ fn pack(op: &Op<'_>) -> Vec<Fact> {
         let mut value = Vec::new();
         for input in op.inputs {
             value.extend(fold::elements(&Fact { dtype: op.t(), shape: all.clone(), ..input.clone() })?);
-            if value.len() > super::super::fact::LONGEST_VALUE {
+            if value.len() > LONGEST_VALUE {
                 return None;
             }
         }
@@ -164,6 +165,9 @@ fn concat(op: &Op<'_>, parts: &[Fact], axis: &Fact) -> Fact {
         let mut value = Vec::new();
         for part in parts {
             value.extend(fold::elements(part)?);
+            if value.len() > LONGEST_VALUE {
+                return None;
+            }
         }
         Some(value).filter(|value| fold::any_known(value))
     };
@@ -260,4 +264,25 @@ fn blocks(op: &Op<'_>, space: fn(i64, i64, [i64; 2]) -> i64, batch: fn(i64, i64)
         to[at + 1] = space(to[at + 1], *block, [pads[2 * at], pads[2 * at + 1]]);
     }
     one(op, Shape::of(&to))
+}
+
+/// A matrix from its diagonals, which its second input numbers: square unless rows or columns are given.
+fn band(op: &Op<'_>) -> Vec<Fact> {
+    let diagonals = op.input(1).known_integers().and_then(|k| Some((*k.first()?, *k.last()?)));
+    let (Some(dims), Some((low, high))) = (op.shape(0).dims(), diagonals) else { return one(op, Shape::UNKNOWN) };
+    let batch =
+        if low == high { dims.split_last().map(|(_, batch)| batch) } else { dims.get(..dims.len().saturating_sub(2)) };
+    let (Some(batch), Some(length)) = (batch, dims.last()) else { return one(op, Shape::UNKNOWN) };
+    let given = |at: usize| op.input(at).integer();
+    let smallest = |shift: i64| if *length < 0 { ANY } else { length.saturating_add(shift) };
+    let (rows, columns) = match (given(2), given(3)) {
+        (Some(-1), Some(-1)) => {
+            let size = smallest(low.max(0).max(high.saturating_neg().max(0)));
+            (size, size)
+        }
+        (Some(rows), Some(columns)) => (rows, columns),
+        _ => (ANY, ANY),
+    };
+    let open = |size: i64| if size < 0 { ANY } else { size };
+    one(op, Shape::of(&[batch, &[open(rows), open(columns)]].concat()))
 }
