@@ -23,7 +23,7 @@ LOCKED := --locked
 BUILT := $(or $(CARGO_TARGET_DIR),target)
 
 .DEFAULT_GOAL := help
-.PHONY: help build test fmt-check lint cargo-test docs-check python-test python-tf toolchain test-tools tools debian-tools test-tf verify-corpus checkpoints differential tf-venv bench \
+.PHONY: help build test fmt-check licenses lint cargo-test docs-check python-test python-tf toolchain test-tools tools debian-tools test-tf verify-corpus checkpoints differential tf-venv bench \
         demo fuzz docs clean
 
 help: ## list the targets
@@ -32,10 +32,13 @@ help: ## list the targets
 build: ## the release binary
 	$(CARGO) build $(LOCKED) --release
 
-test: fmt-check lint cargo-test docs-check python-test ## format, lints, all tests, docs; needs no TensorFlow
+test: fmt-check licenses lint cargo-test docs-check python-test ## format, lints, all tests, docs; needs no TensorFlow
 
 fmt-check: toolchain
 	$(CARGO) fmt --all --check
+
+licenses: ## every dependency has a licence that deny.toml allows
+	$(PYTHON) xtask/licenses.py
 
 lint: toolchain
 	$(CARGO) clippy $(LOCKED) --workspace --all-targets -- -D warnings

@@ -14,7 +14,7 @@ use tfprof::infer::settings::Settings;
 use tfprof::inputs::Inputs;
 use tfprof::options::{self, OPTIONS, OptionInfo, Options, ValueKind};
 use tfprof::trace::{OpTime, TraceOptions};
-use tfprof::words;
+use tfprof::{units, words};
 
 /// What to do, with what.
 #[derive(Debug)]
@@ -98,6 +98,24 @@ macro_rules! path_flag {
     };
 }
 
+macro_rules! limit {
+    ($name:literal, $field:ident, $about:literal) => {
+        everywhere(OptionInfo {
+            name: $name,
+            value: ValueKind::Word,
+            about: $about,
+            original: false,
+            set: |flags, size| {
+                let bytes = units::parse_bytes(size);
+                let wrong = || format!("expected a size, such as 500MB or 4GB, found `{size}`");
+                flags.inputs.limits.$field = Some(bytes.ok_or_else(wrong)?);
+                Ok(())
+            },
+            show: |_| String::new(),
+        })
+    };
+}
+
 /// The flags that are not about a view.
 pub const FLAGS: &[Flag] = &[
     path_flag!("graph_path", graphs, "a GraphDef or MetaGraphDef, binary or text"),
@@ -149,6 +167,8 @@ pub const FLAGS: &[Flag] = &[
         set: |flags, value| options::boolean(value).map(|on| flags.strict = on),
         show: |flags| flags.strict.to_string(),
     }),
+    limit!("max_memory", memory, "stop with a sentence rather than hold more memory than this, as in 4GB"),
+    limit!("max_unpacked", unpacked, "how large a gzipped file may become; if not given, 250 times its size"),
     everywhere(OptionInfo {
         name: "format",
         value: ValueKind::Word,

@@ -12,6 +12,7 @@ mod terminal;
 use std::ffi::OsString;
 use std::io::Write;
 use std::process::ExitCode;
+use terminal::Guard;
 pub use terminal::Terminal;
 use tfprof::error::Error;
 
@@ -27,6 +28,12 @@ pub(crate) enum Exit {
     Damaged = 4,
 }
 
+/// Reads a line of the shell as the shell would, and does nothing with it; true if it makes sense.
+#[cfg(fuzzing)]
+pub fn understands_line(line: &str) -> bool {
+    flags::parse_line(line, &tfprof::options::Options::default(), Terminal::default()).is_ok()
+}
+
 /// Runs one command line, without the program's name. `terminal` says which of the streams are one.
 pub fn run(
     words: impl IntoIterator<Item = OsString>,
@@ -34,6 +41,8 @@ pub fn run(
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> ExitCode {
+    let (mut out, mut err) = (guarded(terminal.stdout, out), guarded(terminal.stderr, err));
+    let (out, err) = (&mut *out, &mut *err);
     let outcome = flags::parse(words, terminal).and_then(|request| (request.command.run)(&request, out, err));
     let exit = match outcome {
         Ok(exit) => exit,
@@ -44,6 +53,10 @@ pub fn run(
         }
     };
     ExitCode::from(exit as u8)
+}
+
+fn guarded<'a>(terminal: bool, stream: &'a mut dyn Write) -> Box<dyn Write + 'a> {
+    if terminal { Box::new(Guard::new(stream)) } else { Box::new(stream) }
 }
 
 fn exit_of(error: &Error) -> Exit {

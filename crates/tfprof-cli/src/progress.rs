@@ -8,10 +8,14 @@ use tfprof::error::Error;
 use tfprof::inputs::{Inputs, Reading};
 use tfprof::metric::Unit;
 use tfprof::profiler::Profiler;
+use tfprof::render::theme::ESCAPE;
 use tfprof::units;
 
 /// Who reads for less than this need not wait.
 const PATIENCE: Duration = Duration::from_millis(500);
+
+/// Goes back to the first column and clears the line.
+const CLEAR: &[u8] = &[ESCAPE, b'[', b'G', ESCAPE, b'[', b'K'];
 
 /// How often the bar moves.
 const BEAT: Duration = Duration::from_millis(100);
@@ -42,14 +46,15 @@ impl Bar<'_> {
         if due {
             self.drawn = Some(now);
             // A bar that cannot be drawn is no reason to stop.
-            let _ = write!(self.err, "\r\x1b[K{}", line(reading, now - self.began));
+            let _ = self.err.write_all(CLEAR);
+            let _ = write!(self.err, "{}", line(reading, now - self.began));
             let _ = self.err.flush();
         }
     }
 
     fn clear(&mut self) {
         if self.drawn.is_some() {
-            let _ = write!(self.err, "\r\x1b[K");
+            let _ = self.err.write_all(CLEAR);
             let _ = self.err.flush();
         }
     }
@@ -96,7 +101,7 @@ mod tests {
         let mut bar = Bar { began, drawn: None, err: &mut err };
         bar.tick(&reading, began + Duration::from_millis(600));
         bar.clear();
-        let text = String::from_utf8(err).unwrap();
-        assert!(text.starts_with("\r\x1b[Kreading g") && text.ends_with("\r\x1b[K"), "{text:?}");
+        let drawn = err.strip_prefix(CLEAR).and_then(|drawn| drawn.strip_suffix(CLEAR)).expect("cleared twice");
+        assert!(drawn.starts_with(b"reading g"), "{drawn:?}");
     }
 }

@@ -155,6 +155,22 @@ fn colour_and_bars_are_for_terminals_that_want_them() {
 }
 
 #[test]
+fn names_from_a_file_send_no_control_codes_to_a_terminal() {
+    let home = Home::new("controls");
+    let graph = "node { name: \"a\\033]0;title\\007\\033[2J\" op: \"A\\r\\302\\233m\" } node { name: \"a\\033]0;title\\007\\033[2J\" op: \"B\" }";
+    std::fs::write(home.path().join("graph.pbtxt"), graph).expect("a file");
+    for colour in ["", "1"] {
+        let words = ["scope", "graph.pbtxt", "-select", "op_types,params"];
+        let mut terminal = start(&home, &words, &[("NO_COLOR", colour)]);
+        let text = terminal.exp_eof().expect("an answer");
+        assert!(text.contains("a\\x1b]0;title\\x07\\x1b[2J"), "{text:?}");
+        let ours = ["\x1b[36m", "\x1b[1m", "\x1b[2m", "\x1b[0m"].iter().fold(text, |text, mark| text.replace(mark, ""));
+        let controls = |c: char| c.is_control() && !matches!(c, '\n' | '\r');
+        assert!(!ours.contains(controls) && !ours.replace("\r\n", "").contains('\r'), "{ours:?}");
+    }
+}
+
+#[test]
 fn the_demo_shows_the_overview_and_opens_the_shell() {
     let home = Home::new("demo");
     let mut shell = start(&home, &["demo"], &[]);
@@ -173,7 +189,7 @@ fn reading_for_long_shows_a_bar_that_goes_away() {
     command.args(["-c", slowly, env!("CARGO_BIN_EXE_tfprof")]).current_dir(home.path()).env("TERM", "xterm");
     let mut terminal = spawn_command(command, Some(30_000)).expect("a pseudo terminal");
     expect(&mut terminal, "reading standard input");
-    expect(&mut terminal, "\r\x1b[K");
+    expect(&mut terminal, "\x1b[G\x1b[K");
     expect(&mut terminal, "Profile:");
     terminal.exp_eof().expect("the end");
 }

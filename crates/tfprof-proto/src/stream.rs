@@ -129,6 +129,15 @@ impl Walker<'_, '_> {
                 }
                 continue;
             }
+            if let Some((rule_tag, head, whole)) = self.short_record(layout, end - at) {
+                let value = Value::Bytes(&self.window.bytes()[head..whole]);
+                let flow = sink.take(rule_tag, Record { value, offset: at + head as u64, whole: true });
+                self.window.advance(whole as u64);
+                if flow.is_break() {
+                    return Ok(false);
+                }
+                continue;
+            }
             if self.window.fill(Window::HEAD)? == 0 {
                 if end == u64::MAX {
                     return Ok(true);
@@ -207,6 +216,26 @@ impl Walker<'_, '_> {
                 4 => return Err(StreamError::Wire(WireError { offset: at, fault: Fault::StrayGroupEnd })),
                 _ => return Err(StreamError::Wire(WireError { offset: at, fault: Fault::BadTag { tag } })),
             }
+        }
+    }
+
+    /// Whether the window begins with a record to be taken that lies in it whole, as nearly all do: its tag, and where
+    /// its content begins and ends.
+    #[inline(always)]
+    fn short_record(&self, layout: &'static Layout, room: u64) -> Option<(Tag, usize, usize)> {
+        let bytes = self.window.bytes();
+        let (tag, head, length) = match bytes {
+            [tag @ 8..=0x7f, length @ 0..=0x7f, ..] => (*tag, 2, usize::from(*length)),
+            [tag @ 8..=0x7f, low, high @ 0..=0x7f, ..] => (*tag, 3, usize::from(low & 0x7f) | usize::from(*high) << 7),
+            _ => return None,
+        };
+        let whole = head + length;
+        if tag & 7 != 2 || whole > bytes.len() || whole as u64 > room {
+            return None;
+        }
+        match layout.rule(u32::from(tag >> 3))? {
+            Rule::Take(tag) => Some((tag, head, whole)),
+            Rule::Enter(..) => None,
         }
     }
 

@@ -8,9 +8,10 @@ use std::fmt;
 /// could be read.
 #[derive(Clone, Debug)]
 pub struct Fields<'a> {
-    bytes: &'a [u8],
-    at: usize,
-    base: u64,
+    /// What is still to be read.
+    rest: &'a [u8],
+    /// Where the message ends in the file.
+    end: u64,
 }
 
 /// One field: its number, its value, and where its tag stands in the file.
@@ -72,44 +73,56 @@ impl<'a> Value<'a> {
 impl<'a> Fields<'a> {
     /// `base` is the offset of `bytes` in the file.
     pub fn new(bytes: &'a [u8], base: u64) -> Self {
-        Fields { bytes, at: 0, base }
+        Fields { rest: bytes, end: base.saturating_add(bytes.len() as u64) }
     }
 
     /// The offset in the file of the next field.
+    #[inline]
     pub fn offset(&self) -> u64 {
-        self.base + self.at as u64
+        self.end.saturating_sub(self.rest.len() as u64)
     }
 
     #[must_use]
-    /// The fields of the message that `value` holds, which must be one that this iterator handed out.
+    /// The fields of the message that `value` holds, which must be one that this iterator is about to hand out.
     pub fn nested(&self, value: &'a [u8]) -> Fields<'a> {
-        let start = (value.as_ptr() as usize).wrapping_sub(self.bytes.as_ptr() as usize);
-        let start = if start <= self.bytes.len() { start as u64 } else { 0 };
-        Fields::new(value, self.base + start)
+        let start = (value.as_ptr() as usize).wrapping_sub(self.rest.as_ptr() as usize);
+        let start = if start <= self.rest.len() { start as u64 } else { 0 };
+        Fields::new(value, self.offset() + start)
     }
 
     /// The next field, `None` at the end of the message. Groups (a form from before 2008) are passed over.
     #[inline(always)]
     pub fn next_field(&mut self) -> Result<Option<Field<'a>>, WireError> {
-        // Nearly all fields have a number below 16 and a length below 128, or are numbers. Those are worth a short
+        // Nearly all fields have a number below 16 and a short length, or are numbers. Those are worth a short
         // way that the compiler puts right where it is called; all else, and all that is wrong, goes the long way.
-        if let [tag @ 8..=0x7f, next, rest @ ..] = &self.bytes[self.at..] {
+        if let [tag @ 8..=0x7f, after @ ..] = self.rest {
             let number = u32::from(tag >> 3);
-            let offset = self.base + self.at as u64;
             match tag & 7 {
-                2 if *next < 0x80 && rest.len() >= usize::from(*next) => {
-                    let length = usize::from(*next);
-                    self.at += 2 + length;
-                    return Ok(Some(Field { number, value: Value::Bytes(&rest[..length]), offset }));
+                2 => {
+                    let (length, after) = match after {
+                        [length @ 0..=0x7f, after @ ..] => (usize::from(*length), after),
+                        [low, high @ 0..=0x7f, after @ ..] => {
+                            (usize::from(low & 0x7f) | usize::from(*high) << 7, after)
+                        }
+                        _ => return self.next_field_slowly(),
+                    };
+                    if let Some((bytes, rest)) = after.split_at_checked(length) {
+                        let offset = self.offset();
+                        self.rest = rest;
+                        return Ok(Some(Field { number, value: Value::Bytes(bytes), offset }));
+                    }
                 }
                 0 => {
-                    if let Some((n, length)) = short_varint(&self.bytes[self.at + 1..]) {
-                        self.at += 1 + length;
+                    if let Some((n, length)) = short_varint(after) {
+                        let offset = self.offset();
+                        self.rest = &after[length..];
                         return Ok(Some(Field { number, value: Value::Varint(n), offset }));
                     }
                 }
                 _ => {}
             }
+        } else if self.rest.is_empty() {
+            return Ok(None);
         }
         self.next_field_slowly()
     }
@@ -118,7 +131,7 @@ impl<'a> Fields<'a> {
     fn next_field_slowly(&mut self) -> Result<Option<Field<'a>>, WireError> {
         loop {
             let offset = self.offset();
-            if self.at == self.bytes.len() {
+            if self.rest.is_empty() {
                 return Ok(None);
             }
             let tag = self.varint()?;
@@ -147,11 +160,10 @@ impl<'a> Fields<'a> {
 
     #[inline]
     fn varint(&mut self) -> Result<u64, WireError> {
-        let rest = &self.bytes[self.at..];
-        let decoded = short_varint(rest).map_or_else(|| decode_varint(rest), Ok);
+        let decoded = short_varint(self.rest).map_or_else(|| decode_varint(self.rest), Ok);
         match decoded {
             Ok((n, length)) => {
-                self.at += length;
+                self.rest = &self.rest[length..];
                 Ok(n)
             }
             Err(fault) => Err(WireError { offset: self.offset(), fault }),
@@ -160,21 +172,21 @@ impl<'a> Fields<'a> {
 
     #[inline]
     fn take(&mut self, length: u64) -> Result<&'a [u8], WireError> {
-        let left = self.bytes.len() - self.at;
-        if length > left as u64 {
-            let fault = Fault::Truncated { claimed: length, left: left as u64 };
+        let left = self.rest.len() as u64;
+        if length > left {
+            let fault = Fault::Truncated { claimed: length, left };
             return Err(WireError { offset: self.offset(), fault });
         }
-        let start = self.at;
-        self.at += length as usize;
-        Ok(&self.bytes[start..self.at])
+        let (bytes, rest) = self.rest.split_at(length as usize);
+        self.rest = rest;
+        Ok(bytes)
     }
 
     /// The bytes that stand where the last length was found to run past the end.
     ///
     /// As the original: a truncated message counts as far as it goes.
     pub fn rest(&self) -> &'a [u8] {
-        &self.bytes[self.at..]
+        self.rest
     }
 
     fn array<const N: usize>(&mut self) -> Result<[u8; N], WireError> {
@@ -189,7 +201,7 @@ impl<'a> Fields<'a> {
         let mut open = 1_u64;
         while open > 0 {
             let offset = self.offset();
-            if self.at == self.bytes.len() {
+            if self.rest.is_empty() {
                 return Err(WireError { offset, fault: Fault::Truncated { claimed: 1, left: 0 } });
             }
             let tag = self.varint()?;

@@ -1,17 +1,19 @@
 //! Which files to load, and as what: flags say so, directories hold files of known names, and other paths are
 //! guessed from their content.
 
+mod parallel;
+
 use crate::error::{Error, Place};
 use crate::format::Format;
 use crate::format::checkpoint::{Checkpoint, locate};
 use crate::format::detect::{Guess, guess};
-use crate::format::source::{STDIN, Source};
+use crate::format::source::{Limits, STDIN, Source};
 use crate::infer::settings::Settings;
 use crate::profiler::Profiler;
 use crate::words;
-use std::cell::Cell;
 use std::io::{Cursor, Read};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// How many bytes of standard input are looked at to tell what it is.
 const STDIN_HEAD: u64 = 64 * 1024;
@@ -28,6 +30,8 @@ pub struct Inputs {
     pub checkpoints: Vec<PathBuf>,
     /// What counts of a model, and what its files leave open.
     pub settings: Settings,
+    /// How much the files may ask of the machine.
+    pub limits: Limits,
     /// The first bytes of standard input, if they were taken from it to tell what it is.
     stdin_head: Vec<u8>,
 }
@@ -88,7 +92,11 @@ impl Inputs {
             head.map_err(|error| read_error(path, error))?;
         }
         let stdin_head = self.stdin_head.clone();
-        let mut source = if is_stdin { Source::memory(STDIN, &stdin_head)? } else { Source::open(path)? };
+        let mut source = if is_stdin {
+            Source::memory(STDIN, &stdin_head)?
+        } else {
+            Source::open_watched(path, self.limits, &|_| {})?
+        };
         let head = source.head().map_err(|error| read_error(path, error))?;
         let unknown = || {
             let flags = "--graph_path, --run_meta_path, --op_log_path, --profile_path or --checkpoint_path";
@@ -174,13 +182,12 @@ impl Inputs {
     /// The same, and `watch` is told how far reading is.
     pub fn load_watched(&self, profiler: &mut Profiler, watch: Watch<'_>) -> Result<(), Error> {
         profiler.set(&self.settings);
-        let size = |path: &Path| std::fs::metadata(path).map_or(0, |metadata| metadata.len());
-        let (read, of) = (Cell::new(0), self.paths().map(size).sum());
+        let (read, of) = (AtomicU64::new(0), self.paths().map(file_size).sum());
         let load = |path: &Path, format, step, profiler: &mut Profiler| {
             let file = if path.as_os_str() == "-" { STDIN.to_owned() } else { path.display().to_string() };
             let count = |bytes| {
-                read.set(read.get() + bytes);
-                watch(&Reading { file: &file, read: read.get(), of });
+                let read = read.fetch_add(bytes, Ordering::Relaxed) + bytes;
+                watch(&Reading { file: &file, read, of });
             };
             load_one(self.open_watched(path, &count)?, path, format, step, profiler)
         };
@@ -200,9 +207,17 @@ impl Inputs {
         for path in once_each(&self.op_logs) {
             load(path, Format::OpLog, 0, profiler)?;
         }
-        for ((_, path), step) in self.runs.iter().zip(self.steps()) {
-            load(path, Format::RunMetadata, step, profiler)?;
-        }
+        let runs: Vec<(i64, &Path)> = self.steps().into_iter().zip(self.runs.iter().map(|(_, path)| &**path)).collect();
+        let load_here =
+            |(step, path): (i64, &Path), profiler: &mut Profiler| load(path, Format::RunMetadata, step, profiler);
+        // On another thread nobody is told, but the bytes count.
+        let load_there = |(step, path): (i64, &Path), profiler: &mut Profiler| {
+            let count = |bytes| {
+                read.fetch_add(bytes, Ordering::Relaxed);
+            };
+            load_one(self.open_watched(path, &count)?, path, Format::RunMetadata, step, profiler)
+        };
+        parallel::load_runs(&runs, profiler, &load_here, &load_there)?;
         profiler.infer()
     }
 
@@ -215,10 +230,14 @@ impl Inputs {
     fn open_watched<'a>(&self, path: &Path, watch: &'a dyn Fn(u64)) -> Result<Source<'a>, Error> {
         if path.as_os_str() == "-" && !self.stdin_head.is_empty() {
             let whole = Cursor::new(self.stdin_head.clone()).chain(std::io::stdin());
-            return Source::watched(STDIN.to_owned(), whole, watch);
+            return Source::watched(STDIN.to_owned(), whole, self.limits, watch);
         }
-        Source::open_watched(path, watch)
+        Source::open_watched(path, self.limits, watch)
     }
+}
+
+fn file_size(path: &Path) -> u64 {
+    std::fs::metadata(path).map_or(0, |metadata| metadata.len())
 }
 
 /// Loads a file as what a flag says it is; if it plainly is something else, says which flag is right.

@@ -10,6 +10,7 @@ use crate::infer::opened;
 use crate::infer::settings::Settings;
 use crate::model::Model;
 use crate::model::builder::{Builder, Keep};
+use crate::model::join::Fork;
 use crate::options::{Options, ViewKind};
 use crate::view::View;
 
@@ -135,6 +136,18 @@ impl Profiler {
         let outcome = format::read(source, format, step, &mut self.builder);
         self.builder.end_file();
         outcome
+    }
+
+    /// A profiler for runs alone that knows the same nodes, to read some of them on another thread.
+    pub(crate) fn fork(&mut self) -> (Profiler, Fork) {
+        let (builder, at) = self.builder.fork();
+        (Profiler { builder, program: Program::default(), checkpoints: Vec::new() }, at)
+    }
+
+    /// Adds what a fork has read; false if its runs must be read again, here.
+    #[must_use]
+    pub(crate) fn join(&mut self, fork: Profiler, at: Fork) -> bool {
+        self.builder.join(fork.builder, at)
     }
 
     pub fn model(&self) -> &Model {

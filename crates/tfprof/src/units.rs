@@ -26,6 +26,25 @@ fn scaled(out: &mut dyn Write, n: i64, plain: &str, steps: &[(i64, &str)]) -> io
     }
 }
 
+/// A size as people write it: `1000`, `1.5GB`, `512 MiB`, `4g`.
+pub fn parse_bytes(size: &str) -> Option<u64> {
+    let size = size.trim();
+    let digits = size.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(size.len());
+    let (number, unit) = size.split_at(digits);
+    let factor = match unit.trim().to_ascii_lowercase().as_str() {
+        "" | "b" => 1.0,
+        "k" | "kb" => 1e3,
+        "m" | "mb" => 1e6,
+        "g" | "gb" => 1e9,
+        "t" | "tb" => 1e12,
+        "kib" => 1024.0,
+        "mib" => 1024.0 * 1024.0,
+        "gib" => 1024.0 * 1024.0 * 1024.0,
+        _ => return None,
+    };
+    number.parse::<f64>().ok().map(|number| (number * factor) as u64)
+}
+
 /// Writes dimensions as `3x3x16`.
 pub fn write_shape(out: &mut dyn Write, dims: &[i64]) -> io::Result<()> {
     for (i, dim) in dims.iter().enumerate() {
@@ -40,6 +59,19 @@ pub fn write_shape(out: &mut dyn Write, dims: &[i64]) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn sizes_are_read_as_people_write_them() {
+        let check = |size, bytes| assert_eq!(parse_bytes(size), bytes, "{size}");
+        check("1000", Some(1000));
+        check("1.5GB", Some(1_500_000_000));
+        check("2 MiB", Some(2 << 20));
+        check("4g", Some(4_000_000_000));
+        check("", None);
+        check("MB", None);
+        check("5 parsecs", None);
+        check("-1", None);
+    }
 
     #[test]
     fn numbers_times_and_memory() {

@@ -36,9 +36,9 @@ fn steps(flags: &Flags) -> Result<Vec<Step<'static>>, Error> {
 
 /// A run that can be read again and again; what comes through a pipe is held for that.
 fn step(flags: &Flags, path: &Path, step: i64) -> Result<Step<'static>, Error> {
-    let path = path.to_owned();
+    let (path, limits) = (path.to_owned(), flags.inputs.limits);
     if path.is_file() {
-        return Ok(Step { step, open: Box::new(move || Source::open(&path)) });
+        return Ok(Step { step, open: Box::new(move || Source::open_watched(&path, limits, &|_| {})) });
     }
     let mut source = flags.inputs.open(&path)?;
     let mut bytes = Vec::new();

@@ -1,8 +1,9 @@
 //! An answer that does not fit on the screen goes through a pager.
 
+use crate::terminal::Guard;
 use signal_hook::consts::SIGINT;
 use std::io::{self, Write};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -25,13 +26,17 @@ impl Pager {
         Pager { command: command.trim().to_owned(), ctrl_c_ends }
     }
 
-    fn start(&self) -> io::Result<Child> {
+    fn start(&self) -> io::Result<(Child, Guard<ChildStdin>)> {
         self.ctrl_c_ends.store(false, Ordering::SeqCst);
         let child = Command::new("sh").arg("-c").arg(&self.command).stdin(Stdio::piped()).spawn();
-        if child.is_err() {
+        let started = child.and_then(|mut child| {
+            let stdin = child.stdin.take().ok_or_else(|| io::Error::other("it cannot be written to"))?;
+            Ok((child, Guard::new(stdin)))
+        });
+        if started.is_err() {
             self.ctrl_c_ends.store(true, Ordering::SeqCst);
         }
-        child
+        started
     }
 }
 
@@ -44,7 +49,8 @@ pub struct Screen<'a> {
     held: Vec<u8>,
     lines: usize,
     column: usize,
-    child: Option<Child>,
+    /// The pager, and what it reads.
+    child: Option<(Child, Guard<ChildStdin>)>,
     /// The answer goes straight to the terminal.
     direct: bool,
 }
@@ -74,8 +80,8 @@ impl<'a> Screen<'a> {
 
     /// Shows what is left and waits until the reader is done.
     pub fn finish(mut self) -> io::Result<()> {
-        if let Some(mut child) = self.child.take() {
-            drop(child.stdin.take());
+        if let Some((mut child, stdin)) = self.child.take() {
+            drop(stdin);
             let ended = child.wait();
             self.pager.ctrl_c_ends.store(true, Ordering::SeqCst);
             return ended.map(drop);
@@ -87,7 +93,7 @@ impl<'a> Screen<'a> {
 
 impl Write for Screen<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if let Some(stdin) = self.child.as_mut().and_then(|child| child.stdin.as_mut()) {
+        if let Some((_, stdin)) = &mut self.child {
             return stdin.write(bytes);
         }
         if self.direct {
@@ -97,9 +103,9 @@ impl Write for Screen<'_> {
         if self.is_full(bytes) {
             let held = std::mem::take(&mut self.held);
             match self.pager.start() {
-                Ok(mut child) => {
-                    let written = child.stdin.as_mut().map_or(Ok(()), |stdin| stdin.write_all(&held));
-                    self.child = Some(child);
+                Ok((child, mut stdin)) => {
+                    let written = stdin.write_all(&held);
+                    self.child = Some((child, stdin));
                     written?;
                 }
                 Err(_) => {
@@ -112,8 +118,8 @@ impl Write for Screen<'_> {
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        match self.child.as_mut().and_then(|child| child.stdin.as_mut()) {
-            Some(stdin) => stdin.flush(),
+        match &mut self.child {
+            Some((_, stdin)) => stdin.flush(),
             None => Ok(()),
         }
     }

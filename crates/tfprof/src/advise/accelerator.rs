@@ -17,7 +17,7 @@ pub(super) fn check(evidence: &Evidence<'_>, advice: &mut Advice) {
     let model = evidence.model;
     let mut devices: BTreeMap<&str, Use> = BTreeMap::new();
     for node in model.nodes.all() {
-        let placement = model.nodes.placement[node.index()];
+        let placement = model.placement[node.index()];
         if !placement.is_some() {
             continue;
         }

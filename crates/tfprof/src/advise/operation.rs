@@ -36,6 +36,6 @@ fn is_nhwc_on_gpu(evidence: &Evidence<'_>, node: NodeId) -> bool {
     let format = model.names.find(b"data_format").and_then(|name| model.attributes.get(node, name));
     let format = format.and_then(|value| Fields::new(value, 0).next_field().ok().flatten());
     let is_nhwc = format.is_some_and(|field| field.number == 2 && field.value == Value::Bytes(b"NHWC"));
-    let placement = model.nodes.placement[node.index()];
+    let placement = model.placement[node.index()];
     is_nhwc && placement.is_some() && model.names.get(model.devices.name(placement)).contains("gpu")
 }

@@ -32,6 +32,15 @@ pub(super) struct Reader<'b> {
     trainable: FxHashSet<String>,
     variables: FxHashSet<String>,
     dims: Vec<i64>,
+    parts: Vec<Part>,
+}
+
+/// An input or an attribute of the node at hand: which field, and where its value stands in the node's bytes.
+#[derive(Clone, Copy)]
+struct Part {
+    number: u32,
+    start: usize,
+    length: usize,
 }
 
 impl<'b> Reader<'b> {
@@ -42,15 +51,21 @@ impl<'b> Reader<'b> {
             trainable: FxHashSet::default(),
             variables: FxHashSet::default(),
             dims: Vec::new(),
+            parts: Vec::new(),
         }
     }
 
     fn node(&mut self, bytes: &[u8], offset: u64) {
         let (mut name, mut op, mut device) = (&b""[..], &b""[..], &b""[..]);
-        let fields = Fields::new(bytes, offset);
-        each_field(self.builder, fields.clone(), |_, _, field| match (field.number, field.value) {
+        let parts = &mut self.parts;
+        parts.clear();
+        each_field(self.builder, Fields::new(bytes, offset), |_, all, field| match (field.number, field.value) {
             (1, Value::Bytes(value)) => name = value,
             (2, Value::Bytes(value)) => op = value,
+            (number @ (3 | 5), Value::Bytes(value)) => {
+                let start = (all.nested(value).offset() - offset) as usize;
+                parts.push(Part { number, start, length: value.len() });
+            }
             (4, Value::Bytes(value)) => device = value,
             _ => {}
         });
@@ -71,32 +86,36 @@ impl<'b> Reader<'b> {
             let device = self.builder.name(&device.to_ascii_lowercase(), offset);
             self.builder.model.nodes.declared_device[node.index()] = device;
         }
-        self.inputs_and_shapes(node, fields);
+        self.inputs_and_shapes(node, bytes, offset);
     }
 
-    fn inputs_and_shapes(&mut self, node: NodeId, fields: Fields<'_>) {
+    fn inputs_and_shapes(&mut self, node: NodeId, bytes: &[u8], offset: u64) {
         let keep = self.builder.keep;
         let mut output_shapes = None;
         let mut attributes = Vec::new();
-        let offset = fields.offset();
         let dims = &mut self.dims;
-        each_quietly(fields, |all, number, value| match (number, value) {
-            (3, Value::Bytes(input)) if keep.inputs => self.builder.add_input(input, all.offset()),
-            (5, Value::Bytes(entry)) => {
-                let (key, value) = map_entry(entry);
-                if keep.attributes {
-                    attributes.push((key, value.unwrap_or_default()));
+        for Part { number, start, length } in &self.parts {
+            let part = &bytes[*start..start + length];
+            if *number == 3 {
+                if keep.inputs {
+                    self.builder.add_input(part, offset + *start as u64);
                 }
-                let Some(value) = value else { return };
-                if key == b"shape" {
-                    self.builder.set_shape_attribute(node, Some(value));
-                } else if key == b"_output_shapes" && keep.output_shapes {
-                    output_shapes = Some(value);
-                }
+                continue;
             }
-            _ => {}
-        });
-        self.builder.set_attributes(node, &attributes, offset);
+            let (key, value) = map_entry(part);
+            if keep.attributes {
+                attributes.push((key, value.unwrap_or_default()));
+            }
+            let Some(value) = value else { continue };
+            if key == b"shape" {
+                self.builder.set_shape_attribute(node, Some(value));
+            } else if key == b"_output_shapes" && keep.output_shapes {
+                output_shapes = Some(value);
+            }
+        }
+        if keep.attributes {
+            self.builder.set_attributes(node, &attributes, offset);
+        }
         for shape in output_shapes.into_iter().flat_map(attribute_shapes) {
             shape_dims(shape, dims);
             let shape = self.builder.shape(dims);
@@ -185,6 +204,13 @@ pub(crate) fn each_quietly<'a>(mut fields: Fields<'a>, mut each: impl FnMut(&Fie
 
 /// Key and value of an entry of a map whose keys are strings.
 pub(crate) fn map_entry(entry: &[u8]) -> (&[u8], Option<&[u8]>) {
+    // As all writers have it: the key, then a short value that ends the entry.
+    if let [0x0a, length @ 0..=0x7f, rest @ ..] = entry
+        && let Some((key, [0x12, length @ 0..=0x7f, value @ ..])) = rest.split_at_checked(usize::from(*length))
+        && value.len() == usize::from(*length)
+    {
+        return (key, Some(value));
+    }
     let (mut key, mut value) = (&b""[..], None);
     each_quietly(Fields::new(entry, 0), |_, number, field| match (number, field) {
         (1, Value::Bytes(bytes)) => key = bytes,

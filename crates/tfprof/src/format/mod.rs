@@ -137,6 +137,7 @@ fn drive(
             io::ErrorKind::UnexpectedEof | io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput => {
                 (None, format!("the compressed data is damaged or cut short ({error})"))
             }
+            io::ErrorKind::FileTooLarge => (None, error.to_string()),
             _ => return Err(io_error(reader.builder().file(), error)),
         },
         Err(StreamError::Wire(error)) => (Some(Spot::Byte(error.offset)), error.to_string()),

@@ -20,6 +20,8 @@ pub(super) struct Reader<'b> {
     builder: &'b mut Builder,
     records: u64,
     traces: Traces,
+    /// The node of the entry before.
+    last: u32,
 }
 
 /// Call stacks whose strings are still numbers: the strings stand behind them in the file.
@@ -34,7 +36,7 @@ pub(super) struct Traces {
 
 impl<'b> Reader<'b> {
     pub fn new(builder: &'b mut Builder) -> Self {
-        Reader { builder, records: 0, traces: Traces::default() }
+        Reader { builder, records: 0, traces: Traces::default(), last: 0 }
     }
 
     fn entry(&mut self, fields: Fields<'_>) {
@@ -44,8 +46,8 @@ impl<'b> Reader<'b> {
                 name = bytes;
             }
         });
-        let model = &self.builder.model;
-        let Some(node) = model.names.find(name).and_then(|name| model.node(name)) else { return };
+        let Some(node) = self.builder.model.node_near(self.last, name) else { return };
+        self.last = node.0;
         let mut trace = None;
         each_quietly(fields, |all, number, value| match (number, value) {
             // As the original: the last number that is not zero counts.

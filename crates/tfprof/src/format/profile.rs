@@ -190,7 +190,7 @@ impl<'b> Reader<'b> {
         nodes.shape[node.index()] = shape;
         nodes.float_ops[node.index()] = definition.float_ops;
         nodes.declared_device[node.index()] = definition.declared_device;
-        nodes.placement[node.index()] = definition.device.unwrap_or(DeviceId::NONE);
+        builder.model.placement[node.index()] = definition.device.unwrap_or(DeviceId::NONE);
         if let Some(stack) = definition.stack {
             self.traces.push(node, stack);
         }
@@ -279,7 +279,7 @@ impl<'b> Reader<'b> {
     }
 
     fn placement(&mut self, node: NodeId) -> DeviceId {
-        let placement = self.builder.model.nodes.placement[node.index()];
+        let placement = self.builder.model.placement[node.index()];
         if placement.is_some() { placement } else { self.builder.device(b"") }
     }
 

@@ -3,7 +3,7 @@
 use super::graph_def::each_quietly;
 use super::{GO_ON, Reader as FormatReader};
 use crate::infer::attributes;
-use crate::model::builder::{Builder, Execution, Run};
+use crate::model::builder::{Batch, Builder, Execution, Run};
 use crate::model::devices::DeviceId;
 use crate::model::peaks::PeakFinder;
 use crate::model::records::{Details, OutputMemory};
@@ -34,24 +34,28 @@ pub(super) struct Reader<'b> {
     waiting: Vec<u8>,
     waiting_ends: Vec<(usize, u64)>,
     details: Details,
+    batch: Batch,
 }
 
 impl<'b> Reader<'b> {
     pub fn new(builder: &'b mut Builder, step: i64) -> Self {
+        let run = builder.begin_run(step);
         Reader {
             builder,
             step,
-            run: Run::default(),
+            run,
             has_stats: false,
             records: 0,
             device: None,
             waiting: Vec::new(),
             waiting_ends: Vec::new(),
             details: Details::default(),
+            batch: Batch::default(),
         }
     }
 
     fn set_device(&mut self, name: &[u8]) -> DeviceId {
+        self.flush();
         let device = self.builder.device(name);
         self.builder.meet_device(&mut self.run, device);
         self.device = Some(device);
@@ -73,11 +77,25 @@ impl<'b> Reader<'b> {
         if keep.costs {
             self.shapes(bytes, offset);
         }
-        let mut details = keep.records.then(|| std::mem::take(&mut self.details));
-        let mut execution = execution(bytes, offset, keep.memory, details.as_mut());
-        execution.details = details.as_ref();
+        if !keep.records {
+            self.batch.push(&execution(bytes, offset, keep.memory, None), offset);
+            if self.batch.is_full() {
+                self.builder.add_batch(&mut self.run, device, &mut self.batch);
+            }
+            return;
+        }
+        let mut details = std::mem::take(&mut self.details);
+        let mut execution = execution(bytes, offset, keep.memory, Some(&mut details));
+        execution.details = Some(&details);
         self.builder.add_execution(&mut self.run, device, &execution, offset);
-        self.details = details.unwrap_or_default();
+        self.details = details;
+    }
+
+    /// Adds what waits in the batch.
+    fn flush(&mut self) {
+        if let Some(device) = self.device {
+            self.builder.add_batch(&mut self.run, device, &mut self.batch);
+        }
     }
 }
 
@@ -116,7 +134,10 @@ impl Sink for Reader<'_> {
     fn open(&mut self, tag: Tag, _offset: u64) -> ControlFlow<()> {
         match tag {
             STEP_STATS => self.has_stats = true,
-            _ => self.device = None,
+            _ => {
+                self.flush();
+                self.device = None;
+            }
         }
         GO_ON
     }
@@ -125,6 +146,7 @@ impl Sink for Reader<'_> {
         if tag == DEVICE_STATS && self.device.is_none() {
             self.set_device(b"");
         }
+        self.flush();
         GO_ON
     }
 
@@ -160,8 +182,9 @@ impl FormatReader for Reader<'_> {
     }
 
     fn finish(&mut self) {
+        self.flush();
         if self.has_stats {
-            self.builder.end_run(self.step, std::mem::take(&mut self.run));
+            self.builder.end_run(&mut self.run);
         } else {
             let step = self.step;
             self.builder.warn("no_step_stats", None, || {

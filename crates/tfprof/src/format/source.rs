@@ -1,6 +1,8 @@
 //! Where bytes come from: a file, standard input, or memory; gzipped or plain.
 
 use crate::error::Error;
+use crate::metric::Unit;
+use crate::units;
 use flate2::read::MultiGzDecoder;
 use std::fs::File;
 use std::io::{self, Chain, Cursor, Read};
@@ -19,6 +21,21 @@ impl std::fmt::Debug for Source<'_> {
     }
 }
 
+/// How much an input may ask of the machine.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Limits {
+    /// How many bytes a compressed file may unpack to. If not given, it may grow a few hundred times.
+    pub unpacked: Option<u64>,
+    /// How many bytes of memory the process may hold while it reads.
+    pub memory: Option<u64>,
+}
+
+/// What no real profile reaches: text of a graph shrinks fifty times, runs of zeros a thousand times.
+const GROWTH: u64 = 250;
+/// Up to this size, growth does not matter.
+const HARMLESS: u64 = 64 << 20;
+const MOST_UNPACKED: u64 = 64 << 30;
+
 /// The name of standard input in messages.
 pub const STDIN: &str = "standard input";
 
@@ -28,27 +45,33 @@ const HEAD: u64 = 64 * 1024;
 impl<'a> Source<'a> {
     /// A file, or standard input if the path is `-`.
     pub fn open(path: &Path) -> Result<Source<'static>, Error> {
-        Source::open_watched(path, &|_| {})
+        Source::open_watched(path, Limits::default(), &|_| {})
     }
 
     /// The same, and `watch` is told now and then how many bytes were taken since it was told last.
-    pub fn open_watched(path: &Path, watch: &'a dyn Fn(u64)) -> Result<Source<'a>, Error> {
+    pub fn open_watched(path: &Path, limits: Limits, watch: &'a dyn Fn(u64)) -> Result<Source<'a>, Error> {
         let name = path.display().to_string();
         let io_error = |action, source| Error::Io { file: name.clone(), action, source };
         if path.as_os_str() == "-" {
-            return Source::watched(STDIN.to_owned(), io::stdin(), watch);
+            return Source::watched(STDIN.to_owned(), io::stdin(), limits, watch);
         }
         let file = File::open(path).map_err(|error| io_error("cannot open", error))?;
         if file.metadata().is_ok_and(|metadata| metadata.is_dir()) {
             let error = io::Error::other("it is a directory, expected a file");
             return Err(io_error("cannot read", error));
         }
-        Source::watched(name, file, watch)
+        Source::watched(name, file, limits, watch)
     }
 
     /// Anything that can be read, with a `watch` as above.
-    pub fn watched(name: String, input: impl Read + 'a, watch: &'a dyn Fn(u64)) -> Result<Source<'a>, Error> {
-        Source::new(name, Box::new(Watched { input, watch }))
+    pub fn watched(
+        name: String,
+        input: impl Read + 'a,
+        limits: Limits,
+        watch: &'a dyn Fn(u64),
+    ) -> Result<Source<'a>, Error> {
+        let memory = limits.memory.map(|most| Memory { most, unseen: 0 });
+        Source::limited(name, Box::new(Watched { input, watch, memory }), limits)
     }
 
     pub fn memory(name: &str, bytes: &'a [u8]) -> Result<Source<'a>, Error> {
@@ -56,10 +79,15 @@ impl<'a> Source<'a> {
     }
 
     pub fn new(name: String, input: Box<dyn Read + 'a>) -> Result<Source<'a>, Error> {
+        Source::limited(name, input, Limits::default())
+    }
+
+    fn limited(name: String, input: Box<dyn Read + 'a>, limits: Limits) -> Result<Source<'a>, Error> {
         let open = || -> io::Result<Peeked<'a>> {
             let mut peeked = peek(input, 2)?;
             if peeked.get_ref().0.get_ref().starts_with(&[0x1f, 0x8b]) {
-                peeked = peek(Box::new(MultiGzDecoder::new(peeked)), HEAD)?;
+                let packed = MultiGzDecoder::new(Counted { input: peeked, count: 0 });
+                peeked = peek(Box::new(Unpacked { packed, count: 0, most: limits.unpacked }), HEAD)?;
             }
             Ok(peeked)
         };
@@ -85,13 +113,92 @@ impl<'a> Source<'a> {
 struct Watched<'a, R> {
     input: R,
     watch: &'a dyn Fn(u64),
+    memory: Option<Memory>,
 }
 
 impl<R: Read> Read for Watched<'_, R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let length = self.input.read(buffer)?;
         (self.watch)(length as u64);
+        if let Some(memory) = &mut self.memory {
+            memory.check(length as u64)?;
+        }
         Ok(length)
+    }
+}
+
+/// Looks now and then at how much memory the process holds.
+struct Memory {
+    most: u64,
+    unseen: u64,
+}
+
+impl Memory {
+    /// So many bytes of a file cannot make the model grow by much more.
+    const PACE: u64 = 4 << 20;
+
+    fn check(&mut self, read: u64) -> io::Result<()> {
+        self.unseen += read;
+        if self.unseen < Self::PACE {
+            return Ok(());
+        }
+        self.unseen = 0;
+        let Some(held) = held_memory() else {
+            return Err(io::Error::other("this system does not say how much memory is in use; leave out --max_memory"));
+        };
+        if held <= self.most {
+            return Ok(());
+        }
+        let text = |bytes: u64| units::text(Unit::Bytes, bytes as i64);
+        let message = format!(
+            "{} of memory are in use and --max_memory allows {}; ask for fewer steps, or allow more",
+            text(held),
+            text(self.most)
+        );
+        Err(io::Error::other(message))
+    }
+}
+
+/// How many bytes of memory the process holds, where the system tells.
+fn held_memory() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kilobytes.saturating_mul(1024))
+}
+
+struct Counted<R> {
+    input: R,
+    count: u64,
+}
+
+impl<R: Read> Read for Counted<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let length = self.input.read(buffer)?;
+        self.count += length as u64;
+        Ok(length)
+    }
+}
+
+/// What a compressed file unpacks to, as long as that is not absurd.
+struct Unpacked<R> {
+    packed: MultiGzDecoder<Counted<R>>,
+    count: u64,
+    most: Option<u64>,
+}
+
+impl<R: Read> Read for Unpacked<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let length = self.packed.read(buffer)?;
+        self.count += length as u64;
+        let grown = self.packed.get_ref().count.saturating_mul(GROWTH);
+        let most = self.most.unwrap_or(grown.clamp(HARMLESS, MOST_UNPACKED));
+        if self.count <= most {
+            return Ok(length);
+        }
+        let most = units::text(Unit::Bytes, most as i64);
+        let message = format!("it unpacks to more than {most}; if that is right, allow more with --max_unpacked");
+        Err(io::Error::new(io::ErrorKind::FileTooLarge, message))
     }
 }
 

@@ -1,7 +1,7 @@
 //! Records become the model. Several files merge here; no policy of any view is applied.
 
 use super::Model;
-use super::cells::{Cells, Sum, Sums};
+use super::cells::{Cells, Measure, Sum, Sums};
 use super::devices::{DeviceId, DeviceKind};
 use super::names::NameId;
 use super::nodes::{Input, NodeId, ShapeId};
@@ -99,15 +99,41 @@ pub struct Execution<'a> {
 }
 
 /// One step, as one file tells it.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Run {
     pub peaks: PeakFinder,
-    cells: Cells,
+    step: i64,
+    /// Its own sums, if its step can be asked for.
+    cells: Option<Cells>,
     records: Records,
     /// The node of the record before: the next one is a good guess for the next record.
     last: u32,
     gpu: bool,
     streams: bool,
+}
+
+/// Executions on one device that are looked up together: most of the work is waiting for memory, and waiting for many
+/// places at once takes little longer than for one.
+#[derive(Debug, Default)]
+pub struct Batch {
+    names: Vec<u8>,
+    /// With the end of its name, and where it stands in the file.
+    executions: Vec<(Execution<'static>, usize, u64)>,
+}
+
+impl Batch {
+    const SIZE: usize = 32;
+
+    #[inline]
+    pub fn push(&mut self, execution: &Execution<'_>, offset: u64) {
+        self.names.extend_from_slice(execution.name);
+        let execution = Execution { name: &[], details: None, ..*execution };
+        self.executions.push((execution, self.names.len(), offset));
+    }
+
+    pub fn is_full(&self) -> bool {
+        self.executions.len() >= Self::SIZE
+    }
 }
 
 /// How many warnings of one kind are worth reading.
@@ -209,9 +235,10 @@ impl Builder {
 
     pub fn add_type(&mut self, node: NodeId, ty: NameId) {
         let model = &mut self.model;
-        let types = &mut model.nodes.types[node.index()];
+        let nodes = &mut *model.nodes;
+        let types = &mut nodes.types[node.index()];
         let old = model.type_sets.get(*types);
-        if old.contains(&ty) || model.nodes.op[node.index()] == ty {
+        if old.contains(&ty) || nodes.op[node.index()] == ty {
             return;
         }
         let mut new = old.to_vec();
@@ -283,6 +310,12 @@ impl Builder {
         self.model.devices.intern(name, &mut self.model.names)
     }
 
+    pub fn begin_run(&mut self, step: i64) -> Run {
+        let cells = self.model.runs.begin_run(step).then(Cells::default);
+        let (peaks, records) = (PeakFinder::default(), Records::default());
+        Run { peaks, step, cells, records, last: 0, gpu: false, streams: false }
+    }
+
     /// Notes that the run has records of this device.
     pub fn meet_device(&mut self, run: &mut Run, device: DeviceId) {
         let name = self.model.names.get(self.model.devices.name(device));
@@ -291,22 +324,57 @@ impl Builder {
         run.streams |= gpu && name.contains("stream:all");
     }
 
+    /// Adds executions of nodes on a device; the batch is empty then.
+    pub fn add_batch(&mut self, run: &mut Run, device: DeviceId, batch: &mut Batch) {
+        let mut start = 0;
+        let names = batch
+            .executions
+            .iter()
+            .map(|(_, end, _)| node_name(&batch.names[std::mem::replace(&mut start, *end)..*end]));
+        let mut nodes = [None; Batch::SIZE];
+        for (node, name) in nodes.iter_mut().zip(names) {
+            *node = self.model.node_near(run.last, name);
+        }
+        let mut start = 0;
+        for ((execution, end, offset), node) in batch.executions.iter().zip(nodes) {
+            let name = node_name(&batch.names[start..*end]);
+            start = *end;
+            let Some(node) = node.or_else(|| self.stranger(name, *offset)) else { continue };
+            self.add_execution_of(run, device, node, execution, *offset);
+        }
+        batch.names.clear();
+        batch.executions.clear();
+    }
+
     /// Adds one execution of a node on a device.
-    #[inline]
     pub fn add_execution(&mut self, run: &mut Run, device: DeviceId, execution: &Execution<'_>, offset: u64) {
-        // As the original: what follows a colon is not part of the name.
-        let name = match memchr::memchr(b':', execution.name) {
-            None => execution.name,
-            Some(colon) => &execution.name[..colon],
-        };
-        let Some(node) = self.node_of_run(run, name, offset) else { return };
+        let name = node_name(execution.name);
+        let node = self.model.node_near(run.last, name).or_else(|| self.stranger(name, offset));
+        if let Some(node) = node {
+            self.add_execution_of(run, device, node, execution, offset);
+        }
+    }
+
+    #[inline]
+    fn add_execution_of(
+        &mut self,
+        run: &mut Run,
+        device: DeviceId,
+        node: NodeId,
+        execution: &Execution<'_>,
+        offset: u64,
+    ) {
         run.last = node.0;
         let device = self.place(node, device);
-        let cell = run.cells.at(node, device);
+        let counts = self.model.counts(node, device, true);
+        let cell = match &mut run.cells {
+            Some(cells) => cells.at(node, device),
+            None => self.model.runs.cell(node, device, counts),
+        };
         if execution.start <= 0 {
-            if device == self.model.nodes.placement[node.index()] {
+            if device == self.model.placement[node.index()] {
+                let name = self.model.name(node).to_owned();
                 self.warn("no_start_time", Some(Spot::Byte(offset)), || {
-                    let name = String::from_utf8_lossy(name);
                     format!("a record of `{name}` has no start time; its time and memory are left out")
                 });
             }
@@ -323,6 +391,10 @@ impl Builder {
             execution.output_bytes,
         ];
         cell.record(&sums, execution.start, execution.start.saturating_add(length));
+        let ran = cell.sum(Measure::Runs).wrapped();
+        if run.cells.is_none() {
+            self.model.runs.note(&sums, ran);
+        }
         if let Some(details) = execution.details {
             run.records.push_timing(Timing { node, device, start: execution.start, length });
             self.add_memory(&mut run.records, node, device, execution, details);
@@ -359,16 +431,9 @@ impl Builder {
         }
     }
 
-    /// The node that a record speaks of; one is made for names that no graph has.
-    #[inline]
-    fn node_of_run(&mut self, run: &Run, name: &[u8], offset: u64) -> Option<NodeId> {
-        let guess = NodeId(run.last.wrapping_add(1));
-        if guess.index() < self.model.nodes.len() && self.model.name(guess).as_bytes() == name {
-            return Some(guess);
-        }
-        if let Some(node) = self.model.names.find(name).and_then(|name| self.model.node(name)) {
-            return Some(node);
-        }
+    /// A node for a name that no graph has.
+    #[inline(never)]
+    fn stranger(&mut self, name: &[u8], offset: u64) -> Option<NodeId> {
         // As the original: these are the session's own doings.
         if name == b"RecvTensor" || name == b"_SOURCE" || memchr::memmem::find(name, b"MEMCPY").is_some() {
             return None;
@@ -380,13 +445,33 @@ impl Builder {
     /// Notes the first placement of a node.
     #[inline]
     fn place(&mut self, node: NodeId, device: DeviceId) -> DeviceId {
-        let placement = &mut self.model.nodes.placement[node.index()];
+        let placement = &mut self.model.placement[node.index()];
         match self.model.devices.kind(device) {
             DeviceKind::Placement if !placement.is_some() => *placement = device,
             DeviceKind::Nameless if placement.is_some() => return self.model.devices.late(device),
             _ => {}
         }
         device
+    }
+
+    /// Adds what another builder noted of shapes in runs that come later.
+    pub fn add_ran_shapes(&mut self, later: &RanShapes) {
+        if later.is_empty() {
+            return;
+        }
+        let mut names: Vec<&String> = later.keys().collect();
+        names.sort_unstable();
+        let ran = Arc::make_mut(&mut self.ran);
+        for name in names {
+            let shapes = ran.entry(name.clone()).or_default();
+            for (at, shape) in later[name].iter().enumerate() {
+                if shapes.len() <= at {
+                    shapes.push(shape.clone());
+                } else if shapes[at] == Shape::UNKNOWN {
+                    shapes[at] = shape.clone();
+                }
+            }
+        }
     }
 
     /// Notes the shape of an output in a run. A placeholder that was fed ran as `_arg_NAME_0_0`.
@@ -411,19 +496,24 @@ impl Builder {
         }
     }
 
-    pub fn end_run(&mut self, step: i64, run: Run) {
+    /// Puts what a run had into the model.
+    pub fn end_run(&mut self, run: &mut Run) {
+        let step = run.step;
         self.model.misses_streams |= run.gpu && !run.streams;
-        self.model.peaks.add(step, run.peaks);
-        self.add_step(step, run.cells);
+        self.model.peaks.add(step, std::mem::take(&mut run.peaks));
+        match run.cells.take() {
+            Some(cells) => self.add_step(step, cells),
+            None => self.model.runs.end_run(step),
+        }
         if self.keep.records {
-            self.model.runs.fold_records(step, run.records);
+            self.model.runs.fold_records(step, std::mem::take(&mut run.records));
         }
     }
 
     /// Adds what was measured in a step.
     pub fn add_step(&mut self, step: i64, cells: Cells) {
-        let Model { runs, nodes, devices, .. } = &mut self.model;
-        runs.fold(step, cells, nodes, devices);
+        let Model { runs, placement, devices, .. } = &mut self.model;
+        runs.fold(step, cells, placement, devices);
     }
 
     // ---- op logs
@@ -474,6 +564,15 @@ impl Builder {
     pub fn unresolved_frame(string_ids: [i64; 3], lineno: i32, function_start: i32) -> Frame {
         let name = NameId::EMPTY;
         Frame { file: name, function: name, line: name, lineno, function_start, string_ids }
+    }
+}
+
+/// As the original: what follows a colon is not part of the name.
+#[inline]
+fn node_name(name: &[u8]) -> &[u8] {
+    match memchr::memchr(b':', name) {
+        None => name,
+        Some(colon) => &name[..colon],
     }
 }
 

@@ -79,14 +79,23 @@ pub struct Cell {
     /// Earliest start and latest end, in microseconds; 0 if no record had a start.
     pub first_start: i64,
     pub last_end: i64,
-    next: u32,
 }
 
 /// Cells, found by node. A node's cells are in the order in which its devices were met.
 #[derive(Clone, Debug, Default)]
 pub struct Cells {
     rows: Vec<Cell>,
+    /// Beside each row, so that finding one does not touch the others.
+    links: Vec<Link>,
+    /// By node, its first row.
     first: Vec<u32>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Link {
+    device: DeviceId,
+    /// The next row of the same node.
+    next: u32,
 }
 
 const NONE: u32 = u32::MAX;
@@ -107,7 +116,7 @@ impl Cells {
     /// The cells of one node.
     #[inline]
     pub fn of(&self, node: NodeId) -> CellsOf<'_> {
-        CellsOf { rows: &self.rows, next: self.first.get(node.index()).copied().unwrap_or(NONE) }
+        CellsOf { cells: self, next: self.first.get(node.index()).copied().unwrap_or(NONE) }
     }
 
     /// The cell of a node on a device, made if it is not there.
@@ -118,28 +127,33 @@ impl Cells {
         }
         let mut last = NONE;
         let mut row = self.first[node.index()];
-        while row != NONE && self.rows[row as usize].device != device {
-            last = row;
-            row = self.rows[row as usize].next;
-        }
-        if row == NONE {
-            row = self.rows.len() as u32;
-            match last {
-                NONE => self.first[node.index()] = row,
-                last => self.rows[last as usize].next = row,
+        while let Some(link) = self.links.get(row as usize) {
+            if link.device == device {
+                return &mut self.rows[row as usize];
             }
-            let cell = Cell {
-                node,
-                device,
-                sums: [0; Measure::COUNT],
-                carries: [0; Measure::COUNT],
-                first_start: 0,
-                last_end: 0,
-                next: NONE,
-            };
-            self.rows.push(cell);
+            (last, row) = (row, link.next);
         }
-        &mut self.rows[row as usize]
+        self.push(node, device, last)
+    }
+
+    /// Adds a row behind another of the same node, or as its first.
+    #[inline(never)]
+    fn push(&mut self, node: NodeId, device: DeviceId, last: u32) -> &mut Cell {
+        let row = self.rows.len();
+        match self.links.get_mut(last as usize) {
+            Some(link) => link.next = row as u32,
+            None => self.first[node.index()] = row as u32,
+        }
+        self.links.push(Link { device, next: NONE });
+        self.rows.push(Cell {
+            node,
+            device,
+            sums: [0; Measure::COUNT],
+            carries: [0; Measure::COUNT],
+            first_start: 0,
+            last_end: 0,
+        });
+        &mut self.rows[row]
     }
 
     /// Adds all cells of `other`.
@@ -156,17 +170,8 @@ impl Cell {
         Sum { wrapped: self.sums[measure as usize], carry: self.carries[measure as usize] }
     }
 
-    /// Whether any sum is below zero.
-    pub fn is_negative(&self) -> bool {
-        self.sums.iter().any(|sum| *sum < 0)
-    }
-
-    /// The largest of its sums, whatever their signs; the limit if one of them went past it.
-    pub fn largest(&self) -> u64 {
-        if self.carries.iter().any(|carry| *carry != 0) {
-            return u64::MAX;
-        }
-        self.sums.iter().map(|sum| sum.unsigned_abs()).max().unwrap_or(0)
+    pub fn sums(&self) -> Sums {
+        std::array::from_fn(|i| Sum { wrapped: self.sums[i], carry: self.carries[i] })
     }
 
     /// Adds one record.
@@ -183,16 +188,16 @@ impl Cell {
         }
     }
 
-    fn add(&mut self, other: &Cell) {
-        let sums = std::array::from_fn(|i| Sum { wrapped: other.sums[i], carry: other.carries[i] });
-        self.record(&sums, other.first_start, other.last_end);
+    /// Adds the sums of another cell.
+    pub fn add(&mut self, other: &Cell) {
+        self.record(&other.sums(), other.first_start, other.last_end);
     }
 }
 
 /// Iterates over the cells of one node.
 #[derive(Clone, Debug)]
 pub struct CellsOf<'a> {
-    rows: &'a [Cell],
+    cells: &'a Cells,
     next: u32,
 }
 
@@ -201,8 +206,8 @@ impl<'a> Iterator for CellsOf<'a> {
 
     #[inline]
     fn next(&mut self) -> Option<&'a Cell> {
-        let cell = self.rows.get(self.next as usize)?;
-        self.next = cell.next;
+        let cell = self.cells.rows.get(self.next as usize)?;
+        self.next = self.cells.links[self.next as usize].next;
         Some(cell)
     }
 }

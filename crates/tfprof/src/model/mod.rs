@@ -7,31 +7,36 @@ pub mod builder;
 pub mod cells;
 pub mod costs;
 pub mod devices;
+pub mod join;
 pub mod lists;
 pub mod names;
 pub mod nodes;
 pub mod peaks;
 pub mod records;
 pub mod runs;
+pub mod shared;
 pub mod stacks;
 
 use attributes::Attributes;
 use costs::Costs;
 use devices::{DeviceId, DeviceKind, Devices};
 use lists::Lists;
-use names::{NameId, Names};
+use names::{NameHash, NameId, Names};
 use nodes::{NodeId, Nodes};
 use peaks::Peaks;
 use runs::Runs;
 use rustc_hash::FxHashMap;
+use shared::Shared;
 use stacks::Stacks;
 use std::sync::OnceLock;
 
 /// Everything that was loaded.
 #[derive(Debug, Default)]
 pub struct Model {
-    pub names: Names,
-    pub nodes: Nodes,
+    pub names: Shared<Names>,
+    pub nodes: Shared<Nodes>,
+    /// By node, the first device on which a run placed it.
+    pub placement: Vec<DeviceId>,
     pub attributes: Attributes,
     pub shapes: Lists<i64>,
     pub type_sets: Lists<NameId>,
@@ -54,7 +59,7 @@ pub struct Model {
     pub saved_ids: Vec<i64>,
     /// What each number meant in the first op log that used it.
     pub first_strings: FxHashMap<i64, NameId>,
-    node_of: Vec<u32>,
+    node_of: Shared<Vec<u32>>,
     by_name: OnceLock<Vec<NodeId>>,
 }
 
@@ -68,12 +73,32 @@ impl Model {
         }
     }
 
+    /// The node of a name that is probably near the node of the record before: files list nodes in much the same
+    /// order, give or take what runs side by side.
+    #[inline]
+    pub fn node_near(&self, last: u32, name: &[u8]) -> Option<NodeId> {
+        let hash = NameHash::of(name);
+        let guess = last.wrapping_add(1);
+        self.node_within(guess, AHEAD, name, hash)
+            .or_else(|| self.node_within(guess.saturating_sub(BEHIND), BEHIND, name, hash))
+            .or_else(|| self.names.find_hashed(name, hash).and_then(|name| self.node(name)))
+    }
+
+    /// The node of a name if it is one of `count` from `start` on.
+    #[inline]
+    fn node_within(&self, start: u32, count: u32, name: &[u8], hash: NameHash) -> Option<NodeId> {
+        let start = start as usize;
+        let end = (start + count as usize).min(self.nodes.len());
+        let hashes = self.nodes.name_hash.get(start..end)?;
+        let at = position(hashes, hash)?;
+        let node = NodeId((start + at) as u32);
+        (self.name(node).as_bytes() == name).then_some(node)
+    }
+
     /// Whether what a device says of a node counts. As the original, if `first_only`: of the devices on which ops are
     /// placed, only the first of each node.
     pub fn counts(&self, node: NodeId, device: DeviceId, first_only: bool) -> bool {
-        !first_only
-            || self.devices.kind(device) != DeviceKind::Placement
-            || self.nodes.placement[node.index()] == device
+        !first_only || self.devices.kind(device) != DeviceKind::Placement || self.placement[node.index()] == device
     }
 
     pub fn name(&self, node: NodeId) -> &str {
@@ -116,12 +141,30 @@ impl Model {
 
     /// Adds a node whose name is new.
     fn push_node(&mut self, name: NameId, op: NameId) -> NodeId {
-        let node = self.nodes.push(name, op);
+        let hash = NameHash::of(self.names.get(name).as_bytes());
+        let node = self.nodes.push(name, hash, op);
         if name.index() >= self.node_of.len() {
             self.node_of.resize(self.names.len(), u32::MAX);
         }
         self.node_of[name.index()] = node.0;
+        self.placement.push(DeviceId::NONE);
         self.by_name = OnceLock::new();
         node
     }
+}
+
+/// How far from the last node the next ones are looked for: executors run some dozens of ops side by side, and a batch
+/// of records is looked up at once.
+const AHEAD: u32 = 128;
+const BEHIND: u32 = 64;
+
+/// Where a hash stands, looked for in blocks that the compiler compares at once.
+#[inline]
+fn position(hashes: &[NameHash], wanted: NameHash) -> Option<usize> {
+    if hashes.first() == Some(&wanted) {
+        return Some(0);
+    }
+    let in_block = |block: &[NameHash]| block.iter().fold(0, |found, hash| found | u8::from(*hash == wanted)) != 0;
+    let (block, hashes_of) = hashes.chunks(16).enumerate().find(|(_, block)| in_block(block))?;
+    Some(block * 16 + hashes_of.iter().position(|hash| *hash == wanted)?)
 }

@@ -15,12 +15,16 @@ pub struct Names {
     table: HashTable<Entry>,
 }
 
-/// The upper half of the hash turns most unequal strings away without a look at the text.
+/// The hash turns most unequal strings away without a look at the text, and lets the table grow without one.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
-    hash: u32,
+    hash: NameHash,
     id: NameId,
 }
+
+/// Of the bytes of a string: equal strings have equal ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NameHash(pub(crate) u32);
 
 impl NameId {
     /// The empty string.
@@ -59,15 +63,21 @@ impl Names {
     /// The id of a string that is there already.
     #[inline]
     pub fn find(&self, name: &[u8]) -> Option<NameId> {
-        let hash = hash(name);
-        let top = (hash >> 32) as u32;
-        self.table.find(hash, |entry| entry.hash == top && self.get(entry.id).as_bytes() == name).map(|entry| entry.id)
+        self.find_hashed(name, NameHash::of(name))
+    }
+
+    /// The same, for a caller that has the hash.
+    #[inline]
+    pub fn find_hashed(&self, name: &[u8], hash: NameHash) -> Option<NameId> {
+        let is_it = |entry: &Entry| entry.hash == hash && self.get(entry.id).as_bytes() == name;
+        self.table.find(hash.spread(), is_it).map(|entry| entry.id)
     }
 
     pub fn intern(&mut self, name: &str) -> NameId {
-        match self.find(name.as_bytes()) {
+        let hash = NameHash::of(name.as_bytes());
+        match self.find_hashed(name.as_bytes(), hash) {
             Some(id) => id,
-            None => self.insert(name),
+            None => self.insert(name, hash),
         }
     }
 
@@ -75,37 +85,39 @@ impl Names {
     /// value is true.
     #[inline]
     pub fn intern_bytes(&mut self, name: &[u8]) -> (NameId, bool) {
-        if let Some(id) = self.find(name) {
+        let hash = NameHash::of(name);
+        if let Some(id) = self.find_hashed(name, hash) {
             return (id, false);
         }
         match std::str::from_utf8(name) {
-            Ok(name) => (self.insert(name), false),
+            Ok(name) => (self.insert(name, hash), false),
             Err(_) => (self.intern(&escape_invalid(name)), true),
         }
     }
 
-    fn insert(&mut self, name: &str) -> NameId {
+    fn insert(&mut self, name: &str, hash: NameHash) -> NameId {
         // Four billion names would take more memory than any machine that runs this has.
         let id = NameId(self.ends.len() as u32);
         self.text.push_str(name);
         self.ends.push(self.text.len());
-        let hash = hash(name.as_bytes());
-        let entry = Entry { hash: (hash >> 32) as u32, id };
-        let (text, ends) = (&self.text, &self.ends);
-        self.table.insert_unique(hash, entry, |entry| {
-            let index = entry.id.index();
-            let start = if index == 0 { 0 } else { ends[index - 1] };
-            self::hash(&text.as_bytes()[start..ends[index]])
-        });
+        self.table.insert_unique(hash.spread(), Entry { hash, id }, |entry| entry.hash.spread());
         id
     }
 }
 
-#[inline]
-fn hash(name: &[u8]) -> u64 {
-    let mut hasher = FxHasher::default();
-    hasher.write(name);
-    hasher.finish()
+impl NameHash {
+    #[inline]
+    pub fn of(name: &[u8]) -> NameHash {
+        let mut hasher = FxHasher::default();
+        hasher.write(name);
+        NameHash((hasher.finish() >> 32) as u32)
+    }
+
+    /// The table looks at the lowest and at the highest bits.
+    #[inline]
+    fn spread(self) -> u64 {
+        u64::from(self.0).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+    }
 }
 
 /// Bytes as text, with each byte that is not UTF-8 written as `\xNN`.

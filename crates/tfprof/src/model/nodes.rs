@@ -1,8 +1,7 @@
 //! The graph as columns: one entry per node in each.
 
-use super::devices::DeviceId;
 use super::lists::ListId;
-use super::names::NameId;
+use super::names::{NameHash, NameId};
 use super::stacks::StackId;
 use rustc_hash::FxHashMap;
 
@@ -26,6 +25,8 @@ pub struct Input {
 #[derive(Clone, Debug, Default)]
 pub struct Nodes {
     pub name: Vec<NameId>,
+    /// Of the names, side by side, so that many can be looked through at once.
+    pub name_hash: Vec<NameHash>,
     pub op: Vec<NameId>,
     pub types: Vec<TypesId>,
     /// The attribute `shape`, which variables and placeholders have.
@@ -36,8 +37,6 @@ pub struct Nodes {
     pub inner: Vec<bool>,
     /// The device that the graph asks for, in lower case.
     pub declared_device: Vec<NameId>,
-    /// The first device on which a run placed the node.
-    pub placement: Vec<DeviceId>,
     inputs: Vec<Input>,
     inputs_end: Vec<u32>,
     output_shapes: Vec<ShapeId>,
@@ -69,9 +68,10 @@ impl Nodes {
     }
 
     /// Adds a node without inputs and shapes.
-    pub fn push(&mut self, name: NameId, op: NameId) -> NodeId {
+    pub fn push(&mut self, name: NameId, hash: NameHash, op: NameId) -> NodeId {
         let id = NodeId(self.len() as u32);
         self.name.push(name);
+        self.name_hash.push(hash);
         self.op.push(op);
         self.types.push(TypesId::EMPTY);
         self.shape.push(ShapeId::EMPTY);
@@ -79,7 +79,6 @@ impl Nodes {
         self.float_ops.push(0);
         self.inner.push(false);
         self.declared_device.push(NameId::EMPTY);
-        self.placement.push(DeviceId::NONE);
         self.inputs_end.push(self.inputs.len() as u32);
         self.output_shapes_end.push(self.output_shapes.len() as u32);
         id

@@ -24,6 +24,14 @@ impl Peaks {
         device_and_bytes.rev().max_by_key(|(_, bytes)| *bytes)
     }
 
+    /// Adds the peaks of other runs, with other numbers for devices.
+    pub fn join(&mut self, later: Peaks, number: impl Fn(DeviceId) -> DeviceId) {
+        for ((step, device), bytes) in later.bytes {
+            let peak = self.bytes.entry((step, number(device))).or_default();
+            *peak = (*peak).max(bytes);
+        }
+    }
+
     /// Adds what was found in a run of the step.
     pub fn add(&mut self, step: i64, found: PeakFinder) {
         for (device, bytes) in found.peaks() {

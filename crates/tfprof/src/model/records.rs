@@ -4,6 +4,7 @@
 //! says is stored, whatever device it speaks of; which devices count is the business of who reads it, as with cells.
 
 use super::devices::DeviceId;
+use super::join::Renumber;
 use super::nodes::NodeId;
 
 /// When a node ran on a device. Records without a start time are not here; their device is known from the cells.
@@ -167,6 +168,17 @@ impl Records {
             ..*memory
         }));
         self.sort();
+    }
+
+    /// Gives nodes and devices other numbers.
+    pub fn renumber(&mut self, numbers: &Renumber<'_>) {
+        let change = |node: &mut NodeId, device: &mut DeviceId| {
+            *node = numbers.node(*node);
+            *device = numbers.device(*node, *device);
+        };
+        self.timings.rows.iter_mut().for_each(|timing| change(&mut timing.node, &mut timing.device));
+        self.memory.rows.iter_mut().for_each(|memory| change(&mut memory.node, &mut memory.device));
+        self.allocations.rows.iter_mut().for_each(|allocation| change(&mut allocation.node, &mut allocation.device));
     }
 
     /// Puts the records of each node together. Files often have them so already; the sort is quick then.

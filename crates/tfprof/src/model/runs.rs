@@ -1,8 +1,9 @@
 //! The steps that were loaded and what they measured.
 
-use super::cells::{Cell, Cells, Measure};
+use super::cells::{Cell, Cells, Measure, Sums};
 use super::devices::{DeviceId, DeviceKind, Devices};
-use super::nodes::{NodeId, Nodes};
+use super::join::Renumber;
+use super::nodes::NodeId;
 use super::records::Records;
 use std::collections::BTreeMap;
 
@@ -30,10 +31,53 @@ pub struct Runs {
     /// By step, if single executions are kept; of steps that are not kept, only what others look at.
     records: BTreeMap<i64, Records>,
     totals: Cells,
-    seen: Vec<StepCount>,
-    negative: bool,
+    seen: Vec<Seen>,
+    /// The number of the run at hand, from 1.
+    run: u32,
     most_often: u64,
-    size_of_all: u128,
+    sizes: Sizes,
+}
+
+/// In how many steps a node was seen, and the last run that counts there.
+#[derive(Clone, Copy, Debug, Default)]
+struct Seen {
+    steps: StepCount,
+    last_any: u32,
+    last_first: u32,
+}
+
+/// How large numbers are, roughly, and whether any is below zero: enough to know that no sum wraps.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sizes {
+    numbers: u64,
+    bits: u64,
+    negative: bool,
+}
+
+impl Sizes {
+    #[inline]
+    fn note(&mut self, sums: &Sums) {
+        let mut signs = 0;
+        for sum in sums {
+            let n = sum.limited();
+            signs |= n;
+            self.bits |= n.unsigned_abs();
+        }
+        self.negative |= signs < 0;
+        self.numbers += 1;
+    }
+
+    /// No sum over any part of the numbers is larger than this, whatever its sign.
+    fn bound(self) -> u128 {
+        let largest = u64::MAX.checked_shr(self.bits.leading_zeros()).unwrap_or(0);
+        u128::from(largest) * u128::from(self.numbers)
+    }
+
+    fn add(&mut self, other: Sizes) {
+        self.numbers += other.numbers;
+        self.bits |= other.bits;
+        self.negative |= other.negative;
+    }
 }
 
 impl Runs {
@@ -75,11 +119,11 @@ impl Runs {
     }
 
     pub fn steps_seen(&self, node: NodeId) -> StepCount {
-        self.seen.get(node.index()).copied().unwrap_or_default()
+        self.seen.get(node.index()).copied().unwrap_or_default().steps
     }
 
     pub fn has_negative_numbers(&self) -> bool {
-        self.negative
+        self.sizes.negative
     }
 
     /// How often a node ran on one device at the most.
@@ -89,7 +133,76 @@ impl Runs {
 
     /// No sum over any part of the cells is larger than this, whatever its sign.
     pub fn size_of_all(&self) -> u128 {
-        self.size_of_all
+        self.sizes.bound()
+    }
+
+    /// Begins a run of a step; false if it is only summed, record by record, by [`Runs::record`].
+    pub fn begin_run(&mut self, step: i64) -> bool {
+        self.run += 1;
+        self.keeps(step)
+    }
+
+    /// The cell that a record of the run at hand goes to, in a step that is only summed. `counts` is whether that
+    /// device counts as the first of the node.
+    #[inline]
+    pub fn cell(&mut self, node: NodeId, device: DeviceId, counts: bool) -> &mut Cell {
+        if node.index() >= self.seen.len() {
+            self.seen.resize((node.index() + 1).max(self.seen.len() * 2), Seen::default());
+        }
+        let seen = &mut self.seen[node.index()];
+        if seen.last_any != self.run {
+            seen.last_any = self.run;
+            seen.steps.any_device += 1;
+        }
+        if counts && seen.last_first != self.run {
+            seen.last_first = self.run;
+            seen.steps.first_device += 1;
+        }
+        self.totals.at(node, device)
+    }
+
+    /// Notes numbers that were added to a cell that [`Runs::cell`] gave, which has run so often by now.
+    #[inline]
+    pub fn note(&mut self, sums: &Sums, ran: i64) {
+        self.sizes.note(sums);
+        self.most_often = self.most_often.max(ran.unsigned_abs());
+    }
+
+    /// Ends a run of a step that was only summed.
+    pub fn end_run(&mut self, step: i64) {
+        self.steps.entry(step).or_default();
+    }
+
+    /// Adds the runs of steps that come after these, with other numbers for nodes and devices.
+    pub fn join(&mut self, later: Runs, numbers: &Renumber<'_>, placement: &[DeviceId]) {
+        for (step, mut records) in later.records {
+            records.renumber(numbers);
+            self.fold_records(step, records);
+        }
+        if self.keep == KeepSteps::Each {
+            // A step may be in both, so that each is counted anew.
+            for (step, cells) in later.steps {
+                let cells = numbers.cells(cells.unwrap_or_default());
+                self.fold(step, cells, placement, numbers.devices);
+            }
+            return;
+        }
+        self.sizes.add(later.sizes);
+        self.most_often = self.most_often.saturating_add(later.most_often);
+        for (step, cells) in later.steps {
+            self.steps.insert(step, cells.map(|cells| numbers.cells(cells)));
+        }
+        // There may be room for more nodes than there are.
+        for (old, seen) in later.seen.into_iter().enumerate().filter(|(_, seen)| seen.steps.any_device > 0) {
+            let node = numbers.node(NodeId(old as u32)).index();
+            if node >= self.seen.len() {
+                self.seen.resize(node + 1, Seen::default());
+            }
+            let steps = &mut self.seen[node].steps;
+            steps.any_device += seen.steps.any_device;
+            steps.first_device += seen.steps.first_device;
+        }
+        self.totals.merge(&numbers.cells(later.totals));
     }
 
     /// Adds the executions that one file has of a step.
@@ -113,33 +226,28 @@ impl Runs {
     }
 
     /// Adds what one file says of a step.
-    pub fn fold(&mut self, step: i64, cells: Cells, nodes: &Nodes, devices: &Devices) {
+    pub fn fold(&mut self, step: i64, cells: Cells, placement: &[DeviceId], devices: &Devices) {
         let keep = self.keeps(step);
         let before = self.steps.entry(step).or_default();
         let counts = |cell: &Cell| {
-            devices.kind(cell.device) != DeviceKind::Placement || nodes.placement[cell.node.index()] == cell.device
+            devices.kind(cell.device) != DeviceKind::Placement || placement[cell.node.index()] == cell.device
         };
-        if self.seen.len() < nodes.len() {
-            self.seen.resize(nodes.len(), StepCount::default());
+        if self.seen.len() < placement.len() {
+            self.seen.resize(placement.len(), Seen::default());
         }
         let mut most_often = 0;
         for cell in cells.rows() {
-            self.negative |= cell.is_negative();
+            self.sizes.note(&cell.sums());
             most_often = most_often.max(cell.sum(Measure::Runs).wrapped().unsigned_abs());
-            self.size_of_all += u128::from(cell.largest());
             // The first cell of a node stands for all of them.
             if cells.of(cell.node).next().is_some_and(|first| first.device == cell.device) {
-                let seen = &mut self.seen[cell.node.index()];
+                let seen = &mut self.seen[cell.node.index()].steps;
                 let old = || before.iter().flat_map(|before| before.of(cell.node));
                 seen.any_device += u32::from(old().next().is_none());
                 seen.first_device += u32::from(!old().any(counts) && cells.of(cell.node).any(counts));
             }
         }
         self.most_often = self.most_often.saturating_add(most_often);
-        if self.totals.is_empty() && !keep {
-            self.totals = cells;
-            return;
-        }
         self.totals.merge(&cells);
         if keep {
             match before {

@@ -103,7 +103,7 @@ impl Writer<'_> {
             }
         }
         write::packed(out, 4, model.shapes.get(nodes.shape[at]));
-        let device = nodes.placement[at];
+        let device = model.placement[at];
         let device = if device.is_some() { name(model.devices.name(device)) } else { "" };
         let types = model.type_sets.get(nodes.types[at]).iter().map(|ty| name(*ty));
         let mut types: Vec<&str> = types.chain([name(nodes.op[at])]).collect();

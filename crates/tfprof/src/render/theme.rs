@@ -10,11 +10,15 @@ use std::io::{self, Write};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Theme {
     bars: bool,
-    bar: &'static str,
-    strong: &'static str,
-    faint: &'static str,
-    end: &'static str,
+    bar: &'static [u8],
+    strong: &'static [u8],
+    faint: &'static [u8],
+    end: &'static [u8],
 }
+
+/// Stands for the escape character in what a theme writes. No text has this byte, so that whoever writes to a terminal
+/// can tell our marks from what names of a file would like to be one.
+pub const ESCAPE: u8 = 0xff;
 
 /// How many cells a full bar has.
 const CELLS: usize = 8;
@@ -23,11 +27,11 @@ const CELLS: usize = 8;
 const LARGE: f64 = 0.1;
 
 impl Theme {
-    pub const PLAIN: Theme = Theme { bars: false, bar: "", strong: "", faint: "", end: "" };
+    pub const PLAIN: Theme = Theme { bars: false, bar: b"", strong: b"", faint: b"", end: b"" };
 
-    /// For a terminal that knows the usual escape sequences.
+    /// For a terminal that knows the usual escape sequences, behind a writer that knows [`ESCAPE`].
     pub const COLOUR: Theme =
-        Theme { bars: true, bar: "\x1b[36m", strong: "\x1b[1m", faint: "\x1b[2m", end: "\x1b[0m" };
+        Theme { bars: true, bar: b"\xff[36m", strong: b"\xff[1m", faint: b"\xff[2m", end: b"\xff[0m" };
 
     pub fn is_plain(&self) -> bool {
         !self.bars
@@ -42,10 +46,10 @@ impl Theme {
         self.marked(self.strong, out, text)
     }
 
-    fn marked(&self, mark: &str, out: &mut dyn Write, text: &[u8]) -> io::Result<()> {
-        out.write_all(mark.as_bytes())?;
+    fn marked(&self, mark: &[u8], out: &mut dyn Write, text: &[u8]) -> io::Result<()> {
+        out.write_all(mark)?;
         out.write_all(text)?;
-        if mark.is_empty() { Ok(()) } else { out.write_all(self.end.as_bytes()) }
+        if mark.is_empty() { Ok(()) } else { out.write_all(self.end) }
     }
 
     /// The bar in front of a row; a row without a share is faint to its end.
@@ -53,8 +57,9 @@ impl Theme {
         if !self.bars {
             return Ok(());
         }
-        write!(out, "{}{}{} ", self.bar, bar(share), self.end)?;
-        out.write_all(if share > 0.0 { b"" } else { self.faint.as_bytes() })
+        self.marked(self.bar, out, bar(share).as_bytes())?;
+        out.write_all(b" ")?;
+        out.write_all(if share > 0.0 { b"" } else { self.faint })
     }
 
     /// A name within a row.
@@ -63,7 +68,7 @@ impl Theme {
     }
 
     pub fn end_row(&self, share: f64, out: &mut dyn Write) -> io::Result<()> {
-        if self.bars && share <= 0.0 { out.write_all(self.end.as_bytes()) } else { Ok(()) }
+        if self.bars && share <= 0.0 { out.write_all(self.end) } else { Ok(()) }
     }
 }
 

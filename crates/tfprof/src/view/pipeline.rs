@@ -6,6 +6,7 @@ use super::tree::Tree;
 use super::values::{Values, plus, times};
 use crate::error::Error;
 use crate::metric::{METRICS, Metric, MetricSet, Table};
+use crate::model::nodes::NodeId;
 use crate::options::{Options, OrderBy};
 use std::cmp::Ordering;
 
@@ -129,38 +130,42 @@ impl<'q, 'm> Pipeline<'q, 'm> {
 
     /// Marks the rows whose types match, and puts each row's own numbers into its table.
     fn account(&mut self) {
-        let wrap = self.values.quirks.numbers_wrap;
+        let Rules { bags, scope_type, .. } = *self.rules;
         let account = &self.filters.account;
-        let scopes = account.is_everything() || self.rules.scope_type.is_some_and(|ty| account.count(&[ty]) > 0);
+        let everything = account.is_everything();
+        let scopes = everything || scope_type.is_some_and(|ty| account.count(&[ty]) > 0);
         for row in 1..self.tree.len() {
-            let nodes = self.tree.nodes(row);
-            let mut accounted = nodes.is_empty() && !self.rules.bags && scopes;
-            for node in nodes {
-                let mut count = self.values.matches(*node, account);
-                accounted |= count > 0;
-                if !self.rules.bags {
-                    // A node that is kept for its children adds its numbers all the same.
-                    count = 1;
-                } else if !self.values.quirks.two_matches_count_twice {
-                    count = count.min(1);
-                }
-                if count > 0 {
-                    let numbers = self.values.row(*node);
-                    for (metric, column) in self.own.columns_mut_with_metric() {
-                        // As the original: what is counted twice is neither run nor defined twice.
-                        let once = matches!(metric, Metric::Runs | Metric::Definitions);
-                        let count = if once { 1 } else { count as i64 };
-                        column[row] = plus(column[row], times(numbers[metric as usize], count, wrap), wrap);
-                    }
-                }
-            }
-            self.accounted[row] = accounted || (self.rules.bags && account.is_everything());
-            if nodes.is_empty()
-                && !self.rules.bags
-                && let Some(definitions) = self.own.column_mut(Metric::Definitions).get_mut(row)
-            {
+            let is_scope = !bags && self.tree.nodes(row).is_empty();
+            self.accounted[row] = (is_scope && scopes) || (bags && everything);
+            if is_scope && let Some(definitions) = self.own.column_mut(Metric::Definitions).get_mut(row) {
                 *definitions = 1;
             }
+        }
+        // In the order of the nodes, not of the rows: their numbers lie in memory in that order.
+        for (node, row) in self.tree.rows_by_node(self.values.model.nodes.len()) {
+            self.account_node(node, row);
+        }
+    }
+
+    fn account_node(&mut self, node: NodeId, row: usize) {
+        let wrap = self.values.quirks.numbers_wrap;
+        let mut count = self.values.matches(node, &self.filters.account);
+        self.accounted[row] |= count > 0;
+        if !self.rules.bags {
+            // A node that is kept for its children adds its numbers all the same.
+            count = 1;
+        } else if !self.values.quirks.two_matches_count_twice {
+            count = count.min(1);
+        }
+        if count == 0 {
+            return;
+        }
+        let numbers = self.values.row(node);
+        for (metric, column) in self.own.columns_mut_with_metric() {
+            // As the original: what is counted twice is neither run nor defined twice.
+            let once = matches!(metric, Metric::Runs | Metric::Definitions);
+            let count = if once { 1 } else { count as i64 };
+            column[row] = plus(column[row], times(numbers[metric as usize], count, wrap), wrap);
         }
     }
 

@@ -93,6 +93,22 @@ impl Tree {
         &self.nodes[start..self.nodes_end[row] as usize]
     }
 
+    /// The nodes of all rows with the row of each, in the order of the nodes, of which the model has `nodes`.
+    ///
+    /// A node stands behind one row at the most.
+    pub fn rows_by_node(&self, nodes: usize) -> impl Iterator<Item = (NodeId, usize)> + use<> {
+        const NONE: u32 = u32::MAX;
+        let mut rows = vec![NONE; nodes];
+        for row in 0..self.len() {
+            for node in self.nodes(row) {
+                debug_assert_eq!(rows[node.index()], NONE);
+                rows[node.index()] = row as u32;
+            }
+        }
+        let placed = rows.into_iter().enumerate().filter(|(_, row)| *row != NONE);
+        placed.map(|(node, row)| (NodeId(node as u32), row as usize))
+    }
+
     /// The line of code that a row stands for, and whether it stands for the gradients of what the line made.
     pub fn frame(&self, row: usize) -> Option<(FrameId, bool)> {
         row.checked_sub(1).and_then(|row| self.frames.get(row).copied())

@@ -147,12 +147,12 @@ impl<'m> Values<'m> {
 
     /// Whether what a node did on a device where ops are placed counts.
     pub fn counts_on(&self, node: NodeId, device: DeviceId) -> bool {
-        !self.quirks.first_device_only || self.model.nodes.placement[node.index()] == device
+        !self.quirks.first_device_only || self.model.placement[node.index()] == device
     }
 
     /// Whether a node ran in the step, with a known start and, as far as quirks ask for it, at a known place.
     pub fn is_on_timeline(&self, node: NodeId) -> bool {
-        let placed = self.model.nodes.placement[node.index()].is_some() || !self.quirks.first_device_only;
+        let placed = self.model.placement[node.index()].is_some() || !self.quirks.first_device_only;
         placed
             && self
                 .cells
@@ -216,7 +216,7 @@ impl<'m> Values<'m> {
 
     /// The devices of a node, in the order in which runs named them; else the one that the graph asks for.
     pub fn devices(&self, node: NodeId) -> Vec<NameId> {
-        let placement = self.model.nodes.placement[node.index()];
+        let placement = self.model.placement[node.index()];
         let name = |device: DeviceId| self.model.devices.name(device);
         if self.quirks.first_device_only {
             if placement.is_some() {

@@ -52,10 +52,10 @@ impl Merge {
         }
         // The canonical device must not depend on the order of the files: of two, it is the first by name.
         if let Some(device) = definition.device {
-            let old = model.nodes.placement[at];
+            let old = model.placement[at];
             let name = |device: DeviceId| model.names.get(model.devices.name(device));
             if !old.is_some() || name(device) < name(old) {
-                model.nodes.placement[at] = device;
+                model.placement[at] = device;
             }
         }
         if let Some(stack) = definition.stack {

@@ -32,7 +32,7 @@ pub fn of_devices<'m>(view: &View<'_, 'm>, records: &Records, nodes: &[NodeId]) 
     let name = |device: DeviceId| model.names.get(model.devices.name(device));
     let mut devices: BTreeMap<&'m str, DeviceMemory<'m>> = BTreeMap::new();
     for node in nodes {
-        let placement = model.nodes.placement[node.index()];
+        let placement = model.placement[node.index()];
         // A record without a device that came before the node was placed speaks of where it was placed.
         let device_of = |device: DeviceId| match model.devices.kind(device) {
             DeviceKind::Nameless if placement.is_some() => placement,

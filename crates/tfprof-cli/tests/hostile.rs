@@ -1,0 +1,191 @@
+//! Shapes that no one draws and that files have all the same, through the real binary with a small stack, bounded memory
+//! and a watchdog: an answer or one sentence, never a crash.
+
+#[allow(dead_code)] // It runs the binary without bounds; here it does not.
+mod common;
+
+use common::scratch;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use tfprof_proto::write;
+
+/// How an answer ended.
+struct End {
+    code: Option<i32>,
+    out: String,
+    err: String,
+}
+
+/// Runs `tfprof` with a stack of 1 MB and so much memory as an answer about these files may take: some for itself and
+/// a multiple of their size. A memory that runs out, a hang and a crash all end without an exit code of ours.
+fn bounded(words: &[&str], files: &[&Path]) -> End {
+    let size: u64 = files.iter().map(|file| std::fs::metadata(file).expect("a file").len()).sum();
+    let kilobytes = (128 << 10) + 20 * size / 1024;
+    let script = format!("ulimit -s 1024; ulimit -v {kilobytes}; exec timeout -s KILL 100 \"$0\" \"$@\"");
+    let mut command = Command::new("sh");
+    command.args(["-c", &script, env!("CARGO_BIN_EXE_tfprof")]).args(words).args(files);
+    let output = command.output().expect("a shell");
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    End { code: output.status.code(), out: text(&output.stdout), err: text(&output.stderr) }
+}
+
+fn answered(words: &[&str], files: &[&Path], expect: &str) {
+    let end = bounded(words, files);
+    let shown = || end.out.chars().take(600).collect::<String>();
+    assert_eq!(end.code, Some(0), "{words:?}: {}\n{}", end.err, shown());
+    assert!(end.out.contains(expect), "{words:?}: expected {expect:?} in\n{}", shown());
+}
+
+/// A file made of pieces, for which there may not be room at once.
+fn file(path: PathBuf, fill: impl FnOnce(&mut dyn Write)) -> PathBuf {
+    let mut out = std::io::BufWriter::new(std::fs::File::create(&path).expect("a file"));
+    fill(&mut out);
+    out.flush().expect("room for a file");
+    path
+}
+
+fn node(name: &str, op: &str, inputs: impl Iterator<Item = String>) -> Vec<u8> {
+    let mut node = Vec::new();
+    write::bytes(&mut node, 1, name.as_bytes());
+    write::bytes(&mut node, 2, op.as_bytes());
+    inputs.for_each(|input| write::bytes(&mut node, 3, input.as_bytes()));
+    let mut record = Vec::new();
+    write::bytes(&mut record, 1, &node);
+    record
+}
+
+#[test]
+fn a_million_nodes_in_one_chain() {
+    let dir = scratch("chain");
+    let graph = file(dir.join("graph.pb"), |out| {
+        for i in 0..1_000_000_u32 {
+            let input = i.checked_sub(1).map(|before| format!("n{before}"));
+            out.write_all(&node(&format!("n{i}"), "Add", input.into_iter())).expect("room");
+        }
+    });
+    let graph = [graph.as_path()];
+    answered(&["graph", "-max_depth", "4", "-select", "params"], &graph, "n999998");
+    answered(&["graph", "-max_depth", "2000000", "-select", "occurrence", "-show_name_regexes", "n7"], &graph, "n7 ");
+    answered(&["op", "-select", "occurrence"], &graph, "Add");
+    answered(&["scope", "-max_depth", "1"], &graph, "_TFProfRoot");
+}
+
+#[test]
+fn a_node_with_a_million_inputs() {
+    let dir = scratch("inputs");
+    let graph = file(dir.join("graph.pb"), |out| {
+        out.write_all(&node("sink", "AddN", (0..1_000_000).map(|i| format!("source_{}:{i}", i % 1000)))).expect("room");
+        for i in 0..1000 {
+            out.write_all(&node(&format!("source_{i}"), "Const", std::iter::empty())).expect("room");
+        }
+    });
+    answered(&["graph", "-max_depth", "5", "-select", "params,input_shapes"], &[&graph], "source_999");
+    answered(&["op", "-select", "occurrence"], &[&graph], "AddN");
+}
+
+#[test]
+fn scopes_a_hundred_thousand_deep() {
+    let dir = scratch("scopes");
+    let name = "s/".repeat(100_000) + "leaf";
+    let graph =
+        file(dir.join("graph.pb"), |out| out.write_all(&node(&name, "Const", std::iter::empty())).expect("room"));
+    // The first record is longer than what is looked at to tell formats apart.
+    answered(&["scope", "-max_depth", "3", "-select", "params", "--graph_path"], &[&graph], "\n    s/s");
+    answered(&["op", "-select", "occurrence", "--graph_path"], &[&graph], "Const");
+}
+
+#[test]
+fn text_nested_a_million_deep() {
+    let dir = scratch("nesting");
+    let known = file(dir.join("known.pbtxt"), |out| {
+        out.write_all(b"node { name: 'a' op: 'A' attr { key: 'k' value { ").expect("room");
+        (0..500_000).for_each(|_| out.write_all(b"func { attr { key: 'k' value { ").expect("room"));
+        (0..500_000).for_each(|_| out.write_all(b"} } } ").expect("room"));
+        out.write_all(b"} } }").expect("room");
+    });
+    answered(&["op", "-select", "occurrence"], &[&known], "A");
+    let unknown = file(dir.join("unknown.pbtxt"), |out| {
+        out.write_all(b"node { name: 'a' op: 'A' } node { name: 'b' op: 'B' mystery { ").expect("room");
+        (0..1_000_000).for_each(|_| out.write_all(b"a { ").expect("room"));
+    });
+    let end = bounded(&["op", "-select", "occurrence"], &[&unknown]);
+    assert!(matches!(end.code, Some(1 | 4)) && end.err.contains("unknown.pbtxt:1:"), "{:?}: {}", end.code, end.err);
+}
+
+#[test]
+fn call_stacks_of_a_hundred_thousand_frames() {
+    let dir = scratch("frames");
+    let graph = file(dir.join("graph.pb"), |out| {
+        for name in ["a", "b"] {
+            out.write_all(&node(name, "Op", std::iter::empty())).expect("room");
+        }
+    });
+    let log = file(dir.join("tfprof_log"), |out| {
+        for (last, name) in ["a", "b"].iter().enumerate() {
+            let mut code = Vec::new();
+            for line in 1..=100_000 {
+                let mut frame = Vec::new();
+                write::int(&mut frame, 2, line + i64::from(line == 100_000) * last as i64);
+                write::int(&mut frame, 6, 1);
+                write::int(&mut frame, 7, 1);
+                write::bytes(&mut code, 1, &frame);
+            }
+            let (mut entry, mut record) = (Vec::new(), Vec::new());
+            write::bytes(&mut entry, 1, name.as_bytes());
+            write::bytes(&mut entry, 4, &code);
+            write::bytes(&mut record, 1, &entry);
+            out.write_all(&record).expect("room");
+        }
+        let (mut string, mut record) = (Vec::new(), Vec::new());
+        write::int(&mut string, 1, 1);
+        write::bytes(&mut string, 2, b"deep.py");
+        write::bytes(&mut record, 2, &string);
+        out.write_all(&record).expect("room");
+    });
+    let (graph, log) = (format!("--graph_path={}", graph.display()), [log.as_path()]);
+    answered(&["code", &graph, "-max_depth", "5", "-select", "params"], &log, "deep.py:1:deep.py");
+    answered(
+        &["code", &graph, "-max_depth", "200000", "-select", "params", "-show_name_regexes", "deep.py:10000[01].*"],
+        &log,
+        "deep.py:100001",
+    );
+}
+
+#[test]
+fn gzip_bombs_stop_growing() {
+    let dir = scratch("bombs");
+    let pack = |name: &str, piece: &[u8], times: usize| {
+        file(dir.join(name), |out| {
+            let mut packer = flate2::write::GzEncoder::new(out, flate2::Compression::best());
+            (0..times).for_each(|_| packer.write_all(piece).expect("room"));
+            packer.finish().expect("room");
+        })
+    };
+    let zeros = pack("graph_zeros.pb.gz", &vec![0; 1 << 20], 300);
+    let end = bounded(&["op", "--graph_path"], &[&zeros]);
+    assert_eq!(end.code, Some(1), "{}", end.err);
+    assert!(end.err.contains("graph_zeros.pb.gz: byte 0: not a GraphDef"), "{}", end.err);
+    // Records that are fine, but all the same.
+    let piece = node("same", "Const", std::iter::empty()).repeat(10_000);
+    let same = pack("graph_same.pb.gz", &piece, 1200);
+    let end = bounded(&["op", "-select", "occurrence"], &[&same]);
+    assert_eq!(end.code, Some(4), "{}", end.err);
+    assert!(end.err.contains("it unpacks to more than ") && end.out.contains("Const"), "{}\n{}", end.err, end.out);
+    let end = bounded(&["op", "-select", "occurrence", "--max_unpacked", "1GB"], &[&same]);
+    assert_eq!((end.code, end.out.contains("Const")), (Some(0), true), "{}", end.err);
+}
+
+#[test]
+fn memory_that_is_refused_is_a_sentence() {
+    let dir = scratch("memory");
+    let graph = file(dir.join("graph.pb"), |out| {
+        for i in 0..400_000_u32 {
+            out.write_all(&node(&format!("a_rather_long_scope/n{i}"), "Add", std::iter::empty())).expect("room");
+        }
+    });
+    let end = bounded(&["op", "--max_memory=10MB"], &[&graph]);
+    assert_eq!(end.code, Some(1), "{}", end.err);
+    assert!(end.err.contains("--max_memory allows 10.00MB") && end.err.lines().count() == 1, "{}", end.err);
+    answered(&["op", "-select", "occurrence", "--max_memory=4GB"], &[&graph], "Add");
+}

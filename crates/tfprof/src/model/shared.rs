@@ -1,0 +1,78 @@
+//! A part of the model that several readers look at side by side, and that each of them may have to change.
+
+use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
+
+/// Owned until it is lent; who changes what is lent changes a copy of its own.
+#[derive(Clone, Debug)]
+pub enum Shared<T> {
+    Own(T),
+    Lent(Arc<T>),
+}
+
+impl<T> Shared<T> {
+    /// Another owner of the same.
+    #[must_use]
+    pub fn lend(&mut self) -> Shared<T>
+    where
+        T: Default,
+    {
+        let lent = match std::mem::take(self) {
+            Shared::Own(own) => Arc::new(own),
+            Shared::Lent(lent) => lent,
+        };
+        *self = Shared::Lent(Arc::clone(&lent));
+        Shared::Lent(lent)
+    }
+}
+
+impl<T: Default> Default for Shared<T> {
+    fn default() -> Self {
+        Shared::Own(T::default())
+    }
+}
+
+impl<T> Deref for Shared<T> {
+    type Target = T;
+
+    #[inline]
+    fn deref(&self) -> &T {
+        match self {
+            Shared::Own(own) => own,
+            Shared::Lent(lent) => lent,
+        }
+    }
+}
+
+impl<T: Clone + Default> DerefMut for Shared<T> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut T {
+        if let Shared::Lent(lent) = self {
+            // The last owner takes it back, others copy it.
+            *self = Shared::Own(Arc::unwrap_or_clone(std::mem::take(lent)));
+        }
+        match self {
+            Shared::Own(own) => own,
+            Shared::Lent(_) => unreachable!("it is owned since the lines above"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_changes_what_is_lent_changes_a_copy() {
+        let mut first = Shared::Own(vec![1]);
+        let mut second = first.lend();
+        second.push(2);
+        assert_eq!((&*first, &*second), (&vec![1], &vec![1, 2]));
+        let third = first.lend();
+        let at = third.as_ptr();
+        drop(first);
+        let mut third = third;
+        third[0] = 7;
+        assert_eq!((third.as_ptr(), third[0]), (at, 7));
+    }
+}
