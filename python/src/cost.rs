@@ -22,8 +22,8 @@ use tfprof::render::cost::{Report, Style, write_json, write_tables};
 ))]
 // One argument for each setting: Python has names for them.
 #[allow(clippy::too_many_arguments)]
-pub fn cost<'py>(
-    py: Python<'py>,
+pub fn cost(
+    py: Python<'_>,
     path: Option<PathBuf>,
     graph: Option<PyBackedBytes>,
     trainable: Option<Vec<String>>,
@@ -33,7 +33,7 @@ pub fn cost<'py>(
     all: bool,
     trip_counts: Vec<(String, i64)>,
     const_params: bool,
-) -> PyResult<(Bound<'py, PyBytes>, String)> {
+) -> PyResult<(Bound<'_, PyBytes>, String)> {
     let inputs = inputs.into_iter().map(|(name, dims)| (name, Shape::of(&dims))).collect();
     let settings = Settings { batch, inputs, signature, all, trip_counts, const_params };
     let answer = py.detach(|| -> Result<_, Error> {

@@ -41,7 +41,7 @@ pub fn changes(before: &Cost, after: &Cost) -> Vec<Change> {
     };
     let explained = |at: usize| matches!(differing_children[at][..], [only] if difference(only) == difference(at));
     let mut changes: Vec<usize> = (1..all.len()).filter(|at| differs(&all[*at].0) && !explained(*at)).collect();
-    let size = |at: usize| difference(at).map(|n| n.unsigned_abs());
+    let size = |at: usize| difference(at).map(i64::unsigned_abs);
     changes.sort_by(|a, b| (size(*b)[1], size(*b)[0]).cmp(&(size(*a)[1], size(*a)[0])).then(a.cmp(b)));
     let root = (!all.is_empty()).then_some(0);
     root.into_iter().chain(changes).map(|at| all[at].0.clone()).collect()

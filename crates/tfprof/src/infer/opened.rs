@@ -105,7 +105,7 @@ struct Filler {
 
 impl Filler {
     fn add(&mut self, node: &Node<'_>, builder: &mut Builder) {
-        let Some(id) = self.node(node, builder) else { return };
+        let Some(id) = Filler::node(node, builder) else { return };
         let costs = NodeCosts {
             float_ops: node.cost.float_ops,
             macs: node.cost.macs,
@@ -133,11 +133,11 @@ impl Filler {
     }
 
     /// The node of the model: there already if it is one of the graph, or if a run told of it.
-    fn node(&self, node: &Node<'_>, builder: &mut Builder) -> Option<NodeId> {
+    fn node(node: &Node<'_>, builder: &mut Builder) -> Option<NodeId> {
         let mut name = builder.model.names.intern(node.name);
         if node.function.is_none() {
             let id = builder.model.node(name)?;
-            self.lead_inside(node, id, builder);
+            lead_inside(node, id, builder);
             return Some(id);
         }
         let op = builder.model.names.intern(node.body.op(node.node));
@@ -158,45 +158,8 @@ impl Filler {
         };
         builder.model.nodes.inner[id.index()] = true;
         builder.set_shape_attribute(id, node.body.attribute(node.node, "shape"));
-        self.lead_inside(node, id, builder);
+        lead_inside(node, id, builder);
         Some(id)
-    }
-
-    /// Gives a node of a function, or one that calls functions, its inputs; what a call returns is one of them.
-    fn lead_inside(&self, node: &Node<'_>, id: NodeId, builder: &mut Builder) {
-        let keep = builder.keep;
-        if !(keep.inputs || keep.output_shapes) || (node.function.is_none() && node.inside.is_empty()) {
-            return;
-        }
-        let mut inputs = Vec::new();
-        if keep.inputs {
-            if node.function.is_none() {
-                inputs.extend_from_slice(builder.model.nodes.inputs(id));
-            } else {
-                for (source, output) in node.inputs.iter().filter(|(source, _)| !source.is_empty()) {
-                    inputs.push(Input { source: builder.model.names.intern(source), output: *output });
-                }
-            }
-            for (source, output) in node.inside {
-                let input = Input { source: builder.model.names.intern(source), output: *output };
-                if !inputs.contains(&input) {
-                    inputs.push(input);
-                }
-            }
-        }
-        let mut shapes = builder.model.nodes.output_shapes(id).to_vec();
-        if keep.output_shapes && shapes.is_empty() {
-            for fact in node.outputs {
-                let dims = match fact.shape.dims() {
-                    // As the original: a scalar is `[1]`.
-                    Some([]) => vec![1],
-                    Some(dims) => dims.to_vec(),
-                    None => Vec::new(),
-                };
-                shapes.push(builder.shape(&dims));
-            }
-        }
-        builder.model.nodes.define_late(id, inputs, shapes);
     }
 
     fn variable(&mut self, node: &Node<'_>, id: NodeId) {
@@ -258,4 +221,41 @@ fn trace(node: &Node<'_>, id: NodeId, builder: &mut Builder) {
         model.nodes.stack[id.index()] = stack;
         model.has_traces = true;
     }
+}
+
+/// Gives a node of a function, or one that calls functions, its inputs; what a call returns is one of them.
+fn lead_inside(node: &Node<'_>, id: NodeId, builder: &mut Builder) {
+    let keep = builder.keep;
+    if !(keep.inputs || keep.output_shapes) || (node.function.is_none() && node.inside.is_empty()) {
+        return;
+    }
+    let mut inputs = Vec::new();
+    if keep.inputs {
+        if node.function.is_none() {
+            inputs.extend_from_slice(builder.model.nodes.inputs(id));
+        } else {
+            for (source, output) in node.inputs.iter().filter(|(source, _)| !source.is_empty()) {
+                inputs.push(Input { source: builder.model.names.intern(source), output: *output });
+            }
+        }
+        for (source, output) in node.inside {
+            let input = Input { source: builder.model.names.intern(source), output: *output };
+            if !inputs.contains(&input) {
+                inputs.push(input);
+            }
+        }
+    }
+    let mut shapes = builder.model.nodes.output_shapes(id).to_vec();
+    if keep.output_shapes && shapes.is_empty() {
+        for fact in node.outputs {
+            let dims = match fact.shape.dims() {
+                // As the original: a scalar is `[1]`.
+                Some([]) => vec![1],
+                Some(dims) => dims.to_vec(),
+                None => Vec::new(),
+            };
+            shapes.push(builder.shape(&dims));
+        }
+    }
+    builder.model.nodes.define_late(id, inputs, shapes);
 }

@@ -454,6 +454,26 @@ impl Builder {
         device
     }
 
+    /// Adds what another builder noted of shapes in runs that come later.
+    pub fn add_ran_shapes(&mut self, later: &RanShapes) {
+        if later.is_empty() {
+            return;
+        }
+        let mut names: Vec<&String> = later.keys().collect();
+        names.sort_unstable();
+        let ran = Arc::make_mut(&mut self.ran);
+        for name in names {
+            let shapes = ran.entry(name.clone()).or_default();
+            for (at, shape) in later[name].iter().enumerate() {
+                if shapes.len() <= at {
+                    shapes.push(shape.clone());
+                } else if shapes[at] == Shape::UNKNOWN {
+                    shapes[at] = shape.clone();
+                }
+            }
+        }
+    }
+
     /// Notes the shape of an output in a run. A placeholder that was fed ran as `_arg_NAME_0_0`.
     pub fn add_ran_shape(&mut self, name: &str, output: usize, shape: Shape) {
         let fed = name.strip_prefix("_arg_").and_then(|rest| {

@@ -7,7 +7,6 @@ use super::devices::{DeviceId, DeviceKind, Devices};
 use super::names::NameId;
 use super::nodes::NodeId;
 use super::runs::KeepSteps;
-use std::sync::Arc;
 
 /// How many nodes and names there were when a reader was sent off.
 #[derive(Clone, Copy, Debug)]
@@ -75,12 +74,7 @@ impl Builder {
         *placement = after;
         model.misses_streams |= later.misses_streams;
         self.warnings.extend(warnings);
-        // The order does not matter: each name is there once.
-        Arc::unwrap_or_clone(ran).into_iter().for_each(|(name, shapes)| {
-            for (output, shape) in shapes.into_iter().enumerate() {
-                self.add_ran_shape(&name, output, shape);
-            }
-        });
+        self.add_ran_shapes(&ran);
         true
     }
 }

@@ -7,7 +7,7 @@ use tfprof_proto::wire::{Fields, Value, each_int};
 
 #[derive(Debug, Default)]
 pub struct Objects {
-    objects: Vec<Object>,
+    all: Vec<Object>,
     /// By the name of a function, the objects that it is bound to.
     functions: FxHashMap<Vec<u8>, Vec<u32>>,
     by_name: FxHashMap<String, u32>,
@@ -34,7 +34,7 @@ pub struct Variable {
 
 impl Objects {
     pub fn is_empty(&self) -> bool {
-        self.objects.is_empty()
+        self.all.is_empty()
     }
 
     /// Adds a `SavedObject`.
@@ -61,7 +61,7 @@ impl Objects {
                 _ => {}
             }
         });
-        self.objects.push(read);
+        self.all.push(read);
     }
 
     /// Adds a `SavedConcreteFunction`.
@@ -78,7 +78,7 @@ impl Objects {
 
     /// Finds what follows from all objects together.
     pub fn finish(&mut self) {
-        for (at, object) in self.objects.iter().enumerate() {
+        for (at, object) in self.all.iter().enumerate() {
             self.slots.extend(&object.slots);
             if let Some(variable) = &object.variable {
                 self.by_name.entry(variable.name.clone()).or_insert(at as u32);
@@ -88,7 +88,7 @@ impl Objects {
         self.trainable = self.listed("variables").and_then(|_| self.listed("trainable_variables")).map(names);
         // What is not trained and belongs to an optimizer alone is a slot.
         let (anywhere, elsewhere) = (self.reached(true), self.reached(false));
-        for (at, object) in self.objects.iter().enumerate() {
+        for (at, object) in self.all.iter().enumerate() {
             let trainable = object.variable.as_ref().is_none_or(|variable| variable.trainable);
             if !trainable && anywhere[at] && !elsewhere[at] {
                 self.slots.insert(at as u32);
@@ -99,10 +99,10 @@ impl Objects {
     /// The variables that a list of the root holds, by name.
     fn listed(&self, list: &str) -> Option<Vec<u32>> {
         let child = |at: u32, name: &str| {
-            let object = self.objects.get(at as usize)?;
+            let object = self.all.get(at as usize)?;
             object.children.iter().find(|(own, _)| own == name).map(|(_, child)| *child)
         };
-        let list = self.objects.get(child(0, list)? as usize)?;
+        let list = self.all.get(child(0, list)? as usize)?;
         Some(list.children.iter().map(|(_, child)| *child).filter(|child| self.variable(*child).is_some()).collect())
     }
 
@@ -110,12 +110,12 @@ impl Objects {
     /// a normalization was adapted with.
     pub fn unread(&self) -> Vec<&str> {
         let read: FxHashSet<&str> = self.functions.values().flatten().filter_map(|at| self.name(*at)).collect();
-        let own = match (self.listed("variables"), self.objects.first()) {
+        let own = match (self.listed("variables"), self.all.first()) {
             (Some(listed), _) if self.trainable.is_some() => listed,
             // Stored as it is, not exported: its layers hold them.
             (_, Some(root)) if root.children.iter().any(|(name, _)| name == "_inbound_nodes") => {
                 let reached = self.reached(false);
-                (0..self.objects.len() as u32).filter(|at| reached[*at as usize]).collect()
+                (0..self.all.len() as u32).filter(|at| reached[*at as usize]).collect()
             }
             _ => Vec::new(),
         };
@@ -137,14 +137,14 @@ impl Objects {
 
     /// Which objects the root leads to, through optimizers or without them.
     fn reached(&self, optimizers: bool) -> Vec<bool> {
-        let mut reached = vec![false; self.objects.len()];
+        let mut reached = vec![false; self.all.len()];
         let mut waiting = vec![0];
         while let Some(at) = waiting.pop() {
             let Some(seen) = reached.get_mut(at as usize) else { continue };
             if std::mem::replace(seen, true) {
                 continue;
             }
-            let object = &self.objects[at as usize];
+            let object = &self.all[at as usize];
             for (name, child) in &object.children {
                 if optimizers || !(is_optimizer(name) || self.counts_iterations(*child)) {
                     waiting.push(*child);
@@ -156,7 +156,7 @@ impl Objects {
 
     /// Whether an object is an optimizer by what it has.
     fn counts_iterations(&self, at: u32) -> bool {
-        let children = self.objects.get(at as usize).map_or(&[][..], |object| &object.children);
+        let children = self.all.get(at as usize).map_or(&[][..], |object| &object.children);
         let has = |names: &[&str]| children.iter().any(|(name, _)| names.contains(&name.as_str()));
         has(&["iter", "iterations", "_iterations"]) && has(&["learning_rate", "_learning_rate", "_variables", "decay"])
     }
@@ -177,7 +177,7 @@ impl Objects {
     }
 
     pub fn variable(&self, object: u32) -> Option<&Variable> {
-        self.objects.get(object as usize)?.variable.as_ref()
+        self.all.get(object as usize)?.variable.as_ref()
     }
 
     /// A variable by the name of its handle, which may have got a number to tell it from others.

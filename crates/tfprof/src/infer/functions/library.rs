@@ -225,8 +225,11 @@ fn signature(definition: &[u8]) -> (String, Vec<String>, Vec<Output>) {
     (name, inputs, outputs)
 }
 
+/// Key and value.
+type Attribute<'a> = (&'a [u8], &'a [u8]);
+
 /// What a `FunctionDef` says of its arguments, by their places: attributes such as `_output_shapes`.
-fn argument_attributes(function: &[u8]) -> FxHashMap<u64, Vec<(&[u8], &[u8])>> {
+fn argument_attributes(function: &[u8]) -> FxHashMap<u64, Vec<Attribute<'_>>> {
     let mut all = FxHashMap::default();
     each_quietly(Fields::new(function, 0), |fields, number, value| {
         let (7, Value::Bytes(entry)) = (number, value) else { return };
