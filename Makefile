@@ -23,7 +23,7 @@ LOCKED := --locked
 BUILT := $(or $(CARGO_TARGET_DIR),target)
 
 .DEFAULT_GOAL := help
-.PHONY: help build test fmt-check licenses lint cargo-test docs-check python-test python-tf toolchain test-tools tools debian-tools test-tf verify-corpus checkpoints differential tf-venv bench \
+.PHONY: help build test fmt-check licenses lint cargo-test docs-check python-test python-tf toolchain test-tools tools debian-tools test-tf verify-corpus checkpoints shapes differential tf-venv bench bench-alone bench-guard \
         demo fuzz docs clean
 
 help: ## list the targets
@@ -99,6 +99,7 @@ tests/tools/node_modules/ready: tests/tools/package.json | debian-tools
 	touch $@
 
 test-tf: verify-corpus checkpoints python-tf ## compare with the original, live: one fixed seed, and a sample of the corpus
+	$(MAKE) shapes SEED=7
 	$(MAKE) differential SEED=7 MODELS=200
 
 verify-corpus: tf-venv
@@ -107,6 +108,10 @@ verify-corpus: tf-venv
 checkpoints: tf-venv ## checkpoints that TensorFlow writes, read by TensorFlow and by tfprof
 	$(CARGO) build $(LOCKED) --release
 	$(TF_PYTHON) tests/tf/checkpoints.py --tfprof $(BUILT)/release/tfprof
+
+shapes: tf-venv ## shapes that are inferred, beside TensorFlow's own inference (SEED=…)
+	$(CARGO) build $(LOCKED) --release --example infer -p tfprof
+	$(TF_PYTHON) tests/tf/shapes.py --infer $(BUILT)/release/examples/infer --seed $(SEED)
 
 differential: tf-venv ## random models and questions against the original (SEED=… MODELS=…)
 	rm -rf target/differential/$(SEED)
@@ -126,6 +131,12 @@ $(VENV)/ready: tests/differential/requirements.txt
 
 bench: tf-venv ## speed and memory beside the original (BENCH="--nodes 1000000 --view code")
 	TF_PYTHON="$(TF_PYTHON)" $(PYTHON) benches/run.py $(BENCH)
+
+bench-alone: build ## growth, large inputs, start-up: what tfprof costs by itself (ALONE="--only growth")
+	TF_PYTHON="$(wildcard $(TF_PYTHON))" $(PYTHON) benches/alone.py --binary $(BUILT)/release/tfprof $(ALONE)
+
+bench-guard: build ## instructions of fixed questions against those on record; needs valgrind
+	$(PYTHON) benches/instructions.py --binary $(BUILT)/release/tfprof $(GUARD)
 
 demo: ## the sample of `tfprof demo`, made from the corpus
 	$(PYTHON) xtask/make_demo.py

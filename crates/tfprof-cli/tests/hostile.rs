@@ -177,6 +177,23 @@ fn gzip_bombs_stop_growing() {
 }
 
 #[test]
+fn sums_past_the_limit_stay_there_and_say_so() {
+    let dir = scratch("limit");
+    let run = "step_stats { dev_stats { device: '/cpu:0' \
+               node_stats { node_name: 'a' all_start_micros: 1 op_end_rel_micros: 9223372036854775807 } \
+               node_stats { node_name: 'b' all_start_micros: 4611686018427387904 op_end_rel_micros: 5 } \
+               node_stats { node_name: 'c' all_start_micros: 15768000000000000 op_end_rel_micros: 9223372036854775807 } \
+               node_stats { node_name: 'd' all_start_micros: 7 op_end_rel_micros: -5 } } }";
+    let run = file(dir.join("run_meta_0"), |out| {
+        out.write_all(run.as_bytes()).expect("room");
+    });
+    let end = bounded(&["scope", "-select", "micros"], &[&run]);
+    assert_eq!(end.code, Some(0), "{}", end.err);
+    assert!(end.err.contains("the sum of micros is larger than any number that fits"), "{}", end.err);
+    assert!(end.out.contains("9223372036854.78sec"), "{}", end.out);
+}
+
+#[test]
 fn memory_that_is_refused_is_a_sentence() {
     let dir = scratch("memory");
     let graph = file(dir.join("graph.pb"), |out| {

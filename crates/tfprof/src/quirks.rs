@@ -11,6 +11,8 @@ pub struct Quirks {
     pub numbers_wrap: bool,
     /// The average of a negative sum over several steps is taken without its sign and comes out huge.
     pub negative_averages_are_huge: bool,
+    /// A minimum of 0, which is the default, hides rows with a number below 0, shown or not.
+    pub zero_minimum_hides: bool,
     /// An input `a:1` has the shape of output 0 of `a`.
     pub first_output_only: bool,
     /// In op and code view a node that matches two type patterns is summed twice.
@@ -67,6 +69,7 @@ impl Quirks {
             placeholders_have_parameters: on,
             numbers_wrap: on,
             negative_averages_are_huge: on,
+            zero_minimum_hides: on,
             first_output_only: on,
             two_matches_count_twice: on,
             cycles_are_lost: on,

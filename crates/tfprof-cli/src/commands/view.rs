@@ -12,7 +12,7 @@ use tfprof::profiler::Profiler;
 use tfprof::render::theme::Theme;
 use tfprof::render::{self, timeline};
 use tfprof::units;
-use tfprof::view::View;
+use tfprof::view::{View, needs_memory};
 
 pub fn run(kind: ViewKind, request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Result<Exit, Error> {
     let (profiler, exit) = load(request, needed(kind, &request.options, &request.flags), err)?;
@@ -159,7 +159,7 @@ fn needed(kind: ViewKind, options: &Options, flags: &Flags) -> Keep {
     };
     Keep {
         steps,
-        memory: true,
+        memory: records || needs_memory(options),
         inputs: shapes || kind == ViewKind::Graph,
         output_shapes: shapes,
         traces: kind == ViewKind::Code,

@@ -98,7 +98,7 @@ impl Fact {
     pub fn either(&self, other: &Fact) -> Fact {
         let dtype = if self.dtype == other.dtype { self.dtype } else { DType::UNKNOWN };
         let shape = self.shape.either(&other.shape);
-        let value = if shape.is_known() { either_value(&self.value, &other.value) } else { None };
+        let value = if shape.is_known() { either_value(self.value.as_ref(), other.value.as_ref()) } else { None };
         let held = match (&self.held, &other.held) {
             (Some(a), Some(b)) if a == b => Some(a.clone()),
             (Some(a), Some(b)) if a.dtype == b.dtype => {
@@ -111,8 +111,8 @@ impl Fact {
     }
 }
 
-fn either_value(a: &Option<Integers>, b: &Option<Integers>) -> Option<Integers> {
-    let (Integers(a), Integers(b)) = (a.as_ref()?, b.as_ref()?);
+fn either_value(a: Option<&Integers>, b: Option<&Integers>) -> Option<Integers> {
+    let (Integers(a), Integers(b)) = (a?, b?);
     if a == b {
         return Some(Integers(a.clone()));
     }

@@ -20,6 +20,20 @@ pub struct Settings {
 }
 
 impl Settings {
+    /// These settings and what is said on top of them. What chooses among the contents of a file has to be said before
+    /// the file is read.
+    pub fn and(&self, more: &Settings) -> Result<Settings, String> {
+        if more.signature.is_some() || more.all || more.const_params {
+            let flags = "-signature, -all and -const_params";
+            return Err(format!("{flags} choose what is loaded; give them to `tfprof shell`"));
+        }
+        let mut all = self.clone();
+        all.batch = more.batch.or(self.batch);
+        all.inputs.extend(more.inputs.iter().cloned());
+        all.trip_counts.extend(more.trip_counts.iter().cloned());
+        Ok(all)
+    }
+
     /// `NAME=1x224x224x3`; a size may be `?` or -1, and nothing behind `=` is a scalar.
     pub fn parse_input(text: &str) -> Result<(String, Shape), String> {
         let expected = || format!("expected NAME=SIZExSIZEx..., as in image=1x224x224x3, found `{text}`");

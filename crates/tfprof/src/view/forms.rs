@@ -2,7 +2,7 @@
 
 use crate::error::Error;
 use crate::metric::{Metric, MetricSet};
-use crate::options::{Form, Options, Selection, Step, ViewKind};
+use crate::options::{Form, Options, OrderBy, Selection, Step, ViewKind};
 
 /// Refuses what a view cannot give.
 pub fn check(kind: ViewKind, options: &Options, selection: Selection) -> Result<(), Error> {
@@ -41,6 +41,16 @@ pub fn metrics(form: Form, selection: Selection) -> MetricSet {
         metrics.add(Metric::Micros);
     }
     metrics
+}
+
+/// Whether a question is about memory: if not, what runs say of it need not be read.
+pub fn needs_memory(options: &Options) -> bool {
+    const MEMORY: [Metric; 4] = [Metric::RequestedBytes, Metric::PeakBytes, Metric::ResidualBytes, Metric::OutputBytes];
+    let shown = metrics(options.output.form, options.selection(true));
+    let asked = |metric: Metric| {
+        shown.has(metric) || options.order_by == OrderBy::Metric(metric) || options.min[metric as usize] > 0
+    };
+    options.quirks.zero_minimum_hides || options.output.form == Form::Proto || MEMORY.into_iter().any(asked)
 }
 
 /// The one metric of a flame graph.

@@ -20,6 +20,7 @@ use crate::model::Model;
 use crate::model::nodes::NodeId;
 use crate::model::stacks::Frame;
 use crate::options::{Form, Options, Selection, Step, ViewKind};
+pub use forms::needs_memory;
 pub use pipeline::Shown;
 use pipeline::{Answer, Filters, Pipeline};
 use rules::Rules;
@@ -93,6 +94,14 @@ impl<'q, 'm> View<'q, 'm> {
         let metrics = if whole { MetricSet::ALL } else { forms::metrics(options.output.form, selection) };
         let values = Values::new(model, options.step, options.quirks);
         let answer = Pipeline::new(rules, options, filters, values, tree, metrics).run();
+        let past = metrics.iter().find(|metric| matches!(answer.total.get(*metric, 0), i64::MIN | i64::MAX));
+        if let Some(metric) = past.filter(|_| !quirks.numbers_wrap) {
+            let key = metric.info().key;
+            warn(
+                "past_the_limit",
+                format!("the sum of {key} is larger than any number that fits, and stays at the limit"),
+            );
+        }
         if let Some(metric) = forms::drawn(options.output.form, selection)
             && answer.total.get(metric, 0) <= 0
         {

@@ -82,8 +82,9 @@ impl<'q, 'm> Pipeline<'q, 'm> {
             metrics.add(metric);
             metrics.add(Metric::Definitions);
         }
-        // A minimum of 0 hides nothing unless some number is below it.
-        let negative = values.model.may_have_negative_numbers(filters.account.len().max(1));
+        // As the original: a minimum of 0 hides rows of which some number is below it.
+        let negative =
+            values.quirks.zero_minimum_hides && values.model.may_have_negative_numbers(filters.account.len().max(1));
         let mut minimums = Vec::new();
         for info in METRICS.iter().filter(|info| info.min.is_some()) {
             if negative || options.min[info.metric as usize] > 0 {

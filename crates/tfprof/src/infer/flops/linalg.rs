@@ -24,6 +24,8 @@ pub const FORMULAS: &[Formula] = &[
     }, "2 · n³ / 3 for each matrix, and 2 · n · N(in1)")),
     formula(&["MatrixTriangularSolve", "BatchMatrixTriangularSolve"], Count::By(
         |op| Ok(Work::plain(product(&[square(op)?, elements(op.output()?)]))), "n · N(out)")),
+    formula(&["TridiagonalSolve"], Count::By(|op| Ok(Work::plain(elements(op.input(1)?).saturating_mul(8))), "8 · N(in1)")),
+    formula(&["MatrixSolveLs", "BatchMatrixSolveLs"], Count::By(|op| rectangle(op, 2), "2 · m · n · min(m, n)")),
     formula(&["Qr"], Count::By(|op| rectangle(op, 2), "2 · m · n · min(m, n)")),
     formula(&["Svd"], Count::By(|op| rectangle(op, 14), "14 · m · n · min(m, n)")),
     formula(&["AudioSpectrogram"], Count::By(|op| {

@@ -5,7 +5,7 @@ use super::{Count, Flops, Formula, Op, Work, dim, formula, product};
 #[rustfmt::skip]
 pub const FORMULAS: &[Formula] = &[
     formula(&["LSTMBlockCell"], Count::By(
-        |op| cell(&[dim(op.input(0)?, 0)?], dim(op.input(0)?, 1)?, dim(op.input(1)?, 1)?, 4, 1, 23),
+        |op| block(op, 4, 23),
         "2 · b · (i + c) · 4c + 23 · b · c, in0 = b×i, in1 = b×c")),
     formula(&["LSTMBlockCellGrad"], Count::By(
         |op| Ok(Work::plain(product(&[30, dim(op.input(0)?, 0)?, dim(op.input(1)?, 1)?]))), "30 · b · c")),
@@ -13,10 +13,10 @@ pub const FORMULAS: &[Formula] = &[
     formula(&["BlockLSTMGrad", "BlockLSTMGradV2"], Count::By(
         |op| layer(op, 2, 30), "twice the products of BlockLSTM, and 30 · t · b · c")),
     formula(&["GRUBlockCell"], Count::By(
-        |op| cell(&[dim(op.input(0)?, 0)?], dim(op.input(0)?, 1)?, dim(op.input(1)?, 1)?, 3, 1, 18),
+        |op| block(op, 3, 18),
         "2 · b · (i + c) · 3c + 18 · b · c")),
     formula(&["GRUBlockCellGrad"], Count::By(
-        |op| cell(&[dim(op.input(0)?, 0)?], dim(op.input(0)?, 1)?, dim(op.input(1)?, 1)?, 3, 1, 24),
+        |op| block(op, 3, 24),
         "2 · b · (i + c) · 3c + 24 · b · c")),
     formula(&["CudnnRNN", "CudnnRNNV2", "CudnnRNNV3"], Count::By(
         |op| cudnn(op, 1), "as the cells, for each layer and direction; 4 gates for lstm, 3 for gru, else 1")),
@@ -25,15 +25,21 @@ pub const FORMULAS: &[Formula] = &[
 ];
 
 /// Gates of inputs and states, and what is done to each state besides.
-fn cell(steps: &[i64], inputs: i64, states: i64, gates: i64, products: i64, each: i64) -> Flops {
+fn cell(steps: &[i64], inputs: i64, states: i64, gates: i64, products: i64, each: i64) -> Work {
     let steps = product(steps);
     let macs = product(&[steps, inputs.saturating_add(states), states, gates, products]);
-    Ok(Work::multiply_adds(macs).and(product(&[steps, states, each])))
+    Work::multiply_adds(macs).and(product(&[steps, states, each]))
+}
+
+/// A cell by itself.
+fn block(op: &Op<'_>, gates: i64, each: i64) -> Flops {
+    let (x, states) = (op.input(0)?, dim(op.input(1)?, 1)?);
+    Ok(cell(&[dim(x, 0)?], dim(x, 1)?, states, gates, 1, each))
 }
 
 fn layer(op: &Op<'_>, products: i64, each: i64) -> Flops {
     let (x, states) = (op.input(1)?, dim(op.input(2)?, 1)?);
-    cell(&[dim(x, 0)?, dim(x, 1)?], dim(x, 2)?, states, 4, products, each)
+    Ok(cell(&[dim(x, 0)?, dim(x, 1)?], dim(x, 2)?, states, 4, products, each))
 }
 
 fn cudnn(op: &Op<'_>, times: i64) -> Flops {
@@ -46,8 +52,8 @@ fn cudnn(op: &Op<'_>, times: i64) -> Flops {
     let ways = if op.text("direction") == b"bidirectional" { 2 } else { 1 };
     let (units, layers) = (dim(h, 2)?, dim(h, 0)? / ways);
     let steps = [dim(x, 0)?, dim(x, 1)?, ways];
-    let first = cell(&steps, dim(x, 2)?, units, gates, times, each * times)?;
-    let next = cell(&steps, units.saturating_mul(ways), units, gates, times, each * times)?;
+    let first = cell(&steps, dim(x, 2)?, units, gates, times, each * times);
+    let next = cell(&steps, units.saturating_mul(ways), units, gates, times, each * times);
     let others = (layers - 1).max(0);
     Ok(Work {
         float_ops: first.float_ops.saturating_add(next.float_ops.saturating_mul(others)),

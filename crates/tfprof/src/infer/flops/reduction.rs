@@ -21,6 +21,12 @@ pub const FORMULAS: &[Formula] = &[
         "UnsortedSegmentMax", "UnsortedSegmentMin", "SegmentSumV2", "SegmentProdV2", "SegmentMaxV2", "SegmentMinV2",
         "Bincount", "DenseBincount", "SparseBincount", "HistogramFixedWidth", "Bucketize", "SparseReduceSum", "SparseReduceMax",
     ], Count::In(1)),
+    formula(&["CollectiveReduce", "CollectiveReduceV2", "CollectiveReduceV3", "CollectiveReduceScatterV2", "CrossReplicaSum",
+              "NcclAllReduce", "NcclReduce", "PopulationCount"], Count::In(1)),
+    formula(&["InplaceAdd", "InplaceSub", "AccumulatorApplyGradient", "ResourceAccumulatorApplyGradient"], Count::By(
+        |op| Ok(Work::plain(elements(op.input(2)?))), "N(in2)")),
+    formula(&["SparseAdd", "SparseSparseMaximum", "SparseSparseMinimum"], Count::By(
+        |op| Ok(Work::plain(elements(op.input(1)?).saturating_add(elements(op.input(4)?)))), "N(in1) + N(in4)")),
     // The rows that are summed are those that the numbers name.
     formula(&[
         "SparseSegmentSum", "SparseSegmentMean", "SparseSegmentSqrtN", "SparseSegmentSumWithNumSegments",

@@ -21,7 +21,9 @@ pub const FORMULAS: &[Formula] = &[
         "Snapshot", "StopGradient", "StubResourceHandleOp", "Switch", "TemporaryVariable", "Timestamp", "ToBool",
         "VarHandleOp", "VarIsInitializedOp", "Variable", "VariableV2", "_Arg", "_DeviceArg", "_DeviceRetval", "_EagerConst",
         "_HostRecv", "_HostSend", "_ReadVariablesOp", "_Recv", "_Retval", "_Send", "_SwitchN", "_XlaMerge", "Send", "Recv",
-        "XlaOptimizationBarrier", "XlaSharding", "XlaSpmdFullToShardShape", "XlaSpmdShardToFullShape", "_XlaRecvAtHost",
+        "SleepOp", "SyncDevice", "DumpTensor", "DeleteSeedGenerator", "DeleteRandomSeedGenerator", "ThreadPoolHandle",
+        "StatsAggregatorHandle", "StatsAggregatorHandleV2", "IsResourceHandleRefCounting", "MakeWeakResourceHandle", "GraphDefVersion",
+        "CudnnRNNParamsSize", "DevicePlacementOp", "XlaOptimizationBarrier", "XlaSharding", "XlaSpmdFullToShardShape", "XlaSpmdShardToFullShape", "_XlaRecvAtHost",
         "_XlaSendFromHost", "XlaSendToHost", "XlaRecvFromHost", "TPUReplicateMetadata", "TPUReplicatedInput",
         "TPUReplicatedOutput", "TPUCompilationResult", "TPUPartitionedInput", "TPUPartitionedOutput", "_NcclReduceSend",
     ], Io::None),
@@ -45,7 +47,13 @@ pub const FORMULAS: &[Formula] = &[
         "TensorMapHasKey", "TensorMapStackKeys", "OptionalFromValue", "OptionalGetValue", "OptionalHasValue", "OptionalNone",
         "ConditionalAccumulator", "SparseConditionalAccumulator", "ResourceConditionalAccumulator", "AccumulatorSetGlobalStep",
         "ResourceAccumulatorSetGlobalStep", "AccumulatorNumAccumulated", "ResourceAccumulatorNumAccumulated", "CountUpTo",
-        "ResourceCountUpTo", "InfeedDequeue", "InfeedDequeueTuple", "InfeedEnqueue", "InfeedEnqueueTuple", "OutfeedDequeue",
+        "ResourceCountUpTo", "AccumulatorTakeGradient", "ResourceAccumulatorTakeGradient", "Batch", "Unbatch", "UnbatchGrad", "MapPeek",
+        "MapIncompleteSize", "MapUnstageNoKey", "OrderedMapClear", "OrderedMapIncompleteSize", "OrderedMapPeek", "OrderedMapSize",
+        "OrderedMapUnstageNoKey", "TensorArrayClose", "TensorArrayConcat", "TensorArrayGather", "TensorArrayGrad",
+        "TensorArrayPack", "TensorArrayRead", "TensorArrayScatter", "TensorArraySize", "TensorArraySplit", "TensorArrayUnpack",
+        "TensorArrayWrite", "CompositeTensorVariantFromComponents", "CompositeTensorVariantToComponents", "CompressElement",
+        "UncompressElement", "GetElementAtIndex", "GetOptions", "RecordInput", "ComputeBatchSize",
+        "InfeedDequeue", "InfeedDequeueTuple", "InfeedEnqueue", "InfeedEnqueueTuple", "OutfeedDequeue",
         "OutfeedDequeueTuple", "OutfeedEnqueue", "OutfeedEnqueueTuple",
     ], Io::None),
     // Data movement.
@@ -63,7 +71,8 @@ pub const FORMULAS: &[Formula] = &[
         "TensorListFromTensor", "TensorListGather", "TensorListPushBackBatch", "TensorListScatter",
         "TensorListScatterIntoExistingList", "TensorListScatterV2", "TensorListSplit", "TensorListStack",
         "TensorStridedSliceUpdate", "Tile", "TileGrad", "Transpose", "Unpack", "Where", "ZerosLike", "_HostCast", "DrawBoundingBoxes",
-        "DrawBoundingBoxesV2", "InplaceUpdate",
+        "DrawBoundingBoxesV2", "InplaceUpdate", "BatchMatrixSetDiag", "QuantizedConcat", "QuantizedConcatV2", "CudnnRNNCanonicalToParams",
+        "CudnnRNNCanonicalToParamsV2", "CudnnRNNParamsToCanonical", "CudnnRNNParamsToCanonicalV2",
     ], Io::All),
     zero(&[
         "Gather", "GatherNd", "GatherV2", "ResourceGather", "ResourceGatherNd", "ResourceScatterNdUpdate",
@@ -73,7 +82,8 @@ pub const FORMULAS: &[Formula] = &[
     zero(&[
         "CollectiveBcastRecv", "CollectiveBcastRecvV2", "CollectiveBcastSend", "CollectiveBcastSendV2", "CollectiveGather",
         "CollectiveGatherV2", "CollectivePermute", "NcclBroadcast", "CopyToMesh", "CollectiveInitializeCommunicator",
-        "CollectiveAssignGroupV2",
+        "CollectiveAssignGroupV2", "AllToAll", "CollectiveAllToAllV2", "CollectiveAllToAllV3", "Relayout", "RelayoutLike",
+        "CopyToMeshGrad",
     ], Io::All),
     // Random numbers and samples.
     zero(&[
@@ -89,7 +99,7 @@ pub const FORMULAS: &[Formula] = &[
         "StatelessRandomPoisson", "StatelessRandomUniform", "StatelessRandomUniformFullInt", "StatelessRandomUniformFullIntV2",
         "StatelessRandomUniformInt", "StatelessRandomUniformIntV2", "StatelessRandomUniformV2",
         "StatelessSampleDistortedBoundingBox", "StatelessShuffle", "StatelessTruncatedNormal", "StatelessTruncatedNormalV2",
-        "ThreadUnsafeUnigramCandidateSampler", "TruncatedNormal", "UniformCandidateSampler",
+        "ThreadUnsafeUnigramCandidateSampler", "TruncatedNormal", "UniformCandidateSampler", "SobolSample",
     ], Io::All),
     // Strings, tables, files, summaries, sparse and ragged indices.
     zero(&[
@@ -135,5 +145,5 @@ pub fn by_name(op: &str) -> Option<&'static Formula> {
             _ => op.starts_with(part),
         }
     };
-    MANY.iter().any(|pattern| fits(&pattern)).then_some(&OF_MANY)
+    MANY.iter().any(fits).then_some(&OF_MANY)
 }

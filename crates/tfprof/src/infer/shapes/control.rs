@@ -87,6 +87,11 @@ pub const RULES: Family = &[
         none,
     ),
     (&["Recv", "_Recv", "_HostRecv"], |op| typed(op.dtype("tensor_type"), Shape::UNKNOWN)),
+    (&["CollectivePermute", "CollectiveBcastSend", "CollectiveBcastSendV2"], identity),
+    (&["CollectiveBcastRecv"], |op| typed(op.dtype("T"), op.stated_shape("shape"))),
+    (&["OptionalFromValue", "OptionalNone", "RaggedTensorToVariant", "CompositeTensorVariantFromComponents"], |_| {
+        typed(DType::VARIANT, Shape::UNKNOWN)
+    }),
     (&["Timestamp"], |_| typed(DType::DOUBLE, Shape::scalar())),
     (&["DeviceIndex"], |_| typed(DType::INT32, Shape::scalar())),
     (&["ToBool"], |_| typed(DType::BOOL, Shape::scalar())),

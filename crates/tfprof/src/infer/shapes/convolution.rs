@@ -11,6 +11,8 @@ pub const RULES: Family = &[
     (&["DepthwiseConv2dNative", "_FusedDepthwiseConv2dNative"], |op| one(op, convolved(op, op.shape(0), Channels::Depthwise))),
     (&["QuantizedConv2D", "QuantizedConv2DPerChannel", "QuantizedConv2DWithBias", "QuantizedConv2DAndRelu",
        "QuantizedConv2DWithBiasAndRelu", "QuantizedConv2DWithBiasAndReluAndRequantize",
+       "QuantizedConv2DWithBiasSumAndRelu", "QuantizedConv2DWithBiasSumAndReluAndRequantize",
+       "QuantizedConv2DWithBiasSignedSumAndReluAndRequantize",
        "QuantizedConv2DWithBiasAndRequantize", "QuantizedConv2DAndReluAndRequantize", "QuantizedConv2DAndRequantize"], |op| {
         vec![Fact::new(op.dtype("out_type"), convolved(op, op.shape(0), Channels::OfFilter)), bound(), bound()]
     }),

@@ -1,5 +1,6 @@
 //! Products, decompositions and transforms of matrices.
 
+use super::super::attributes;
 use super::super::fact::{ANY, Fact, Shape};
 use super::elementwise::bound;
 use super::{Family, Op, broadcast, like_first, one, typed};
@@ -19,7 +20,7 @@ pub const RULES: Family = &[
     (&["Einsum"], |op| one(op, einsum(op))),
     (&["SparseTensorDenseMatMul"], |op| {
         let rows = sparse_rows(op, usize::from(op.flag("adjoint_a")));
-        let columns = op.shape(3).dim(if op.flag("adjoint_b") { 0 } else { 1 });
+        let columns = op.shape(3).dim(i64::from(!op.flag("adjoint_b")));
         vec![Fact::new(op.dtype_or("T", op.input(1).dtype), Shape::of(&[rows, columns]))]
     }),
     (&["Cross"], like_first),
@@ -48,6 +49,31 @@ pub const RULES: Family = &[
             _ => one(op, Shape::UNKNOWN),
         }
     }),
+    (&["LogMatrixDeterminant"], |op| {
+        let batch = op.shape(0).dims().and_then(|dims| dims.split_last_chunk::<2>()).map(|(batch, _)| Shape::of(batch));
+        vec![Fact::new(op.t(), batch.unwrap_or_default()); 2]
+    }),
+    (&["Svd"], |op| match op.shape(0).dims() {
+        Some([batch @ .., m, n]) => {
+            let short = if *m < 0 || *n < 0 { ANY } else { (*m).min(*n) };
+            let of = |dims: &[i64]| Fact::new(op.t(), Shape::of(&[batch, dims].concat()));
+            let full = op.flag("full_matrices");
+            match op.attribute("compute_uv").is_none_or(attributes::flag) {
+                true => vec![of(&[short]), of(&[*m, if full { *m } else { short }]), of(&[*n, if full { *n } else { short }])],
+                false => vec![of(&[short]), Fact::new(op.t(), Shape::of(&[0])), Fact::new(op.t(), Shape::of(&[0]))],
+            }
+        }
+        _ => vec![Fact::new(op.t(), Shape::UNKNOWN); 3],
+    }),
+    (&["Qr"], |op| match op.shape(0).dims() {
+        Some([batch @ .., m, n]) => {
+            let short = if *m < 0 || *n < 0 { ANY } else { (*m).min(*n) };
+            let inner = if op.flag("full_matrices") { *m } else { short };
+            let of = |dims: &[i64]| Fact::new(op.t(), Shape::of(&[batch, dims].concat()));
+            vec![of(&[*m, inner]), of(&[inner, *n])]
+        }
+        _ => vec![Fact::new(op.t(), Shape::UNKNOWN); 2],
+    }),
     (&["SelfAdjointEigV2"], |op| match op.shape(0).dims() {
         Some([batch @ .., n, _]) => vec![Fact::new(op.t(), Shape::of(&[batch, &[*n]].concat())), Fact::new(op.t(), op.shape(0).clone())],
         _ => vec![Fact::new(op.t(), Shape::UNKNOWN); 2],
@@ -63,11 +89,10 @@ fn square(shape: &Shape) -> Shape {
 
 /// The shape of a product of matrices, or of batches of them.
 fn product(op: &Op<'_>, flip_a: &str, flip_b: &str) -> Shape {
-    let (a, b) = (op.shape(0), op.shape(1));
     let rows = |dims: &[i64], flipped: bool| if flipped { dims[1] } else { dims[0] };
-    match (a.dims(), b.dims()) {
-        (Some([batch_a @ .., m, k]), Some([batch_b @ .., l, n])) => {
-            let batch = broadcast(&Shape::of(batch_a), &Shape::of(batch_b));
+    match (op.shape(0).dims(), op.shape(1).dims()) {
+        (Some([left @ .., m, k]), Some([right @ .., l, n])) => {
+            let batch = broadcast(&Shape::of(left), &Shape::of(right));
             let Some(batch) = batch.dims() else { return Shape::UNKNOWN };
             let (rows, columns) = (rows(&[*m, *k], op.flag(flip_a)), rows(&[*n, *l], op.flag(flip_b)));
             Shape::of(&[batch, &[rows, columns]].concat())

@@ -252,8 +252,8 @@ fn broadcast(a: &Shape, b: &Shape) -> Shape {
     let at = |dims: &[i64], place: usize| (place + dims.len()).checked_sub(rank).map_or(1, |place| dims[place]);
     let dims: Vec<i64> = (0..rank)
         .map(|place| match (at(a, place), at(b, place)) {
-            (1, other) | (other, 1) => other,
-            (ANY, other) | (other, ANY) => other,
+            (1 | ANY, ANY) | (ANY, 1) => ANY,
+            (1 | ANY, other) | (other, 1 | ANY) => other,
             (a, b) if a == b => a,
             _ => ANY,
         })

@@ -37,7 +37,7 @@ pub const RULES: Family = &[
     (&["Reverse", "ReverseV2", "ReverseSequence", "Roll", "MatrixBandPart", "BatchMatrixBandPart", "TensorScatterUpdate",
        "TensorScatterAdd", "TensorScatterSub", "TensorScatterMax", "TensorScatterMin", "TensorStridedSliceUpdate",
        "MatrixSetDiag", "MatrixSetDiagV2", "MatrixSetDiagV3", "ScatterNdNonAliasingAdd"], super::like_first),
-    (&["SpaceToDepth"], |op| depth(op, |size, block| over(size, block), |channels, block| times(channels, times(block, block)))),
+    (&["SpaceToDepth"], |op| depth(op, over, |channels, block| times(channels, times(block, block)))),
     (&["DepthToSpace"], |op| depth(op, times, |channels, block| over(channels, times(block, block)))),
     (&["SpaceToBatchND"], |op| blocks(op, |size, block, pads| over(plus(plus(size, pads[0]), pads[1]), block), times)),
     (&["BatchToSpaceND"], |op| blocks(op, |size, block, crops| minus(minus(times(size, block), crops[0]), crops[1]), over)),

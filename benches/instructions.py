@@ -1,0 +1,70 @@
+#!/usr/bin/env python3
+"""A guard against slow changes that a noisy machine cannot disturb: instructions of fixed questions, counted by valgrind.
+
+  instructions.py [--binary F] [--write] [--tolerance 5]
+
+Compares with benches/instructions.json and fails if a question takes more than --tolerance percent above it; --write
+records what is measured. Counts depend on the compiler, so a new one calls for --write.
+"""
+
+import argparse
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+import alone
+
+RECORD = os.path.join(alone.ROOT, "benches", "instructions.json")
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("--binary", default=os.path.join(alone.ROOT, "target", "release", "tfprof"))
+    p.add_argument("--data", default=os.path.join(alone.ROOT, "bench-data"))
+    p.add_argument("--write", action="store_true")
+    p.add_argument("--tolerance", type=float, default=5)
+    a = p.parse_args()
+    counts = {name: count(a.binary, words) for name, words in questions(a)}
+    if a.write:
+        with open(RECORD, "w") as f:
+            json.dump(counts, f, indent=1)
+            f.write("\n")
+    with open(RECORD) as f:
+        before = json.load(f)
+    slower = []
+    for name, n in counts.items():
+        change = 100 * (n / before[name] - 1) if name in before else 0.0
+        print(f"{name:28} {n / 1e6:9.1f} million instructions  {change:+.1f} %")
+        if change > a.tolerance:
+            slower.append(name)
+    if slower:
+        sys.exit(f"slower than recorded: {', '.join(slower)}; make them faster, or record them with --write and say why")
+
+
+def questions(a):
+    case = alone.make(a, "model_10000_2_shuffled", "--nodes", "10000", "--steps", "2", "--shuffle", "64")
+    for kind in ("op", "scope", "graph", "code"):
+        yield f"{kind}, one step", alone.view(kind, case, 1)
+    yield "op, two steps", alone.view("op", case, 2)
+    text = os.path.join(alone.ROOT, "corpus", "resnet32", "graph.pbtxt.gz")
+    yield "op, gzipped text", ["op", f"--graph_path={text}", "-select", "occurrence"]
+    yield "trace", ["trace", f"{case}/run_0.pb", "--outfile=/dev/null"]
+    timeline = alone.view("graph", case, 1)[:-2] + ["-step", "0", "-output", "timeline:outfile=/dev/null"]
+    yield "graph timeline", timeline
+
+
+def count(binary, words):
+    with tempfile.NamedTemporaryFile() as out:
+        cmd = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={out.name}", binary, *words]
+        run = subprocess.run(cmd, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    found = re.search(r"Collected : (\d+)", run.stderr)
+    if run.returncode or not found:
+        sys.exit(f"instructions: {' '.join(words)} failed:\n{run.stderr[-2000:]}")
+    return int(found.group(1))
+
+
+if __name__ == "__main__":
+    main()
