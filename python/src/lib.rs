@@ -4,6 +4,8 @@
 #![allow(clippy::needless_pass_by_value, clippy::type_complexity)]
 
 mod answer;
+mod checkpoint;
+mod columns;
 mod question;
 
 use pyo3::create_exception;
@@ -13,10 +15,12 @@ use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
 use std::ffi::OsString;
 use std::io::Write;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use tfprof::error;
 use tfprof::format::source::Source;
 use tfprof::infer::op_log;
+use tfprof::metric::METRICS;
 use tfprof::trace::{OpTime, Step, Trace, TraceOptions};
 
 create_exception!(tfprof, Error, PyException, "Why tfprof has no answer: one sentence.");
@@ -27,9 +31,11 @@ mod native {
     #[pymodule_export]
     use super::answer::Profile;
     #[pymodule_export]
+    use super::checkpoint::Checkpoint;
+    #[pymodule_export]
     use super::{Error, MissingData};
     #[pymodule_export]
-    use super::{Shapes, chrome_trace, option_names, run_command};
+    use super::{Shapes, chrome_trace, metric_words, option_names, run_command, write_sample};
 }
 
 /// The library's error as a Python exception.
@@ -157,4 +163,16 @@ fn run_command(py: Python<'_>, words: Vec<OsString>) -> u8 {
 #[pyfunction]
 fn option_names() -> Vec<&'static str> {
     question::names()
+}
+
+/// The words by which metrics are selected, and the keys of what each shows, its own first.
+#[pyfunction]
+fn metric_words() -> Vec<(&'static str, &'static str)> {
+    METRICS.iter().filter_map(|info| Some((info.word?, info.key))).collect()
+}
+
+/// Writes the files of the sample that is built in.
+#[pyfunction]
+fn write_sample(py: Python<'_>, directory: PathBuf) -> PyResult<Vec<&'static str>> {
+    py.detach(|| tfprof_cli::Sample::write_to(&directory)).map_err(|error| raise(&error))
 }

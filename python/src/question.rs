@@ -70,3 +70,46 @@ pub fn options(given: &Bound<'_, PyDict>, original: bool) -> PyResult<Options> {
     }
     Ok(options)
 }
+
+/// A question in the words of the command line as a call of Python: `op -select bytes,micros` is
+/// `.op(select='bytes,micros')`.
+pub fn call(words: &str) -> String {
+    let mut words = shell_words(words).into_iter().peekable();
+    let command = words.next().unwrap_or_default();
+    let mut arguments = Vec::new();
+    while let Some(flag) = words.next() {
+        let name = flag.trim_start_matches('-');
+        let option = OPTIONS.iter().find(|option| option.name == name);
+        let value = words.next_if(|word| !word.starts_with('-') || word.parse::<i64>().is_ok());
+        let text = match (option.map(|option| option.value), value) {
+            (Some(ValueKind::Number), Some(number)) => number,
+            (Some(ValueKind::Flag), None) => "True".to_owned(),
+            (_, value) => {
+                let value = value.unwrap_or_default();
+                // A raw string, unless that cannot hold it.
+                let raw = if value.contains('\\') { "r" } else { "" };
+                format!("{raw}'{value}'")
+            }
+        };
+        arguments.push(format!("{name}={text}"));
+    }
+    format!(".{command}({})", arguments.join(", "))
+}
+
+/// Words apart; those in quotes are one.
+fn shell_words(text: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut quoted = false;
+    for c in text.chars() {
+        match c {
+            '\'' => quoted = !quoted,
+            ' ' if !quoted => words.push(String::new()),
+            c => {
+                if let Some(word) = words.last_mut() {
+                    word.push(c);
+                }
+            }
+        }
+    }
+    words
+}

@@ -12,6 +12,7 @@ mod terminal;
 use std::ffi::OsString;
 use std::io::Write;
 use std::process::ExitCode;
+pub use commands::demo::Sample;
 use terminal::Guard;
 pub use terminal::Terminal;
 use tfprof::error::Error;
