@@ -191,17 +191,18 @@ impl Profile {
             .map_err(|error| raise(&error))
     }
 
-    /// What is in the files: text for people, and JSON.
-    fn overview(&self, py: Python<'_>) -> PyResult<(String, String)> {
+    /// What is in the files: text for people, JSON, and HTML for the cell of a notebook.
+    fn overview(&self, py: Python<'_>) -> PyResult<(String, String, String)> {
         let written = py.detach(|| {
             let loaded = self.read();
             let overview = Overview::new(&loaded.profiler, &loaded.inputs)?;
-            let (mut text, mut json) = (Vec::new(), Vec::new());
+            let (mut text, mut json, mut cell) = (Vec::new(), Vec::new(), Vec::new());
             render::overview::write_text(&overview, &Theme::PLAIN, &question::call, &mut text).map_err(in_memory)?;
             render::overview::write_json(&overview, &mut json).map_err(in_memory)?;
-            Ok([text, json].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
+            html::write_overview(&overview, &question::call, html::Place::Cell, &mut cell).map_err(in_memory)?;
+            Ok([text, json, cell].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
         });
-        written.map(|[text, json]| (text, json)).map_err(|error: Error| raise(&error))
+        written.map(|[text, json, cell]| (text, json, cell)).map_err(|error: Error| raise(&error))
     }
 
     /// What was odd while loading, and whether it is damage.
@@ -238,6 +239,30 @@ impl Profile {
             })
             .map_err(|error| raise(&error))?;
         Ok((text, PyBytes::new(py, &message), notes))
+    }
+
+    /// What the checkers say, one by one: name, reports, and what it could not look at; and all of it as text.
+    fn advice(
+        &self,
+        py: Python<'_>,
+        checkers: Option<Vec<String>>,
+        original: bool,
+    ) -> PyResult<(Vec<(&'static str, Vec<String>, Vec<String>)>, String)> {
+        let quirks = if original { Quirks::ORIGINAL } else { Quirks::NONE };
+        let written = py.detach(|| -> Result<_, Error> {
+            let names = checkers.unwrap_or_else(|| advise::default_names(quirks));
+            let advice = advise::advise(self.read().profiler.model(), &names, quirks)?;
+            let mut text = Vec::new();
+            advise::write_text(&advice, quirks, &mut text).map_err(in_memory)?;
+            let text = String::from_utf8_lossy(&text).trim_start_matches('\n').to_owned();
+            Ok((advice.into_iter().map(|a| (a.checker, a.reports, a.notes)).collect(), text))
+        });
+        written.map_err(|error| raise(&error))
+    }
+
+    /// The files that were named.
+    fn files(&self) -> Vec<PathBuf> {
+        self.read().inputs.paths().map(std::path::Path::to_path_buf).collect()
     }
 
     /// Everything that is loaded as a `ProfileProto`.

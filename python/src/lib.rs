@@ -21,6 +21,7 @@ use tfprof::error;
 use tfprof::format::source::Source;
 use tfprof::infer::op_log;
 use tfprof::metric::METRICS;
+use tfprof::render::html;
 use tfprof::trace::{OpTime, Step, Trace, TraceOptions};
 
 create_exception!(tfprof, Error, PyException, "Why tfprof has no answer: one sentence.");
@@ -35,7 +36,7 @@ mod native {
     #[pymodule_export]
     use super::{Error, MissingData};
     #[pymodule_export]
-    use super::{Shapes, chrome_trace, metric_words, option_names, run_command, write_sample};
+    use super::{Shapes, chrome_trace, html_text, metric_words, option_names, run_command, write_sample};
 }
 
 /// The library's error as a Python exception.
@@ -175,4 +176,12 @@ fn metric_words() -> Vec<(&'static str, &'static str)> {
 #[pyfunction]
 fn write_sample(py: Python<'_>, directory: PathBuf) -> PyResult<Vec<&'static str>> {
     py.detach(|| tfprof_cli::Sample::write_to(&directory)).map_err(|error| raise(&error))
+}
+
+/// A text as HTML for the cell of a notebook.
+#[pyfunction]
+fn html_text(title: &str, text: &str) -> PyResult<String> {
+    let mut out = Vec::new();
+    html::write_text(title, text, html::Place::Cell, &mut out)?;
+    Ok(String::from_utf8_lossy(&out).into_owned())
 }

@@ -72,7 +72,7 @@ pub fn options(given: &Bound<'_, PyDict>, original: bool) -> PyResult<Options> {
 }
 
 /// A question in the words of the command line as a call of Python: `op -select bytes,micros` is
-/// `.op(select='bytes,micros')`.
+/// `p.op(select='bytes,micros')`.
 pub fn call(words: &str) -> String {
     let mut words = shell_words(words).into_iter().peekable();
     let command = words.next().unwrap_or_default();
@@ -93,7 +93,7 @@ pub fn call(words: &str) -> String {
         };
         arguments.push(format!("{name}={text}"));
     }
-    format!(".{command}({})", arguments.join(", "))
+    format!("p.{command}({})", arguments.join(", "))
 }
 
 /// Words apart; those in quotes are one.

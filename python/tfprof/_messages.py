@@ -70,8 +70,13 @@ def to_bytes(value: Any, what: str) -> bytes:
         return bytes(value)
     if isinstance(value, (str, os.PathLike)):
         with open(value, "rb") as file:
-            return file.read()
-    if hasattr(value, "SerializeToString"):
-        data: bytes = value.SerializeToString()
+            data = file.read()
+        if data[:2] == b"\x1f\x8b":
+            import gzip
+
+            data = gzip.decompress(data)
         return data
+    if hasattr(value, "SerializeToString"):
+        message: bytes = value.SerializeToString()
+        return message
     raise TypeError(f"{what}: expected a message, bytes or a path, found {type(value).__name__}")

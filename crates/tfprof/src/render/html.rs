@@ -5,6 +5,7 @@
 //! something is left out says how much.
 
 mod grid;
+mod overview;
 
 use super::markup::{Xml, fit};
 use super::{nesting, tensor, text, theme};
@@ -13,6 +14,7 @@ use crate::options::{OPTIONS, Options, Step};
 use crate::units;
 use crate::view::{Shown, View};
 pub use grid::{Grid, write_grid};
+pub use overview::write_overview;
 use std::io::{self, Write};
 
 const STYLE: &str = include_str!("html/style.css");
@@ -261,20 +263,7 @@ impl<'v, 'q, 'm> Tree<'v, 'q, 'm> {
         let view = self.view;
         match column {
             Column::Bar(metric) => {
-                let number = self.bar(*metric, row);
-                let none = if number == 0 { " none" } else { "" };
-                let share = 100.0 * self.share(*metric, row);
-                let kind = match metric.info().unit {
-                    Unit::Micros => "micros",
-                    Unit::Bytes => "bytes",
-                    Unit::Count => "count",
-                };
-                let number = units::text(metric.info().unit, number);
-                write!(
-                    out,
-                    "<span class=\"c b{none}\" style=\"--bar:var(--{kind});--p:{share:.1}%\" title=\"{share:.2}%\">\
-                     {number}</span>"
-                )
+                bar(metric.info().unit, self.bar(*metric, row), self.share(*metric, row), out)
             }
             Column::Own(_) if !view.is_accounted(row) => out.write_all(b"<span class=\"c s\">\xe2\x80\x93</span>"),
             Column::Own(metric) => {
@@ -308,8 +297,24 @@ impl<'v, 'q, 'm> Tree<'v, 'q, 'm> {
 
     fn share(&self, metric: Metric, row: &Shown) -> f64 {
         let whole = self.view.total(metric, &self.view.rows()[0]);
-        if whole > 0 { (self.bar(metric, row) as f64 / whole as f64).clamp(0.0, 1.0) } else { 0.0 }
+        if whole > 0 { self.bar(metric, row) as f64 / whole as f64 } else { 0.0 }
     }
+}
+
+/// A number with a bar behind it.
+fn bar(unit: Unit, number: i64, share: f64, out: &mut dyn Write) -> io::Result<()> {
+    let none = if number == 0 { " none" } else { "" };
+    let share = 100.0 * share.clamp(0.0, 1.0);
+    let kind = match unit {
+        Unit::Micros => "micros",
+        Unit::Bytes => "bytes",
+        Unit::Count => "count",
+    };
+    write!(
+        out,
+        "<span class=\"c b{none}\" style=\"--bar:var(--{kind});--p:{share:.1}%\" title=\"{share:.2}%\">{}</span>",
+        units::text(unit, number)
+    )
 }
 
 /// What was asked for. A number that only comes along is left out where there is nothing of it, or where it is all of
