@@ -1,7 +1,7 @@
 //! A profile that Python fills and asks.
 
 use crate::columns::Columns;
-use crate::{question, raise};
+use crate::{question, raise, raise_checkpoint};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
@@ -137,6 +137,7 @@ impl Profile {
         profiles: Vec<PathBuf>,
         checkpoints: Vec<PathBuf>,
     ) -> PyResult<()> {
+        let first = checkpoints.first().cloned().unwrap_or_default();
         py.detach(|| {
             let mut inputs = Inputs::default();
             for path in &paths {
@@ -149,7 +150,10 @@ impl Profile {
             inputs.checkpoints.extend(checkpoints);
             self.write().load(inputs)
         })
-        .map_err(|error: Error| raise(&error))
+        .map_err(|error: Error| match &error {
+            Error::Input { .. } if !first.as_os_str().is_empty() => raise_checkpoint(&error, &first),
+            error => raise(error),
+        })
     }
 
     /// The answer to a question in a form: files with their names, and what was odd. Besides the forms of the command

@@ -1,7 +1,7 @@
 //! A checkpoint that Python lists and reads.
 
 use crate::answer::in_memory;
-use crate::{question, raise};
+use crate::{question, raise, raise_checkpoint};
 use pyo3::exceptions::{PyKeyError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyDict, PyList};
@@ -49,7 +49,8 @@ impl Form {
 impl Checkpoint {
     #[new]
     fn new(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
-        let checkpoint = py.detach(|| format::Checkpoint::open(&path)).map_err(|error| raise(&error))?;
+        let checkpoint = py.detach(|| format::Checkpoint::open(&path));
+        let checkpoint = checkpoint.map_err(|error| raise_checkpoint(&error, &path))?;
         Ok(Checkpoint { checkpoint })
     }
 

@@ -15,9 +15,10 @@ use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
 use std::ffi::OsString;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use tfprof::error;
+use tfprof::format::checkpoint::locate;
 use tfprof::format::source::Source;
 use tfprof::infer::op_log;
 use tfprof::metric::METRICS;
@@ -51,6 +52,14 @@ fn raise(error: &error::Error) -> PyErr {
         error::Error::Missing(_) => MissingData::new_err(error.to_string()),
         _ => Error::new_err(error.to_string()),
     }
+}
+
+/// The same for a checkpoint, of which there may be nothing at all.
+fn raise_checkpoint(error: &error::Error, path: &Path) -> PyErr {
+    if !path.exists() && locate::locate(path).is_err() {
+        return pyo3::exceptions::PyFileNotFoundError::new_err(error.to_string());
+    }
+    raise(error)
 }
 
 /// The distinct frames of a graph: file, line number, function and text of the line.

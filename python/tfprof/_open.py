@@ -87,10 +87,10 @@ class Profile:
 
     >>> import tfprof
     >>> p = tfprof.demo()
-    >>> p.op(select="micros", order_by="micros", max_depth=2)
-    node name | total execution time | accelerator execution time | cpu execution time
-    Conv2DBackpropFilter         4.92sec (100.00%, 39.53%),             0us (0.00%, 0.00%),     4.92sec (100.00%, 39.53%)
-    Conv2DBackpropInput           4.16sec (60.47%, 33.41%),             0us (0.00%, 0.00%),      4.16sec (60.47%, 33.41%)
+    >>> p.op(select="cpu_micros", order_by="cpu_micros", max_depth=2)
+    node name | cpu execution time
+    Conv2DBackpropFilter          4.92sec (100.00%, 39.53%)
+    Conv2DBackpropInput            4.16sec (60.47%, 33.41%)
     """
 
     warnings: list[str]
@@ -223,8 +223,8 @@ class _Loader:
             self.native.add("graph", self._graph.data)
 
     def add_checkpoints(self, paths: list[str]) -> None:
-        if paths:
-            self.native.load([], checkpoints=paths)
+        for path in paths:
+            self.native.load([], checkpoints=[path])
 
     def add_logs(self, logs: list[Any], what: str) -> None:
         for log in logs:

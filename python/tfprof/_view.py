@@ -48,13 +48,13 @@ class View(Table, Sequence["Row"]):
     Printed, it is the report of the command; as the last line of a notebook's cell, a tree that opens and closes.
 
     >>> import tfprof
-    >>> view = tfprof.demo().scope(select="params", max_depth=2, order_by="params", min_params=700)
-    >>> print(view)
+    >>> view = tfprof.demo().scope(select="params", start_name_regexes="unit_last/final_bn", max_depth=2)
+    >>> view
     node name | # parameters
     _TFProfRoot (--/930.58k params)
-      unit_last (0/1.56k params)
-    >>> view[1].name, view[1].total["params"]
-    ('unit_last', 1556)
+      unit_last/final_bn (0/384 params)
+    >>> view[1].name, view[1].self["params"], view[1].total["params"]
+    ('unit_last/final_bn', 0, 384)
     """
 
     command: str
@@ -75,7 +75,7 @@ class View(Table, Sequence["Row"]):
         self.warnings = columns.pop("warnings")
         self._names: list[str] = columns.pop("name")
         self._accounted: bytes = columns.pop("accounted")
-        self._numbers = {name: array("q", data) for name, data in columns.items()}
+        self._numbers: dict[str, array[int]] = {name: array("q", data) for name, data in columns.items()}
         self._details: list[dict[str, Any]] | None = None
         self._children: list[list[int]] | None = None
 

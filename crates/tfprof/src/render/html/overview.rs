@@ -4,7 +4,6 @@ use super::{Place, bar, begin, end};
 use crate::overview::Overview;
 use crate::render::markup::{Xml, fit};
 use crate::render::overview::{facts, share, title};
-use crate::units;
 use std::io::{self, Write};
 
 /// Letters of a name, a value or a line.
