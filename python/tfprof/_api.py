@@ -265,10 +265,11 @@ def write_file(path: Any, data: bytes) -> None:
         if os.path.exists(path):
             os.chmod(beside, os.stat(path).st_mode & 0o7777)
         os.replace(beside, path)
-    except OSError:
+    except OSError as error:
         if os.path.exists(beside):
             os.remove(beside)
-        raise
+        # The file that a user knows.
+        raise OSError(error.errno, error.strerror, path) from None
 
 
 def _add_graph(native: _native.Profile, source: _graphs.Graph) -> None:

@@ -46,7 +46,7 @@ const INDENTED: usize = 24;
 const NAME: usize = 160;
 const TOOLTIP: usize = 600;
 const VALUES: usize = 1_000;
-/// So few rows are all open at first; of more, those that have this share of the whole.
+/// So few rows are all open at first; of more, those that have this share of the whole, and those that are alone.
 const FEW: usize = 30;
 const LARGE: f64 = 0.2;
 
@@ -152,26 +152,26 @@ struct Tree<'v, 'q, 'm> {
     shown: Vec<bool>,
     /// By row: how many rows below it are left out, if it is the nearest one that is shown.
     left_out: Vec<usize>,
-    /// By row: whether a row below it is shown.
-    has_children: Vec<bool>,
+    /// By row: how many rows are shown directly below it.
+    children: Vec<u32>,
 }
 
 impl<'v, 'q, 'm> Tree<'v, 'q, 'm> {
     fn new(view: &'v View<'q, 'm>, most: usize) -> Self {
         let rows = view.rows();
         let shown = choose(view, most);
-        let (mut left_out, mut has_children) = (vec![0; rows.len()], vec![false; rows.len()]);
+        let (mut left_out, mut children) = (vec![0; rows.len()], vec![0; rows.len()]);
         // Rows that are left out count at the nearest row around them that is shown.
         let mut nearest: Vec<usize> = vec![0; rows.len()];
         for (i, row) in rows.iter().enumerate().skip(1) {
             nearest[i] = if shown[i] { i } else { nearest[row.parent] };
             if shown[i] {
-                has_children[row.parent] = true;
+                children[row.parent] += 1;
             } else {
                 left_out[nearest[i]] += 1;
             }
         }
-        Tree { view, columns: columns(view), shown, left_out, has_children }
+        Tree { view, columns: columns(view), shown, left_out, children }
     }
 
     fn write_head(&self, out: &mut dyn Write) -> io::Result<()> {
@@ -201,14 +201,15 @@ impl<'v, 'q, 'm> Tree<'v, 'q, 'm> {
                 self.close(&mut open, out)?;
             }
             let values = self.view.tensor(row, Some(tensor::SHOWN));
-            let holds = self.has_children[i] || self.left_out[i] > 0 || values.is_some();
+            let holds = self.children[i] > 0 || self.left_out[i] > 0 || values.is_some();
             if !holds {
                 out.write_all(b"<div class=\"r\">")?;
                 self.write_cells(i, row, out)?;
                 out.write_all(b"</div>\n")?;
                 continue;
             }
-            let is_open = i == 0 || few || values.is_some() || theme::share(self.view, row) >= LARGE;
+            let lone = self.children[row.parent] == 1 && self.left_out[row.parent] == 0;
+            let is_open = i == 0 || few || lone || values.is_some() || theme::share(self.view, row) >= LARGE;
             write!(out, "<details{}><summary class=\"r\">", if is_open { " open" } else { "" })?;
             self.write_cells(i, row, out)?;
             writeln!(out, "</summary><div class=\"k{}\">", if open.len() >= INDENTED { " flat" } else { "" })?;
