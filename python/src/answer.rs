@@ -159,7 +159,6 @@ impl Profile {
     /// The answer to a question in a form: files with their names, and what was odd. Besides the forms of the command
     /// there are `report`, the text without its head, of which `lines` are enough, and `cell`, HTML for a notebook.
     #[pyo3(signature = (cmd, form, options, original, outfile="", lines=usize::MAX))]
-    #[allow(clippy::too_many_arguments)] // Python names them.
     fn view<'py>(
         &self,
         py: Python<'py>,
@@ -369,7 +368,8 @@ fn render(view: &View<'_, '_>, asked: &Asked, warnings: &[Warning], out: &mut Ve
         (Form::Stdout, Dress::Report) => {
             let mut head = Head { out, lines: asked.lines };
             // Whoever has enough refuses more.
-            render::text::write_report(view, &mut head).or_else(|error| if head.lines == 0 { Ok(()) } else { Err(error) })
+            render::text::write_report(view, &mut head)
+                .or_else(|error| if head.lines == 0 { Ok(()) } else { Err(error) })
         }
         (Form::Stdout | Form::File, _) => render::text::write(view, out),
         (Form::Proto, _) => render::proto::write(view, out),

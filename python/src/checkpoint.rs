@@ -110,7 +110,9 @@ impl Checkpoint {
             let wrong = before.iter().chain(after).chain(&comparison.damage);
             let bytes = to_memory(|out| match form {
                 Form::Text => render::comparison_text(&comparison, out),
-                Form::Json => render::comparison_json(&comparison, &wrong.map(Damage::warning).collect::<Vec<_>>(), out),
+                Form::Json => {
+                    render::comparison_json(&comparison, &wrong.map(Damage::warning).collect::<Vec<_>>(), out)
+                }
                 Form::Csv => render::comparison_csv(&comparison, out),
                 Form::Html(place) => render::comparison_html(&comparison, place, out),
             })?;
@@ -199,7 +201,16 @@ fn widened(values: &Values) -> (&'static str, Vec<u8>) {
     });
     let bytes = bytes.collect();
     let signed = !values.dtype.name().starts_with('u');
-    (if is_float { "float32" } else if signed { "int8" } else { "uint8" }, bytes)
+    (
+        if is_float {
+            "float32"
+        } else if signed {
+            "int8"
+        } else {
+            "uint8"
+        },
+        bytes,
+    )
 }
 
 fn to_memory(write: impl FnOnce(&mut dyn io::Write) -> io::Result<()>) -> Result<Vec<u8>, Error> {

@@ -9,10 +9,10 @@ mod shell;
 mod target;
 mod terminal;
 
+pub use commands::demo::Sample;
 use std::ffi::OsString;
 use std::io::Write;
 use std::process::ExitCode;
-pub use commands::demo::Sample;
 use terminal::Guard;
 pub use terminal::Terminal;
 use tfprof::error::Error;

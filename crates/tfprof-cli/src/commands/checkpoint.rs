@@ -197,7 +197,8 @@ fn write_to(
         Form::Csv => target::to_file(file, inputs, out, |out| what.csv(out)),
         Form::Html => target::to_file(file, inputs, out, |out| what.html(out)),
         form => {
-            let why = format!("-output: the form `{}` is not for checkpoint; expected file, json, csv or html", form.word());
+            let why =
+                format!("-output: the form `{}` is not for checkpoint; expected file, json, csv or html", form.word());
             Err(Error::Question(why))
         }
     }

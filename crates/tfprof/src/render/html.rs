@@ -57,7 +57,7 @@ pub fn write(view: &View<'_, '_>, place: Place, out: &mut dyn Write) -> io::Resu
     write!(out, "<div class=\"title\">{}</div>\n<div class=\"note\">", Xml(&title))?;
     write_question(view, out)?;
     out.write_all(b"</div>\n")?;
-    let width: Vec<&str> = tree.columns.iter().map(|column| column.width()).collect();
+    let width: Vec<&str> = tree.columns.iter().map(Column::width).collect();
     writeln!(
         out,
         "<div class=\"frame{}\"><div class=\"tree\" style=\"--columns:{};min-width:{}px\">",
@@ -263,9 +263,7 @@ impl<'v, 'q, 'm> Tree<'v, 'q, 'm> {
     fn write_cell(&self, column: &Column, row: &Shown, out: &mut dyn Write) -> io::Result<()> {
         let view = self.view;
         match column {
-            Column::Bar(metric) => {
-                bar(metric.info().unit, self.bar(*metric, row), self.share(*metric, row), out)
-            }
+            Column::Bar(metric) => bar(metric.info().unit, self.bar(*metric, row), self.share(*metric, row), out),
             Column::Own(_) if !view.is_accounted(row) => out.write_all(b"<span class=\"c s\">\xe2\x80\x93</span>"),
             Column::Own(metric) => {
                 let own = view.own(*metric, row);
@@ -285,7 +283,12 @@ impl<'v, 'q, 'm> Tree<'v, 'q, 'm> {
                         String::from_utf8_lossy(&shapes).into_owned()
                     }
                 };
-                write!(out, "<span class=\"t\" title=\"{}\">{}</span>", Xml(&fit(&text, TOOLTIP)), Xml(&fit(&text, NAME)))
+                write!(
+                    out,
+                    "<span class=\"t\" title=\"{}\">{}</span>",
+                    Xml(&fit(&text, TOOLTIP)),
+                    Xml(&fit(&text, NAME))
+                )
             }
         }
     }
@@ -431,7 +434,8 @@ mod tests {
 
     fn balanced(html: &str) {
         for tag in ["div", "details", "summary", "span"] {
-            let (opened, closed) = (html.matches(&format!("<{tag}")).count(), html.matches(&format!("</{tag}>")).count());
+            let (opened, closed) =
+                (html.matches(&format!("<{tag}")).count(), html.matches(&format!("</{tag}>")).count());
             assert_eq!(opened, closed, "{tag}");
         }
     }
@@ -450,10 +454,13 @@ mod tests {
         let html = html(&graph, Place::Cell);
         assert!(html.contains("1,000 of 5,008 rows"), "{}", &html[html.len() - 400..]);
         assert!(html.contains("title=\"s1/v4999\"") && !html.contains("title=\"s0/v0\""));
-        let left_out: usize = html.match_indices("<div class=\"more\">… ").map(|(at, mark)| {
-            let rest = &html[at + mark.len()..];
-            rest[..rest.find(' ').unwrap()].replace(',', "").parse::<usize>().unwrap()
-        }).sum();
+        let left_out: usize = html
+            .match_indices("<div class=\"more\">… ")
+            .map(|(at, mark)| {
+                let rest = &html[at + mark.len()..];
+                rest[..rest.find(' ').unwrap()].replace(',', "").parse::<usize>().unwrap()
+            })
+            .sum();
         assert_eq!(left_out, 4008);
         balanced(&html);
     }
