@@ -57,6 +57,7 @@ python-test: $(PY_VENV)/ready ## the Python package, without TensorFlow
 	$(PY_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --force-reinstall --no-deps $(BUILT)/wheels/*.whl
 	$(PY_VENV)/bin/pytest -q python/tests
 	cd python && $(abspath $(PY_VENV))/bin/mypy tfprof
+	cd $(BUILT) && $(abspath $(PY_VENV))/bin/stubtest tfprof._native
 
 # A notebook, its HTML in a browser, data frames, and types. Pictures go to target/test-notebook, to be looked at.
 test-notebook: debian-tools $(NB_VENV)/ready ## the Python package in a notebook, its HTML in Chromium, and data frames
@@ -64,7 +65,6 @@ test-notebook: debian-tools $(NB_VENV)/ready ## the Python package in a notebook
 	$(NB_VENV)/bin/maturin build --quiet $(LOCKED) --profile dev --manifest-path python/Cargo.toml --out $(BUILT)/wheels
 	$(NB_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --force-reinstall --no-deps $(BUILT)/wheels/*.whl
 	TFPROF_PICTURES="$(abspath $(BUILT))/test-notebook" $(NB_VENV)/bin/pytest -q python/notebook_tests python/tests/test_docs.py
-	cd /tmp && $(abspath $(NB_VENV))/bin/python -m mypy.stubtest tfprof._native
 
 # The source distribution, built as users without a clone would build it.
 test-sdist: $(PY_VENV)/ready ## the source distribution of the Python package builds, and what it builds works

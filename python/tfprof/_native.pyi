@@ -1,10 +1,11 @@
 import builtins
 from os import PathLike
-from typing import Any
+from typing import Any, final
 
 class Error(Exception): ...
 class MissingData(Error): ...
 
+@final
 class Shapes:
     def __new__(cls) -> Shapes: ...
     def op_log(
@@ -12,21 +13,22 @@ class Shapes:
         graph: bytes,
         run_meta: bytes | None = None,
         op_log: bytes | None = None,
-        trainable: list[str] = [],
+        trainable: list[str] = ...,
         traces: tuple[list[tuple[str, int, str, str]], list[tuple[str, list[int]]]] | None = None,
     ) -> tuple[bytes, int, list[str]]: ...
 
+@final
 class Profile:
     def __new__(cls, cmd: str | None = None, *, records: bool = True) -> Profile: ...
     def add(self, what: str, bytes: bytes, step: int = 0, name: str = "") -> None: ...
     def load(
         self,
         paths: list[str | PathLike[str]] | list[str],
-        graphs: list[str] = [],
-        runs: list[tuple[int | None, str]] = [],
-        op_logs: list[str] = [],
-        profiles: list[str] = [],
-        checkpoints: list[str] = [],
+        graphs: list[str] = ...,
+        runs: list[tuple[int | None, str]] = ...,
+        op_logs: list[str] = ...,
+        profiles: list[str] = ...,
+        checkpoints: list[str] = ...,
     ) -> None: ...
     def load_sample(self) -> None: ...
     def view(
@@ -53,6 +55,7 @@ class Profile:
     def coverage(self) -> tuple[int, int]: ...
     def warnings(self) -> list[str]: ...
 
+@final
 class Checkpoint:
     def __new__(cls, path: str | PathLike[str]) -> Checkpoint: ...
     @property
