@@ -57,7 +57,7 @@ python-test: $(PY_VENV)/ready ## the Python package, without TensorFlow
 	$(PY_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --force-reinstall --no-deps $(BUILT)/wheels/*.whl
 	$(PY_VENV)/bin/pytest -q python/tests
 	cd python && $(abspath $(PY_VENV))/bin/mypy tfprof
-	cd $(BUILT) && $(abspath $(PY_VENV))/bin/stubtest tfprof._native
+	cd $(BUILT) && $(abspath $(PY_VENV))/bin/stubtest --ignore-missing-stub tfprof._native
 
 # A notebook, its HTML in a browser, data frames, and types. Pictures go to target/test-notebook, to be looked at.
 test-notebook: debian-tools $(NB_VENV)/ready ## the Python package in a notebook, its HTML in Chromium, and data frames
@@ -69,7 +69,7 @@ test-notebook: debian-tools $(NB_VENV)/ready ## the Python package in a notebook
 # The source distribution, built as users without a clone would build it.
 test-sdist: $(PY_VENV)/ready ## the source distribution of the Python package builds, and what it builds works
 	rm -rf $(BUILT)/sdist
-	$(PY_VENV)/bin/maturin sdist --quiet --manifest-path python/Cargo.toml --out $(BUILT)/sdist
+	$(PY_VENV)/bin/maturin sdist --manifest-path python/Cargo.toml --out $(BUILT)/sdist
 	$(PYTHON) -m venv $(BUILT)/sdist/venv
 	$(BUILT)/sdist/venv/bin/python -m pip install --quiet --disable-pip-version-check $(BUILT)/sdist/*.tar.gz
 	cd / && $(abspath $(BUILT))/sdist/venv/bin/tfprof demo op -max_depth 3
