@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 HEAVY = ("numpy", "pandas", "polars", "pyarrow", "tensorflow", "google", "ml_dtypes", "IPython", "asyncio", "email", "ssl")
 
@@ -49,3 +50,11 @@ with tempfile.TemporaryDirectory() as directory:
 """
         method = {"numpy": "values"}.get(library, call[2:-2])
         assert fresh(script) == f"{method}() needs {library}, which is not installed; try `pip install {library}`"
+
+
+def test_the_wheel_brings_the_command() -> None:
+    script = Path(sys.executable).parent / "tfprof"
+    run = subprocess.run([script, "demo", "op", "-max_depth", "2"], capture_output=True, text=True, check=True)
+    assert "AddN" in run.stdout
+    wrong = subprocess.run([script, "scope", "nowhere"], capture_output=True, text=True, check=False)
+    assert wrong.returncode == 1 and wrong.stderr.startswith("tfprof: ")

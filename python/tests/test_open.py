@@ -138,7 +138,7 @@ def test_a_second_question_reads_no_file(dump: Path, tmp_path: Path) -> None:
     for file in copy.iterdir():
         file.unlink()
     assert str(p.scope(select="micros")) == str(first)
-    assert len(p.graph(step=100).to_html() or "") > 1000
+    assert len(p.graph(step=100).to_html()) > 1000
     assert p.code(select="micros").total == first.total
 
 
@@ -219,7 +219,7 @@ def test_html_is_bounded_and_escaped(demo: tfprof.Profile) -> None:
     html = demo.scope(max_depth=100)._repr_html_()
     assert len(html) < 600_000 and "1,000 of" in html and "more rows" in html
     rude = tfprof.open(b'node { name: "<script>alert(1)</script>\\"&" op: "NoOp" }')
-    for page in (rude.scope()._repr_html_(), rude.scope().to_html() or "", rude._repr_html_()):
+    for page in (rude.scope()._repr_html_(), rude.scope().to_html(), rude._repr_html_()):
         assert "<script" not in page and "http" not in page and "src=" not in page
     assert "&lt;script&gt;" in rude.scope()._repr_html_()
     for thing in (demo, demo.overview, demo.advise(), demo.op()):
@@ -256,8 +256,8 @@ def test_files_by_methods(demo: tfprof.Profile, tmp_path: Path) -> None:
     json.loads((tmp_path / "timeline").read_text())
     view.to_json(tmp_path / "rows.json")
     rows = json.loads((tmp_path / "rows.json").read_text())["rows"]
-    assert rows == view.to_dict()["rows"] == json.loads(view.to_json() or "")["rows"]
-    table = csv.DictReader(io.StringIO(view.to_csv() or ""))
+    assert rows == view.to_dict()["rows"] == json.loads(view.to_json())["rows"]
+    table = csv.DictReader(io.StringIO(view.to_csv()))
     assert [int(row["total_micros"]) for row in table] == [row.total["micros"] for row in view]
 
 

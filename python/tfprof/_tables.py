@@ -7,7 +7,7 @@ import json
 import os
 from array import array
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 if TYPE_CHECKING:
     import pandas
@@ -91,14 +91,26 @@ class Table:
         answer: dict[str, Any] = json.loads(self._form("json"))
         return answer
 
+    @overload
+    def to_json(self, path: None = None) -> str: ...
+    @overload
+    def to_json(self, path: str | os.PathLike[str]) -> None: ...
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str | None:
         """The JSON of the command; written to `path` if there is one, else returned."""
         return self._text("json", path)
 
+    @overload
+    def to_csv(self, path: None = None) -> str: ...
+    @overload
+    def to_csv(self, path: str | os.PathLike[str]) -> None: ...
     def to_csv(self, path: str | os.PathLike[str] | None = None) -> str | None:
         """The CSV of the command; written to `path` if there is one, else returned."""
         return self._text("csv", path)
 
+    @overload
+    def to_html(self, path: None = None) -> str: ...
+    @overload
+    def to_html(self, path: str | os.PathLike[str]) -> None: ...
     def to_html(self, path: str | os.PathLike[str] | None = None) -> str | None:
         """A page for a browser; written to `path` if there is one, else returned."""
         return self._text("html", path)
