@@ -4,7 +4,7 @@ use crate::raise;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBoolMethods, PyDict, PyString};
-use tfprof::options::{OPTIONS, Options, Selection, ValueKind};
+use tfprof::options::{Form, OPTIONS, Options, Output, Selection, ValueKind};
 use tfprof::quirks::Quirks;
 
 /// The names of all options.
@@ -64,6 +64,13 @@ pub fn options(given: &Bound<'_, PyDict>, original: bool) -> PyResult<Options> {
         };
         if option.name == "select" && text.is_empty() {
             options.select = original.then(Selection::default);
+            continue;
+        }
+        // Differs from the original: a path is taken as it is, with commas and all.
+        let target = text.split_once(":outfile=").filter(|(_, file)| option.name == "output" && file.contains(','));
+        let form = target.and_then(|(word, _)| Form::ALL.into_iter().find(|form| form.word() == word));
+        if let (Some(form), Some((_, file))) = (form.filter(|form| form.needs_file()), target) {
+            options.output = Output { form, outfile: file.to_owned() };
             continue;
         }
         options.set(option.name, &text).map_err(|error| raise(&error))?;

@@ -274,6 +274,16 @@ def test_output_writes_at_once(demo: tfprof.Profile, tmp_path: Path, capsys: pyt
     assert capsys.readouterr().out == str(view) + "\n"
 
 
+def test_paths_are_taken_as_they_are(demo: tfprof.Profile, tmp_path: Path) -> None:
+    for name in ("a,b.json", "a=b,c=d.json", "a b.json", "é:x.json"):
+        demo.op().to_file(tmp_path / name)
+        demo.op(output=f"json:outfile={tmp_path}/out {name}")
+        options = tfprof.ProfileOptionBuilder().with_file_output(f"{tmp_path}/file {name}").build()
+        tfprof.profile(b"", options=options)
+        for start in ("", "out ", "file "):
+            assert (tmp_path / f"{start}{name}").stat().st_size > 0
+
+
 def test_files_are_written_through_links_and_keep_their_mode(demo: tfprof.Profile, tmp_path: Path) -> None:
     real, link = tmp_path / "real.json", tmp_path / "link.json"
     real.write_text("old")

@@ -469,7 +469,8 @@ impl Form {
         }
     }
 
-    fn needs_file(self) -> bool {
+    /// Whether an answer of this form goes to a file.
+    pub fn needs_file(self) -> bool {
         !matches!(self, Form::Stdout | Form::None)
     }
 }
@@ -484,15 +485,15 @@ impl Output {
             return Err(words::unknown("form", word, &Form::ALL.map(Form::word)));
         };
         let mut outfile = if form.needs_file() { before.to_owned() } else { String::new() };
-        match pairs.split_once('=') {
-            None if pairs.is_empty() => {}
-            Some(_) if !form.needs_file() => return Err(format!("the form `{word}` takes no file")),
-            // Differs from the original: there is no other key, so a file may have commas in its name.
-            Some(("outfile", file)) if !file.is_empty() => file.clone_into(&mut outfile),
-            Some((key, file)) if !file.is_empty() && key != "outfile" => {
-                return Err(format!("unknown key `{key}` for the form `{word}`; expected {word}:outfile=FILE"));
+        for pair in pairs.split(',').filter(|pair| !pair.is_empty()) {
+            match pair.split_once('=') {
+                Some(("outfile", file)) if !file.is_empty() && form.needs_file() => file.clone_into(&mut outfile),
+                Some((key, file)) if !file.is_empty() && key != "outfile" => {
+                    return Err(format!("unknown key `{key}` for the form `{word}`; expected {word}:outfile=FILE"));
+                }
+                Some(_) if !form.needs_file() => return Err(format!("the form `{word}` takes no file")),
+                _ => return Err(format!("expected {word}:outfile=FILE, found `{text}`")),
             }
-            _ => return Err(format!("expected {word}:outfile=FILE, found `{text}`")),
         }
         if form.needs_file() && outfile.is_empty() {
             return Err(format!("the form `{word}` needs a file: {word}:outfile=FILE (- is standard output)"));
@@ -548,7 +549,6 @@ mod tests {
             ("order_by", "cpu_micros"),
             ("step", "7"),
             ("output", "file:outfile=a=b"),
-            ("output", "file:outfile=a,b=c"),
             ("hide_name_regexes", "a,b"),
             ("min_micros", "-3"),
             ("original_quirks", "true"),
