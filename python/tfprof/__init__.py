@@ -14,7 +14,7 @@ _TFProfRoot (--/464.15k params)
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tfprof import _messages, model_analyzer, option_builder, tfprof_log_pb2, tfprof_logger
 from tfprof._api import ALL_ADVICE, Profiler, advise, profile, write_op_log
@@ -55,10 +55,15 @@ __all__ = [
     "write_op_log",
 ]
 
-_MESSAGES = ("GraphNodeProto", "MultiGraphNodeProto", "AdviceProto", "OpLogProto")
+if TYPE_CHECKING:
+    # Classes of messages, TensorFlow's own where it is imported.
+    GraphNodeProto: Any
+    MultiGraphNodeProto: Any
+    AdviceProto: Any
+    OpLogProto: Any
+else:
 
-
-def __getattr__(name: str) -> Any:
-    if name in _MESSAGES:
-        return _messages.message_class(name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    def __getattr__(name: str) -> Any:
+        if name in ("GraphNodeProto", "MultiGraphNodeProto", "AdviceProto", "OpLogProto"):
+            return _messages.message_class(name)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
