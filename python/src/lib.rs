@@ -37,7 +37,7 @@ mod native {
     #[pymodule_export]
     use super::{Error, MissingData};
     #[pymodule_export]
-    use super::{Shapes, chrome_trace, html_text, metric_words, option_names, run_command, write_sample};
+    use super::{Shapes, chrome_trace, html_text, metric_words, option_names, read_file, run_command, write_sample};
 }
 
 /// The library's error as a Python exception.
@@ -193,4 +193,17 @@ fn html_text(title: &str, text: &str) -> PyResult<String> {
     let mut out = Vec::new();
     html::write_text(title, text, html::Place::Cell, &mut out)?;
     Ok(String::from_utf8_lossy(&out).into_owned())
+}
+
+/// The bytes of a file, unpacked if it is gzipped, as long as that is not absurd.
+#[pyfunction]
+fn read_file(py: Python<'_>, path: PathBuf) -> PyResult<Bound<'_, PyBytes>> {
+    let read = py.detach(|| -> Result<Vec<u8>, error::Error> {
+        let mut bytes = Vec::new();
+        let file = path.display().to_string();
+        let read = std::io::Read::read_to_end(&mut Source::open(&path)?.input, &mut bytes);
+        read.map_err(|source| error::Error::Io { file, action: "cannot read", source })?;
+        Ok(bytes)
+    });
+    read.map(|bytes| PyBytes::new(py, &bytes)).map_err(|error| raise(&error))
 }

@@ -226,6 +226,19 @@ def test_html_is_bounded_and_escaped(demo: tfprof.Profile) -> None:
         assert thing._repr_html_().startswith('<div class="tfprof">')
 
 
+def test_names_do_not_reach_a_terminal_raw() -> None:
+    view = tfprof.open(b'node { name: "a\\033]0;title\\007\\n\\302\\233b" op: "NoOp" }').scope()
+    assert "\x1b" not in repr(view) and "\x9b" not in repr(view) and "\\x1b]0;title" in repr(view)
+    assert view[1].name == "a\x1b]0;title\x07\n\x9bb"
+    assert "\x1b" not in view._repr_html_()
+
+
+def test_a_file_that_unpacks_to_the_absurd_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "run_meta_0").write_bytes(gzip.compress(bytes(300 << 20), 9))
+    with pytest.raises(OSError, match="unpacks to more than"):
+        tfprof.open(b'node { name: "a" op: "NoOp" }', run_meta=tmp_path / "run_meta_0")
+
+
 FORMS = {
     "a.txt": b"\nDoc:",
     "a.json": b'{"version":1',

@@ -14,7 +14,7 @@ from tfprof import _native, _options
 from tfprof._api import write_file
 from tfprof._open import DataWarning
 from tfprof._tables import Column, Table, form_of, needed
-from tfprof._view import keep_inputs, path_of
+from tfprof._view import harmless, keep_inputs, path_of
 
 if TYPE_CHECKING:
     import numpy
@@ -103,11 +103,11 @@ class Listing(Table):
         return self._list("file").decode().rstrip("\n")
 
     def __repr__(self) -> str:
-        lines = str(self).splitlines()
+        lines = str(self).split("\n")
         if len(lines) <= _SHOWN + 3:
-            return "\n".join(lines)
+            return harmless("\n".join(lines))
         left = len(lines) - _SHOWN - 3
-        return "\n".join([*lines[: _SHOWN + 1], f"… {left:,} more; print() shows all", *lines[-2:]])
+        return harmless("\n".join([*lines[: _SHOWN + 1], f"… {left:,} more; print() shows all", *lines[-2:]]))
 
 
 class Checkpoint(Listing):

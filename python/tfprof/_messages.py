@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+from tfprof import _native
+
 NAMES = ("GraphNodeProto", "MultiGraphNodeProto", "AdviceProto", "OpLogProto", "OpLogEntry", "CodeDef")
 
 _own: dict[str, Any] = {}
@@ -69,13 +71,7 @@ def to_bytes(value: Any, what: str) -> bytes:
     if isinstance(value, (bytes, bytearray, memoryview)):
         return bytes(value)
     if isinstance(value, (str, os.PathLike)):
-        with open(value, "rb") as file:
-            data = file.read()
-        if data[:2] == b"\x1f\x8b":
-            import gzip
-
-            data = gzip.decompress(data)
-        return data
+        return _native.read_file(value)
     if hasattr(value, "SerializeToString"):
         message: bytes = value.SerializeToString()
         return message

@@ -123,7 +123,7 @@ class View(Table, Sequence["Row"]):
     def __repr__(self) -> str:
         text = self._report(_SHOWN + 2)
         left = len(self) - _SHOWN
-        return f"{text}\n… {left:,} more rows; print(view) shows all" if left > 0 else text
+        return harmless(f"{text}\n… {left:,} more rows; print(view) shows all" if left > 0 else text)
 
     def _report(self, lines: int) -> str:
         files, _ = self._native.view(self.command, "report", self.options, False, "", lines)
@@ -351,6 +351,15 @@ class Advice(Mapping[str, list[str]]):
 
     def _repr_html_(self) -> str:
         return _native.html_text("advice", self._text)
+
+
+# Control characters, but for ends of lines and tabs.
+_CONTROLS = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160)) if code not in (9, 10)}
+
+
+def harmless(text: str) -> str:
+    """Text for a prompt, where a name from a file must not move the cursor."""
+    return text.translate(_CONTROLS)
 
 
 def path_of(path: Any) -> str:
