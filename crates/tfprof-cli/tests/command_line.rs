@@ -149,7 +149,7 @@ fn bash_completes_words() {
         text(&output.stdout)
     };
     assert_eq!(complete("tfprof sco", 1), "scope\n");
-    assert_eq!(complete("tfprof op -max", 2), "-max_depth\n");
+    assert_eq!(complete("tfprof op -max_d", 2), "-max_depth\n");
     assert_eq!(complete("tfprof op -order_by mic", 3), "micros\n");
     assert_eq!(complete("tfprof op -select micros,par", 3), "micros,params\n");
     assert_eq!(complete("tfprof completions z", 2), "zsh\n");
