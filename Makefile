@@ -6,6 +6,8 @@ VENV := .venv-tf
 TF_PYTHON ?= $(VENV)/bin/python
 # The Python package is tested in an environment of its own, without TensorFlow.
 PY_VENV := .venv-py
+# Another one has notebooks and data frames.
+NB_VENV := .venv-notebook
 # Flags of benches/run.py.
 BENCH ?=
 # Differential tests: a new seed each time unless one is given.
@@ -25,6 +27,7 @@ BUILT := $(or $(CARGO_TARGET_DIR),target)
 .DEFAULT_GOAL := help
 .PHONY: help build test fmt-check licenses lint cargo-test docs-check python-test python-tf toolchain test-tools tools debian-tools test-tf verify-corpus checkpoints shapes differential tf-venv bench bench-alone bench-guard \
         demo fuzz docs clean
+.PHONY: test-notebook test-sdist
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -54,6 +57,28 @@ python-test: $(PY_VENV)/ready ## the Python package, without TensorFlow
 	$(PY_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --force-reinstall --no-deps $(BUILT)/wheels/*.whl
 	$(PY_VENV)/bin/pytest -q python/tests
 	cd python && $(abspath $(PY_VENV))/bin/mypy tfprof
+	cd $(BUILT) && $(abspath $(PY_VENV))/bin/stubtest --ignore-missing-stub tfprof._native
+
+# A notebook, its HTML in a browser, data frames, and types. Pictures go to target/test-notebook, to be looked at.
+test-notebook: debian-tools $(NB_VENV)/ready ## the Python package in a notebook, its HTML in Chromium, and data frames
+	rm -rf $(BUILT)/wheels
+	$(NB_VENV)/bin/maturin build --quiet $(LOCKED) --profile dev --manifest-path python/Cargo.toml --out $(BUILT)/wheels
+	$(NB_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --force-reinstall --no-deps $(BUILT)/wheels/*.whl
+	TFPROF_PICTURES="$(abspath $(BUILT))/test-notebook" $(NB_VENV)/bin/pytest -q python/notebook_tests python/tests/test_docs.py
+
+# The source distribution, built as users without a clone would build it.
+test-sdist: $(PY_VENV)/ready ## the source distribution of the Python package builds, and what it builds works
+	rm -rf $(BUILT)/sdist
+	$(PY_VENV)/bin/maturin sdist --manifest-path python/Cargo.toml --out $(BUILT)/sdist
+	$(PYTHON) -m venv $(BUILT)/sdist/venv
+	$(BUILT)/sdist/venv/bin/python -m pip install --quiet --disable-pip-version-check $(BUILT)/sdist/*.tar.gz
+	cd / && $(abspath $(BUILT))/sdist/venv/bin/tfprof demo op -max_depth 3
+	cd / && $(abspath $(BUILT))/sdist/venv/bin/python -c "import tfprof; print(tfprof.demo())"
+
+$(NB_VENV)/ready: python/requirements-notebook.txt python/requirements-test.txt
+	$(PYTHON) -m venv --clear $(NB_VENV)
+	$(NB_VENV)/bin/python -m pip install --quiet --disable-pip-version-check -r $<
+	touch $@
 
 $(PY_VENV)/ready: python/requirements-test.txt
 	$(PYTHON) -m venv --clear $(PY_VENV)
@@ -149,4 +174,4 @@ docs: ## the API documentation, in target/doc
 
 clean: ## remove what was built, made and installed here
 	$(CARGO) clean
-	rm -rf $(VENV) $(PY_VENV) tests/tools/node_modules bench-data fuzz/target fuzz/artifacts target/differential
+	rm -rf $(VENV) $(PY_VENV) $(NB_VENV) tests/tools/node_modules bench-data fuzz/target fuzz/artifacts target/differential

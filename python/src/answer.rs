@@ -1,6 +1,7 @@
 //! A profile that Python fills and asks.
 
-use crate::{question, raise};
+use crate::columns::Columns;
+use crate::{question, raise, raise_checkpoint};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
@@ -16,10 +17,14 @@ use tfprof::model::builder::Keep;
 use tfprof::model::cells::Measure;
 use tfprof::model::nodes::NodeId;
 use tfprof::options::{Form, Options, Output, ViewKind};
+use tfprof::overview::Overview;
 use tfprof::profiler::Profiler;
 use tfprof::quirks::Quirks;
-use tfprof::render::{self, timeline};
+use tfprof::render::theme::Theme;
+use tfprof::render::{self, html, timeline};
+use tfprof::words::unknown;
 use tfprof::{advise, view::View};
+use tfprof_cli::Sample;
 
 /// What is loaded, and the questions that can be put to it.
 #[pyclass(frozen)]
@@ -31,8 +36,31 @@ pub struct Profile {
 #[derive(Debug)]
 struct Loaded {
     profiler: Profiler,
+    /// What was loaded.
+    inputs: Inputs,
+    /// Files that are looked into again when values are asked for; they go away with this.
+    sample: Option<Sample>,
     /// How many warnings Python has been told.
     told: usize,
+}
+
+/// A question of Python: the view, the form, and how the form is dressed.
+struct Asked {
+    kind: ViewKind,
+    options: Options,
+    dress: Dress,
+    /// Of a report, how many lines are wanted.
+    lines: usize,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Dress {
+    /// As the command writes it.
+    Plain,
+    /// Text without its head.
+    Report,
+    /// HTML for the cell of a notebook.
+    Cell,
 }
 
 #[pymethods]
@@ -52,7 +80,22 @@ impl Profile {
                 ..Keep::EVERYTHING
             },
         };
-        Profile { loaded: RwLock::new(Loaded { profiler: Profiler::new(keep), told: 0 }) }
+        let loaded = Loaded { profiler: Profiler::new(keep), inputs: Inputs::default(), sample: None, told: 0 };
+        Profile { loaded: RwLock::new(loaded) }
+    }
+
+    /// Adds the sample that is built in.
+    fn load_sample(&self, py: Python<'_>) -> PyResult<()> {
+        py.detach(|| {
+            let sample = Sample::unpack()?;
+            let mut inputs = Inputs::default();
+            inputs.add_path(sample.dir())?;
+            inputs.checkpoints.push(sample.checkpoint());
+            let mut loaded = self.write();
+            loaded.sample = Some(sample);
+            loaded.load(inputs)
+        })
+        .map_err(|error: Error| raise(&error))
     }
 
     /// Adds a message, wire or text format: `graph`, `run_meta`, `op_log` or `profile`.
@@ -70,12 +113,22 @@ impl Profile {
             (Format::GraphDef, detect::Guess::Is(found @ (Format::MetaGraphDef | Format::SavedModel))) => found,
             (format, _) => format,
         };
-        py.detach(|| self.write().profiler.add(Source::memory(name, &bytes)?, format, step))
-            .map_err(|error| raise(&error))
+        py.detach(|| {
+            let mut loaded = self.write();
+            let path = PathBuf::from(name);
+            match format {
+                Format::RunMetadata => loaded.inputs.runs.push((Some(step), path)),
+                Format::OpLog => loaded.inputs.op_logs.push(path),
+                Format::Profile => loaded.inputs.profiles.push(path),
+                _ => loaded.inputs.graphs.push(path),
+            }
+            loaded.profiler.add(Source::memory(name, &bytes)?, format, step)
+        })
+        .map_err(|error| raise(&error))
     }
 
     /// Adds files: those whose content tells what they are, then those that were named.
-    #[pyo3(signature = (paths, graphs=vec![], runs=vec![], op_logs=vec![], profiles=vec![]))]
+    #[pyo3(signature = (paths, graphs=vec![], runs=vec![], op_logs=vec![], profiles=vec![], checkpoints=vec![]))]
     fn load(
         &self,
         py: Python<'_>,
@@ -84,7 +137,9 @@ impl Profile {
         runs: Vec<(Option<i64>, PathBuf)>,
         op_logs: Vec<PathBuf>,
         profiles: Vec<PathBuf>,
+        checkpoints: Vec<PathBuf>,
     ) -> PyResult<()> {
+        let first = checkpoints.first().cloned().unwrap_or_default();
         py.detach(|| {
             let mut inputs = Inputs::default();
             for path in &paths {
@@ -94,13 +149,18 @@ impl Profile {
             inputs.runs.extend(runs);
             inputs.op_logs.extend(op_logs);
             inputs.profiles.extend(profiles);
-            inputs.load(&mut self.write().profiler)
+            inputs.checkpoints.extend(checkpoints);
+            self.write().load(inputs)
         })
-        .map_err(|error: Error| raise(&error))
+        .map_err(|error: Error| match &error {
+            Error::Input { .. } if !first.as_os_str().is_empty() => raise_checkpoint(&error, &first),
+            error => raise(error),
+        })
     }
 
-    /// The answer to a question in a form: files with their names, and what was odd.
-    #[pyo3(signature = (cmd, form, options, original, outfile=""))]
+    /// The answer to a question in a form: files with their names, and what was odd. Besides the forms of the command
+    /// there are `report`, the text without its head, of which `lines` are enough, and `cell`, HTML for a notebook.
+    #[pyo3(signature = (cmd, form, options, original, outfile="", lines=usize::MAX))]
     fn view<'py>(
         &self,
         py: Python<'py>,
@@ -109,15 +169,50 @@ impl Profile {
         options: &Bound<'py, PyDict>,
         original: bool,
         outfile: &str,
+        lines: usize,
     ) -> PyResult<(Vec<(String, Bound<'py, PyBytes>)>, Vec<String>)> {
-        let kind = ViewKind::parse(cmd).ok_or_else(|| PyValueError::new_err(format!("unknown cmd: {cmd}")))?;
-        let form = Form::ALL.into_iter().find(|known| known.word() == form);
-        let form = form.ok_or_else(|| PyValueError::new_err("unknown form"))?;
-        let mut options = question::options(options, original)?;
+        let (form, dress) = match form {
+            "report" => (Form::Stdout, Dress::Report),
+            "cell" => (Form::Html, Dress::Cell),
+            form => {
+                let known = Form::ALL.into_iter().find(|known| known.word() == form);
+                let words = Form::ALL.map(Form::word);
+                (known.ok_or_else(|| PyValueError::new_err(unknown("form", form, &words)))?, Dress::Plain)
+            }
+        };
+        let (kind, mut options) = (view_kind(cmd)?, question::options(options, original)?);
         options.output = Output { form, outfile: outfile.to_owned() };
-        let (files, warnings) = py.detach(|| self.answer(kind, &options)).map_err(|error| raise(&error))?;
+        let asked = Asked { kind, options, dress, lines };
+        let (files, warnings) = py.detach(|| self.answer(&asked)).map_err(|error| raise(&error))?;
         let files = files.into_iter().map(|(name, bytes)| (name, PyBytes::new(py, &bytes))).collect();
         Ok((files, warnings))
+    }
+
+    /// The rows of an answer as columns, numbers as 64 bits each, and what was odd.
+    fn columns(&self, py: Python<'_>, cmd: &str, options: &Bound<'_, PyDict>) -> PyResult<Columns> {
+        let (kind, mut options) = (view_kind(cmd)?, question::options(options, false)?);
+        options.output = Output { form: Form::Json, outfile: String::new() };
+        py.detach(|| self.read().profiler.view(kind, &options).map(|view| Columns::new(&view)))
+            .map_err(|error| raise(&error))
+    }
+
+    /// What is in the files: text for people, JSON, and HTML for the cell of a notebook.
+    fn overview(&self, py: Python<'_>) -> PyResult<(String, String, String)> {
+        let written = py.detach(|| {
+            let loaded = self.read();
+            let overview = Overview::new(&loaded.profiler, &loaded.inputs)?;
+            let (mut text, mut json, mut cell) = (Vec::new(), Vec::new(), Vec::new());
+            render::overview::write_text(&overview, &Theme::PLAIN, &question::call, &mut text).map_err(in_memory)?;
+            render::overview::write_json(&overview, &mut json).map_err(in_memory)?;
+            html::write_overview(&overview, &question::call, html::Place::Cell, &mut cell).map_err(in_memory)?;
+            Ok([text, json, cell].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
+        });
+        written.map(|[text, json, cell]| (text, json, cell)).map_err(|error: Error| raise(&error))
+    }
+
+    /// What was odd while loading, and whether it is damage.
+    fn all_warnings(&self) -> Vec<(String, bool)> {
+        self.read().profiler.warnings().iter().map(|warning| (warning.to_string(), warning.damage)).collect()
     }
 
     /// Where the `output` of options sends an answer: the form and the file.
@@ -149,6 +244,30 @@ impl Profile {
             })
             .map_err(|error| raise(&error))?;
         Ok((text, PyBytes::new(py, &message), notes))
+    }
+
+    /// What the checkers say, one by one: name, reports, and what it could not look at; and all of it as text.
+    fn advice(
+        &self,
+        py: Python<'_>,
+        checkers: Option<Vec<String>>,
+        original: bool,
+    ) -> PyResult<(Vec<(&'static str, Vec<String>, Vec<String>)>, String)> {
+        let quirks = if original { Quirks::ORIGINAL } else { Quirks::NONE };
+        let written = py.detach(|| -> Result<_, Error> {
+            let names = checkers.unwrap_or_else(|| advise::default_names(quirks));
+            let advice = advise::advise(self.read().profiler.model(), &names, quirks)?;
+            let mut text = Vec::new();
+            advise::write_text(&advice, quirks, &mut text).map_err(in_memory)?;
+            let text = String::from_utf8_lossy(&text).trim_start_matches('\n').to_owned();
+            Ok((advice.into_iter().map(|a| (a.checker, a.reports, a.notes)).collect(), text))
+        });
+        written.map_err(|error| raise(&error))
+    }
+
+    /// The files that were named.
+    fn files(&self) -> Vec<PathBuf> {
+        self.read().inputs.paths().map(std::path::Path::to_path_buf).collect()
     }
 
     /// Everything that is loaded as a `ProfileProto`.
@@ -205,44 +324,91 @@ impl Profile {
     }
 
     /// One file for each step of a timeline, else one.
-    fn answer(&self, kind: ViewKind, options: &Options) -> Result<(Vec<(String, Vec<u8>)>, Vec<String>), Error> {
+    fn answer(&self, asked: &Asked) -> Result<(Vec<(String, Vec<u8>)>, Vec<String>), Error> {
         let loaded = self.read();
         let profiler = &loaded.profiler;
+        let Asked { kind, options, .. } = asked;
         let (mut files, mut warnings) = (Vec::new(), Vec::new());
-        let steps = timeline::steps(profiler.model(), kind, options);
+        let steps = timeline::steps(profiler.model(), *kind, options);
         if steps.is_empty() {
             let why = "a timeline of the graph view needs steps, and there are none; add a RunMetadata";
             return Err(Error::Missing(why.to_owned()));
         }
         for step in steps {
             let options = Options { step, ..options.clone() };
-            let view = profiler.view(kind, &options)?;
+            let view = profiler.view(*kind, &options)?;
             let mut out = Vec::new();
-            render(&view, profiler.warnings(), &mut out).map_err(in_memory)?;
+            render(&view, asked, profiler.warnings(), &mut out).map_err(in_memory)?;
             let outfile = &options.output.outfile;
             let timeline = options.output.form == Form::Timeline;
             files.push((if timeline { timeline::file_name(outfile, step) } else { outfile.clone() }, out));
-            warnings.extend(view.warnings.iter().map(Warning::to_string));
+            warnings.extend(view.warnings.iter().chain(&view.late_warnings()).map(Warning::to_string));
         }
         Ok((files, warnings))
     }
 }
 
-fn render(view: &View<'_, '_>, warnings: &[Warning], out: &mut dyn Write) -> io::Result<()> {
-    match view.options.output.form {
-        Form::None => Ok(()),
-        Form::Stdout | Form::File => render::text::write(view, out),
-        Form::Proto => render::proto::write(view, out),
-        Form::Json => render::json::write(view, warnings, out),
-        Form::Csv => render::csv::write(view, out),
-        Form::Pprof => render::pprof::write(view, out),
-        Form::Folded => render::folded::write(view, out),
-        Form::Speedscope => render::speedscope::write(view, out),
-        Form::Flamegraph => render::flamegraph::write(view, out),
-        Form::Timeline => timeline::write(view, out).map(|_| ()),
+impl Loaded {
+    fn load(&mut self, inputs: Inputs) -> Result<(), Error> {
+        let loaded = inputs.load(&mut self.profiler);
+        self.inputs.graphs.extend(inputs.graphs);
+        self.inputs.op_logs.extend(inputs.op_logs);
+        self.inputs.runs.extend(inputs.runs);
+        self.inputs.profiles.extend(inputs.profiles);
+        self.inputs.checkpoints.extend(inputs.checkpoints);
+        loaded
     }
 }
 
-fn in_memory(source: io::Error) -> Error {
+fn view_kind(cmd: &str) -> PyResult<ViewKind> {
+    ViewKind::parse(cmd).ok_or_else(|| PyValueError::new_err(format!("unknown cmd: {cmd}")))
+}
+
+fn render(view: &View<'_, '_>, asked: &Asked, warnings: &[Warning], out: &mut Vec<u8>) -> io::Result<()> {
+    match (asked.options.output.form, asked.dress) {
+        (Form::None, _) => Ok(()),
+        (Form::Stdout, Dress::Report) => {
+            let mut head = Head { out, lines: asked.lines };
+            // Whoever has enough refuses more.
+            render::text::write_report(view, &mut head)
+                .or_else(|error| if head.lines == 0 { Ok(()) } else { Err(error) })
+        }
+        (Form::Stdout | Form::File, _) => render::text::write(view, out),
+        (Form::Proto, _) => render::proto::write(view, out),
+        (Form::Json, _) => render::json::write(view, warnings, out),
+        (Form::Csv, _) => render::csv::write(view, out),
+        (Form::Pprof, _) => render::pprof::write(view, out),
+        (Form::Folded, _) => render::folded::write(view, out),
+        (Form::Speedscope, _) => render::speedscope::write(view, out),
+        (Form::Flamegraph, _) => render::flamegraph::write(view, out),
+        (Form::Html, Dress::Cell) => html::write(view, html::Place::Cell, out),
+        (Form::Html, _) => html::write(view, html::Place::Page, out),
+        (Form::Timeline, _) => timeline::write(view, out).map(|_| ()),
+    }
+}
+
+/// Takes so many lines and no more.
+struct Head<'o> {
+    out: &'o mut Vec<u8>,
+    lines: usize,
+}
+
+impl Write for Head<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.lines == 0 {
+            return Err(io::ErrorKind::WriteZero.into());
+        }
+        let end = bytes.iter().position(|byte| *byte == b'\n').map_or(bytes.len(), |at| at + 1);
+        self.out.extend_from_slice(&bytes[..end]);
+        self.lines -= usize::from(bytes[..end].ends_with(b"\n"));
+        Ok(end)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+pub fn in_memory(source: io::Error) -> Error {
     Error::Io { file: "the answer".to_owned(), action: "cannot write", source }
 }

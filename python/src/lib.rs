@@ -1,9 +1,11 @@
 //! What Python calls: bytes in, bytes out. Messages, graphs and files are Python's affair.
 
 // Python hands over what it passes: arguments are owned, and signatures say what Python sees.
-#![allow(clippy::needless_pass_by_value, clippy::type_complexity)]
+#![allow(clippy::needless_pass_by_value, clippy::too_many_arguments, clippy::type_complexity)]
 
 mod answer;
+mod checkpoint;
+mod columns;
 mod cost;
 mod question;
 
@@ -14,10 +16,14 @@ use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
 use std::ffi::OsString;
 use std::io::Write;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use tfprof::error;
+use tfprof::format::checkpoint::locate;
 use tfprof::format::source::Source;
 use tfprof::infer::op_log;
+use tfprof::metric::METRICS;
+use tfprof::render::html;
 use tfprof::trace::{OpTime, Step, Trace, TraceOptions};
 
 create_exception!(tfprof, Error, PyException, "Why tfprof has no answer: one sentence.");
@@ -28,11 +34,13 @@ mod native {
     #[pymodule_export]
     use super::answer::Profile;
     #[pymodule_export]
+    use super::checkpoint::Checkpoint;
+    #[pymodule_export]
     use super::cost::cost;
     #[pymodule_export]
     use super::{Error, MissingData};
     #[pymodule_export]
-    use super::{Shapes, chrome_trace, option_names, run_command};
+    use super::{Shapes, chrome_trace, html_text, metric_words, option_names, read_file, run_command, write_sample};
 }
 
 /// The library's error as a Python exception.
@@ -47,6 +55,14 @@ fn raise(error: &error::Error) -> PyErr {
         error::Error::Missing(_) => MissingData::new_err(error.to_string()),
         _ => Error::new_err(error.to_string()),
     }
+}
+
+/// The same for a checkpoint, of which there may be nothing at all.
+fn raise_checkpoint(error: &error::Error, path: &Path) -> PyErr {
+    if !path.exists() && locate::locate(path).is_err() {
+        return pyo3::exceptions::PyFileNotFoundError::new_err(error.to_string());
+    }
+    raise(error)
 }
 
 /// The distinct frames of a graph: file, line number, function and text of the line.
@@ -160,4 +176,37 @@ fn run_command(py: Python<'_>, words: Vec<OsString>) -> u8 {
 #[pyfunction]
 fn option_names() -> Vec<&'static str> {
     question::names()
+}
+
+/// The words by which metrics are selected, and the keys of what each shows, its own first.
+#[pyfunction]
+fn metric_words() -> Vec<(&'static str, &'static str)> {
+    METRICS.iter().filter_map(|info| Some((info.word?, info.key))).collect()
+}
+
+/// Writes the files of the sample that is built in.
+#[pyfunction]
+fn write_sample(py: Python<'_>, directory: PathBuf) -> PyResult<Vec<&'static str>> {
+    py.detach(|| tfprof_cli::Sample::write_to(&directory)).map_err(|error| raise(&error))
+}
+
+/// A text as HTML for the cell of a notebook.
+#[pyfunction]
+fn html_text(title: &str, text: &str) -> PyResult<String> {
+    let mut out = Vec::new();
+    html::write_text(title, text, html::Place::Cell, &mut out)?;
+    Ok(String::from_utf8_lossy(&out).into_owned())
+}
+
+/// The bytes of a file, unpacked if it is gzipped, as long as that is not absurd.
+#[pyfunction]
+fn read_file(py: Python<'_>, path: PathBuf) -> PyResult<Bound<'_, PyBytes>> {
+    let read = py.detach(|| -> Result<Vec<u8>, error::Error> {
+        let mut bytes = Vec::new();
+        let file = path.display().to_string();
+        let read = std::io::Read::read_to_end(&mut Source::open(&path)?.input, &mut bytes);
+        read.map_err(|source| error::Error::Io { file, action: "cannot read", source })?;
+        Ok(bytes)
+    });
+    read.map(|bytes| PyBytes::new(py, &bytes)).map_err(|error| raise(&error))
 }

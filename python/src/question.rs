@@ -4,7 +4,7 @@ use crate::raise;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBoolMethods, PyDict, PyString};
-use tfprof::options::{OPTIONS, Options, Selection, ValueKind};
+use tfprof::options::{Form, OPTIONS, Options, Output, Selection, ValueKind};
 use tfprof::quirks::Quirks;
 
 /// The names of all options.
@@ -66,7 +66,57 @@ pub fn options(given: &Bound<'_, PyDict>, original: bool) -> PyResult<Options> {
             options.select = original.then(Selection::default);
             continue;
         }
+        // Differs from the original: a path is taken as it is, with commas and all.
+        let target = text.split_once(":outfile=").filter(|(_, file)| option.name == "output" && file.contains(','));
+        let form = target.and_then(|(word, _)| Form::ALL.into_iter().find(|form| form.word() == word));
+        if let (Some(form), Some((_, file))) = (form.filter(|form| form.needs_file()), target) {
+            options.output = Output { form, outfile: file.to_owned() };
+            continue;
+        }
         options.set(option.name, &text).map_err(|error| raise(&error))?;
     }
     Ok(options)
+}
+
+/// A question in the words of the command line as a call of Python: `op -select bytes,micros` is
+/// `p.op(select='bytes,micros')`.
+pub fn call(words: &str) -> String {
+    let mut words = shell_words(words).into_iter().peekable();
+    let command = words.next().unwrap_or_default();
+    let mut arguments = Vec::new();
+    while let Some(flag) = words.next() {
+        let name = flag.trim_start_matches('-');
+        let option = OPTIONS.iter().find(|option| option.name == name);
+        let value = words.next_if(|word| !word.starts_with('-') || word.parse::<i64>().is_ok());
+        let text = match (option.map(|option| option.value), value) {
+            (Some(ValueKind::Number), Some(number)) => number,
+            (Some(ValueKind::Flag), None) => "True".to_owned(),
+            (_, value) => {
+                let value = value.unwrap_or_default();
+                // A raw string, unless that cannot hold it.
+                let raw = if value.contains('\\') { "r" } else { "" };
+                format!("{raw}'{value}'")
+            }
+        };
+        arguments.push(format!("{name}={text}"));
+    }
+    format!("p.{command}({})", arguments.join(", "))
+}
+
+/// Words apart; those in quotes are one.
+fn shell_words(text: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut quoted = false;
+    for c in text.chars() {
+        match c {
+            '\'' => quoted = !quoted,
+            ' ' if !quoted => words.push(String::new()),
+            c => {
+                if let Some(word) = words.last_mut() {
+                    word.push(c);
+                }
+            }
+        }
+    }
+    words
 }

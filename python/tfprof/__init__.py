@@ -2,29 +2,56 @@
 
 `profile`, `advise`, `Profiler`, `ProfileOptionBuilder` and `write_op_log` are those of `tf.compat.v1.profiler`, with the
 same results. TensorFlow itself is not needed: a path, a message or bytes will do.
+
+In notebooks and scripts, `open` loads files or a graph once, and its views are tables, trees and files:
+
+>>> import tfprof
+>>> p = tfprof.demo()
+>>> p.scope(select="params", account_type_regexes="_trainable_variables", max_depth=1)
+node name | # parameters
+_TFProfRoot (--/464.15k params)
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tfprof import _messages, model_analyzer, option_builder, tfprof_log_pb2, tfprof_logger
 from tfprof._api import ALL_ADVICE, Profiler, advise, profile, write_op_log
+from tfprof._checkpoint import Checkpoint, Comparison, Tensor, Verdict, checkpoint
 from tfprof._cost import Cost, cost, flops, params
 from tfprof._native import Error, MissingData
+from tfprof._open import DataWarning, Overview, Profile, demo, open
+from tfprof._options import Options
+from tfprof._view import Advice, Numbers, Row, View
 from tfprof.option_builder import ProfileOptionBuilder
 
 __all__ = [
     "ALL_ADVICE",
+    "Advice",
+    "Checkpoint",
+    "Comparison",
     "Cost",
+    "DataWarning",
     "Error",
     "MissingData",
+    "Numbers",
+    "Options",
+    "Overview",
+    "Profile",
     "ProfileOptionBuilder",
     "Profiler",
+    "Row",
+    "Tensor",
+    "Verdict",
+    "View",
     "advise",
+    "checkpoint",
     "cost",
+    "demo",
     "flops",
     "model_analyzer",
+    "open",
     "option_builder",
     "params",
     "profile",
@@ -33,10 +60,15 @@ __all__ = [
     "write_op_log",
 ]
 
-_MESSAGES = ("GraphNodeProto", "MultiGraphNodeProto", "AdviceProto", "OpLogProto")
+if TYPE_CHECKING:
+    # Classes of messages, TensorFlow's own where it is imported.
+    GraphNodeProto: Any
+    MultiGraphNodeProto: Any
+    AdviceProto: Any
+    OpLogProto: Any
+else:
 
-
-def __getattr__(name: str) -> Any:
-    if name in _MESSAGES:
-        return _messages.message_class(name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    def __getattr__(name: str) -> Any:
+        if name in ("GraphNodeProto", "MultiGraphNodeProto", "AdviceProto", "OpLogProto"):
+            return _messages.message_class(name)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

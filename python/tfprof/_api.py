@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 from collections.abc import Mapping
 from typing import Any
 
@@ -252,20 +253,23 @@ def tell(messages: list[str]) -> None:
 
 def write_file(path: Any, data: bytes) -> None:
     """Writes a file beside its place and moves it there, so that nobody sees half of it."""
-    path = os.fspath(path)
+    path = os.path.realpath(path)
     if os.path.exists(path) and not os.path.isfile(path):
         with open(path, "wb") as file:
             file.write(data)
         return
-    beside = f"{path}.{os.getpid()}.tmp"
+    beside = f"{path}.{os.getpid()}.{threading.get_ident()}.tmp"
     try:
         with open(beside, "wb") as file:
             file.write(data)
+        if os.path.exists(path):
+            os.chmod(beside, os.stat(path).st_mode & 0o7777)
         os.replace(beside, path)
-    except OSError:
+    except OSError as error:
         if os.path.exists(beside):
             os.remove(beside)
-        raise
+        # The file that a user knows.
+        raise OSError(error.errno, error.strerror, path) from None
 
 
 def _add_graph(native: _native.Profile, source: _graphs.Graph) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from dataclasses import dataclass, field
 from typing import Any
 
 from tfprof import _messages
@@ -13,15 +12,21 @@ Frame = tuple[str, int, str, str]
 Traces = tuple[list[Frame], list[tuple[str, list[int]]]]
 
 
-@dataclass
 class Graph:
     """A graph as bytes, with what only a live graph knows."""
 
-    data: bytes = b""
-    # A file or directory, read by native code; `data` is empty then.
-    path: str | None = None
-    trainable: list[str] = field(default_factory=list)
-    traces: Traces | None = None
+    def __init__(
+        self,
+        data: bytes = b"",
+        path: str | None = None,
+        trainable: list[str] | None = None,
+        traces: Traces | None = None,
+    ) -> None:
+        self.data = data
+        # A file or directory, read by native code; `data` is empty then.
+        self.path = path
+        self.trainable = trainable or []
+        self.traces = traces
 
     @property
     def is_there(self) -> bool:

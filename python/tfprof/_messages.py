@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+from tfprof import _native
+
 NAMES = ("GraphNodeProto", "MultiGraphNodeProto", "AdviceProto", "OpLogProto", "OpLogEntry", "CodeDef")
 
 _own: dict[str, Any] = {}
@@ -69,9 +71,8 @@ def to_bytes(value: Any, what: str) -> bytes:
     if isinstance(value, (bytes, bytearray, memoryview)):
         return bytes(value)
     if isinstance(value, (str, os.PathLike)):
-        with open(value, "rb") as file:
-            return file.read()
+        return _native.read_file(value)
     if hasattr(value, "SerializeToString"):
-        data: bytes = value.SerializeToString()
-        return data
+        message: bytes = value.SerializeToString()
+        return message
     raise TypeError(f"{what}: expected a message, bytes or a path, found {type(value).__name__}")

@@ -9,6 +9,7 @@ mod shell;
 mod target;
 mod terminal;
 
+pub use commands::demo::Sample;
 use std::ffi::OsString;
 use std::io::Write;
 use std::process::ExitCode;

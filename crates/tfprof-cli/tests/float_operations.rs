@@ -79,7 +79,8 @@ fn shapes_of_a_run_are_used() {
 #[test]
 fn an_einsum_is_counted() {
     let placeholder = |name: &str, dims: &[i64]| {
-        let dims: String = dims.iter().map(|dim| format!("dim {{ size: {dim} }} ")).collect();
+        let dims: Vec<String> = dims.iter().map(|dim| format!("dim {{ size: {dim} }}")).collect();
+        let dims = dims.join(" ");
         format!(
             r#"node {{ name: "{name}" op: "Placeholder" attr {{ key: "dtype" value {{ type: DT_FLOAT }} }}
                attr {{ key: "shape" value {{ shape {{ {dims} }} }} }} }}"#

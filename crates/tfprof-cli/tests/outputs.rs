@@ -8,12 +8,13 @@ use std::path::Path;
 use std::process::Command;
 
 /// All forms that are drawn, and the word that each begins with.
-const FORMS: [(&str, &str); 5] = [
+const FORMS: [(&str, &str); 6] = [
     ("timeline", "{\"traceEvents\":["),
     ("pprof", "\u{1f}"),
     ("folded", "_TFProfRoot"),
     ("speedscope", "{\"$schema\""),
     ("flamegraph", "<svg "),
+    ("html", "<!DOCTYPE html>"),
 ];
 
 fn ok(words: &[&str]) -> String {
@@ -199,4 +200,35 @@ fn an_empty_picture_is_explained() {
         tfprof(&["scope", &corpus("mlp_small"), "-select", "accelerator_micros", "-output", "folded:outfile=-"]);
     assert_eq!((answer.code, answer.out.as_str()), (0, ""));
     assert!(answer.err.contains("nothing to draw: the total of accelerator_micros is 0"), "{}", answer.err);
+}
+
+#[test]
+fn html_has_every_row_and_nothing_from_elsewhere() {
+    for view in ["scope", "graph", "op", "code"] {
+        let html = drawn(view, "mlp_small", "html", "micros,params,device", &["-max_depth", "100"]);
+        let model = corpus("mlp_small");
+        let json = ok(&[view, &model, "-select", "micros", "-max_depth", "100", "-output", "json:outfile=-"]);
+        let rows = serde_json::from_str::<Value>(&json).expect("JSON")["rows"].as_array().expect("rows").len();
+        // A row is a line of its own, and so is the head.
+        assert_eq!(html.matches("<div class=\"r\">").count() + html.matches("<summary class=\"r\">").count(), rows);
+        assert!(!html.contains("<script") && !html.contains("://"), "{view}");
+        assert!(html.ends_with("</body></html>\n"));
+    }
+}
+
+#[test]
+fn checkpoints_and_overviews_are_pages_too() {
+    let dir = scratch("html_pages");
+    let dump = dir.join("dump").display().to_string();
+    ok(&["demo", "--write", &dump]);
+    let ckpt = format!("{dump}/model.ckpt");
+    let check = |words: &[&str], expect: &str| {
+        let html = ok(&[words, &["-output", "html:outfile=-"]].concat());
+        assert!(html.starts_with("<!DOCTYPE html>") && html.contains(expect), "{words:?}");
+    };
+    check(&["checkpoint", &ckpt, "--stats"], "<td>unit_1_0/sub2/bn2/gamma</td>");
+    check(&["checkpoint", &ckpt, &ckpt], "16 of the same dtype and shape");
+    check(&["checkpoint", &ckpt, "--verify"], "no damage");
+    check(&["checkpoint", &ckpt, "--values", "unit_1_0/sub2/bn2/gamma"], "[1.00 1.00");
+    check(&["info", &dump], "Conv2DBackpropFilter");
 }

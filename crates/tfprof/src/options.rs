@@ -91,6 +91,8 @@ pub enum Form {
     Speedscope,
     /// A picture that a browser opens.
     Flamegraph,
+    /// A tree that a browser opens and closes.
+    Html,
 }
 
 /// A question to a view.
@@ -424,7 +426,7 @@ impl Selection {
 }
 
 impl Form {
-    pub const ALL: [Form; 11] = [
+    pub const ALL: [Form; 12] = [
         Form::Stdout,
         Form::File,
         Form::None,
@@ -436,6 +438,7 @@ impl Form {
         Form::Proto,
         Form::Json,
         Form::Csv,
+        Form::Html,
     ];
 
     pub fn word(self) -> &'static str {
@@ -451,6 +454,7 @@ impl Form {
             Form::Folded => "folded",
             Form::Speedscope => "speedscope",
             Form::Flamegraph => "flamegraph",
+            Form::Html => "html",
         }
     }
 
@@ -467,10 +471,12 @@ impl Form {
             Form::Folded => "collapsed stacks of one metric",
             Form::Speedscope => "a file of one metric for https://www.speedscope.app",
             Form::Flamegraph => "an SVG of one metric for a browser, with zoom and search",
+            Form::Html => "a page for a browser: a tree that opens and closes, with bars",
         }
     }
 
-    fn needs_file(self) -> bool {
+    /// Whether an answer of this form goes to a file.
+    pub fn needs_file(self) -> bool {
         !matches!(self, Form::Stdout | Form::None)
     }
 }

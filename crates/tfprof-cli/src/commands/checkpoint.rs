@@ -8,6 +8,8 @@ use tfprof::format::checkpoint::values::Values;
 use tfprof::format::checkpoint::verify::Verdict;
 use tfprof::format::checkpoint::{Checkpoint, Damage, locate};
 use tfprof::options::{Form, Options};
+use tfprof::quirks::Quirks;
+use tfprof::render::html::{self, Place};
 use tfprof::render::{checkpoint as render, json, tensor};
 use tfprof::view::checkpoint::{Comparison, Listing, picked};
 
@@ -66,6 +68,7 @@ trait Answer {
     fn text(&self, out: &mut dyn Write) -> io::Result<()>;
     fn json(&self, warnings: &[Warning], out: &mut dyn Write) -> io::Result<()>;
     fn csv(&self, out: &mut dyn Write) -> io::Result<()>;
+    fn html(&self, out: &mut dyn Write) -> io::Result<()>;
 }
 
 impl Answer for Listing<'_> {
@@ -79,6 +82,10 @@ impl Answer for Listing<'_> {
 
     fn csv(&self, out: &mut dyn Write) -> io::Result<()> {
         render::csv(self, out)
+    }
+
+    fn html(&self, out: &mut dyn Write) -> io::Result<()> {
+        render::html(self, Place::Page, out)
     }
 }
 
@@ -94,6 +101,10 @@ impl Answer for Comparison<'_> {
     fn csv(&self, out: &mut dyn Write) -> io::Result<()> {
         render::comparison_csv(self, out)
     }
+
+    fn html(&self, out: &mut dyn Write) -> io::Result<()> {
+        render::comparison_html(self, Place::Page, out)
+    }
 }
 
 impl Answer for Verdict {
@@ -107,6 +118,10 @@ impl Answer for Verdict {
 
     fn csv(&self, out: &mut dyn Write) -> io::Result<()> {
         render::verdict_csv(self, out)
+    }
+
+    fn html(&self, out: &mut dyn Write) -> io::Result<()> {
+        render::verdict_html(self, Place::Page, out)
     }
 }
 
@@ -127,6 +142,11 @@ impl Answer for (String, Values) {
 
     fn csv(&self, out: &mut dyn Write) -> io::Result<()> {
         tensor::csv(&self.1, out)
+    }
+
+    fn html(&self, out: &mut dyn Write) -> io::Result<()> {
+        let title = format!("{} ({}, {:?})", self.0, self.1.dtype.name(), self.1.shape);
+        html::write_text(&title, &String::from_utf8_lossy(&tensor::text(&self.1, &Quirks::NONE)), Place::Page, out)
     }
 }
 
@@ -175,8 +195,10 @@ fn write_to(
         Form::File => target::to_file(file, inputs, out, |out| what.text(out)),
         Form::Json => target::to_file(file, inputs, out, |out| what.json(warnings, out)),
         Form::Csv => target::to_file(file, inputs, out, |out| what.csv(out)),
+        Form::Html => target::to_file(file, inputs, out, |out| what.html(out)),
         form => {
-            let why = format!("-output: the form `{}` is not for checkpoint; expected file, json or csv", form.word());
+            let why =
+                format!("-output: the form `{}` is not for checkpoint; expected file, json, csv or html", form.word());
             Err(Error::Question(why))
         }
     }

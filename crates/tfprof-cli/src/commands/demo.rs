@@ -36,20 +36,7 @@ pub fn run(request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Resul
 
 /// Writes the files of the sample, plain, for those who want to see what they look like.
 fn write(dir: &Path, out: &mut dyn Write) -> Result<Exit, Error> {
-    let io_error = |source| Error::Io { file: dir.display().to_string(), action: "cannot write", source };
-    std::fs::create_dir_all(dir).map_err(io_error)?;
-    for file in FILES {
-        let path = dir.join(file.name);
-        if path.exists() {
-            let message = format!("{} exists; name a directory that is empty or new", path.display());
-            return Err(Error::Question(message));
-        }
-    }
-    for file in FILES {
-        let path = dir.join(file.name).display().to_string();
-        target::to_file(&path, std::iter::empty(), out, |out| io::copy(&mut GzDecoder::new(file.gzip), out).map(drop))?;
-    }
-    let names: Vec<_> = FILES.iter().map(|file| file.name).collect();
+    let names = Sample::write_to(dir)?;
     crate::write_line(out, &format!("wrote {} to {}", names.join(", "), dir.display()))
 }
 
@@ -73,6 +60,25 @@ impl Sample {
             std::fs::write(dir.join(file.name), plain).map_err(io_error)?;
         }
         Ok(sample)
+    }
+
+    /// Writes the files into a directory, in which none of them may be yet; says their names.
+    pub fn write_to(dir: &Path) -> Result<Vec<&'static str>, Error> {
+        let io_error = |source| Error::Io { file: dir.display().to_string(), action: "cannot write", source };
+        std::fs::create_dir_all(dir).map_err(io_error)?;
+        for file in FILES {
+            let path = dir.join(file.name);
+            if path.exists() {
+                let message = format!("{} exists; name a directory that is empty or new", path.display());
+                return Err(Error::Question(message));
+            }
+        }
+        for file in FILES {
+            let path = dir.join(file.name).display().to_string();
+            let fill = |out: &mut dyn Write| io::copy(&mut GzDecoder::new(file.gzip), out).map(drop);
+            target::to_file(&path, std::iter::empty(), &mut io::sink(), fill)?;
+        }
+        Ok(FILES.iter().map(|file| file.name).collect())
     }
 
     pub fn dir(&self) -> &Path {

@@ -8,8 +8,8 @@ use tfprof::error::Error;
 use tfprof::options::Form;
 use tfprof::overview::{self, Overview};
 use tfprof::profiler::Profiler;
-use tfprof::render::overview as render;
 use tfprof::render::theme::Theme;
+use tfprof::render::{html, overview as render};
 use tfprof::words;
 
 pub fn run(request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Result<Exit, Error> {
@@ -43,8 +43,11 @@ pub fn answer(
             target::to_file(&output.outfile, inputs, out, |out| render::write_text(&overview, &Theme::PLAIN, ask, out))
         }
         Form::Json => target::to_file(&output.outfile, inputs, out, |out| render::write_json(&overview, out)),
+        Form::Html => target::to_file(&output.outfile, inputs, out, |out| {
+            html::write_overview(&overview, ask, html::Place::Page, out)
+        }),
         form => {
-            let message = format!("info has no form `{}`; expected stdout, file, json or none", form.word());
+            let message = format!("info has no form `{}`; expected stdout, file, json, html or none", form.word());
             Err(Error::Question(message))
         }
     }

@@ -10,7 +10,7 @@ use tfprof::model::runs::KeepSteps;
 use tfprof::options::{Form, Options, OrderBy, Step, ViewKind};
 use tfprof::profiler::Profiler;
 use tfprof::render::theme::Theme;
-use tfprof::render::{self, timeline};
+use tfprof::render::{self, html, timeline};
 use tfprof::units;
 use tfprof::view::{View, needs_memory};
 
@@ -112,6 +112,11 @@ fn write(
         }
         Form::Flamegraph => {
             to(file, &mut |out| render::flamegraph::write(view, out))?;
+            notice(file, "open it in a browser", err);
+            Ok(())
+        }
+        Form::Html => {
+            to(file, &mut |out| html::write(view, html::Place::Page, out))?;
             notice(file, "open it in a browser", err);
             Ok(())
         }

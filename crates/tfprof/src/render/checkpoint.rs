@@ -1,6 +1,7 @@
-//! The tensors of a checkpoint, and the differences of two, as a table, as JSON and as CSV.
+//! The tensors of a checkpoint, and the differences of two, as a table, as HTML, as JSON and as CSV.
 
 use super::csv::write_field;
+use super::html::{self, Grid, Place};
 use super::json::{write_string, write_warning};
 use super::tensor::json_float;
 use crate::error::Warning;
@@ -13,6 +14,16 @@ use std::io::{self, Write};
 
 /// A table for people.
 pub fn text(listing: &Listing<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let grid = grid(listing);
+    table(&grid, out)?;
+    writeln!(out, "\n{}", grid.foot)
+}
+
+pub fn html(listing: &Listing<'_>, place: Place, out: &mut dyn Write) -> io::Result<()> {
+    html::write_grid(&listing.checkpoint.name, &grid(listing), place, out)
+}
+
+fn grid(listing: &Listing<'_>) -> Grid {
     let readable = listing.rows.iter().any(|row| row.tensor.readable.is_some());
     let mut head = vec!["name", "dtype", "shape", "parameters", "bytes", "shard"];
     if listing.has_stats {
@@ -39,7 +50,6 @@ pub fn text(listing: &Listing<'_>, out: &mut dyn Write) -> io::Result<()> {
         cells
     });
     let is_number = |column: usize| (3..=5).contains(&column) || (listing.has_stats && (6..=11).contains(&column));
-    table(&head, cells, is_number, out)?;
     let parameters = listing.rows.iter().fold(0_i64, |sum, row| sum.saturating_add(row.parameters));
     let bytes = listing.rows.iter().fold(0_u64, |sum, row| sum.saturating_add(row.tensor.bytes.unwrap_or(0)));
     let of = match listing.checkpoint.tensors.len() {
@@ -50,7 +60,12 @@ pub fn text(listing: &Listing<'_>, out: &mut dyn Write) -> io::Result<()> {
     let parameters = units::text(Unit::Count, parameters);
     let bytes = units::text(Unit::Bytes, i64::try_from(bytes).unwrap_or(i64::MAX));
     let shards = plural(listing.checkpoint.shard_count(), "shard", "");
-    writeln!(out, "\n{tensors}, {parameters} parameters, {bytes} in {shards}")
+    Grid {
+        rows: cells.collect(),
+        is_number: (0..head.len()).map(is_number).collect(),
+        head,
+        foot: format!("{tensors}, {parameters} parameters, {bytes} in {shards}"),
+    }
 }
 
 /// One object, with a row for each tensor.
@@ -145,6 +160,20 @@ pub fn csv(listing: &Listing<'_>, out: &mut dyn Write) -> io::Result<()> {
 
 /// The differences, for people.
 pub fn comparison_text(comparison: &Comparison<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let grid = comparison_grid(comparison);
+    if !grid.rows.is_empty() {
+        table(&grid, out)?;
+        out.write_all(b"\n")?;
+    }
+    writeln!(out, "{}", grid.foot)
+}
+
+pub fn comparison_html(comparison: &Comparison<'_>, place: Place, out: &mut dyn Write) -> io::Result<()> {
+    let title = format!("{} → {}", comparison.before.name, comparison.after.name);
+    html::write_grid(&title, &comparison_grid(comparison), place, out)
+}
+
+fn comparison_grid(comparison: &Comparison<'_>) -> Grid {
     let mut head = vec!["name", "change", "before", "after"];
     if comparison.has_stats {
         head.extend(["max |a-b|", "relative"]);
@@ -163,21 +192,19 @@ pub fn comparison_text(comparison: &Comparison<'_>, out: &mut dyn Write) -> io::
         }
         cells
     });
-    if !comparison.rows.is_empty() {
-        table(&head, cells, |column| column >= 4, out)?;
-        out.write_all(b"\n")?;
-    }
     let count = |kind: &dyn Fn(&str) -> bool| comparison.rows.iter().filter(|row| kind(row.kind())).count();
     let (added, removed) = (count(&|kind| kind == "added"), count(&|kind| kind == "removed"));
     let values = count(&|kind| kind == "values");
     let shapes = comparison.rows.len() - added - removed - values;
     let looked = if comparison.has_stats { format!(", {values} with other values") } else { String::new() };
     let same = if comparison.has_stats { "the same" } else { "of the same dtype and shape" };
-    writeln!(
-        out,
-        "{added} added, {removed} removed, {shapes} of another dtype or shape{looked}, {} {same}",
-        comparison.same
-    )
+    let counts = format!("{added} added, {removed} removed, {shapes} of another dtype or shape{looked}");
+    Grid {
+        rows: cells.collect(),
+        is_number: (0..head.len()).map(|column| column >= 4).collect(),
+        head,
+        foot: format!("{counts}, {} {same}", comparison.same),
+    }
 }
 
 pub fn comparison_json(comparison: &Comparison<'_>, warnings: &[Warning], out: &mut dyn Write) -> io::Result<()> {
@@ -238,12 +265,30 @@ pub fn verdict_text(verdict: &Verdict, out: &mut dyn Write) -> io::Result<()> {
     for damage in &verdict.damage {
         writeln!(out, "{damage}")?;
     }
+    writeln!(out, "{}", verdict_foot(verdict))
+}
+
+pub fn verdict_html(verdict: &Verdict, place: Place, out: &mut dyn Write) -> io::Result<()> {
+    let cells = verdict.damage.iter().map(|damage| {
+        let offset = damage.offset.map(|offset| offset.to_string()).unwrap_or_default();
+        vec![damage.tensor.clone().unwrap_or_default(), damage.what.clone(), damage.file.clone(), offset]
+    });
+    let grid = Grid {
+        head: vec!["tensor", "what is wrong", "file", "offset"],
+        rows: cells.collect(),
+        is_number: vec![false, false, false, true],
+        foot: verdict_foot(verdict),
+    };
+    html::write_grid("verify", &grid, place, out)
+}
+
+fn verdict_foot(verdict: &Verdict) -> String {
     let bytes = units::text(Unit::Bytes, i64::try_from(verdict.bytes).unwrap_or(i64::MAX));
     let found = match verdict.damage.len() {
         0 => "no damage".to_owned(),
         n => plural(n, "damaged place", ""),
     };
-    writeln!(out, "{} with {bytes} checked: {found}", plural(verdict.tensors, "tensor", ""))
+    format!("{} with {bytes} checked: {found}", plural(verdict.tensors, "tensor", ""))
 }
 
 pub fn verdict_json(verdict: &Verdict, out: &mut dyn Write) -> io::Result<()> {
@@ -282,28 +327,22 @@ pub fn verdict_csv(verdict: &Verdict, out: &mut dyn Write) -> io::Result<()> {
 }
 
 /// Columns side by side; numbers to the right.
-fn table(
-    head: &[&str],
-    rows: impl Iterator<Item = Vec<String>>,
-    is_number: impl Fn(usize) -> bool,
-    out: &mut dyn Write,
-) -> io::Result<()> {
-    let rows: Vec<Vec<String>> = rows.collect();
+fn table(grid: &Grid, out: &mut dyn Write) -> io::Result<()> {
     let width = |column: usize| {
-        let cells = rows.iter().map(|row| row[column].chars().count());
-        cells.max().unwrap_or(0).max(head[column].len())
+        let cells = grid.rows.iter().map(|row| row[column].chars().count());
+        cells.max().unwrap_or(0).max(grid.head[column].len())
     };
-    let widths: Vec<usize> = (0..head.len()).map(width).collect();
+    let widths: Vec<usize> = (0..grid.head.len()).map(width).collect();
     let mut line = |cells: &[&str]| -> io::Result<()> {
         let mut text = String::new();
         for (column, cell) in cells.iter().enumerate() {
             let width = widths[column];
-            text += &if is_number(column) { format!("{cell:>width$}  ") } else { format!("{cell:width$}  ") };
+            text += &if grid.is_number[column] { format!("{cell:>width$}  ") } else { format!("{cell:width$}  ") };
         }
         writeln!(out, "{}", text.trim_end())
     };
-    line(head)?;
-    rows.iter().try_for_each(|row| line(&row.iter().map(String::as_str).collect::<Vec<_>>()))
+    line(&grid.head)?;
+    grid.rows.iter().try_for_each(|row| line(&row.iter().map(String::as_str).collect::<Vec<_>>()))
 }
 
 fn shape_text(tensor: &Tensor) -> String {

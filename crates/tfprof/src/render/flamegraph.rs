@@ -3,6 +3,7 @@
 //! The first picture is drawn here, so that it shows without its script, too; boxes too narrow to see are left out of
 //! it. The script gets all boxes and draws them anew as one zooms in. Nothing is fetched from anywhere.
 
+use super::markup::{Xml, fit};
 use super::nesting::{self, Nested};
 use crate::metric::{MetricInfo, Unit};
 use crate::units;
@@ -124,14 +125,6 @@ fn colour(name: &str) -> String {
     format!("hsl({},{}%,{}%)", first + hash % 36, 62 + hash / 36 % 24, 66 + hash / 1000 % 12)
 }
 
-/// A text of at most so many letters.
-fn fit(text: &str, letters: usize) -> String {
-    if text.chars().count() <= letters {
-        return text.to_owned();
-    }
-    text.chars().take(letters - 1).chain(['…']).collect()
-}
-
 /// Names, each with a number.
 #[derive(Default)]
 struct Names<'v> {
@@ -145,25 +138,6 @@ impl<'v> Names<'v> {
             self.all.push(name);
             self.all.len() as u32 - 1
         })
-    }
-}
-
-/// A text within XML. What XML cannot hold at all is shown as the sign for that.
-struct Xml<'a>(&'a str);
-
-impl fmt::Display for Xml<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for c in self.0.chars() {
-            match c {
-                '&' => f.write_str("&amp;")?,
-                '<' => f.write_str("&lt;")?,
-                '>' => f.write_str("&gt;")?,
-                '"' => f.write_str("&quot;")?,
-                c if c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}') => f.write_str("\u{fffd}")?,
-                c => write!(f, "{c}")?,
-            }
-        }
-        Ok(())
     }
 }
 
@@ -193,18 +167,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_ends_the_script_or_the_text() {
+    fn nothing_ends_the_script() {
         let rude = "]]></script><b>&\"'\\\u{1}é";
-        assert_eq!(Xml(rude).to_string(), "]]&gt;&lt;/script&gt;&lt;b&gt;&amp;&quot;'\\\u{fffd}é");
         assert_eq!(
             Js(rude).to_string(),
             r#""]]\u003e\u003c/script\u003e\u003cb\u003e\u0026\u0022\u0027\u005c\u0001\u00e9""#
         );
-    }
-
-    #[test]
-    fn long_names_are_cut_to_fit() {
-        assert_eq!(fit("MatMul", 6), "MatMul");
-        assert_eq!(fit("MatMul_1", 4), "Mat…");
     }
 }

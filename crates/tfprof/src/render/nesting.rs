@@ -56,9 +56,14 @@ pub fn metric(view: &View<'_, '_>) -> Metric {
 /// The name of a box within the box around it: of `a/b` in `a`, only `b`.
 pub fn label<'v>(view: &'v View<'_, '_>, boxes: &[Nested], i: usize) -> &'v str {
     let name = |i: usize| view.name(&view.rows()[boxes[i].row]);
+    inner(view, name(i), name(boxes[i].parent))
+}
+
+/// A name within another one's row, without what both have in common.
+pub fn inner<'v>(view: &View<'_, '_>, name: &'v str, around: &str) -> &'v str {
     if view.kind != ViewKind::Scope {
-        return name(i);
+        return name;
     }
-    let inner = name(i).strip_prefix(name(boxes[i].parent)).and_then(|rest| rest.strip_prefix('/'));
-    inner.filter(|inner| !inner.is_empty()).unwrap_or(name(i))
+    let inner = name.strip_prefix(around).and_then(|rest| rest.strip_prefix('/'));
+    inner.filter(|inner| !inner.is_empty()).unwrap_or(name)
 }

@@ -39,53 +39,68 @@ pub fn write_text(
 }
 
 fn write_facts(overview: &Overview, theme: &Theme, out: &mut dyn Write) -> io::Result<()> {
-    let mut fact = |name: &str, value: String| {
+    for (name, value) in facts(overview) {
         theme.strong(out, format!("{name:18}").as_bytes())?;
-        writeln!(out, "{value}")
-    };
+        writeln!(out, "{value}")?;
+    }
+    Ok(())
+}
+
+/// The figures that people look for first, each with its name; those that belong to the one above are indented.
+pub(super) fn facts(overview: &Overview) -> Vec<(String, String)> {
+    let mut facts = Vec::new();
+    let mut fact = |name: &str, value: String| facts.push((name.to_owned(), value));
     let files: Vec<_> = overview.files.iter().map(|(kind, name)| format!("{kind} ({name})")).collect();
-    fact("files", files.join(", "))?;
+    fact("files", files.join(", "));
     let plural = |n: usize, word: &str| format!("{n} {word}{}", if n == 1 { "" } else { "s" });
-    fact("graph", format!("{}, {}", plural(overview.nodes, "node"), plural(overview.op_types, "op type")))?;
+    fact("graph", format!("{}, {}", plural(overview.nodes, "node"), plural(overview.op_types, "op type")));
     if overview.parameters > 0 || overview.steps.is_empty() {
         let all = units::text(Unit::Count, overview.parameters);
         let trainable = overview.trainable.map(|n| format!("{} trainable, ", units::text(Unit::Count, n)));
-        fact("parameters", format!("{}{all} in all variables", trainable.unwrap_or_default()))?;
+        fact("parameters", format!("{}{all} in all variables", trainable.unwrap_or_default()));
     }
     if overview.float_ops > 0 {
-        fact("float operations", format!("{} a step", units::text(Unit::Count, overview.float_ops)))?;
+        fact("float operations", format!("{} a step", units::text(Unit::Count, overview.float_ops)));
     }
     let time = |micros| units::text(Unit::Micros, micros);
     if overview.micros > 0 {
-        fact("time", format!("{} of ops a step, on average", time(overview.micros)))?;
+        fact("time", format!("{} of ops a step, on average", time(overview.micros)));
         for step in overview.steps.iter().take(5) {
-            fact(&format!("  step {}", step.step), format!("{} in {}", time(step.micros), time(step.span)))?;
+            fact(&format!("  step {}", step.step), format!("{} in {}", time(step.micros), time(step.span)));
         }
         if overview.steps.len() > 5 {
-            fact("", format!("and {} more steps", overview.steps.len() - 5))?;
+            fact("", format!("and {} more steps", overview.steps.len() - 5));
         }
         for (device, micros) in overview.devices.iter().filter(|(_, micros)| *micros > 0).take(8) {
-            fact("  on", format!("{device}  {}", time(*micros)))?;
+            fact("  on", format!("{device}  {}", time(*micros)));
         }
     }
     if let Some((device, bytes)) = &overview.memory_peak {
-        fact("memory peak", format!("{} on {device}", units::text(Unit::Bytes, *bytes)))?;
+        fact("memory peak", format!("{} on {device}", units::text(Unit::Bytes, *bytes)));
     }
-    Ok(())
+    facts
 }
 
 fn write_top(overview: &Overview, top: &Top, theme: &Theme, out: &mut dyn Write) -> io::Result<()> {
     let info = overview.metric.info();
     out.write_all(b"\n")?;
-    theme.strong(out, format!("{} by {}\n", top.title, info.legend.trim_start_matches("# ")).as_bytes())?;
+    theme.strong(out, format!("{}\n", title(overview, top)).as_bytes())?;
     for (name, number) in &top.rows {
-        let share = if overview.whole > 0 { *number as f64 / overview.whole as f64 } else { 0.0 };
+        let share = share(overview, *number);
         let text = units::text(info.unit, *number);
         out.write_all(b"  ")?;
         theme.begin_row(share, out)?;
         writeln!(out, "{text:>10} {:6.2}%  {name}", 100.0 * share)?;
     }
     Ok(())
+}
+
+pub(super) fn title(overview: &Overview, top: &Top) -> String {
+    format!("{} by {}", top.title, overview.metric.info().legend.trim_start_matches("# "))
+}
+
+pub(super) fn share(overview: &Overview, number: i64) -> f64 {
+    if overview.whole > 0 { number as f64 / overview.whole as f64 } else { 0.0 }
 }
 
 /// Writes the overview in the shape of all JSON: the figures under `overview`, the largest rows as `rows`.

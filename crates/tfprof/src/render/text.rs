@@ -195,7 +195,7 @@ fn write_pair(view: &View<'_, '_>, metric: Metric, row: &Shown, out: &mut dyn Wr
     units::write(out, unit, view.total(metric, row))
 }
 
-fn write_shape(view: &View<'_, '_>, row: &Shown, out: &mut dyn Write) -> io::Result<bool> {
+pub(super) fn write_shape(view: &View<'_, '_>, row: &Shown, out: &mut dyn Write) -> io::Result<bool> {
     let Some(node) = view.node(row) else { return Ok(false) };
     let dims = view.model.shapes.get(view.model.nodes.shape[node.index()]);
     units::write_shape(out, dims)?;
@@ -203,7 +203,7 @@ fn write_shape(view: &View<'_, '_>, row: &Shown, out: &mut dyn Write) -> io::Res
 }
 
 /// The devices of a row, if they are known.
-fn devices(view: &View<'_, '_>, row: &Shown) -> Option<String> {
+pub(super) fn devices(view: &View<'_, '_>, row: &Shown) -> Option<String> {
     let names = |node| {
         let devices = view.values().devices(node).into_iter();
         devices.map(|device| view.model.names.get(device)).collect::<Vec<_>>().join("|")
@@ -216,7 +216,7 @@ fn devices(view: &View<'_, '_>, row: &Shown) -> Option<String> {
     Some(names(view.node(row)?)).filter(|devices| !devices.is_empty())
 }
 
-fn types(view: &View<'_, '_>, row: &Shown) -> String {
+pub(super) fn types(view: &View<'_, '_>, row: &Shown) -> String {
     if view.rules().bags {
         let all: BTreeSet<_> = view.bag(row).flat_map(|node| view.values().types(node)).collect();
         return all.into_iter().collect::<Vec<_>>().join("|");
@@ -227,7 +227,7 @@ fn types(view: &View<'_, '_>, row: &Shown) -> String {
     }
 }
 
-fn write_input_shapes(view: &View<'_, '_>, row: &Shown, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn write_input_shapes(view: &View<'_, '_>, row: &Shown, out: &mut dyn Write) -> io::Result<()> {
     let Some(node) = view.node(row) else { return Ok(()) };
     for (i, input) in view.model.nodes.inputs(node).iter().enumerate() {
         write!(out, "{}{i}:", if i > 0 { "|" } else { "" })?;

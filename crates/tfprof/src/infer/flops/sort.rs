@@ -1,6 +1,7 @@
 //! Sorting and searching, counted by comparisons.
 
-use super::{Count, Flops, Formula, Op, Unknown, Work, dim, elements, formula, halvings, product};
+use super::super::fact::Fact;
+use super::{Count, Formula, Op, Unknown, Work, dim, elements, formula, halvings, product};
 
 #[rustfmt::skip]
 pub const FORMULAS: &[Formula] = &[
@@ -16,11 +17,11 @@ pub const FORMULAS: &[Formula] = &[
     formula(&["InTopK", "InTopKV2", "Unique", "UniqueV2", "UniqueWithCounts", "UniqueWithCountsV2"], Count::In(1)),
     // Each box is held against each that is kept: areas, an overlap, a quotient.
     formula(&["NonMaxSuppression", "NonMaxSuppressionV2", "NonMaxSuppressionV3", "NonMaxSuppressionV4", "NonMaxSuppressionV5"],
-            Count::By(|op| boxes(op, dim(op.input(0)?, 0)?, 1), "16 · boxes · min(boxes, in2)")),
+            Count::By(|op| Ok(boxes(op, dim(op.input(0)?, 0)?, 1)), "16 · boxes · min(boxes, in2)")),
     formula(&["NonMaxSuppressionWithOverlaps"], Count::In(1)),
     formula(&["CombinedNonMaxSuppression"], Count::By(|op| {
         let scores = op.input(1)?;
-        boxes(op, dim(scores, 1)?, dim(scores, 0)?.saturating_mul(dim(scores, 2)?))
+        Ok(boxes(op, dim(scores, 1)?, dim(scores, 0)?.saturating_mul(dim(scores, 2)?)))
     }, "16 · boxes · min(boxes, in2), for each image and class")),
     formula(&["CTCGreedyDecoder", "DenseCountSparseOutput", "SparseCountSparseOutput", "RaggedCountSparseOutput", "RaggedBincount"],
             Count::In(1)),
@@ -29,7 +30,7 @@ pub const FORMULAS: &[Formula] = &[
 ];
 
 /// So many boxes, and so many times.
-fn boxes(op: &Op<'_>, boxes: i64, times: i64) -> Flops {
-    let most = op.facts.get(2).and_then(|fact| fact.integer()).unwrap_or(boxes);
-    Ok(Work::plain(product(&[16, boxes, boxes.min(most.max(0)), times])))
+fn boxes(op: &Op<'_>, boxes: i64, times: i64) -> Work {
+    let most = op.facts.get(2).and_then(Fact::integer).unwrap_or(boxes);
+    Work::plain(product(&[16, boxes, boxes.min(most.max(0)), times]))
 }

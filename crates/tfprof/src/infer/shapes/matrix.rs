@@ -58,9 +58,11 @@ pub const RULES: Family = &[
             let short = if *m < 0 || *n < 0 { ANY } else { (*m).min(*n) };
             let of = |dims: &[i64]| Fact::new(op.t(), Shape::of(&[batch, dims].concat()));
             let full = op.flag("full_matrices");
-            match op.attribute("compute_uv").is_none_or(attributes::flag) {
-                true => vec![of(&[short]), of(&[*m, if full { *m } else { short }]), of(&[*n, if full { *n } else { short }])],
-                false => vec![of(&[short]), Fact::new(op.t(), Shape::of(&[0])), Fact::new(op.t(), Shape::of(&[0]))],
+            let (left, right) = if full { (*m, *n) } else { (short, short) };
+            if op.attribute("compute_uv").is_none_or(attributes::flag) {
+                vec![of(&[short]), of(&[*m, left]), of(&[*n, right])]
+            } else {
+                vec![of(&[short]), Fact::new(op.t(), Shape::of(&[0])), Fact::new(op.t(), Shape::of(&[0]))]
             }
         }
         _ => vec![Fact::new(op.t(), Shape::UNKNOWN); 3],

@@ -1,0 +1,480 @@
+//! An answer as HTML: a tree that opens and closes, with bars, or a table. One piece without a script and without any
+//! reference to something else, for a notebook or as a page of its own.
+//!
+//! A browser cannot take a million rows, so the largest are shown, each with those around it, and every place where
+//! something is left out says how much.
+
+mod grid;
+mod overview;
+
+use super::markup::{Xml, fit};
+use super::{nesting, tensor, text, theme};
+use crate::metric::{DETAILS, Detail, Metric, Unit};
+use crate::options::{OPTIONS, Options, Step};
+use crate::units;
+use crate::view::{Shown, View};
+pub use grid::{Grid, write_grid};
+pub use overview::write_overview;
+use std::io::{self, Write};
+
+const STYLE: &str = include_str!("html/style.css");
+
+/// What the HTML is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// A file by itself.
+    Page,
+    /// A part of another page, such as the output of a notebook's cell.
+    Cell,
+}
+
+impl Place {
+    /// How many rows there may be.
+    pub const fn most_rows(self) -> usize {
+        match self {
+            Place::Page => 10_000,
+            Place::Cell => 1_000,
+        }
+    }
+}
+
+/// Browsers stop nesting at some hundred levels.
+const DEEPEST: usize = 150;
+/// From here on rows are not indented any further.
+const INDENTED: usize = 24;
+/// Letters of a name, of its tooltip, and of a tensor's values.
+const NAME: usize = 160;
+const TOOLTIP: usize = 600;
+const VALUES: usize = 1_000;
+/// So few rows are all open at first; of more, those that have this share of the whole, and those that are alone.
+const FEW: usize = 30;
+const LARGE: f64 = 0.2;
+
+pub fn write(view: &View<'_, '_>, place: Place, out: &mut dyn Write) -> io::Result<()> {
+    let title = format!("{}: {}", view.kind.word(), view.kind.about());
+    begin(&title, place, out)?;
+    let tree = Tree::new(view, place.most_rows());
+    write!(out, "<div class=\"title\">{}</div>\n<div class=\"note\">", Xml(&title))?;
+    write_question(view, out)?;
+    out.write_all(b"</div>\n")?;
+    let width: Vec<&str> = tree.columns.iter().map(Column::width).collect();
+    writeln!(
+        out,
+        "<div class=\"frame{}\"><div class=\"tree\" style=\"--columns:{};min-width:{}px\">",
+        if place == Place::Cell { " bounded" } else { "" },
+        if width.is_empty() { "0".to_owned() } else { width.join(" ") },
+        280 + 115 * tree.columns.len(),
+    )?;
+    tree.write_head(out)?;
+    tree.write_rows(out)?;
+    out.write_all(b"</div></div>\n")?;
+    let (shown, all) = (tree.shown.iter().filter(|shown| **shown).count(), view.rows().len());
+    if shown < all {
+        writeln!(
+            out,
+            "<div class=\"note\">{} of {} rows, the largest; ask for less (max_depth, start_name_regexes, min_…), or \
+             write json or csv, which have all of them</div>",
+            grouped(shown),
+            grouped(all)
+        )?;
+    }
+    end(place, out)
+}
+
+/// A text that keeps its lines.
+pub fn write_text(title: &str, text: &str, place: Place, out: &mut dyn Write) -> io::Result<()> {
+    begin(title, place, out)?;
+    writeln!(out, "<div class=\"title\">{}</div>\n<pre>{}</pre>", Xml(title), Lines(text.trim_end()))?;
+    end(place, out)
+}
+
+fn begin(title: &str, place: Place, out: &mut dyn Write) -> io::Result<()> {
+    if place == Place::Page {
+        write!(
+            out,
+            "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
+             <meta name=\"viewport\" content=\"width=device-width\"><title>{}</title>\n\
+             <style>:root {{ color-scheme: light dark; }} body {{ margin: 1.2em; }}</style></head><body>\n",
+            Xml(title)
+        )?;
+    }
+    write!(out, "<div class=\"tfprof\"><style>\n{STYLE}</style>\n")
+}
+
+fn end(place: Place, out: &mut dyn Write) -> io::Result<()> {
+    out.write_all(if place == Place::Page { b"</div>\n</body></html>\n" } else { b"</div>\n" })
+}
+
+/// Which step, and what was asked besides what is always asked.
+fn write_question(view: &View<'_, '_>, out: &mut dyn Write) -> io::Result<()> {
+    match (view.options.step, view.model.runs.steps().count()) {
+        (_, 0) => {}
+        (Step::At(step), _) => write!(out, "step {step}")?,
+        (Step::Average, 1) => out.write_all(b"one step")?,
+        (Step::Average, n) => write!(out, "average of {} steps", grouped(n))?,
+    }
+    let usual = Options::default();
+    for option in OPTIONS.iter().filter(|option| !matches!(option.name, "output" | "step" | "select")) {
+        let value = (option.show)(view.options);
+        if value != (option.show)(&usual) {
+            write!(out, " · <code>{} {}</code>", option.name, Xml(&fit(&value, NAME)))?;
+        }
+    }
+    Ok(())
+}
+
+/// A column behind the name.
+enum Column {
+    /// With a bar: the total, or in op view the number of the row alone.
+    Bar(Metric),
+    /// Of the row alone.
+    Own(Metric),
+    /// In op view, the part of the whole.
+    Share(Metric),
+    Detail(Detail),
+}
+
+impl Column {
+    fn width(&self) -> &'static str {
+        match self {
+            Column::Bar(_) => "118px",
+            Column::Own(_) | Column::Share(_) => "72px",
+            Column::Detail(_) => "180px",
+        }
+    }
+}
+
+/// What is shown of a view, and how.
+struct Tree<'v, 'q, 'm> {
+    view: &'v View<'q, 'm>,
+    columns: Vec<Column>,
+    /// By row.
+    shown: Vec<bool>,
+    /// By row: how many rows below it are left out, if it is the nearest one that is shown.
+    left_out: Vec<usize>,
+    /// By row: how many rows are shown directly below it.
+    children: Vec<u32>,
+}
+
+impl<'v, 'q, 'm> Tree<'v, 'q, 'm> {
+    fn new(view: &'v View<'q, 'm>, most: usize) -> Self {
+        let rows = view.rows();
+        let shown = choose(view, most);
+        let (mut left_out, mut children) = (vec![0; rows.len()], vec![0; rows.len()]);
+        // Rows that are left out count at the nearest row around them that is shown.
+        let mut nearest: Vec<usize> = vec![0; rows.len()];
+        for (i, row) in rows.iter().enumerate().skip(1) {
+            nearest[i] = if shown[i] { i } else { nearest[row.parent] };
+            if shown[i] {
+                children[row.parent] += 1;
+            } else {
+                left_out[nearest[i]] += 1;
+            }
+        }
+        Tree { view, columns: columns(view), shown, left_out, children }
+    }
+
+    fn write_head(&self, out: &mut dyn Write) -> io::Result<()> {
+        out.write_all(b"<div class=\"r h\"><span class=\"n\">name</span>")?;
+        for column in &self.columns {
+            let (class, title, about) = match column {
+                Column::Bar(metric) => ("c", legend(*metric), metric.info().about),
+                Column::Own(metric) => ("c s", "self", metric.info().about),
+                Column::Share(metric) => ("c s", "share", metric.info().about),
+                Column::Detail(detail) => {
+                    let info = &DETAILS[*detail as usize];
+                    ("t", info.word, info.about)
+                }
+            };
+            write!(out, "<span class=\"{class}\" title=\"{}\">{}</span>", Xml(about), Xml(title))?;
+        }
+        out.write_all(b"</div>\n")
+    }
+
+    /// Rows come in the order of printing: a row is closed when the next one does not lie in it.
+    fn write_rows(&self, out: &mut dyn Write) -> io::Result<()> {
+        let rows = self.view.rows();
+        let few = rows.len() <= FEW;
+        let mut open: Vec<usize> = Vec::new();
+        for (i, row) in rows.iter().enumerate().filter(|(i, _)| self.shown[*i]) {
+            while i > 0 && open.last().is_some_and(|last| *last != row.parent) {
+                self.close(&mut open, out)?;
+            }
+            let values = self.view.tensor(row, Some(tensor::SHOWN));
+            let holds = self.children[i] > 0 || self.left_out[i] > 0 || values.is_some();
+            if !holds {
+                out.write_all(b"<div class=\"r\">")?;
+                self.write_cells(i, row, out)?;
+                out.write_all(b"</div>\n")?;
+                continue;
+            }
+            let lone = self.children[row.parent] == 1 && self.left_out[row.parent] == 0;
+            let is_open = i == 0 || few || lone || values.is_some() || theme::share(self.view, row) >= LARGE;
+            write!(out, "<details{}><summary class=\"r\">", if is_open { " open" } else { "" })?;
+            self.write_cells(i, row, out)?;
+            writeln!(out, "</summary><div class=\"k{}\">", if open.len() >= INDENTED { " flat" } else { "" })?;
+            if let Some(values) = values {
+                let text = tensor::text(&values, &self.view.options.quirks);
+                let text = String::from_utf8_lossy(&text);
+                writeln!(out, "<pre>{}</pre>", Lines(&fit(text.trim_end().trim_end_matches(','), VALUES)))?;
+            }
+            open.push(i);
+        }
+        while !open.is_empty() {
+            self.close(&mut open, out)?;
+        }
+        Ok(())
+    }
+
+    fn close(&self, open: &mut Vec<usize>, out: &mut dyn Write) -> io::Result<()> {
+        let Some(row) = open.pop() else { return Ok(()) };
+        if self.left_out[row] > 0 {
+            let n = self.left_out[row];
+            writeln!(out, "<div class=\"more\">… {} more row{}</div>", grouped(n), if n == 1 { "" } else { "s" })?;
+        }
+        out.write_all(b"</div></details>\n")
+    }
+
+    fn write_cells(&self, i: usize, row: &Shown, out: &mut dyn Write) -> io::Result<()> {
+        let view = self.view;
+        let name = view.name(row);
+        let share = theme::share(view, row);
+        let size = if i > 0 && share >= 0.1 { " big" } else { "" };
+        let around = if i == 0 { row } else { &view.rows()[row.parent] };
+        let label = if i == 0 { name } else { nesting::inner(view, name, view.name(around)) };
+        write!(out, "<span class=\"n{size}\" title=\"{}\">{}", Xml(&fit(name, TOOLTIP)), Xml(&fit(label, NAME)))?;
+        let mut aside = Vec::new();
+        if view.selection.has(Metric::Parameters) {
+            text::write_shape(view, row, &mut aside)?;
+        }
+        if let Some(line) = view.source_line(row).filter(|_| view.options.source_lines) {
+            aside.extend(line.bytes());
+        }
+        if !aside.is_empty() {
+            write!(out, "<i>{}</i>", Xml(&String::from_utf8_lossy(&aside)))?;
+        }
+        out.write_all(b"</span>")?;
+        for column in &self.columns {
+            self.write_cell(column, row, out)?;
+        }
+        Ok(())
+    }
+
+    fn write_cell(&self, column: &Column, row: &Shown, out: &mut dyn Write) -> io::Result<()> {
+        let view = self.view;
+        match column {
+            Column::Bar(metric) => bar(metric.info().unit, self.bar(*metric, row), self.share(*metric, row), out),
+            Column::Own(_) if !view.is_accounted(row) => out.write_all(b"<span class=\"c s\">\xe2\x80\x93</span>"),
+            Column::Own(metric) => {
+                let own = view.own(*metric, row);
+                let none = if own == 0 { " none" } else { "" };
+                write!(out, "<span class=\"c s{none}\">{}</span>", units::text(metric.info().unit, own))
+            }
+            Column::Share(metric) => {
+                write!(out, "<span class=\"c s\">{:.2}%</span>", 100.0 * self.share(*metric, row))
+            }
+            Column::Detail(detail) => {
+                let text = match detail {
+                    Detail::Device => text::devices(view, row).unwrap_or_default(),
+                    Detail::OpTypes => text::types(view, row),
+                    _ => {
+                        let mut shapes = Vec::new();
+                        text::write_input_shapes(view, row, &mut shapes)?;
+                        String::from_utf8_lossy(&shapes).into_owned()
+                    }
+                };
+                write!(
+                    out,
+                    "<span class=\"t\" title=\"{}\">{}</span>",
+                    Xml(&fit(&text, TOOLTIP)),
+                    Xml(&fit(&text, NAME))
+                )
+            }
+        }
+    }
+
+    /// In op view a total is a running sum, and what a row weighs is its own; the root has it all.
+    fn bar(&self, metric: Metric, row: &Shown) -> i64 {
+        let own = self.view.rules().chain && row.row != self.view.rows()[0].row;
+        if own { self.view.own(metric, row) } else { self.view.total(metric, row) }
+    }
+
+    fn share(&self, metric: Metric, row: &Shown) -> f64 {
+        let whole = self.view.total(metric, &self.view.rows()[0]);
+        if whole > 0 { self.bar(metric, row) as f64 / whole as f64 } else { 0.0 }
+    }
+}
+
+/// A number with a bar behind it.
+fn bar(unit: Unit, number: i64, share: f64, out: &mut dyn Write) -> io::Result<()> {
+    let none = if number == 0 { " none" } else { "" };
+    let share = 100.0 * share.clamp(0.0, 1.0);
+    let kind = match unit {
+        Unit::Micros => "micros",
+        Unit::Bytes => "bytes",
+        Unit::Count => "count",
+    };
+    write!(
+        out,
+        "<span class=\"c b{none}\" style=\"--bar:var(--{kind});--p:{share:.1}%\" title=\"{share:.2}%\">{}</span>",
+        units::text(unit, number)
+    )
+}
+
+/// What was asked for. A number that only comes along is left out where there is nothing of it, or where it is all of
+/// what it comes along with.
+fn columns(view: &View<'_, '_>) -> Vec<Column> {
+    let root = &view.rows()[0];
+    let mut columns = Vec::new();
+    let all = |metric: Metric| view.total(metric, root);
+    for metric in view.selection.metrics().iter() {
+        let tells = |main: Metric| main.info().with.contains(&metric) && all(metric) != all(main);
+        if view.selection.has(metric) || (all(metric) != 0 && view.selection.given().any(tells)) {
+            columns.push(Column::Bar(metric));
+            columns.push(if view.rules().chain { Column::Share(metric) } else { Column::Own(metric) });
+        }
+    }
+    let details = DETAILS.iter().map(|info| info.detail).filter(|detail| view.selection.has_detail(*detail));
+    // Values stand below their row.
+    columns.extend(details.filter(|detail| *detail != Detail::TensorValue).map(Column::Detail));
+    columns
+}
+
+/// The rows to show: all, or the largest with those around them.
+fn choose(view: &View<'_, '_>, most: usize) -> Vec<bool> {
+    let rows = view.rows();
+    let mut shown = vec![false; rows.len()];
+    if rows.len() <= most && rows.iter().all(|row| row.depth < DEEPEST) {
+        shown.fill(true);
+        return shown;
+    }
+    let mut order: Vec<(f64, usize)> =
+        rows.iter().enumerate().map(|(i, row)| (if i == 0 { f64::MAX } else { theme::share(view, row) }, i)).collect();
+    order.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+    let mut left = most;
+    let mut path = Vec::new();
+    for (_, row) in order.into_iter().filter(|(_, row)| rows[*row].depth < DEEPEST) {
+        path.clear();
+        let mut at = row;
+        while !shown[at] {
+            path.push(at);
+            if at == 0 {
+                break;
+            }
+            at = rows[at].parent;
+        }
+        // A row without those around it cannot be shown; smaller rows are not shown in its place.
+        if path.len() > left {
+            break;
+        }
+        left -= path.len();
+        path.iter().for_each(|at| shown[*at] = true);
+    }
+    shown
+}
+
+fn legend(metric: Metric) -> &'static str {
+    let info = metric.info();
+    match info.metric {
+        Metric::Runs => "runs",
+        Metric::Definitions => "definitions",
+        _ => info.legend.trim_start_matches("# "),
+    }
+}
+
+/// 1234567 as 1,234,567.
+fn grouped(n: usize) -> String {
+    let digits = n.to_string();
+    let mut text = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// Escaped text that keeps its lines.
+struct Lines<'a>(&'a str);
+
+impl std::fmt::Display for Lines<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        for (i, line) in self.0.lines().enumerate() {
+            write!(f, "{}{}", if i > 0 { "\n" } else { "" }, Xml(line))?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::format::source::Source;
+    use crate::options::ViewKind;
+    use crate::profiler::Profiler;
+
+    fn html(graph: &str, place: Place) -> String {
+        let mut profiler = Profiler::default();
+        profiler.add_graph(Source::memory("graph.pbtxt", graph.as_bytes()).unwrap()).unwrap();
+        let mut options = Options { max_depth: 100_000, ..Options::default() };
+        options.set("select", "params").unwrap();
+        let view = profiler.view(ViewKind::Scope, &options).unwrap();
+        let mut out = Vec::new();
+        write(&view, place, &mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    fn variable(name: &str, size: usize) -> String {
+        format!(
+            "node {{ name: \"{name}\" op: \"VariableV2\" \
+             attr {{ key: \"shape\" value {{ shape {{ dim {{ size: {size} }} }} }} }} }}\n"
+        )
+    }
+
+    fn balanced(html: &str) {
+        for tag in ["div", "details", "summary", "span"] {
+            let (opened, closed) =
+                (html.matches(&format!("<{tag}")).count(), html.matches(&format!("</{tag}>")).count());
+            assert_eq!(opened, closed, "{tag}");
+        }
+    }
+
+    #[test]
+    fn names_are_text() {
+        let html = html(&variable("<img src=x onerror=alert(1)>&\\\"", 3), Place::Page);
+        assert!(html.contains("&lt;img src=x onerror=alert(1)&gt;&amp;&quot;"));
+        assert!(!html.contains("<img") && !html.contains("<script") && !html.contains("http"));
+        balanced(&html);
+    }
+
+    #[test]
+    fn the_largest_of_many_rows_are_shown() {
+        let graph: String = (0..5000).map(|i| variable(&format!("s{}/v{i}", i % 7), i + 1)).collect();
+        let html = html(&graph, Place::Cell);
+        assert!(html.contains("1,000 of 5,008 rows"), "{}", &html[html.len() - 400..]);
+        assert!(html.contains("title=\"s1/v4999\"") && !html.contains("title=\"s0/v0\""));
+        let left_out: usize = html
+            .match_indices("<div class=\"more\">… ")
+            .map(|(at, mark)| {
+                let rest = &html[at + mark.len()..];
+                rest[..rest.find(' ').unwrap()].replace(',', "").parse::<usize>().unwrap()
+            })
+            .sum();
+        assert_eq!(left_out, 4008);
+        balanced(&html);
+    }
+
+    #[test]
+    fn depth_is_bounded() {
+        let deep = vec!["d"; 3000].join("/");
+        let html = html(&variable(&deep, 2), Place::Page);
+        assert!(html.contains("… 2,851 more rows"));
+        balanced(&html);
+    }
+
+    #[test]
+    fn thousands_are_grouped() {
+        assert_eq!([0, 999, 1000, 1_234_567].map(grouped), ["0", "999", "1,000", "1,234,567"]);
+    }
+}

@@ -1,0 +1,52 @@
+//! An overview as HTML.
+
+use super::{Place, bar, begin, end};
+use crate::overview::Overview;
+use crate::render::markup::{Xml, fit};
+use crate::render::overview::{facts, share, title};
+use std::io::{self, Write};
+
+/// Letters of a name, a value or a line.
+const TEXT: usize = 400;
+
+/// Writes the overview. `ask` makes a line to type out of the words of a question.
+pub fn write_overview(
+    overview: &Overview,
+    ask: &dyn Fn(&str) -> String,
+    place: Place,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    begin("overview", place, out)?;
+    out.write_all(b"<table class=\"facts\"><tbody>\n")?;
+    for (name, value) in facts(overview) {
+        writeln!(out, "<tr><td>{}</td><td>{}</td></tr>", Xml(&name), Xml(&fit(&value, TEXT)))?;
+    }
+    out.write_all(b"</tbody></table>\n")?;
+    let info = overview.metric.info();
+    for top in &overview.top {
+        writeln!(
+            out,
+            "<div class=\"title part\">{}</div>\n<div class=\"tree\" style=\"--columns:118px 72px\">",
+            Xml(&title(overview, top))
+        )?;
+        for (name, number) in &top.rows {
+            write!(out, "<div class=\"r\"><span class=\"n\">{}</span>", Xml(&fit(name, TEXT)))?;
+            bar(info.unit, *number, share(overview, *number), out)?;
+            writeln!(out, "<span class=\"c s\">{:.2}%</span></div>", 100.0 * share(overview, *number))?;
+        }
+        out.write_all(b"</div>\n")?;
+    }
+    if !overview.deeper.is_empty() {
+        out.write_all(b"<div class=\"title part\">to look deeper</div>\n<pre>")?;
+        for (about, words) in &overview.deeper {
+            writeln!(out, "{}  <span class=\"s\"># {}</span>", Xml(&fit(&ask(words), TEXT)), Xml(about))?;
+        }
+        out.write_all(b"</pre>\n")?;
+    }
+    for missing in &overview.missing {
+        writeln!(out, "<div class=\"note\">no {}: {}; to record it:</div>\n<pre>", missing.what, Xml(&missing.why))?;
+        missing.how.iter().try_for_each(|line| writeln!(out, "{}", Xml(line)))?;
+        out.write_all(b"</pre>\n")?;
+    }
+    end(place, out)
+}

@@ -1,0 +1,47 @@
+//! Text within SVG and HTML: escaped, and cut to fit.
+
+use std::fmt;
+
+/// A text within XML or HTML, also within a quoted attribute. What XML cannot hold at all is shown as the sign for that.
+pub struct Xml<'a>(pub &'a str);
+
+impl fmt::Display for Xml<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for c in self.0.chars() {
+            match c {
+                '&' => f.write_str("&amp;")?,
+                '<' => f.write_str("&lt;")?,
+                '>' => f.write_str("&gt;")?,
+                '"' => f.write_str("&quot;")?,
+                c if c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}') => f.write_str("\u{fffd}")?,
+                c => write!(f, "{c}")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A text of at most so many letters.
+pub fn fit(text: &str, letters: usize) -> String {
+    if text.chars().count() <= letters {
+        return text.to_owned();
+    }
+    text.chars().take(letters - 1).chain(['…']).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_ends_the_text() {
+        let rude = "]]></script><b>&\"'\\\u{1}é";
+        assert_eq!(Xml(rude).to_string(), "]]&gt;&lt;/script&gt;&lt;b&gt;&amp;&quot;'\\\u{fffd}é");
+    }
+
+    #[test]
+    fn long_names_are_cut_to_fit() {
+        assert_eq!(fit("MatMul", 6), "MatMul");
+        assert_eq!(fit("MatMul_1", 4), "Mat…");
+    }
+}

@@ -1,0 +1,60 @@
+//! The rows of an answer as columns, from which Python makes rows and tables without a detour through text.
+
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
+use tfprof::metric::Metric;
+use tfprof::view::{Shown, View};
+
+/// Numbers are 64 bits each, in the order of this machine.
+#[derive(Debug)]
+pub struct Columns {
+    names: Vec<String>,
+    parents: Vec<u8>,
+    depths: Vec<u8>,
+    accounted: Vec<u8>,
+    /// By metric: its key, the numbers of rows alone, and totals.
+    numbers: Vec<(&'static str, Vec<u8>, Vec<u8>)>,
+    warnings: Vec<String>,
+}
+
+impl Columns {
+    pub fn new(view: &View<'_, '_>) -> Self {
+        let rows = view.rows();
+        let column = |number: &dyn Fn(&Shown) -> i64| -> Vec<u8> {
+            rows.iter().flat_map(|row| number(row).to_ne_bytes()).collect()
+        };
+        let numbers = |metric: Metric| {
+            let (own, total) = (column(&|row| view.own(metric, row)), column(&|row| view.total(metric, row)));
+            (metric.info().key, own, total)
+        };
+        Columns {
+            names: rows.iter().map(|row| view.name(row).to_owned()).collect(),
+            parents: column(&|row| row.parent as i64),
+            depths: column(&|row| row.depth as i64),
+            accounted: rows.iter().map(|row| u8::from(view.is_accounted(row))).collect(),
+            numbers: view.selection.metrics().iter().map(numbers).collect(),
+            warnings: view.warnings.iter().map(ToString::to_string).collect(),
+        }
+    }
+}
+
+impl<'py> IntoPyObject<'py> for Columns {
+    type Target = PyDict;
+    type Output = Bound<'py, PyDict>;
+    type Error = PyErr;
+
+    fn into_pyobject(self, py: Python<'py>) -> PyResult<Self::Output> {
+        let columns = PyDict::new(py);
+        columns.set_item("name", self.names)?;
+        columns.set_item("parent", PyBytes::new(py, &self.parents))?;
+        columns.set_item("depth", PyBytes::new(py, &self.depths))?;
+        columns.set_item("accounted", PyBytes::new(py, &self.accounted))?;
+        for (key, own, total) in &self.numbers {
+            columns.set_item(format!("self_{key}"), PyBytes::new(py, own))?;
+            columns.set_item(format!("total_{key}"), PyBytes::new(py, total))?;
+        }
+        columns.set_item("metrics", self.numbers.iter().map(|(key, ..)| *key).collect::<Vec<_>>())?;
+        columns.set_item("warnings", self.warnings)?;
+        Ok(columns)
+    }
+}

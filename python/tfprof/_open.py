@@ -1,0 +1,296 @@
+"""`tfprof.open`: what is loaded once and asked many times."""
+
+from __future__ import annotations
+
+import json
+import os
+import warnings
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from tfprof import _graphs, _messages, _native, _options
+from tfprof._api import write_file
+from tfprof._view import Advice, View, keep_inputs, path_of
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from tfprof._options import Options
+
+
+class DataWarning(UserWarning):
+    """A file is damaged; the answer is about the part of it that is right."""
+
+
+def open(
+    path_or_graph: Any = None,
+    run_meta: Any = None,
+    op_log: Any = None,
+    checkpoint: Any = None,
+    *,
+    profile: Any = None,
+    original_quirks: bool = False,
+    strict: bool = False,
+) -> Profile:
+    """Loads a model and what ran of it, to be asked as often as you like.
+
+    `path_or_graph` is a path to whatever the `tfprof` command reads (a graph, a run, a saved profile, a checkpoint, a
+    directory of such files), a list of such paths, a `tf.Graph`, a `tf.function`, or a GraphDef as message or bytes.
+    `run_meta` is a RunMetadata, several in a list, or several by step in a dict; `op_log` an OpLogProto; `profile` a
+    ProfileProto; each as path, message or bytes. `checkpoint` is a path. Without any of these it is TensorFlow's default
+    graph. Of a graph that is no path, float operations, trained variables and code traces are worked out.
+
+    What is damaged gives a `DataWarning` and an answer from the rest, or with `strict` an `Error`. With
+    `original_quirks`, all answers have the faults of TensorFlow's tfprof.
+
+    >>> import tfprof
+    >>> p = tfprof.open(b'node { name: "w" op: "VariableV2" attr { key: "shape" value { shape { dim { size: 8 } } } } }')
+    >>> p.scope(select="params")
+    node name | # parameters
+    _TFProfRoot (--/8 params)
+      w (8, 8/8 params)
+    """
+    nothing = all(given is None for given in (path_or_graph, run_meta, op_log, checkpoint, profile))
+    if path_or_graph is None and checkpoint is None and profile is None:
+        path_or_graph = _graphs.default_graph()
+        if nothing and path_or_graph is None:
+            raise ValueError("nothing to open; give a path, a graph, run_meta, op_log, profile or checkpoint")
+    loader = _Loader()
+    loader.add_graph(path_or_graph)
+    loader.add_checkpoints(_paths(checkpoint, "checkpoint"))
+    loader.add_logs(_several(profile), "profile")
+    loader.add_logs(_several(op_log), "op_log")
+    loader.add_runs(_steps(run_meta))
+    return _opened(loader.native, loader.notes, original_quirks, strict)
+
+
+def demo(write: str | os.PathLike[str] | None = None) -> Profile:
+    """A sample that is built in: a ResNet-32 with two steps, an op log and a checkpoint of its first unit.
+
+    With `write`, its files are written to that directory and opened there.
+
+    >>> import tfprof
+    >>> tfprof.demo().steps
+    [0, 100]
+    """
+    if write is not None:
+        directory = path_of(write)
+        _native.write_sample(directory)
+        return open(directory, checkpoint=os.path.join(directory, "model.ckpt"))
+    native = _native.Profile()
+    native.load_sample()
+    return _opened(native, [], False, False)
+
+
+class Profile:
+    """What `tfprof.open` loaded. Several may live in one process, and threads may share one.
+
+    >>> import tfprof
+    >>> p = tfprof.demo()
+    >>> p.op(select="cpu_micros", order_by="cpu_micros", max_depth=2)
+    node name | cpu execution time
+    Conv2DBackpropFilter          4.92sec (100.00%, 39.53%)
+    Conv2DBackpropInput            4.16sec (60.47%, 33.41%)
+    """
+
+    warnings: list[str]
+    """What was odd while loading."""
+
+    def __init__(self, native: _native.Profile, notes: list[str], original_quirks: bool) -> None:
+        self._native = native
+        self._original = original_quirks
+        self._overview: Overview | None = None
+        self.warnings = [message for message, _ in native.all_warnings()] + notes
+
+    def scope(self, **options: Unpack[Options]) -> View:
+        """Nodes by name scope: `a/b` lies within `a`. `tfprof.Options` lists the keywords."""
+        return self._view("scope", options)
+
+    def graph(self, **options: Unpack[Options]) -> View:
+        """Nodes by what they read: the inputs of a node lie below it."""
+        return self._view("graph", options)
+
+    def op(self, **options: Unpack[Options]) -> View:
+        """Nodes by operation type, one row for each type."""
+        return self._view("op", options)
+
+    def code(self, **options: Unpack[Options]) -> View:
+        """Nodes by the line of Python that made them; needs traces, of a live graph or an op log."""
+        return self._view("code", options)
+
+    def _view(self, command: str, options: Mapping[str, Any]) -> View:
+        asked = _options.given(options, command)
+        asked.setdefault("original_quirks", self._original)
+        target = _native.Profile.target({"output": asked["output"]}) if "output" in asked else None
+        view = View(self._native, command, asked)
+        if target is not None:
+            form, outfile = target
+            if form == "stdout":
+                print(view)
+            elif form != "none":
+                view.to_file(outfile, form)
+        return view
+
+    def advise(self, checkers: str | Iterable[str] | None = None) -> Advice:
+        """What stands out, by checker; all checkers unless some are named."""
+        if checkers is None:
+            names = None
+        else:
+            names = [checkers] if isinstance(checkers, str) else list(checkers)
+            for name in names:
+                if not isinstance(name, str):
+                    raise TypeError(f"checkers: expected names, found {type(name).__name__}")
+        return Advice(*self._native.advice(names, self._original))
+
+    @property
+    def overview(self) -> Overview:
+        """What is in it, at a glance, and where to look next."""
+        if self._overview is None:
+            self._overview = Overview(*self._native.overview())
+        return self._overview
+
+    @property
+    def steps(self) -> list[int]:
+        """The steps that are loaded."""
+        return self._native.steps()
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes everything as one ProfileProto, which `open` and the command read."""
+        target = path_of(path)
+        keep_inputs(target, self._native.files())
+        write_file(target, self._native.serialize(self._original))
+
+    def __repr__(self) -> str:
+        nodes, _ = self._native.coverage()
+        files = ", ".join(os.path.basename(file) for file in self._native.files())
+        return f"<tfprof.Profile of {files or 'nothing'}: {nodes:,} nodes, {len(self.steps)} steps>"
+
+    def _repr_html_(self) -> str:
+        return self.overview._repr_html_()
+
+
+class Overview:
+    """The figures that people look for first.
+
+    >>> import tfprof
+    >>> tfprof.demo().overview["trainable_params"]
+    464154
+    """
+
+    def __init__(self, text: str, data: str, html: str) -> None:
+        self._text, self._html = text, html
+        self._data: dict[str, Any] = json.loads(data)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The figures, as the JSON of `tfprof info` has them under `overview`."""
+        return dict(self._data["overview"])
+
+    def __getitem__(self, name: str) -> Any:
+        """A figure: `nodes`, `params`, `float_ops`, `micros`, `steps`, `devices`, `memory_peak`, …"""
+        try:
+            return self._data["overview"][name]
+        except KeyError:
+            raise KeyError(f"an overview has no `{name}`; {_options.nearest(name, list(self._data['overview']))}") from None
+
+    def __repr__(self) -> str:
+        return self._text.rstrip("\n")
+
+    def _repr_html_(self) -> str:
+        return self._html
+
+
+class _Loader:
+    """Brings files and messages into one native profile: graphs first, what speaks of their nodes after them."""
+
+    def __init__(self) -> None:
+        self.native = _native.Profile()
+        self.notes: list[str] = []
+        self._graph = _graphs.Graph()
+        self._shapes = _native.Shapes()
+        self._caller: bytes | None = None
+
+    def add_graph(self, graph: Any) -> None:
+        if isinstance(graph, (str, os.PathLike)):
+            self.native.load([path_of(graph)])
+        elif isinstance(graph, (list, tuple)):
+            self.native.load(_paths(graph, "path_or_graph"))
+        elif graph is not None:
+            try:
+                self._graph = _graphs.read(graph, add_trace=True)
+            except TypeError:
+                found = type(graph).__name__
+                raise TypeError(f"path_or_graph: expected a path, paths, a graph, a message or bytes, found {found}") from None
+            self.native.add("graph", self._graph.data)
+
+    def add_checkpoints(self, paths: list[str]) -> None:
+        for path in paths:
+            self.native.load([], checkpoints=[path])
+
+    def add_logs(self, logs: list[Any], what: str) -> None:
+        for log in logs:
+            if isinstance(log, (str, os.PathLike)):
+                path = [path_of(log)]
+                self.native.load([], op_logs=path if what == "op_log" else [], profiles=path if what == "profile" else [])
+            else:
+                self.native.add(what, _messages.to_bytes(log, what))
+
+    def add_runs(self, runs: list[tuple[int, Any]]) -> None:
+        if self._graph.data and not runs:
+            self._work_out(None)
+        for step, run in runs:
+            if self._graph.data:
+                data = _messages.to_bytes(run, "run_meta")
+                self.native.add("run_meta", data, step)
+                self._work_out(data)
+            elif isinstance(run, (str, os.PathLike)):
+                self.native.load([], runs=[(step, path_of(run))])
+            else:
+                self.native.add("run_meta", _messages.to_bytes(run, "run_meta"), step)
+
+    def _work_out(self, run: bytes | None) -> None:
+        """Adds what TensorFlow's Python layer would know of a graph, with the shapes that a run tells."""
+        graph = self._graph
+        log, missing, contradictions = self._shapes.op_log(graph.data, run, None, graph.trainable, graph.traces)
+        self.native.add("op_log", log)
+        self.notes = []
+        if missing and run is None:
+            self.notes.append(f"{missing} ops have no float operations, since shapes are not known; a run completes them")
+        if contradictions:
+            names = ", ".join(contradictions[:5])
+            self.notes.append(f"the run contradicts the shapes of {len(contradictions)} outputs: {names}")
+
+
+def _opened(native: _native.Profile, notes: list[str], original_quirks: bool, strict: bool) -> Profile:
+    for message, damage in native.all_warnings():
+        if damage and strict:
+            raise _native.Error(f"refused, since strict was given: {message}")
+        if damage:
+            warnings.warn(message, DataWarning, stacklevel=3)
+    return Profile(native, notes, bool(original_quirks))
+
+
+def _several(value: Any) -> list[Any]:
+    if value is None:
+        return []
+    return list(value) if isinstance(value, (list, tuple)) else [value]
+
+
+def _paths(value: Any, what: str) -> list[str]:
+    found = []
+    for path in _several(value):
+        if not isinstance(path, (str, os.PathLike)):
+            raise TypeError(f"{what}: expected a path or a list of paths, found {type(path).__name__}")
+        found.append(path_of(path))
+    return found
+
+
+def _steps(run_meta: Any) -> list[tuple[int, Any]]:
+    """Runs with their steps: those of a dict, else 0, 1, 2 and so on."""
+    if not isinstance(run_meta, Mapping):
+        return list(enumerate(_several(run_meta)))
+    runs = []
+    for step, several in run_meta.items():
+        if isinstance(step, bool) or not isinstance(step, int) or not 0 <= step < 2**63:
+            raise ValueError(f"run_meta: expected the numbers of steps as keys, found {step!r}")
+        runs += [(step, run) for run in _several(several)]
+    return runs

@@ -1,0 +1,379 @@
+"""The answer to a question: text, HTML, rows, tables and files."""
+
+from __future__ import annotations
+
+import os
+from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, overload
+
+from tfprof import _native
+from tfprof._api import write_file
+from tfprof._messages import parse
+from tfprof._tables import Column, Table, form_of
+
+# How many lines are worth printing where nobody asked for all of them.
+_SHOWN = 200
+
+_FORMS = {
+    ".txt": "file",
+    ".json": "json",
+    ".csv": "csv",
+    ".html": "html",
+    ".htm": "html",
+    ".svg": "flamegraph",
+    ".pb": "proto",
+    ".pb.gz": "pprof",
+    ".pprof": "pprof",
+    ".folded": "folded",
+    ".speedscope.json": "speedscope",
+    ".trace.json": "timeline",
+    ".timeline.json": "timeline",
+}
+
+
+class Numbers(dict[str, int]):
+    """Numbers by metric: by the key of JSON and tables (`requested_bytes`), or by the word of `select` (`bytes`)."""
+
+    def __missing__(self, word: str) -> int:
+        key = dict(_native.metric_words()).get(word)
+        if key is not None and key in self:
+            return self[key]
+        raise KeyError(f"`{word}` was not selected; there is {', '.join(self) or 'nothing'}")
+
+
+class View(Table, Sequence["Row"]):
+    """The answer of `Profile.scope`, `graph`, `op` or `code`: rows in the order of printing, the root first.
+
+    Printed, it is the report of the command; as the last line of a notebook's cell, a tree that opens and closes.
+
+    >>> import tfprof
+    >>> view = tfprof.demo().scope(select="params", start_name_regexes="unit_last/final_bn", max_depth=2)
+    >>> view
+    node name | # parameters
+    _TFProfRoot (--/930.58k params)
+      unit_last/final_bn (0/384 params)
+    >>> view[1].name, view[1].self["params"], view[1].total["params"]
+    ('unit_last/final_bn', 0, 384)
+    """
+
+    command: str
+    """Which view: `scope`, `graph`, `op` or `code`."""
+    options: dict[str, Any]
+    """What was asked."""
+    metrics: list[str]
+    """The keys of the numbers that rows have."""
+    warnings: list[str]
+    """What was odd about the answer."""
+
+    def __init__(self, native: _native.Profile, command: str, options: dict[str, Any]) -> None:
+        self._native = native
+        self.command = command
+        self.options = {name: value for name, value in options.items() if name != "output"}
+        columns = native.columns(command, self.options)
+        self.metrics = columns.pop("metrics")
+        self.warnings = columns.pop("warnings")
+        self._names: list[str] = columns.pop("name")
+        self._accounted: bytes = columns.pop("accounted")
+        self._numbers: dict[str, array[int]] = {name: array("q", data) for name, data in columns.items()}
+        self._details: list[dict[str, Any]] | None = None
+        self._children: list[list[int]] | None = None
+
+    # ---- rows
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    @overload
+    def __getitem__(self, key: int | str) -> Row: ...
+    @overload
+    def __getitem__(self, key: slice) -> list[Row]: ...
+    def __getitem__(self, key: int | str | slice) -> Row | list[Row]:
+        """A row by its place or its name, or several by a slice."""
+        if isinstance(key, slice):
+            return [Row(self, place) for place in range(*key.indices(len(self)))]
+        if isinstance(key, str):
+            try:
+                return Row(self, self._names.index(key))
+            except ValueError:
+                raise KeyError(f"no row of this {self.command} view has the name `{key}`") from None
+        if not hasattr(key, "__index__"):
+            raise TypeError(f"expected the place or the name of a row, found {type(key).__name__}")
+        place = key.__index__()
+        if not -len(self) <= place < len(self):
+            raise IndexError(f"there is no row {place}; the view has {len(self)}")
+        return Row(self, place % len(self))
+
+    def __iter__(self) -> Iterator[Row]:
+        return (Row(self, place) for place in range(len(self)))
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._names if isinstance(key, str) else Sequence.__contains__(self, key)
+
+    @property
+    def total(self) -> Numbers:
+        """The totals of the root: everything that was counted."""
+        return self[0].total
+
+    # ---- text
+
+    def __str__(self) -> str:
+        return self._report(2**60)
+
+    def __repr__(self) -> str:
+        text = self._report(_SHOWN + 2)
+        left = len(self) - _SHOWN
+        return harmless(f"{text}\n… {left:,} more rows; print(view) shows all" if left > 0 else text)
+
+    def _report(self, lines: int) -> str:
+        files, _ = self._native.view(self.command, "report", self.options, False, "", lines)
+        return files[0][1].decode().removeprefix("Profile:\n").rstrip("\n")
+
+    # ---- tables and files
+
+    def _columns(self) -> list[Column]:
+        parents: list[int | None] = [None, *self._numbers["parent"][1:]]
+        columns = [
+            Column("id", "int", array("q", range(len(self)))),
+            Column("parent", "optional int", parents),
+            Column("depth", "int", self._numbers["depth"]),
+            Column("name", "text", self._names),
+            Column("accounted", "bool", [bool(one) for one in self._accounted]),
+        ]
+        for side in ("self", "total"):
+            columns += [Column(f"{side}_{key}", "int", self._numbers[f"{side}_{key}"]) for key in self.metrics]
+        kinds = {"shape": "ints", "devices": "texts", "op_types": "texts", "input_shapes": "shapes"}
+        for name in self._detail_names():
+            columns.append(Column(name, kinds[name], [row.get(name) for row in self._detail_rows()]))
+        return columns
+
+    def _detail_names(self) -> list[str]:
+        """What rows have besides numbers, as far as a table can hold it."""
+        words = {"params": "shape", "device": "devices", "op_types": "op_types", "input_shapes": "input_shapes"}
+        asked = self.options.get("select") or (["params"] if "params" in self.metrics else [])
+        return [name for word, name in words.items() if word in asked]
+
+    def _detail_rows(self) -> list[dict[str, Any]]:
+        if self._details is None:
+            self._details = self.to_dict()["rows"]
+        return self._details
+
+    def _form(self, form: str) -> bytes:
+        files, _ = self._native.view(self.command, form, self.options, False)
+        return files[0][1]
+
+    def message(self) -> Any:
+        """The answer as TensorFlow's message: a GraphNodeProto, or a MultiGraphNodeProto of the op and code view."""
+        name = "GraphNodeProto" if self.command in ("scope", "graph") else "MultiGraphNodeProto"
+        return parse(name, self._form("proto"))
+
+    def to_file(self, path: str | os.PathLike[str], form: str | None = None) -> list[str]:
+        """Writes a file and returns what was written.
+
+        `form` is one of the forms of the command (`file` is text, then `json`, `csv`, `html`, `proto`, `timeline`,
+        `pprof`, `flamegraph`, `folded`, `speedscope`); without it, the end of the name tells: `.txt`, `.json`, `.csv`,
+        `.html`, `.svg` (flame graph), `.pb`, `.pb.gz` or `.pprof`, `.folded`, `.speedscope.json`, `.trace.json`
+        (timeline). A timeline of the graph view has a file for each step; several have the step behind their names.
+        """
+        target = path_of(path)
+        if form is None:
+            form = form_of(target, _FORMS)
+        elif form not in set(_FORMS.values()):
+            raise ValueError(f"unknown form {form!r}; expected one of {', '.join(sorted(set(_FORMS.values())))}")
+        files, _ = self._native.view(self.command, form, self.options, False, target)
+        # As the command names them, unless there is only one.
+        written = [(target, files[0][1])] if len(files) == 1 else files
+        for name, data in written:
+            keep_inputs(name, self._native.files())
+            write_file(name, data)
+        return [name for name, _ in written]
+
+    def timeline(self, path: str | os.PathLike[str]) -> list[str]:
+        """Writes trace events for chrome://tracing and Perfetto; the graph view shows when ops ran."""
+        return self.to_file(path, "timeline")
+
+    def pprof(self, path: str | os.PathLike[str]) -> list[str]:
+        """Writes a profile for `go tool pprof`."""
+        return self.to_file(path, "pprof")
+
+    def flamegraph(self, path: str | os.PathLike[str]) -> list[str]:
+        """Writes an SVG of one metric, with zoom and search."""
+        return self.to_file(path, "flamegraph")
+
+    def speedscope(self, path: str | os.PathLike[str]) -> list[str]:
+        """Writes a file of one metric for https://www.speedscope.app."""
+        return self.to_file(path, "speedscope")
+
+    def folded(self, path: str | os.PathLike[str]) -> list[str]:
+        """Writes collapsed stacks of one metric."""
+        return self.to_file(path, "folded")
+
+
+class Row:
+    """A row of a view."""
+
+    __slots__ = ("_view", "id")
+
+    id: int
+    """Its place in the view."""
+
+    def __init__(self, view: View, place: int) -> None:
+        self._view = view
+        self.id = place
+
+    @property
+    def name(self) -> str:
+        """The name of a scope, a node or an op type, or a line of Python."""
+        return self._view._names[self.id]
+
+    @property
+    def depth(self) -> int:
+        """How many rows lie around it."""
+        return self._view._numbers["depth"][self.id]
+
+    @property
+    def parent(self) -> int | None:
+        """The place of the row that it lies in; none for the root."""
+        return self._view._numbers["parent"][self.id] if self.id else None
+
+    @property
+    def children(self) -> list[Row]:
+        """The rows that lie directly in it."""
+        view = self._view
+        if view._children is None:
+            view._children = [[] for _ in range(len(view))]
+            for place, parent in enumerate(view._numbers["parent"]):
+                if place:
+                    view._children[parent].append(place)
+        return [Row(view, place) for place in view._children[self.id]]
+
+    @property
+    def accounted(self) -> bool:
+        """Whether the row itself counts, not only what lies in it."""
+        return bool(self._view._accounted[self.id])
+
+    @property
+    def self(this) -> Numbers:  # noqa: N805
+        """The numbers of the row alone, by metric."""
+        return this._side("self")
+
+    @property
+    def total(self) -> Numbers:
+        """The numbers of the row and of all that lies in it, by metric. In op view, the sum of it and all rows below."""
+        return self._side("total")
+
+    def _side(self, side: str) -> Numbers:
+        view = self._view
+        return Numbers((key, view._numbers[f"{side}_{key}"][self.id]) for key in view.metrics)
+
+    def _detail(self, name: str) -> Any:
+        return self._view._detail_rows()[self.id].get(name)
+
+    @property
+    def shape(self) -> list[int] | None:
+        """The shape of a variable, if `params` was selected."""
+        shape: list[int] | None = self._detail("shape")
+        return shape
+
+    @property
+    def devices(self) -> list[str] | None:
+        """Where it was placed, if `device` was selected."""
+        devices: list[str] | None = self._detail("devices")
+        return devices
+
+    @property
+    def op_types(self) -> list[str] | None:
+        """Its op and other types, if `op_types` was selected."""
+        types: list[str] | None = self._detail("op_types")
+        return types
+
+    @property
+    def input_shapes(self) -> list[list[int] | None] | None:
+        """The shapes of what it reads, if `input_shapes` was selected."""
+        shapes: list[list[int] | None] | None = self._detail("input_shapes")
+        return shapes
+
+    @property
+    def tensor_value(self) -> dict[str, Any] | None:
+        """What a checkpoint holds for it (`dtype`, `shape`, `values`), if `tensor_value` was selected."""
+        value: dict[str, Any] | None = self._detail("tensor_value")
+        return value
+
+    def to_dict(self) -> dict[str, Any]:
+        """The row as the JSON of the command has it."""
+        return dict(self._view._detail_rows()[self.id])
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Row) and other._view is self._view and other.id == self.id
+
+    def __hash__(self) -> int:
+        return hash((id(self._view), self.id))
+
+    def __repr__(self) -> str:
+        return f"Row({self.id}, {self.name!r}, self={dict(self.self)}, total={dict(self.total)})"
+
+
+class Advice(Mapping[str, list[str]]):
+    """What checkers say: their reports by name.
+
+    >>> import tfprof
+    >>> advice = tfprof.demo().advise("OperationChecker")
+    >>> list(advice)
+    ['OperationChecker']
+    """
+
+    notes: dict[str, list[str]]
+    """What checkers could not look at, and why."""
+
+    def __init__(self, advice: list[tuple[str, list[str], list[str]]], text: str) -> None:
+        self._reports = {checker: reports for checker, reports, _ in advice}
+        self.notes = {checker: notes for checker, _, notes in advice if notes}
+        self._text = text
+
+    def __getitem__(self, checker: str) -> list[str]:
+        return self._reports[checker]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._reports)
+
+    def __len__(self) -> int:
+        return len(self._reports)
+
+    def to_dict(self) -> dict[str, dict[str, list[str]]]:
+        """Reports and notes of each checker."""
+        return {
+            checker: {"reports": list(reports), "notes": list(self.notes.get(checker, []))}
+            for checker, reports in self._reports.items()
+        }
+
+    def __repr__(self) -> str:
+        return self._text.rstrip("\n")
+
+    def _repr_html_(self) -> str:
+        return _native.html_text("advice", self._text)
+
+
+# Control characters, but for ends of lines and tabs.
+_CONTROLS = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160)) if code not in (9, 10)}
+
+
+def harmless(text: str) -> str:
+    """Text for a prompt, where a name from a file must not move the cursor."""
+    return text.translate(_CONTROLS)
+
+
+def path_of(path: Any) -> str:
+    """A path as text."""
+    if not isinstance(path, (str, os.PathLike)):
+        raise TypeError(f"path: expected a string or a path, found {type(path).__name__}")
+    name = os.fspath(path)
+    if not isinstance(name, str) or not name:
+        raise ValueError(f"path: expected the name of a file, found {name!r}")
+    return name
+
+
+def keep_inputs(path: str, inputs: Iterable[os.PathLike[str]]) -> None:
+    """Refuses to write over what was read."""
+    for file in inputs:
+        if os.path.isfile(path) and os.path.exists(file) and os.path.samefile(path, file):
+            raise ValueError(f"{path} is one of the inputs and would be overwritten; name another file")
