@@ -19,11 +19,13 @@ import sys
 import tensorflow as tf
 from tensorflow.python.framework.convert_to_constants import convert_variables_to_constants_v2
 
-served = tf.saved_model.load(sys.argv[1]).signatures["serving_default"]
+model = tf.saved_model.load(sys.argv[1])
+served = model.signatures["serving_default"]
 shapes = {name: tf.TensorSpec([1, *spec.shape[1:]], spec.dtype, name) for name, spec in served.structured_input_signature[1].items()}
 concrete = tf.function(lambda **inputs: served(**inputs)).get_concrete_function(**shapes)
+frozen = convert_variables_to_constants_v2(concrete).graph.as_graph_def()
 with tf.Graph().as_default() as graph:
-    tf.graph_util.import_graph_def(convert_variables_to_constants_v2(concrete).graph.as_graph_def(), name="")
+    tf.graph_util.import_graph_def(frozen, name="")
     options = tf.compat.v1.profiler.ProfileOptionBuilder(tf.compat.v1.profiler.ProfileOptionBuilder.float_operation())
     print(tf.compat.v1.profiler.profile(graph, options=options.with_empty_output().build()).total_float_ops)
 """
