@@ -1,5 +1,6 @@
 //! A profile that Python fills and asks.
 
+use crate::interrupt::interruptible;
 use crate::{question, raise};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -7,7 +8,8 @@ use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyDict};
 use std::io::{self, Write};
 use std::path::PathBuf;
-use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use tfprof::error::{Error, Warning};
 use tfprof::format::source::Source;
 use tfprof::format::{Format, detect};
@@ -21,11 +23,23 @@ use tfprof::quirks::Quirks;
 use tfprof::render::{self, timeline};
 use tfprof::{advise, view::View};
 
+/// Messages of this size are read, and models of this many nodes are asked, in a few milliseconds: no time for Ctrl-C.
+const SHORT: usize = 256 * 1024;
+const FEW_NODES: usize = 2000;
+
 /// What is loaded, and the questions that can be put to it.
 #[pyclass(frozen)]
 #[derive(Debug)]
 pub struct Profile {
+    shared: Arc<Shared>,
+}
+
+/// What outlives a call that was interrupted.
+#[derive(Debug)]
+struct Shared {
     loaded: RwLock<Loaded>,
+    /// Something was being added when Ctrl-C came: nobody can say how much of it is there.
+    interrupted: AtomicBool,
 }
 
 #[derive(Debug)]
@@ -50,7 +64,8 @@ impl Profile {
                 ..Keep::EVERYTHING
             },
         };
-        Profile { loaded: RwLock::new(Loaded { profiler: Profiler::new(keep), told: 0 }) }
+        let loaded = RwLock::new(Loaded { profiler: Profiler::new(keep), told: 0 });
+        Profile { shared: Arc::new(Shared { loaded, interrupted: AtomicBool::new(false) }) }
     }
 
     /// Adds a message, wire or text format: `graph`, `run_meta`, `op_log` or `profile`.
@@ -68,8 +83,10 @@ impl Profile {
             (Format::GraphDef, detect::Guess::Is(Format::MetaGraphDef)) => Format::MetaGraphDef,
             (format, _) => format,
         };
-        py.detach(|| self.write().profiler.add(Source::memory(name, &bytes)?, format, step))
-            .map_err(|error| raise(&error))
+        let name = name.to_owned();
+        self.change(py, bytes.len() < SHORT, move |shared| {
+            shared.write().profiler.add(Source::memory(&name, &bytes)?, format, step)
+        })
     }
 
     /// Adds files: those whose content tells what they are, then those that were named.
@@ -83,7 +100,7 @@ impl Profile {
         op_logs: Vec<PathBuf>,
         profiles: Vec<PathBuf>,
     ) -> PyResult<()> {
-        py.detach(|| {
+        self.change(py, false, move |shared| {
             let mut inputs = Inputs::default();
             for path in &paths {
                 inputs.add_path(path)?;
@@ -92,9 +109,8 @@ impl Profile {
             inputs.runs.extend(runs);
             inputs.op_logs.extend(op_logs);
             inputs.profiles.extend(profiles);
-            inputs.load(&mut self.write().profiler)
+            inputs.load(&mut shared.write().profiler)
         })
-        .map_err(|error: Error| raise(&error))
     }
 
     /// The answer to a question in a form: files with their names, and what was odd.
@@ -113,7 +129,7 @@ impl Profile {
         let form = form.ok_or_else(|| PyValueError::new_err("unknown form"))?;
         let mut options = question::options(options, original)?;
         options.output = Output { form, outfile: outfile.to_owned() };
-        let (files, warnings) = py.detach(|| self.answer(kind, &options)).map_err(|error| raise(&error))?;
+        let (files, warnings) = self.ask(py, move |shared| shared.answer(kind, &options))?;
         let files = files.into_iter().map(|(name, bytes)| (name, PyBytes::new(py, &bytes))).collect();
         Ok((files, warnings))
     }
@@ -133,38 +149,92 @@ impl Profile {
         original: bool,
     ) -> PyResult<(String, Bound<'py, PyBytes>, Vec<String>)> {
         let quirks = if original { Quirks::ORIGINAL } else { Quirks::NONE };
-        let (text, message, notes) = py
-            .detach(|| -> Result<_, Error> {
-                let loaded = self.read();
-                let names = checkers.unwrap_or_else(|| advise::default_names(quirks));
-                let advice = advise::advise(loaded.profiler.model(), &names, quirks)?;
-                let (mut text, mut message) = (Vec::new(), Vec::new());
-                advise::write_text(&advice, quirks, &mut text).map_err(in_memory)?;
-                advise::write_proto(&advice, quirks, &mut message).map_err(in_memory)?;
-                let notes =
-                    advice.iter().flat_map(|advice| advice.notes.iter().map(|n| format!("{}: {n}", advice.checker)));
-                Ok((String::from_utf8_lossy(&text).into_owned(), message, notes.collect::<Vec<_>>()))
-            })
-            .map_err(|error| raise(&error))?;
+        let (text, message, notes) = self.ask(py, move |shared| -> Result<_, Error> {
+            let loaded = shared.read();
+            let names = checkers.unwrap_or_else(|| advise::default_names(quirks));
+            let advice = advise::advise(loaded.profiler.model(), &names, quirks)?;
+            let (mut text, mut message) = (Vec::new(), Vec::new());
+            advise::write_text(&advice, quirks, &mut text).map_err(in_memory)?;
+            advise::write_proto(&advice, quirks, &mut message).map_err(in_memory)?;
+            let notes =
+                advice.iter().flat_map(|advice| advice.notes.iter().map(|n| format!("{}: {n}", advice.checker)));
+            Ok((String::from_utf8_lossy(&text).into_owned(), message, notes.collect::<Vec<_>>()))
+        })?;
         Ok((text, PyBytes::new(py, &message), notes))
     }
 
     /// Everything that is loaded as a `ProfileProto`.
     fn serialize<'py>(&self, py: Python<'py>, original: bool) -> PyResult<Bound<'py, PyBytes>> {
         let quirks = if original { Quirks::ORIGINAL } else { Quirks::NONE };
-        let bytes = py.detach(|| {
+        let bytes = self.ask(py, move |shared| {
             let mut out = Vec::new();
-            render::profile::write(self.read().profiler.model(), quirks, &mut out).map(|()| out)
-        });
-        bytes.map(|bytes| PyBytes::new(py, &bytes)).map_err(|error| raise(&in_memory(error)))
+            let written = render::profile::write(shared.read().profiler.model(), quirks, &mut out);
+            written.map(|()| out).map_err(in_memory)
+        })?;
+        Ok(PyBytes::new(py, &bytes))
     }
 
     /// The steps that are loaded.
-    fn steps(&self) -> Vec<i64> {
-        self.read().profiler.model().runs.steps().collect()
+    fn steps(&self, py: Python<'_>) -> PyResult<Vec<i64>> {
+        self.ask(py, |shared| Ok(shared.read().profiler.model().runs.steps().collect()))
     }
 
     /// The number of nodes, and how many of them ran.
+    fn coverage(&self, py: Python<'_>) -> PyResult<(usize, usize)> {
+        self.ask(py, |shared| Ok(shared.coverage()))
+    }
+
+    /// What was odd in what was added since this was asked last.
+    fn warnings(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        self.ask(py, |shared| Ok(shared.new_warnings()))
+    }
+}
+
+impl Profile {
+    /// Adds something; if that is interrupted, nothing can be asked any more.
+    fn change(
+        &self,
+        py: Python<'_>,
+        short: bool,
+        work: impl FnOnce(&Shared) -> Result<(), Error> + Send + 'static,
+    ) -> PyResult<()> {
+        let shared = self.usable()?;
+        let done = interruptible(py, short, move || work(&shared));
+        if done.is_err() {
+            self.shared.interrupted.store(true, Ordering::Relaxed);
+        }
+        done?.map_err(|error| raise(&error))
+    }
+
+    /// Asks something.
+    fn ask<T: Send + 'static>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&Shared) -> Result<T, Error> + Send + 'static,
+    ) -> PyResult<T> {
+        let shared = self.usable()?;
+        let short = shared.loaded.try_read().is_ok_and(|loaded| loaded.profiler.model().nodes.len() < FEW_NODES);
+        interruptible(py, short, move || work(&shared))?.map_err(|error| raise(&error))
+    }
+
+    fn usable(&self) -> PyResult<Arc<Shared>> {
+        if self.shared.interrupted.load(Ordering::Relaxed) {
+            let why = "a file was being added when Ctrl-C came, so what is loaded is not whole; begin anew";
+            return Err(crate::Error::new_err(why));
+        }
+        Ok(Arc::clone(&self.shared))
+    }
+}
+
+impl Shared {
+    fn read(&self) -> RwLockReadGuard<'_, Loaded> {
+        self.loaded.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, Loaded> {
+        self.loaded.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn coverage(&self) -> (usize, usize) {
         let loaded = self.read();
         let model = loaded.profiler.model();
@@ -180,8 +250,7 @@ impl Profile {
         (records.len(), ran)
     }
 
-    /// What was odd in what was added since this was asked last.
-    fn warnings(&self) -> Vec<String> {
+    fn new_warnings(&self) -> Vec<String> {
         let mut loaded = self.write();
         let told = loaded.told;
         let all = loaded.profiler.warnings();
@@ -190,16 +259,6 @@ impl Profile {
             all[told..].iter().filter(|warning| warning.code != "duplicate_node").map(Warning::to_string).collect();
         loaded.told = all.len();
         new
-    }
-}
-
-impl Profile {
-    fn read(&self) -> RwLockReadGuard<'_, Loaded> {
-        self.loaded.read().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn write(&self) -> RwLockWriteGuard<'_, Loaded> {
-        self.loaded.write().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// One file for each step of a timeline, else one.

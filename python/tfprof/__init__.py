@@ -6,7 +6,8 @@ same results. TensorFlow itself is not needed: a path, a message or bytes will d
 
 from __future__ import annotations
 
-from typing import Any
+import importlib
+from typing import TYPE_CHECKING, Any
 
 from tfprof import _messages, model_analyzer, option_builder, tfprof_log_pb2, tfprof_logger
 from tfprof._api import ALL_ADVICE, Profiler, advise, profile, write_op_log
@@ -31,7 +32,31 @@ __all__ = [
 _MESSAGES = ("GraphNodeProto", "MultiGraphNodeProto", "AdviceProto", "OpLogProto")
 
 
+# Beside TensorFlow: names that load more than a plain `import tfprof` should pay for, and where they are.
+if TYPE_CHECKING:
+    from tfprof import profile_context as profile_context
+    from tfprof import timeline as timeline
+    from tfprof._hook import ProfilerHook as ProfilerHook
+    from tfprof.patch import patch_tensorflow as patch_tensorflow
+    from tfprof.patch import unpatch_tensorflow as unpatch_tensorflow
+    from tfprof.profile_context import ProfileContext as ProfileContext
+    from tfprof.timeline import Timeline as Timeline
+_BESIDE_TENSORFLOW = {
+    "ProfileContext": "tfprof.profile_context",
+    "ProfilerHook": "tfprof._hook",
+    "Timeline": "tfprof.timeline",
+    "patch_tensorflow": "tfprof.patch",
+    "unpatch_tensorflow": "tfprof.patch",
+}
+# The hook is a class of TensorFlow's, which `from tfprof import *` is not to load.
+__all__ += [name for name in _BESIDE_TENSORFLOW if name != "ProfilerHook"]
+
+
 def __getattr__(name: str) -> Any:
+    if name in _BESIDE_TENSORFLOW:
+        return getattr(importlib.import_module(_BESIDE_TENSORFLOW[name]), name)
+    if name in ("timeline", "profile_context"):
+        return importlib.import_module(f"tfprof.{name}")
     if name in _MESSAGES:
         return _messages.message_class(name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
