@@ -266,7 +266,12 @@ def tell(messages: list[str]) -> None:
 
 def write_file(path: Any, data: bytes) -> None:
     """Writes a file beside its place and moves it there, so that nobody sees half of it."""
-    path = os.fspath(path)
+    path = os.fsdecode(path)
+    if "://" in path and _messages.tensorflow_is_loaded():
+        # A file system that only TensorFlow knows.
+        with sys.modules["tensorflow"].io.gfile.GFile(path, "wb") as file:
+            file.write(data)
+        return
     if os.path.exists(path) and not os.path.isfile(path):
         with open(path, "wb") as file:
             file.write(data)

@@ -10,7 +10,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from tfprof import _native, timeline
+from tfprof import _api, _native, timeline
 
 # How many traces may wait to be written, and how many bytes of statistics, before training waits for them.
 _MOST_TRACES = 8
@@ -38,9 +38,7 @@ class ProfilerHook(tf.compat.v1.train.ProfilerHook):  # type: ignore[misc]
     ) -> None:
         # Wrong arguments leave nothing behind.
         tf.compat.v1.train.SecondOrStepTimer(every_secs=save_secs, every_steps=save_steps)
-        directory = os.fspath(output_dir)
-        if isinstance(directory, bytes):
-            directory = os.fsdecode(directory)
+        directory = os.fsdecode(output_dir)
         # The file of events can be opened in a graph only, and there will be one.
         graph = tf.Graph() if tf.executing_eagerly() else tf.compat.v1.get_default_graph()
         with graph.as_default():
@@ -97,8 +95,7 @@ def raise_errors(writer: _native.TraceWriter) -> None:
 def write_remotely(path: str, step_stats: bytes, show_dataflow: bool, show_memory: bool) -> None:
     """Writes to a file system that only TensorFlow knows."""
     text, _ = timeline.chrome_trace(step_stats, show_dataflow, show_memory, "schedule")
-    with tf.io.gfile.GFile(path, "w") as file:
-        file.write(text)
+    _api.write_file(path, text.encode())
 
 
 _HOOKS: weakref.WeakSet[ProfilerHook] = weakref.WeakSet()

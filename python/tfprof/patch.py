@@ -78,9 +78,7 @@ def _replacements() -> list[tuple[Any, str, Any]]:
         (timelines, "generate_chrome_trace_format", _for_timelines(timelines, "generate_chrome_trace_format")),
     ]
     found += [(_pywrap_tfprof, function.__name__, function) for function in _FUNCTIONS]
-    for name, result in _METHODS.items():
-        found.append((profilers, name, _for_profilers(name, result)))
-    found += [(profilers, "_native", _CURRENT), (profilers, "__del__", _nothing)]
+    found.append((profilers, "__init__", _begin))
     return found
 
 
@@ -88,20 +86,13 @@ def _replacements() -> list[tuple[Any, str, Any]]:
 
 
 class _Current:
-    """The profiler of the native module's functions. As an attribute of TensorFlow's Profiler, it is what an object
-    that was made without its constructor asks."""
+    """The profiler that the native module's functions speak of."""
 
-    def __init__(self) -> None:
-        self.native: _native.Profile | None = None
-
-    def __get__(self, instance: Any, owner: Any = None) -> _native.Profile:
-        if instance is not None and "_coverage" in vars(instance):
-            raise _native.Error("this Profiler was made before patch_tensorflow(); make it again")
-        return self.get()
+    native: _native.Profile | None = None
 
     def get(self) -> _native.Profile:
         if self.native is None:
-            raise _native.Error("there is no profiler; make one first")
+            raise _native.Error("there is no profiler: one that was made before patch_tensorflow() must be made again")
         return self.native
 
 
@@ -195,34 +186,48 @@ def _text(cmd: Any) -> str:
     return cmd if isinstance(cmd, str) else bytes(cmd).decode()
 
 
-# The methods of TensorFlow's Profiler become those of ours, so that each has a profile of its own.
+# An object of TensorFlow's Profiler is given a class between its own and TensorFlow's, with our methods: so each has a
+# profile of its own, and keeps it after unpatch_tensorflow().
 
-_METHODS = {
-    "__init__": None,
-    "_add_graph": None,
-    "_add_log": None,
-    "add_step": None,
+_ANSWERS = {
     "profile_python": "MultiGraphNodeProto",
     "profile_operations": "MultiGraphNodeProto",
     "profile_name_scope": "GraphNodeProto",
     "profile_graph": "GraphNodeProto",
     "advise": "AdviceProto",
-    "serialize_to_string": None,
-    "_write_profile": None,
 }
+_CLASSES: dict[type, type] = {}
 
 
-def _for_profilers(name: str, result: str | None) -> Callable[..., Any]:
+def _begin(self: Any, graph: Any = None, op_log: Any = None) -> None:
+    """Replaces `Profiler.__init__`."""
+    self.__class__ = _with_our_methods(type(self))
+    _api.Profiler.__init__(self, graph, op_log)
+
+
+def _with_our_methods(kind: type) -> type:
+    from tensorflow.python.profiler import model_analyzer
+
+    theirs = model_analyzer.Profiler
+    if theirs not in _CLASSES:
+        methods = {name: method for name, method in vars(_api.Profiler).items() if name not in ("__dict__", "__weakref__")}
+        methods.update({name: _lenient(name, result) for name, result in _ANSWERS.items()})
+        ours = type("Profiler", (theirs,), {**methods, "__del__": _nothing})
+        _CLASSES[theirs] = _CLASSES[ours] = ours
+    if kind not in _CLASSES:
+        _CLASSES[kind] = type(kind.__name__, (kind, _CLASSES[theirs]), {"__module__": kind.__module__})
+    return _CLASSES[kind]
+
+
+def _lenient(name: str, result: str) -> Callable[..., Any]:
     method: Callable[..., Any] = vars(_api.Profiler)[name]
-    if result is None:
-        return method
 
     def ask(self: Any, options: Mapping[str, Any] | None = _api.DEFAULT) -> Any:
-        native = self._native
+        # As the original: what is wrong with a question is said, and the answer is empty.
         try:
             return method(self, options)
         except _native.Error as error:
-            _api.tell([*native.warnings(), str(error)])
+            _api.tell([str(error)])
             return _messages.message_class(result)()
 
     ask.__name__, ask.__doc__ = name, method.__doc__

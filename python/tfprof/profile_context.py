@@ -53,7 +53,7 @@ class ProfileContext:
             return
         if not profile_dir:
             raise ValueError("Must have a directory for profile.\n")
-        self._directory = os.fspath(profile_dir)
+        self._directory = os.fsdecode(profile_dir)
         self._debug = debug
         self._trace_by_itself = trace_steps is None
         self._trace_steps = _steps(trace_steps, "trace_steps")
@@ -206,14 +206,8 @@ class ProfileContext:
                 self._views.setdefault(cmd, {})[step] = getattr(self.profiler, _METHODS[cmd])(options)
 
     def _write(self, name: str, data: bytes) -> None:
-        gfile = _tensorflow().io.gfile
-        gfile.makedirs(self._directory)
-        path = os.path.join(self._directory, name)
-        if "://" not in path:
-            _api.write_file(path, data)
-            return
-        with gfile.GFile(path, "wb") as file:
-            file.write(data)
+        _tensorflow().io.gfile.makedirs(self._directory)
+        _api.write_file(os.path.join(self._directory, name), data)
 
     def _say(self, message: str) -> None:
         if self._debug:
