@@ -255,7 +255,17 @@ def generated_op_log(
     if contradictions:
         names = ", ".join(contradictions[:5])
         tell([f"the run contradicts the shapes of {len(contradictions)} outputs, which stay unknown: {names}"])
-    return log
+    return _with_float_ops(log, source.float_ops) if source.float_ops else log
+
+
+def _with_float_ops(log: bytes, float_ops: Mapping[str, int]) -> bytes:
+    message = _messages.parse("OpLogProto", log)
+    entries = {entry.name: entry for entry in message.log_entries}
+    for name, number in float_ops.items():
+        entry = entries.get(name) or message.log_entries.add(name=name)
+        entry.float_ops = entry.float_ops or number
+    data: bytes = message.SerializeToString()
+    return data
 
 
 def tell(messages: list[str]) -> None:

@@ -22,6 +22,8 @@ class Graph:
     path: str | None = None
     trainable: list[str] = field(default_factory=list)
     traces: Traces | None = None
+    # Float operations by formulas that the user registered with TensorFlow, by node.
+    float_ops: dict[str, int] = field(default_factory=dict)
 
     @property
     def is_there(self) -> bool:
@@ -54,7 +56,7 @@ def read(graph: Any, add_trace: bool) -> Graph:
     live = live_graph(graph)
     if live is not None:
         data = live.as_graph_def(add_shapes=True).SerializeToString()
-        return Graph(data, None, trainable(live), traces(live) if add_trace else None)
+        return Graph(data, None, trainable(live), traces(live) if add_trace else None, registered_float_ops(live))
     return Graph(_messages.to_bytes(graph, "graph"))
 
 
@@ -68,6 +70,31 @@ def trainable(graph: Any) -> list[str]:
         except AttributeError:
             continue
     return names
+
+
+def registered_float_ops(graph: Any) -> dict[str, int]:
+    """What formulas say that are not TensorFlow's own: users register them for their ops."""
+    if not _messages.tensorflow_is_loaded():
+        return {}
+    from tensorflow.python.framework import ops
+
+    own = set()
+    for name in ops._stats_registry.list():
+        op, _, statistic = name.rpartition(",")
+        module = getattr(ops._stats_registry.lookup(name), "__module__", None) or ""
+        if statistic == "flops" and not module.startswith("tensorflow."):
+            own.add(op)
+    found = {}
+    for op in graph.get_operations() if own else ():
+        if op.type in own:
+            try:
+                statistics = ops.get_stats_for_node_def(graph, op.node_def, "flops")
+            except ValueError:
+                # As for the others: shapes are not known.
+                continue
+            if statistics is not None and statistics.value:
+                found[op.name] = int(statistics.value)
+    return found
 
 
 def traces(graph: Any) -> Traces:

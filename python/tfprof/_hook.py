@@ -8,16 +8,16 @@ import warnings
 import weakref
 from typing import Any
 
-import tensorflow as tf
+from tfprof import _api, _messages, _native, timeline
 
-from tfprof import _api, _native, timeline
+tf = _messages.tensorflow("ProfilerHook")
 
 # How many traces may wait to be written, and how many bytes of statistics, before training waits for them.
 _MOST_TRACES = 8
 _MOST_BYTES = 256 << 20
 
 
-class ProfilerHook(tf.compat.v1.train.ProfilerHook):  # type: ignore[misc]
+class ProfilerHook(tf.compat.v1.train.ProfilerHook):  # type: ignore[misc, name-defined]
     """Writes a Chrome trace of a step to `<output_dir>/timeline-<step>.json`, every N steps or every N seconds.
 
     Exactly one of `save_steps` and `save_secs` is given. `show_dataflow` draws arrows from the op that makes a tensor

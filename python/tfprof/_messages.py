@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+from tfprof import _native
+
 NAMES = ("GraphNodeProto", "MultiGraphNodeProto", "AdviceProto", "OpLogProto", "OpLogEntry", "CodeDef")
 
 _own: dict[str, Any] = {}
@@ -13,6 +15,15 @@ _own: dict[str, Any] = {}
 def tensorflow_is_loaded() -> bool:
     """Whether this process has imported TensorFlow, wholly."""
     return hasattr(sys.modules.get("tensorflow"), "compat")
+
+
+def tensorflow(what: str) -> Any:
+    """TensorFlow, imported if it was not yet, for what cannot do without."""
+    try:
+        import tensorflow
+    except ImportError as error:
+        raise ImportError(f"{what} needs TensorFlow, which cannot be imported here: {error}") from error
+    return tensorflow
 
 
 def message_class(name: str) -> Any:
@@ -37,7 +48,10 @@ def parse(name: str, data: bytes) -> Any:
         message.ParseFromString(data)
     except DecodeError:
         message = message_class(name)()
-        _parse_deep(message, data)
+        try:
+            _parse_deep(message, data)
+        except DecodeError as error:
+            raise _native.Error(f"these bytes are no {name}: {error}") from None
     return message
 
 

@@ -65,6 +65,7 @@ def unpatch_tensorflow() -> None:
 
 def _replacements() -> list[tuple[Any, str, Any]]:
     """Each place in TensorFlow, and what takes it."""
+    _messages.tensorflow("patch_tensorflow")
     from tensorflow.python.client import timeline as their_timeline
     from tensorflow.python.profiler import model_analyzer, tfprof_logger
     from tensorflow.python.training import basic_session_run_hooks

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from types import TracebackType
 from typing import Any
 
-from tfprof import _api
+from tfprof import _api, _messages
 
 __all__ = ["ProfileContext"]
 
@@ -234,12 +234,11 @@ def _names(graph: Any, fetches: Any) -> str:
 
 
 def _tensorflow() -> Any:
-    import tensorflow
-
-    return tensorflow
+    return _messages.tensorflow("ProfileContext")
 
 
 def _sessions() -> Any:
+    _tensorflow()
     from tensorflow.python.client import session
 
     return session.BaseSession
