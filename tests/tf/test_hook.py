@@ -117,6 +117,20 @@ def test_every_second_of_a_session(tmp_path):
     assert all(later - earlier >= 2 for earlier, later in zip(found, found[1:]))
 
 
+def test_seconds_by_a_clock_of_ones_own(tmp_path, monkeypatch):
+    now = [1_000.0]
+    monkeypatch.setattr(time, "time", lambda: now[0])
+    with tf.Graph().as_default():
+        op = training()
+        hook = tfprof.ProfilerHook(save_secs=2, output_dir=str(tmp_path))
+        with tf1.train.SingularMonitoredSession(hooks=[hook]) as session:
+            for seconds, count in ((0, 0), (1, 0), (1.5, 1), (0.1, 1), (1.5, 1), (2.5, 2)):
+                now[0] += seconds
+                session.run(op)
+                assert len(list(tmp_path.glob("timeline-*.json"))) == count
+    assert sorted(traces(tmp_path)) == [3, 6]
+
+
 def test_files_are_counted_as_soon_as_a_run_returns(tmp_path):
     with tf.Graph().as_default():
         op = training()
