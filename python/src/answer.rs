@@ -7,6 +7,7 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyDict};
 use std::io::{self, Write};
+use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -16,7 +17,6 @@ use tfprof::format::{Format, detect};
 use tfprof::inputs::Inputs;
 use tfprof::model::builder::Keep;
 use tfprof::model::cells::Measure;
-use tfprof::model::nodes::NodeId;
 use tfprof::options::{Form, Options, Output, ViewKind};
 use tfprof::profiler::Profiler;
 use tfprof::quirks::Quirks;
@@ -47,6 +47,8 @@ struct Loaded {
     profiler: Profiler,
     /// How many warnings Python has been told.
     told: usize,
+    /// Nodes that no graph has had when a run named them.
+    made_by_runs: Vec<Range<usize>>,
 }
 
 #[pymethods]
@@ -64,7 +66,7 @@ impl Profile {
                 ..Keep::EVERYTHING
             },
         };
-        let loaded = RwLock::new(Loaded { profiler: Profiler::new(keep), told: 0 });
+        let loaded = RwLock::new(Loaded { profiler: Profiler::new(keep), told: 0, made_by_runs: Vec::new() });
         Profile { shared: Arc::new(Shared { loaded, interrupted: AtomicBool::new(false) }) }
     }
 
@@ -85,7 +87,14 @@ impl Profile {
         };
         let name = name.to_owned();
         self.change(py, bytes.len() < SHORT, move |shared| {
-            shared.write().profiler.add(Source::memory(&name, &bytes)?, format, step)
+            let mut loaded = shared.write();
+            let before = loaded.profiler.model().nodes.len();
+            let added = loaded.profiler.add(Source::memory(&name, &bytes)?, format, step);
+            if format == Format::RunMetadata {
+                let after = loaded.profiler.model().nodes.len();
+                loaded.made_by_runs.push(before..after);
+            }
+            added
         })
     }
 
@@ -243,11 +252,10 @@ impl Shared {
             records[cell.node.index()] += cell.sum(Measure::Runs).limited();
         }
         // As the original: a node that a run made counts from its second record on.
-        let made = |node: NodeId| {
-            model.nodes.op[node.index()] == model.nodes.name[node.index()] && model.nodes.inputs(node).is_empty()
-        };
-        let ran = model.nodes.all().filter(|node| records[node.index()] > i64::from(made(*node))).count();
-        (records.len(), ran)
+        for node in loaded.made_by_runs.iter().cloned().flatten() {
+            records[node] -= 1;
+        }
+        (records.len(), records.iter().filter(|records| **records > 0).count())
     }
 
     fn new_warnings(&self) -> Vec<String> {

@@ -6,6 +6,7 @@
 mod answer;
 mod interrupt;
 mod question;
+mod shapes;
 mod traces;
 
 use interrupt::interruptible;
@@ -28,6 +29,8 @@ create_exception!(tfprof, MissingData, Error, "The question is right, but what i
 mod native {
     #[pymodule_export]
     use super::answer::Profile;
+    #[pymodule_export]
+    use super::shapes::graph_with_shapes;
     #[pymodule_export]
     use super::traces::{TraceWriter, chrome_trace};
     #[pymodule_export]
