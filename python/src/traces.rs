@@ -8,7 +8,7 @@ use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
 use std::collections::VecDeque;
 use std::fs::OpenOptions;
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -214,10 +214,8 @@ impl Shared {
 
 impl Job {
     fn write(&self) -> Result<(), Error> {
-        let written = trace_of(&self.step_stats, self.options).and_then(|trace| {
-            let fill = |out: &mut dyn Write| trace.write(out).map(|_| ());
-            target::to_file(&self.file, std::iter::empty::<&Path>(), &mut io::sink(), fill)
-        });
+        let written = trace_of(&self.step_stats, self.options)
+            .and_then(|trace| target::to_one_of_many(&self.file, |out| trace.write(out).map(|_| ())));
         if written.is_err() {
             // The name was taken by an empty file, which would look like a trace.
             let path = Path::new(&self.file);
