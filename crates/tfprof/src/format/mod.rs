@@ -6,6 +6,7 @@
 pub mod checkpoint;
 pub mod detect;
 mod graph_def;
+pub mod live_graph;
 mod op_log;
 pub(crate) mod profile;
 mod run_metadata;
