@@ -8,12 +8,12 @@ use tfprof::format::live_graph::{LiveShape, with_output_shapes};
 /// Adds `_output_shapes` to the nodes of a `GraphDef`, whose outputs have these shapes by name. None if that takes more:
 /// see `with_output_shapes`.
 #[pyfunction]
-pub fn graph_with_shapes<'py>(
-    py: Python<'py>,
+pub fn graph_with_shapes(
+    py: Python<'_>,
     graph: PyBackedBytes,
     names: Vec<String>,
     shapes: Vec<Vec<LiveShape>>,
-) -> Option<Bound<'py, PyBytes>> {
+) -> Option<Bound<'_, PyBytes>> {
     let done = py.detach(|| with_output_shapes(&graph, &names, &shapes));
     done.map(|bytes| PyBytes::new(py, &bytes))
 }

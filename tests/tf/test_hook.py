@@ -12,6 +12,7 @@ import time
 import pytest
 import tensorflow as tf
 import tfprof
+from tensorflow.python.training import training_util
 from tfprof import _native
 
 tf1 = tf.compat.v1
@@ -23,8 +24,12 @@ def training(increment=True):
     step = tf1.train.get_or_create_global_step()
     weights = tf1.get_variable("weights", [8, 8])
     loss = tf.reduce_sum(tf.matmul(weights, weights))
-    optimizer = tf1.train.GradientDescentOptimizer(1e-3)
-    return optimizer.minimize(loss, global_step=step if increment else None)
+    train = tf1.train.GradientDescentOptimizer(1e-3).minimize(loss)
+    if not increment:
+        return train
+    # Hooks read the step in the same run: before it is increased, so that each test traces the same steps each time.
+    with tf1.control_dependencies([train, training_util._get_or_create_global_step_read()]):
+        return tf1.assign_add(step, 1)
 
 
 def traces(directory):

@@ -23,6 +23,7 @@ from tensorflow.python.profiler import model_analyzer, tfprof_logger
 from tensorflow.python.training import basic_session_run_hooks as hooks
 from tensorflow.python.util import _pywrap_tfprof as native
 from test_beside_tensorflow import PRESETS, too_deep
+from test_hook import training
 
 tf1 = tf.compat.v1
 builder = tf1.profiler.ProfileOptionBuilder
@@ -290,8 +291,7 @@ def test_a_timeline_with_events_of_its_own_keeps_them():
 
 def test_hook(tmp_path, patched):
     with tf.Graph().as_default():
-        step = tf1.train.get_or_create_global_step()
-        op = tf1.assign_add(step, 1)
+        op = training()
         hook = tf1.train.ProfilerHook(save_steps=2, output_dir=str(tmp_path))
         with tf1.train.SingularMonitoredSession(hooks=[hook]) as session:
             for count in (0, 1, 1, 2, 2):
