@@ -10,11 +10,12 @@ import random
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, is_typeddict
 
 import pytest
 
-PROMISED = (TypeError, ValueError, OSError)
+# Data frames need libraries that may not be there; what has keys and rows raises as lists and dicts do.
+PROMISED = (TypeError, ValueError, OSError, ImportError, LookupError)
 
 
 def arguments(rng: random.Random, tmp: Path, messages: list[Any]) -> Any:
@@ -45,7 +46,11 @@ def calls(seed: int, count: int, tmp: Path) -> None:
     functions = [f for f in functions if callable(f) and getattr(f, "__module__", "") != "tfprof.patch"]
     private = (_native.Profile, _native.Shapes, _native.TraceWriter)
     functions += [*private, _native.chrome_trace]
+    functions = [f for f in functions if not is_typeddict(f)]
     classes = tuple(f for f in functions if isinstance(f, type) and not issubclass(f, (Exception, tuple)))
+    # What `open` and `checkpoint` give is made by them alone.
+    given_out = ("tfprof._open", "tfprof._view", "tfprof._checkpoint")
+    functions = [f for f in functions if f not in classes or f.__module__ not in given_out]
     for _ in range(count):
         function = rng.choice(functions)
         owners = [message for message in messages if isinstance(message, classes)]
@@ -58,7 +63,8 @@ def calls(seed: int, count: int, tmp: Path) -> None:
         try:
             answer = function(*given)
         except (*PROMISED, tfprof.Error) as error:
-            assert str(error), (function, given)
+            # Python's own sequences say nothing of what they do not have.
+            assert str(error) or getattr(function, "__name__", "") == "index", (function, given)
         except OverflowError:
             assert function in private or isinstance(getattr(function, "__self__", _native), (*private, type(_native)))
         except Exception as error:
