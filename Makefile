@@ -25,7 +25,7 @@ LOCKED := --locked
 BUILT := $(or $(CARGO_TARGET_DIR),target)
 
 .DEFAULT_GOAL := help
-.PHONY: help build test fmt-check licenses lint cargo-test docs-check python-test python-tf toolchain test-tools tools debian-tools test-tf verify-corpus checkpoints differential tf-venv bench bench-alone bench-guard bench-python \
+.PHONY: help build test fmt-check licenses lint cargo-test docs-check python-test python-tf toolchain test-tools tools debian-tools test-tf verify-corpus checkpoints shapes differential tf-venv bench bench-alone bench-guard bench-python \
         demo fuzz docs clean
 .PHONY: test-notebook test-sdist
 
@@ -124,6 +124,7 @@ tests/tools/node_modules/ready: tests/tools/package.json | debian-tools
 	touch $@
 
 test-tf: verify-corpus checkpoints python-tf ## compare with the original, live: one fixed seed, and a sample of the corpus
+	$(MAKE) shapes SEED=7
 	$(MAKE) differential SEED=7 MODELS=200
 
 verify-corpus: tf-venv
@@ -132,6 +133,10 @@ verify-corpus: tf-venv
 checkpoints: tf-venv ## checkpoints that TensorFlow writes, read by TensorFlow and by tfprof
 	$(CARGO) build $(LOCKED) --release
 	$(TF_PYTHON) tests/tf/checkpoints.py --tfprof $(BUILT)/release/tfprof
+
+shapes: tf-venv ## shapes that are inferred, beside TensorFlow's own inference (SEED=…)
+	$(CARGO) build $(LOCKED) --release --example infer -p tfprof
+	$(TF_PYTHON) tests/tf/shapes.py --infer $(BUILT)/release/examples/infer --seed $(SEED)
 
 differential: tf-venv ## random models and questions against the original (SEED=… MODELS=…)
 	rm -rf target/differential/$(SEED)

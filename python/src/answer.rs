@@ -58,6 +58,8 @@ struct Loaded {
     told: usize,
     /// Nodes that no graph has had when a run named them.
     made_by_runs: Vec<Range<usize>>,
+    /// Messages came since float operations were computed.
+    stale: bool,
 }
 
 /// A question of Python: the view, the form, and how the form is dressed.
@@ -91,6 +93,8 @@ impl Profile {
                 traces: matches!(cmd, "code" | "advise"),
                 attributes: cmd == "advise",
                 records,
+                functions: false,
+                costs: false,
                 ..Keep::EVERYTHING
             },
         };
@@ -100,6 +104,7 @@ impl Profile {
             sample: None,
             told: 0,
             made_by_runs: Vec::new(),
+            stale: false,
         });
         Profile { shared: Arc::new(Shared { loaded, interrupted: AtomicBool::new(false) }) }
     }
@@ -129,7 +134,7 @@ impl Profile {
         };
         let name = if name.is_empty() { what } else { name };
         let format = match (format, detect::guess(&bytes[..bytes.len().min(64 * 1024)])) {
-            (Format::GraphDef, detect::Guess::Is(Format::MetaGraphDef)) => Format::MetaGraphDef,
+            (Format::GraphDef, detect::Guess::Is(found @ (Format::MetaGraphDef | Format::SavedModel))) => found,
             (format, _) => format,
         };
         let name = name.to_owned();
@@ -142,6 +147,7 @@ impl Profile {
                 Format::Profile => loaded.inputs.profiles.push(path),
                 _ => loaded.inputs.graphs.push(path),
             }
+            loaded.stale = true;
             let before = loaded.profiler.model().nodes.len();
             let added = loaded.profiler.add(Source::memory(&name, &bytes)?, format, step);
             if format == Format::RunMetadata {
@@ -208,7 +214,13 @@ impl Profile {
         let (kind, mut options) = (view_kind(cmd)?, question::options(options, original)?);
         options.output = Output { form, outfile: outfile.to_owned() };
         let asked = Asked { kind, options, dress, lines };
-        let (files, warnings) = self.ask(py, move |shared| shared.answer(&asked))?;
+        let (files, warnings) = self.ask(py, move |shared| {
+            // The original computes nothing itself.
+            if !original {
+                shared.infer()?;
+            }
+            shared.answer(&asked)
+        })?;
         let files = files.into_iter().map(|(name, bytes)| (name, PyBytes::new(py, &bytes))).collect();
         Ok((files, warnings))
     }
@@ -217,12 +229,16 @@ impl Profile {
     fn columns(&self, py: Python<'_>, cmd: &str, options: &Bound<'_, PyDict>) -> PyResult<Columns> {
         let (kind, mut options) = (view_kind(cmd)?, question::options(options, false)?);
         options.output = Output { form: Form::Json, outfile: String::new() };
-        self.ask(py, move |shared| shared.read().profiler.view(kind, &options).map(|view| Columns::new(&view)))
+        self.ask(py, move |shared| {
+            shared.infer()?;
+            shared.read().profiler.view(kind, &options).map(|view| Columns::new(&view))
+        })
     }
 
     /// What is in the files: text for people, JSON, and HTML for the cell of a notebook.
     fn overview(&self, py: Python<'_>) -> PyResult<(String, String, String)> {
         let [text, json, cell] = self.ask(py, |shared| {
+            shared.infer()?;
             let loaded = shared.read();
             let overview = Overview::new(&loaded.profiler, &loaded.inputs)?;
             let (mut text, mut json, mut cell) = (Vec::new(), Vec::new(), Vec::new());
@@ -398,6 +414,16 @@ impl Shared {
             all[told..].iter().filter(|warning| warning.code != "duplicate_node").map(Warning::to_string).collect();
         loaded.told = all.len();
         new
+    }
+
+    /// Computes what ops take, if messages came since the last time.
+    fn infer(&self) -> Result<(), Error> {
+        if !self.read().stale {
+            return Ok(());
+        }
+        let mut loaded = self.write();
+        loaded.stale = false;
+        loaded.profiler.infer()
     }
 
     /// One file for each step of a timeline, else one.

@@ -6,6 +6,7 @@
 mod answer;
 mod checkpoint;
 mod columns;
+mod cost;
 mod interrupt;
 mod question;
 mod shapes;
@@ -38,6 +39,8 @@ mod native {
     use super::answer::Profile;
     #[pymodule_export]
     use super::checkpoint::Checkpoint;
+    #[pymodule_export]
+    use super::cost::cost;
     #[pymodule_export]
     use super::shapes::graph_with_shapes;
     #[pymodule_export]

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from tfprof import _messages, model_analyzer, option_builder, tfprof_log_pb2, tfprof_logger
 from tfprof._api import ALL_ADVICE, Profiler, advise, profile, write_op_log
 from tfprof._checkpoint import Checkpoint, Comparison, Tensor, Verdict, checkpoint
+from tfprof._cost import Cost, cost, flops, params
 from tfprof._native import Error, MissingData
 from tfprof._open import DataWarning, Overview, Profile, demo, open
 from tfprof._options import Options
@@ -31,6 +32,7 @@ __all__ = [
     "Advice",
     "Checkpoint",
     "Comparison",
+    "Cost",
     "DataWarning",
     "Error",
     "MissingData",
@@ -46,10 +48,13 @@ __all__ = [
     "View",
     "advise",
     "checkpoint",
+    "cost",
     "demo",
+    "flops",
     "model_analyzer",
     "open",
     "option_builder",
+    "params",
     "profile",
     "tfprof_log_pb2",
     "tfprof_logger",

@@ -87,6 +87,18 @@ def chrome_trace(
 def graph_with_shapes(
     graph: bytes, names: list[str], shapes: list[list[tuple[list[int | None], bool]]]
 ) -> bytes | None: ...
+def cost(
+    path: str | None,
+    graph: bytes | None,
+    trainable: list[str] | None,
+    *,
+    batch: int | None = None,
+    inputs: list[tuple[str, list[int]]] = [],
+    signature: str | None = None,
+    all: bool = False,
+    trip_counts: list[tuple[str, int]] = [],
+    const_params: bool = False,
+) -> tuple[bytes, str]: ...
 def run_command(words: list[str]) -> int: ...
 def option_names() -> list[str]: ...
 def metric_words() -> list[tuple[str, str]]: ...

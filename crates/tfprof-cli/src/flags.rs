@@ -10,6 +10,7 @@ use crate::terminal::Terminal;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use tfprof::error::Error;
+use tfprof::infer::settings::Settings;
 use tfprof::inputs::Inputs;
 use tfprof::options::{self, OPTIONS, OptionInfo, Options, ValueKind};
 use tfprof::trace::{OpTime, TraceOptions};
@@ -38,6 +39,11 @@ pub struct Flags {
     pub trace: TraceOptions,
     /// Which checkers to run; none means all.
     pub checkers: Vec<String>,
+    /// Of the command `cost`.
+    pub budget: String,
+    pub baseline: String,
+    pub fail_on_unknown: bool,
+    pub markdown: bool,
     /// Of the command `checkpoint`.
     pub stats: bool,
     pub verify: bool,
@@ -53,6 +59,23 @@ pub struct Flags {
 pub struct Flag {
     pub commands: &'static [&'static str],
     pub info: OptionInfo<Flags>,
+}
+
+/// Says something of a model beyond its files.
+macro_rules! setting {
+    ($name:literal, $value:ident, $about:literal, $set:expr) => {
+        everywhere(OptionInfo {
+            name: $name,
+            value: ValueKind::$value,
+            about: $about,
+            original: false,
+            set: |flags, value| {
+                let set: fn(&mut Settings, &str) -> Result<(), String> = $set;
+                set(&mut flags.inputs.settings, value)
+            },
+            show: |_| String::new(),
+        })
+    };
 }
 
 const fn everywhere(info: OptionInfo<Flags>) -> Flag {
@@ -110,6 +133,32 @@ pub const FLAGS: &[Flag] = &[
     path_flag!("op_log_path", op_logs, "an OpLogProto: types, float operations and code traces"),
     path_flag!("profile_path", profiles, "a ProfileProto, which holds all of the above"),
     path_flag!("checkpoint_path", checkpoints, "a checkpoint: what its files' names begin with, or its directory"),
+    setting!("signature", Word, "the signature of a SavedModel that counts; serving_default if not given", |s, v| {
+        s.signature = Some(v.to_owned());
+        Ok(())
+    }),
+    setting!("all", Flag, "count all of a SavedModel, not only what a signature needs", |s, v| {
+        options::boolean(v).map(|on| s.all = on)
+    }),
+    setting!("batch", Number, "the size of leading dimensions that a graph leaves open; 1 if not given", |s, v| {
+        let batch = v.parse().ok().filter(|batch| *batch >= 0);
+        s.batch = Some(batch.ok_or_else(|| format!("expected a number of examples, such as 32, found `{v}`"))?);
+        Ok(())
+    }),
+    setting!("input", Word, "the shape of what is fed, as in NAME=1x224x224x3; may be repeated", |s, v| {
+        s.inputs.push(Settings::parse_input(v)?);
+        Ok(())
+    }),
+    setting!("trip_count", Word, "how often a loop runs, NAME=N; may be repeated", |s, v| {
+        let expected = || format!("expected NAME=N, the name of a loop and a number, found `{v}`");
+        let (name, count) = v.rsplit_once('=').filter(|(name, _)| !name.is_empty()).ok_or_else(expected)?;
+        let count: i64 = count.parse().ok().filter(|count| *count >= 0).ok_or_else(expected)?;
+        s.trip_counts.push((name.to_owned(), count));
+        Ok(())
+    }),
+    setting!("const_params", Flag, "count constants as parameters: the weights of a frozen graph", |s, v| {
+        options::boolean(v).map(|on| s.const_params = on)
+    }),
     everywhere(OptionInfo {
         name: "strict",
         value: ValueKind::Flag,
@@ -206,6 +255,27 @@ pub const FLAGS: &[Flag] = &[
             show: |flags| flags.checkers.join(","),
         },
     },
+    only(
+        &["cost"],
+        "budget",
+        ValueKind::Path,
+        "a TOML file with limits: max_params, max_flops, max_unknown_ops; exit code 3 if one is not kept",
+        |flags, value| {
+            value.clone_into(&mut flags.budget);
+            Ok(())
+        },
+    ),
+    only(
+        &["cost"],
+        "fail_on_unknown",
+        ValueKind::Flag,
+        "exit code 3 if the cost of any node is not known",
+        |flags, value| options::boolean(value).map(|on| flags.fail_on_unknown = on),
+    ),
+    only(&["cost"], "baseline", ValueKind::Path, "another model to compare with, scope by scope", |flags, value| {
+        value.clone_into(&mut flags.baseline);
+        Ok(())
+    }),
     checkpoint(
         "stats",
         ValueKind::Flag,
@@ -231,10 +301,18 @@ const fn checkpoint(
     about: &'static str,
     set: fn(&mut Flags, &str) -> Result<(), String>,
 ) -> Flag {
-    Flag {
-        commands: &["checkpoint"],
-        info: OptionInfo { name, value, about, original: false, set, show: |_| String::new() },
-    }
+    only(&["checkpoint"], name, value, about, set)
+}
+
+/// A flag that some commands take.
+const fn only(
+    commands: &'static [&'static str],
+    name: &'static str,
+    value: ValueKind,
+    about: &'static str,
+    set: fn(&mut Flags, &str) -> Result<(), String>,
+) -> Flag {
+    Flag { commands, info: OptionInfo { name, value, about, original: false, set, show: |_| String::new() } }
 }
 
 /// Reads the words behind the program's name.
@@ -440,6 +518,13 @@ impl Parser {
     }
 
     fn set_output(&mut self) -> Result<(), Error> {
+        if self.command.as_deref() == Some("cost") {
+            // Its tables come in two styles; what is left is text, which is the default.
+            self.flags.markdown = self.flags.format == "markdown";
+            if matches!(self.flags.format.as_str(), "table" | "markdown") {
+                self.flags.format.clear();
+            }
+        }
         let Flags { format, outfile, .. } = &self.flags;
         if !format.is_empty() || !outfile.is_empty() {
             let form = if format.is_empty() { "file" } else { format };

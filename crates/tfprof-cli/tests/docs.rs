@@ -3,7 +3,7 @@
 //! A block that is fenced as `console` is a transcript: a line behind `$ ` is run by the system's shell, one behind
 //! `tfprof> ` in the shell that the line before it started, and the lines below are what comes out; a line `...`
 //! stands for any lines. An HTML comment `<!-- $ command -->` runs unseen. All commands of a page run in one fresh
-//! directory, in which `corpus` is that of this repository.
+//! directory, in which `corpus` is that of this repository and `models` are those of its tests.
 //!
 //! `TFPROF_DOCS=write cargo test -p tfprof-cli --test docs` writes what comes out into the pages. Words behind
 //! `console` say how it is cut then: `head=N` keeps N lines, `report` leaves out what stands above `Profile:`.
@@ -101,7 +101,10 @@ impl PageRun {
         let dir = std::env::temp_dir().join(format!("tfprof-docs-{name}-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&dir);
         std::fs::create_dir_all(&dir).expect("a directory for the page");
-        std::os::unix::fs::symlink(root().join("corpus"), dir.join("corpus")).expect("a link to the corpus");
+        for (name, target) in [("corpus", "corpus"), ("models", "tests/models")] {
+            std::os::unix::fs::symlink(root().join(target), dir.join(name))
+                .expect("a link to files of this repository");
+        }
         PageRun { page, dir, commands: 0, faults: String::new(), shell: None }
     }
 

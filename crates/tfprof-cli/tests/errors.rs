@@ -68,7 +68,7 @@ fn files_that_cannot_be_read() {
     assert_eq!((code, err.as_str()), (1, "tfprof: no/such/file.pb: cannot open: no such file or directory"));
     let dir = scratch("empty_dir");
     let (code, err) = refused(&["scope", &dir.display().to_string()]);
-    assert!(code == 1 && err.contains("nothing to read in this directory; expected graph.pb"), "{err}");
+    assert!(code == 1 && err.contains("nothing to read in this directory; expected saved_model.pb"), "{err}");
     let file = dir.join("garbage");
     std::fs::write(&file, b"\x00\xffthis is no protobuf").expect("a file");
     let (code, err) = refused(&["scope", &file.display().to_string()]);

@@ -8,6 +8,7 @@ use crate::format::Format;
 use crate::format::checkpoint::{Checkpoint, locate};
 use crate::format::detect::{Guess, guess};
 use crate::format::source::{Limits, STDIN, Source};
+use crate::infer::settings::Settings;
 use crate::profiler::Profiler;
 use crate::words;
 use std::io::{Cursor, Read};
@@ -27,6 +28,8 @@ pub struct Inputs {
     pub profiles: Vec<PathBuf>,
     /// What the names of their files begin with, or any other path that means a checkpoint.
     pub checkpoints: Vec<PathBuf>,
+    /// What counts of a model, and what its files leave open.
+    pub settings: Settings,
     /// How much the files may ask of the machine.
     pub limits: Limits,
     /// The first bytes of standard input, if they were taken from it to tell what it is.
@@ -101,9 +104,6 @@ impl Inputs {
         };
         match guess(head) {
             Guess::Is(format) => self.add_as(format, path),
-            Guess::SavedModel => {
-                return Err(input_error(path, "a SavedModel is not read yet; freeze its graph".into()));
-            }
             // An empty message has no content to tell it by; its name may.
             Guess::Unknown => match format_by_name(path) {
                 Some(format) if head.is_empty() => self.add_as(format, path),
@@ -115,7 +115,7 @@ impl Inputs {
 
     fn add_as(&mut self, format: Format, path: &Path) {
         match format {
-            Format::GraphDef | Format::MetaGraphDef => self.graphs.push(path.to_owned()),
+            Format::GraphDef | Format::MetaGraphDef | Format::SavedModel => self.graphs.push(path.to_owned()),
             Format::OpLog => self.op_logs.push(path.to_owned()),
             Format::Profile => self.profiles.push(path.to_owned()),
             Format::RunMetadata => self.runs.push((step_by_name(path), path.to_owned())),
@@ -130,7 +130,9 @@ impl Inputs {
             entries.flatten().map(|entry| entry.path()).filter(|path| path.is_file()).collect();
         files.sort();
         let named = |stem: &str| files.iter().find(|file| base_name(file) == stem);
-        let graph = named("graph.pb").or_else(|| named("graph.pbtxt")).or_else(|| only_meta_graph(&files));
+        let saved_model = named("saved_model.pb").or_else(|| named("saved_model.pbtxt"));
+        let graph = saved_model.or_else(|| named("graph.pb")).or_else(|| named("graph.pbtxt"));
+        let graph = graph.or_else(|| only_meta_graph(&files));
         let mut runs: Vec<(i64, &PathBuf)> = files
             .iter()
             .filter(|file| base_name(file).starts_with("run_meta"))
@@ -158,8 +160,7 @@ impl Inputs {
                 return Ok(());
             }
             (None, _) => {
-                let expected =
-                    "expected graph.pb, graph.pbtxt, run_meta_<N>, tfprof_log or profile_<N>, plain or gzipped";
+                let expected = "expected saved_model.pb, graph.pb, graph.pbtxt, run_meta_<N>, tfprof_log or profile_<N>, plain or gzipped";
                 return Err(input_error(dir, format!("nothing to read in this directory; {expected}")));
             }
         }
@@ -180,6 +181,7 @@ impl Inputs {
 
     /// The same, and `watch` is told how far reading is.
     pub fn load_watched(&self, profiler: &mut Profiler, watch: Watch<'_>) -> Result<(), Error> {
+        profiler.set(&self.settings);
         let (read, of) = (AtomicU64::new(0), self.paths().map(file_size).sum());
         let load = |path: &Path, format, step, profiler: &mut Profiler| {
             let file = if path.as_os_str() == "-" { STDIN.to_owned() } else { path.display().to_string() };
@@ -192,6 +194,10 @@ impl Inputs {
         for (paths, format) in [(&self.profiles, Format::Profile), (&self.graphs, Format::GraphDef)] {
             for path in once_each(paths) {
                 load(path, format, 0, profiler)?;
+                // Where nodes were made, if the model was saved with it.
+                if let Some(source) = debug_info_beside(path) {
+                    profiler.add_debug_info(source);
+                }
             }
         }
         // Before op logs, which speak of nodes that are there: a checkpoint alone makes its own.
@@ -211,7 +217,8 @@ impl Inputs {
             };
             load_one(self.open_watched(path, &count)?, path, Format::RunMetadata, step, profiler)
         };
-        parallel::load_runs(&runs, profiler, &load_here, &load_there)
+        parallel::load_runs(&runs, profiler, &load_here, &load_there)?;
+        profiler.infer()
     }
 
     /// Opens an input. Standard input can be opened once, even if it was looked at before.
@@ -243,13 +250,10 @@ fn load_one(
 ) -> Result<(), Error> {
     let head = source.head().map_err(|error| read_error(path, error))?;
     let format = match (format, guess(head)) {
-        (Format::GraphDef, Guess::Is(Format::MetaGraphDef)) => Format::MetaGraphDef,
+        (Format::GraphDef, Guess::Is(found @ (Format::MetaGraphDef | Format::SavedModel))) => found,
         (format, Guess::Is(found)) if found != format => {
             let message = format!("this is a {}, expected a {}; use {}", found.name(), format.name(), found.flag());
             return Err(input_error(path, message));
-        }
-        (_, Guess::SavedModel) => {
-            return Err(input_error(path, format!("this is a SavedModel, expected a {}", format.name())));
         }
         (format, _) => format,
     };
@@ -260,7 +264,7 @@ impl Format {
     /// The flag that names a file of this format.
     pub fn flag(self) -> &'static str {
         match self {
-            Format::GraphDef | Format::MetaGraphDef => "--graph_path",
+            Format::GraphDef | Format::MetaGraphDef | Format::SavedModel => "--graph_path",
             Format::RunMetadata => "--run_meta_path",
             Format::OpLog => "--op_log_path",
             Format::Profile => "--profile_path",
@@ -272,6 +276,14 @@ impl Format {
 fn once_each(paths: &[PathBuf]) -> impl Iterator<Item = &PathBuf> {
     let mut seen = std::collections::HashSet::new();
     paths.iter().filter(move |path| seen.insert(path.canonicalize().unwrap_or_else(|_| (*path).clone())))
+}
+
+/// The debug info of a `SavedModel`, which lies in a directory of its own.
+fn debug_info_beside(path: &Path) -> Option<Source<'static>> {
+    let is_saved_model = base_name(path).starts_with("saved_model.pb");
+    let directory = path.parent().filter(|_| is_saved_model)?.join("debug");
+    let names = ["saved_model_debug_info.pb", "saved_model_debug_info.pb.gz"];
+    names.iter().map(|name| directory.join(name)).find(|file| file.is_file()).and_then(|file| Source::open(&file).ok())
 }
 
 /// The only `.meta` file, if there is just one.

@@ -39,6 +39,7 @@
 //! played back.
 
 pub mod advise;
+pub mod cost;
 pub mod error;
 pub mod format;
 pub mod infer;

@@ -18,10 +18,16 @@ pub enum Metric {
     Runs,
     /// How many nodes of the graph it stands for.
     Definitions,
+    /// Multiply-adds, computed.
+    Macs,
+    /// Bytes read and written, computed.
+    IoBytes,
+    /// Nodes whose float operations nobody knows.
+    UnknownOps,
 }
 
 impl Metric {
-    pub const COUNT: usize = 11;
+    pub const COUNT: usize = 14;
 
     pub fn info(self) -> &'static MetricInfo {
         &METRICS[self as usize]
@@ -128,6 +134,28 @@ pub const METRICS: [MetricInfo; Metric::COUNT] = [
     MetricInfo {
         about: "how many nodes of the graph there are",
         ..column(Metric::Definitions, "definitions", "", Unit::Count)
+    },
+    MetricInfo {
+        word: Some("macs"),
+        min: Some("min_macs"),
+        suffix: " macs",
+        op_suffix: " macs",
+        about: "multiply-adds of convolutions and products of matrices, by their formulas",
+        ..column(Metric::Macs, "macs", "# multiply-adds", Unit::Count)
+    },
+    MetricInfo {
+        word: Some("io_bytes"),
+        min: Some("min_io_bytes"),
+        about: "bytes that ops read and write, by the shapes of their inputs and outputs",
+        ..column(Metric::IoBytes, "io_bytes", "bytes read and written", Unit::Bytes)
+    },
+    MetricInfo {
+        word: Some("unknown_ops"),
+        min: Some("min_unknown_ops"),
+        suffix: " unknown",
+        op_suffix: " unknown",
+        about: "nodes whose float operations are not known: no formula, or no shapes",
+        ..column(Metric::UnknownOps, "unknown_ops", "# unknown ops", Unit::Count)
     },
 ];
 

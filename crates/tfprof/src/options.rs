@@ -178,11 +178,14 @@ pub enum ValueKind {
 
 macro_rules! minimum {
     ($name:literal, $metric:ident, $about:literal) => {
+        minimum!($name, $metric, true, $about)
+    };
+    ($name:literal, $metric:ident, $original:literal, $about:literal) => {
         OptionInfo {
             name: $name,
             value: ValueKind::Number,
             about: $about,
-            original: true,
+            original: $original,
             set: |o, v| number(v).map(|n| o.min[Metric::$metric as usize] = n),
             show: |o| o.min[Metric::$metric as usize].to_string(),
         }
@@ -284,6 +287,9 @@ pub const OPTIONS: &[OptionInfo<Options>] = &[
         set: |o, v| Output::parse(v, &o.output.outfile).map(|output| o.output = output),
         show: |o| o.output.show(),
     },
+    minimum!("min_macs", Macs, false, "hide rows whose total of multiply-adds is less"),
+    minimum!("min_io_bytes", IoBytes, false, "hide rows whose total of bytes read and written is less"),
+    minimum!("min_unknown_ops", UnknownOps, false, "hide rows with fewer nodes of unknown cost"),
     flag!(ops_only, false, "leave out rows that are only name scopes and lift what lies below them"),
     flag!(source_lines, false, "in code view, append the text of the source line, cut at 20 characters"),
     OptionInfo {

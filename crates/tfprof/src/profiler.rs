@@ -1,9 +1,13 @@
 //! What is loaded so far, and the questions that can be put to it.
 
+use crate::cost::{Linear, PerBatch};
 use crate::error::{Error, Warning};
 use crate::format::checkpoint::{Checkpoint, Damage, OBJECT_GRAPH};
 use crate::format::source::Source;
 use crate::format::{self, Format};
+use crate::infer::functions::calls::Program;
+use crate::infer::opened;
+use crate::infer::settings::Settings;
 use crate::model::Model;
 use crate::model::builder::{Builder, Keep};
 use crate::model::join::Fork;
@@ -14,6 +18,7 @@ use crate::view::View;
 #[derive(Debug)]
 pub struct Profiler {
     builder: Builder,
+    program: Program,
     checkpoints: Vec<Checkpoint>,
 }
 
@@ -29,7 +34,57 @@ impl Default for Profiler {
 impl Profiler {
     /// `keep` says which parts of the files will be asked for; [`Keep::EVERYTHING`] is always right.
     pub fn new(keep: Keep) -> Self {
-        Profiler { builder: Builder::new(keep), checkpoints: Vec::new() }
+        Profiler { builder: Builder::new(keep), program: Program::default(), checkpoints: Vec::new() }
+    }
+
+    /// Says which part of a model counts, before it is loaded.
+    pub fn set(&mut self, settings: &Settings) {
+        self.builder.settings = settings.clone();
+    }
+
+    /// Looks into functions and computes what nodes take, as far as was kept. Do this when everything is loaded, and again
+    /// when more was.
+    pub fn infer(&mut self) -> Result<(), Error> {
+        let builder = &mut self.builder;
+        if !builder.graph.is_empty() {
+            self.program.graph = std::mem::take(&mut builder.graph).finish();
+        } else if !builder.served.is_empty() {
+            self.program.graph = std::mem::take(&mut builder.served);
+        }
+        if !builder.library.is_empty() {
+            self.program.library = std::mem::take(&mut builder.library).finish();
+        }
+        if !self.program.graph.is_empty() {
+            self.program.trip_counts.clone_from(&builder.settings.trip_counts);
+            opened::check_inputs(&self.program, &builder.settings)?;
+            opened::open(&self.program, builder);
+        }
+        Ok(())
+    }
+
+    /// Adds a `GraphDebugInfo`: where nodes were made.
+    pub fn add_debug_info(&mut self, mut source: Source<'_>) {
+        self.builder.add_debug_info(&mut source.input);
+    }
+
+    /// Says which variables are trained, where no file does.
+    pub fn mark_trainable(&mut self, names: &[String]) {
+        self.builder.model.knows_trainable = true;
+        self.builder.mark_variables(names.iter(), "_trainable_variables");
+    }
+
+    /// Float operations, multiply-adds and bytes of one run as functions of the batch, where they are linear.
+    pub fn per_batch(&self) -> [PerBatch; 3] {
+        let at = |batch| {
+            let total = opened::total(&self.program, &self.builder.settings, batch);
+            [total.float_ops, total.macs, total.io_bytes]
+        };
+        let [one, two, three] = [1, 2, 3].map(at);
+        std::array::from_fn(|i| {
+            let per_element = two[i].checked_sub(one[i])?;
+            let linear = three[i].checked_sub(two[i])? == per_element;
+            linear.then(|| Linear { constant: one[i] - per_element, per_element })
+        })
     }
 
     /// Adds a `GraphDef`: nodes whose names are new.
@@ -86,7 +141,7 @@ impl Profiler {
     /// A profiler for runs alone that knows the same nodes, to read some of them on another thread.
     pub(crate) fn fork(&mut self) -> (Profiler, Fork) {
         let (builder, at) = self.builder.fork();
-        (Profiler { builder, checkpoints: Vec::new() }, at)
+        (Profiler { builder, program: Program::default(), checkpoints: Vec::new() }, at)
     }
 
     /// Adds what a fork has read; false if its runs must be read again, here.

@@ -53,6 +53,8 @@ pub struct Quirks {
     pub few_types_have_values: bool,
     /// Values of a checkpoint keep six digits.
     pub values_lose_digits: bool,
+    /// Functions are not looked into, and nothing is inferred: float operations are those of an op log.
+    pub functions_are_closed: bool,
 }
 
 impl Quirks {
@@ -87,6 +89,7 @@ impl Quirks {
             fewer_outputs: on,
             few_types_have_values: on,
             values_lose_digits: on,
+            functions_are_closed: on,
         }
     }
 }

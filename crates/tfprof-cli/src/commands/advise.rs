@@ -16,7 +16,8 @@ pub fn run(request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Resul
     if !matches!(options.output.form, Form::Stdout | Form::File | Form::Proto | Form::None) {
         return Err(Error::Question("advice is text or proto; use -output file or proto (tfprof help advise)".into()));
     }
-    let mut profiler = Profiler::new(Keep { inputs: false, output_shapes: false, ..Keep::EVERYTHING });
+    let mut profiler =
+        Profiler::new(Keep { inputs: false, output_shapes: false, functions: false, costs: false, ..Keep::EVERYTHING });
     flags.inputs.load(&mut profiler)?;
     warn(profiler.warnings(), err);
     let exit = refuse_damage(profiler.warnings(), flags.strict)?;

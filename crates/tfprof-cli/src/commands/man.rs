@@ -1,4 +1,5 @@
-//! The manual page, as roff for `man` and as Markdown for the docs, from the same tables as the help.
+//! The manual page, as roff for `man` and as Markdown for the docs, from the same tables as the help; and how float
+//! operations are counted, from the table of formulas.
 
 use super::examples::EXAMPLES;
 use super::{COMMANDS, SHELL_COMMANDS, help};
@@ -6,6 +7,7 @@ use crate::flags::{FLAGS, Request};
 use crate::{Exit, target};
 use std::io::Write;
 use tfprof::error::Error;
+use tfprof::infer::flops;
 use tfprof::metric::{DETAILS, METRICS};
 use tfprof::options::{Form, OPTIONS, Options, OrderBy};
 use tfprof::words;
@@ -15,7 +17,8 @@ pub fn run(request: &Request, out: &mut dyn Write) -> Result<Exit, Error> {
     let text = match &*form {
         "roff" => roff(),
         "markdown" => markdown(),
-        other => return Err(Error::Question(words::unknown("form", other, &["roff", "markdown"]))),
+        "flops" => return target::to_stdout(out, flops::write_page).map(|()| Exit::Answered),
+        other => return Err(Error::Question(words::unknown("form", other, &["roff", "markdown", "flops"]))),
     };
     target::to_stdout(out, |out| out.write_all(text.as_bytes())).map(|()| Exit::Answered)
 }

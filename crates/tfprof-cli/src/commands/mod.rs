@@ -3,6 +3,7 @@
 mod advise;
 mod checkpoint;
 mod completions;
+mod cost;
 pub mod demo;
 pub mod examples;
 pub mod help;
@@ -41,6 +42,13 @@ pub const COMMANDS: &[CommandInfo] = &[
     view(ViewKind::Graph, |request, out, err| view::run(ViewKind::Graph, request, out, err)),
     view(ViewKind::Op, |request, out, err| view::run(ViewKind::Op, request, out, err)),
     view(ViewKind::Code, |request, out, err| view::run(ViewKind::Code, request, out, err)),
+    CommandInfo {
+        word: "cost",
+        about: "parameters, float operations and bytes of a model, where they are, and what is not known",
+        usage: "MODEL [--budget=FILE.toml] [--fail_on_unknown] [--baseline=OLD] [options]",
+        reads: true,
+        run: cost::run,
+    },
     CommandInfo {
         word: "advise",
         about: "what stands out in what is loaded, and what to do about it",
@@ -106,8 +114,8 @@ pub const COMMANDS: &[CommandInfo] = &[
     },
     CommandInfo {
         word: "man",
-        about: "the manual page; `man markdown` for the web",
-        usage: "[roff|markdown]",
+        about: "the manual page; `man markdown` for the web, `man flops` for how float operations are counted",
+        usage: "[roff|markdown|flops]",
         reads: false,
         run: |request, out, _| man::run(request, out),
     },

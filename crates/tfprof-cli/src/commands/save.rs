@@ -5,6 +5,7 @@ use crate::flags::Request;
 use crate::{Exit, target};
 use std::io::Write;
 use tfprof::error::Error;
+use tfprof::model::builder::Keep;
 use tfprof::options::Form;
 use tfprof::profiler::Profiler;
 use tfprof::render;
@@ -14,7 +15,7 @@ pub fn run(request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Resul
     if !matches!(options.output.form, Form::File | Form::Proto) {
         return Err(Error::Question("say where to save, as in `tfprof save DIR --outfile=all.profile`".to_owned()));
     }
-    let mut profiler = Profiler::default();
+    let mut profiler = Profiler::new(Keep { functions: false, costs: false, ..Keep::EVERYTHING });
     flags.inputs.load(&mut profiler)?;
     warn(profiler.warnings(), err);
     let exit = refuse_damage(profiler.warnings(), flags.strict)?;

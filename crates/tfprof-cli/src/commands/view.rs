@@ -4,10 +4,10 @@ use crate::flags::{Flags, Request};
 use crate::{Exit, progress, target};
 use std::io::Write;
 use tfprof::error::{Error, Warning};
-use tfprof::metric::{Detail, Unit};
+use tfprof::metric::{Detail, Metric, Unit};
 use tfprof::model::builder::Keep;
 use tfprof::model::runs::KeepSteps;
-use tfprof::options::{Form, Options, Step, ViewKind};
+use tfprof::options::{Form, Options, OrderBy, Step, ViewKind};
 use tfprof::profiler::Profiler;
 use tfprof::render::theme::Theme;
 use tfprof::render::{self, html, timeline};
@@ -171,7 +171,20 @@ fn needed(kind: ViewKind, options: &Options, flags: &Flags) -> Keep {
         records,
         attributes: false,
         peaks: false,
+        functions: !options.quirks.functions_are_closed,
+        costs: !options.quirks.functions_are_closed && needs_costs(options, flags),
     }
+}
+
+/// Whether a number is asked for that is computed from the graph.
+fn needs_costs(options: &Options, flags: &Flags) -> bool {
+    const COMPUTED: [Metric; 4] = [Metric::FloatOps, Metric::Macs, Metric::IoBytes, Metric::UnknownOps];
+    let asked = |metric: &Metric| {
+        options.select.is_some_and(|select| select.has(*metric))
+            || options.min[*metric as usize] > 0
+            || options.order_by == OrderBy::Metric(*metric)
+    };
+    flags.inputs.settings.const_params || options.output.form == Form::Proto || COMPUTED.iter().any(asked)
 }
 
 /// How an answer from these inputs ends, unless damage is refused.

@@ -8,6 +8,7 @@ use crate::target;
 use crate::terminal::Terminal;
 use std::io::Write;
 use tfprof::error::Error;
+use tfprof::infer::settings::Settings;
 use tfprof::inputs::Inputs;
 use tfprof::model::Model;
 use tfprof::model::builder::Keep;
@@ -23,6 +24,8 @@ pub struct Session {
     /// Options at the start, which `reset` goes back to.
     start: Options,
     options: Options,
+    /// What was said of the model at the start.
+    start_settings: Settings,
     terminal: Terminal,
     exit: Exit,
 }
@@ -43,6 +46,7 @@ impl Session {
             inputs: request.flags.inputs.clone(),
             start: request.options.clone(),
             options: request.options.clone(),
+            start_settings: request.flags.inputs.settings.clone(),
             terminal: request.terminal,
             exit,
         })
@@ -84,10 +88,48 @@ impl Session {
             "set" | "reset" | "quit" | "exit" | "info" => no_words(&request)?,
             _ => {}
         }
+        let said = std::mem::take(&mut request.flags.inputs.settings);
+        let before = self.inputs.settings.clone();
+        if said != Settings::default() {
+            self.infer_anew(&before.and(&said).map_err(Error::Question)?)?;
+        }
         request.flags.inputs = self.inputs.clone();
+        let keeps = matches!(request.command.word, "set" | "reset");
+        let outcome = self.answer(line, request, out, err);
+        // As options do, settings hold for their line unless they are set.
+        if self.inputs.settings != before && (outcome.is_err() || !keeps) {
+            self.infer_anew(&before)?;
+        }
+        outcome
+    }
+
+    /// Computes what nodes take with other settings. If these are wrong, nothing changes.
+    fn infer_anew(&mut self, settings: &Settings) -> Result<(), Error> {
+        self.profiler.set(settings);
+        if let Err(error) = self.profiler.infer() {
+            self.profiler.set(&self.inputs.settings);
+            return Err(error);
+        }
+        self.inputs.settings = settings.clone();
+        Ok(())
+    }
+
+    /// Does what a line that is understood asks for.
+    fn answer(
+        &mut self,
+        line: &str,
+        request: Request,
+        out: &mut dyn Write,
+        err: &mut dyn Write,
+    ) -> Result<Next, Error> {
         match request.command.word {
             "quit" | "exit" => return Ok(Next::Leave),
-            "reset" => self.options = self.start.clone(),
+            "reset" => {
+                self.options = self.start.clone();
+                if self.inputs.settings != self.start_settings {
+                    self.infer_anew(&self.start_settings.clone())?;
+                }
+            }
             "set" if line == "set" => return self.show_options(out),
             "set" => self.options = request.options,
             "info" => info::answer(&self.profiler, &request, &str::to_owned, out)?,

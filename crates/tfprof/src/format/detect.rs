@@ -8,8 +8,6 @@ use tfprof_proto::wire::{Fields, Value};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Guess {
     Is(Format),
-    /// A `SavedModel`, which is not read on its own.
-    SavedModel,
     Unknown,
 }
 
@@ -21,7 +19,7 @@ pub fn guess(head: &[u8]) -> Guess {
     let mut fields = Fields::new(head, 0);
     let Some((number, value)) = first(&mut fields) else { return Guess::Unknown };
     match (number, value) {
-        (1, Value::Varint(_)) => Guess::SavedModel,
+        (1, Value::Varint(_)) => Guess::Is(Format::SavedModel),
         (1, Value::Bytes(inner)) => guess_first_record(inner),
         (2, Value::Bytes(inner)) => match first_of(inner) {
             Some((1, Value::Varint(_))) => Guess::Is(Format::OpLog),

@@ -1,9 +1,12 @@
 //! `GraphDef` and `MetaGraphDef`: the nodes of a graph.
 
+use super::saved_model::is_slot_name;
 use super::{GO_ON, Reader as FormatReader, each_field};
+use crate::infer::inference::CALL_OPS;
 use crate::model::builder::Builder;
-use crate::model::names::NameId;
-use crate::model::nodes::{NodeId, ShapeId};
+use crate::model::nodes::NodeId;
+use crate::view::values::OPTIMIZER_SLOT;
+use rustc_hash::FxHashSet;
 use std::ops::ControlFlow;
 use tfprof_proto::stream::{Layout, Record, Rule, Sink, Spot, Tag};
 use tfprof_proto::wire::{Fields, Value};
@@ -11,15 +14,23 @@ use tfprof_proto::wire::{Fields, Value};
 const NODE: Tag = 1;
 const GRAPH_OF_META: Tag = 2;
 const COLLECTION: Tag = 3;
+const LIBRARY: Tag = 4;
+const DEBUG: Tag = 5;
+/// Not a tag of any other layout that has a library.
+pub(super) const FUNCTION: Tag = 100;
 
-pub(super) static GRAPH: Layout = Layout { fields: &[(1, Rule::Take(NODE))] };
+pub(super) static GRAPH: Layout =
+    Layout { fields: &[(1, Rule::Take(NODE)), (2, Rule::Enter(LIBRARY, &FUNCTION_LIBRARY)), (5, Rule::Take(DEBUG))] };
+/// A library of functions; its gradients are not looked at.
+pub(super) static FUNCTION_LIBRARY: Layout = Layout { fields: &[(1, Rule::Take(FUNCTION))] };
 pub(super) static META_GRAPH: Layout =
     Layout { fields: &[(2, Rule::Enter(GRAPH_OF_META, &GRAPH)), (4, Rule::Take(COLLECTION))] };
 
 pub(super) struct Reader<'b> {
     builder: &'b mut Builder,
     records: u64,
-    trainable: Vec<NameId>,
+    trainable: FxHashSet<String>,
+    variables: FxHashSet<String>,
     dims: Vec<i64>,
     parts: Vec<Part>,
 }
@@ -34,7 +45,14 @@ struct Part {
 
 impl<'b> Reader<'b> {
     pub fn new(builder: &'b mut Builder) -> Self {
-        Reader { builder, records: 0, trainable: Vec::new(), dims: Vec::new(), parts: Vec::new() }
+        Reader {
+            builder,
+            records: 0,
+            trainable: FxHashSet::default(),
+            variables: FxHashSet::default(),
+            dims: Vec::new(),
+            parts: Vec::new(),
+        }
     }
 
     fn node(&mut self, bytes: &[u8], offset: u64) {
@@ -51,6 +69,10 @@ impl<'b> Reader<'b> {
             (4, Value::Bytes(value)) => device = value,
             _ => {}
         });
+        let keep = self.builder.keep;
+        if keep.costs || (keep.functions && CALL_OPS.iter().any(|call| call.as_bytes() == op)) {
+            self.builder.graph.push_node(bytes);
+        }
         let name = self.builder.name(name, offset);
         let op = self.builder.name(op, offset);
         let Some(node) = self.builder.add_node(name, op) else {
@@ -86,8 +108,7 @@ impl<'b> Reader<'b> {
             }
             let Some(value) = value else { continue };
             if key == b"shape" {
-                let shape = attribute_shape(value, dims).map(|()| self.builder.shape(dims));
-                self.builder.model.nodes.shape[node.index()] = shape.unwrap_or(ShapeId::EMPTY);
+                self.builder.set_shape_attribute(node, Some(value));
             } else if key == b"_output_shapes" && keep.output_shapes {
                 output_shapes = Some(value);
             }
@@ -102,27 +123,45 @@ impl<'b> Reader<'b> {
         }
     }
 
-    /// An entry of `collection_def`; the variables that are trained give their nodes a type.
+    /// An entry of `collection_def`.
     fn collection(&mut self, entry: &[u8], offset: u64) {
-        let (b"trainable_variables", Some(collection)) = map_entry(entry) else { return };
-        each_quietly(Fields::new(collection, offset), |all, number, value| {
-            let (2, Value::Bytes(list)) = (number, value) else { return };
-            each_quietly(all.nested(list), |all, _, value| {
-                let Value::Bytes(variable) = value else { return };
-                each_quietly(all.nested(variable), |_, number, value| {
-                    if let (1, Value::Bytes(name)) = (number, value) {
-                        let name = name.split(|byte| *byte == b':').next().unwrap_or_default();
-                        self.trainable.push(self.builder.name(name, offset));
-                    }
-                });
-            });
+        collection_variables(entry, offset, |collection, name| {
+            let name = String::from_utf8_lossy(name).into_owned();
+            let list = if collection == b"trainable_variables" { &mut self.trainable } else { &mut self.variables };
+            list.insert(name);
         });
     }
+}
+
+/// The variables of an entry of `collection_def`: those that are trained, and all of them.
+pub(super) fn collection_variables(entry: &[u8], offset: u64, mut each: impl FnMut(&[u8], &[u8])) {
+    let (name @ (b"trainable_variables" | b"variables"), Some(collection)) = map_entry(entry) else { return };
+    each_quietly(Fields::new(collection, offset), |all, number, value| {
+        let (2, Value::Bytes(list)) = (number, value) else { return };
+        each_quietly(all.nested(list), |all, _, value| {
+            let Value::Bytes(variable) = value else { return };
+            each_quietly(all.nested(variable), |_, number, value| {
+                if let (1, Value::Bytes(variable)) = (number, value) {
+                    each(name, variable.split(|byte| *byte == b':').next().unwrap_or_default());
+                }
+            });
+        });
+    });
 }
 
 impl Sink for Reader<'_> {
     fn take(&mut self, tag: Tag, record: Record<'_>) -> ControlFlow<()> {
         let Value::Bytes(bytes) = record.value else { return GO_ON };
+        if tag == FUNCTION {
+            if self.builder.keep.functions {
+                self.builder.library.push_function(bytes);
+            }
+            return GO_ON;
+        }
+        if tag == DEBUG {
+            self.builder.add_debug_info(&mut &*bytes);
+            return GO_ON;
+        }
         self.records += 1;
         match tag {
             NODE => self.node(bytes, record.offset),
@@ -143,12 +182,11 @@ impl FormatReader for Reader<'_> {
     }
 
     fn finish(&mut self) {
-        let trainable = self.builder.model.names.intern("_trainable_variables");
-        for name in std::mem::take(&mut self.trainable) {
-            if let Some(node) = self.builder.model.node(name) {
-                self.builder.add_type(node, trainable);
-            }
-        }
+        let (trainable, variables) = (std::mem::take(&mut self.trainable), std::mem::take(&mut self.variables));
+        self.builder.model.knows_trainable |= !variables.is_empty() || !trainable.is_empty();
+        self.builder.mark_variables(trainable.iter(), "_trainable_variables");
+        let is_slot = |name: &&String| !trainable.contains(*name) && is_slot_name(name, &trainable);
+        self.builder.mark_variables(variables.iter().filter(is_slot), OPTIMIZER_SLOT);
     }
 
     fn builder(&mut self) -> &mut Builder {
@@ -183,14 +221,14 @@ pub(crate) fn map_entry(entry: &[u8]) -> (&[u8], Option<&[u8]>) {
 }
 
 /// The dimensions of an attribute of the kind shape.
-fn attribute_shape(attribute: &[u8], dims: &mut Vec<i64>) -> Option<()> {
+pub(crate) fn attribute_shape(attribute: &[u8], dims: &mut Vec<i64>) -> Option<()> {
     let (7, Value::Bytes(shape)) = last_field(attribute)? else { return None };
     shape_dims(shape, dims);
     Some(())
 }
 
 /// The shapes of an attribute of the kind list.
-fn attribute_shapes(attribute: &[u8]) -> Vec<&[u8]> {
+pub(super) fn attribute_shapes(attribute: &[u8]) -> Vec<&[u8]> {
     let mut shapes = Vec::new();
     if let Some((1, Value::Bytes(list))) = last_field(attribute) {
         each_quietly(Fields::new(list, 0), |_, number, value| {

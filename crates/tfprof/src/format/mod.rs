@@ -4,15 +4,17 @@
 //! format, plain or gzipped, are read by the same sink.
 
 pub mod checkpoint;
+pub mod debug_info;
 pub mod detect;
 mod graph_def;
 pub mod live_graph;
 mod op_log;
 pub(crate) mod profile;
 mod run_metadata;
+mod saved_model;
 pub mod source;
 
-pub(crate) use graph_def::{each_quietly, map_entry, shape_dims};
+pub(crate) use graph_def::{attribute_shape, each_quietly, map_entry, shape_dims};
 
 use crate::error::{Error, Place};
 use crate::model::builder::Builder;
@@ -29,20 +31,28 @@ use tfprof_proto::wire::{Fault, Field, Fields, WireError};
 pub enum Format {
     GraphDef,
     MetaGraphDef,
+    SavedModel,
     RunMetadata,
     OpLog,
     Profile,
 }
 
 impl Format {
-    pub const ALL: [Format; 5] =
-        [Format::GraphDef, Format::MetaGraphDef, Format::RunMetadata, Format::OpLog, Format::Profile];
+    pub const ALL: [Format; 6] = [
+        Format::GraphDef,
+        Format::MetaGraphDef,
+        Format::SavedModel,
+        Format::RunMetadata,
+        Format::OpLog,
+        Format::Profile,
+    ];
 
     /// The name of the message.
     pub fn name(self) -> &'static str {
         match self {
             Format::GraphDef => "GraphDef",
             Format::MetaGraphDef => "MetaGraphDef",
+            Format::SavedModel => "SavedModel",
             Format::RunMetadata => "RunMetadata",
             Format::OpLog => "OpLogProto",
             Format::Profile => "ProfileProto",
@@ -53,6 +63,7 @@ impl Format {
         match self {
             Format::GraphDef => &schema::GRAPH_DEF,
             Format::MetaGraphDef => &schema::META_GRAPH_DEF,
+            Format::SavedModel => &schema::SAVED_MODEL,
             Format::RunMetadata => &schema::RUN_METADATA,
             Format::OpLog => &schema::OP_LOG,
             Format::Profile => &schema::PROFILE,
@@ -61,6 +72,7 @@ impl Format {
 
     fn layout(self) -> &'static Layout {
         match self {
+            Format::SavedModel => &saved_model::SAVED_MODEL,
             Format::GraphDef => &graph_def::GRAPH,
             Format::MetaGraphDef => &graph_def::META_GRAPH,
             Format::RunMetadata => &run_metadata::RUN,
@@ -76,11 +88,20 @@ impl Format {
 pub fn read(source: Source<'_>, format: Format, step: i64, builder: &mut Builder) -> Result<(), Error> {
     builder.begin_file(&source.name);
     match format {
-        Format::GraphDef | Format::MetaGraphDef => drive(source, format, &mut graph_def::Reader::new(builder)),
-        Format::RunMetadata => drive(source, format, &mut run_metadata::Reader::new(builder, step)),
-        Format::OpLog => drive(source, format, &mut op_log::Reader::new(builder)),
-        Format::Profile => drive(source, format, &mut profile::Reader::new(builder)),
+        Format::SavedModel => drive(source, format, format.layout(), &mut saved_model::Reader::new(builder)),
+        Format::MetaGraphDef if builder.settings.signature.is_some() => {
+            drive(source, format, &saved_model::META_GRAPH, &mut saved_model::Reader::new(builder))
+        }
+        Format::GraphDef | Format::MetaGraphDef => {
+            drive(source, format, format.layout(), &mut graph_def::Reader::new(builder))
+        }
+        Format::RunMetadata => drive(source, format, format.layout(), &mut run_metadata::Reader::new(builder, step)),
+        Format::OpLog => drive(source, format, format.layout(), &mut op_log::Reader::new(builder)),
+        Format::Profile => drive(source, format, format.layout(), &mut profile::Reader::new(builder)),
     }?;
+    if let Some(message) = builder.refused.take() {
+        return Err(Error::Question(format!("{}: {message}", builder.file())));
+    }
     match builder.conflict.take() {
         None => Ok(()),
         Some(message) => Err(Error::Input { place: Place { file: builder.file().to_owned(), spot: None }, message }),
@@ -96,13 +117,18 @@ trait Reader: Sink {
     fn builder(&mut self) -> &mut Builder;
 }
 
-fn drive(mut source: Source<'_>, format: Format, reader: &mut dyn Reader) -> Result<(), Error> {
+fn drive(
+    mut source: Source<'_>,
+    format: Format,
+    layout: &'static Layout,
+    reader: &mut dyn Reader,
+) -> Result<(), Error> {
     let io_error = |file: &str, source| Error::Io { file: file.to_owned(), action: "cannot read", source };
     let head = source.head().map_err(|error| io_error(reader.builder().file(), error))?;
     let outcome = if text::looks_like_text(head, format.message()) {
-        text::read(&mut source.input, format.message(), format.layout(), reader)
+        text::read(&mut source.input, format.message(), layout, reader)
     } else {
-        stream::read(&mut source.input, format.layout(), reader)
+        stream::read(&mut source.input, layout, reader)
     };
     reader.finish();
     let (spot, message) = match outcome {

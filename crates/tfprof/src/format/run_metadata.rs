@@ -2,6 +2,7 @@
 
 use super::graph_def::each_quietly;
 use super::{GO_ON, Reader as FormatReader};
+use crate::infer::attributes;
 use crate::model::builder::{Batch, Builder, Execution, Run};
 use crate::model::devices::DeviceId;
 use crate::model::peaks::PeakFinder;
@@ -9,6 +10,9 @@ use crate::model::records::{Details, OutputMemory};
 use std::ops::ControlFlow;
 use tfprof_proto::stream::{Layout, Record, Rule, Sink, Spot, Tag};
 use tfprof_proto::wire::{Fields, Value};
+
+/// The most outputs of a node whose shapes are noted.
+const MOST_OUTPUTS: usize = 1024;
 
 const STEP_STATS: Tag = 1;
 const DEVICE_STATS: Tag = 2;
@@ -70,6 +74,9 @@ impl<'b> Reader<'b> {
         if keep.peaks {
             find_peaks(bytes, offset, device, &mut self.run.peaks);
         }
+        if keep.costs {
+            self.shapes(bytes, offset);
+        }
         if !keep.records {
             self.batch.push(&execution(bytes, offset, keep.memory, None), offset);
             if self.batch.is_full() {
@@ -88,6 +95,37 @@ impl<'b> Reader<'b> {
     fn flush(&mut self) {
         if let Some(device) = self.device {
             self.builder.add_batch(&mut self.run, device, &mut self.batch);
+        }
+    }
+}
+
+impl Reader<'_> {
+    /// Notes the shapes of what a node put out.
+    fn shapes(&mut self, bytes: &[u8], offset: u64) {
+        let mut name = &b""[..];
+        let mut outputs = Vec::new();
+        each_quietly(Fields::new(bytes, offset), |all, number, value| match (number, value) {
+            (1, Value::Bytes(value)) => name = value,
+            (7, Value::Bytes(output)) => outputs.push(all.nested(output)),
+            _ => {}
+        });
+        // As the original: what follows a colon is not part of the name.
+        let name = name.split(|byte| *byte == b':').next().unwrap_or_default();
+        let Ok(name) = std::str::from_utf8(name) else { return };
+        for output in outputs {
+            let (mut slot, mut shape) = (0_i64, None);
+            each_quietly(output, |all, number, value| match (number, value) {
+                (1, Value::Varint(n)) => slot = n as i64,
+                (3, Value::Bytes(tensor)) => each_quietly(all.nested(tensor), |_, number, value| {
+                    if let (2, Value::Bytes(bytes)) = (number, value) {
+                        shape = Some(attributes::shape_of(bytes));
+                    }
+                }),
+                _ => {}
+            });
+            if let (Ok(slot @ 0..MOST_OUTPUTS), Some(shape)) = (usize::try_from(slot), shape) {
+                self.builder.add_ran_shape(name, slot, shape);
+            }
         }
     }
 }

@@ -67,12 +67,12 @@ pub fn op_log(graph: &GraphShapes<'_>, parts: &Parts<'_>) -> OpLog {
     let mut made_at: FxHashMap<&[u8], usize> = FxHashMap::default();
     for (place, node) in graph.nodes.iter().enumerate() {
         let float_ops = match graph.float_ops(place, parts.run_shapes) {
-            Some(Ok(float_ops)) => float_ops,
+            Some(Ok(work)) => work.float_ops,
             Some(Err(Unknown::Shape | Unknown::DataFormat)) => {
                 missing_shapes += 1;
                 0
             }
-            Some(Err(Unknown::Malformed)) | None => 0,
+            Some(Err(Unknown::Malformed | Unknown::NoFormula)) | None => 0,
         };
         if float_ops == 0 && parts.traces.is_none() {
             continue;
@@ -289,7 +289,8 @@ impl<'a> GraphShapes<'a> {
     /// The float operations of a node; none if there is no formula for its op.
     fn float_ops(&self, place: usize, run_shapes: Option<&RunShapes>) -> Option<flops::Flops> {
         let node = &self.nodes[place];
-        let formula = flops::formula(std::str::from_utf8(node.op).ok()?)?;
+        let op = std::str::from_utf8(node.op).ok()?;
+        let formula = flops::find(op).filter(|formula| formula.original)?;
         let mut inputs = Vec::new();
         let mut attributes = Vec::new();
         each_quietly(Fields::new(node.bytes, 0), |_, number, value| match (number, value) {
@@ -297,11 +298,19 @@ impl<'a> GraphShapes<'a> {
             (5, Value::Bytes(entry)) => attributes.push(map_entry(entry)),
             _ => {}
         });
-        let inputs: Vec<Dims<'_>> = inputs.iter().map(Vec::as_slice).collect();
+        let inputs: Vec<Option<Dims<'_>>> = inputs.iter().map(|dims| ranked(dims)).collect();
         let output = self.shape(place, 0, run_shapes);
         let attribute =
             |name: &str| attributes.iter().rev().find(|(key, _)| *key == name.as_bytes()).and_then(|(_, value)| *value);
-        Some(formula(&Op { inputs: &inputs, output: &output, attribute: &attribute }))
+        let output = ranked(&output);
+        Some(formula.count(&Op {
+            name: op,
+            inputs: &inputs,
+            output,
+            facts: &[],
+            attribute: &attribute,
+            as_original: true,
+        }))
     }
 
     /// The shape of `name` or `name:1`; that of a control input is not known.
@@ -386,6 +395,11 @@ fn output_dims(output: &[u8]) -> Vec<i64> {
         });
     });
     if dims.is_empty() { vec![1] } else { dims }
+}
+
+/// As the original has it, no dimensions are an unknown rank.
+fn ranked(dims: &[i64]) -> Option<Dims<'_>> {
+    Some(dims).filter(|dims| !dims.is_empty())
 }
 
 /// The shapes of an attribute that is a list.

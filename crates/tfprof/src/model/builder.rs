@@ -10,7 +10,15 @@ use super::records::{Allocation, Details, MemoryUse, Records, Timing};
 use super::runs::KeepSteps;
 use super::stacks::{Frame, StackId, Stacks};
 use crate::error::{Place, Warning};
+use crate::format::attribute_shape;
+use crate::format::debug_info::DebugInfo;
+use crate::infer::body::{Body, PendingBody};
+use crate::infer::fact::Shape;
+use crate::infer::functions::library::PendingLibrary;
+use crate::infer::known::RanShapes;
+use crate::infer::settings::Settings;
 use rustc_hash::FxHashMap;
+use std::sync::Arc;
 use tfprof_proto::stream::Spot;
 use tfprof_proto::{canonical, schema};
 
@@ -30,6 +38,10 @@ pub struct Keep {
     pub attributes: bool,
     /// How much memory was in use at the most.
     pub peaks: bool,
+    /// What functions have inside.
+    pub functions: bool,
+    /// What ops take by computation; it needs all of a graph.
+    pub costs: bool,
 }
 
 impl Keep {
@@ -42,6 +54,8 @@ impl Keep {
         records: true,
         attributes: true,
         peaks: true,
+        functions: true,
+        costs: true,
     };
 }
 
@@ -53,6 +67,17 @@ pub struct Builder {
     pub warnings: Vec<Warning>,
     /// Why the file at hand does not fit to what was loaded before.
     pub conflict: Option<String>,
+    /// Why the file at hand cannot answer what is asked of it.
+    pub refused: Option<String>,
+    pub settings: Settings,
+    /// The graph as inference needs it; of a `SavedModel` what is served.
+    pub graph: PendingBody,
+    pub served: Body,
+    /// Shapes that runs told of; of several runs of a node the first counts.
+    pub ran: Arc<RanShapes>,
+    pub library: PendingLibrary,
+    /// Where nodes were made.
+    pub debug_info: DebugInfo,
     /// The file that is being read, for warnings.
     file: String,
     warned: FxHashMap<&'static str, u64>,
@@ -118,7 +143,21 @@ impl Builder {
     pub fn new(keep: Keep) -> Self {
         let mut model = Model::default();
         model.runs.keep = keep.steps;
-        Builder { model, keep, warnings: Vec::new(), conflict: None, file: String::new(), warned: FxHashMap::default() }
+        Builder {
+            model,
+            keep,
+            warnings: Vec::new(),
+            conflict: None,
+            refused: None,
+            settings: Settings::default(),
+            graph: PendingBody::default(),
+            served: Body::default(),
+            ran: Arc::default(),
+            library: PendingLibrary::default(),
+            debug_info: DebugInfo::default(),
+            file: String::new(),
+            warned: FxHashMap::default(),
+        }
     }
 
     /// Names the file that the next records come from.
@@ -217,6 +256,33 @@ impl Builder {
 
     pub fn shape(&mut self, dims: &[i64]) -> ShapeId {
         self.model.shapes.intern(dims)
+    }
+
+    /// Gives a node the shape that its attribute `shape` holds.
+    pub fn set_shape_attribute(&mut self, node: NodeId, attribute: Option<&[u8]>) {
+        let mut dims = Vec::new();
+        let known = attribute.and_then(|attribute| attribute_shape(attribute, &mut dims));
+        self.model.nodes.shape[node.index()] = known.map_or(ShapeId::EMPTY, |()| self.model.shapes.intern(&dims));
+    }
+
+    /// Gives the nodes of these names a type.
+    pub fn mark_variables<'n>(&mut self, names: impl Iterator<Item = &'n String>, ty: &str) {
+        let ty = self.model.names.intern(ty);
+        for name in names {
+            if let Some(node) = self.model.names.find(name.as_bytes()).and_then(|name| self.model.node(name)) {
+                self.add_type(node, ty);
+            }
+        }
+    }
+
+    /// Adds a `GraphDebugInfo`, if traces are kept.
+    pub fn add_debug_info(&mut self, input: &mut dyn std::io::Read) {
+        if self.keep.traces
+            && let Err(error) = self.debug_info.read(input)
+        {
+            let message = format!("the debug info is damaged ({error:?}); traces may be missing");
+            self.push_warning("damaged", None, message, true);
+        }
     }
 
     // ---- checkpoints
@@ -386,6 +452,48 @@ impl Builder {
             _ => {}
         }
         device
+    }
+
+    /// Adds what another builder noted of shapes in runs that come later.
+    pub fn add_ran_shapes(&mut self, later: &RanShapes) {
+        if later.is_empty() {
+            return;
+        }
+        let mut names: Vec<&String> = later.keys().collect();
+        names.sort_unstable();
+        let ran = Arc::make_mut(&mut self.ran);
+        for name in names {
+            let shapes = ran.entry(name.clone()).or_default();
+            for (at, shape) in later[name].iter().enumerate() {
+                if shapes.len() <= at {
+                    shapes.push(shape.clone());
+                } else if shapes[at] == Shape::UNKNOWN {
+                    shapes[at] = shape.clone();
+                }
+            }
+        }
+    }
+
+    /// Notes the shape of an output in a run. A placeholder that was fed ran as `_arg_NAME_0_0`.
+    pub fn add_ran_shape(&mut self, name: &str, output: usize, shape: Shape) {
+        let fed = name.strip_prefix("_arg_").and_then(|rest| {
+            let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+            let (rest, last) = rest.rsplit_once('_')?;
+            let (fed, first) = rest.rsplit_once('_')?;
+            (is_number(last) && is_number(first)).then_some(fed)
+        });
+        let name = fed.unwrap_or(name);
+        let ran = Arc::make_mut(&mut self.ran);
+        if !ran.contains_key(name) {
+            ran.insert(name.to_owned(), Vec::new());
+        }
+        let Some(shapes) = ran.get_mut(name) else { return };
+        if shapes.len() <= output {
+            shapes.resize(output + 1, Shape::UNKNOWN);
+        }
+        if shapes[output] == Shape::UNKNOWN {
+            shapes[output] = shape;
+        }
     }
 
     /// Puts what a run had into the model.

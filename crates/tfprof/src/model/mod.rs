@@ -5,6 +5,7 @@
 pub mod attributes;
 pub mod builder;
 pub mod cells;
+pub mod costs;
 pub mod devices;
 pub mod join;
 pub mod lists;
@@ -17,6 +18,7 @@ pub mod shared;
 pub mod stacks;
 
 use attributes::Attributes;
+use costs::Costs;
 use devices::{DeviceId, DeviceKind, Devices};
 use lists::Lists;
 use names::{NameHash, NameId, Names};
@@ -43,6 +45,10 @@ pub struct Model {
     /// How much memory was in use at the most.
     pub peaks: Peaks,
     pub stacks: Stacks,
+    /// A file says which variables are trained.
+    pub knows_trainable: bool,
+    /// What nodes take by computation. Empty if it was not asked for.
+    pub costs: Costs,
     /// An op log had traces, if only empty ones.
     pub has_traces: bool,
     /// A step named GPUs but none of their streams.
@@ -97,6 +103,15 @@ impl Model {
 
     pub fn name(&self, node: NodeId) -> &str {
         self.names.get(self.nodes.name[node.index()])
+    }
+
+    /// The nodes to show: all of them, or those outside of functions.
+    pub fn shown(&self, inner: bool) -> impl Iterator<Item = NodeId> + '_ {
+        self.nodes.all().filter(move |node| self.is_shown(*node, inner))
+    }
+
+    pub fn is_shown(&self, node: NodeId, inner: bool) -> bool {
+        inner || !self.nodes.inner[node.index()]
     }
 
     /// All nodes in ascending order of their names' bytes.

@@ -33,6 +33,8 @@ pub struct Nodes {
     pub shape: Vec<ShapeId>,
     pub stack: Vec<StackId>,
     pub float_ops: Vec<i64>,
+    /// It belongs to the body of a function, under the node that calls it.
+    pub inner: Vec<bool>,
     /// The device that the graph asks for, in lower case.
     pub declared_device: Vec<NameId>,
     inputs: Vec<Input>,
@@ -75,6 +77,7 @@ impl Nodes {
         self.shape.push(ShapeId::EMPTY);
         self.stack.push(StackId::NONE);
         self.float_ops.push(0);
+        self.inner.push(false);
         self.declared_device.push(NameId::EMPTY);
         self.inputs_end.push(self.inputs.len() as u32);
         self.output_shapes_end.push(self.output_shapes.len() as u32);

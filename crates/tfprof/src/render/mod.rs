@@ -1,6 +1,7 @@
 //! Answers as bytes. Renderers read a [`View`](crate::view::View) and write to anything that takes bytes.
 
 pub mod checkpoint;
+pub mod cost;
 pub mod csv;
 pub mod flamegraph;
 pub mod folded;

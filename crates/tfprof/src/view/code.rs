@@ -22,7 +22,8 @@ pub struct Grouped {
 pub fn group(model: &Model, quirks: &Quirks) -> Grouped {
     let mut lines = Lines::new(model, quirks);
     let mut gradients: BTreeMap<&str, Vec<NodeId>> = BTreeMap::new();
-    for node in model.by_name() {
+    let inner = !quirks.functions_are_closed;
+    for node in model.by_name().iter().filter(|node| model.is_shown(**node, inner)) {
         let stack = model.nodes.stack[node.index()];
         if stack.has_frames() {
             match forward_name(model.name(*node)) {

@@ -5,10 +5,13 @@ use crate::model::Model;
 use crate::model::nodes::NodeId;
 
 /// With `cycles_too`, nodes that no root reaches become roots themselves, one after the other by name.
-pub fn group(model: &Model, cycles_too: bool) -> Tree {
-    let mut walk = Walk { model, tree: Tree::new(), visited: vec![false; model.nodes.len()], open: Vec::new() };
+/// With `inner`, nodes of functions are there, too.
+pub fn group(model: &Model, cycles_too: bool, inner: bool) -> Tree {
+    // What is not shown counts as seen.
+    let visited = model.nodes.inner.iter().map(|is_inner| *is_inner && !inner).collect();
+    let mut walk = Walk { model, tree: Tree::new(), visited, open: Vec::new() };
     let mut read = vec![false; model.nodes.len()];
-    for node in model.nodes.all() {
+    for node in model.shown(inner) {
         for source in model.nodes.inputs(node).iter().filter_map(|input| model.node(input.source)) {
             read[source.index()] = true;
         }

@@ -70,10 +70,11 @@ impl<'q, 'm> View<'q, 'm> {
         // A message has all numbers, and its nodes in the order of their names.
         let whole = options.output.form == Form::Proto;
         let by_name = whole || options.output.form == Form::Pprof;
+        let inner = !quirks.functions_are_closed;
         let tree = match kind {
-            ViewKind::Scope => scope::group(model),
-            ViewKind::Graph => graph::group(model, !quirks.cycles_are_lost),
-            ViewKind::Op => op::group(model, by_name),
+            ViewKind::Scope => scope::group(model, inner),
+            ViewKind::Graph => graph::group(model, !quirks.cycles_are_lost, inner),
+            ViewKind::Op => op::group(model, by_name, inner),
             ViewKind::Code => {
                 let grouped = code_tree(model, options)?;
                 if grouped.lost_gradients > 0 {

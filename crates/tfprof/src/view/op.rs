@@ -6,11 +6,12 @@ use crate::model::names::NameId;
 use crate::model::nodes::NodeId;
 
 /// With `by_name`, the nodes of a row are in the order of their names, which sums do not need.
-pub fn group(model: &Model, by_name: bool) -> Tree {
+/// With `inner`, nodes of functions are there, too.
+pub fn group(model: &Model, by_name: bool, inner: bool) -> Tree {
     // Bags by op, filled by counting: how many nodes each op has, then where its bag begins.
     let mut counts = vec![0_u32; model.names.len()];
-    for op in &model.nodes.op {
-        counts[op.index()] += 1;
+    for node in model.shown(inner) {
+        counts[model.nodes.op[node.index()].index()] += 1;
     }
     let mut ops: Vec<NameId> = (0..model.names.len() as u32).map(NameId).filter(|op| counts[op.index()] > 0).collect();
     ops.sort_unstable_by(|a, b| model.names.get(*a).cmp(model.names.get(*b)));
@@ -20,16 +21,16 @@ pub fn group(model: &Model, by_name: bool) -> Tree {
         next[op.index()] = start;
         start += counts[op.index()];
     }
-    let mut bags = vec![NodeId(0); model.nodes.len()];
+    let mut bags = vec![NodeId(0); start as usize];
     let mut put = |node: NodeId| {
         let next = &mut next[model.nodes.op[node.index()].index()];
         bags[*next as usize] = node;
         *next += 1;
     };
     if by_name {
-        model.by_name().iter().copied().for_each(&mut put);
+        model.by_name().iter().copied().filter(|node| model.is_shown(*node, inner)).for_each(&mut put);
     } else {
-        model.nodes.all().for_each(&mut put);
+        model.shown(inner).for_each(&mut put);
     }
     let mut tree = Tree::new();
     let mut bags = bags.into_iter();

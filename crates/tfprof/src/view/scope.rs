@@ -5,8 +5,9 @@ use crate::model::Model;
 use crate::model::nodes::NodeId;
 use std::cmp::Ordering;
 
-pub fn group(model: &Model) -> Tree {
-    let mut nodes: Vec<NodeId> = model.nodes.all().collect();
+/// With `inner`, nodes of functions are there, too.
+pub fn group(model: &Model, inner: bool) -> Tree {
+    let mut nodes: Vec<NodeId> = model.shown(inner).collect();
     nodes.sort_unstable_by(|a, b| scope_order(model.name(*a).as_bytes(), model.name(*b).as_bytes()));
     let mut tree = Tree::new();
     // The scopes around the node before, and itself: (row, length of its name).
@@ -62,7 +63,7 @@ mod tests {
             let name = builder.model.names.intern(name);
             builder.add_node(name, name);
         }
-        let tree = group(&builder.model);
+        let tree = group(&builder.model, true);
         (1..tree.len())
             .map(|row| {
                 let parent = tree.name(tree.parent(row), &builder.model);

@@ -14,6 +14,18 @@ use std::cell::RefCell;
 
 use super::filter::Patterns;
 
+/// The type of variables that an optimizer keeps for itself: they are no parameters.
+pub const OPTIMIZER_SLOT: &str = "_optimizer_slots";
+
+/// The type of a further handle of a variable that has one already.
+pub const SAME_VARIABLE: &str = "_same_variables";
+
+/// The type of variables that hold the state of a generator of random numbers: they are no parameters.
+pub const GENERATOR_STATE: &str = "_generator_states";
+
+/// The type of constants that count as parameters.
+pub const CONST_PARAMETER: &str = "_const_params";
+
 /// One number per metric.
 pub type Row = [i64; Metric::COUNT];
 
@@ -26,6 +38,11 @@ pub struct Values<'m> {
     cells: Option<&'m Cells>,
     variable_ops: [Option<NameId>; 3],
     variable_types: [Option<NameId>; 2],
+    /// Variables that are no parameters: the state of an optimizer, and further handles of one variable.
+    other_variables: [Option<NameId>; 3],
+    constant: Option<NameId>,
+    /// Float operations are computed: no op log has any.
+    infers: bool,
     matches: RefCell<FxHashMap<TypesKey, usize>>,
 }
 
@@ -46,6 +63,11 @@ impl<'m> Values<'m> {
             cells,
             variable_ops: ["VariableV2", "VarHandleOp", "Variable"].map(find),
             variable_types: ["_trainable_variables", "_checkpoint_variables"].map(find),
+            other_variables: [OPTIMIZER_SLOT, SAME_VARIABLE, GENERATOR_STATE].map(find),
+            constant: find(CONST_PARAMETER),
+            infers: !quirks.functions_are_closed
+                && !model.costs.is_empty()
+                && model.nodes.float_ops.iter().all(|float_ops| *float_ops == 0),
             matches: RefCell::default(),
         }
     }
@@ -74,6 +96,9 @@ impl<'m> Values<'m> {
             }
         }
         row[Metric::FloatOps as usize] = self.float_ops(node, ran, row[Metric::Runs as usize]);
+        if !self.quirks.functions_are_closed && !self.model.costs.is_empty() {
+            self.add_costs(node, ran, &mut row);
+        }
         row
     }
 
@@ -136,17 +161,32 @@ impl<'m> Values<'m> {
                 .any(|cell| cell.first_start != 0 && self.counts(cell, self.model.devices.kind(cell.device)))
     }
 
+    /// What was computed, as often as the node ran; if it never ran, as often as the program says.
+    fn add_costs(&self, node: NodeId, ran: bool, row: &mut Row) {
+        let costs = self.model.costs.get(node);
+        let runs = if self.ever_ran(node, ran) { row[Metric::Runs as usize] } else { costs.runs };
+        if self.infers {
+            row[Metric::FloatOps as usize] = costs.float_ops.saturating_mul(runs);
+        }
+        row[Metric::Macs as usize] = costs.macs.saturating_mul(runs);
+        row[Metric::IoBytes as usize] = costs.io_bytes.saturating_mul(runs);
+        row[Metric::UnknownOps as usize] = costs.unknown;
+    }
+
+    fn ever_ran(&self, node: NodeId, ran: bool) -> bool {
+        ran || {
+            let mut cells = self.model.runs.totals().of(node);
+            cells.any(|cell| self.counts(cell, self.model.devices.kind(cell.device)))
+        }
+    }
+
     /// What one execution takes, as often as the node ran; once if it never ran.
     fn float_ops(&self, node: NodeId, ran: bool, runs: i64) -> i64 {
         let once = self.model.nodes.float_ops[node.index()];
         if once == 0 {
             return 0;
         }
-        let ever_ran = ran || {
-            let mut cells = self.model.runs.totals().of(node);
-            cells.any(|cell| self.counts(cell, self.model.devices.kind(cell.device)))
-        };
-        if ever_ran { times(once, runs, self.quirks.numbers_wrap) } else { once }
+        if self.ever_ran(node, ran) { times(once, runs, self.quirks.numbers_wrap) } else { once }
     }
 
     fn parameters(&self, node: NodeId) -> i64 {
@@ -161,12 +201,17 @@ impl<'m> Values<'m> {
         dims.iter().fold(1, |product, dim| times(product, *dim, self.quirks.numbers_wrap))
     }
 
+    /// Whether the elements of a node are parameters.
     fn is_variable(&self, node: NodeId) -> bool {
         let op = Some(self.model.nodes.op[node.index()]);
         let types = self.model.nodes.types[node.index()];
-        self.variable_ops.contains(&op)
-            || (types != TypesId::EMPTY
-                && self.model.type_sets.get(types).iter().any(|ty| self.variable_types.contains(&Some(*ty))))
+        if types == TypesId::EMPTY {
+            return self.variable_ops.contains(&op);
+        }
+        let types = self.model.type_sets.get(types);
+        let has = |wanted: &[Option<NameId>]| types.iter().any(|ty| wanted.contains(&Some(*ty)));
+        let is_variable = self.variable_ops.contains(&op) || has(&self.variable_types) || has(&[self.constant]);
+        is_variable && !has(&self.other_variables)
     }
 
     /// The devices of a node, in the order in which runs named them; else the one that the graph asks for.

@@ -1,7 +1,7 @@
 //! The types of tensors: their names, their sizes on disk, and what one element means.
 
 /// A type of tensor, with TensorFlow's number for it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DType(pub i32);
 
 /// One element of a tensor.
@@ -96,11 +96,22 @@ const TYPES: &[(i32, &str, Form)] = &[
 ];
 
 impl DType {
+    /// The default: which type it is is not known.
+    /// Whether elements are numbers of floating point.
+    pub fn is_float(self) -> bool {
+        matches!(self.form(), Some(Form::Float | Form::Double | Form::Half | Form::Brain | Form::Small { .. }))
+    }
+
+    pub const UNKNOWN: DType = DType(0);
     pub const FLOAT: DType = DType(1);
     pub const DOUBLE: DType = DType(2);
     pub const INT32: DType = DType(3);
     pub const STRING: DType = DType(7);
+    pub const COMPLEX64: DType = DType(8);
     pub const INT64: DType = DType(9);
+    pub const BOOL: DType = DType(10);
+    pub const COMPLEX128: DType = DType(18);
+    pub const RESOURCE: DType = DType(20);
     pub const VARIANT: DType = DType(21);
 
     fn form(self) -> Option<Form> {

@@ -1,39 +1,64 @@
 //! Convolutions and their gradients.
 
-use super::{Dims, Flops, Formula, Op, Unknown, dim, elements};
+use super::matmul::with_fused;
+use super::{Count, Dims, Flops, Formula, Op, Unknown, Work, dim, elements, formula, original};
 
-pub const FORMULAS: &[(&str, Formula)] = &[
-    ("Conv2D", |op| convolution(op, 3)),
-    ("Conv3D", |op| convolution(op, 4)),
+#[rustfmt::skip]
+pub const FORMULAS: &[Formula] = &[
+    original(&["Conv2D"], Count::By(|op| convolution(op, 3), "2 · N(out) · f0 · f1 · f2, f the shape of in1")),
+    original(&["Conv3D"], Count::By(|op| convolution(op, 4), "2 · N(out) · f0 · f1 · f2 · f3")),
     // Each output channel reads one input channel.
-    ("DepthwiseConv2dNative", |op| convolution(op, 2)),
-    ("Dilation2D", |op| convolution(op, 2)),
-    ("Conv2DBackpropInput", |op| {
-        op.needs_nhwc()?;
-        gradient(op, op.output()?, op.input(1)?)
-    }),
-    ("Conv2DBackpropFilter", |op| {
-        op.needs_nhwc()?;
-        gradient(op, op.input(0)?, op.output()?)
-    }),
+    original(&["DepthwiseConv2dNative", "Dilation2D"], Count::By(|op| convolution(op, 2), "2 · N(out) · f0 · f1")),
+    original(&["Conv2DBackpropInput"], Count::By(|op| {
+        let first = op.channels_first()?;
+        gradient(op, first, op.output()?, op.input(1)?)
+    }, "2 · N(out) · N(in1) / (channels of out · strides)")),
+    original(&["Conv2DBackpropFilter"], Count::By(|op| {
+        let first = op.channels_first()?;
+        gradient(op, first, op.input(0)?, op.output()?)
+    }, "2 · N(in0) · N(out) / (channels of in0 · strides)")),
+    formula(&["Conv"], Count::By(|op| all_but_last(op, op.input(1)?, op.output()?), "2 · N(out) · N(in1) / channels of out")),
+    formula(&["_FusedConv2D"], Count::By(|op| with_fused(op, convolution(op, 3)?), "as Conv2D, and N(out) for each fused op")),
+    formula(&["_FusedConv3D"], Count::By(|op| with_fused(op, convolution(op, 4)?), "as Conv3D, and N(out) for each fused op")),
+    formula(&["_FusedDepthwiseConv2dNative"], Count::By(
+        |op| with_fused(op, convolution(op, 2)?), "as DepthwiseConv2dNative, and N(out) for each fused op")),
+    formula(&["Conv3DBackpropInput", "Conv3DBackpropInputV2", "Conv2DBackpropInputV2"], Count::By(
+        |op| all_but_last(op, op.input(1)?, op.input(2)?), "2 · N(in2) · N(in1) / channels of in2")),
+    formula(&["Conv3DBackpropFilter", "Conv3DBackpropFilterV2", "Conv2DBackpropFilterV2"], Count::By(
+        |op| all_but_last(op, op.output()?, op.input(2)?), "2 · N(in2) · N(out) / channels of in2")),
+    formula(&["DepthwiseConv2dNativeBackpropInput", "Dilation2DBackpropInput"], Count::By(
+        |op| taps(op.input(1)?, 2, op.input(2)?), "2 · N(in2) · f0 · f1, f the shape of in1")),
+    formula(&["DepthwiseConv2dNativeBackpropFilter", "Dilation2DBackpropFilter"], Count::By(
+        |op| taps(op.output()?, 2, op.input(2)?), "2 · N(in2) · f0 · f1, f the shape of out")),
 ];
 
 /// Two operations for each output and each element of the filter that it depends on: its first `dims` dimensions.
-fn convolution(op: &Op<'_>, dims: usize) -> Flops {
+pub fn convolution(op: &Op<'_>, dims: usize) -> Flops {
     op.input(0)?;
-    let (filter, outputs) = (op.input(1)?, elements(op.output()?));
+    taps(op.input(1)?, dims, op.output()?)
+}
+
+fn taps(filter: Dims<'_>, dims: usize, outputs: Dims<'_>) -> Flops {
     let taps = filter.get(..dims).ok_or(Unknown::Malformed)?;
-    Ok(elements(taps).saturating_mul(outputs).saturating_mul(2))
+    Ok(Work::multiply_adds(elements(taps).saturating_mul(elements(outputs))))
+}
+
+/// The same with all dimensions of the filter but the channels of the output.
+fn all_but_last(op: &Op<'_>, filter: Dims<'_>, outputs: Dims<'_>) -> Flops {
+    op.channels_first()?;
+    taps(filter, filter.len().checked_sub(1).ok_or(Unknown::Malformed)?, outputs)
 }
 
 /// The same work as the convolution forwards, from the shapes of its image and its filter.
 // As the original: divided as real numbers, then cut.
-fn gradient(op: &Op<'_>, image: Dims<'_>, filter: Dims<'_>) -> Flops {
+fn gradient(op: &Op<'_>, channels_first: bool, image: Dims<'_>, filter: Dims<'_>) -> Flops {
     let strides = op.integers("strides")?;
-    let channels = *image.last().ok_or(Unknown::Malformed)?;
-    let divisor = channels as f64 * dim(&strides, 1)? as f64 * dim(&strides, 2)? as f64;
+    let (channels, space) = if channels_first { (image.get(1), 2) } else { (image.last(), 1) };
+    let channels = *channels.ok_or(Unknown::Malformed)?;
+    let divisor = channels as f64 * dim(&strides, space)? as f64 * dim(&strides, space + 1)? as f64;
     if divisor == 0.0 {
         return Err(Unknown::Malformed);
     }
-    Ok((2.0 * elements(image) as f64 * elements(filter) as f64 / divisor) as i64)
+    let float_ops = (2.0 * elements(image) as f64 * elements(filter) as f64 / divisor) as i64;
+    Ok(Work { float_ops, macs: float_ops / 2 })
 }

@@ -1,57 +1,55 @@
-//! Ops that do the same to every element, and reductions.
+//! Ops that do the same to every element.
+//!
+//! An elementary function is one operation, as the original has it for logarithms and powers. Activations that are made
+//! of others count what they are made of.
 
-use super::{Flops, Formula, Op, elements};
+use super::{Count, Formula, formula, original};
 
-pub const FORMULAS: &[(&str, Formula)] = &[
-    ("Reciprocal", |op| per_input(op, 1)),
-    ("Square", |op| per_input(op, 1)),
-    ("Log", |op| per_input(op, 1)),
-    ("Neg", |op| per_input(op, 1)),
-    ("AssignSub", |op| per_input(op, 1)),
-    ("AssignAdd", |op| per_input(op, 1)),
-    ("BiasAdd", |op| per_input(op, 1)),
-    ("Rsqrt", |op| per_input(op, 2)),
+#[rustfmt::skip]
+pub const FORMULAS: &[Formula] = &[
+    original(&["Reciprocal", "Square", "Log", "Neg", "AssignSub", "AssignAdd", "BiasAdd"], Count::In(1)),
+    original(&["Rsqrt"], Count::In(2)),
     // For each element: subtract the largest, exponentiate, add up, divide; finding the largest is the fifth.
-    ("Softmax", |op| per_input(op, 5)),
-    ("L2Loss", |op| Ok(per_input(op, 3)? - 1)),
-    ("Add", |op| per_output(op, 1)),
-    ("AddV2", |op| per_output(op, 1)),
-    ("Sub", |op| per_output(op, 1)),
-    ("Mul", |op| per_output(op, 1)),
-    ("RealDiv", |op| per_output(op, 1)),
-    ("Maximum", |op| per_output(op, 1)),
-    ("Minimum", |op| per_output(op, 1)),
-    ("Pow", |op| per_output(op, 1)),
-    ("GreaterEqual", |op| per_output(op, 1)),
-    ("Greater", |op| per_output(op, 1)),
-    ("LessEqual", |op| per_output(op, 1)),
-    ("Less", |op| per_output(op, 1)),
-    ("Equal", |op| per_output(op, 1)),
-    ("NotEqual", |op| per_output(op, 1)),
-    ("RsqrtGrad", |op| per_output(op, 4)),
-    ("SquaredDifference", |op| per_output(op, 2)),
-    // As the original: the division at the end is left out of the mean.
-    ("Mean", |op| op.output().and_then(|_| per_input(op, 1))),
-    ("Sum", reduction),
-    ("ArgMax", reduction),
-    ("ArgMin", reduction),
-    ("BiasAddGrad", reduction),
+    original(&["Softmax"], Count::In(5)),
+    original(&[
+        "Add", "AddV2", "Sub", "Mul", "RealDiv", "Maximum", "Minimum", "Pow", "GreaterEqual", "Greater", "LessEqual", "Less",
+        "Equal", "NotEqual",
+    ], Count::Out(1)),
+    original(&["RsqrtGrad"], Count::Out(4)),
+    original(&["SquaredDifference"], Count::Out(2)),
     // As the original: control inputs count as inputs.
-    ("AddN", |op| match op.inputs.len() {
-        0 => Ok(0),
-        inputs => Ok(elements(op.input(0)?).saturating_mul(inputs as i64 - 1)),
-    }),
+    original(&["AddN"], Count::By(
+        |op| match op.inputs.len() {
+            0 => Ok(super::Work::default()),
+            inputs => Ok(super::Work::plain(super::elements(op.input(0)?).saturating_mul(inputs as i64 - 1))),
+        },
+        "N(in0) · (inputs − 1), control inputs among them",
+    )),
+    formula(&["AccumulateNV2"], Count::By(
+        |op| Ok(super::Work::plain(super::elements(op.input(0)?).saturating_mul((op.facts.len() as i64 - 1).max(0)))),
+        "N(in0) · (inputs − 1)",
+    )),
+    formula(&[
+        "Abs", "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "BesselI0", "BesselI0e", "BesselI1", "BesselI1e", "BesselJ0",
+        "BesselJ1", "BesselK0", "BesselK0e", "BesselK1", "BesselK1e", "BesselY0", "BesselY1", "BiasAddV1", "Ceil", "Conj",
+        "Cos", "Cosh", "Cumprod", "Cumsum", "Dawsn", "Digamma", "Erf", "Erfc", "Erfinv", "Exp", "Expint", "Expm1", "Floor",
+        "FresnelCos", "FresnelSin", "Inv", "Invert", "IsFinite", "IsInf", "IsNan", "Lgamma", "Log1p", "LogicalNot", "Ndtri",
+        "Relu", "Rint", "Round", "Sign", "Sin", "Sinh", "Spence", "Sqrt", "Tan", "Tanh",
+    ], Count::In(1)),
+    formula(&["ComplexAbs", "Angle", "LeakyRelu", "Relu6", "ClipByValue", "Softsign"], Count::In(2)),
+    formula(&["Elu", "Softplus", "CumulativeLogsumexp"], Count::In(3)),
+    formula(&["Selu", "Sigmoid"], Count::In(4)),
+    formula(&["LogSoftmax", "_MklSwish"], Count::In(5)),
+    formula(&["_FusedMish"], Count::In(6)),
+    formula(&[
+        "ApproximateEqual", "Atan2", "Betainc", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "Div", "DivNoNan", "FloorDiv",
+        "FloorMod", "Igamma", "IgammaGradA", "Igammac", "LeftShift", "LogicalAnd", "LogicalOr", "Mod", "MulNoNan",
+        "NextAfter", "Polygamma", "RandomGammaGrad", "RightShift", "TruncateDiv", "TruncateMod", "Zeta",
+    ], Count::Out(1)),
+    formula(&["Xdivy", "Xlogy"], Count::Out(2)),
+    formula(&["Xlog1py"], Count::Out(3)),
+    formula(&["ReluGrad"], Count::Out(1)),
+    formula(&["EluGrad", "LeakyReluGrad", "Relu6Grad", "SeluGrad", "SqrtGrad"], Count::Out(2)),
+    formula(&["InvGrad", "ReciprocalGrad", "SigmoidGrad", "SoftplusGrad", "TanhGrad"], Count::Out(3)),
+    formula(&["SoftsignGrad"], Count::Out(4)),
 ];
-
-fn per_input(op: &Op<'_>, times: i64) -> Flops {
-    Ok(elements(op.input(0)?).saturating_mul(times))
-}
-
-fn per_output(op: &Op<'_>, times: i64) -> Flops {
-    Ok(elements(op.output()?).saturating_mul(times))
-}
-
-/// One operation less than there are elements, for each result.
-fn reduction(op: &Op<'_>) -> Flops {
-    Ok(elements(op.input(0)?) - elements(op.output()?))
-}

@@ -1,26 +1,69 @@
-//! Products of matrices.
+//! Products of matrices, dense and sparse, and einsums.
 
-use super::{Flops, Formula, Op, Unknown, dim, elements};
+use super::super::attributes;
+use super::super::fact::Shape;
+use super::super::shapes::Labels;
+use super::{Count, Flops, Formula, Op, Unknown, Work, dim, elements, formula, original, product};
 
-pub const FORMULAS: &[(&str, Formula)] = &[
-    ("MatMul", |op| {
-        let a = op.input(0)?;
-        product(op, dim(a, usize::from(!op.flag("transpose_a")))?)
-    }),
-    ("BatchMatMul", batched),
-    ("BatchMatMulV2", batched),
-    ("BatchMatMulV3", batched),
+#[rustfmt::skip]
+pub const FORMULAS: &[Formula] = &[
+    original(&["MatMul"], Count::By(plain, "2 · k · N(out), k the columns of in0, or its rows if transpose_a")),
+    original(&["BatchMatMul", "BatchMatMulV2", "BatchMatMulV3"],
+             Count::By(batched, "2 · k · N(out), k the last size of in0, or the last but one if adj_x")),
+    formula(&["SparseMatMul", "_MklMatMul"], Count::By(plain, "as MatMul, zeros included")),
+    formula(&["_FusedMatMul"], Count::By(|op| with_fused(op, plain(op)?), "as MatMul, and N(out) for each fused op")),
+    formula(&["_FusedBatchMatMulV2"], Count::By(|op| with_fused(op, batched(op)?), "as BatchMatMul, and N(out) for each fused op")),
+    formula(&["Einsum"], Count::By(einsum, "2 · sizes of all labels; half of it if no label is summed over; N(in0) − N(out) of one input")),
+    formula(&["SparseTensorDenseMatMul"], Count::By(|op| {
+        let columns = dim(op.output()?, 1)?;
+        Ok(Work::multiply_adds(elements(op.input(1)?).saturating_mul(columns)))
+    }, "2 · N(in1) · columns of out, in1 the values")),
+    formula(&["TridiagonalMatMul"], Count::Out(5)),
+    formula(&["SparseDenseCwiseMul", "SparseDenseCwiseDiv", "SparseDenseCwiseAdd"], Count::Out(1)),
+    formula(&["SparseTensorDenseAdd"], Count::By(|op| Ok(Work::plain(elements(op.input(1)?))), "N(in1)")),
+    formula(&["SparseSoftmax"], Count::Out(5)),
+    formula(&["Cross"], Count::Out(3)),
 ];
 
 /// Two operations for each result and each pair that is multiplied for it.
-fn product(op: &Op<'_>, pairs: i64) -> Flops {
-    Ok(pairs.saturating_mul(elements(op.output()?)).saturating_mul(2))
+pub fn pairs(op: &Op<'_>, pairs: i64) -> Flops {
+    Ok(Work::multiply_adds(pairs.saturating_mul(elements(op.output()?))))
 }
 
-// As the original: it looks for `transpose_a`, which these ops call `adj_x`, so a transposed operand is not noticed.
+pub fn plain(op: &Op<'_>) -> Flops {
+    let a = op.input(0)?;
+    pairs(op, dim(a, usize::from(!op.flag("transpose_a")))?)
+}
+
+// As the original, where it is asked for: it looks for `transpose_a`, which these ops call `adj_x`, so a transposed
+// operand is not noticed.
 fn batched(op: &Op<'_>) -> Flops {
     let a = op.input(0)?;
-    let last = if op.flag("transpose_a") { 2 } else { 1 };
-    let pairs = a.len().checked_sub(last).and_then(|index| a.get(index)).ok_or(Unknown::Malformed)?;
-    product(op, *pairs)
+    let flipped = op.flag(if op.as_original { "transpose_a" } else { "adj_x" });
+    let last = if flipped { 2 } else { 1 };
+    let pair = a.len().checked_sub(last).and_then(|index| a.get(index)).ok_or(Unknown::Malformed)?;
+    pairs(op, *pair)
+}
+
+/// What ops that were fused into another one add to it.
+pub fn with_fused(op: &Op<'_>, work: Work) -> Flops {
+    let fused = (op.attribute)("fused_ops").map(attributes::texts).unwrap_or_default();
+    let each: i64 = fused.iter().map(|name| if name.starts_with(b"FusedBatchNorm") { 2 } else { 1 }).sum();
+    Ok(work.and(elements(op.output()?).saturating_mul(each)))
+}
+
+fn einsum(op: &Op<'_>) -> Flops {
+    let shapes: Vec<Shape> = (0..op.facts.len()).map(|at| op.input(at).map(Shape::of)).collect::<Result<_, _>>()?;
+    let (labels, output) =
+        Labels::new(op.text("equation"), &shapes.iter().collect::<Vec<_>>()).ok_or(Unknown::Malformed)?;
+    if shapes.len() == 1 {
+        let results = labels.dims(&output).ok_or(Unknown::Malformed)?;
+        return Ok(Work::plain(elements(op.input(0)?).saturating_sub(product(&results)).max(0)));
+    }
+    let (summed, all) = labels.sizes(&output);
+    if all.iter().any(|size| *size < 0) {
+        return Err(Unknown::Shape);
+    }
+    let all = product(&all);
+    Ok(if summed.is_empty() { Work::plain(all) } else { Work::multiply_adds(all) })
 }

@@ -1,26 +1,50 @@
-//! Float operations of one op from the shapes around it and its attributes.
+//! What one execution of an op takes, from the shapes around it and its attributes.
 //!
-//! [`FORMULAS`] is the list of ops that have a formula; each family of ops has a file of its own. The figures are those
-//! of TensorFlow's statistics: a multiply-add is two, data movement is nothing.
+//! [`FORMULAS`] is the list of all formulas; each family of ops has a file of its own. A multiply-add is two float
+//! operations, arithmetic is one for each element, and data movement, shapes and control are nothing by definition. The
+//! figures of the 46 ops that the original knows are the original's.
 
 mod conv;
+mod costs;
+mod doc;
 mod elementwise;
+mod image;
+mod linalg;
+mod loss;
 mod matmul;
+mod norm;
 mod pool;
+mod quantized;
+mod recurrent;
+mod reduction;
+mod sort;
+mod update;
+mod zero;
 
-use tfprof_proto::wire::{Fields, Value, each_int};
+pub use costs::costs;
+pub use doc::write_page;
 
-/// The dimensions of a tensor, all of them known.
+use super::attributes;
+use super::fact::Fact;
+use rustc_hash::FxHashMap;
+use std::sync::OnceLock;
+
+/// The dimensions of a tensor; −1 is an unknown size.
 pub type Dims<'a> = &'a [i64];
 
 /// What a formula may look at.
 pub struct Op<'a> {
-    /// Shapes by input, control inputs among them; an empty list is unknown, −1 an unknown size.
-    pub inputs: &'a [Dims<'a>],
+    pub name: &'a str,
+    /// Shapes by input, control inputs among them; none is an unknown rank.
+    pub inputs: &'a [Option<Dims<'a>>],
     /// The shape of the first output.
-    pub output: Dims<'a>,
+    pub output: Option<Dims<'a>>,
+    /// What else is known of the inputs, as far as it was inferred.
+    pub facts: &'a [Fact],
     /// The bytes of an attribute's `AttrValue`.
     pub attribute: &'a dyn Fn(&str) -> Option<&'a [u8]>,
+    /// Play back what the original gets wrong or does not know: transposed batches of matrices, `NCHW`.
+    pub as_original: bool,
 }
 
 impl std::fmt::Debug for Op<'_> {
@@ -29,9 +53,11 @@ impl std::fmt::Debug for Op<'_> {
     }
 }
 
-/// Why there is no figure although there is a formula.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Why there is no figure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Unknown {
+    /// There is no formula for the op.
+    NoFormula,
     /// A shape that the formula needs is not fully known.
     Shape,
     /// The formula does not know this layout of data.
@@ -40,23 +66,135 @@ pub enum Unknown {
     Malformed,
 }
 
-pub type Flops = Result<i64, Unknown>;
+impl Unknown {
+    /// In a few words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Unknown::NoFormula => "there is no formula for the op",
+            Unknown::Shape => "a shape is not known",
+            Unknown::DataFormat => "the data format has no formula",
+            Unknown::Malformed => "an input or attribute is missing",
+        }
+    }
+}
 
-/// The formula of an op.
-pub type Formula = fn(&Op<'_>) -> Flops;
+/// Float operations, and how many of them are multiply-adds, which are two each.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Work {
+    pub float_ops: i64,
+    pub macs: i64,
+}
 
-/// The formulas, by family.
-pub const FORMULAS: &[&[(&str, Formula)]] = &[elementwise::FORMULAS, pool::FORMULAS, conv::FORMULAS, matmul::FORMULAS];
+impl Work {
+    /// Operations none of which is a multiply-add.
+    fn plain(float_ops: i64) -> Work {
+        Work { float_ops, macs: 0 }
+    }
+
+    fn multiply_adds(macs: i64) -> Work {
+        Work { float_ops: macs.saturating_mul(2), macs }
+    }
+
+    fn and(self, float_ops: i64) -> Work {
+        Work { float_ops: self.float_ops.saturating_add(float_ops), ..self }
+    }
+}
+
+pub type Flops = Result<Work, Unknown>;
+
+/// How an op is counted.
+#[derive(Clone, Copy, Debug)]
+pub enum Count {
+    /// So many for each element of the first input.
+    In(i64),
+    /// So many for each element of the first output.
+    Out(i64),
+    /// One for each element of the first input less one for each result.
+    Reduce,
+    /// Nothing, by definition.
+    Zero,
+    /// A function, and how the table of formulas states it.
+    By(fn(&Op<'_>) -> Flops, &'static str),
+}
+
+/// Which bytes an op reads and writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Io {
+    /// All inputs and all outputs.
+    All,
+    /// None: it hands on what it gets, or looks at nothing but shapes.
+    None,
+    /// What it puts out, twice, since it reads as much; and the numbers that say what.
+    Picks,
+    /// All inputs, and the first so many of them once more, since it changes them.
+    Updates(usize),
+}
+
+/// Ops that are counted in one way.
+#[derive(Clone, Copy, Debug)]
+pub struct Formula {
+    pub ops: &'static [&'static str],
+    pub count: Count,
+    pub io: Io,
+    /// The original counts these ops, and in this way.
+    pub original: bool,
+}
+
+/// A formula of the original.
+const fn original(ops: &'static [&'static str], count: Count) -> Formula {
+    Formula { ops, count, io: Io::All, original: true }
+}
+
+const fn formula(ops: &'static [&'static str], count: Count) -> Formula {
+    Formula { ops, count, io: Io::All, original: false }
+}
+
+/// A name for a family of formulas, and the formulas.
+pub type Family = (&'static str, &'static [Formula]);
+
+/// The formulas, by family, in the order of the documentation.
+pub const FORMULAS: &[Family] = &[
+    ("Products of matrices", matmul::FORMULAS),
+    ("Convolutions", conv::FORMULAS),
+    ("Pooling", pool::FORMULAS),
+    ("Element by element", elementwise::FORMULAS),
+    ("Reductions", reduction::FORMULAS),
+    ("Normalisation", norm::FORMULAS),
+    ("Losses", loss::FORMULAS),
+    ("Recurrent networks", recurrent::FORMULAS),
+    ("Updates of variables", update::FORMULAS),
+    ("Quantised numbers", quantized::FORMULAS),
+    ("Linear algebra and transforms", linalg::FORMULAS),
+    ("Sorting and searching", sort::FORMULAS),
+    ("Images", image::FORMULAS),
+    ("Nothing, by definition", zero::FORMULAS),
+];
 
 /// The formula of an op type, if it has one.
-pub fn formula(op: &str) -> Option<Formula> {
-    FORMULAS.iter().copied().flatten().find(|(name, _)| *name == op).map(|(_, formula)| *formula)
+pub fn find(op: &str) -> Option<&'static Formula> {
+    static BY_OP: OnceLock<FxHashMap<&'static str, &'static Formula>> = OnceLock::new();
+    let rows =
+        || FORMULAS.iter().flat_map(|(_, family)| *family).flat_map(|row| row.ops.iter().map(move |op| (*op, row)));
+    BY_OP.get_or_init(|| rows().collect()).get(op).copied().or_else(|| zero::by_name(op))
+}
+
+impl Formula {
+    pub fn count(&self, op: &Op<'_>) -> Flops {
+        let each = |dims: Dims<'_>, times: i64| Ok(Work::plain(elements(dims).saturating_mul(times)));
+        match self.count {
+            Count::In(times) => each(op.input(0)?, times),
+            Count::Out(times) => each(op.output()?, times),
+            Count::Reduce => Ok(Work::plain(elements(op.input(0)?).saturating_sub(elements(op.output()?)))),
+            Count::Zero => Ok(Work::default()),
+            Count::By(count, _) => count(op),
+        }
+    }
 }
 
 impl<'a> Op<'a> {
     /// The shape of an input, which must be known.
     fn input(&self, index: usize) -> Result<Dims<'a>, Unknown> {
-        known(self.inputs.get(index).ok_or(Unknown::Malformed)?)
+        known(*self.inputs.get(index).ok_or(Unknown::Malformed)?)
     }
 
     /// The shape of the first output, which must be known.
@@ -66,117 +204,54 @@ impl<'a> Op<'a> {
 
     /// A boolean attribute; false if it is not there.
     fn flag(&self, name: &str) -> bool {
-        let value = (self.attribute)(name).and_then(|value| last_field(value, 5));
-        matches!(value, Some(Value::Varint(n)) if n != 0)
+        (self.attribute)(name).is_some_and(attributes::flag)
+    }
+
+    fn text(&self, name: &str) -> &'a [u8] {
+        (self.attribute)(name).and_then(attributes::text).unwrap_or_default()
     }
 
     /// An attribute that is a list of integers.
     fn integers(&self, name: &str) -> Result<Vec<i64>, Unknown> {
-        let value = (self.attribute)(name).and_then(|value| last_field(value, 1));
-        let Some(Value::Bytes(list)) = value else { return Err(Unknown::Malformed) };
-        let mut integers = Vec::new();
-        let mut fields = Fields::new(list, 0);
-        while let Ok(Some(field)) = fields.next_field() {
-            if field.number == 3 {
-                each_int(field.value, |n| integers.push(n)).map_err(|_| Unknown::Malformed)?;
-            }
-        }
-        Ok(integers)
+        (self.attribute)(name).and_then(attributes::ints).ok_or(Unknown::Malformed)
     }
 
-    /// Refuses layouts other than batch, height, width, channel.
-    fn needs_nhwc(&self) -> Result<(), Unknown> {
-        match (self.attribute)("data_format").and_then(|value| last_field(value, 2)) {
-            Some(Value::Bytes(b"NHWC")) => Ok(()),
-            _ => Err(Unknown::DataFormat),
+    /// Whether channels come before the dimensions of space. Some layouts have no formula; the original has none but for
+    /// channels that come last.
+    fn channels_first(&self) -> Result<bool, Unknown> {
+        match (self.attribute)("data_format").and_then(attributes::text) {
+            Some(b"NHWC") => Ok(false),
+            _ if self.as_original => Err(Unknown::DataFormat),
+            Some(b"NCHW" | b"NCDHW") => Ok(true),
+            Some(b"NDHWC") | None => Ok(false),
+            Some(_) => Err(Unknown::DataFormat),
         }
     }
 }
 
 /// A shape without unknown sizes.
-fn known(dims: Dims<'_>) -> Result<Dims<'_>, Unknown> {
-    if dims.is_empty() || dims.iter().any(|dim| *dim < 0) { Err(Unknown::Shape) } else { Ok(dims) }
+fn known(dims: Option<Dims<'_>>) -> Result<Dims<'_>, Unknown> {
+    dims.filter(|dims| dims.iter().all(|dim| *dim >= 0)).ok_or(Unknown::Shape)
 }
 
 /// The number of elements of a shape.
 fn elements(dims: Dims<'_>) -> i64 {
-    dims.iter().fold(1, |product, dim| product.saturating_mul(*dim))
+    super::fact::product(dims)
 }
 
 fn dim(dims: Dims<'_>, index: usize) -> Result<i64, Unknown> {
     dims.get(index).copied().ok_or(Unknown::Malformed)
 }
 
-/// The value of an attribute if it is of the kind that a field number stands for.
-fn last_field(attribute: &[u8], number: u32) -> Option<Value<'_>> {
-    let mut last = None;
-    let mut fields = Fields::new(attribute, 0);
-    while let Ok(Some(field)) = fields.next_field() {
-        last = Some(field);
-    }
-    last.filter(|field| field.number == number).map(|field| field.value)
+/// A product that stays at the limit.
+fn product(factors: &[i64]) -> i64 {
+    super::fact::product(factors)
+}
+
+/// How often a number can be halved until one is left, rounded up: 0 for 1, 10 for 1000.
+fn halvings(n: i64) -> i64 {
+    i64::from(64 - (n.max(1) as u64 - 1).leading_zeros())
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use tfprof_proto::write;
-
-    /// A list of integers as an attribute.
-    fn list(numbers: &[i64]) -> Vec<u8> {
-        let mut out = Vec::new();
-        write::message(&mut out, 1, |out| write::packed(out, 3, numbers));
-        out
-    }
-
-    fn check(op: &str, inputs: &[Dims<'_>], output: Dims<'_>, attributes: &[(&str, Vec<u8>)], expect: Flops) {
-        let attribute = |name: &str| attributes.iter().find(|(key, _)| *key == name).map(|(_, value)| &value[..]);
-        let formula = formula(op).expect("a formula");
-        assert_eq!(formula(&Op { inputs, output, attribute: &attribute }), expect, "{op}");
-    }
-
-    #[test]
-    fn there_are_46_and_no_two_for_one_op() {
-        let mut names: Vec<_> = FORMULAS.iter().copied().flatten().map(|(name, _)| *name).collect();
-        names.sort_unstable();
-        names.dedup();
-        assert_eq!(names.len(), FORMULAS.iter().map(|family| family.len()).sum::<usize>());
-        assert_eq!(names.len(), 46);
-    }
-
-    #[test]
-    fn figures_that_tensorflow_gives() {
-        let nhwc = || ("data_format", b"\x12\x04NHWC".to_vec());
-        let ksize = || ("ksize", list(&[1, 2, 2, 1]));
-        let strides = || ("strides", list(&[1, 2, 2, 1]));
-        let image: Dims<'_> = &[2, 8, 8, 3];
-        check("AssignAdd", &[&[3, 4], &[3, 4]], &[3, 4], &[], Ok(12));
-        check("Softmax", &[&[3, 2]], &[3, 2], &[], Ok(30));
-        check("L2Loss", &[&[3, 2]], &[1], &[], Ok(17));
-        check("Mean", &[image, &[2]], &[2, 3], &[], Ok(384));
-        check("Sum", &[image, &[2]], &[2, 3], &[], Ok(378));
-        check("AvgPool", &[image], &[2, 4, 4, 3], &[nhwc(), ksize()], Ok(384));
-        check("AvgPoolGrad", &[&[4], &[2, 4, 4, 3]], image, &[nhwc(), ksize()], Ok(768));
-        check("MaxPoolGrad", &[image, &[2, 4, 4, 3], &[2, 4, 4, 3]], image, &[nhwc(), ksize()], Ok(480));
-        check("Conv2D", &[image, &[3, 3, 3, 4]], &[2, 6, 6, 4], &[], Ok(15552));
-        check("Conv3D", &[&[1, 4, 4, 4, 2], &[2, 2, 2, 2, 3]], &[1, 3, 3, 3, 3], &[], Ok(2592));
-        check("DepthwiseConv2dNative", &[&[1, 4, 4, 2], &[2, 2, 2, 3]], &[1, 3, 3, 6], &[], Ok(432));
-        check("Dilation2D", &[&[1, 4, 4, 2], &[2, 2, 2]], &[1, 3, 3, 2], &[], Ok(144));
-        let same = [&[4][..], &[3, 3, 3, 4], &[2, 4, 4, 4]];
-        check("Conv2DBackpropInput", &same, image, &[nhwc(), strides()], Ok(6912));
-        check("Conv2DBackpropInput", &same, &[2, 9, 9, 3], &[nhwc(), strides()], Ok(8748));
-        check("Conv2DBackpropFilter", &[image, &[4], &[2, 4, 4, 4]], &[3, 3, 3, 4], &[nhwc(), strides()], Ok(6912));
-        check("AddN", &[&[2, 3], &[2, 3], &[2, 3], &[2, 3]], &[2, 3], &[], Ok(18));
-        check("MatMul", &[&[3, 2], &[3, 4]], &[2, 4], &[("transpose_a", vec![0x28, 1])], Ok(48));
-        check("BatchMatMulV2", &[&[5, 2, 3], &[5, 3, 4]], &[5, 2, 4], &[], Ok(240));
-    }
-
-    #[test]
-    fn what_is_not_known_is_said() {
-        check("Add", &[], &[-1, 3], &[], Err(Unknown::Shape));
-        check("Square", &[&[]], &[4], &[], Err(Unknown::Shape));
-        check("Square", &[], &[4], &[], Err(Unknown::Malformed));
-        check("MaxPool", &[&[1, 2, 2, 1]], &[1, 1, 1, 1], &[], Err(Unknown::DataFormat));
-        check("Conv2D", &[&[1, 8], &[3]], &[1, 6], &[], Err(Unknown::Malformed));
-    }
-}
+mod tests;

@@ -1,0 +1,75 @@
+//! `tfprof cost PATH`: what a model costs, what is not known of it, and whether it keeps its budget.
+
+use super::view::{refuse_damage, warn};
+use crate::flags::Request;
+use crate::{Exit, progress, target};
+use std::io::Write;
+use std::path::Path;
+use tfprof::cost::baseline::changes;
+use tfprof::cost::budget::Budget;
+use tfprof::cost::{self, Cost};
+use tfprof::error::{Error, Warning};
+use tfprof::inputs::Inputs;
+use tfprof::options::Form;
+use tfprof::profiler::Profiler;
+use tfprof::render::cost::{Report, Style, write_json, write_tables};
+
+pub fn run(request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Result<Exit, Error> {
+    let (flags, output) = (&request.flags, &request.options.output);
+    let style = if flags.markdown { Style::Markdown } else { Style::Text };
+    if !matches!(output.form, Form::Stdout | Form::File | Form::Json | Form::None) {
+        let form = output.form.word();
+        return Err(Error::Question(format!("cost has no form `{form}`; expected table, json or markdown")));
+    }
+    // Before anything is read: a wrong budget is found out at once.
+    let mut budget = match flags.budget.as_str() {
+        "" => None,
+        file => Some(read_budget(file)?),
+    };
+    if flags.fail_on_unknown {
+        budget.get_or_insert_default().limit_unknown();
+    }
+    let cost = load(request, &flags.inputs, err)?;
+    warn(&told(&cost, output.form), err);
+    let mut exit = refuse_damage(&cost.warnings, flags.strict)?;
+    let baseline = match flags.baseline.as_str() {
+        "" => None,
+        path => {
+            let mut inputs = Inputs::default();
+            inputs.settings = flags.inputs.settings.clone();
+            inputs.add_path(Path::new(path))?;
+            Some((path, load(request, &inputs, err)?))
+        }
+    };
+    let over = budget.map(|budget| budget.check(&cost));
+    if over.as_ref().is_some_and(|over| !over.is_empty()) {
+        exit = Exit::CheckFailed;
+    }
+    let changes = baseline.as_ref().map(|(name, before)| (*name, changes(before, &cost)));
+    let report = Report { cost: &cost, over, changes };
+    let inputs = flags.inputs.paths();
+    match output.form {
+        Form::None => {}
+        Form::Json => target::to_file(&output.outfile, inputs, out, |out| write_json(&report, out))?,
+        Form::File => target::to_file(&output.outfile, inputs, out, |out| write_tables(&report, style, out))?,
+        _ => target::to_stdout(out, |out| write_tables(&report, style, out))?,
+    }
+    Ok(exit)
+}
+
+fn load(request: &Request, inputs: &Inputs, err: &mut dyn Write) -> Result<Cost, Error> {
+    let mut profiler = Profiler::new(cost::NEEDS);
+    progress::load(inputs, &mut profiler, request.terminal, err)?;
+    Cost::new(&profiler)
+}
+
+/// Tables say themselves what the batch was taken as.
+fn told(cost: &Cost, form: Form) -> Vec<Warning> {
+    let needed = |warning: &&Warning| form == Form::Json || warning.code != "batch";
+    cost.warnings.iter().filter(needed).cloned().collect()
+}
+
+fn read_budget(file: &str) -> Result<Budget, Error> {
+    let io_error = |source| Error::Io { file: file.to_owned(), action: "cannot read", source };
+    Budget::parse(file, &std::fs::read_to_string(file).map_err(io_error)?)
+}

@@ -1,0 +1,132 @@
+//! Float operations that are computed from a graph alone, as a user asks for them: the batch, shapes of inputs, shapes
+//! that a run tells, the shell, and the original's silence under its quirks.
+
+mod common;
+
+use common::{corpus, scratch, tfprof, tfprof_with};
+
+/// A product with a batch that is left open, and an op that nobody knows.
+const GRAPH: &str = r#"
+node { name: "x" op: "Placeholder" attr { key: "dtype" value { type: DT_FLOAT } }
+  attr { key: "shape" value { shape { dim { size: -1 } dim { size: 16 } } } } }
+node { name: "w" op: "VariableV2" attr { key: "dtype" value { type: DT_FLOAT } }
+  attr { key: "shape" value { shape { dim { size: 16 } dim { size: 4 } } } } }
+node { name: "y" op: "MatMul" input: "x" input: "w" attr { key: "T" value { type: DT_FLOAT } } }
+node { name: "z" op: "Riddle" input: "y" }
+node { name: "out" op: "Relu" input: "z" attr { key: "T" value { type: DT_FLOAT } } }
+"#;
+
+fn file(test: &str, text: &str) -> String {
+    let path = scratch(test).join("graph.pbtxt");
+    std::fs::write(&path, text).expect("a graph");
+    path.display().to_string()
+}
+
+const SELECT: &str = "-select=float_ops,macs,io_bytes,unknown_ops";
+
+/// The root's line, and what went to standard error.
+fn total(words: &[&str]) -> (String, String) {
+    let answer = tfprof(&[&["scope", SELECT, "-max_depth=1"], words].concat());
+    assert_eq!(answer.code, 0, "{}", answer.err);
+    (answer.out.lines().find(|line| line.starts_with("_TFProfRoot")).unwrap_or_default().to_owned(), answer.err)
+}
+
+#[test]
+fn the_batch_is_one_unless_said_and_a_warning_says_so() {
+    let graph = file("batch", GRAPH);
+    let (line, warnings) = total(&[&graph]);
+    assert_eq!(line, "_TFProfRoot (--/128 flops, --/64 macs, --/336B, --/2 unknown)");
+    assert!(warnings.contains("--batch=N"), "{warnings}");
+    let (line, warnings) = total(&[&graph, "--batch", "10"]);
+    assert!(line.starts_with("_TFProfRoot (--/1.28k flops, --/640 macs,"), "{line}");
+    assert!(!warnings.contains("batch"), "{warnings}");
+    let (line, warnings) = total(&[&graph, "--input=x=100x16"]);
+    assert!(line.starts_with("_TFProfRoot (--/12.80k flops, --/6.40k macs,"), "{line}");
+    assert!(!warnings.contains("batch"), "{warnings}");
+}
+
+#[test]
+fn wrong_sizes_and_names_are_refused() {
+    let graph = file("refused", GRAPH);
+    for (flag, expect) in [
+        ("--batch=many", "-batch: expected a number of examples, such as 32, found `many`"),
+        ("--input=x", "-input: expected NAME=SIZExSIZEx..., as in image=1x224x224x3, found `x`"),
+        ("--input=xx=3", "-input: unknown input `xx`; did you mean `x`? (one of x)"),
+    ] {
+        let answer = tfprof(&["scope", SELECT, &graph, flag]);
+        assert_eq!((answer.code, answer.err.trim()), (2, format!("tfprof: {expect}").as_str()));
+    }
+}
+
+#[test]
+fn shapes_of_a_run_are_used() {
+    let dir = scratch("ran");
+    let path = |name: &str| dir.join(name).display().to_string();
+    std::fs::write(path("graph.pbtxt"), GRAPH).expect("a graph");
+    let run = r#"step_stats { dev_stats { device: "/cpu:0"
+        node_stats { node_name: "_arg_x_0_0" all_start_micros: 1 op_end_rel_micros: 1 output { tensor_description {
+            dtype: DT_FLOAT shape { dim { size: 7 } dim { size: 16 } } } } }
+        node_stats { node_name: "z" all_start_micros: 2 op_end_rel_micros: 1 output { tensor_description {
+            dtype: DT_FLOAT shape { dim { size: 7 } dim { size: 4 } } } } } } }"#;
+    std::fs::write(path("run_meta_0"), run).expect("a run");
+    let (line, warnings) =
+        total(&[&format!("--graph_path={}", path("graph.pbtxt")), &format!("--run_meta_path={}", path("run_meta_0"))]);
+    // The product is 2 x 7 x 16 x 4, and Relu is known by what was put into it.
+    assert!(line.starts_with("_TFProfRoot (--/924 flops, --/448 macs,") && line.ends_with("--/1 unknown)"), "{line}");
+    assert!(!warnings.contains("batch"), "{warnings}");
+}
+
+#[test]
+fn an_einsum_is_counted() {
+    let placeholder = |name: &str, dims: &[i64]| {
+        let dims: Vec<String> = dims.iter().map(|dim| format!("dim {{ size: {dim} }}")).collect();
+        let dims = dims.join(" ");
+        format!(
+            r#"node {{ name: "{name}" op: "Placeholder" attr {{ key: "dtype" value {{ type: DT_FLOAT }} }}
+               attr {{ key: "shape" value {{ shape {{ {dims} }} }} }} }}"#
+        )
+    };
+    let graph = [
+        placeholder("a", &[2, 8, 16]),
+        placeholder("b", &[16, 32]),
+        r#"node { name: "c" op: "Einsum" input: "a" input: "b" attr { key: "equation" value { s: "bij,jk->bik" } }
+           attr { key: "T" value { type: DT_FLOAT } } }"#
+            .to_owned(),
+    ];
+    let (line, _) = total(&[&file("einsum", &graph.join("\n"))]);
+    assert_eq!(line, "_TFProfRoot (--/16.38k flops, --/8.19k macs, --/5.12KB, --/0 unknown)");
+}
+
+#[test]
+fn an_op_log_is_the_only_source_where_it_has_any() {
+    let graph = corpus("mlp_small/graph.pb.gz");
+    let log = format!("--op_log_path={}", corpus("mlp_small/tfprof_log.gz"));
+    let (alone, _) = total(&[&graph]);
+    let (logged, _) = total(&[&graph, &log]);
+    let (original, _) = total(&[&graph, &log, "-original_quirks"]);
+    let float_ops = |line: &str| line.split(',').next().map(str::to_owned);
+    assert_eq!(float_ops(&alone).as_deref(), Some("_TFProfRoot (--/4.83k flops"));
+    assert_eq!(float_ops(&logged).as_deref(), Some("_TFProfRoot (--/4.34k flops"));
+    assert_eq!(float_ops(&original), float_ops(&logged));
+}
+
+#[test]
+fn quirks_infer_nothing() {
+    let graph = corpus("mlp_small/graph.pb.gz");
+    let (line, warnings) = total(&[&graph, "-original_quirks"]);
+    assert_eq!(line, "_TFProfRoot (--/0 flops, --/0 macs, --/0B, --/0 unknown)");
+    assert_eq!(warnings, "");
+}
+
+#[test]
+fn the_shell_infers_anew() {
+    let graph = file("shell", GRAPH);
+    let ask = "scope -select macs -max_depth 1";
+    let script = format!("{ask}\n{ask} --batch 10\n{ask}\nset --batch 3\n{ask}\n{ask} --input x=5x16\nreset\n{ask}\n");
+    let answer = tfprof_with(&[&graph], script.as_bytes());
+    assert_eq!(answer.code, 0, "{}", answer.err);
+    let macs: Vec<&str> = answer.out.lines().filter_map(|line| line.strip_prefix("_TFProfRoot (--/")).collect();
+    assert_eq!(macs, ["64 macs)", "640 macs)", "64 macs)", "192 macs)", "320 macs)", "64 macs)"]);
+    let answer = tfprof_with(&[&graph], b"scope --signature=x\n");
+    assert!(answer.code == 2 && answer.err.contains("choose what is loaded"), "{}", answer.err);
+}

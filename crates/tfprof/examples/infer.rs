@@ -1,0 +1,37 @@
+//! What is inferred of a `GraphDef`, as lines of JSON: `cargo run -p tfprof --example infer graph.pb [BATCH]`.
+//!
+//! `tests/tf/shapes.py` compares them with TensorFlow's own inference.
+
+use std::io::{BufWriter, Write};
+use tfprof::infer::body::Body;
+use tfprof::infer::inference::{NoCalls, NodeCost, infer};
+use tfprof::infer::known::Overrides;
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let mut args = std::env::args().skip(1);
+    let bytes = std::fs::read(args.next().ok_or("which file?")?)?;
+    let batch = args.next().map(|batch| batch.parse()).transpose()?;
+    let body = Body::of_graph(&bytes);
+    let instance = infer(&body, &[], &Overrides { batch, ..Overrides::default() }, &mut NoCalls);
+    let mut out = BufWriter::new(std::io::stdout().lock());
+    for node in 0..body.len() as u32 {
+        let shape = |fact: &tfprof::infer::fact::Fact| match fact.shape.dims() {
+            None => "null".to_owned(),
+            Some(dims) => format!("{dims:?}"),
+        };
+        let shapes: Vec<String> = instance.outputs(node).iter().map(shape).collect();
+        let types: Vec<i32> = instance.outputs(node).iter().map(|fact| fact.dtype.0).collect();
+        let cost = match instance.costs[node as usize] {
+            NodeCost::Known(cost) => format!("[{},{},{}]", cost.float_ops, cost.macs, cost.io_bytes),
+            NodeCost::Unknown(why, _) => format!("{why:?}").escape_debug().to_string(),
+            NodeCost::Call => "Call".to_owned(),
+        };
+        let (name, op) = (body.name(node), body.op(node));
+        writeln!(
+            out,
+            r#"{{"name":{name:?},"op":{op:?},"shapes":[{}],"types":{types:?},"cost":{cost:?}}}"#,
+            shapes.join(",")
+        )?;
+    }
+    Ok(())
+}

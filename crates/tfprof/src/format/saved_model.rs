@@ -1,0 +1,325 @@
+//! `SavedModel`: of its graphs the one that is served, of that what a signature needs, and which variables are trained.
+//!
+//! A `MetaGraphDef` is read in the same way if a signature of it is asked for.
+
+mod objects;
+mod signature;
+
+use super::graph_def::{FUNCTION, FUNCTION_LIBRARY, collection_variables, shape_dims};
+use super::{GO_ON, Reader as FormatReader, each_quietly, map_entry};
+use crate::infer::attributes;
+use crate::infer::body::{Body, PendingBody};
+use crate::infer::functions::library::{PendingLibrary, needed};
+use crate::model::builder::Builder;
+use crate::model::names::NameId;
+use crate::model::nodes::NodeId;
+use crate::view::values::{GENERATOR_STATE, OPTIMIZER_SLOT};
+use objects::{Objects, is_seed};
+use rustc_hash::{FxHashMap, FxHashSet};
+use signature::Signature;
+use std::ops::ControlFlow;
+use tfprof_proto::stream::{Layout, Record, Rule, Sink, Spot, Tag};
+use tfprof_proto::wire::{Fields, Value};
+
+const META: Tag = 1;
+const INFO: Tag = 2;
+const GRAPH: Tag = 3;
+const NODE: Tag = 4;
+const LIBRARY: Tag = 5;
+const DEBUG: Tag = 6;
+const COLLECTION: Tag = 7;
+const SIGNATURE: Tag = 8;
+const OBJECTS: Tag = 9;
+const OBJECT: Tag = 10;
+const CONCRETE_FUNCTION: Tag = 11;
+
+pub(super) static SAVED_MODEL: Layout = Layout { fields: &[(2, Rule::Enter(META, &META_GRAPH))] };
+pub(super) static META_GRAPH: Layout = Layout {
+    fields: &[
+        (1, Rule::Take(INFO)),
+        (2, Rule::Enter(GRAPH, &GRAPH_OF_META)),
+        (4, Rule::Take(COLLECTION)),
+        (5, Rule::Take(SIGNATURE)),
+        (7, Rule::Enter(OBJECTS, &OBJECT_GRAPH)),
+    ],
+};
+static GRAPH_OF_META: Layout =
+    Layout { fields: &[(1, Rule::Take(NODE)), (2, Rule::Enter(LIBRARY, &FUNCTION_LIBRARY)), (5, Rule::Take(DEBUG))] };
+static OBJECT_GRAPH: Layout = Layout { fields: &[(1, Rule::Take(OBJECT)), (2, Rule::Take(CONCRETE_FUNCTION))] };
+
+pub(super) struct Reader<'b> {
+    builder: &'b mut Builder,
+    records: u64,
+    current: MetaGraph,
+    /// The graph that counts so far, and the tags of all.
+    best: Option<MetaGraph>,
+    all_tags: Vec<String>,
+}
+
+/// One graph of the file.
+#[derive(Default)]
+struct MetaGraph {
+    tags: Vec<String>,
+    graph: PendingBody,
+    /// Where nodes are to be placed, for those that say so.
+    devices: FxHashMap<String, Vec<u8>>,
+    library: PendingLibrary,
+    signatures: Vec<Signature>,
+    /// Names of variables, as the collections of TensorFlow 1 have them.
+    variables: FxHashSet<String>,
+    trainable: FxHashSet<String>,
+    objects: Objects,
+}
+
+impl<'b> Reader<'b> {
+    pub fn new(builder: &'b mut Builder) -> Self {
+        Reader { builder, records: 0, current: MetaGraph::default(), best: None, all_tags: Vec::new() }
+    }
+
+    /// The graph that is served counts, else the first.
+    fn consider(&mut self) {
+        let graph = std::mem::take(&mut self.current);
+        self.all_tags.push(graph.tags.join(","));
+        let served = |graph: &MetaGraph| graph.tags.iter().any(|tag| tag == "serve");
+        if self.best.as_ref().is_none_or(|best| served(&graph) && (!served(best) || graph.tags.len() < best.tags.len()))
+        {
+            self.best = Some(graph);
+        }
+    }
+
+    fn store(&mut self, meta: MetaGraph) {
+        if self.all_tags.len() > 1 {
+            let (all, tags) = (self.all_tags.join("`, `"), meta.tags.join(","));
+            let count = self.all_tags.len();
+            self.builder.warn("several_graphs", None, || {
+                format!("the file has {count} graphs, with the tags `{all}`; the answer is about `{tags}`")
+            });
+        }
+        let settings = &self.builder.settings;
+        let chosen = match signature::choose(&meta.signatures, settings.signature.as_deref(), settings.all) {
+            Ok(chosen) => chosen,
+            Err(message) => {
+                self.builder.refused = Some(message);
+                return;
+            }
+        };
+        let (graph, places) = meta.graph.finish_named();
+        let graph = match chosen {
+            None => graph,
+            Some(signature) => {
+                let place = |name: &str| places.get(name).copied();
+                let asked = signature.outputs.iter().chain(&signature.inputs).map(String::as_str);
+                needed(&graph, asked.chain(meta.objects.unread()).filter_map(place))
+            }
+        };
+        self.builder.model.knows_trainable |= !meta.objects.is_empty() || !meta.variables.is_empty();
+        let nodes = push_graph(self.builder, &graph, &meta.devices);
+        let variables = Variables { graph: &graph, nodes: &nodes };
+        variables.mark_objects(self.builder, &meta.objects);
+        variables.mark_collections(self.builder, &meta.variables, &meta.trainable);
+        self.builder.served = graph;
+        self.builder.library = meta.library;
+    }
+}
+
+/// Adds the nodes of a body to the model.
+fn push_graph(builder: &mut Builder, graph: &Body, devices: &FxHashMap<String, Vec<u8>>) -> Vec<Option<NodeId>> {
+    let keep = builder.keep;
+    let names: Vec<NameId> = (0..graph.len() as u32).map(|node| builder.model.names.intern(graph.name(node))).collect();
+    let mut dims = Vec::new();
+    let mut nodes = Vec::with_capacity(graph.len());
+    for at in 0..graph.len() as u32 {
+        let op = builder.model.names.intern(graph.op(at));
+        let node = builder.add_node(names[at as usize], op);
+        nodes.push(node);
+        let Some(node) = node else { continue };
+        if let Some(device) = devices.get(graph.name(at)) {
+            let device = builder.name(&device.to_ascii_lowercase(), 0);
+            builder.model.nodes.declared_device[node.index()] = device;
+        }
+        builder.set_shape_attribute(node, graph.attribute(at, "shape"));
+        if keep.inputs {
+            let data = graph.inputs(at).iter().map(|input| (input.node, input.output));
+            for (source, output) in data.chain(graph.controls(at).iter().map(|control| (*control, 0))) {
+                if let Some(source) = names.get(source as usize) {
+                    builder.model.nodes.push_input(crate::model::nodes::Input { source: *source, output });
+                }
+            }
+        }
+        if keep.output_shapes {
+            for shape in super::graph_def::attribute_shapes(graph.attribute(at, "_output_shapes").unwrap_or_default()) {
+                shape_dims(shape, &mut dims);
+                let shape = builder.shape(&dims);
+                builder.model.nodes.push_output_shape(shape);
+            }
+        }
+        let attributes: Vec<_> = graph.attributes(at).map(|(key, value)| (key.as_bytes(), value)).collect();
+        if keep.attributes {
+            builder.set_attributes(node, &attributes, 0);
+        }
+    }
+    nodes
+}
+
+/// The variables of a graph: handles, and the nodes of the model that they became.
+struct Variables<'a> {
+    graph: &'a Body,
+    nodes: &'a [Option<NodeId>],
+}
+
+impl Variables<'_> {
+    fn add_type(&self, builder: &mut Builder, at: u32, ty: &str) {
+        if let Some(Some(node)) = self.nodes.get(at as usize) {
+            let ty = builder.model.names.intern(ty);
+            builder.add_type(*node, ty);
+        }
+    }
+
+    /// What the objects of TensorFlow 2 say of variables.
+    fn mark_objects(&self, builder: &mut Builder, objects: &Objects) {
+        if objects.is_empty() {
+            return;
+        }
+        // What a function is bound to comes after its inputs, in the same order as the objects.
+        let mut variable_of: FxHashMap<u32, u32> = FxHashMap::default();
+        for call in 0..self.graph.len() as u32 {
+            let Some(bound) = self.graph.attribute(call, "f").and_then(|function| objects.bound_to(function)) else {
+                continue;
+            };
+            let inputs = self.graph.inputs(call);
+            let first = inputs.len().saturating_sub(bound.len());
+            for (input, object) in inputs[first..].iter().zip(bound) {
+                variable_of.entry(input.node).or_insert(*object);
+            }
+        }
+        for handle in (0..self.graph.len() as u32).filter(|node| self.graph.op(*node) == "VarHandleOp") {
+            let shared = self.graph.attribute(handle, "shared_name").and_then(attributes::text).unwrap_or_default();
+            let name = if shared.is_empty() { self.graph.name(handle).into() } else { String::from_utf8_lossy(shared) };
+            let object = variable_of.get(&handle).copied().filter(|object| objects.variable(*object).is_some());
+            let Some(object) = object.or_else(|| objects.named(&name)) else { continue };
+            let Some(variable) = objects.variable(object) else { continue };
+            if objects.is_slot(object) {
+                self.add_type(builder, handle, OPTIMIZER_SLOT);
+            } else if is_seed(&variable.name) {
+                self.add_type(builder, handle, GENERATOR_STATE);
+            } else if objects.is_trainable(object) {
+                self.add_type(builder, handle, "_trainable_variables");
+            }
+            // Where the handle leaves the shape open, the object may have it.
+            if let (Some(Some(node)), Some(dims)) = (self.nodes.get(handle as usize), &variable.dims) {
+                let own = builder.model.nodes.shape[node.index()];
+                let open = builder.model.shapes.get(own);
+                if open.is_empty() || open.iter().any(|dim| *dim < 0) {
+                    builder.model.nodes.shape[node.index()] = builder.model.shapes.intern(dims);
+                }
+            }
+        }
+    }
+
+    /// What the collections of TensorFlow 1 say of variables.
+    fn mark_collections(&self, builder: &mut Builder, variables: &FxHashSet<String>, trainable: &FxHashSet<String>) {
+        if variables.is_empty() && trainable.is_empty() {
+            return;
+        }
+        for at in 0..self.graph.len() as u32 {
+            let name = self.graph.name(at);
+            if trainable.contains(name) {
+                self.add_type(builder, at, "_trainable_variables");
+            } else if variables.contains(name) && is_slot_name(name, trainable) {
+                self.add_type(builder, at, OPTIMIZER_SLOT);
+            }
+        }
+    }
+}
+
+/// Whether a variable that is not trained is what an optimizer of TensorFlow 1 keeps: named after one that is.
+pub(super) fn is_slot_name(name: &str, trainable: &FxHashSet<String>) -> bool {
+    let of_variable = name.rsplit_once('/').is_some_and(|(variable, _)| trainable.contains(variable));
+    let last = name.rsplit('/').next().unwrap_or(name);
+    let last = last.trim_end_matches(|c: char| c.is_ascii_digit()).trim_end_matches('_');
+    of_variable || matches!(last, "beta1_power" | "beta2_power" | "beta_power")
+}
+
+impl Sink for Reader<'_> {
+    fn close(&mut self, tag: Tag) -> ControlFlow<()> {
+        if tag == META {
+            self.consider();
+        }
+        GO_ON
+    }
+
+    fn take(&mut self, tag: Tag, record: Record<'_>) -> ControlFlow<()> {
+        let Value::Bytes(bytes) = record.value else { return GO_ON };
+        self.records += 1;
+        let meta = &mut self.current;
+        match tag {
+            INFO => each_quietly(Fields::new(bytes, record.offset), |all, number, value| match (number, value) {
+                (2, Value::Bytes(ops)) => each_quietly(all.nested(ops), |_, number, value| {
+                    if let (1, Value::Bytes(op)) = (number, value) {
+                        meta.library.push_op(op);
+                    }
+                }),
+                (4, Value::Bytes(tag)) => meta.tags.push(String::from_utf8_lossy(tag).into_owned()),
+                _ => {}
+            }),
+            NODE => {
+                meta.graph.push_node(bytes);
+                let (mut name, mut device) = (&b""[..], &b""[..]);
+                each_quietly(Fields::new(bytes, 0), |_, number, value| match (number, value) {
+                    (1, Value::Bytes(value)) => name = value,
+                    (4, Value::Bytes(value)) => device = value,
+                    _ => {}
+                });
+                if !device.is_empty() {
+                    meta.devices.insert(String::from_utf8_lossy(name).into_owned(), device.to_vec());
+                }
+            }
+            FUNCTION => meta.library.push_function(bytes),
+            DEBUG => self.builder.add_debug_info(&mut &*bytes),
+            COLLECTION => collection_variables(bytes, record.offset, |collection, name| {
+                let name = String::from_utf8_lossy(name).into_owned();
+                if collection == b"trainable_variables" {
+                    meta.trainable.insert(name);
+                } else {
+                    meta.variables.insert(name);
+                }
+            }),
+            SIGNATURE => {
+                let (name, signature) = map_entry(bytes);
+                meta.signatures.push(Signature::read(name, signature.unwrap_or_default()));
+            }
+            OBJECT => meta.objects.push(bytes),
+            CONCRETE_FUNCTION => {
+                let (name, function) = map_entry(bytes);
+                meta.objects.push_function(name, function.unwrap_or_default());
+            }
+            _ => {}
+        }
+        GO_ON
+    }
+
+    fn warn(&mut self, spot: Spot, message: String) {
+        self.builder.warn("unknown_field", Some(spot), || message);
+    }
+}
+
+impl FormatReader for Reader<'_> {
+    fn records(&self) -> u64 {
+        self.records
+    }
+
+    fn finish(&mut self) {
+        // A `MetaGraphDef` is one graph, and nothing closes it; nor does it in a file that was cut short.
+        if !self.current.graph.is_empty() {
+            self.consider();
+        }
+        if let Some(mut best) = self.best.take() {
+            best.objects.finish();
+            self.store(best);
+        }
+    }
+
+    fn builder(&mut self) -> &mut Builder {
+        self.builder
+    }
+}

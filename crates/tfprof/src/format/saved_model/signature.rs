@@ -1,0 +1,93 @@
+//! Signatures: what a `SavedModel` can be asked for, and the nodes behind it.
+
+use crate::format::{each_quietly, map_entry};
+use crate::words;
+use tfprof_proto::wire::{Fields, Value};
+
+/// The signature that is served if nobody says which.
+const DEFAULT: &str = "serving_default";
+
+/// Names of the nodes that are fed and fetched.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Signature {
+    pub name: String,
+    pub inputs: Vec<String>,
+    pub outputs: Vec<String>,
+}
+
+impl Signature {
+    /// A `SignatureDef`.
+    pub fn read(name: &[u8], signature: &[u8]) -> Signature {
+        let mut read = Signature { name: String::from_utf8_lossy(name).into_owned(), ..Signature::default() };
+        each_quietly(Fields::new(signature, 0), |_, number, value| {
+            let Value::Bytes(entry) = value else { return };
+            let list = match number {
+                1 => &mut read.inputs,
+                2 => &mut read.outputs,
+                _ => return,
+            };
+            tensors(map_entry(entry).1.unwrap_or_default(), list);
+        });
+        read
+    }
+
+    /// Whether it prepares a model instead of asking it.
+    fn is_preparation(&self) -> bool {
+        matches!(self.name.as_str(), "__saved_model_init_op" | "__saved_model_train_op")
+    }
+}
+
+/// The nodes of a `TensorInfo`: a plain tensor, the three of a sparse one, or those of a composite one.
+fn tensors(info: &[u8], nodes: &mut Vec<String>) {
+    let mut waiting = vec![info];
+    while let Some(info) = waiting.pop() {
+        each_quietly(Fields::new(info, 0), |all, number, value| match (number, value) {
+            (1, Value::Bytes(tensor)) => push(tensor, nodes),
+            (4, Value::Bytes(sparse)) => each_quietly(all.nested(sparse), |_, _, value| {
+                value.bytes().into_iter().for_each(|tensor| push(tensor, nodes));
+            }),
+            (5, Value::Bytes(composite)) => each_quietly(all.nested(composite), |_, number, value| {
+                if number == 2 {
+                    waiting.extend(value.bytes());
+                }
+            }),
+            _ => {}
+        });
+    }
+}
+
+fn push(tensor: &[u8], nodes: &mut Vec<String>) {
+    let tensor = String::from_utf8_lossy(tensor);
+    let node = tensor.split(':').next().unwrap_or_default();
+    nodes.push(node.trim_start_matches('^').to_owned());
+}
+
+/// The signature that counts; none if all of the graph does.
+pub fn choose<'a>(
+    all: &'a [Signature],
+    asked: Option<&str>,
+    everything: bool,
+) -> Result<Option<&'a Signature>, String> {
+    if everything && asked.is_none() {
+        return Ok(None);
+    }
+    let useful: Vec<&Signature> = all.iter().filter(|signature| !signature.is_preparation()).collect();
+    let mut names: Vec<&str> = useful.iter().map(|signature| signature.name.as_str()).collect();
+    names.sort_unstable();
+    let find = |name: &str| all.iter().find(|signature| signature.name == name);
+    match (asked, &useful[..]) {
+        (Some(name), _) => match find(name) {
+            Some(signature) => Ok(Some(signature)),
+            None if names.is_empty() => {
+                Err(format!("--signature: there is no signature `{name}`; the model has none (leave it out)"))
+            }
+            None => Err(format!("--signature: {}", words::unknown("signature", name, &names))),
+        },
+        (None, []) => Ok(None),
+        (None, [only]) => Ok(Some(only)),
+        (None, _) => find(DEFAULT).map(Some).ok_or_else(|| {
+            let names = names.join("`, `");
+            format!("the model has several signatures, `{names}`; choose one with --signature=NAME, or --all")
+        }),
+    }
+}

@@ -1,0 +1,62 @@
+//! Cells and layers of recurrent networks: the products of matrices, and what is done to each gate.
+
+use super::{Count, Flops, Formula, Op, Work, dim, formula, product};
+
+#[rustfmt::skip]
+pub const FORMULAS: &[Formula] = &[
+    formula(&["LSTMBlockCell"], Count::By(
+        |op| block(op, 4, 23),
+        "2 · b · (i + c) · 4c + 23 · b · c, in0 = b×i, in1 = b×c")),
+    formula(&["LSTMBlockCellGrad"], Count::By(
+        |op| Ok(Work::plain(product(&[30, dim(op.input(0)?, 0)?, dim(op.input(1)?, 1)?]))), "30 · b · c")),
+    formula(&["BlockLSTM", "BlockLSTMV2"], Count::By(|op| layer(op, 1, 23), "LSTMBlockCell at each of t times, in1 = t×b×i, in2 = b×c")),
+    formula(&["BlockLSTMGrad", "BlockLSTMGradV2"], Count::By(
+        |op| layer(op, 2, 30), "twice the products of BlockLSTM, and 30 · t · b · c")),
+    formula(&["GRUBlockCell"], Count::By(
+        |op| block(op, 3, 18),
+        "2 · b · (i + c) · 3c + 18 · b · c")),
+    formula(&["GRUBlockCellGrad"], Count::By(
+        |op| block(op, 3, 24),
+        "2 · b · (i + c) · 3c + 24 · b · c")),
+    formula(&["CudnnRNN", "CudnnRNNV2", "CudnnRNNV3"], Count::By(
+        |op| cudnn(op, 1), "as the cells, for each layer and direction; 4 gates for lstm, 3 for gru, else 1")),
+    formula(&["CudnnRNNBackprop", "CudnnRNNBackpropV2", "CudnnRNNBackpropV3"], Count::By(
+        |op| cudnn(op, 2), "twice CudnnRNN")),
+];
+
+/// Gates of inputs and states, and what is done to each state besides.
+fn cell(steps: &[i64], inputs: i64, states: i64, gates: i64, products: i64, each: i64) -> Work {
+    let steps = product(steps);
+    let macs = product(&[steps, inputs.saturating_add(states), states, gates, products]);
+    Work::multiply_adds(macs).and(product(&[steps, states, each]))
+}
+
+/// A cell by itself.
+fn block(op: &Op<'_>, gates: i64, each: i64) -> Flops {
+    let (x, states) = (op.input(0)?, dim(op.input(1)?, 1)?);
+    Ok(cell(&[dim(x, 0)?], dim(x, 1)?, states, gates, 1, each))
+}
+
+fn layer(op: &Op<'_>, products: i64, each: i64) -> Flops {
+    let (x, states) = (op.input(1)?, dim(op.input(2)?, 1)?);
+    Ok(cell(&[dim(x, 0)?, dim(x, 1)?], dim(x, 2)?, states, 4, products, each))
+}
+
+fn cudnn(op: &Op<'_>, times: i64) -> Flops {
+    let (x, h) = (op.input(0)?, op.input(1)?);
+    let (gates, each) = match op.text("rnn_mode") {
+        b"lstm" | b"" => (4, 23),
+        b"gru" => (3, 18),
+        _ => (1, 2),
+    };
+    let ways = if op.text("direction") == b"bidirectional" { 2 } else { 1 };
+    let (units, layers) = (dim(h, 2)?, dim(h, 0)? / ways);
+    let steps = [dim(x, 0)?, dim(x, 1)?, ways];
+    let first = cell(&steps, dim(x, 2)?, units, gates, times, each * times);
+    let next = cell(&steps, units.saturating_mul(ways), units, gates, times, each * times);
+    let others = (layers - 1).max(0);
+    Ok(Work {
+        float_ops: first.float_ops.saturating_add(next.float_ops.saturating_mul(others)),
+        macs: first.macs.saturating_add(next.macs.saturating_mul(others)),
+    })
+}

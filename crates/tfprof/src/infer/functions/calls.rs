@@ -1,0 +1,519 @@
+//! A graph and all that it calls: one instance for each function and what it is called with.
+//!
+//! Inferences wait on a stack while what they call is looked at, so depth of calls costs no stack of ours; a function that
+//! is called again with the same facts is not looked at again, so calls that fan out cost no time. Functions that call
+//! themselves are not opened.
+
+use super::frames;
+use super::library::Library;
+use super::trips::{self, Trips};
+use crate::infer::attributes;
+use crate::infer::body::Body;
+use crate::infer::fact::{ANY, Fact, Shape};
+use crate::infer::inference::{Answer, CALL_OPS, Calls, Cost, Inference, Instance, NodeCost};
+use crate::infer::known::Overrides;
+use crate::infer::shapes::Op;
+use rustc_hash::FxHashMap;
+use std::collections::BTreeSet;
+
+/// How often the facts of a loop are widened before nothing but their types is kept.
+const MOST_ROUNDS: usize = 8;
+
+/// The most nodes of functions that are looked at, each instance of a function anew.
+const MOST_NODES: usize = 4_000_000;
+
+/// Ops that call functions, beyond those that every inference knows.
+const MORE_CALL_OPS: &[&str] = &["BatchFunction", "XlaLaunch"];
+
+/// A graph, the functions that it may call, and how often a user says that loops go round.
+#[derive(Clone, Debug, Default)]
+pub struct Program {
+    pub graph: Body,
+    pub library: Library,
+    pub trip_counts: Vec<(String, i64)>,
+}
+
+/// What is known of a program. The last instance is the graph itself; an instance comes after all that it calls.
+#[derive(Clone, Debug, Default)]
+pub struct Inferred {
+    pub instances: Vec<Opened>,
+    /// What a user should know, with a stable word each.
+    pub warnings: BTreeSet<(&'static str, String)>,
+}
+
+/// A function, or the graph, for certain arguments.
+#[derive(Clone, Debug)]
+pub struct Opened {
+    /// None for the graph.
+    pub function: Option<u32>,
+    pub instance: Instance,
+    /// In the order of nodes.
+    pub calls: Vec<Call>,
+    /// How often each node runs within one run of the body, unless all of them run once.
+    pub runs: Option<Vec<i64>>,
+    pub total: Total,
+}
+
+/// A node and what it calls.
+#[derive(Clone, Debug)]
+pub struct Call {
+    pub node: u32,
+    pub targets: Vec<Target>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Target {
+    pub instance: u32,
+    /// Which part of the call it is, such as `body`; empty if there is only one.
+    pub part: String,
+    /// How often it runs for one run of the call; 0 for a branch that is not taken.
+    pub runs: i64,
+    /// How many inputs of the call come before its arguments.
+    pub skipped: u32,
+}
+
+/// What one run of a body takes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Total {
+    pub cost: Cost,
+    /// Nodes, those of called functions included, arguments left out.
+    pub nodes: i64,
+    /// Nodes whose cost is not known, unless they do not run.
+    pub unknown: i64,
+}
+
+impl Total {
+    pub fn add(&mut self, other: &Total, times: i64) {
+        let plus = |own: &mut i64, more: i64| *own = own.saturating_add(more.saturating_mul(times));
+        plus(&mut self.cost.float_ops, other.cost.float_ops);
+        plus(&mut self.cost.macs, other.cost.macs);
+        plus(&mut self.cost.io_bytes, other.cost.io_bytes);
+        self.nodes = self.nodes.saturating_add(other.nodes);
+        if times > 0 {
+            self.unknown = self.unknown.saturating_add(other.unknown);
+        }
+    }
+}
+
+impl Program {
+    /// The body of an instance.
+    pub fn body(&self, function: Option<u32>) -> &Body {
+        function.map_or(&self.graph, |function| &self.library.get(function).body)
+    }
+
+    /// Goes through the graph and all that it calls.
+    pub fn infer(&self, known: &Overrides) -> Inferred {
+        let nothing = Overrides::default();
+        let mut resolver = Resolver {
+            program: self,
+            recursive: recursive(&self.library),
+            found: FxHashMap::default(),
+            done: Inferred::default(),
+            wanted: None,
+            nodes: 0,
+        };
+        let mut waiting = vec![(None, Vec::new(), Inference::new(&self.graph, &[]))];
+        while let Some((function, args, mut inference)) = waiting.pop() {
+            let body = self.body(function);
+            let known = if function.is_some() { &nothing } else { known };
+            if inference.run(body, known, &mut resolver) {
+                let instance = inference.finish(body, &resolver);
+                resolver.settle(function, args, instance);
+                continue;
+            }
+            waiting.push((function, args, inference));
+            if let Some((wanted, args)) = resolver.wanted.take() {
+                let inference = Inference::new(&self.library.get(wanted).body, &args);
+                waiting.push((Some(wanted), args, inference));
+            }
+        }
+        resolver.done
+    }
+
+    fn trip_count(&self, name: &str) -> Option<i64> {
+        let names = |given: &str| given == name || given.strip_suffix(name).is_some_and(|rest| rest.ends_with('/'));
+        self.trip_counts.iter().rev().find(|(given, _)| names(given)).map(|(_, count)| *count)
+    }
+}
+
+/// Answers calls from the instances that there are, and notes which one is needed next.
+struct Resolver<'p> {
+    program: &'p Program,
+    recursive: Vec<bool>,
+    /// By function, what it was called with and the place of the instance.
+    found: FxHashMap<u32, Vec<(Vec<Fact>, u32)>>,
+    done: Inferred,
+    wanted: Option<(u32, Vec<Fact>)>,
+    nodes: usize,
+}
+
+/// The function and the facts that an instance is missing for.
+struct Missing(u32, Vec<Fact>);
+
+/// What a call makes, and what it calls.
+type Resolved = (Vec<Fact>, Vec<Target>);
+
+impl Calls for Resolver<'_> {
+    fn is_call(&self, op: &str) -> bool {
+        CALL_OPS.contains(&op) || MORE_CALL_OPS.contains(&op) || self.program.library.find(op).is_some()
+    }
+
+    fn call(&mut self, call: &Op<'_>) -> Answer {
+        match self.resolve(call, false) {
+            Ok((outputs, _)) => Answer::Outputs(outputs),
+            Err(Missing(function, args)) => {
+                self.wanted = Some((function, args));
+                Answer::Later
+            }
+        }
+    }
+}
+
+impl Resolver<'_> {
+    fn settle(&mut self, function: Option<u32>, args: Vec<Fact>, instance: Instance) {
+        let program = self.program;
+        let body = program.body(function);
+        let mut calls = Vec::new();
+        for node in (0..body.len() as u32).filter(|node| instance.costs[*node as usize] == NodeCost::Call) {
+            let fact = |tensor: &_| instance.fact(*tensor).cloned().unwrap_or_default();
+            let inputs: Vec<Fact> = body.inputs(node).iter().map(fact).collect();
+            let targets =
+                self.resolve(&Op { body, node, inputs: &inputs }, true).map_or(Vec::new(), |(_, targets)| targets);
+            calls.push(Call { node, targets });
+        }
+        let frames = frames::runs(body, &instance, &|name| program.trip_count(name));
+        for (code, message) in frames.warnings {
+            self.done.warnings.insert((code, message));
+        }
+        let mut opened = Opened { function, instance, calls, runs: frames.runs, total: Total::default() };
+        opened.total = self.total(body, &opened);
+        if let Some(function) = function {
+            self.found.entry(function).or_default().push((args, self.done.instances.len() as u32));
+        }
+        self.done.instances.push(opened);
+    }
+
+    fn total(&self, body: &Body, opened: &Opened) -> Total {
+        let mut total = Total { nodes: -(body.args.len() as i64), ..Total::default() };
+        let mut calls = opened.calls.iter().peekable();
+        for node in 0..body.len() as u32 {
+            let runs = opened.runs.as_ref().map_or(1, |runs| runs[node as usize]);
+            let mut own = Total { nodes: 1, ..Total::default() };
+            match opened.instance.costs[node as usize] {
+                NodeCost::Known(cost) => own.cost = cost,
+                NodeCost::Unknown(_, cost) => {
+                    own.cost = cost;
+                    own.unknown = i64::from(body.arg(node).is_none());
+                }
+                NodeCost::Call => {
+                    let targets = calls.next_if(|call| call.node == node).map_or(&[][..], |call| &call.targets);
+                    own.unknown = i64::from(targets.is_empty());
+                    for target in targets {
+                        own.add(&self.done.instances[target.instance as usize].total, target.runs);
+                    }
+                }
+            }
+            total.add(&own, runs);
+        }
+        total
+    }
+
+    /// The instance of a function for these facts, or that it is missing; nothing if the function is not opened.
+    fn instance(&mut self, function: u32, args: &[Fact]) -> Result<Option<u32>, Missing> {
+        let name = || self.program.library.get(function).name.clone();
+        if self.recursive[function as usize] {
+            let what =
+                format!("the function `{}` calls itself; calls of it are not opened and count as unknown", name());
+            self.done.warnings.insert(("recursion", what));
+            return Ok(None);
+        }
+        let body = &self.program.library.get(function).body;
+        let args = &args[..args.len().min(body.args.len())];
+        let found = self.found.get(&function).and_then(|list| list.iter().rev().find(|(known, _)| known == args));
+        if let Some((_, at)) = found {
+            return Ok(Some(*at));
+        }
+        if self.nodes > MOST_NODES {
+            let what = "functions are called in too many ways to look at all of them; some calls count as unknown";
+            self.done.warnings.insert(("too_many_calls", what.to_owned()));
+            return Ok(None);
+        }
+        self.nodes += body.len() + 1;
+        Err(Missing(function, args.to_vec()))
+    }
+
+    fn returns(&self, instance: u32) -> Vec<Fact> {
+        let opened = &self.done.instances[instance as usize];
+        opened.instance.returns(self.program.body(opened.function))
+    }
+
+    /// What a call makes and what it calls. How often loops go round is found out if it is the `last` time of asking.
+    fn resolve(&mut self, call: &Op<'_>, last: bool) -> Result<Resolved, Missing> {
+        let op = call.body.op(call.node);
+        if let Some(function) = self.program.library.find(op) {
+            return self.plain(call, function, 0);
+        }
+        match op {
+            "If" | "StatelessIf" | "_If" => {
+                let branches = [("then", "then_branch"), ("else", "else_branch")];
+                let functions = branches.map(|(part, attribute)| (part.to_owned(), self.function(call, attribute)));
+                let taken = call.inputs.first().and_then(Fact::integer).map(|flag| usize::from(flag == 0));
+                self.branches(call, &functions, taken)
+            }
+            "Case" | "StatelessCase" => {
+                let names = call.body.attribute(call.node, "branches").map(function_names).unwrap_or_default();
+                let branch = |(at, name): (usize, &String)| (format!("branch{at}"), self.named(name));
+                let functions: Vec<_> = names.iter().enumerate().map(branch).collect();
+                // As TensorFlow: an index out of range means the last branch.
+                let most = functions.len().saturating_sub(1);
+                let index = call.inputs.first().and_then(Fact::integer);
+                let taken = index.map(|index| usize::try_from(index).unwrap_or(most).min(most));
+                self.branches(call, &functions, taken)
+            }
+            "While" | "StatelessWhile" | "_While" => self.round_and_round(call, last),
+            "For" => self.counted(call),
+            "MapDefun" => self.mapped(call),
+            // What gradients take is not in the file.
+            "SymbolicGradient" => Ok((call.inputs.to_vec(), Vec::new())),
+            "RemoteCall" => self.attribute_call(call, "f", 1),
+            "XlaLaunch" => self.attribute_call(call, "function", 0),
+            _ => self.attribute_call(call, "f", 0),
+        }
+    }
+
+    fn attribute_call(&mut self, call: &Op<'_>, attribute: &str, skipped: u32) -> Result<Resolved, Missing> {
+        match self.function(call, attribute) {
+            Some(function) => self.plain(call, function, skipped),
+            None => Ok((Vec::new(), Vec::new())),
+        }
+    }
+
+    fn plain(&mut self, call: &Op<'_>, function: u32, skipped: u32) -> Result<Resolved, Missing> {
+        let args = call.inputs.get(skipped as usize..).unwrap_or_default();
+        let Some(instance) = self.instance(function, args)? else { return Ok((Vec::new(), Vec::new())) };
+        Ok((self.returns(instance), vec![Target { instance, part: String::new(), runs: 1, skipped }]))
+    }
+
+    /// One of several functions runs: the one that is known to be taken, else the costliest.
+    fn branches(
+        &mut self,
+        call: &Op<'_>,
+        functions: &[(String, Option<u32>)],
+        taken: Option<usize>,
+    ) -> Result<Resolved, Missing> {
+        let args = call.inputs.get(1..).unwrap_or_default();
+        let mut targets = Vec::new();
+        for (part, function) in functions {
+            let Some(function) = *function else { continue };
+            if let Some(instance) = self.instance(function, args)? {
+                targets.push(Target { instance, part: part.clone(), runs: 0, skipped: 1 });
+            }
+        }
+        let price = |target: &Target| {
+            let total = &self.done.instances[target.instance as usize].total;
+            (total.cost.float_ops, total.cost.io_bytes, total.unknown)
+        };
+        // Of equals the first.
+        let costliest = (0..targets.len()).rev().max_by_key(|at| price(&targets[*at]));
+        let whole = targets.len() == functions.len();
+        let Some(runs) = taken.filter(|_| whole).or(costliest) else { return Ok((Vec::new(), targets)) };
+        targets[runs].runs = 1;
+        let mut outputs = self.returns(targets[runs].instance);
+        if taken.is_none() {
+            for target in &targets {
+                let others = self.returns(target.instance);
+                outputs.truncate(others.len());
+                outputs.iter_mut().zip(&others).for_each(|(output, other)| *output = output.either(other));
+            }
+        }
+        Ok((if whole { outputs } else { Vec::new() }, targets))
+    }
+
+    fn round_and_round(&mut self, call: &Op<'_>, last: bool) -> Result<Resolved, Missing> {
+        let (Some(cond), Some(body)) = (self.function(call, "cond"), self.function(call, "body")) else {
+            return Ok((Vec::new(), Vec::new()));
+        };
+        let mut facts = call.inputs.to_vec();
+        let mut rounds = 0;
+        let inside = loop {
+            let Some(inside) = self.instance(body, &facts)? else { return Ok((Vec::new(), Vec::new())) };
+            let after = self.returns(inside);
+            let nothing = Fact::default();
+            let widened: Vec<Fact> =
+                facts.iter().enumerate().map(|(at, fact)| fact.either(after.get(at).unwrap_or(&nothing))).collect();
+            if widened == facts {
+                break inside;
+            }
+            rounds += 1;
+            facts = widened;
+            if rounds >= MOST_ROUNDS {
+                facts.iter_mut().for_each(|fact| *fact = Fact { dtype: fact.dtype, ..Fact::default() });
+            }
+            if rounds > MOST_ROUNDS {
+                // Whatever it returns, nothing that could be wrong is known of it.
+                break inside;
+            }
+        };
+        let Some(asks) = self.instance(cond, &facts)? else { return Ok((Vec::new(), Vec::new())) };
+        let count = if last { self.trips_of(call, asks, inside) } else { 1 };
+        let targets = vec![
+            Target { instance: asks, part: "cond".to_owned(), runs: count.saturating_add(1), skipped: 0 },
+            Target { instance: inside, part: "body".to_owned(), runs: count, skipped: 0 },
+        ];
+        if let Some(stated) = call.body.attribute(call.node, "output_shapes") {
+            for (fact, shape) in facts.iter_mut().zip(attributes::shapes(stated)) {
+                fact.shape = fact.shape.and(&shape);
+            }
+        }
+        Ok((facts, targets))
+    }
+
+    fn trips_of(&mut self, call: &Op<'_>, asks: u32, inside: u32) -> i64 {
+        let name = call.body.name(call.node);
+        if let Some(count) = self.program.trip_count(name) {
+            return count;
+        }
+        let part = |at: u32| {
+            let opened = &self.done.instances[at as usize];
+            (self.program.body(opened.function), &opened.instance)
+        };
+        let trips = trips::of_functions(part(asks), part(inside), call.inputs);
+        self.done.warnings.extend(trips::warning(name, &trips));
+        match trips {
+            Some(Trips { count, .. }) => count,
+            None => 1,
+        }
+    }
+
+    /// `For`: start, limit and delta, then what goes round; the body takes the index before that.
+    fn counted(&mut self, call: &Op<'_>) -> Result<Resolved, Missing> {
+        let Some(body) = self.function(call, "body") else { return Ok((Vec::new(), Vec::new())) };
+        let index = call.inputs.first().map_or_else(Fact::default, |fact| Fact::new(fact.dtype, Shape::scalar()));
+        let mut args = vec![index];
+        args.extend(call.inputs.iter().skip(3).map(|fact| Fact { value: None, ..fact.clone() }));
+        let Some(instance) = self.instance(body, &args)? else { return Ok((Vec::new(), Vec::new())) };
+        let range: Vec<_> = call.inputs.iter().take(3).map(Fact::integer).collect();
+        let name = call.body.name(call.node);
+        let trips =
+            self.program.trip_count(name).map(|count| Trips { count, exact: true }).or_else(|| match range[..] {
+                [Some(start), Some(limit), Some(delta)] => trips::of_range(start, limit, delta),
+                _ => None,
+            });
+        self.done.warnings.extend(trips::warning(name, &trips));
+        let runs = trips.map_or(1, |trips| trips.count);
+        Ok((self.returns(instance), vec![Target { instance, part: "body".to_owned(), runs, skipped: 2 }]))
+    }
+
+    /// `MapDefun`: the function takes one element of each argument, and all of what is captured.
+    fn mapped(&mut self, call: &Op<'_>) -> Result<Resolved, Missing> {
+        let Some(function) = self.function(call, "f") else { return Ok((Vec::new(), Vec::new())) };
+        let mapped = call.body.attribute(call.node, "Targuments").map_or(0, |types| attributes::dtypes(types).len());
+        let element = |fact: &Fact| {
+            let shape = fact.shape.dims().and_then(|dims| dims.get(1..)).map_or(Shape::UNKNOWN, Shape::of);
+            Fact::new(fact.dtype, shape)
+        };
+        let args: Vec<Fact> = call
+            .inputs
+            .iter()
+            .enumerate()
+            .map(|(at, fact)| if at < mapped { element(fact) } else { fact.clone() })
+            .collect();
+        let Some(instance) = self.instance(function, &args)? else { return Ok((Vec::new(), Vec::new())) };
+        let length = call.inputs.iter().take(mapped).map(|fact| fact.shape.dim(0)).find(|dim| *dim >= 0);
+        let name = call.body.name(call.node);
+        let count = self.program.trip_count(name).or(length).map(|count| Trips { count, exact: true });
+        self.done.warnings.extend(trips::warning(name, &count));
+        let batched = |fact: &Fact| {
+            let dims = fact.shape.dims().map(|dims| [&[length.unwrap_or(ANY)], dims].concat());
+            Fact::new(fact.dtype, dims.map_or(Shape::UNKNOWN, |dims| Shape::of(&dims)))
+        };
+        let outputs = self.returns(instance).iter().map(batched).collect();
+        let runs = count.map_or(1, |trips| trips.count);
+        Ok((outputs, vec![Target { instance, part: "body".to_owned(), runs, skipped: 0 }]))
+    }
+
+    /// The function that an attribute names.
+    fn function(&mut self, call: &Op<'_>, attribute: &str) -> Option<u32> {
+        let names = call.body.attribute(call.node, attribute).map(function_names).unwrap_or_default();
+        let name = names.first()?;
+        let function = self.named(name);
+        if function.is_none() {
+            let what = format!("the function `{name}` is called and not in the file; calls of it count as unknown");
+            self.done.warnings.insert(("missing_function", what));
+        }
+        function
+    }
+
+    fn named(&self, name: &str) -> Option<u32> {
+        self.program.library.find(name)
+    }
+}
+
+/// The names in an attribute that is a function or a list of functions.
+fn function_names(attribute: &[u8]) -> Vec<String> {
+    use crate::format::each_quietly;
+    use tfprof_proto::wire::{Fields, Value};
+    const FUNCTION: u32 = 10;
+    const FUNCTION_OF_LIST: u32 = 9;
+    let mut names = Vec::new();
+    let mut name_of = |function: &[u8]| {
+        each_quietly(Fields::new(function, 0), |_, number, value| {
+            if let (1, Value::Bytes(name)) = (number, value) {
+                names.push(String::from_utf8_lossy(name).into_owned());
+            }
+        });
+    };
+    each_quietly(Fields::new(attribute, 0), |all, number, value| match (number, value) {
+        (FUNCTION, Value::Bytes(function)) => name_of(function),
+        (1, Value::Bytes(list)) => each_quietly(all.nested(list), |_, number, value| {
+            if let (FUNCTION_OF_LIST, Value::Bytes(function)) = (number, value) {
+                name_of(function);
+            }
+        }),
+        _ => {}
+    });
+    names
+}
+
+/// By function, whether a call of it may lead to another one.
+///
+/// Functions on a cycle of calls are what is left when those that call nobody, then those that call only such, and so on,
+/// are taken away from either end.
+fn recursive(library: &Library) -> Vec<bool> {
+    let count = library.len();
+    let mut called: Vec<Vec<u32>> = vec![Vec::new(); count];
+    let mut callers: Vec<Vec<u32>> = vec![Vec::new(); count];
+    for caller in 0..count as u32 {
+        let body = &library.get(caller).body;
+        let mut names = BTreeSet::new();
+        for node in 0..body.len() as u32 {
+            names.extend(library.find(body.op(node)));
+            names.extend(
+                body.attributes(node)
+                    .flat_map(|(_, value)| function_names(value))
+                    .filter_map(|name| library.find(&name)),
+            );
+        }
+        for callee in names {
+            called[caller as usize].push(callee);
+            callers[callee as usize].push(caller);
+        }
+    }
+    let mut left = vec![true; count];
+    for (ahead, behind) in [(&called, &callers), (&callers, &called)] {
+        let mut open: Vec<usize> =
+            ahead.iter().map(|list| list.iter().filter(|at| left[**at as usize]).count()).collect();
+        let mut free: Vec<usize> = (0..count).filter(|at| left[*at] && open[*at] == 0).collect();
+        while let Some(at) = free.pop() {
+            left[at] = false;
+            for next in &behind[at] {
+                let next = *next as usize;
+                open[next] -= 1;
+                if left[next] && open[next] == 0 {
+                    free.push(next);
+                }
+            }
+        }
+    }
+    left
+}

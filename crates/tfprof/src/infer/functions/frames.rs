@@ -1,0 +1,249 @@
+//! Loops of TensorFlow 1, which are not functions but frames within a graph: `Enter`, `Merge`, `Switch`, `NextIteration`,
+//! `Exit`.
+
+use super::trips::{self, Affine, Numbers};
+use crate::infer::attributes;
+use crate::infer::body::{Body, Tensor};
+use crate::infer::fact::Fact;
+use crate::infer::inference::Instance;
+use std::collections::VecDeque;
+
+/// How often each node runs.
+#[derive(Clone, Debug, Default)]
+pub struct Runs {
+    /// None if there is no loop: all nodes run once.
+    pub runs: Option<Vec<i64>>,
+    pub warnings: Vec<(&'static str, String)>,
+}
+
+/// How deep loops may lie in each other.
+const DEEPEST: u32 = 32;
+
+/// The place of what is in no loop.
+const OUTSIDE: u32 = 0;
+
+#[derive(Debug)]
+struct Frame {
+    name: String,
+    parent: u32,
+    depth: u32,
+    trips: i64,
+}
+
+/// Finds the loops of a body; `given` says how often a loop of a name goes round, if a user said so.
+pub fn runs(body: &Body, instance: &Instance, given: &dyn Fn(&str) -> Option<i64>) -> Runs {
+    let is = |node: u32, names: [&str; 2]| names.contains(&body.op(node));
+    if !body.ops().0.any(|op| op == "Enter" || op == "RefEnter") {
+        return Runs::default();
+    }
+    let nodes = body.len() as u32;
+    let (frames, frame_of) = frames(body);
+    let mut frames = frames;
+    let mut asks = vec![false; nodes as usize];
+    let mut warnings = Vec::new();
+    let mut conditions: Vec<u32> =
+        (0..nodes).filter(|node| is(*node, ["LoopCond", ""]) && frame_of[*node as usize] != OUTSIDE).collect();
+    // A loop may begin to count where another one ended, as gradients do: those that are known say more of the others.
+    let mut known = vec![None; frames.len()];
+    loop {
+        let before = conditions.len();
+        conditions.retain(|node| {
+            let frame = frame_of[*node as usize] as usize;
+            let numbers = InFrame { body, instance, known: &known, frame_of: &frame_of };
+            let (name, short) = names_of(&frames[frame]);
+            let trips = match given(name).or_else(|| given(short)) {
+                Some(count) => Some(trips::Trips { count, exact: true }),
+                None => body.inputs(*node).first().and_then(|condition| trips::of_condition(&numbers, *condition)),
+            };
+            mark_condition(body, *node, &frame_of, &mut asks);
+            known[frame] = trips;
+            trips.is_none()
+        });
+        if conditions.is_empty() || conditions.len() == before {
+            break;
+        }
+    }
+    for (frame, trips) in known.into_iter().enumerate().skip(1) {
+        warnings.extend(trips::warning(names_of(&frames[frame]).1, &trips));
+        frames[frame].trips = trips.map_or(1, |trips| trips.count);
+    }
+    // A frame comes after the one around it.
+    let mut times = vec![1_i64; frames.len()];
+    for at in 1..frames.len() {
+        times[at] = times[frames[at].parent as usize].saturating_mul(frames[at].trips);
+    }
+    let count = |node: u32| {
+        let frame = frame_of[node as usize] as usize;
+        let around = times[frames[frame].parent as usize];
+        match () {
+            () if frame == OUTSIDE as usize => 1,
+            () if is(node, ["Enter", "RefEnter"]) => around,
+            () if asks[node as usize] || is(node, ["Merge", "RefMerge"]) || is(node, ["Switch", "RefSwitch"]) => {
+                around.saturating_mul(frames[frame].trips.saturating_add(1))
+            }
+            () => times[frame],
+        }
+    };
+    Runs { runs: Some((0..nodes).map(count).collect()), warnings }
+}
+
+/// A frame is named after its loop, `while/while_context`: both names.
+fn names_of(frame: &Frame) -> (&str, &str) {
+    let name = frame.name.as_str();
+    let short = name.strip_suffix("/while_context").or_else(|| name.rsplit_once('/').map(|(scope, _)| scope));
+    (name, short.unwrap_or(name))
+}
+
+/// The frames, and by node the one it runs in.
+fn frames(body: &Body) -> (Vec<Frame>, Vec<u32>) {
+    let nodes = body.len();
+    let mut readers: Vec<Vec<u32>> = vec![Vec::new(); nodes];
+    for node in 0..nodes as u32 {
+        for source in body.inputs(node).iter().map(|input| input.node).chain(body.controls(node).iter().copied()) {
+            if let Some(list) = readers.get_mut(source as usize) {
+                list.push(node);
+            }
+        }
+    }
+    let mut frames = vec![Frame { name: String::new(), parent: OUTSIDE, depth: 0, trips: 1 }];
+    let mut frame_of = vec![OUTSIDE; nodes];
+    let entered = |node: u32| matches!(body.op(node), "Enter" | "RefEnter");
+    let mut waiting: VecDeque<u32> = (0..nodes as u32).filter(|node| entered(*node)).collect();
+    // Each node may go deeper a bounded number of times.
+    let mut visits = vec![0_u32; nodes];
+    while let Some(node) = waiting.pop_front() {
+        visits[node as usize] += 1;
+        if visits[node as usize] > DEEPEST {
+            continue;
+        }
+        let source = |tensor: &Tensor| frame_of.get(tensor.node as usize).copied().unwrap_or(OUTSIDE);
+        let outer = match body.op(node) {
+            "Exit" | "RefExit" => {
+                body.inputs(node).first().map_or(OUTSIDE, |tensor| frames[source(tensor) as usize].parent)
+            }
+            "Enter" | "RefEnter" => body.inputs(node).first().map_or(OUTSIDE, source),
+            _ => {
+                let sources =
+                    body.inputs(node).iter().map(|input| input.node).chain(body.controls(node).iter().copied());
+                let around = sources.filter_map(|source| frame_of.get(source as usize).copied());
+                around.max_by_key(|frame| frames[*frame as usize].depth).unwrap_or(OUTSIDE)
+            }
+        };
+        let frame = if entered(node) && frames[outer as usize].depth < DEEPEST {
+            let name = body.attribute(node, "frame_name").and_then(attributes::text).unwrap_or_default();
+            inner(&mut frames, outer, &String::from_utf8_lossy(name))
+        } else {
+            outer
+        };
+        if frame_of[node as usize] != frame || visits[node as usize] == 1 {
+            frame_of[node as usize] = frame;
+            waiting.extend(&readers[node as usize]);
+        }
+    }
+    (frames, frame_of)
+}
+
+fn inner(frames: &mut Vec<Frame>, parent: u32, name: &str) -> u32 {
+    if let Some(at) = frames.iter().skip(1).position(|frame| frame.parent == parent && frame.name == name) {
+        return at as u32 + 1;
+    }
+    let depth = frames[parent as usize].depth + 1;
+    frames.push(Frame { name: name.to_owned(), parent, depth, trips: 1 });
+    frames.len() as u32 - 1
+}
+
+/// Marks what the condition of a loop needs within its frame: it runs once more than the rest.
+fn mark_condition(body: &Body, condition: u32, frame_of: &[u32], asks: &mut [bool]) {
+    let frame = frame_of[condition as usize];
+    let mut waiting = vec![condition];
+    while let Some(node) = waiting.pop() {
+        let inside = frame_of.get(node as usize) == Some(&frame);
+        if inside
+            && !matches!(body.op(node), "Merge" | "RefMerge")
+            && !std::mem::replace(&mut asks[node as usize], true)
+        {
+            waiting.extend(body.inputs(node).iter().map(|input| input.node));
+        }
+    }
+}
+
+struct InFrame<'a> {
+    body: &'a Body,
+    instance: &'a Instance,
+    /// By frame, how often it goes round as far as that is known.
+    known: &'a [Option<trips::Trips>],
+    frame_of: &'a [u32],
+}
+
+impl InFrame<'_> {
+    /// The number that a counter begins with: known, or what another counter ends with.
+    fn start(&self, entered: Tensor) -> Option<i64> {
+        let mut at = entered;
+        for _ in 0..DEEPEST {
+            if let Some(number) = self.fact(at).and_then(Fact::integer) {
+                return Some(number);
+            }
+            if at.node as usize >= self.body.len() {
+                return None;
+            }
+            if matches!(self.body.op(at.node), "Exit" | "RefExit") {
+                return self.end(*self.body.inputs(at.node).first()?);
+            }
+            at = self.passed(at.node)?;
+        }
+        None
+    }
+
+    /// The number that a counter ends with, which leaves its loop as `tensor`.
+    fn end(&self, tensor: Tensor) -> Option<i64> {
+        let mut at = tensor;
+        for _ in 0..DEEPEST {
+            if self.merge(at.node).is_some() {
+                let frame = *self.frame_of.get(at.node as usize)?;
+                let trips = self.known.get(frame as usize).copied()??;
+                // Only a counter that begins with a known number: no chain of loops is followed.
+                let [entered, next] = self.merge(at.node)? else { return None };
+                let base = self.fact(*entered)?.integer()?;
+                let merge = Tensor { node: at.node, output: 0 };
+                let step = trips::step(self.body, self.instance, &|node| self.passed(node), merge, *next)?;
+                return base.checked_add(step.checked_mul(trips.count)?);
+            }
+            if at.node as usize >= self.body.len() {
+                return None;
+            }
+            at = self.passed(at.node)?;
+        }
+        None
+    }
+
+    fn merge(&self, node: u32) -> Option<&[Tensor]> {
+        let there = (node as usize) < self.body.len();
+        (there && matches!(self.body.op(node), "Merge" | "RefMerge")).then(|| self.body.inputs(node))
+    }
+}
+
+impl Numbers for InFrame<'_> {
+    fn body(&self) -> &Body {
+        self.body
+    }
+
+    fn fact(&self, tensor: Tensor) -> Option<&Fact> {
+        self.instance.fact(tensor)
+    }
+
+    fn counter(&self, tensor: Tensor) -> Option<Affine> {
+        let [entered, next] = self.merge(tensor.node)? else { return None };
+        let base = self.start(*entered)?;
+        let merge = Tensor { node: tensor.node, output: 0 };
+        let passed = |node: u32| self.passed(node);
+        let step = trips::step(self.body, self.instance, &passed, merge, *next)?;
+        Some(Affine { base, step })
+    }
+
+    fn passed(&self, node: u32) -> Option<Tensor> {
+        const PASSES: &[&str] =
+            &["Switch", "RefSwitch", "Enter", "RefEnter", "NextIteration", "RefNextIteration", "LoopCond"];
+        let first = self.body.inputs(node).first().copied();
+        first.filter(|_| PASSES.contains(&self.body.op(node))).or_else(|| trips::passed(self.body, node))
+    }
+}

@@ -1,0 +1,73 @@
+//! What a user says of a model beyond its files: which part of it counts, sizes that it leaves open, how often loops run.
+
+use super::fact::{ANY, Shape};
+
+/// Settings of an inference. They are load options: another answer means to infer anew.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Settings {
+    /// The size of unknown leading dimensions of what is fed; 1 if it is not said.
+    pub batch: Option<i64>,
+    /// Shapes of what is fed, by name.
+    pub inputs: Vec<(String, Shape)>,
+    /// The signature of a `SavedModel` that counts.
+    pub signature: Option<String>,
+    /// Everything counts, not only what a signature needs.
+    pub all: bool,
+    /// How often loops run, by the names of their nodes.
+    pub trip_counts: Vec<(String, i64)>,
+    /// Constants of floating point with at least one dimension are parameters: the weights of a frozen graph.
+    pub const_params: bool,
+}
+
+impl Settings {
+    /// These settings and what is said on top of them. What chooses among the contents of a file has to be said before
+    /// the file is read.
+    pub fn and(&self, more: &Settings) -> Result<Settings, String> {
+        if more.signature.is_some() || more.all || more.const_params {
+            let flags = "-signature, -all and -const_params";
+            return Err(format!("{flags} choose what is loaded; give them to `tfprof shell`"));
+        }
+        let mut all = self.clone();
+        all.batch = more.batch.or(self.batch);
+        all.inputs.extend(more.inputs.iter().cloned());
+        all.trip_counts.extend(more.trip_counts.iter().cloned());
+        Ok(all)
+    }
+
+    /// `NAME=1x224x224x3`; a size may be `?` or -1, and nothing behind `=` is a scalar.
+    pub fn parse_input(text: &str) -> Result<(String, Shape), String> {
+        let expected = || format!("expected NAME=SIZExSIZEx..., as in image=1x224x224x3, found `{text}`");
+        let (name, sizes) = text.rsplit_once('=').filter(|(name, _)| !name.is_empty()).ok_or_else(expected)?;
+        let size = |word: &str| match word.trim() {
+            "?" | "-1" | "None" => Some(ANY),
+            digits => digits.parse().ok().filter(|size| *size >= 0),
+        };
+        let sizes = sizes.trim();
+        let dims: Option<Vec<i64>> =
+            if sizes.is_empty() { Some(Vec::new()) } else { sizes.split(['x', ',']).map(size).collect() };
+        let shape = Shape::of(&dims.ok_or_else(expected)?);
+        // Tensors are named `image:0`; what is fed has one output.
+        Ok((name.strip_suffix(":0").unwrap_or(name).to_owned(), shape))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shapes_of_inputs() {
+        let check = |text: &str, expect: Option<(&str, &[i64])>| {
+            let expect = expect.map(|(name, dims)| (name.to_owned(), Shape::of(dims)));
+            assert_eq!(Settings::parse_input(text).ok(), expect, "{text}");
+        };
+        check("x=1x224x224x3", Some(("x", &[1, 224, 224, 3])));
+        check("a/b:0=?x-1x7", Some(("a/b", &[-1, -1, 7])));
+        check("a=b=2,3", Some(("a=b", &[2, 3])));
+        check("step=", Some(("step", &[])));
+        check("x", None);
+        check("=3", None);
+        check("x=3x", None);
+        check("x=-2", None);
+    }
+}

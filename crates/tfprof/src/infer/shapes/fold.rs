@@ -1,0 +1,93 @@
+//! Values of small integer tensors, as far as shapes are computed from them.
+
+use super::super::fact::{Fact, LONGEST_VALUE, Shape, UNKNOWN};
+use super::broadcast;
+use crate::format::checkpoint::dtype::DType;
+
+/// Whether tensors of a type may have a value that is followed.
+pub fn is_integer(dtype: DType) -> bool {
+    matches!(dtype.0, 3..=6 | 9 | 10 | 17 | 22 | 23)
+}
+
+/// The elements of a tensor of integers, unknown ones if nothing else is known; none if it is long or of no known
+/// shape.
+pub fn elements(fact: &Fact) -> Option<Vec<i64>> {
+    if let Some(integers) = fact.integers() {
+        return Some(integers.to_vec());
+    }
+    let count = fact.shape.elements().filter(|count| *count <= LONGEST_VALUE as i64)?;
+    is_integer(fact.dtype).then(|| vec![UNKNOWN; count as usize])
+}
+
+/// Whether anything is known of the elements.
+pub fn any_known(value: &[i64]) -> bool {
+    value.is_empty() || value.iter().any(|element| *element != UNKNOWN)
+}
+
+/// Does the same to each pair of elements, broadcast as TensorFlow does.
+pub fn pairs(a: &Fact, b: &Fact, op: impl Fn(i64, i64) -> Option<i64>) -> Option<Vec<i64>> {
+    if a.value.is_none() && b.value.is_none() {
+        return None;
+    }
+    let (left, right) = (elements(a)?, elements(b)?);
+    let shape = broadcast(&a.shape, &b.shape);
+    let dims = shape.known()?;
+    if shape.elements()? > LONGEST_VALUE as i64 {
+        return None;
+    }
+    let left = spread(&left, a.shape.known()?, dims)?;
+    let right = spread(&right, b.shape.known()?, dims)?;
+    let pair = |(a, b): (i64, i64)| {
+        if a == UNKNOWN || b == UNKNOWN { UNKNOWN } else { op(a, b).unwrap_or(UNKNOWN) }
+    };
+    Some(left.into_iter().zip(right).map(pair).collect())
+}
+
+/// Broadcasts elements; none if they do not fit.
+pub fn spread(value: &[i64], from: &[i64], to: &[i64]) -> Option<Vec<i64>> {
+    if from == to {
+        return Some(value.to_vec());
+    }
+    let missing = to.len().checked_sub(from.len())?;
+    pick(value, from, to, |place, out| match out.checked_sub(missing) {
+        None => (0, 0),
+        Some(axis) if from[axis] == 1 => (axis, 0),
+        Some(axis) => (axis, place),
+    })
+}
+
+/// Takes the element of `value` for each element of a tensor of the shape `to`. `source` turns a place along an axis of
+/// the result into an axis and a place of the source; several axes may add to one.
+pub fn pick(value: &[i64], from: &[i64], to: &[i64], source: impl Fn(i64, usize) -> (usize, i64)) -> Option<Vec<i64>> {
+    let count = super::super::fact::product(to);
+    if count > LONGEST_VALUE as i64 || to.iter().any(|dim| *dim < 0) {
+        return None;
+    }
+    let mut strides = vec![1_i64; from.len()];
+    for axis in (1..from.len()).rev() {
+        strides[axis - 1] = strides[axis].saturating_mul(from[axis]);
+    }
+    let mut places = vec![0_i64; to.len()];
+    let mut out = Vec::with_capacity(count as usize);
+    for _ in 0..count {
+        let mut at = 0_i64;
+        for (axis, place) in places.iter().enumerate() {
+            let (axis, place) = source(*place, axis);
+            at = at.saturating_add(strides.get(axis).copied().unwrap_or(0).saturating_mul(place));
+        }
+        out.push(*usize::try_from(at).ok().and_then(|at| value.get(at))?);
+        for axis in (0..to.len()).rev() {
+            places[axis] += 1;
+            if places[axis] < to[axis] {
+                break;
+            }
+            places[axis] = 0;
+        }
+    }
+    Some(out)
+}
+
+/// The same elements in another shape.
+pub fn reshaped(fact: &Fact, shape: Shape) -> Fact {
+    Fact::with_value(fact.dtype, shape, fact.integers().map(<[i64]>::to_vec))
+}

@@ -1,0 +1,265 @@
+//! What an op's outputs are, from what its inputs are: one file per family of ops, and one table of them all.
+//!
+//! A rule says what TensorFlow's own shape inference says, or less, and follows small integer tensors as far as shapes
+//! are computed from them. It never guesses: a size that is not known stays unknown.
+
+mod arrays;
+mod control;
+mod convolution;
+mod elementwise;
+mod fold;
+mod image;
+mod index;
+mod lists;
+mod matrix;
+mod recurrent;
+mod reduction;
+mod reshaping;
+mod shape_math;
+mod slicing;
+mod sources;
+mod sparse;
+mod strings;
+mod training;
+
+pub use matrix::Labels;
+
+use super::attributes;
+use super::body::Body;
+use super::fact::{ANY, Fact, Held, Shape};
+use crate::format::checkpoint::dtype::DType;
+use rustc_hash::FxHashMap;
+use std::sync::{Arc, OnceLock};
+
+/// The most outputs of a node that are followed.
+const MOST_OUTPUTS: usize = 4096;
+
+/// What a rule may look at: a node and what is known of its inputs.
+#[derive(Clone, Copy, Debug)]
+pub struct Op<'a> {
+    pub body: &'a Body,
+    pub node: u32,
+    pub inputs: &'a [Fact],
+}
+
+/// The outputs of an op. Fewer than it has means that nothing is known of the others.
+pub type Rule = fn(&Op<'_>) -> Vec<Fact>;
+
+/// Ops and the rule that they share.
+type Family = &'static [(&'static [&'static str], Rule)];
+
+/// The rules, by family.
+const RULES: &[Family] = &[
+    arrays::RULES,
+    control::RULES,
+    convolution::RULES,
+    elementwise::RULES,
+    image::RULES,
+    index::RULES,
+    lists::RULES,
+    matrix::RULES,
+    recurrent::RULES,
+    reduction::RULES,
+    reshaping::RULES,
+    shape_math::RULES,
+    slicing::RULES,
+    sources::RULES,
+    sparse::RULES,
+    strings::RULES,
+    training::RULES,
+];
+
+/// The rule of an op.
+pub fn rule(op: &str) -> Option<Rule> {
+    static BY_OP: OnceLock<FxHashMap<&'static str, Rule>> = OnceLock::new();
+    let rows = || RULES.iter().copied().flatten().flat_map(|(ops, rule)| ops.iter().map(|op| (*op, *rule)));
+    let rule = BY_OP.get_or_init(|| rows().collect()).get(op).copied();
+    // There are some two hundred kinds of datasets, and all of them are one thing.
+    rule.or_else(|| op.contains("Dataset").then_some(|_: &Op<'_>| typed(DType::VARIANT, Shape::scalar())))
+}
+
+/// The ops that have a rule.
+pub fn ops() -> impl Iterator<Item = &'static str> {
+    RULES.iter().copied().flatten().flat_map(|(ops, _)| ops.iter().copied())
+}
+
+/// Whether an op stands for what a program is fed, so that an unknown leading dimension is the batch.
+pub fn is_fed(op: &str) -> bool {
+    const FED: &[&str] = &[
+        "Placeholder",
+        "PlaceholderV2",
+        "PlaceholderWithDefault",
+        "_Arg",
+        "IteratorGetNext",
+        "IteratorGetNextSync",
+        "QueueDequeueUpTo",
+        "QueueDequeueUpToV2",
+    ];
+    FED.contains(&op)
+}
+
+static NOTHING: Fact = Fact { dtype: DType::UNKNOWN, shape: Shape::UNKNOWN, value: None, held: None };
+
+impl<'a> Op<'a> {
+    /// What is known of an input; nothing if it is not there.
+    fn input(&self, at: usize) -> &'a Fact {
+        self.inputs.get(at).unwrap_or(&NOTHING)
+    }
+
+    fn shape(&self, at: usize) -> &'a Shape {
+        &self.input(at).shape
+    }
+
+    fn attribute(&self, name: &str) -> Option<&'a [u8]> {
+        self.body.attribute(self.node, name)
+    }
+
+    /// False if it is not there.
+    fn flag(&self, name: &str) -> bool {
+        self.attribute(name).is_some_and(attributes::flag)
+    }
+
+    fn int(&self, name: &str) -> Option<i64> {
+        self.attribute(name).and_then(attributes::int)
+    }
+
+    /// A number of inputs or outputs.
+    fn count(&self, name: &str) -> usize {
+        self.int(name).and_then(|n| usize::try_from(n).ok()).unwrap_or(0).min(MOST_OUTPUTS)
+    }
+
+    /// Empty if it is not there.
+    fn ints(&self, name: &str) -> Vec<i64> {
+        self.attribute(name).and_then(attributes::ints).unwrap_or_default()
+    }
+
+    fn text(&self, name: &str) -> &'a [u8] {
+        self.attribute(name).and_then(attributes::text).unwrap_or_default()
+    }
+
+    fn dtype(&self, name: &str) -> DType {
+        self.attribute(name).and_then(attributes::dtype).unwrap_or_default()
+    }
+
+    fn dtypes(&self, name: &str) -> Vec<DType> {
+        self.attribute(name).map(attributes::dtypes).unwrap_or_default()
+    }
+
+    /// A shape among the attributes; unknown if it is not there.
+    fn stated_shape(&self, name: &str) -> Shape {
+        self.attribute(name).and_then(attributes::shape).unwrap_or_default()
+    }
+
+    fn stated_shapes(&self, name: &str) -> Vec<Shape> {
+        self.attribute(name).map(attributes::shapes).unwrap_or_default()
+    }
+
+    /// The type `T`, which is that of most inputs and outputs.
+    fn t(&self) -> DType {
+        match self.dtype("T") {
+            DType::UNKNOWN => self.input(0).dtype,
+            dtype => dtype,
+        }
+    }
+
+    /// The attribute, or a default for graphs from which it was stripped.
+    fn dtype_or(&self, name: &str, default: DType) -> DType {
+        self.attribute(name).and_then(attributes::dtype).unwrap_or(default)
+    }
+}
+
+/// One output of the type `T`.
+fn one(op: &Op<'_>, shape: Shape) -> Vec<Fact> {
+    vec![Fact::new(op.t(), shape)]
+}
+
+/// One output.
+fn typed(dtype: DType, shape: Shape) -> Vec<Fact> {
+    vec![Fact::new(dtype, shape)]
+}
+
+/// No outputs.
+fn none(_: &Op<'_>) -> Vec<Fact> {
+    Vec::new()
+}
+
+/// One output, a scalar of the type `T`.
+fn scalar(op: &Op<'_>) -> Vec<Fact> {
+    one(op, Shape::scalar())
+}
+
+/// The first input, for ops that change values and nothing else.
+fn like_first(op: &Op<'_>) -> Vec<Fact> {
+    one(op, op.shape(0).clone())
+}
+
+/// A shape that is the value of a tensor: each unknown element, or −1, is an unknown size.
+fn shape_from(fact: &Fact) -> Shape {
+    match (fact.integers(), fact.shape.dims()) {
+        // A lone −1 stands for an unknown rank.
+        (Some(_), Some([])) => Shape::UNKNOWN,
+        (Some(dims), _) => Shape::of(dims),
+        (None, Some([rank])) => usize::try_from(*rank).map_or(Shape::UNKNOWN, Shape::of_rank),
+        _ => Shape::UNKNOWN,
+    }
+}
+
+/// A variant that holds a list of tensors.
+fn list(dtype: DType, shape: Shape, length: i64) -> Fact {
+    let held = Some(Arc::new(Held { dtype, shape, length }));
+    Fact { dtype: DType::VARIANT, shape: Shape::scalar(), value: None, held }
+}
+
+// ---- sizes, each known or ANY
+
+fn plus(a: i64, b: i64) -> i64 {
+    if a < 0 || b < 0 { ANY } else { a.saturating_add(b) }
+}
+
+fn times(a: i64, b: i64) -> i64 {
+    if a == 0 || b == 0 {
+        0
+    } else if a < 0 || b < 0 {
+        ANY
+    } else {
+        a.saturating_mul(b)
+    }
+}
+
+/// Unknown, too, if nothing is left or the divisor is no size.
+fn minus(a: i64, b: i64) -> i64 {
+    if a < 0 || b < 0 { ANY } else { (a - b).max(ANY) }
+}
+
+fn over(a: i64, b: i64) -> i64 {
+    if a < 0 || b <= 0 { ANY } else { a / b }
+}
+
+/// Places of dimensions, counted from the end if negative; none if one is out of range or not known.
+fn axes(values: &[i64], rank: usize) -> Option<Vec<usize>> {
+    values.iter().map(|axis| axis_of(*axis, rank)).collect()
+}
+
+fn axis_of(axis: i64, rank: usize) -> Option<usize> {
+    let axis = if axis < 0 { axis.checked_add(rank as i64)? } else { axis };
+    usize::try_from(axis).ok().filter(|axis| *axis < rank)
+}
+
+/// The shape to which two are broadcast.
+fn broadcast(a: &Shape, b: &Shape) -> Shape {
+    let (Some(a), Some(b)) = (a.dims(), b.dims()) else { return Shape::UNKNOWN };
+    let rank = a.len().max(b.len());
+    let at = |dims: &[i64], place: usize| (place + dims.len()).checked_sub(rank).map_or(1, |place| dims[place]);
+    let dims: Vec<i64> = (0..rank)
+        .map(|place| match (at(a, place), at(b, place)) {
+            (1 | ANY, ANY) | (ANY, 1) => ANY,
+            (1 | ANY, other) | (other, 1 | ANY) => other,
+            (a, b) if a == b => a,
+            _ => ANY,
+        })
+        .collect();
+    Shape::of(&dims)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,142 @@
+//! Reductions along dimensions, and ops that pick along one.
+
+use super::super::fact::{ANY, Fact, Shape, UNKNOWN};
+use super::fold;
+use super::{Family, Op, axes, axis_of, one, scalar, typed};
+use crate::format::checkpoint::dtype::DType;
+
+#[rustfmt::skip]
+pub const RULES: Family = &[
+    (&["Mean", "EuclideanNorm", "AnyBatchReduce"], |op| vec![reduced(op, op.t(), None)]),
+    (&["Sum"], |op| vec![reduced(op, op.t(), Some((0, i64::checked_add)))]),
+    (&["Prod"], |op| vec![reduced(op, op.t(), Some((1, i64::checked_mul)))]),
+    (&["Max"], |op| vec![reduced(op, op.t(), Some((i64::MIN + 1, |a, b| Some(a.max(b)))))]),
+    (&["Min"], |op| vec![reduced(op, op.t(), Some((i64::MAX, |a, b| Some(a.min(b)))))]),
+    (&["All"], |op| vec![reduced(op, DType::BOOL, Some((1, |a, b| Some(i64::from(a != 0 && b != 0)))))]),
+    (&["Any"], |op| vec![reduced(op, DType::BOOL, Some((0, |a, b| Some(i64::from(a != 0 || b != 0)))))]),
+    (&["ArgMax", "ArgMin"], |op| {
+        let dtype = op.dtype_or("output_type", DType::INT64);
+        let Some(dims) = op.shape(0).dims() else { return typed(dtype, Shape::UNKNOWN) };
+        let mut dims = dims.to_vec();
+        match op.input(1).integer().and_then(|axis| axis_of(axis, dims.len())) {
+            Some(at) => drop(dims.remove(at)),
+            None => dims = vec![ANY; dims.len().saturating_sub(1)],
+        }
+        typed(dtype, Shape::of(&dims))
+    }),
+    (&["L2Loss"], scalar),
+    (&["BiasAddGrad"], |op| {
+        let channel = if op.text("data_format") == b"NCHW" { 1 } else { -1 };
+        one(op, Shape::of(&[op.shape(0).dim(channel)]))
+    }),
+    (&["SoftmaxCrossEntropyWithLogits"], |op| {
+        // One may be broadcast to the other, but neither is of another rank than two.
+        let rows = Shape::of_rank(2);
+        let both = super::broadcast(&op.shape(0).and(&rows), &op.shape(1).and(&rows));
+        vec![Fact::new(op.t(), Shape::of(&[both.dim(0)])), Fact::new(op.t(), both)]
+    }),
+    (&["SparseSoftmaxCrossEntropyWithLogits"], |op| {
+        let losses = Shape::of(&[op.shape(0).dim(0)]).and(op.shape(1));
+        let rows = Shape::of(&[losses.dim(0), ANY]);
+        vec![Fact::new(op.t(), losses), Fact::new(op.t(), op.shape(0).and(&rows))]
+    }),
+    (&["CTCLoss", "CTCLossV2"], |op| {
+        vec![Fact::new(op.t(), Shape::of(&[op.shape(0).dim(1)])), Fact::new(op.t(), op.shape(0).clone())]
+    }),
+    (&["InTopK", "InTopKV2"], |op| typed(DType::BOOL, Shape::of(&[op.shape(0).dim(0)]).and(op.shape(1)))),
+    (&["TopK", "TopKV2", "ApproxTopK"], top_k),
+    (&["NthElement"], |op| match op.shape(0).dims() {
+        Some([dims @ .., _]) => one(op, Shape::of(dims)),
+        _ => one(op, Shape::UNKNOWN),
+    }),
+    (&["SegmentSum", "SegmentMean", "SegmentProd", "SegmentMax", "SegmentMin", "SparseSegmentSum", "SparseSegmentMean",
+       "SparseSegmentSqrtN"], |op| rows(op, ANY)),
+    (&["UnsortedSegmentSum", "UnsortedSegmentProd", "UnsortedSegmentMax", "UnsortedSegmentMin", "SegmentSumV2",
+       "SegmentMaxV2", "SegmentMinV2", "SegmentProdV2"], unsorted),
+    (&["SparseSegmentSumWithNumSegments", "SparseSegmentMeanWithNumSegments", "SparseSegmentSqrtNWithNumSegments",
+       "SparseSegmentSumGrad", "SparseSegmentMeanGrad", "SparseSegmentSqrtNGrad"], |op| {
+        rows(op, op.input(3).integer().unwrap_or(ANY))
+    }),
+    (&["Bincount", "DenseBincount"], |op| {
+        let size = op.input(1).integer().unwrap_or(ANY);
+        let dtype = op.input(2).dtype;
+        match op.shape(0).dims() {
+            Some([rows, _]) if op.body.op(op.node) == "DenseBincount" => typed(dtype, Shape::of(&[*rows, size])),
+            _ => typed(dtype, Shape::of(&[size])),
+        }
+    }),
+    (&["HistogramFixedWidth"], |op| {
+        typed(op.dtype_or("dtype", DType::INT32), Shape::of(&[op.input(2).integer().unwrap_or(ANY)]))
+    }),
+];
+
+/// How elements are reduced: what to start from, and the next one.
+type Reduce = (i64, fn(i64, i64) -> Option<i64>);
+
+fn reduced(op: &Op<'_>, dtype: DType, fold: Option<Reduce>) -> Fact {
+    let (from, along) = (op.input(0), op.input(1));
+    let keeps = op.flag("keep_dims");
+    let Some(dims) = from.shape.dims() else {
+        // All dimensions that could be gone are not known; none are if all of them stay.
+        return Fact::new(dtype, Shape::UNKNOWN);
+    };
+    let Some(gone) = along.known_integers().and_then(|along| axes(along, dims.len())) else {
+        let count = along.shape.elements().filter(|count| *count <= dims.len() as i64);
+        let shape = match (keeps, count) {
+            (true, _) => Shape::of_rank(dims.len()),
+            // The same dimension may be named twice, but hardly is; TensorFlow does not count on it either.
+            (false, Some(0)) => from.shape.clone(),
+            _ => Shape::UNKNOWN,
+        };
+        return Fact::new(dtype, shape);
+    };
+    let each = |(at, dim): (usize, &i64)| match (gone.contains(&at), keeps) {
+        (true, true) => Some(1),
+        (true, false) => None,
+        (false, _) => Some(*dim),
+    };
+    let shape = Shape::of(&dims.iter().enumerate().filter_map(each).collect::<Vec<i64>>());
+    let value = fold.and_then(|fold| reduce(from, &gone, fold));
+    Fact::with_value(dtype, shape, value)
+}
+
+/// The value of a reduction over all of a tensor, or over none of it.
+fn reduce(from: &Fact, gone: &[usize], (start, next): Reduce) -> Option<Vec<i64>> {
+    let value = from.integers()?;
+    let rank = from.shape.rank()?;
+    if gone.is_empty() {
+        return Some(value.to_vec());
+    }
+    if !(0..rank).all(|axis| gone.contains(&axis)) {
+        return None;
+    }
+    let add = |sum: i64, n: &i64| {
+        if sum == UNKNOWN || *n == UNKNOWN { UNKNOWN } else { next(sum, *n).unwrap_or(UNKNOWN) }
+    };
+    Some(vec![value.iter().fold(start, add)]).filter(|value| fold::any_known(value))
+}
+
+fn top_k(op: &Op<'_>) -> Vec<Fact> {
+    let k = if op.inputs.len() > 1 { op.input(1).integer().unwrap_or(ANY) } else { op.int("k").unwrap_or(ANY) };
+    let shape = match op.shape(0).dims() {
+        Some([dims @ .., _]) => Shape::of(&[dims, &[k]].concat()),
+        _ => Shape::UNKNOWN,
+    };
+    vec![Fact::new(op.t(), shape.clone()), Fact::new(op.dtype_or("index_type", DType::INT32), shape)]
+}
+
+/// The same with another number of rows.
+fn rows(op: &Op<'_>, count: i64) -> Vec<Fact> {
+    match op.shape(0).dims() {
+        Some([_, dims @ ..]) => one(op, Shape::of(&[&[count], dims].concat())),
+        _ => one(op, Shape::UNKNOWN),
+    }
+}
+
+fn unsorted(op: &Op<'_>) -> Vec<Fact> {
+    let count = op.input(2).integer().unwrap_or(ANY);
+    match (op.shape(0).dims(), op.shape(1).rank()) {
+        (Some(dims), Some(rank)) if rank <= dims.len() => one(op, Shape::of(&[&[count], &dims[rank..]].concat())),
+        _ => one(op, Shape::UNKNOWN),
+    }
+}

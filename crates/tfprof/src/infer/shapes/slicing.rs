@@ -1,0 +1,134 @@
+//! Slices, with TensorFlow's five masks, and their gradients.
+
+use super::super::fact::{ANY, Fact, Shape, UNKNOWN};
+use super::{Family, Op, fold, minus, one, shape_from};
+
+#[rustfmt::skip]
+pub const RULES: Family = &[
+    (&["Slice"], slice),
+    (&["StridedSlice"], strided_slice),
+    (&["StridedSliceGrad"], |op| vec![Fact::new(op.dtype_or("T", op.input(4).dtype), shape_from(op.input(0)))]),
+    (&["StridedSliceAssign"], |op| one(op, op.shape(0).clone())),
+];
+
+fn slice(op: &Op<'_>) -> Vec<Fact> {
+    let from = op.input(0);
+    let rank = from.shape.rank().or_else(|| [1, 2].iter().find_map(|at| usize::try_from(op.shape(*at).dim(0)).ok()));
+    let Some(rank) = rank else { return one(op, Shape::UNKNOWN) };
+    let number = |fact: &Fact, at: usize| fact.integers().and_then(|n| n.get(at)).copied().unwrap_or(UNKNOWN);
+    let (begins, sizes) = (op.input(1), op.input(2));
+    let dim = |at: usize| match number(sizes, at) {
+        -1 => minus(from.shape.dim(at as i64), number(begins, at).max(ANY)),
+        size => size.max(ANY),
+    };
+    let dims: Vec<i64> = (0..rank).map(dim).collect();
+    let value = from.integers().and_then(|value| {
+        let begins = begins.known_integers()?;
+        fold::pick(value, from.shape.known()?, &dims, |place, axis| (axis, place.saturating_add(begins[axis])))
+    });
+    vec![Fact::with_value(op.t(), Shape::of(&dims), value)]
+}
+
+/// What becomes of one dimension of the input, or a new one.
+#[derive(Clone, Copy, Debug)]
+struct Part {
+    /// Which dimension of the input; none for a new one.
+    axis: Option<usize>,
+    /// Where it begins and how far apart elements are; not known if the size is not.
+    start: i64,
+    step: i64,
+    size: i64,
+    /// The dimension is gone.
+    shrinks: bool,
+}
+
+fn strided_slice(op: &Op<'_>) -> Vec<Fact> {
+    let from = op.input(0);
+    let Some(parts) = parts(op) else { return one(op, Shape::UNKNOWN) };
+    let kept: Vec<Part> = parts.iter().copied().filter(|part| !part.shrinks).collect();
+    let dims: Vec<i64> = kept.iter().map(|part| part.size).collect();
+    let value = || {
+        let (value, dims_from) = (from.integers()?, from.shape.known()?);
+        if parts.iter().any(|part| part.size < 0) {
+            return None;
+        }
+        // What is gone shifts everything by a fixed offset: it is put in front as a dimension of one.
+        let all: Vec<i64> = parts.iter().map(|part| part.size).collect();
+        fold::pick(value, dims_from, &all, |place, axis| match parts[axis].axis {
+            None => (dims_from.len(), 0),
+            Some(of) => (of, parts[axis].step.saturating_mul(place).saturating_add(parts[axis].start)),
+        })
+    };
+    vec![Fact::with_value(op.t(), Shape::of(&dims), value())]
+}
+
+/// The slice, dimension by dimension; none if the rank of the result is not known.
+fn parts(op: &Op<'_>) -> Option<Vec<Part>> {
+    let dims = op.shape(0).dims()?;
+    let lengths = [1, 2, 3].map(|at| op.shape(at).dim(0));
+    let length = usize::try_from(*lengths.iter().find(|length| **length >= 0)?).ok().filter(|length| *length <= 64)?;
+    let mask = |name: &str| op.int(name).unwrap_or(0) as u64;
+    let (begin_mask, end_mask) = (mask("begin_mask"), mask("end_mask"));
+    let (ellipsis, new_axis, shrink) = (mask("ellipsis_mask"), mask("new_axis_mask"), mask("shrink_axis_mask"));
+    let number = |at: usize, place: usize| {
+        op.input(at).integers().and_then(|numbers| numbers.get(place)).copied().unwrap_or(UNKNOWN)
+    };
+    let bit = |mask: u64, place: usize| mask >> place & 1 != 0;
+    let dense = (0..length).filter(|place| !bit(ellipsis, *place) && !bit(new_axis, *place)).count();
+    let mut parts = Vec::new();
+    let mut axis = 0;
+    let whole = |axis: usize| Part { axis: Some(axis), start: 0, step: 1, size: dims[axis], shrinks: false };
+    for place in 0..length {
+        if bit(ellipsis, place) {
+            for _ in 0..dims.len().checked_sub(dense)? {
+                parts.push(whole(axis));
+                axis += 1;
+            }
+        } else if bit(new_axis, place) {
+            parts.push(Part { axis: None, start: 0, step: 0, size: 1, shrinks: false });
+        } else {
+            let size = *dims.get(axis)?;
+            let begin = if bit(begin_mask, place) { None } else { Some(number(1, place)) };
+            let end = if bit(end_mask, place) { None } else { Some(number(2, place)) };
+            let part = if bit(shrink, place) {
+                element(size, begin.unwrap_or(0))
+            } else {
+                interval(size, begin, end, number(3, place))
+            };
+            let (start, step, count) = part;
+            parts.push(Part { axis: Some(axis), start, step, size: count, shrinks: bit(shrink, place) });
+            axis += 1;
+        }
+    }
+    // Dimensions that are not named come along whole.
+    parts.extend((axis..dims.len()).map(whole));
+    Some(parts)
+}
+
+/// One element: start, step and size, which is unknown if its place is.
+fn element(size: i64, begin: i64) -> (i64, i64, i64) {
+    let start = if begin < 0 && begin != UNKNOWN { begin.saturating_add(size) } else { begin };
+    if size < 0 || start < 0 || start >= size { (0, 0, ANY) } else { (start, 1, 1) }
+}
+
+/// Start, step and size of an interval; the size is unknown if anything that matters is.
+fn interval(size: i64, begin: Option<i64>, end: Option<i64>, step: i64) -> (i64, i64, i64) {
+    let unknown = (0, 0, ANY);
+    if step == UNKNOWN || step == 0 || begin == Some(UNKNOWN) || end == Some(UNKNOWN) {
+        return unknown;
+    }
+    let forward = step > 0;
+    if size < 0 {
+        // From the front to a fixed place, or back from the end, some sizes are known nevertheless; they are at most that
+        // large, so none of them is certain.
+        return unknown;
+    }
+    let (low, high) = if forward { (0, size) } else { (-1, size - 1) };
+    let place = |n: i64| (if n < 0 { n.saturating_add(size) } else { n }).clamp(low, high);
+    let start = begin.map_or(if forward { low } else { high }, place);
+    let stop = end.map_or(if forward { high } else { low }, place);
+    let span = if forward { stop - start } else { start - stop };
+    let stride = step.saturating_abs();
+    let count = if span <= 0 { 0 } else { (span - 1) / stride + 1 };
+    (start, step, count)
+}

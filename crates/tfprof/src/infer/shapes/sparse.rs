@@ -1,0 +1,85 @@
+//! Sparse and ragged tensors, and the parsing of examples.
+
+use super::super::fact::{ANY, Fact, Shape};
+use super::{Family, Op, shape_from, typed};
+use crate::format::checkpoint::dtype::DType;
+
+#[rustfmt::skip]
+pub const RULES: Family = &[
+    (&["SparseToDense"], |op| vec![Fact::new(op.dtype_or("T", op.input(2).dtype), shape_from(op.input(1)))]),
+    (&["SparseReshape"], |op| {
+        let (count, rank) = (op.shape(0).dim(0), op.shape(2).dim(0));
+        vec![Fact::new(DType::INT64, Shape::of(&[count, rank])), Fact::new(DType::INT64, Shape::of(&[rank]))]
+    }),
+    (&["SparseReorder"], |op| vec![op.input(0).clone(), Fact::new(op.input(1).dtype, op.shape(1).clone())]),
+    (&["SparseSoftmax", "SparseDenseCwiseMul", "SparseDenseCwiseDiv", "SparseDenseCwiseAdd"], |op| {
+        vec![Fact::new(op.dtype_or("T", op.input(1).dtype), op.shape(1).clone())]
+    }),
+    (&["SparseTensorDenseAdd"], |op| vec![Fact::new(op.dtype_or("T", op.input(3).dtype), op.shape(3).clone())]),
+    (&["SparseFillEmptyRows"], |op| {
+        let rank = op.shape(0).dim(1);
+        let rows = shape_from(op.input(2)).dim(0);
+        vec![
+            Fact::new(DType::INT64, Shape::of(&[ANY, rank])),
+            Fact::new(op.dtype_or("T", op.input(1).dtype), Shape::of(&[ANY])),
+            Fact::new(DType::BOOL, Shape::of(&[rows])),
+            Fact::new(DType::INT64, Shape::of(&[op.shape(0).dim(0)])),
+        ]
+    }),
+    (&["SparseConcat", "SparseSlice", "SparseAdd", "SparseCross", "SparseCrossV2", "SparseCrossHashed"], |op| {
+        let dtype = op.dtype_or("out_type", op.t());
+        triple(dtype, op.shape(0).dim(1))
+    }),
+    (&["SparseReduceSum", "SparseReduceMax"], |op| vec![Fact::new(op.dtype("T"), Shape::UNKNOWN)]),
+    (&["DeserializeSparse", "DeserializeManySparse"], |op| triple(op.dtype("dtype"), ANY)),
+    (&["RaggedTensorToTensor"], |op| vec![Fact::new(op.dtype("T"), shape_from(op.input(0)))]),
+    (&["RaggedRange"], |op| {
+        let splits = op.dtype_or("Tsplits", DType::INT64);
+        vec![Fact::new(splits, Shape::of_rank(1)), Fact::new(op.dtype("T"), Shape::of_rank(1))]
+    }),
+    (&["ParseExample"], |op| {
+        let batch = op.shape(0).dim(0);
+        let dense = op.dtypes("Tdense").into_iter().zip(op.stated_shapes("dense_shapes"));
+        let mut facts = sparse(op, "sparse_types", "Nsparse", 2);
+        facts.extend(dense.map(|(dtype, shape)| {
+            Fact::new(dtype, shape.dims().map(|dims| Shape::of(&[&[batch], dims].concat())).unwrap_or_default())
+        }));
+        facts
+    }),
+    (&["ParseSingleExample"], |op| {
+        let mut facts = sparse(op, "sparse_types", "num_sparse", 1);
+        let dense = op.dtypes("Tdense").into_iter().zip(op.stated_shapes("dense_shapes"));
+        facts.extend(dense.map(|(dtype, shape)| Fact::new(dtype, shape)));
+        facts
+    }),
+    (&["ParseExampleV2"], |op| {
+        let mut facts = sparse(op, "sparse_types", "num_sparse", 1 + op.shape(0).rank().unwrap_or(1) as i64);
+        let batch = op.shape(0).dims();
+        let dense = op.dtypes("Tdense").into_iter().zip(op.stated_shapes("dense_shapes"));
+        facts.extend(dense.map(|(dtype, shape)| {
+            let dims = batch.zip(shape.dims()).map(|(batch, dims)| Shape::of(&[batch, dims].concat()));
+            Fact::new(dtype, dims.unwrap_or_default())
+        }));
+        facts
+    }),
+    (&["ParseTensor"], |op| typed(op.dtype("out_type"), Shape::UNKNOWN)),
+];
+
+/// Indices, values and dense shape.
+fn triple(dtype: DType, rank: i64) -> Vec<Fact> {
+    vec![
+        Fact::new(DType::INT64, Shape::of(&[ANY, rank])),
+        Fact::new(dtype, Shape::of(&[ANY])),
+        Fact::new(DType::INT64, Shape::of(&[rank])),
+    ]
+}
+
+/// Sparse features: all indices, then all values, then all shapes.
+fn sparse(op: &Op<'_>, types: &str, count: &str, rank: i64) -> Vec<Fact> {
+    let types = op.dtypes(types);
+    let count = op.count(count).max(types.len()).min(super::MOST_OUTPUTS);
+    let mut facts = vec![Fact::new(DType::INT64, Shape::of(&[ANY, rank])); count];
+    facts.extend((0..count).map(|at| Fact::new(types.get(at).copied().unwrap_or_default(), Shape::of(&[ANY]))));
+    facts.extend(vec![Fact::new(DType::INT64, Shape::of(&[rank])); count]);
+    facts
+}

@@ -1,0 +1,287 @@
+//! One line for each branch of a rule: an op, what it is given, and the shapes, or values, that come out.
+
+use super::super::attributes;
+use super::super::body::Body;
+use super::super::fact::{Fact, Shape, UNKNOWN};
+use super::*;
+use tfprof_proto::write as pb;
+
+fn f(dims: &[i64]) -> Fact {
+    Fact::new(DType::FLOAT, Shape::of(dims))
+}
+
+fn unknown() -> Fact {
+    Fact::new(DType::FLOAT, Shape::UNKNOWN)
+}
+
+/// A vector of integers.
+fn v(values: &[i64]) -> Fact {
+    Fact::with_value(DType::INT32, Shape::of(&[values.len() as i64]), Some(values.to_vec()))
+}
+
+/// A scalar.
+fn n(value: i64) -> Fact {
+    Fact::with_value(DType::INT32, Shape::scalar(), Some(vec![value]))
+}
+
+fn int(value: i64) -> Vec<u8> {
+    let mut out = Vec::new();
+    pb::key(&mut out, 3, 0);
+    pb::varint(&mut out, value as u64);
+    out
+}
+
+fn ints(values: &[i64]) -> Vec<u8> {
+    let mut out = Vec::new();
+    pb::message(&mut out, 1, |out| pb::packed(out, 3, values));
+    out
+}
+
+fn text(word: &str) -> Vec<u8> {
+    let mut out = Vec::new();
+    pb::element(&mut out, 2, word.as_bytes());
+    out
+}
+
+fn flag() -> Vec<u8> {
+    vec![0x28, 1]
+}
+
+fn dtype(number: u8) -> Vec<u8> {
+    vec![0x30, number]
+}
+
+fn outputs(op: &str, inputs: &[Fact], attributes: &[(&str, Vec<u8>)]) -> Vec<Fact> {
+    let mut body = Body::default();
+    let node = body.push_node("node", op);
+    attributes.iter().for_each(|(key, value)| body.push_attribute(key, value));
+    rule(op).unwrap_or_else(|| panic!("{op} has a rule"))(&Op { body: &body, node, inputs })
+}
+
+/// The shapes of the outputs, as they are printed.
+fn check(op: &str, inputs: &[Fact], attributes: &[(&str, Vec<u8>)], expect: &str) {
+    let shapes: Vec<String> = outputs(op, inputs, attributes).iter().map(|fact| format!("{:?}", fact.shape)).collect();
+    assert_eq!(shapes.join(" "), expect, "{op} of {inputs:?}");
+}
+
+/// The elements of the first output.
+fn folds(op: &str, inputs: &[Fact], attributes: &[(&str, Vec<u8>)], expect: &[i64]) {
+    let facts = outputs(op, inputs, attributes);
+    assert_eq!(facts[0].integers(), Some(expect), "{op} of {inputs:?}");
+}
+
+#[test]
+fn no_op_has_two_rules() {
+    let mut ops: Vec<&str> = ops().collect();
+    let all = ops.len();
+    ops.sort_unstable();
+    let twice: Vec<_> = ops.windows(2).filter(|pair| pair[0] == pair[1]).map(|pair| pair[0]).collect();
+    assert!(twice.is_empty(), "{twice:?}");
+    assert!(all > 500, "{all}");
+}
+
+#[test]
+fn element_by_element() {
+    check("Relu", &[f(&[2, -1])], &[], "[2,?]");
+    check("AddV2", &[f(&[2, 1, 3]), f(&[4, 1])], &[], "[2,4,3]");
+    check("AddV2", &[f(&[-1, 3]), f(&[1, 3])], &[], "[?,3]");
+    check("AddV2", &[f(&[-1, 3]), f(&[5, 3])], &[], "[5,3]");
+    check("AddV2", &[unknown(), f(&[5, 3])], &[], "?");
+    check("BiasAdd", &[f(&[2, -1]), f(&[7])], &[], "[2,7]");
+    check("SelectV2", &[f(&[2, 1]), f(&[3]), f(&[])], &[], "[2,3]");
+    folds("Mul", &[v(&[2, UNKNOWN]), n(3)], &[], &[6, UNKNOWN]);
+    folds("FloorDiv", &[v(&[7, -7]), n(2)], &[], &[3, -4]);
+    folds("FloorMod", &[v(&[7, -7]), n(3)], &[], &[1, 2]);
+    folds("Mul", &[n(i64::MAX), n(3)], &[], &[UNKNOWN]);
+    folds("FloorDiv", &[n(1), n(0)], &[], &[UNKNOWN]);
+    folds("Less", &[v(&[1, 5]), n(3)], &[], &[1, 0]);
+    folds("SelectV2", &[v(&[1, 0]), v(&[10, 20]), n(7)], &[("T", dtype(3))], &[10, 7]);
+    folds("Cast", &[v(&[1, 5])], &[("DstT", dtype(9))], &[1, 5]);
+    folds("Cast", &[v(&[0, 5])], &[("DstT", dtype(10))], &[0, 1]);
+}
+
+#[test]
+fn shapes_as_numbers() {
+    folds("Shape", &[f(&[2, -1])], &[], &[2, UNKNOWN]);
+    check("Shape", &[unknown()], &[], "[?]");
+    folds("Size", &[f(&[2, 3])], &[], &[6]);
+    folds("Rank", &[f(&[2, -1])], &[], &[2]);
+    folds("Range", &[n(2), n(9), n(3)], &[], &[2, 5, 8]);
+    folds("Range", &[n(3), n(0), n(-1)], &[], &[3, 2, 1]);
+    check("Range", &[n(0), n(i64::MAX), n(1)], &[], "[9223372036854775807]");
+    check("Range", &[n(i64::MIN + 1), n(i64::MAX), n(1)], &[], "[?]");
+    folds("Fill", &[v(&[3]), n(7)], &[], &[7, 7, 7]);
+    check("Fill", &[v(&[3, UNKNOWN]), f(&[])], &[], "[3,?]");
+    check("Reshape", &[f(&[2, 6]), v(&[3, -1])], &[], "[3,4]");
+    check("Reshape", &[f(&[-1, 6]), v(&[-1, 3])], &[], "[?,3]");
+    check("Reshape", &[f(&[2, 6]), v(&[UNKNOWN, 3])], &[], "[4,3]");
+    check("Reshape", &[f(&[2, 6]), Fact::new(DType::INT32, Shape::of(&[2]))], &[], "[?,?]");
+    check("Reshape", &[f(&[i64::MAX, 4]), v(&[-1, 2])], &[], "[?,2]");
+    folds("BroadcastArgs", &[v(&[2, 1]), v(&[3])], &[], &[2, 3]);
+    folds("BroadcastGradientArgs", &[v(&[2, 3]), v(&[3])], &[], &[]);
+    folds("BroadcastGradientArgs", &[v(&[3]), v(&[2, 3])], &[], &[0]);
+    folds("Prod", &[v(&[2, 3, 4]), n(0)], &[], &[24]);
+    folds("Max", &[v(&[2, 9, 4]), v(&[0])], &[], &[9]);
+    folds("InvertPermutation", &[v(&[2, 0, 1])], &[], &[1, 2, 0]);
+    folds("Unique", &[v(&[5, 5, 7])], &[], &[5, 7]);
+}
+
+#[test]
+fn arranging() {
+    let axis = |at: i64| [("axis", int(at))];
+    check("ExpandDims", &[f(&[2, 3]), n(-1)], &[], "[2,3,1]");
+    check("Squeeze", &[f(&[1, 3, 1])], &[], "[3]");
+    check("Squeeze", &[f(&[1, 3, 1])], &[("squeeze_dims", ints(&[-1]))], "[1,3]");
+    check("Squeeze", &[f(&[-1, 3])], &[], "?");
+    check("Transpose", &[f(&[2, 3, 4]), v(&[2, 0, 1])], &[], "[4,2,3]");
+    check("Pack", &[f(&[2]), f(&[2]), f(&[2])], &axis(1), "[2,3]");
+    folds("Pack", &[n(4), Fact::new(DType::INT32, Shape::scalar())], &[], &[4, UNKNOWN]);
+    check("Unpack", &[f(&[2, 3])], &[("num", int(3)), ("axis", int(1))], "[2] [2] [2]");
+    folds("Unpack", &[v(&[8, 9])], &[("num", int(2))], &[8]);
+    check("ConcatV2", &[f(&[2, 3]), f(&[-1, 3]), n(0)], &[], "[?,3]");
+    check("ConcatV2", &[f(&[2, 3]), f(&[2, 4]), n(-1)], &[], "[2,7]");
+    folds("ConcatV2", &[v(&[1]), v(&[2, 3]), n(0)], &[], &[1, 2, 3]);
+    check("Split", &[n(1), f(&[2, 6])], &[("num_split", int(3))], "[2,2] [2,2] [2,2]");
+    check("SplitV", &[f(&[2, 6]), v(&[1, -1]), n(1)], &[("num_split", int(2))], "[2,1] [2,5]");
+    check("Tile", &[f(&[2, 3]), v(&[1, 4])], &[], "[2,12]");
+    let pads = Fact::with_value(DType::INT32, Shape::of(&[2, 2]), Some(vec![1, 1, 0, UNKNOWN]));
+    check("Pad", &[f(&[2, 3]), pads], &[], "[4,?]");
+    check("SpaceToDepth", &[f(&[1, 4, 6, 3])], &[("block_size", int(2))], "[1,2,3,12]");
+    check("DepthToSpace", &[f(&[1, 8, 2, 3])], &[("block_size", int(2)), ("data_format", text("NCHW"))], "[1,2,4,6]");
+    check("SpaceToBatchND", &[f(&[1, 4, 6, 3]), v(&[2]), v(&[0, 0])], &[], "[2,2,6,3]");
+}
+
+#[test]
+fn slices() {
+    let masks = |begin: i64, end: i64, ellipsis: i64, new: i64, shrink: i64| {
+        let names = ["begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask"];
+        names.into_iter().zip([begin, end, ellipsis, new, shrink].map(int)).collect::<Vec<_>>()
+    };
+    let slice = |from: Fact, begin: &[i64], end: &[i64], step: &[i64]| [from, v(begin), v(end), v(step)];
+    check("Slice", &[f(&[4, 5]), v(&[1, 2]), v(&[2, -1])], &[], "[2,3]");
+    folds("Slice", &[v(&[7, 8, 9]), v(&[1]), v(&[-1])], &[], &[8, 9]);
+    check("StridedSlice", &slice(f(&[9, 5]), &[1], &[-1], &[3]), &masks(0, 0, 0, 0, 0), "[3,5]");
+    check("StridedSlice", &slice(f(&[9, 5]), &[0], &[0], &[-2]), &masks(1, 1, 0, 0, 0), "[5,5]");
+    check("StridedSlice", &slice(f(&[2, 3, 4]), &[0, 0], &[0, 1], &[1, 1]), &masks(0, 0, 1, 0, 2), "[2,3]");
+    check("StridedSlice", &slice(f(&[2, 3]), &[0, 0], &[0, 0], &[1, 1]), &masks(2, 2, 0, 1, 0), "[1,2,3]");
+    check("StridedSlice", &slice(f(&[-1, 3]), &[0], &[1], &[1]), &masks(0, 0, 0, 0, 1), "[3]");
+    folds("StridedSlice", &slice(v(&[7, 8, 9]), &[-1], &[0], &[1]), &masks(0, 0, 0, 0, 1), &[9]);
+    folds("StridedSlice", &slice(v(&[7, 8, 9]), &[0], &[0], &[-1]), &masks(1, 1, 0, 0, 0), &[9, 8, 7]);
+    check("StridedSlice", &slice(f(&[3]), &[0], &[3], &[0]), &masks(0, 0, 0, 0, 0), "[?]");
+    check("StridedSliceGrad", &[v(&[4, 5]), v(&[0]), v(&[1]), v(&[1]), f(&[1, 5])], &[], "[4,5]");
+}
+
+#[test]
+fn picking() {
+    check("GatherV2", &[f(&[5, 6, 7]), f(&[2, 3]), n(1)], &[], "[5,2,3,7]");
+    check("GatherV2", &[f(&[5, 6, 7]), f(&[5, 3]), n(1)], &[("batch_dims", int(1))], "[5,3,7]");
+    folds("GatherV2", &[v(&[5, 6, 7]), v(&[2, 0]), n(0)], &[], &[7, 5]);
+    check("GatherNd", &[f(&[5, 6, 7]), f(&[4, 2])], &[], "[4,7]");
+    check("ScatterNd", &[f(&[4, 1]), f(&[4, 3]), v(&[9, 3])], &[], "[9,3]");
+    check("OneHot", &[f(&[2, 3]), n(10)], &[], "[2,3,10]");
+    check("Where", &[f(&[2, 3])], &[], "[?,2]");
+    check("TopKV2", &[f(&[2, 9]), n(3)], &[], "[2,3] [2,3]");
+    check("UnsortedSegmentSum", &[f(&[9, 4]), f(&[9]), n(5)], &[], "[5,4]");
+}
+
+#[test]
+fn reducing() {
+    check("Sum", &[f(&[2, 3, 4]), v(&[0, -1])], &[], "[3]");
+    check("Mean", &[f(&[2, 3, 4]), v(&[1])], &[("keep_dims", flag())], "[2,1,4]");
+    check("Sum", &[f(&[2, 3]), Fact::new(DType::INT32, Shape::of(&[1]))], &[], "?");
+    check("Sum", &[f(&[2, 3]), v(&[7])], &[], "?");
+    check("ArgMax", &[f(&[2, 3]), n(1)], &[], "[2]");
+    check("BiasAddGrad", &[f(&[2, 3, 4, 5])], &[("data_format", text("NCHW"))], "[3]");
+    check("SparseSoftmaxCrossEntropyWithLogits", &[f(&[4, 9]), f(&[4])], &[], "[4] [4,9]");
+}
+
+#[test]
+fn products() {
+    check("MatMul", &[f(&[3, 2]), f(&[3, 4])], &[("transpose_a", flag())], "[2,4]");
+    check("BatchMatMulV2", &[f(&[5, 1, 2, 3]), f(&[6, 3, 4])], &[], "[5,6,2,4]");
+    check("BatchMatMulV2", &[f(&[5, 2, 3]), f(&[5, 4, 3])], &[("adj_y", flag())], "[5,2,4]");
+    let einsum = |equation: &str| [("equation", text(equation))];
+    check("Einsum", &[f(&[2, 8, 16]), f(&[16, 32])], &einsum("bij,jk->bik"), "[2,8,32]");
+    check("Einsum", &[f(&[7, 2, 8, 16]), f(&[16, 32])], &einsum("...ij, jk -> ...ik"), "[7,2,8,32]");
+    check("Einsum", &[f(&[2, 8]), f(&[16, 32])], &einsum("bij,jk->bik"), "?");
+    check("RFFT", &[f(&[3, 8]), v(&[8])], &[], "[3,5]");
+}
+
+#[test]
+fn convolutions() {
+    let window = |strides: &[i64], padding: &str, format: &str| {
+        vec![("strides", ints(strides)), ("padding", text(padding)), ("data_format", text(format))]
+    };
+    let (image, filter) = (f(&[2, 9, 9, 3]), f(&[3, 3, 3, 4]));
+    let conv = |attributes: &[(&str, Vec<u8>)], expect: &str| {
+        check("Conv2D", &[image.clone(), filter.clone()], attributes, expect);
+    };
+    conv(&window(&[1, 2, 2, 1], "SAME", "NHWC"), "[2,5,5,4]");
+    conv(&window(&[1, 2, 2, 1], "VALID", "NHWC"), "[2,4,4,4]");
+    let mut dilated = window(&[1, 1, 1, 1], "VALID", "NHWC");
+    dilated.push(("dilations", ints(&[1, 2, 2, 1])));
+    conv(&dilated, "[2,5,5,4]");
+    let mut explicit = window(&[1, 1, 1, 1], "EXPLICIT", "NHWC");
+    explicit.push(("explicit_paddings", ints(&[0, 0, 1, 2, 0, 1, 0, 0])));
+    conv(&explicit, "[2,10,8,4]");
+    conv(&window(&[1, 0, 0, 1], "SAME", "NHWC"), "[2,?,?,4]");
+    let first = f(&[2, 3, 9, 9]);
+    check("Conv2D", &[first.clone(), filter.clone()], &window(&[1, 1, 2, 2], "SAME", "NCHW"), "[2,4,5,5]");
+    check(
+        "Conv2D",
+        &[f(&[2, 1, 9, 9, 4]), filter.clone()],
+        &window(&[1, 1, 2, 2], "SAME", "NCHW_VECT_C"),
+        "[?,?,?,?,?]",
+    );
+    check(
+        "DepthwiseConv2dNative",
+        &[image.clone(), f(&[3, 3, 3, 2])],
+        &window(&[1, 1, 1, 1], "SAME", "NHWC"),
+        "[2,9,9,6]",
+    );
+    let mut pool = window(&[1, 2, 2, 1], "VALID", "NHWC");
+    pool.push(("ksize", ints(&[1, 3, 3, 1])));
+    check("MaxPool", std::slice::from_ref(&image), &pool, "[2,4,4,3]");
+    check("Conv2DBackpropInput", &[v(&[2, 9, 9, 3]), filter, f(&[2, 5, 5, 4])], &[], "[2,9,9,3]");
+    check("Conv2DBackpropFilter", &[image.clone(), v(&[3, 3, 3, 4]), f(&[2, 5, 5, 4])], &[], "[3,3,3,4]");
+    check("FusedBatchNormV3", &[image, f(&[3])], &[], "[2,9,9,3] [3] [3] [3] [3] ?");
+    check("ResizeBilinear", &[f(&[2, 4, 4, 3]), v(&[8, 9])], &[], "[2,8,9,3]");
+    let strides = [("strides", ints(&[1, 1, 1, 1, 1])), ("padding", text("VALID"))];
+    check("Conv3D", &[f(&[1, 4, 4, 4, 2]), f(&[2, 2, 2, 2, 3])], &strides, "[1,3,3,3,3]");
+}
+
+#[test]
+fn what_handles_hold() {
+    let handle = Fact::handle(DType::FLOAT, Shape::of(&[3, 4]));
+    check("ReadVariableOp", std::slice::from_ref(&handle), &[("dtype", dtype(1))], "[3,4]");
+    check("ResourceGather", &[handle.clone(), f(&[7])], &[("dtype", dtype(1))], "[7,4]");
+    folds("VariableShape", &[handle], &[], &[3, 4]);
+    let element = [("element_dtype", dtype(1))];
+    let list = outputs("TensorListFromTensor", &[f(&[10, 2, 8]), v(&[2, -1])], &element).remove(0);
+    check("TensorListGetItem", &[list.clone(), n(0), v(&[-1, -1])], &element, "[2,8]");
+    check("TensorListStack", &[list.clone(), v(&[-1, 8])], &element, "[10,2,8]");
+    folds("TensorListLength", std::slice::from_ref(&list), &[], &[10]);
+    let reserved = outputs("TensorListReserve", &[v(&[-1, -1]), n(5)], &element).remove(0);
+    let set = outputs("TensorListSetItem", &[reserved, n(0), f(&[2, 16])], &element).remove(0);
+    check("TensorListStack", &[set, v(&[-1, -1])], &element, "[5,2,16]");
+    let array = outputs("TensorArrayV3", &[n(6)], &[("dtype", dtype(1)), ("element_shape", vec![0x3a, 2, 0x18, 1])]);
+    let flow =
+        outputs("TensorArrayScatterV3", &[array[0].clone(), f(&[6]), f(&[6, 2]), array[1].clone()], &[]).remove(0);
+    check("TensorArrayReadV3", &[array[0].clone(), n(0), flow], &[("dtype", dtype(1))], "[2]");
+}
+
+#[test]
+fn constants_and_placeholders() {
+    let mut tensor = Vec::new();
+    pb::message(&mut tensor, 8, |out| {
+        pb::int(out, 1, 3);
+        pb::message(out, 2, |out| pb::message(out, 2, |out| pb::int(out, 1, 2)));
+        pb::packed(out, 7, &[5]);
+    });
+    folds("Const", &[], &[("value", tensor.clone())], &[5, 5]);
+    assert_eq!(attributes::tensor(&tensor).map(|fact| fact.dtype), Some(DType::INT32));
+    check("Placeholder", &[], &[("dtype", dtype(1))], "?");
+    check("RandomUniform", &[v(&[2, 3])], &[("dtype", dtype(1))], "[2,3]");
+    check("LSTMBlockCell", &[f(&[2, 8]), f(&[2, 16])], &[], &["[2,16]"; 7].join(" "));
+    check("MapDataset", &[], &[], "[]");
+}

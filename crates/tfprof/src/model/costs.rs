@@ -1,0 +1,53 @@
+//! What nodes take by computation, not by measurement: filled by inference, one entry per node in each column.
+
+use super::nodes::NodeId;
+use crate::format::checkpoint::dtype::DType;
+use rustc_hash::FxHashMap;
+
+/// Why the cost of a node is not known.
+pub type Why = crate::infer::flops::Unknown;
+
+/// What one execution of each node takes, and how often it runs. Columns may be shorter than there are nodes.
+#[derive(Clone, Debug, Default)]
+pub struct Costs {
+    entries: Vec<NodeCosts>,
+    /// The types of variables and of constants that count as such.
+    pub dtypes: FxHashMap<NodeId, DType>,
+    /// The first nodes that lack shapes, and where these got lost.
+    pub missing: Vec<(NodeId, String)>,
+    /// Unknown leading dimensions were taken as this size.
+    pub batch: Option<i64>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NodeCosts {
+    pub float_ops: i64,
+    pub macs: i64,
+    pub io_bytes: i64,
+    /// How many nodes of unknown cost it stands for: itself, or those of functions that are not listed.
+    pub unknown: i64,
+    pub why: Option<Why>,
+    /// How often it runs, by the structure of the program.
+    pub runs: i64,
+    /// There is something to be known of it: it came from a graph.
+    pub counted: bool,
+    /// Nodes of functions that it stands for and that are not listed.
+    pub closed: i64,
+}
+
+impl Costs {
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    pub fn set(&mut self, node: NodeId, costs: NodeCosts) {
+        if self.entries.len() <= node.index() {
+            self.entries.resize(node.index() + 1, NodeCosts::default());
+        }
+        self.entries[node.index()] = costs;
+    }
+
+    pub fn get(&self, node: NodeId) -> NodeCosts {
+        self.entries.get(node.index()).copied().unwrap_or_default()
+    }
+}

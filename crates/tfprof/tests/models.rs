@@ -1,0 +1,342 @@
+//! Models of tests/models against what TensorFlow, or their definition, says of them; and functions that are hard to count.
+
+use serde_json::Value;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use tfprof::cost::Cost;
+use tfprof::format::source::Source;
+use tfprof::infer::flops;
+use tfprof::infer::settings::Settings;
+use tfprof::inputs::Inputs;
+use tfprof::metric::Metric;
+use tfprof::profiler::Profiler;
+
+fn root(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path)
+}
+
+fn load(path: &Path, settings: Settings) -> Result<Profiler, String> {
+    let mut inputs = Inputs::default();
+    inputs.add_path(path).map_err(|error| error.to_string())?;
+    inputs.settings = settings;
+    let mut profiler = Profiler::default();
+    inputs.load(&mut profiler).map_err(|error| error.to_string())?;
+    Ok(profiler)
+}
+
+fn cost(path: &Path, settings: Settings) -> Cost {
+    let profiler = load(path, settings).unwrap_or_else(|error| panic!("{error}"));
+    Cost::new(&profiler).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+fn model(name: &str, settings: Settings) -> Cost {
+    cost(&root("tests/models").join(name), settings)
+}
+
+fn facts(name: &str) -> Value {
+    let text = std::fs::read_to_string(root("tests/models").join(name).join("facts.json")).expect("facts");
+    serde_json::from_str(&text).expect("JSON")
+}
+
+fn names() -> Vec<String> {
+    let entries =
+        std::fs::read_dir(root("tests/models")).expect("models").flatten().filter(|entry| entry.path().is_dir());
+    let mut names: Vec<_> = entries.map(|entry| entry.file_name().into_string().expect("a name")).collect();
+    names.sort();
+    names
+}
+
+/// The float operations of some op types together.
+fn float_ops(cost: &Cost, is_wanted: impl Fn(&str) -> bool) -> i64 {
+    let wanted = cost.op_types.iter().filter(|(op, _, _)| is_wanted(op));
+    wanted.map(|(_, _, figures)| tfprof::cost::get(figures, Metric::FloatOps)).sum()
+}
+
+fn check_parameters(cost: &Cost, facts: &Value, name: &str) {
+    assert_eq!(Some(cost.get(Metric::Parameters)), facts["parameters"].as_i64(), "{name}: parameters");
+    if let Some(trainable) = facts.get("trainable_parameters") {
+        assert_eq!(cost.trainable, trainable.as_i64(), "{name}: trainable");
+    }
+}
+
+fn check_expected(cost: &Cost, facts: &Value, name: &str) {
+    for (ops, expect) in facts["expect"].as_object().into_iter().flatten() {
+        let found = float_ops(cost, |op| ops.split('+').any(|wanted| wanted == op));
+        assert_eq!(Some(found), expect.as_i64(), "{name}: {ops}");
+    }
+}
+
+#[test]
+fn keras_applications_are_what_tensorflow_says() {
+    let mut seen = 0;
+    for name in names() {
+        let facts = facts(&name);
+        let Some(by_type) = facts.get("frozen").map(|frozen| frozen["by_type"].as_object().unwrap()) else { continue };
+        seen += 1;
+        let cost = model(&name, Settings::default());
+        check_parameters(&cost, &facts, &name);
+        for (op, expect) in by_type {
+            let inside = facts["frozen"]["in_functions"][op].as_i64().unwrap_or(0);
+            let found = float_ops(&cost, |own| own == op);
+            assert_eq!(found, expect.as_i64().unwrap() + inside, "{name}: {op}");
+        }
+        let (covered, nodes) = (cost.covered(), cost.nodes);
+        assert!(covered * 100 >= nodes * 99, "{name}: {covered} of {nodes} nodes, {:?}", cost.unknown);
+        assert!(cost.per_batch.iter().all(Option::is_some), "{name}: {:?}", cost.per_batch);
+    }
+    assert_eq!(seen, 10);
+}
+
+#[test]
+fn small_models_are_what_their_definition_says() {
+    for name in names() {
+        let facts = facts(&name);
+        if facts.get("frozen").is_some() || facts.get("signatures").is_some() {
+            continue;
+        }
+        let cost = model(&name, Settings::default());
+        check_parameters(&cost, &facts, &name);
+        check_expected(&cost, &facts, &name);
+        if name != "tf1_meta" {
+            assert_eq!(cost.get(Metric::UnknownOps), 0, "{name}: {:?}", cost.unknown);
+        }
+        let warned = cost.warnings.iter().any(|warning| warning.code == "trip_count");
+        assert_eq!(warned, facts.get("warns").is_some(), "{name}: {:?}", cost.warnings);
+    }
+}
+
+#[test]
+fn the_batch_is_one_size_or_a_variable() {
+    for name in ["dense_export", "dense_save"] {
+        let per_element = facts(name)["per_element"].as_i64().unwrap();
+        for batch in [1, 7] {
+            let cost = model(name, Settings { batch: Some(batch), ..Settings::default() });
+            assert_eq!(cost.get(Metric::FloatOps), batch * per_element);
+            let linear = cost.per_batch[0].unwrap();
+            assert_eq!((linear.constant, linear.per_element, cost.batch), (0, per_element, Some(batch)));
+        }
+    }
+}
+
+#[test]
+fn signatures_are_chosen_or_listed() {
+    let path = root("tests/models/signatures");
+    for (signature, facts) in facts("signatures")["signatures"].as_object().unwrap() {
+        let settings = Settings { signature: Some(signature.clone()), ..Settings::default() };
+        let cost = cost(&path, settings);
+        check_parameters(&cost, facts, signature);
+        check_expected(&cost, facts, signature);
+    }
+    let refused = |signature: Option<&str>| {
+        let settings = Settings { signature: signature.map(str::to_owned), ..Settings::default() };
+        load(&path, settings).unwrap_err()
+    };
+    assert!(refused(None).contains("several signatures, `both`, `decode`, `encode`; choose one with --signature=NAME"));
+    assert!(refused(Some("decoder")).contains("unknown signature `decoder`; did you mean `decode`?"));
+    // Everything: the variable that no signature reads, too.
+    let all = model("signatures", Settings { all: true, ..Settings::default() });
+    assert_eq!(all.get(Metric::Parameters), 128 + 128 + 100);
+}
+
+#[test]
+fn a_frozen_graph_and_its_saved_model_agree() {
+    let facts: Value =
+        serde_json::from_str(&std::fs::read_to_string(root("corpus/keras_cnn/facts.json")).unwrap()).unwrap();
+    let settings = || Settings { const_params: true, ..Settings::default() };
+    for path in ["corpus/keras_cnn/graph.pb.gz", "corpus/keras_cnn/saved_model"] {
+        let cost = cost(&root(path), settings());
+        assert_eq!(Some(cost.get(Metric::Parameters)), facts["params_total"].as_i64(), "{path}");
+        let known = |op: &str| flops::find(op).is_some_and(|formula| formula.original);
+        assert_eq!(Some(float_ops(&cost, known)), facts["float_ops"].as_i64(), "{path}");
+        assert_eq!(cost.get(Metric::UnknownOps), 0, "{path}");
+    }
+    let cost = cost(&root("corpus/keras_cnn/saved_model"), Settings::default());
+    assert_eq!(cost.trainable, facts["params_trainable"].as_i64());
+}
+
+#[test]
+fn constants_count_only_if_asked_for() {
+    let count =
+        |const_params| model("frozen_loop", Settings { const_params, ..Settings::default() }).get(Metric::Parameters);
+    assert_eq!((count(false), count(true)), (0, 256));
+}
+
+#[test]
+fn a_user_says_how_often_a_loop_runs() {
+    let trip_counts = |name: &str| vec![(name.to_owned(), 9)];
+    for name in ["while", "PartitionedCall/PartitionedCall/while"] {
+        let cost = model("unknown_loop", Settings { trip_counts: trip_counts(name), ..Settings::default() });
+        assert_eq!(float_ops(&cost, |op| op == "MatMul"), 9 * 8192);
+        assert!(cost.warnings.is_empty(), "{:?}", cost.warnings);
+    }
+    let cost = model("unknown_loop", Settings { trip_counts: trip_counts("other"), ..Settings::default() });
+    assert_eq!(float_ops(&cost, |op| op == "MatMul"), 8192);
+}
+
+#[test]
+fn debug_info_leads_to_lines_of_source() {
+    use tfprof::options::{Options, ViewKind};
+    let profiler = load(&root("tests/models/traced"), Settings::default()).unwrap();
+    let mut options = Options::default();
+    options.set("select", "float_ops").unwrap();
+    options.set("max_depth", "100").unwrap();
+    let view = profiler.view(ViewKind::Code, &options).unwrap();
+    let product = view.rows().iter().filter(|row| view.line(row).is_some_and(|line| line.function == "product"));
+    let float_ops: Vec<i64> = product.map(|row| view.own(Metric::FloatOps, row)).collect();
+    assert_eq!(float_ops, [512]);
+    assert!(view.rows().iter().filter_map(|row| view.line(row)).any(|line| line.file == "record_models.py"));
+}
+
+#[test]
+fn damaged_files_give_what_comes_before_the_damage() {
+    use std::io::Read;
+    let mut bytes = Vec::new();
+    let file = std::fs::File::open(root("tests/models/lstm_save/saved_model.pb.gz")).unwrap();
+    flate2::read::GzDecoder::new(file).read_to_end(&mut bytes).unwrap();
+    for cut in (0..bytes.len()).step_by(997) {
+        let mut profiler = Profiler::default();
+        let source = Source::memory("saved_model.pb", &bytes[..cut]).unwrap();
+        if profiler.add(source, tfprof::format::Format::SavedModel, 0).is_ok() {
+            profiler.infer().unwrap();
+            let _ = Cost::new(&profiler);
+        }
+    }
+    let mut random = 88_172_645_463_325_252_u64;
+    for _ in 0..200 {
+        let mut broken = bytes.clone();
+        for _ in 0..8 {
+            random ^= random << 13;
+            random ^= random >> 7;
+            random ^= random << 17;
+            let at = (random % broken.len() as u64) as usize;
+            broken[at] = (random >> 32) as u8;
+        }
+        let mut profiler = Profiler::default();
+        let source = Source::memory("saved_model.pb", &broken).unwrap();
+        if profiler.add(source, tfprof::format::Format::SavedModel, 0).is_ok() {
+            profiler.infer().unwrap();
+            let _ = Cost::new(&profiler);
+        }
+    }
+}
+
+// ---- graphs that are written by hand
+
+/// A function of one matrix: `f(x)` is what `calls` make of it, one after the other.
+fn function(name: &str, calls: &[&str]) -> String {
+    let mut text = format!(
+        "function {{ signature {{ name: '{name}' input_arg {{ name: 'x' type: DT_FLOAT }} \
+         output_arg {{ name: 'y' type: DT_FLOAT }} }}\n"
+    );
+    let mut last = "x".to_owned();
+    for (at, call) in calls.iter().enumerate() {
+        if *call == "MatMul" {
+            let _ = writeln!(text, "node_def {{ name: 'n{at}' op: 'MatMul' input: '{last}' input: '{last}' }}");
+            last = format!("n{at}:product:0");
+        } else {
+            let _ = writeln!(
+                text,
+                "node_def {{ name: 'n{at}' op: 'PartitionedCall' input: '{last}' \
+                 attr {{ key: 'f' value {{ func {{ name: '{call}' }} }} }} }}"
+            );
+            last = format!("n{at}:output:0");
+        }
+    }
+    text + &format!("ret {{ key: 'y' value: '{last}' }} }}\n")
+}
+
+/// A graph that calls `f0` with a matrix of 4 x 4.
+fn graph(library: &str) -> String {
+    let shape = "shape { dim { size: 4 } dim { size: 4 } }";
+    format!(
+        "node {{ name: 'x' op: 'Placeholder' attr {{ key: 'shape' value {{ {shape} }} }} \
+         attr {{ key: 'dtype' value {{ type: DT_FLOAT }} }} }}\n\
+         node {{ name: 'call' op: 'PartitionedCall' input: 'x' \
+         attr {{ key: 'f' value {{ func {{ name: 'f0' }} }} }} }}\n\
+         library {{ {library} }}"
+    )
+}
+
+fn cost_of(text: &str) -> (Cost, Profiler) {
+    let mut profiler = Profiler::default();
+    profiler.add_graph(Source::memory("graph.pbtxt", text.as_bytes()).expect("memory")).expect("a graph");
+    profiler.infer().expect("an inference");
+    (Cost::new(&profiler).expect("a cost"), profiler)
+}
+
+fn has(profiler: &Profiler, name: &str) -> bool {
+    let model = profiler.model();
+    model.names.find(name.as_bytes()).and_then(|name| model.node(name)).is_some()
+}
+
+#[test]
+fn nodes_of_functions_lie_under_the_call() {
+    let library = function("f0", &["f1", "MatMul"]) + &function("f1", &["MatMul"]);
+    let (cost, profiler) = cost_of(&graph(&library));
+    assert_eq!(cost.get(Metric::FloatOps), 2 * 128);
+    assert!(has(&profiler, "call/n0/n0") && has(&profiler, "call/n1") && !has(&profiler, "call/x"));
+    assert_eq!((cost.nodes, cost.covered()), (5, 5));
+}
+
+#[test]
+fn calls_that_fan_out_are_summed_up_where_they_are_too_many() {
+    let mut library = String::new();
+    for level in 0..40 {
+        let next = format!("f{}", level + 1);
+        library += &function(&format!("f{level}"), &[&next, &next]);
+    }
+    library += &function("f40", &["MatMul"]);
+    let (cost, profiler) = cost_of(&graph(&library));
+    assert_eq!(cost.get(Metric::FloatOps), 128 << 40);
+    assert!(profiler.model().nodes.len() < 1_000_000);
+    assert_eq!(cost.get(Metric::UnknownOps), 0);
+}
+
+#[test]
+fn deep_calls_cost_no_stack() {
+    let mut library = String::new();
+    for level in 0..20_000 {
+        library += &function(&format!("f{level}"), &[&format!("f{}", level + 1)]);
+    }
+    library += &function("f20000", &["MatMul"]);
+    let (cost, _) = cost_of(&graph(&library));
+    assert_eq!(cost.get(Metric::FloatOps), 128);
+}
+
+#[test]
+fn functions_that_call_themselves_are_refused_politely() {
+    let alone = function("f0", &["MatMul", "f0"]);
+    let ring = function("f0", &["MatMul", "f1"]) + &function("f1", &["f2"]) + &function("f2", &["f1"]);
+    for (library, flops) in [(alone, 0), (ring, 128)] {
+        let (cost, _) = cost_of(&graph(&library));
+        assert!(cost.get(Metric::UnknownOps) > 0);
+        assert_eq!(cost.get(Metric::FloatOps), flops);
+        let told =
+            cost.warnings.iter().any(|warning| warning.message.contains("calls itself; calls of it are not opened"));
+        assert!(told, "{:?}", cost.warnings);
+    }
+}
+
+#[test]
+fn a_function_that_is_missing_is_named() {
+    let (cost, _) = cost_of(&graph(&function("f1", &["MatMul"])));
+    assert_eq!(cost.get(Metric::UnknownOps), 1);
+    assert!(cost.warnings[0].message.contains("the function `f0` is called and not in the file"));
+}
+
+#[test]
+fn quirks_close_functions() {
+    use tfprof::options::{Options, ViewKind};
+    let (_, profiler) = cost_of(&graph(&function("f0", &["MatMul"])));
+    for (quirks, rows) in [("false", 4), ("true", 3)] {
+        let mut options = Options::default();
+        options.set("original_quirks", quirks).unwrap();
+        options.set("select", "float_ops").unwrap();
+        for kind in [ViewKind::Scope, ViewKind::Graph, ViewKind::Op] {
+            let view = profiler.view(kind, &options).unwrap();
+            assert_eq!(view.rows().len(), rows, "{quirks} {kind:?}");
+            let float_ops = view.total(Metric::FloatOps, &view.rows()[0]);
+            assert_eq!(float_ops, if quirks == "true" { 0 } else { 128 });
+        }
+    }
+}

@@ -1,0 +1,29 @@
+//! Any bytes as a model: a cost or a typed error, never a panic, and never more work than the input is worth.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use tfprof::cost::budget::Budget;
+use tfprof::cost::{Cost, NEEDS};
+use tfprof::format::Format;
+use tfprof::format::source::Source;
+use tfprof::infer::settings::Settings;
+use tfprof::profiler::Profiler;
+use tfprof::render::cost::{Report, Style, write_json, write_tables};
+
+fuzz_target!(|bytes: &[u8]| {
+    let Some((choice, bytes)) = bytes.split_first() else { return };
+    let format = [Format::SavedModel, Format::GraphDef, Format::MetaGraphDef][usize::from(choice % 3)];
+    let settings = Settings { all: choice & 16 != 0, const_params: choice & 32 != 0, ..Settings::default() };
+    let mut profiler = Profiler::new(NEEDS);
+    profiler.set(&settings);
+    let Ok(source) = Source::memory("fuzz", bytes) else { return };
+    if profiler.add(source, format, 0).is_err() || profiler.infer().is_err() {
+        return;
+    }
+    let Ok(cost) = Cost::new(&profiler) else { return };
+    let budget = std::str::from_utf8(bytes).ok().and_then(|text| Budget::parse("fuzz", text).ok());
+    let report = Report { cost: &cost, over: budget.map(|budget| budget.check(&cost)), changes: None };
+    let mut out = Vec::new();
+    write_json(&report, &mut out).expect("memory");
+    write_tables(&report, Style::Text, &mut out).expect("memory");
+});

@@ -1,0 +1,63 @@
+//! What a model costs, for Python: a path or the bytes of a graph in, JSON and text out.
+
+use crate::raise;
+use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
+use pyo3::types::PyBytes;
+use std::path::PathBuf;
+use tfprof::cost::{Cost, NEEDS};
+use tfprof::error::Error;
+use tfprof::format::source::Source;
+use tfprof::infer::fact::Shape;
+use tfprof::infer::settings::Settings;
+use tfprof::inputs::Inputs;
+use tfprof::profiler::Profiler;
+use tfprof::render::cost::{Report, Style, write_json, write_tables};
+
+/// The cost of a file, or of a graph, as JSON and as tables.
+#[pyfunction]
+#[pyo3(signature = (
+    path, graph, trainable, *,
+    batch=None, inputs=vec![], signature=None, all=false, trip_counts=vec![], const_params=false
+))]
+// One argument for each setting: Python has names for them.
+#[allow(clippy::too_many_arguments)]
+pub fn cost(
+    py: Python<'_>,
+    path: Option<PathBuf>,
+    graph: Option<PyBackedBytes>,
+    trainable: Option<Vec<String>>,
+    batch: Option<i64>,
+    inputs: Vec<(String, Vec<i64>)>,
+    signature: Option<String>,
+    all: bool,
+    trip_counts: Vec<(String, i64)>,
+    const_params: bool,
+) -> PyResult<(Bound<'_, PyBytes>, String)> {
+    let inputs = inputs.into_iter().map(|(name, dims)| (name, Shape::of(&dims))).collect();
+    let settings = Settings { batch, inputs, signature, all, trip_counts, const_params };
+    let answer = py.detach(|| -> Result<_, Error> {
+        let mut profiler = Profiler::new(NEEDS);
+        if let Some(path) = path {
+            let mut files = Inputs::default();
+            files.add_path(&path)?;
+            files.settings = settings;
+            files.load(&mut profiler)?;
+        } else {
+            profiler.set(&settings);
+            profiler.add_graph(Source::memory("graph", graph.as_deref().unwrap_or_default())?)?;
+            if let Some(trainable) = trainable {
+                profiler.mark_trainable(&trainable);
+            }
+            profiler.infer()?;
+        }
+        let cost = Cost::new(&profiler)?;
+        let report = Report { cost: &cost, over: None, changes: None };
+        let (mut json, mut text) = (Vec::new(), Vec::new());
+        let written = write_json(&report, &mut json).and_then(|()| write_tables(&report, Style::Text, &mut text));
+        written.map_err(|source| Error::Io { file: "memory".to_owned(), action: "cannot write", source })?;
+        Ok((json, text))
+    });
+    let (json, text) = answer.map_err(|error| raise(&error))?;
+    Ok((PyBytes::new(py, &json), String::from_utf8_lossy(&text).into_owned()))
+}

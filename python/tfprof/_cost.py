@@ -1,0 +1,191 @@
+"""What a model costs: parameters, float operations, multiply-adds and bytes, and what is not known of them."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tfprof import _graphs, _messages, _native
+
+Sizes = Sequence[int | None]
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What one run of a model takes. `str()` of it is the tables that `tfprof cost` prints."""
+
+    parameters: int
+    #: None if nothing says which variables are trained.
+    trainable_parameters: int | None
+    float_ops: int
+    macs: int
+    io_bytes: int
+    nodes: int
+    covered_nodes: int
+    #: Nodes whose cost is not known: with any, the figures are the least that it takes.
+    unknown_ops: int
+    #: The size that open leading dimensions were taken as; None if there are none.
+    batch: int | None
+    #: By metric `{"constant": a, "per_element": b}`, which is a + b·B; None where it is not linear.
+    per_batch: dict[str, dict[str, int] | None]
+    #: Everything that `tfprof cost --format=json` has.
+    details: dict[str, Any] = field(repr=False)
+    text: str = field(repr=False)
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def cost(
+    model: Any,
+    *,
+    batch: int | None = None,
+    inputs: Mapping[str, Sizes] | None = None,
+    signature: str | None = None,
+    all: bool = False,
+    trip_counts: Mapping[str, int] | None = None,
+    const_params: bool = False,
+) -> Cost:
+    """What a model costs.
+
+    `model` is a path (SavedModel, frozen graph, `.meta`), a `tf.Graph` or `GraphDef`, a concrete function, a `tf.function`
+    with an input signature, a loaded SavedModel, or a Keras model. `batch` is the size of leading dimensions that are left
+    open, `inputs` are shapes by name, `signature` and `all` say what of a SavedModel counts, `trip_counts` how often loops
+    run, and `const_params` that constants are parameters.
+    """
+    path, graph, trainable = _read(model, signature)
+    answer, text = _native.cost(
+        path,
+        graph,
+        trainable,
+        batch=batch,
+        inputs=[(name, [-1 if size is None else size for size in sizes]) for name, sizes in (inputs or {}).items()],
+        signature=signature if path is not None else None,
+        all=all,
+        trip_counts=list((trip_counts or {}).items()),
+        const_params=const_params,
+    )
+    details = json.loads(answer)
+    figures = {name: details[name] for name in Cost.__dataclass_fields__ if name in details}
+    return Cost(**figures, details=details, text=text)
+
+
+def flops(model: Any, **settings: Any) -> int:
+    """Float operations of one run of a model; see `cost`."""
+    return cost(model, **settings).float_ops
+
+
+def params(model: Any, **settings: Any) -> int:
+    """Parameters of a model; see `cost`."""
+    return cost(model, **settings).parameters
+
+
+def _read(model: Any, signature: str | None) -> tuple[str | None, bytes | None, list[str] | None]:
+    """A path, or the bytes of a graph and the nodes of its trained variables."""
+    if isinstance(model, (str, os.PathLike)):
+        return os.fspath(model), None, None
+    if hasattr(model, "count_params") and hasattr(model, "weights"):
+        return None, *_keras(model)
+    if isinstance(getattr(model, "signatures", None), Mapping):
+        model = _signature(model.signatures, signature)
+    elif hasattr(model, "get_concrete_function"):
+        model = _concrete(model)
+    if hasattr(model, "captured_inputs") and hasattr(model, "graph"):
+        return None, *_function(model)
+    if _graphs.live_graph(model) is not None:
+        graph = _graphs.read(model, add_trace=False)
+        return None, graph.data, graph.trainable
+    data = _messages.to_bytes(model, "graph")
+    return None, data, None
+
+
+def _signature(signatures: Mapping[str, Any], name: str | None) -> Any:
+    if name is None:
+        name = "serving_default" if "serving_default" in signatures or len(signatures) != 1 else next(iter(signatures))
+    if name not in signatures:
+        raise ValueError(f"there is no signature {name!r}; choose one of {sorted(signatures)}")
+    return signatures[name]
+
+
+def _concrete(function: Any) -> Any:
+    try:
+        return function.get_concrete_function()
+    except (TypeError, ValueError) as error:
+        raise TypeError(
+            "this tf.function has no input signature; pass f.get_concrete_function(...) with the shapes to count"
+        ) from error
+
+
+def _keras(model: Any) -> tuple[bytes, list[str]]:
+    """A Keras model, as it answers when it is not trained."""
+    tf = sys.modules.get("tensorflow")
+    if tf is None or not getattr(model, "inputs", None):
+        what = "is not built" if tf is not None else "needs TensorFlow, which is not loaded"
+        raise TypeError(f"this Keras model {what}; call it once, or pass a path or a concrete function")
+    specs = [tf.TensorSpec(tensor.shape, tensor.dtype) for tensor in model.inputs]
+
+    def call(*tensors: Any) -> Any:
+        return model(list(tensors) if len(tensors) > 1 else tensors[0], training=False)
+
+    weights = [getattr(weight, "value", weight) for weight in model.weights]
+    weights = [weight() if callable(weight) else weight for weight in weights]
+    trained = {id(getattr(weight, "value", weight)) for weight in model.trainable_weights}
+    return _function(tf.function(call).get_concrete_function(*specs), weights, trained)
+
+
+def _function(function: Any, weights: list[Any] | None = None, trained: set[int] | None = None) -> tuple[bytes, list[str]]:
+    """A concrete function: what it captures of variables becomes variables, and what no output needs is left out.
+
+    Of a Keras model all `weights` count, and no others; the ids of those that are trained are `trained`.
+    """
+    graph = function.graph
+    fetched = [tensor.op.name for tensor in graph.outputs] + [op.name for op in graph.control_outputs]
+    graph_def = graph.as_graph_def(add_shapes=True)
+    if fetched:
+        _keep_needed(graph_def, fetched)
+    variables = {id(variable.handle): variable for variable in [*graph.variables, *(weights or [])]}
+    counted = None if weights is None else {id(variable.handle) for variable in weights}
+    nodes = {node.name: node for node in graph_def.node}
+    trainable = []
+
+    def make_variable(node: Any, variable: Any) -> None:
+        node.op = "VarHandleOp"
+        node.attr["dtype"].type = variable.dtype.as_datatype_enum
+        node.attr["shape"].shape.CopyFrom(variable.shape.as_proto())
+        node.attr["shared_name"].s = f"{variable.name}#{id(variable.handle)}".encode()
+        if id(variable) in trained if trained is not None else variable.trainable:
+            trainable.append(node.name)
+
+    met = set()
+    for outside, inside in graph.captures:
+        variable = variables.get(id(outside))
+        if variable is None or inside.op.name not in nodes:
+            continue
+        if counted is None or id(outside) in counted:
+            make_variable(nodes[inside.op.name], variable)
+            met.add(id(outside))
+    for variable in weights or []:
+        if id(variable.handle) not in met:
+            node = graph_def.node.add()
+            node.name = f"unread/{variable.name.split(':')[0]}"
+            make_variable(node, variable)
+    return graph_def.SerializeToString(), trainable
+
+
+def _keep_needed(graph_def: Any, fetched: list[str]) -> None:
+    """Drops the nodes that those fetched do not need."""
+    inputs = {node.name: node.input for node in graph_def.node}
+    needed: set[str] = set()
+    waiting = fetched
+    while waiting:
+        name = waiting.pop()
+        if name not in needed and name in inputs:
+            needed.add(name)
+            waiting.extend(spelled.removeprefix("^").split(":")[0] for spelled in inputs[name])
+    nodes = [node for node in graph_def.node if node.name in needed]
+    del graph_def.node[:]
+    graph_def.node.extend(nodes)
