@@ -42,6 +42,8 @@ struct Loaded {
     sample: Option<Sample>,
     /// How many warnings Python has been told.
     told: usize,
+    /// Messages came since float operations were computed.
+    stale: bool,
 }
 
 /// A question of Python: the view, the form, and how the form is dressed.
@@ -80,7 +82,8 @@ impl Profile {
                 ..Keep::EVERYTHING
             },
         };
-        let loaded = Loaded { profiler: Profiler::new(keep), inputs: Inputs::default(), sample: None, told: 0 };
+        let loaded =
+            Loaded { profiler: Profiler::new(keep), inputs: Inputs::default(), sample: None, told: 0, stale: false };
         Profile { loaded: RwLock::new(loaded) }
     }
 
@@ -122,6 +125,7 @@ impl Profile {
                 Format::Profile => loaded.inputs.profiles.push(path),
                 _ => loaded.inputs.graphs.push(path),
             }
+            loaded.stale = true;
             loaded.profiler.add(Source::memory(name, &bytes)?, format, step)
         })
         .map_err(|error| raise(&error))
@@ -183,7 +187,14 @@ impl Profile {
         let (kind, mut options) = (view_kind(cmd)?, question::options(options, original)?);
         options.output = Output { form, outfile: outfile.to_owned() };
         let asked = Asked { kind, options, dress, lines };
-        let (files, warnings) = py.detach(|| self.answer(&asked)).map_err(|error| raise(&error))?;
+        let answer = || {
+            // The original computes nothing itself.
+            if !original {
+                self.infer()?;
+            }
+            self.answer(&asked)
+        };
+        let (files, warnings) = py.detach(answer).map_err(|error| raise(&error))?;
         let files = files.into_iter().map(|(name, bytes)| (name, PyBytes::new(py, &bytes))).collect();
         Ok((files, warnings))
     }
@@ -192,13 +203,16 @@ impl Profile {
     fn columns(&self, py: Python<'_>, cmd: &str, options: &Bound<'_, PyDict>) -> PyResult<Columns> {
         let (kind, mut options) = (view_kind(cmd)?, question::options(options, false)?);
         options.output = Output { form: Form::Json, outfile: String::new() };
-        py.detach(|| self.read().profiler.view(kind, &options).map(|view| Columns::new(&view)))
-            .map_err(|error| raise(&error))
+        py.detach(|| {
+            self.infer().and_then(|()| self.read().profiler.view(kind, &options).map(|view| Columns::new(&view)))
+        })
+        .map_err(|error| raise(&error))
     }
 
     /// What is in the files: text for people, JSON, and HTML for the cell of a notebook.
     fn overview(&self, py: Python<'_>) -> PyResult<(String, String, String)> {
         let written = py.detach(|| {
+            self.infer()?;
             let loaded = self.read();
             let overview = Overview::new(&loaded.profiler, &loaded.inputs)?;
             let (mut text, mut json, mut cell) = (Vec::new(), Vec::new(), Vec::new());
@@ -321,6 +335,16 @@ impl Profile {
 
     fn write(&self) -> RwLockWriteGuard<'_, Loaded> {
         self.loaded.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Computes what ops take, if messages came since the last time.
+    fn infer(&self) -> Result<(), Error> {
+        if !self.read().stale {
+            return Ok(());
+        }
+        let mut loaded = self.write();
+        loaded.stale = false;
+        loaded.profiler.infer()
     }
 
     /// One file for each step of a timeline, else one.

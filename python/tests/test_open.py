@@ -351,3 +351,12 @@ def test_the_overview_leads_further(demo: tfprof.Profile) -> None:
 
 def test_every_option_is_a_keyword() -> None:
     assert list(tfprof.Options.__annotations__) == _native.option_names()
+
+
+def test_float_operations_of_a_message_are_those_of_its_file() -> None:
+    """A graph that is handed over, and not read from a file, is computed when a question comes."""
+    graph = corpus.ROOT / "mlp_small" / "graph.pb.gz"
+    select = "float_ops,macs,io_bytes,unknown_ops"
+    by_message = tfprof.open(gzip.decompress(graph.read_bytes())).op(select=select).to_dict()["rows"]
+    assert by_message == tfprof.open(graph).op(select=select).to_dict()["rows"]
+    assert by_message[0]["total"]["macs"] == 1920

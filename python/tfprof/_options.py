@@ -45,6 +45,10 @@ class Options(TypedDict, total=False):
     """Metrics and details, as `'params'`, `'params,micros'` or a list."""
     output: str
     """Write the answer at once, as in `'json:outfile=F'`; `to_file` does the same."""
+    min_macs: int
+    min_io_bytes: int
+    min_unknown_ops: int
+    """Hide rows with fewer nodes of unknown cost."""
     ops_only: bool
     """Leave out rows that are only name scopes, and lift what lies below them."""
     source_lines: bool
