@@ -25,7 +25,7 @@ LOCKED := --locked
 BUILT := $(or $(CARGO_TARGET_DIR),target)
 
 .DEFAULT_GOAL := help
-.PHONY: help build test fmt-check licenses lint cargo-test docs-check python-test python-tf toolchain test-tools tools debian-tools test-tf verify-corpus checkpoints shapes differential tf-venv bench bench-alone bench-guard \
+.PHONY: help build test fmt-check licenses lint cargo-test docs-check python-test python-tf toolchain test-tools tools debian-tools test-tf verify-corpus checkpoints shapes differential tf-venv bench bench-alone bench-guard bench-python \
         demo fuzz docs clean
 .PHONY: test-notebook test-sdist
 
@@ -162,6 +162,14 @@ bench-alone: build ## growth, large inputs, start-up: what tfprof costs by itsel
 
 bench-guard: build ## instructions of fixed questions against those on record; needs valgrind
 	$(PYTHON) benches/instructions.py --binary $(BUILT)/release/tfprof $(GUARD)
+
+# The wheel in the release profile, beside TensorFlow.
+bench-python: tf-venv $(PY_VENV)/ready ## the Python package and its hook beside TensorFlow's
+	rm -rf $(BUILT)/wheels $(BUILT)/python-bench
+	$(PY_VENV)/bin/maturin build --quiet $(LOCKED) --release --manifest-path python/Cargo.toml --out $(BUILT)/wheels
+	$(PY_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --target $(BUILT)/python-bench $(BUILT)/wheels/*.whl
+	PYTHONPATH="$(abspath $(BUILT)/python-bench)" $(TF_PYTHON) benches/python_api.py $(BENCH)
+	PYTHONPATH="$(abspath $(BUILT)/python-bench)" $(TF_PYTHON) benches/hook.py
 
 demo: ## the sample of `tfprof demo`, made from the corpus
 	$(PYTHON) xtask/make_demo.py

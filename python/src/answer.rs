@@ -1,21 +1,23 @@
 //! A profile that Python fills and asks.
 
 use crate::columns::Columns;
+use crate::interrupt::interruptible;
 use crate::{question, raise, raise_checkpoint};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyDict};
 use std::io::{self, Write};
+use std::ops::Range;
 use std::path::PathBuf;
-use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use tfprof::error::{Error, Warning};
 use tfprof::format::source::Source;
 use tfprof::format::{Format, detect};
 use tfprof::inputs::Inputs;
 use tfprof::model::builder::Keep;
 use tfprof::model::cells::Measure;
-use tfprof::model::nodes::NodeId;
 use tfprof::options::{Form, Options, Output, ViewKind};
 use tfprof::overview::Overview;
 use tfprof::profiler::Profiler;
@@ -26,11 +28,23 @@ use tfprof::words::unknown;
 use tfprof::{advise, view::View};
 use tfprof_cli::Sample;
 
+/// Messages of this size are read, and models of this many nodes are asked, in a few milliseconds: no time for Ctrl-C.
+const SHORT: usize = 256 * 1024;
+const FEW_NODES: usize = 2000;
+
 /// What is loaded, and the questions that can be put to it.
 #[pyclass(frozen)]
 #[derive(Debug)]
 pub struct Profile {
+    shared: Arc<Shared>,
+}
+
+/// What outlives a call that was interrupted.
+#[derive(Debug)]
+struct Shared {
     loaded: RwLock<Loaded>,
+    /// Something was being added when Ctrl-C came: nobody can say how much of it is there.
+    interrupted: AtomicBool,
 }
 
 #[derive(Debug)]
@@ -42,6 +56,8 @@ struct Loaded {
     sample: Option<Sample>,
     /// How many warnings Python has been told.
     told: usize,
+    /// Nodes that no graph has had when a run named them.
+    made_by_runs: Vec<Range<usize>>,
     /// Messages came since float operations were computed.
     stale: bool,
 }
@@ -82,23 +98,28 @@ impl Profile {
                 ..Keep::EVERYTHING
             },
         };
-        let loaded =
-            Loaded { profiler: Profiler::new(keep), inputs: Inputs::default(), sample: None, told: 0, stale: false };
-        Profile { loaded: RwLock::new(loaded) }
+        let loaded = RwLock::new(Loaded {
+            profiler: Profiler::new(keep),
+            inputs: Inputs::default(),
+            sample: None,
+            told: 0,
+            made_by_runs: Vec::new(),
+            stale: false,
+        });
+        Profile { shared: Arc::new(Shared { loaded, interrupted: AtomicBool::new(false) }) }
     }
 
     /// Adds the sample that is built in.
     fn load_sample(&self, py: Python<'_>) -> PyResult<()> {
-        py.detach(|| {
+        self.change(py, true, |shared| {
             let sample = Sample::unpack()?;
             let mut inputs = Inputs::default();
             inputs.add_path(sample.dir())?;
             inputs.checkpoints.push(sample.checkpoint());
-            let mut loaded = self.write();
+            let mut loaded = shared.write();
             loaded.sample = Some(sample);
             loaded.load(inputs)
         })
-        .map_err(|error: Error| raise(&error))
     }
 
     /// Adds a message, wire or text format: `graph`, `run_meta`, `op_log` or `profile`.
@@ -116,9 +137,10 @@ impl Profile {
             (Format::GraphDef, detect::Guess::Is(found @ (Format::MetaGraphDef | Format::SavedModel))) => found,
             (format, _) => format,
         };
-        py.detach(|| {
-            let mut loaded = self.write();
-            let path = PathBuf::from(name);
+        let name = name.to_owned();
+        self.change(py, bytes.len() < SHORT, move |shared| {
+            let mut loaded = shared.write();
+            let path = PathBuf::from(&name);
             match format {
                 Format::RunMetadata => loaded.inputs.runs.push((Some(step), path)),
                 Format::OpLog => loaded.inputs.op_logs.push(path),
@@ -126,9 +148,14 @@ impl Profile {
                 _ => loaded.inputs.graphs.push(path),
             }
             loaded.stale = true;
-            loaded.profiler.add(Source::memory(name, &bytes)?, format, step)
+            let before = loaded.profiler.model().nodes.len();
+            let added = loaded.profiler.add(Source::memory(&name, &bytes)?, format, step);
+            if format == Format::RunMetadata {
+                let after = loaded.profiler.model().nodes.len();
+                loaded.made_by_runs.push(before..after);
+            }
+            added
         })
-        .map_err(|error| raise(&error))
     }
 
     /// Adds files: those whose content tells what they are, then those that were named.
@@ -144,7 +171,11 @@ impl Profile {
         checkpoints: Vec<PathBuf>,
     ) -> PyResult<()> {
         let first = checkpoints.first().cloned().unwrap_or_default();
-        py.detach(|| {
+        let raise_at = move |error: &Error| match error {
+            Error::Input { .. } if !first.as_os_str().is_empty() => raise_checkpoint(error, &first),
+            error => raise(error),
+        };
+        self.change_or(py, false, raise_at, move |shared| {
             let mut inputs = Inputs::default();
             for path in &paths {
                 inputs.add_path(path)?;
@@ -154,11 +185,7 @@ impl Profile {
             inputs.op_logs.extend(op_logs);
             inputs.profiles.extend(profiles);
             inputs.checkpoints.extend(checkpoints);
-            self.write().load(inputs)
-        })
-        .map_err(|error: Error| match &error {
-            Error::Input { .. } if !first.as_os_str().is_empty() => raise_checkpoint(&error, &first),
-            error => raise(error),
+            shared.write().load(inputs)
         })
     }
 
@@ -187,14 +214,13 @@ impl Profile {
         let (kind, mut options) = (view_kind(cmd)?, question::options(options, original)?);
         options.output = Output { form, outfile: outfile.to_owned() };
         let asked = Asked { kind, options, dress, lines };
-        let answer = || {
+        let (files, warnings) = self.ask(py, move |shared| {
             // The original computes nothing itself.
             if !original {
-                self.infer()?;
+                shared.infer()?;
             }
-            self.answer(&asked)
-        };
-        let (files, warnings) = py.detach(answer).map_err(|error| raise(&error))?;
+            shared.answer(&asked)
+        })?;
         let files = files.into_iter().map(|(name, bytes)| (name, PyBytes::new(py, &bytes))).collect();
         Ok((files, warnings))
     }
@@ -203,30 +229,31 @@ impl Profile {
     fn columns(&self, py: Python<'_>, cmd: &str, options: &Bound<'_, PyDict>) -> PyResult<Columns> {
         let (kind, mut options) = (view_kind(cmd)?, question::options(options, false)?);
         options.output = Output { form: Form::Json, outfile: String::new() };
-        py.detach(|| {
-            self.infer().and_then(|()| self.read().profiler.view(kind, &options).map(|view| Columns::new(&view)))
+        self.ask(py, move |shared| {
+            shared.infer()?;
+            shared.read().profiler.view(kind, &options).map(|view| Columns::new(&view))
         })
-        .map_err(|error| raise(&error))
     }
 
     /// What is in the files: text for people, JSON, and HTML for the cell of a notebook.
     fn overview(&self, py: Python<'_>) -> PyResult<(String, String, String)> {
-        let written = py.detach(|| {
-            self.infer()?;
-            let loaded = self.read();
+        let [text, json, cell] = self.ask(py, |shared| {
+            shared.infer()?;
+            let loaded = shared.read();
             let overview = Overview::new(&loaded.profiler, &loaded.inputs)?;
             let (mut text, mut json, mut cell) = (Vec::new(), Vec::new(), Vec::new());
             render::overview::write_text(&overview, &Theme::PLAIN, &question::call, &mut text).map_err(in_memory)?;
             render::overview::write_json(&overview, &mut json).map_err(in_memory)?;
             html::write_overview(&overview, &question::call, html::Place::Cell, &mut cell).map_err(in_memory)?;
             Ok([text, json, cell].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
-        });
-        written.map(|[text, json, cell]| (text, json, cell)).map_err(|error: Error| raise(&error))
+        })?;
+        Ok((text, json, cell))
     }
 
     /// What was odd while loading, and whether it is damage.
-    fn all_warnings(&self) -> Vec<(String, bool)> {
-        self.read().profiler.warnings().iter().map(|warning| (warning.to_string(), warning.damage)).collect()
+    fn all_warnings(&self, py: Python<'_>) -> PyResult<Vec<(String, bool)>> {
+        let told = |warning: &Warning| (warning.to_string(), warning.damage);
+        self.ask(py, move |shared| Ok(shared.read().profiler.warnings().iter().map(told).collect()))
     }
 
     /// Where the `output` of options sends an answer: the form and the file.
@@ -244,19 +271,17 @@ impl Profile {
         original: bool,
     ) -> PyResult<(String, Bound<'py, PyBytes>, Vec<String>)> {
         let quirks = if original { Quirks::ORIGINAL } else { Quirks::NONE };
-        let (text, message, notes) = py
-            .detach(|| -> Result<_, Error> {
-                let loaded = self.read();
-                let names = checkers.unwrap_or_else(|| advise::default_names(quirks));
-                let advice = advise::advise(loaded.profiler.model(), &names, quirks)?;
-                let (mut text, mut message) = (Vec::new(), Vec::new());
-                advise::write_text(&advice, quirks, &mut text).map_err(in_memory)?;
-                advise::write_proto(&advice, quirks, &mut message).map_err(in_memory)?;
-                let notes =
-                    advice.iter().flat_map(|advice| advice.notes.iter().map(|n| format!("{}: {n}", advice.checker)));
-                Ok((String::from_utf8_lossy(&text).into_owned(), message, notes.collect::<Vec<_>>()))
-            })
-            .map_err(|error| raise(&error))?;
+        let (text, message, notes) = self.ask(py, move |shared| -> Result<_, Error> {
+            let loaded = shared.read();
+            let names = checkers.unwrap_or_else(|| advise::default_names(quirks));
+            let advice = advise::advise(loaded.profiler.model(), &names, quirks)?;
+            let (mut text, mut message) = (Vec::new(), Vec::new());
+            advise::write_text(&advice, quirks, &mut text).map_err(in_memory)?;
+            advise::write_proto(&advice, quirks, &mut message).map_err(in_memory)?;
+            let notes =
+                advice.iter().flat_map(|advice| advice.notes.iter().map(|n| format!("{}: {n}", advice.checker)));
+            Ok((String::from_utf8_lossy(&text).into_owned(), message, notes.collect::<Vec<_>>()))
+        })?;
         Ok((text, PyBytes::new(py, &message), notes))
     }
 
@@ -268,38 +293,104 @@ impl Profile {
         original: bool,
     ) -> PyResult<(Vec<(&'static str, Vec<String>, Vec<String>)>, String)> {
         let quirks = if original { Quirks::ORIGINAL } else { Quirks::NONE };
-        let written = py.detach(|| -> Result<_, Error> {
+        self.ask(py, move |shared| -> Result<_, Error> {
             let names = checkers.unwrap_or_else(|| advise::default_names(quirks));
-            let advice = advise::advise(self.read().profiler.model(), &names, quirks)?;
+            let advice = advise::advise(shared.read().profiler.model(), &names, quirks)?;
             let mut text = Vec::new();
             advise::write_text(&advice, quirks, &mut text).map_err(in_memory)?;
             let text = String::from_utf8_lossy(&text).trim_start_matches('\n').to_owned();
             Ok((advice.into_iter().map(|a| (a.checker, a.reports, a.notes)).collect(), text))
-        });
-        written.map_err(|error| raise(&error))
+        })
     }
 
     /// The files that were named.
-    fn files(&self) -> Vec<PathBuf> {
-        self.read().inputs.paths().map(std::path::Path::to_path_buf).collect()
+    fn files(&self, py: Python<'_>) -> PyResult<Vec<PathBuf>> {
+        self.ask(py, |shared| Ok(shared.read().inputs.paths().map(std::path::Path::to_path_buf).collect()))
     }
 
     /// Everything that is loaded as a `ProfileProto`.
     fn serialize<'py>(&self, py: Python<'py>, original: bool) -> PyResult<Bound<'py, PyBytes>> {
         let quirks = if original { Quirks::ORIGINAL } else { Quirks::NONE };
-        let bytes = py.detach(|| {
+        let bytes = self.ask(py, move |shared| {
             let mut out = Vec::new();
-            render::profile::write(self.read().profiler.model(), quirks, &mut out).map(|()| out)
-        });
-        bytes.map(|bytes| PyBytes::new(py, &bytes)).map_err(|error| raise(&in_memory(error)))
+            let written = render::profile::write(shared.read().profiler.model(), quirks, &mut out);
+            written.map(|()| out).map_err(in_memory)
+        })?;
+        Ok(PyBytes::new(py, &bytes))
     }
 
     /// The steps that are loaded.
-    fn steps(&self) -> Vec<i64> {
-        self.read().profiler.model().runs.steps().collect()
+    fn steps(&self, py: Python<'_>) -> PyResult<Vec<i64>> {
+        self.ask(py, |shared| Ok(shared.read().profiler.model().runs.steps().collect()))
     }
 
     /// The number of nodes, and how many of them ran.
+    fn coverage(&self, py: Python<'_>) -> PyResult<(usize, usize)> {
+        self.ask(py, |shared| Ok(shared.coverage()))
+    }
+
+    /// What was odd in what was added since this was asked last.
+    fn warnings(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        self.ask(py, |shared| Ok(shared.new_warnings()))
+    }
+}
+
+impl Profile {
+    /// Adds something; if that is interrupted, nothing can be asked any more.
+    fn change(
+        &self,
+        py: Python<'_>,
+        short: bool,
+        work: impl FnOnce(&Shared) -> Result<(), Error> + Send + 'static,
+    ) -> PyResult<()> {
+        self.change_or(py, short, raise, work)
+    }
+
+    /// The same, with an exception of its own.
+    fn change_or(
+        &self,
+        py: Python<'_>,
+        short: bool,
+        raise: impl Fn(&Error) -> PyErr,
+        work: impl FnOnce(&Shared) -> Result<(), Error> + Send + 'static,
+    ) -> PyResult<()> {
+        let shared = self.usable()?;
+        let done = interruptible(py, short, move || work(&shared));
+        if done.is_err() {
+            self.shared.interrupted.store(true, Ordering::Relaxed);
+        }
+        done?.map_err(|error| raise(&error))
+    }
+
+    /// Asks something.
+    fn ask<T: Send + 'static>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&Shared) -> Result<T, Error> + Send + 'static,
+    ) -> PyResult<T> {
+        let shared = self.usable()?;
+        let short = shared.loaded.try_read().is_ok_and(|loaded| loaded.profiler.model().nodes.len() < FEW_NODES);
+        interruptible(py, short, move || work(&shared))?.map_err(|error| raise(&error))
+    }
+
+    fn usable(&self) -> PyResult<Arc<Shared>> {
+        if self.shared.interrupted.load(Ordering::Relaxed) {
+            let why = "a file was being added when Ctrl-C came, so what is loaded is not whole; begin anew";
+            return Err(crate::Error::new_err(why));
+        }
+        Ok(Arc::clone(&self.shared))
+    }
+}
+
+impl Shared {
+    fn read(&self) -> RwLockReadGuard<'_, Loaded> {
+        self.loaded.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, Loaded> {
+        self.loaded.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn coverage(&self) -> (usize, usize) {
         let loaded = self.read();
         let model = loaded.profiler.model();
@@ -308,15 +399,13 @@ impl Profile {
             records[cell.node.index()] += cell.sum(Measure::Runs).limited();
         }
         // As the original: a node that a run made counts from its second record on.
-        let made = |node: NodeId| {
-            model.nodes.op[node.index()] == model.nodes.name[node.index()] && model.nodes.inputs(node).is_empty()
-        };
-        let ran = model.nodes.all().filter(|node| records[node.index()] > i64::from(made(*node))).count();
-        (records.len(), ran)
+        for node in loaded.made_by_runs.iter().cloned().flatten() {
+            records[node] -= 1;
+        }
+        (records.len(), records.iter().filter(|records| **records > 0).count())
     }
 
-    /// What was odd in what was added since this was asked last.
-    fn warnings(&self) -> Vec<String> {
+    fn new_warnings(&self) -> Vec<String> {
         let mut loaded = self.write();
         let told = loaded.told;
         let all = loaded.profiler.warnings();
@@ -325,16 +414,6 @@ impl Profile {
             all[told..].iter().filter(|warning| warning.code != "duplicate_node").map(Warning::to_string).collect();
         loaded.told = all.len();
         new
-    }
-}
-
-impl Profile {
-    fn read(&self) -> RwLockReadGuard<'_, Loaded> {
-        self.loaded.read().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn write(&self) -> RwLockWriteGuard<'_, Loaded> {
-        self.loaded.write().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Computes what ops take, if messages came since the last time.

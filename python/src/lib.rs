@@ -7,8 +7,12 @@ mod answer;
 mod checkpoint;
 mod columns;
 mod cost;
+mod interrupt;
 mod question;
+mod shapes;
+mod traces;
 
+use interrupt::interruptible;
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyOSError};
 use pyo3::prelude::*;
@@ -18,13 +22,13 @@ use std::ffi::OsString;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::{Arc, Mutex, PoisonError};
 use tfprof::error;
 use tfprof::format::checkpoint::locate;
 use tfprof::format::source::Source;
 use tfprof::infer::op_log;
 use tfprof::metric::METRICS;
 use tfprof::render::html;
-use tfprof::trace::{OpTime, Step, Trace, TraceOptions};
 
 create_exception!(tfprof, Error, PyException, "Why tfprof has no answer: one sentence.");
 create_exception!(tfprof, MissingData, Error, "The question is right, but what is loaded cannot answer it.");
@@ -38,9 +42,13 @@ mod native {
     #[pymodule_export]
     use super::cost::cost;
     #[pymodule_export]
+    use super::shapes::graph_with_shapes;
+    #[pymodule_export]
+    use super::traces::{TraceWriter, chrome_trace};
+    #[pymodule_export]
     use super::{Error, MissingData};
     #[pymodule_export]
-    use super::{Shapes, chrome_trace, html_text, metric_words, option_names, read_file, run_command, write_sample};
+    use super::{Shapes, html_text, metric_words, option_names, read_file, run_command, write_sample};
 }
 
 /// The library's error as a Python exception.
@@ -72,7 +80,7 @@ type Frames = Vec<(String, i64, String, String)>;
 #[pyclass(frozen)]
 #[derive(Debug, Default)]
 struct Shapes {
-    shapes: std::sync::Mutex<op_log::RunShapes>,
+    shapes: Arc<Mutex<op_log::RunShapes>>,
 }
 
 #[pymethods]
@@ -92,8 +100,9 @@ impl Shapes {
         op_log: Option<PyBackedBytes>,
         trainable: Vec<String>,
         traces: Option<(Frames, Vec<(String, Vec<u32>)>)>,
-    ) -> (Bound<'py, PyBytes>, usize, Vec<String>) {
-        let (log, contradictions) = py.detach(|| {
+    ) -> PyResult<(Bound<'py, PyBytes>, usize, Vec<String>)> {
+        let shapes = Arc::clone(&self.shapes);
+        let (log, contradictions) = interruptible(py, graph.len() < 256 * 1024, move || {
             let traces = traces.map(|(frames, nodes)| op_log::Traces {
                 frames: frames
                     .into_iter()
@@ -107,7 +116,7 @@ impl Shapes {
                 nodes: nodes.into_iter().collect(),
             });
             let graph = op_log::GraphShapes::new(&graph);
-            let mut shapes = self.shapes.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            let mut shapes = shapes.lock().unwrap_or_else(PoisonError::into_inner);
             let contradictions = run_meta.map(|run_meta| shapes.add(&graph, &run_meta)).unwrap_or_default();
             let parts = op_log::Parts {
                 trainable: &trainable,
@@ -116,48 +125,9 @@ impl Shapes {
                 caller: op_log.as_deref(),
             };
             (op_log::op_log(&graph, &parts), contradictions)
-        });
-        (PyBytes::new(py, &log.bytes), log.missing_shapes, contradictions)
-    }
-}
-
-/// The Chrome trace of a `StepStats` message, as JSON.
-#[pyfunction]
-fn chrome_trace<'py>(
-    py: Python<'py>,
-    step_stats: PyBackedBytes,
-    show_dataflow: bool,
-    show_memory: bool,
-    op_time: &str,
-) -> PyResult<Bound<'py, PyBytes>> {
-    // As the original: a word that is not known means `all`.
-    let op_time = OpTime::parse(op_time).unwrap_or(OpTime::All);
-    let options = TraceOptions { show_dataflow, show_memory, op_time };
-    let out = py.detach(|| -> Result<Vec<u8>, error::Error> {
-        // A run is a message whose first field is the statistics.
-        let mut head = vec![0x0a];
-        let mut length = step_stats.len();
-        while length > 0x7f {
-            head.push(length as u8 | 0x80);
-            length >>= 7;
-        }
-        head.push(length as u8);
-        let bytes: &[u8] = &step_stats;
-        let head = &head[..];
-        let open = Box::new(move || {
-            let input: Box<dyn std::io::Read> = Box::new(std::io::Read::chain(head, bytes));
-            Source::new("step_stats".to_owned(), input)
-        });
-        let trace = Trace::new(vec![Step { step: 0, open }], options)?;
-        let mut out = Vec::new();
-        trace.write(&mut out).map_err(|source| error::Error::Io {
-            file: "step_stats".to_owned(),
-            action: "cannot read",
-            source,
         })?;
-        Ok(out)
-    });
-    out.map(|out| PyBytes::new(py, &out)).map_err(|error| raise(&error))
+        Ok((PyBytes::new(py, &log.bytes), log.missing_shapes, contradictions))
+    }
 }
 
 /// Runs the `tfprof` command and returns its exit code.

@@ -14,6 +14,7 @@ _TFProfRoot (--/464.15k params)
 
 from __future__ import annotations
 
+import importlib
 from typing import TYPE_CHECKING, Any
 
 from tfprof import _messages, model_analyzer, option_builder, tfprof_log_pb2, tfprof_logger
@@ -60,7 +61,26 @@ __all__ = [
     "write_op_log",
 ]
 
+# Beside TensorFlow: names that load more than a plain `import tfprof` should pay for, and where they are.
+_BESIDE_TENSORFLOW = {
+    "ProfileContext": "tfprof.profile_context",
+    "ProfilerHook": "tfprof._hook",
+    "Timeline": "tfprof.timeline",
+    "patch_tensorflow": "tfprof.patch",
+    "unpatch_tensorflow": "tfprof.patch",
+}
+# The hook is a class of TensorFlow's, which `from tfprof import *` is not to load.
+__all__ += [name for name in _BESIDE_TENSORFLOW if name != "ProfilerHook"]
+
 if TYPE_CHECKING:
+    from tfprof import profile_context as profile_context
+    from tfprof import timeline as timeline
+    from tfprof._hook import ProfilerHook as ProfilerHook
+    from tfprof.patch import patch_tensorflow as patch_tensorflow
+    from tfprof.patch import unpatch_tensorflow as unpatch_tensorflow
+    from tfprof.profile_context import ProfileContext as ProfileContext
+    from tfprof.timeline import Timeline as Timeline
+
     # Classes of messages, TensorFlow's own where it is imported.
     GraphNodeProto: Any
     MultiGraphNodeProto: Any
@@ -69,6 +89,10 @@ if TYPE_CHECKING:
 else:
 
     def __getattr__(name: str) -> Any:
+        if name in _BESIDE_TENSORFLOW:
+            return getattr(importlib.import_module(_BESIDE_TENSORFLOW[name]), name)
+        if name in ("timeline", "profile_context"):
+            return importlib.import_module(f"tfprof.{name}")
         if name in ("GraphNodeProto", "MultiGraphNodeProto", "AdviceProto", "OpLogProto"):
             return _messages.message_class(name)
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -19,7 +19,7 @@ ALL_ADVICE: dict[str, dict[str, str]] = {
 }
 
 # TensorFlow's mark for an argument that was not given.
-_DEFAULT: Any = 0
+DEFAULT: Any = 0
 _RESULTS = {
     "scope": "GraphNodeProto",
     "graph": "GraphNodeProto",
@@ -33,7 +33,7 @@ def profile(
     run_meta: Any = None,
     op_log: Any = None,
     cmd: str = "scope",
-    options: Mapping[str, Any] | None = _DEFAULT,
+    options: Mapping[str, Any] | None = DEFAULT,
 ) -> Any:
     """Profiles a model and returns the answer as a message.
 
@@ -66,7 +66,7 @@ def profile(
     return ask(native, cmd, options)
 
 
-def advise(graph: Any = None, run_meta: Any = None, options: Mapping[str, Any] | None = _DEFAULT) -> Any:
+def advise(graph: Any = None, run_meta: Any = None, options: Mapping[str, Any] | None = DEFAULT) -> Any:
     """Looks for what stands out in a model; prints it and returns it as an AdviceProto.
 
     `options` has the checkers to run as keys; by default, those of `ALL_ADVICE`.
@@ -81,7 +81,7 @@ def advise(graph: Any = None, run_meta: Any = None, options: Mapping[str, Any] |
         native.add("run_meta", _messages.to_bytes(run_meta, "run_meta"), 0)
     if log:
         native.add("op_log", log)
-    return ask_advice(native, ALL_ADVICE if options == _DEFAULT and options is not None else options)
+    return ask_advice(native, ALL_ADVICE if options == DEFAULT and options is not None else options)
 
 
 def write_op_log(graph: Any, log_dir: Any, op_log: Any = None, run_meta: Any = None, add_trace: bool = True) -> None:
@@ -118,7 +118,7 @@ class Profiler:
         self._native = _native.Profile()
         self._coverage = 0.0
         self._source = _graphs.Graph()
-        self._version: Any = None
+        self._read: tuple[Any, int] = (None, 0)
         self._add_graph()
         self._add_log(op_log, None)
 
@@ -131,18 +131,22 @@ class Profiler:
         profiler._native = _native.Profile()
         profiler._coverage = 0.0
         profiler._source = _graphs.Graph()
-        profiler._version = None
+        profiler._read = (None, 0)
         profiler._native.load([os.fspath(path)])
         tell(profiler._native.warnings())
         return profiler
 
     def _add_graph(self) -> None:
-        live = _graphs.live_graph(self._graph)
-        version = live.version if live is not None else 0
-        if version == self._version:
+        if self._graph is None:
             return
-        self._source = _graphs.read(self._graph, add_trace=True)
-        self._version = version
+        live = _graphs.live_graph(self._graph)
+        graph, version = self._graph if live is None else live, live.version if live is not None else 0
+        if self._read[0] is graph and self._read[1] == version:
+            return
+        if self._read[0] is not None and self._read[0] is not graph:
+            self._shapes = _native.Shapes()
+        self._source = _graphs.read(graph, add_trace=True)
+        self._read = (graph, version)
         _add_graph(self._native, self._source)
 
     def _add_log(self, op_log: Any, run_meta: Any) -> None:
@@ -159,8 +163,7 @@ class Profiler:
         self._add_graph()
         self._native.add("run_meta", data, step)
         self._add_log(None, data)
-        nodes, ran = self._native.coverage()
-        self._coverage = ran / nodes if nodes else 0.0
+        self._coverage = coverage(self._native)
 
     def profile_python(self, options: Mapping[str, Any]) -> Any:
         """By the lines of Python that made the nodes; returns a MultiGraphNodeProto."""
@@ -178,9 +181,9 @@ class Profiler:
         """By what nodes read; returns a GraphNodeProto."""
         return ask(self._native, "graph", options)
 
-    def advise(self, options: Mapping[str, Any] | None = _DEFAULT) -> Any:
+    def advise(self, options: Mapping[str, Any] | None = DEFAULT) -> Any:
         """Looks for what stands out; prints it and returns an AdviceProto."""
-        return ask_advice(self._native, ALL_ADVICE if options == _DEFAULT and options is not None else options)
+        return ask_advice(self._native, ALL_ADVICE if options == DEFAULT and options is not None else options)
 
     def serialize_to_string(self) -> bytes:
         """Everything that was added as a ProfileProto, which `from_file` and the command read."""
@@ -219,10 +222,21 @@ def ask_bytes(native: _native.Profile, cmd: str, options: Mapping[str, Any]) -> 
 
 def ask_advice(native: _native.Profile, options: Mapping[str, Any] | None) -> Any:
     """Runs checkers as TensorFlow does."""
-    text, message, notes = native.advise(list(options or {}), True)
+    return _messages.parse("AdviceProto", advice_bytes(native, list(options or {})))
+
+
+def advice_bytes(native: _native.Profile, checkers: list[str]) -> bytes:
+    """The reports are printed; the bytes of the message are returned."""
+    text, message, notes = native.advise(checkers, True)
     tell([*native.warnings(), *notes])
     sys.stdout.write(text)
-    return _messages.parse("AdviceProto", message)
+    return message
+
+
+def coverage(native: _native.Profile) -> float:
+    """How much of a model has run, from 0 to 1."""
+    nodes, ran = native.coverage()
+    return ran / nodes if nodes else 0.0
 
 
 def generated_op_log(
@@ -242,7 +256,17 @@ def generated_op_log(
     if contradictions:
         names = ", ".join(contradictions[:5])
         tell([f"the run contradicts the shapes of {len(contradictions)} outputs, which stay unknown: {names}"])
-    return log
+    return _with_float_ops(log, source.float_ops) if source.float_ops else log
+
+
+def _with_float_ops(log: bytes, float_ops: Mapping[str, int]) -> bytes:
+    message = _messages.parse("OpLogProto", log)
+    entries = {entry.name: entry for entry in message.log_entries}
+    for name, number in float_ops.items():
+        entry = entries.get(name) or message.log_entries.add(name=name)
+        entry.float_ops = entry.float_ops or number
+    data: bytes = message.SerializeToString()
+    return data
 
 
 def tell(messages: list[str]) -> None:
@@ -253,6 +277,12 @@ def tell(messages: list[str]) -> None:
 
 def write_file(path: Any, data: bytes) -> None:
     """Writes a file beside its place and moves it there, so that nobody sees half of it."""
+    path = os.fsdecode(path)
+    if "://" in path and _messages.tensorflow_is_loaded():
+        # A file system that only TensorFlow knows.
+        with sys.modules["tensorflow"].io.gfile.GFile(path, "wb") as file:
+            file.write(data)
+        return
     path = os.path.realpath(path)
     if os.path.exists(path) and not os.path.isfile(path):
         with open(path, "wb") as file:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from typing import Any
 
-from tfprof import _messages
+from tfprof import _messages, _native
 
 Frame = tuple[str, int, str, str]
 Traces = tuple[list[Frame], list[tuple[str, list[int]]]]
@@ -21,12 +22,15 @@ class Graph:
         path: str | None = None,
         trainable: list[str] | None = None,
         traces: Traces | None = None,
+        float_ops: dict[str, int] | None = None,
     ) -> None:
         self.data = data
         # A file or directory, read by native code; `data` is empty then.
         self.path = path
         self.trainable = trainable or []
         self.traces = traces
+        # Float operations by formulas that the user registered with TensorFlow, by node.
+        self.float_ops = float_ops or {}
 
     @property
     def is_there(self) -> bool:
@@ -58,9 +62,45 @@ def read(graph: Any, add_trace: bool) -> Graph:
         return Graph(path=os.fspath(graph))
     live = live_graph(graph)
     if live is not None:
-        data = live.as_graph_def(add_shapes=True).SerializeToString()
-        return Graph(data, None, trainable(live), traces(live) if add_trace else None)
+        return Graph(live_bytes(live), None, trainable(live), traces(live) if add_trace else None, registered_float_ops(live))
     return Graph(_messages.to_bytes(graph, "graph"))
+
+
+def live_bytes(graph: Any) -> bytes:
+    """The GraphDef of a live graph, with the shapes of all outputs.
+
+    TensorFlow makes a Python object of every node and every shape to get there, which takes longer than all the rest of a
+    profile. Where its own native parts are as we know them, the bytes come from there and never become objects.
+    """
+    try:
+        data = _bytes_without_shapes(graph)
+        operations = graph.get_operations()
+        names = [op.name for op in operations]
+        # Of so many lists none is garbage: looking for it takes four times as long as making them.
+        collecting = gc.isenabled()
+        gc.disable()
+        try:
+            shapes = [[output._shape for output in op.outputs] for op in operations]
+        finally:
+            if collecting:
+                gc.enable()
+        with_shapes = _native.graph_with_shapes(data, names, shapes)
+    except (AttributeError, ImportError, TypeError, ValueError):
+        with_shapes = None
+    if with_shapes is not None:
+        return with_shapes
+    slow: bytes = graph.as_graph_def(add_shapes=True).SerializeToString()
+    return slow
+
+
+def _bytes_without_shapes(graph: Any) -> bytes:
+    from tensorflow.python.client import pywrap_tf_session
+    from tensorflow.python.framework import c_api_util
+
+    with graph._lock, c_api_util.tf_buffer() as buffer, graph._c_graph.get() as native:
+        pywrap_tf_session.TF_GraphToGraphDef(native, buffer)
+        data: bytes = pywrap_tf_session.TF_GetBuffer(buffer)
+    return data
 
 
 def trainable(graph: Any) -> list[str]:
@@ -73,6 +113,31 @@ def trainable(graph: Any) -> list[str]:
         except AttributeError:
             continue
     return names
+
+
+def registered_float_ops(graph: Any) -> dict[str, int]:
+    """What formulas say that are not TensorFlow's own: users register them for their ops."""
+    if not _messages.tensorflow_is_loaded():
+        return {}
+    from tensorflow.python.framework import ops
+
+    own = set()
+    for name in ops._stats_registry.list():
+        op, _, statistic = name.rpartition(",")
+        module = getattr(ops._stats_registry.lookup(name), "__module__", None) or ""
+        if statistic == "flops" and not module.startswith("tensorflow."):
+            own.add(op)
+    found = {}
+    for op in graph.get_operations() if own else ():
+        if op.type in own:
+            try:
+                statistics = ops.get_stats_for_node_def(graph, op.node_def, "flops")
+            except ValueError:
+                # As for the others: shapes are not known.
+                continue
+            if statistics is not None and statistics.value:
+                found[op.name] = int(statistics.value)
+    return found
 
 
 def traces(graph: Any) -> Traces:

@@ -17,6 +17,15 @@ def tensorflow_is_loaded() -> bool:
     return hasattr(sys.modules.get("tensorflow"), "compat")
 
 
+def tensorflow(what: str) -> Any:
+    """TensorFlow, imported if it was not yet, for what cannot do without."""
+    try:
+        import tensorflow
+    except ImportError as error:
+        raise ImportError(f"{what} needs TensorFlow, which cannot be imported here: {error}") from error
+    return tensorflow
+
+
 def message_class(name: str) -> Any:
     """The class of a message."""
     if tensorflow_is_loaded():
@@ -39,7 +48,10 @@ def parse(name: str, data: bytes) -> Any:
         message.ParseFromString(data)
     except DecodeError:
         message = message_class(name)()
-        _parse_deep(message, data)
+        try:
+            _parse_deep(message, data)
+        except DecodeError as error:
+            raise _native.Error(f"these bytes are no {name}: {error}") from None
     return message
 
 

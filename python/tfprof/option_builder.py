@@ -46,8 +46,10 @@ class ProfileOptionBuilder:
         """Starts from a copy of `options`, or from a plain question about time."""
         if options is None:
             self._options = _preset(max_depth=100, account_displayed_op_only=False)
-        else:
+        elif isinstance(options, dict):
             self._options = copy.deepcopy(options)
+        else:
+            raise TypeError(f"options: expected a dict, found {type(options).__name__}")
 
     @staticmethod
     def trainable_variables_parameter() -> Options:

@@ -74,6 +74,27 @@ def loop():
     return graph, runs
 
 
+def recurrent():
+    """Convolutions that feed an unrolled loop, trained, with variables of the old kind."""
+    from tensorflow.python.ops import rnn, rnn_cell
+
+    graph = tf1.Graph()
+    with graph.as_default():
+        steps = []
+        for i in range(3):
+            with tf1.variable_scope(f"image{i}", use_resource=False):
+                x = tf.zeros([2, 6, 6, 3])
+                for name, shape in (("a", [3, 3, 3, 6]), ("b", [2, 2, 6, 12])):
+                    x = tf1.nn.conv2d(x, tf1.get_variable(name, shape), strides=[1, 2, 2, 1], padding="SAME")
+                steps.append(tf.reshape(x, [2, 1, -1]))
+        with tf1.variable_scope("loop", use_resource=False):
+            out, _ = rnn.dynamic_rnn(rnn_cell.BasicRNNCell(16), tf.concat(steps, axis=1), dtype=tf.float32)
+        loss = tf.nn.l2_loss(tf.reduce_mean(tf.ones_like(out) - out))
+        train = tf1.train.GradientDescentOptimizer(0.01).minimize(loss)
+        runs = _trace(graph, [train], [None, None])
+    return graph, runs
+
+
 def keras():
     """A frozen Keras model, loaded into a graph: nodes without call traces of their own."""
     from tensorflow.python.framework.convert_to_constants import convert_variables_to_constants_v2
@@ -104,4 +125,4 @@ def keras():
     return graph, runs
 
 
-MODELS = {"resnet": resnet, "loop": loop, "keras": keras}
+MODELS = {"resnet": resnet, "loop": loop, "keras": keras, "recurrent": recurrent}

@@ -8,7 +8,7 @@ import models
 import pytest
 import tensorflow as tf
 import tfprof
-from tfprof import tfprof_logger
+from tfprof import _graphs, _native, tfprof_logger
 
 theirs = tf.compat.v1.profiler
 builder = tfprof.ProfileOptionBuilder
@@ -54,6 +54,34 @@ def test_profile(name, cmd, preset):
         original = theirs.profile(graph, run, cmd=cmd, options=options)
         assert ours == original or too_deep(ours, original)
     assert type(ours) is type(theirs.profile(graph, cmd=cmd, options=options))
+
+
+@pytest.mark.parametrize("name", [*models.MODELS, "none", "odd"])
+def test_bytes_of_live_graphs(name):
+    if name in models.MODELS:
+        graph = model(name)[0]
+    else:
+        graph = tf.Graph()
+    if name == "odd":
+        with graph.as_default():
+            for shape in (None, [], [None], [0, None, 3], [2**40]):
+                tf.identity(tf.compat.v1.placeholder(tf.float32, shape))
+            tf.no_op()
+            tf.raw_ops.Split(axis=0, value=tf.ones([4, 2]), num_split=2)
+            late = tf.identity(tf.compat.v1.placeholder(tf.float32))
+            late.set_shape([3, None])
+            tf.compat.v1.get_variable("resource", [2])
+    found = tf.compat.v1.GraphDef.FromString(_graphs.live_bytes(graph))
+    if not found.library.function:
+        found.ClearField("library")
+    assert found == graph.as_graph_def(add_shapes=True)
+    # Functions take the long way, the others must not.
+    fast = _native.graph_with_shapes(
+        _graphs._bytes_without_shapes(graph),
+        [op.name for op in graph.get_operations()],
+        [[output._shape for output in op.outputs] for op in graph.get_operations()],
+    )
+    assert (fast is None) == bool(found.library.function)
 
 
 @pytest.mark.parametrize("name", models.MODELS)

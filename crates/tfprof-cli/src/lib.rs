@@ -6,7 +6,7 @@ mod commands;
 mod flags;
 mod progress;
 mod shell;
-mod target;
+pub mod target;
 mod terminal;
 
 pub use commands::demo::Sample;

@@ -43,9 +43,26 @@ pub fn to_file<'p>(
             }
         }
     }
+    write(file, Disk::Waited, &mut fill)
+}
+
+/// Writes to a file of which there will be many: after a power failure, the last ones may be empty.
+pub fn to_one_of_many(file: &str, mut fill: impl FnMut(&mut dyn Write) -> io::Result<()>) -> Result<(), Error> {
+    write(file, Disk::NotWaited, &mut fill)
+}
+
+/// Whether a file is done when it is on the disk, which takes milliseconds, or when the system has it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Disk {
+    Waited,
+    NotWaited,
+}
+
+fn write(file: &str, disk: Disk, fill: Fill<'_>) -> Result<(), Error> {
+    let target = Path::new(file);
     let written = match fs::metadata(target) {
-        Ok(metadata) if !metadata.is_file() && !metadata.is_dir() => write_through(target, &mut fill),
-        _ => replace(target, &mut fill),
+        Ok(metadata) if !metadata.is_file() && !metadata.is_dir() => write_through(target, fill),
+        _ => replace(target, disk, fill),
     };
     written.map_err(|source| Error::Io { file: file.to_owned(), action: "cannot write", source })
 }
@@ -66,7 +83,7 @@ fn write_through(target: &Path, fill: Fill<'_>) -> io::Result<()> {
 }
 
 /// Regular files, and those that do not exist yet.
-fn replace(target: &Path, fill: Fill<'_>) -> io::Result<()> {
+fn replace(target: &Path, disk: Disk, fill: Fill<'_>) -> io::Result<()> {
     // A link stays a link: what it points to is replaced.
     let target = target.canonicalize().unwrap_or_else(|_| target.to_owned());
     if target.is_dir() {
@@ -74,7 +91,7 @@ fn replace(target: &Path, fill: Fill<'_>) -> io::Result<()> {
     }
     let name = target.file_name().ok_or_else(|| io::Error::other("it is not the name of a file"))?;
     let beside = target.with_file_name(format!(".{}.{}.tmp", name.to_string_lossy(), std::process::id()));
-    let written = write_new(&beside, &target, fill).and_then(|()| fs::rename(&beside, &target));
+    let written = write_new(&beside, &target, disk, fill).and_then(|()| fs::rename(&beside, &target));
     if written.is_err() {
         // The half that was written is of no use to anyone.
         let _ = fs::remove_file(&beside);
@@ -82,7 +99,7 @@ fn replace(target: &Path, fill: Fill<'_>) -> io::Result<()> {
     written
 }
 
-fn write_new(beside: &PathBuf, target: &Path, fill: Fill<'_>) -> io::Result<()> {
+fn write_new(beside: &PathBuf, target: &Path, disk: Disk, fill: Fill<'_>) -> io::Result<()> {
     let file = File::create(beside)?;
     if let Ok(metadata) = fs::metadata(target) {
         fs::set_permissions(beside, metadata.permissions())?;
@@ -90,5 +107,5 @@ fn write_new(beside: &PathBuf, target: &Path, fill: Fill<'_>) -> io::Result<()> 
     let mut file = BufWriter::with_capacity(256 * 1024, file);
     fill(&mut file)?;
     let file = file.into_inner().map_err(io::IntoInnerError::into_error)?;
-    file.sync_all()
+    if disk == Disk::Waited { file.sync_all() } else { Ok(()) }
 }

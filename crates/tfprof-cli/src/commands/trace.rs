@@ -20,7 +20,7 @@ pub fn run(request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Resul
     warn(&trace.warnings, err);
     let exit = refuse_damage(&trace.warnings, flags.strict)?;
     let file = if options.output.form == Form::Stdout { "-" } else { &options.output.outfile };
-    target::to_file(file, flags.inputs.paths(), out, |out| trace.write(out))?;
+    target::to_file(file, flags.inputs.paths(), out, |out| trace.write(out).map(|_| ()))?;
     Ok(exit)
 }
 

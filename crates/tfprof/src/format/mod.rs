@@ -7,6 +7,7 @@ pub mod checkpoint;
 pub mod debug_info;
 pub mod detect;
 mod graph_def;
+pub mod live_graph;
 mod op_log;
 pub(crate) mod profile;
 mod run_metadata;

@@ -80,6 +80,17 @@ impl std::fmt::Debug for Step<'_> {
     }
 }
 
+/// The most that an allocator held in a step.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Peak {
+    pub allocator: String,
+    /// When; a sum of two numbers of the file, and so wider than they are.
+    pub at: i128,
+    pub bytes: i128,
+    /// The tensors that it held then.
+    pub tensors: Vec<String>,
+}
+
 /// A trace that is ready to be written.
 #[derive(Debug)]
 pub struct Trace<'a> {
@@ -104,20 +115,21 @@ impl<'a> Trace<'a> {
         Ok(Trace { steps: surveyed, options, warnings })
     }
 
-    /// Writes the trace as JSON.
-    pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+    /// Writes the trace as JSON. If memory is shown, the most that each allocator held in each step is returned.
+    pub fn write(&self, out: &mut dyn Write) -> io::Result<Vec<Peak>> {
         let mut events = Events::begin(out)?;
         for (_, survey) in &self.steps {
             survey.write_processes(&mut events)?;
         }
+        let mut peaks = Vec::new();
         for (step, survey) in &self.steps {
             let mut tensors = Tensors::new(self.options);
             if !tensors.are_of_no_use() {
                 tensors::walk(step, survey, &mut tensors, &mut events)?;
             }
             compute::walk(step, survey, self.options, &mut tensors, &mut events)?;
-            tensors.write_memory(survey.allocators, &mut events)?;
+            peaks.extend(tensors.write_memory(survey.allocators, &mut events)?);
         }
-        events.end()
+        events.end().map(|()| peaks)
     }
 }

@@ -3,7 +3,7 @@
 use super::record::{Micros, allocation};
 use super::survey::Survey;
 use super::writer::{Events, Point};
-use super::{Step, TraceOptions, describe, walk};
+use super::{Peak, Step, TraceOptions, describe, walk};
 use crate::model::names::{NameId, Names, escape_invalid};
 use hashbrown::HashTable;
 use std::borrow::Cow;
@@ -127,9 +127,10 @@ impl Tensors {
         }
     }
 
-    /// Writes the ends of all lives, and what each allocator held after each beginning and end.
-    pub fn write_memory(&self, process: u32, events: &mut Events<'_>) -> io::Result<()> {
-        let Tensors::Lives(lives) = self else { return Ok(()) };
+    /// Writes the ends of all lives, and what each allocator held after each beginning and end. The most that each
+    /// held is returned.
+    pub fn write_memory(&self, process: u32, events: &mut Events<'_>) -> io::Result<Vec<Peak>> {
+        let Tensors::Lives(lives) = self else { return Ok(Vec::new()) };
         let mut changes: Vec<(NameId, Vec<Change>)> = Vec::new();
         for (name, life) in lives.in_order() {
             let end = Point { process: life.process, lane: 0, at: life.last_read };
@@ -142,16 +143,21 @@ impl Tensors {
             let bytes = i128::from(life.bytes);
             changes[place].1.extend([(life.made, bytes, name), (life.last_read, -bytes, name)]);
         }
+        let mut peaks = Vec::new();
         for (allocator, mut changes) in changes {
             changes.sort_by(|a, b| (a.0, a.1, lives.names.get(a.2)).cmp(&(b.0, b.1, lives.names.get(b.2))));
-            let mut held = 0;
-            for (at, bytes, _) in changes {
+            let (mut held, mut most, mut until) = (0, 0, 0);
+            for (i, (at, bytes, _)) in changes.iter().enumerate() {
                 held += bytes;
-                events.held(lives.names.get(allocator).as_bytes(), Point { process, lane: 0, at }, held)?;
+                if held > most {
+                    (most, until) = (held, i + 1);
+                }
+                events.held(lives.names.get(allocator).as_bytes(), Point { process, lane: 0, at: *at }, held)?;
             }
+            peaks.push(lives.peak(allocator, most, &changes[..until]));
         }
         events.tensors_before += lives.order.len() as u64;
-        Ok(())
+        Ok(peaks)
     }
 }
 
@@ -177,6 +183,22 @@ impl Lives {
             self.order.push(name);
         }
         id
+    }
+
+    /// The peak of an allocator, after the changes that led to it.
+    fn peak(&self, allocator: NameId, bytes: i128, changes: &[Change]) -> Peak {
+        let mut held = vec![false; self.names.len()];
+        for (_, bytes, name) in changes {
+            // As the original: a tensor of no bytes is held for ever, since its end is not a negative number.
+            held[name.index()] = *bytes >= 0;
+        }
+        let tensors = self.order.iter().filter(|name| held[name.index()]);
+        Peak {
+            allocator: self.names.get(allocator).to_owned(),
+            at: changes.last().map_or(0, |(at, ..)| *at),
+            bytes,
+            tensors: tensors.map(|name| self.names.get(*name).to_owned()).collect(),
+        }
     }
 
     fn in_order(&self) -> impl Iterator<Item = (NameId, &Life)> {

@@ -1,0 +1,19 @@
+//! A graph and the shapes that a live one knows, as one message: what TensorFlow's Python code does node by node.
+
+use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
+use pyo3::types::PyBytes;
+use tfprof::format::live_graph::{LiveShape, with_output_shapes};
+
+/// Adds `_output_shapes` to the nodes of a `GraphDef`, whose outputs have these shapes by name. None if that takes more:
+/// see `with_output_shapes`.
+#[pyfunction]
+pub fn graph_with_shapes(
+    py: Python<'_>,
+    graph: PyBackedBytes,
+    names: Vec<String>,
+    shapes: Vec<Vec<LiveShape>>,
+) -> Option<Bound<'_, PyBytes>> {
+    let done = py.detach(|| with_output_shapes(&graph, &names, &shapes));
+    done.map(|bytes| PyBytes::new(py, &bytes))
+}
