@@ -118,7 +118,7 @@ macro_rules! limit {
 
 /// The flags that are not about a view.
 pub const FLAGS: &[Flag] = &[
-    path_flag!("graph_path", graphs, "a GraphDef or MetaGraphDef, binary or text"),
+    path_flag!("graph_path", graphs, "a GraphDef, MetaGraphDef or SavedModel, binary or text"),
     everywhere(OptionInfo {
         name: "run_meta_path",
         value: ValueKind::Paths,
@@ -475,7 +475,8 @@ impl Parser {
                 self.named.push(path.display().to_string());
             }
             if self.flags.inputs.is_empty() {
-                let example = format!("tfprof {word} graph.pb run_meta_0");
+                let files = if word == "cost" { "saved_model" } else { "graph.pb run_meta_0" };
+                let example = format!("tfprof {word} {files}");
                 return Err(Error::Question(format!("nothing to read; name files or a directory, as in `{example}`")));
             }
         }

@@ -11,6 +11,7 @@ pub struct Example {
 pub const EXAMPLES: &[Example] = &[
     Example { words: "info PATH", about: "what is this, and where do I look first?" },
     Example { words: "op PATH -select micros,bytes,occurrence -order_by micros", about: "which op types cost most?" },
+    Example { words: "cost PATH", about: "how many parameters and float operations, and where?" },
     Example {
         words: "scope PATH -account_type_regexes VariableV2 -select params -max_depth 4",
         about: "how many parameters does each part have?",

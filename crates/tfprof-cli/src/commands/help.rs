@@ -31,8 +31,8 @@ fn write(request: &Request, overview: fn() -> String, out: &mut dyn Write) -> Re
 
 /// What a path can be, for help and the manual page.
 pub const PATHS: &str =
-    "A PATH is a GraphDef, MetaGraphDef, RunMetadata, OpLogProto or ProfileProto, binary or text, plain or
-gzipped, or a directory that holds them; - is standard input.
+    "A PATH is a GraphDef, MetaGraphDef, SavedModel, RunMetadata, OpLogProto or ProfileProto, binary or text,
+plain or gzipped, or a directory that holds them; - is standard input.
 ";
 
 fn overview() -> String {
