@@ -125,7 +125,7 @@ fn ask(path: &Path, kind: ViewKind, whole: &[u8], damaged: &[u8]) -> Result<(), 
     }
     let format = match guess(&whole[..whole.len().min(64 * 1024)]) {
         Guess::Is(format) => format,
-        _ => Format::GraphDef,
+        Guess::Unknown => Format::GraphDef,
     };
     let mut profiler = Profiler::default();
     profiler.add(Source::memory("damaged", damaged)?, format, 0)?;
