@@ -266,7 +266,9 @@ impl Into<'_> {
         let memory = [Metric::RequestedBytes, Metric::PeakBytes, Metric::ResidualBytes, Metric::OutputBytes];
         memory.into_iter().for_each(|metric| model.unknown.add(metric));
         if alone {
-            model.unknown.add(Metric::Parameters);
+            for metric in [Metric::Parameters, Metric::Macs, Metric::IoBytes, Metric::UnknownOps] {
+                model.unknown.add(metric);
+            }
             if !flops {
                 model.unknown.add(Metric::FloatOps);
             }
