@@ -162,6 +162,14 @@ pub struct Found {
     pub memory_peak: Option<(String, i64)>,
 }
 
+/// The nearest executor's work around an event, itself included.
+#[derive(Clone, Copy)]
+enum Executor {
+    None,
+    /// What it works for, if that is known.
+    For(Option<Key>),
+}
+
 /// An event on its way through the order of its line.
 struct Seen {
     start: i64,
@@ -172,8 +180,7 @@ struct Seen {
     item: u32,
     more: Option<Box<More>>,
     launches: Launches,
-    /// Set for an executor's work: what it works for, if that is known.
-    executor: Option<Option<Key>>,
+    executor: Executor,
 }
 
 impl Timed for Seen {
@@ -197,7 +204,7 @@ struct Frame {
     item: u32,
     context: u32,
     around: Around,
-    executor: Option<Option<Key>>,
+    executor: Executor,
     left: Left,
     op_left: Left,
     call_left: Left,
@@ -322,7 +329,11 @@ impl Walk<'_> {
                 } else {
                     Launches::default()
                 },
-                executor: (steps && is_executor).then(|| self.collector.executor(event)),
+                executor: if steps && is_executor {
+                    Executor::For(self.collector.executor(event))
+                } else {
+                    Executor::None
+                },
             };
             ordered.add(seen, |seen| self.visit(&seen, &mut nest)).map_err(Stop::from)
         })?;
@@ -430,7 +441,9 @@ impl Walk<'_> {
                     parent.frame.left.cover(start, end);
                     (frame.op, frame.call) = (parent.frame.op, parent.frame.call);
                     frame.around = parent.frame.around;
-                    frame.executor = executor.or(parent.frame.executor);
+                    if let Executor::None = executor {
+                        frame.executor = parent.frame.executor;
+                    }
                 }
                 if self.wanted.step_marks {
                     let more = more.as_deref();
@@ -473,7 +486,10 @@ impl Walk<'_> {
         if !self.wanted.step_marks {
             return 0;
         }
-        let executor = if frame.class.kind.is_op() { frame.executor.flatten() } else { None };
+        let executor = match frame.executor {
+            Executor::For(id) if frame.class.kind.is_op() => id,
+            _ => None,
+        };
         self.collector.context(&frame.around, launches, executor)
     }
 
