@@ -8,6 +8,8 @@ TF_PYTHON ?= $(VENV)/bin/python
 PY_VENV := .venv-py
 # Another one has notebooks and data frames.
 NB_VENV := .venv-notebook
+# XProf and JAX, for comparing profiles.
+XPROF_VENV := .venv-xprof
 # Flags of benches/run.py.
 BENCH ?=
 # Differential tests: a new seed each time unless one is given.
@@ -25,7 +27,7 @@ LOCKED := --locked
 BUILT := $(or $(CARGO_TARGET_DIR),target)
 
 .DEFAULT_GOAL := help
-.PHONY: help build test fmt-check licenses lint cargo-test docs-check python-test python-tf toolchain test-tools tools debian-tools test-tf verify-corpus checkpoints shapes differential tf-venv bench bench-alone bench-guard bench-python \
+.PHONY: help build test fmt-check licenses lint cargo-test docs-check python-test python-tf toolchain test-tools tools debian-tools test-tf verify-corpus checkpoints shapes differential tf-venv bench bench-xspace test-xprof bench-alone bench-guard bench-python \
         demo fuzz docs clean
 .PHONY: test-notebook test-sdist
 
@@ -127,6 +129,27 @@ test-tf: verify-corpus checkpoints python-tf ## compare with the original, live:
 	$(MAKE) shapes SEED=7
 	$(MAKE) differential SEED=7 MODELS=200
 
+# Files are recorded afresh: TensorFlow with TF_PYTHON, JAX with the Python that has XProf.
+test-xprof: tf-venv $(XPROF_VENV)/ready ## profiles beside XProf 2.24.2, row by row; fixtures and fresh recordings
+	$(CARGO) build $(LOCKED) --release
+	rm -rf $(BUILT)/test-xprof
+	$(TF_PYTHON) benches/xspace_make.py tf $(BUILT)/test-xprof/tf 20
+	$(XPROF_VENV)/bin/python tests/xprof/compare.py --tfprof $(BUILT)/release/tfprof --corpus corpus/xspace \
+	    $(BUILT)/test-xprof/tf
+
+$(XPROF_VENV)/ready: tests/xprof/requirements.txt
+	$(PYTHON) -m venv --clear $(XPROF_VENV)
+	$(XPROF_VENV)/bin/python -m pip install --quiet --disable-pip-version-check -r $<
+	touch $@
+
+# Two files of more than 100 MB, which are recorded once.
+bench-xspace: tf-venv $(XPROF_VENV)/ready ## profiles beside XProf: CPU time and memory
+	$(CARGO) build $(LOCKED) --release
+	test -d bench-data/xspace/tf || $(TF_PYTHON) benches/xspace_make.py tf bench-data/xspace/tf 6000
+	test -d bench-data/xspace/jax || $(XPROF_VENV)/bin/python benches/xspace_make.py jax bench-data/xspace/jax 5000
+	$(PYTHON) benches/xspace.py --xprof $(XPROF_VENV)/bin/python --binary $(BUILT)/release/tfprof \
+	    bench-data/xspace/*/plugins/profile/*/*.xplane.pb
+
 verify-corpus: tf-venv
 	$(TF_PYTHON) tests/differential/verify_corpus.py corpus --every 20
 
@@ -182,4 +205,4 @@ docs: ## the API documentation, in target/doc
 
 clean: ## remove what was built, made and installed here
 	$(CARGO) clean
-	rm -rf $(VENV) $(PY_VENV) $(NB_VENV) tests/tools/node_modules bench-data fuzz/target fuzz/artifacts target/differential
+	rm -rf $(VENV) $(PY_VENV) $(NB_VENV) $(XPROF_VENV) tests/tools/node_modules bench-data fuzz/target fuzz/artifacts target/differential

@@ -7,6 +7,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyDict};
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::ops::Range;
 use std::path::PathBuf;
@@ -159,7 +160,8 @@ impl Profile {
     }
 
     /// Adds files: those whose content tells what they are, then those that were named.
-    #[pyo3(signature = (paths, graphs=vec![], runs=vec![], op_logs=vec![], profiles=vec![], checkpoints=vec![]))]
+    #[pyo3(signature = (paths, graphs=vec![], runs=vec![], op_logs=vec![], profiles=vec![], checkpoints=vec![], run=String::new(), step_marker=String::new()))]
+    #[expect(clippy::too_many_arguments, reason = "they are keywords")]
     fn load(
         &self,
         py: Python<'_>,
@@ -169,6 +171,8 @@ impl Profile {
         op_logs: Vec<PathBuf>,
         profiles: Vec<PathBuf>,
         checkpoints: Vec<PathBuf>,
+        run: String,
+        step_marker: String,
     ) -> PyResult<()> {
         let first = checkpoints.first().cloned().unwrap_or_default();
         let raise_at = move |error: &Error| match error {
@@ -177,6 +181,7 @@ impl Profile {
         };
         self.change_or(py, false, raise_at, move |shared| {
             let mut inputs = Inputs::default();
+            (inputs.run, inputs.step_marker) = (run, step_marker);
             for path in &paths {
                 inputs.add_path(path)?;
             }
@@ -311,6 +316,10 @@ impl Profile {
     /// Everything that is loaded as a `ProfileProto`.
     fn serialize<'py>(&self, py: Python<'py>, original: bool) -> PyResult<Bound<'py, PyBytes>> {
         let quirks = if original { Quirks::ORIGINAL } else { Quirks::NONE };
+        if !self.shared.read().profiler.hosts().is_empty() {
+            let message = "an XSpace is a saved profile already; keep the file";
+            return Err(raise(&Error::Question(message.to_owned())));
+        }
         let bytes = self.ask(py, move |shared| {
             let mut out = Vec::new();
             let written = render::profile::write(shared.read().profiler.model(), quirks, &mut out);
@@ -322,6 +331,21 @@ impl Profile {
     /// The steps that are loaded.
     fn steps(&self, py: Python<'_>) -> PyResult<Vec<i64>> {
         self.ask(py, |shared| Ok(shared.read().profiler.model().runs.steps().collect()))
+    }
+
+    /// The steps of profiles: number, start and length in microseconds, and the rule that found them. Of several hosts,
+    /// the first start and the longest.
+    fn profile_steps(&self) -> Vec<(i64, f64, f64, &'static str)> {
+        let mut steps: BTreeMap<i64, (i64, i64, &'static str)> = BTreeMap::new();
+        for host in self.shared.read().profiler.hosts() {
+            for step in &host.steps {
+                let length = step.end.saturating_sub(step.start);
+                let known = steps.entry(step.number).or_insert((step.start, length, host.rule.word()));
+                *known = (known.0.min(step.start), known.1.max(length), known.2);
+            }
+        }
+        let micros = |picos: i64| picos as f64 / 1e6;
+        steps.into_iter().map(|(step, (start, length, rule))| (step, micros(start), micros(length), rule)).collect()
     }
 
     /// The number of nodes, and how many of them ran.
@@ -459,6 +483,8 @@ impl Loaded {
         self.inputs.runs.extend(inputs.runs);
         self.inputs.profiles.extend(inputs.profiles);
         self.inputs.checkpoints.extend(inputs.checkpoints);
+        self.inputs.xspaces.extend(inputs.xspaces);
+        self.inputs.other_runs.extend(inputs.other_runs);
         loaded
     }
 }

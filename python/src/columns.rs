@@ -32,7 +32,7 @@ impl Columns {
             parents: column(&|row| row.parent as i64),
             depths: column(&|row| row.depth as i64),
             accounted: rows.iter().map(|row| u8::from(view.is_accounted(row))).collect(),
-            numbers: view.selection.metrics().iter().map(numbers).collect(),
+            numbers: view.metrics().iter().map(numbers).collect(),
             warnings: view.warnings.iter().map(ToString::to_string).collect(),
         }
     }

@@ -49,6 +49,10 @@ pub fn options(given: &Bound<'_, PyDict>, original: bool) -> PyResult<Options> {
             continue;
         }
         let text = match option.value {
+            // The one number that may be a word.
+            ValueKind::Number if option.name == "step" && value.extract::<&str>().is_ok_and(|word| word == "all") => {
+                "all".to_owned()
+            }
             ValueKind::Number => {
                 value.extract::<i64>().map_err(|_| wrong("a whole number that 64 bits hold"))?.to_string()
             }
@@ -89,7 +93,7 @@ pub fn call(words: &str) -> String {
         let option = OPTIONS.iter().find(|option| option.name == name);
         let value = words.next_if(|word| !word.starts_with('-') || word.parse::<i64>().is_ok());
         let text = match (option.map(|option| option.value), value) {
-            (Some(ValueKind::Number), Some(number)) => number,
+            (Some(ValueKind::Number), Some(number)) if number.parse::<i64>().is_ok() => number,
             (Some(ValueKind::Flag), None) => "True".to_owned(),
             (_, value) => {
                 let value = value.unwrap_or_default();

@@ -29,16 +29,21 @@ def open(
     checkpoint: Any = None,
     *,
     profile: Any = None,
+    run: str = "",
+    step_marker: str = "",
     original_quirks: bool = False,
     strict: bool = False,
 ) -> Profile:
     """Loads a model and what ran of it, to be asked as often as you like.
 
     `path_or_graph` is a path to whatever the `tfprof` command reads (a graph, a run, a saved profile, a checkpoint, a
-    directory of such files), a list of such paths, a `tf.Graph`, a `tf.function`, or a GraphDef as message or bytes.
+    directory of such files, a log directory of TensorFlow 2 or JAX), a list of such paths, a `tf.Graph`, a `tf.function`, or a GraphDef as message or bytes.
     `run_meta` is a RunMetadata, several in a list, or several by step in a dict; `op_log` an OpLogProto; `profile` a
     ProfileProto; each as path, message or bytes. `checkpoint` is a path. Without any of these it is TensorFlow's default
     graph. Of a graph that is no path, float operations, trained variables and code traces are worked out.
+
+    Of a log directory the newest run is read, or the one that `run` names; `step_marker` is a pattern of the events that
+    mark its steps.
 
     What is damaged gives a `DataWarning` and an answer from the rest, or with `strict` an `Error`. With
     `original_quirks`, all answers have the faults of TensorFlow's tfprof.
@@ -56,7 +61,7 @@ def open(
         if nothing and path_or_graph is None:
             raise ValueError("nothing to open; give a path, a graph, run_meta, op_log, profile or checkpoint")
     loader = _Loader()
-    loader.add_graph(path_or_graph)
+    loader.add_graph(path_or_graph, run, step_marker)
     loader.add_checkpoints(_paths(checkpoint, "checkpoint"))
     loader.add_logs(_several(profile), "profile")
     loader.add_logs(_several(op_log), "op_log")
@@ -150,9 +155,10 @@ class Profile:
         return self._overview
 
     @property
-    def steps(self) -> list[int]:
-        """The steps that are loaded."""
-        return self._native.steps()
+    def steps(self) -> list[Step]:
+        """The steps that are loaded: numbers, which for a profile of TensorFlow 2 or JAX know when they began."""
+        found = [Step(number, *more) for number, *more in self._native.profile_steps()]
+        return found or [Step(number) for number in self._native.steps()]
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes everything as one ProfileProto, which `open` and the command read."""
@@ -199,6 +205,21 @@ class Overview:
         return self._html
 
 
+class Step(int):
+    """The number of a step. `start` and `length` are microseconds and `rule` says how it was found, if that is known."""
+
+    start: float | None
+    length: float | None
+    rule: str | None
+
+    def __new__(
+        cls, number: int, start: float | None = None, length: float | None = None, rule: str | None = None
+    ) -> Step:
+        step = super().__new__(cls, number)
+        step.start, step.length, step.rule = start, length, rule
+        return step
+
+
 class _Loader:
     """Brings files and messages into one native profile: graphs first, what speaks of their nodes after them."""
 
@@ -209,11 +230,11 @@ class _Loader:
         self._shapes = _native.Shapes()
         self._caller: bytes | None = None
 
-    def add_graph(self, graph: Any) -> None:
+    def add_graph(self, graph: Any, run: str = "", step_marker: str = "") -> None:
         if isinstance(graph, (str, os.PathLike)):
-            self.native.load([path_of(graph)])
+            self.native.load([path_of(graph)], run=run, step_marker=step_marker)
         elif isinstance(graph, (list, tuple)):
-            self.native.load(_paths(graph, "path_or_graph"))
+            self.native.load(_paths(graph, "path_or_graph"), run=run, step_marker=step_marker)
         elif graph is not None:
             try:
                 self._graph = _graphs.read(graph, add_trace=True)

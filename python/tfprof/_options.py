@@ -27,8 +27,8 @@ class Options(TypedDict, total=False):
     min_params: int
     min_float_ops: int
     min_occurrence: int
-    step: int
-    """The step to show; -1 is the average of the steps that have a node."""
+    step: int | str
+    """The step to show; -1 is the average of the steps that have a node, `'all'` the sum of everything."""
     order_by: str
     """`name` upwards, a metric downwards, or `depth`."""
     account_type_regexes: str | Sequence[str]
@@ -53,6 +53,14 @@ class Options(TypedDict, total=False):
     """Leave out rows that are only name scopes, and lift what lies below them."""
     source_lines: bool
     """In code view, append the text of the source line."""
+    events: str
+    """Which events of an XSpace are nodes: `ops`, or `all`, with what the runtime did around them."""
+    stacks: str
+    """Code view of an XSpace: `source` lines, `python` calls, or `auto`."""
+    step_marker: str
+    """What marks the steps of an XSpace; it matters when files are read, so give it to `open`."""
+    run: str
+    """The run of a log directory; it matters when files are read, so give it to `open`."""
     original_quirks: bool
     """Play back the faults of the original, figure by figure."""
 

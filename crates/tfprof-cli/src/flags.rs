@@ -159,6 +159,7 @@ pub const FLAGS: &[Flag] = &[
     setting!("const_params", Flag, "count constants as parameters: the weights of a frozen graph", |s, v| {
         options::boolean(v).map(|on| s.const_params = on)
     }),
+    path_flag!("xspace_path", xspaces, "an XSpace of TensorFlow 2 or JAX (HOST.xplane.pb); may be given for each host"),
     everywhere(OptionInfo {
         name: "strict",
         value: ValueKind::Flag,
@@ -450,6 +451,8 @@ impl Parser {
 
     fn finish(mut self, terminal: Terminal) -> Result<Request, Error> {
         self.set_output()?;
+        self.flags.inputs.run.clone_from(&self.options.run);
+        self.flags.inputs.step_marker.clone_from(&self.options.step_marker);
         let word = match self.command.take() {
             Some(word) => self.command_or_path(word)?,
             None if self.demo => "demo".to_owned(),

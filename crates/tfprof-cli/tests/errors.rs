@@ -23,7 +23,7 @@ fn wrong_questions_say_what_is_allowed() {
     check(&["-select", "micro"], "tfprof: unknown metric `micro` in -select; did you mean `micros`?");
     check(&["-order_by", "beauty"], "unknown order `beauty` in -order_by; expected one of name, bytes");
     check(&["-step", "3"], "-step: there is no step 3; no steps are loaded");
-    check(&["-step", "x"], "-step: expected a whole number, found `x`");
+    check(&["-step", "x"], "-step: expected a whole number or `all`, found `x`");
     check(&["-output", "paper"], "unknown form `paper` in -output; expected one of stdout, file");
     check(&["-output", "json"], "-output: the form `json` needs a file");
     check(

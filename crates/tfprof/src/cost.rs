@@ -47,6 +47,9 @@ pub const NEEDS: Keep = Keep {
     peaks: false,
     functions: true,
     costs: true,
+    step_marks: false,
+    runtime: false,
+    calls: false,
 };
 
 #[derive(Debug, Default)]

@@ -1,6 +1,7 @@
 //! Which files to load, and as what: flags say so, directories hold files of known names, and other paths are
 //! guessed from their content.
 
+mod logdir;
 mod parallel;
 
 use crate::error::{Error, Place};
@@ -8,6 +9,7 @@ use crate::format::Format;
 use crate::format::checkpoint::{Checkpoint, locate};
 use crate::format::detect::{Guess, guess};
 use crate::format::source::{Limits, STDIN, Source};
+use crate::format::xspace::{self, ProfileFile};
 use crate::infer::settings::Settings;
 use crate::profiler::Profiler;
 use crate::words;
@@ -32,6 +34,14 @@ pub struct Inputs {
     pub settings: Settings,
     /// How much the files may ask of the machine.
     pub limits: Limits,
+    /// Profiles of TensorFlow 2 and JAX, one for each host.
+    pub xspaces: Vec<PathBuf>,
+    /// The run of a log directory that was asked for; empty for the newest.
+    pub run: String,
+    /// The runs of log directories that are not read.
+    pub other_runs: Vec<String>,
+    /// A pattern of the events that mark steps of profiles; empty to find them by rule.
+    pub step_marker: String,
     /// The first bytes of standard input, if they were taken from it to tell what it is.
     stdin_head: Vec<u8>,
 }
@@ -57,6 +67,7 @@ impl Inputs {
     /// All files.
     pub fn paths(&self) -> impl Iterator<Item = &Path> {
         let plain = self.graphs.iter().chain(&self.op_logs).chain(&self.profiles).chain(&self.checkpoints);
+        let plain = plain.chain(&self.xspaces);
         plain.chain(self.runs.iter().map(|(_, path)| path)).map(PathBuf::as_path)
     }
 
@@ -82,6 +93,16 @@ impl Inputs {
         if path.is_dir() {
             return self.add_directory(path);
         }
+        if logdir::is_profile(path) && path.exists() {
+            self.xspaces.push(path.to_owned());
+            return Ok(());
+        }
+        if !path.exists() {
+            let paths = logdir::expand(path);
+            if !paths.is_empty() {
+                return paths.iter().try_for_each(|path| self.add_path(path));
+            }
+        }
         if locate::is_checkpoint(path) {
             self.checkpoints.push(path.to_owned());
             return Ok(());
@@ -99,11 +120,13 @@ impl Inputs {
         };
         let head = source.head().map_err(|error| read_error(path, error))?;
         let unknown = || {
-            let flags = "--graph_path, --run_meta_path, --op_log_path, --profile_path or --checkpoint_path";
+            let flags =
+                "--graph_path, --run_meta_path, --op_log_path, --profile_path, --checkpoint_path or --xspace_path";
             input_error(path, format!("cannot tell what this file is; say so with {flags}"))
         };
         match guess(head) {
             Guess::Is(format) => self.add_as(format, path),
+            Guess::XSpace => self.xspaces.push(path.to_owned()),
             // An empty message has no content to tell it by; its name may.
             Guess::Unknown => match format_by_name(path) {
                 Some(format) if head.is_empty() => self.add_as(format, path),
@@ -155,18 +178,39 @@ impl Inputs {
                 return Ok(());
             }
             (None, _) if !runs.is_empty() => {}
+            (None, _) if self.add_log_directory(dir)? => return Ok(()),
             (None, _) if locate::locate(dir).is_ok() => {
                 self.checkpoints.push(dir.to_owned());
                 return Ok(());
             }
             (None, _) => {
-                let expected = "expected saved_model.pb, graph.pb, graph.pbtxt, run_meta_<N>, tfprof_log or profile_<N>, plain or gzipped";
+                let expected = "expected saved_model.pb, graph.pb, graph.pbtxt, run_meta_<N>, tfprof_log, profile_<N> or HOST.xplane.pb, plain or gzipped";
                 return Err(input_error(dir, format!("nothing to read in this directory; {expected}")));
             }
         }
         self.op_logs.extend(named("tfprof_log").cloned());
         self.runs.extend(runs.into_iter().map(|(step, file)| (Some(step), file.clone())));
         Ok(())
+    }
+
+    /// A run of profiles, or a log directory of runs; false if it is neither.
+    fn add_log_directory(&mut self, dir: &Path) -> Result<bool, Error> {
+        let mut runs = logdir::runs(dir);
+        let names = || runs.iter().map(|run| run.name.as_str()).collect::<Vec<_>>();
+        if runs.is_empty() {
+            return Ok(false);
+        }
+        let place = if self.run.is_empty() {
+            runs.len() - 1
+        } else {
+            let unknown = || input_error(dir, words::unknown("run", &self.run, &names()));
+            runs.iter().position(|run| run.name == self.run).ok_or_else(unknown)?
+        };
+        let run = runs.swap_remove(place);
+        self.other_runs.extend(runs.into_iter().map(|run| run.name).filter(|name| *name != run.name));
+        self.other_runs.sort();
+        self.xspaces.extend(run.files);
+        Ok(true)
     }
 
     /// The steps of the runs: those given, else 0, 1, 2 and so on by their places.
@@ -218,7 +262,65 @@ impl Inputs {
             load_one(self.open_watched(path, &count)?, path, Format::RunMetadata, step, profiler)
         };
         parallel::load_runs(&runs, profiler, &load_here, &load_there)?;
-        profiler.infer()
+        profiler.infer()?;
+        let done = |file: &str, bytes: u64| {
+            let read = read.fetch_add(bytes, Ordering::Relaxed) + bytes;
+            watch(&Reading { file, read, of });
+        };
+        self.load_profiles(profiler, &done)
+    }
+
+    /// Opens the profiles, each to be read at any place.
+    pub fn open_profiles(&self) -> Result<Vec<ProfileFile>, Error> {
+        let mut files = Vec::new();
+        for path in once_each(&self.xspaces) {
+            let mut source = self.open(path)?;
+            let head = source.head().map_err(|error| read_error(path, error))?;
+            if let Guess::Is(found) = guess(head)
+                && !logdir::is_profile(path)
+            {
+                let message = format!("this is a {}, expected an XSpace; use {}", found.name(), found.flag());
+                return Err(input_error(path, message));
+            }
+            files.push(xspace::open(path, source)?);
+        }
+        Ok(files)
+    }
+
+    /// Loads profiles, several at a time.
+    fn load_profiles(&self, profiler: &mut Profiler, done: &dyn Fn(&str, u64)) -> Result<(), Error> {
+        if self.xspaces.is_empty() {
+            return Ok(());
+        }
+        if !self.runs.is_empty() || !self.profiles.is_empty() {
+            let message =
+                "an XSpace cannot be loaded beside RunMetadata or a ProfileProto; ask about one of them at a time";
+            return Err(Error::Question(message.to_owned()));
+        }
+        let marker = match self.step_marker.as_str() {
+            "" => None,
+            pattern => Some(regex::Regex::new(pattern).map_err(|error| {
+                let why = error.to_string();
+                let why = why.lines().last().unwrap_or_default().trim().to_owned();
+                Error::Question(format!("-step_marker: `{pattern}` is not a pattern: {why}"))
+            })?),
+        };
+        let loaded = profiler.add_profiles(&self.open_profiles()?, marker, done);
+        match (loaded, self.xspaces.as_slice()) {
+            (Err(Error::Input { place, message }), [path]) => {
+                Err(Error::Input { place, message: message + &self.looks_like(path) })
+            }
+            (loaded, _) => loaded,
+        }
+    }
+
+    /// What a file that is no profile looks like, if that can be told.
+    fn looks_like(&self, path: &Path) -> String {
+        let head = self.open(path).ok().and_then(|mut source| Some(guess(source.head().ok()?)));
+        match head {
+            Some(Guess::Is(found)) => format!("; it looks like a {}, for {}", found.name(), found.flag()),
+            _ => String::new(),
+        }
     }
 
     /// Opens an input. Standard input can be opened once, even if it was looked at before.
@@ -253,6 +355,10 @@ fn load_one(
         (Format::GraphDef, Guess::Is(found @ (Format::MetaGraphDef | Format::SavedModel))) => found,
         (format, Guess::Is(found)) if found != format => {
             let message = format!("this is a {}, expected a {}; use {}", found.name(), format.name(), found.flag());
+            return Err(input_error(path, message));
+        }
+        (_, Guess::XSpace) => {
+            let message = format!("this is an XSpace, expected a {}; use --xspace_path", format.name());
             return Err(input_error(path, message));
         }
         (format, _) => format,

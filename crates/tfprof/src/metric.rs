@@ -24,10 +24,12 @@ pub enum Metric {
     IoBytes,
     /// Nodes whose float operations nobody knows.
     UnknownOps,
+    /// Time with that of the ops within it, which other numbers count once only.
+    InclusiveMicros,
 }
 
 impl Metric {
-    pub const COUNT: usize = 14;
+    pub const COUNT: usize = 15;
 
     pub fn info(self) -> &'static MetricInfo {
         &METRICS[self as usize]
@@ -156,6 +158,10 @@ pub const METRICS: [MetricInfo; Metric::COUNT] = [
         op_suffix: " unknown",
         about: "nodes whose float operations are not known: no formula, or no shapes",
         ..column(Metric::UnknownOps, "unknown_ops", "# unknown ops", Unit::Count)
+    },
+    MetricInfo {
+        about: "time with that of the ops within it",
+        ..column(Metric::InclusiveMicros, "inclusive_micros", "", Unit::Micros)
     },
 ];
 

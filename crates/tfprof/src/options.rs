@@ -48,6 +48,38 @@ pub enum Step {
     /// For each node, the average of the steps that have it.
     Average,
     At(i64),
+    /// The sum of everything, what lies in no step included.
+    All,
+}
+
+/// Which events of a profile are nodes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Events {
+    #[default]
+    Ops,
+    /// What the runtime did, too.
+    All,
+}
+
+/// What the code view of a profile is made of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CodeStacks {
+    /// Lines of source if there are any, else Python calls.
+    #[default]
+    Auto,
+    /// The lines of source that ops were made by.
+    Source,
+    /// The Python calls of the host.
+    Python,
+}
+
+impl Events {
+    const WORDS: [(&'static str, Events); 2] = [("ops", Events::Ops), ("all", Events::All)];
+}
+
+impl CodeStacks {
+    const WORDS: [(&'static str, CodeStacks); 3] =
+        [("auto", CodeStacks::Auto), ("source", CodeStacks::Source), ("python", CodeStacks::Python)];
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -114,6 +146,12 @@ pub struct Options {
     pub output: Output,
     pub ops_only: bool,
     pub source_lines: bool,
+    pub events: Events,
+    pub stacks: CodeStacks,
+    /// A pattern of the events that mark steps; empty to find them by rule.
+    pub step_marker: String,
+    /// The run of a log directory; empty for the newest.
+    pub run: String,
     pub quirks: Quirks,
 }
 
@@ -135,6 +173,10 @@ impl Default for Options {
             output: Output { form: Form::Stdout, outfile: String::new() },
             ops_only: false,
             source_lines: false,
+            events: Events::Ops,
+            stacks: CodeStacks::Auto,
+            step_marker: String::new(),
+            run: String::new(),
             quirks: Quirks::NONE,
         }
     }
@@ -208,6 +250,43 @@ macro_rules! patterns {
     };
 }
 
+/// A word of a list.
+macro_rules! word {
+    ($name:ident, $words:ident, $about:literal) => {
+        OptionInfo {
+            name: stringify!($name),
+            value: ValueKind::Word,
+            about: $about,
+            original: false,
+            set: |o, v| {
+                let found = $words::WORDS.iter().find(|(word, _)| *word == v);
+                let unknown = || words::unknown("word", v, &$words::WORDS.map(|(word, _)| word));
+                found.map(|(_, value)| o.$name = *value).ok_or_else(unknown)
+            },
+            show: |o| {
+                let found = $words::WORDS.iter().find(|(_, value)| *value == o.$name);
+                found.map_or("", |(word, _)| word).to_owned()
+            },
+        }
+    };
+}
+
+macro_rules! text {
+    ($name:ident, $about:literal) => {
+        OptionInfo {
+            name: stringify!($name),
+            value: ValueKind::Word,
+            about: $about,
+            original: false,
+            set: |o, v| {
+                v.clone_into(&mut o.$name);
+                Ok(())
+            },
+            show: |o| o.$name.clone(),
+        }
+    };
+}
+
 macro_rules! flag {
     ($name:ident, $original:literal, $about:literal) => {
         OptionInfo {
@@ -249,10 +328,21 @@ pub const OPTIONS: &[OptionInfo<Options>] = &[
     OptionInfo {
         name: "step",
         value: ValueKind::Number,
-        about: "the step to show; -1 is the average of the steps that have a node",
+        about: "the step to show; -1 is the average of the steps that have a node, all the sum of everything",
         original: true,
-        set: |o, v| number(v).map(|n| o.step = if n < 0 { Step::Average } else { Step::At(n) }),
+        set: |o, v| {
+            o.step = match v.trim() {
+                "all" => Step::All,
+                text => match text.parse::<i64>() {
+                    Ok(n) if n < 0 => Step::Average,
+                    Ok(n) => Step::At(n),
+                    Err(_) => return Err(format!("expected a whole number or `all`, found `{v}`")),
+                },
+            };
+            Ok(())
+        },
         show: |o| match o.step {
+            Step::All => "all".to_owned(),
             Step::Average => "-1".to_owned(),
             Step::At(step) => step.to_string(),
         },
@@ -292,6 +382,13 @@ pub const OPTIONS: &[OptionInfo<Options>] = &[
     minimum!("min_unknown_ops", UnknownOps, false, "hide rows with fewer nodes of unknown cost"),
     flag!(ops_only, false, "leave out rows that are only name scopes and lift what lies below them"),
     flag!(source_lines, false, "in code view, append the text of the source line, cut at 20 characters"),
+    word!(events, Events, "which events of an XSpace are nodes: ops, or all, with what the runtime did around them"),
+    word!(stacks, CodeStacks, "code view of an XSpace: source lines, python calls, or auto: the first that is there"),
+    text!(
+        step_marker,
+        "the events of an XSpace that mark steps, by a pattern of their names; else they are found by rule"
+    ),
+    text!(run, "which run of a log directory to read; the newest if not given"),
     OptionInfo {
         name: "original_quirks",
         value: ValueKind::Flag,

@@ -4,8 +4,10 @@
 
 mod lines;
 mod missing;
+pub mod profiles;
 
 use crate::error::{Error, Warning};
+use crate::format::xspace::HostProfile;
 use crate::inputs::Inputs;
 use crate::metric::Metric;
 use crate::model::Model;
@@ -14,6 +16,7 @@ use crate::model::cells::{Cells, Measure};
 use crate::model::devices::DeviceKind;
 use crate::options::{Options, OrderBy, Selection, Step, ViewKind};
 use crate::profiler::Profiler;
+use crate::units::Amount;
 use crate::view::View;
 pub use missing::Missing;
 use std::collections::BTreeMap;
@@ -43,6 +46,10 @@ pub struct Overview {
     pub missing: Vec<Missing>,
     /// Questions that lead further: what they are about, and the words to type.
     pub deeper: Vec<(&'static str, String)>,
+    /// What profiles of hosts say of themselves.
+    pub hosts: Vec<HostProfile>,
+    /// Runs of the log directory that were not read.
+    pub other_runs: Vec<String>,
     pub warnings: Vec<Warning>,
 }
 
@@ -67,8 +74,15 @@ pub struct Top {
 const ROWS: usize = 5;
 
 /// What an overview needs of the files.
-pub const NEEDS: Keep =
-    Keep { inputs: false, output_shapes: false, records: false, attributes: false, ..Keep::EVERYTHING };
+pub const NEEDS: Keep = Keep {
+    inputs: false,
+    output_shapes: false,
+    records: false,
+    attributes: false,
+    runtime: false,
+    calls: false,
+    ..Keep::EVERYTHING
+};
 
 impl Overview {
     /// Looks at what is loaded; `inputs` are the files it came from.
@@ -78,13 +92,15 @@ impl Overview {
         let parameters = total(Metric::Parameters, Step::Average, ".*")?;
         let float_ops = total(Metric::FloatOps, Step::Average, ".*")?;
         let trainable = total(Metric::Parameters, Step::Average, "_trainable_variables")?;
-        let mut steps = Vec::new();
-        for step in model.runs.steps() {
+        let hosts = profiler.hosts();
+        let mut steps = profiles::steps(hosts);
+        for step in model.runs.steps().filter(|_| hosts.is_empty()) {
             let micros = total(Metric::Micros, Step::At(step), ".*")?;
             steps.push(StepTime { step, micros, span: model.runs.step(step).map_or(0, span) });
         }
-        let micros = if steps.is_empty() { 0 } else { total(Metric::Micros, Step::Average, ".*")? };
+        let micros = if steps.is_empty() && hosts.is_empty() { 0 } else { total(Metric::Micros, Step::Average, ".*")? };
         let (metric, whole) = match (micros, float_ops) {
+            _ if !hosts.is_empty() => (Metric::Micros, micros),
             (1.., _) => (Metric::Micros, micros),
             (_, 1..) => (Metric::FloatOps, float_ops),
             _ => (Metric::Parameters, parameters),
@@ -106,11 +122,14 @@ impl Overview {
             top,
             missing: Vec::new(),
             deeper: Vec::new(),
+            hosts: hosts.to_vec(),
+            other_runs: inputs.other_runs.clone(),
             warnings: profiler.warnings().to_vec(),
         };
         let has_graph = !inputs.graphs.is_empty() || !inputs.profiles.is_empty();
-        overview.missing = missing::find(&overview, model, has_graph);
-        overview.deeper = deeper(&overview);
+        overview.missing =
+            if hosts.is_empty() { missing::find(&overview, model, has_graph) } else { profiles::missing(hosts) };
+        overview.deeper = deeper(&overview, model.in_picos);
         Ok(overview)
     }
 }
@@ -123,6 +142,7 @@ fn files(inputs: &Inputs) -> Vec<(String, String)> {
     inputs.profiles.iter().for_each(|path| add("profile", path));
     inputs.checkpoints.iter().for_each(|path| add("checkpoint", path));
     inputs.op_logs.iter().for_each(|path| add("op log", path));
+    inputs.xspaces.iter().for_each(|path| add("XSpace", path));
     for ((_, path), step) in inputs.runs.iter().zip(inputs.steps()) {
         add(&format!("step {step}"), path);
     }
@@ -144,6 +164,9 @@ fn question(metric: Metric, step: Step, types: &str, max_depth: i64) -> Options 
 }
 
 fn total(profiler: &Profiler, metric: Metric, step: Step, types: &str) -> Result<i64, Error> {
+    if profiler.model().unknown.has(metric) {
+        return Ok(0);
+    }
     let options = question(metric, step, types, 1);
     let view = profiler.view(ViewKind::Op, &options)?;
     Ok(view.rows().first().map_or(0, |root| view.total(metric, root)))
@@ -166,7 +189,9 @@ fn devices(model: &Model) -> Vec<(String, i64)> {
             *time = time.saturating_add(cell.sum(Measure::Micros).limited());
         }
     }
-    let mut devices: Vec<_> = micros.into_iter().map(|(name, micros)| (name, micros / steps)).collect();
+    let parts = model.parts(Metric::Micros);
+    let average = |sum: i64| Amount { n: sum / steps, parts }.rounded();
+    let mut devices: Vec<_> = micros.into_iter().map(|(name, sum)| (name, average(sum))).collect();
     devices.sort_by(|(a, x), (b, y)| y.cmp(x).then_with(|| a.cmp(b)));
     devices
 }
@@ -221,13 +246,18 @@ fn scopes(view: &View<'_, '_>, metric: Metric) -> Vec<(String, i64)> {
 }
 
 /// Where to look next.
-fn deeper(overview: &Overview) -> Vec<(&'static str, String)> {
+fn deeper(overview: &Overview, in_picos: bool) -> Vec<(&'static str, String)> {
     let word = overview.metric.info().word.unwrap_or_default();
     let find = |kind| overview.top.iter().find(|top| top.view == kind).and_then(|top| top.rows.first());
     let mut deeper = Vec::new();
     if overview.micros > 0 {
-        let words = "op -select micros,bytes,occurrence -order_by micros";
-        deeper.push(("all op types, with memory", words.to_owned()));
+        let words = if in_picos {
+            "op -select micros,occurrence -order_by micros"
+        } else {
+            "op -select micros,bytes,occurrence -order_by micros"
+        };
+        let about = if in_picos { "all op types" } else { "all op types, with memory" };
+        deeper.push((about, words.to_owned()));
     } else if overview.whole > 0 {
         deeper.push(("all op types", format!("op -select {word} -order_by {word}")));
     }

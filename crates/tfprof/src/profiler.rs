@@ -4,6 +4,7 @@ use crate::cost::{Linear, PerBatch};
 use crate::error::{Error, Warning};
 use crate::format::checkpoint::{Checkpoint, Damage, OBJECT_GRAPH};
 use crate::format::source::Source;
+use crate::format::xspace::{self, HostProfile, Layer, ProfileFile, Wanted};
 use crate::format::{self, Format};
 use crate::infer::functions::calls::Program;
 use crate::infer::opened;
@@ -11,8 +12,11 @@ use crate::infer::settings::Settings;
 use crate::model::Model;
 use crate::model::builder::{Builder, Keep};
 use crate::model::join::Fork;
-use crate::options::{Options, ViewKind};
+use crate::options::{CodeStacks, Events, Options, ViewKind};
 use crate::view::View;
+use regex::Regex;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// A model and what ran of it. Files are added one by one; views borrow what is there.
 #[derive(Debug)]
@@ -20,6 +24,10 @@ pub struct Profiler {
     builder: Builder,
     program: Program,
     checkpoints: Vec<Checkpoint>,
+    /// Profiles of hosts, and the layers of them besides ops: with what the runtime did, and of Python calls.
+    hosts: Vec<HostProfile>,
+    with_runtime: Option<Box<Model>>,
+    calls: Option<Box<Model>>,
 }
 
 /// How many damaged places of a checkpoint are worth reading.
@@ -34,7 +42,14 @@ impl Default for Profiler {
 impl Profiler {
     /// `keep` says which parts of the files will be asked for; [`Keep::EVERYTHING`] is always right.
     pub fn new(keep: Keep) -> Self {
-        Profiler { builder: Builder::new(keep), program: Program::default(), checkpoints: Vec::new() }
+        Profiler {
+            builder: Builder::new(keep),
+            program: Program::default(),
+            checkpoints: Vec::new(),
+            hosts: Vec::new(),
+            with_runtime: None,
+            calls: None,
+        }
     }
 
     /// Says which part of a model counts, before it is loaded.
@@ -131,6 +146,65 @@ impl Profiler {
         self.checkpoints.push(checkpoint);
     }
 
+    /// Adds the profiles of all hosts of a run, read side by side. `done` is told of each that was read.
+    pub fn add_profiles(
+        &mut self,
+        files: &[ProfileFile],
+        step_marker: Option<Regex>,
+        done: &dyn Fn(&str, u64),
+    ) -> Result<(), Error> {
+        let keep = self.builder.keep;
+        let Keep { steps, runtime, calls, step_marks, .. } = keep;
+        let wanted = Wanted { steps, runtime, python: calls, step_marks };
+        let settings = xspace::Settings { wanted, step_marker };
+        let mut hosts = Vec::new();
+        let mut failures = Vec::new();
+        for (read, file) in read_all(files, &settings).into_iter().zip(files) {
+            done(&file.name, file.bytes.whole().end);
+            match read {
+                Ok(host) => hosts.push(host),
+                Err(error) => failures.push(error),
+            }
+        }
+        // One host that cannot be read does not hide the others.
+        if hosts.is_empty() {
+            return Err(failures
+                .into_iter()
+                .next()
+                .unwrap_or_else(|| Error::Missing("no profile was named".to_owned())));
+        }
+        let warnings = &mut self.builder.warnings;
+        for error in failures {
+            let message = format!("{error}; the answer is about the other hosts");
+            warnings.push(Warning { code: "lost_host", place: None, message, damage: true });
+        }
+        hosts.iter_mut().for_each(|host| warnings.append(&mut host.warnings));
+        warnings.extend(xspace::reconcile(&mut hosts));
+        xspace::merge(&hosts, Layer::Ops, keep.steps, &mut self.builder);
+        let no_ops = !hosts.iter().any(HostProfile::has_ops);
+        if no_ops {
+            let message =
+                "none of the events is an op, so everything that ran is shown, as with -events all".to_owned();
+            self.builder.warnings.push(Warning { code: "no_ops", place: None, message, damage: false });
+        }
+        let layer = |layer| {
+            let mut builder = Builder::new(Keep { traces: true, ..keep });
+            xspace::merge(&hosts, layer, keep.steps, &mut builder);
+            Some(Box::new(builder.model))
+        };
+        self.with_runtime = if keep.runtime || no_ops { layer(Layer::All) } else { None };
+        let has_calls = hosts.iter().any(|host| !host.paths.is_empty());
+        self.calls = if has_calls { layer(Layer::Calls) } else { None };
+        hosts.iter_mut().for_each(HostProfile::forget_sums);
+        self.hosts = hosts;
+        Ok(())
+    }
+
+    /// The profiles of hosts that were loaded.
+    pub fn hosts(&self) -> &[HostProfile] {
+        &self.hosts
+    }
+
     /// Adds a file of any format; `step` matters for `RunMetadata` alone.
     pub fn add(&mut self, source: Source<'_>, format: Format, step: i64) -> Result<(), Error> {
         let outcome = format::read(source, format, step, &mut self.builder);
@@ -141,7 +215,7 @@ impl Profiler {
     /// A profiler for runs alone that knows the same nodes, to read some of them on another thread.
     pub(crate) fn fork(&mut self) -> (Profiler, Fork) {
         let (builder, at) = self.builder.fork();
-        (Profiler { builder, program: Program::default(), checkpoints: Vec::new() }, at)
+        (Profiler { builder, ..Profiler::default() }, at)
     }
 
     /// Adds what a fork has read; false if its runs must be read again, here.
@@ -159,10 +233,63 @@ impl Profiler {
         &self.builder.warnings
     }
 
+    /// The part of what is loaded that a question is about.
+    fn layer(&self, kind: ViewKind, options: &Options) -> Result<&Model, Error> {
+        if self.hosts.is_empty() {
+            return Ok(self.model());
+        }
+        if kind == ViewKind::Code {
+            let has_source = self.model().has_traces;
+            return match (options.stacks, &self.calls) {
+                (CodeStacks::Source, _) => Ok(self.model()),
+                (CodeStacks::Auto, _) if has_source => Ok(self.model()),
+                (_, Some(calls)) => Ok(calls),
+                (CodeStacks::Auto, None) => Ok(self.model()),
+                (CodeStacks::Python, None) => {
+                    let how = "JAX records them with jax.profiler.ProfileOptions().python_tracer_level = 1";
+                    Err(Error::Missing(format!("no Python call is in this profile; {how}")))
+                }
+            };
+        }
+        let all = options.events == Events::All || self.model().runs.everything().is_empty();
+        match (&self.with_runtime, all) {
+            (Some(model), true) => Ok(model),
+            _ => Ok(self.model()),
+        }
+    }
+
     /// Answers a question.
     pub fn view<'q>(&self, kind: ViewKind, options: &'q Options) -> Result<View<'q, '_>, Error> {
-        let mut view = View::new(self.model(), kind, options)?;
+        let mut view = View::new(self.layer(kind, options)?, kind, options)?;
         view.checkpoints = &self.checkpoints;
         Ok(view)
     }
+}
+
+/// Reads profiles, as many at a time as there are processors.
+fn read_all(files: &[ProfileFile], settings: &xspace::Settings) -> Vec<Result<HostProfile, Error>> {
+    let read = |file: &ProfileFile| xspace::read(file, settings);
+    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(files.len());
+    if threads <= 1 {
+        return files.iter().map(read).collect();
+    }
+    let next = AtomicUsize::new(0);
+    let done = Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                loop {
+                    let at = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(file) = files.get(at) else { return };
+                    let host = read(file);
+                    if let Ok(mut done) = done.lock() {
+                        done.push((at, host));
+                    }
+                }
+            });
+        }
+    });
+    let mut done = done.into_inner().unwrap_or_default();
+    done.sort_by_key(|(at, _)| *at);
+    done.into_iter().map(|(_, host)| host).collect()
 }

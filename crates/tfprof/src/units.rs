@@ -12,6 +12,67 @@ pub fn write(out: &mut dyn Write, unit: Unit, n: i64) -> io::Result<()> {
     }
 }
 
+/// A number that may be finer than its unit: `n` parts, of which `parts` make one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Amount {
+    pub n: i64,
+    pub parts: i64,
+}
+
+impl Amount {
+    /// The nearest whole number; halves go away from zero.
+    pub fn rounded(self) -> i64 {
+        match self.parts {
+            1 => self.n,
+            parts => {
+                let half = if self.n < 0 { -parts / 2 } else { parts / 2 };
+                self.n.saturating_add(half) / parts
+            }
+        }
+    }
+
+    pub fn write(self, out: &mut dyn Write, unit: Unit) -> io::Result<()> {
+        let whole = self.rounded();
+        match (self.parts, unit) {
+            // Rounded once: what is shown in larger units is taken from the parts.
+            (2.., Unit::Micros) if whole >= 1000 => {
+                let micros = self.n as f64 / self.parts as f64;
+                if whole >= 1_000_000 {
+                    write!(out, "{:.2}sec", micros / 1e6)
+                } else {
+                    write!(out, "{:.2}ms", micros / 1e3)
+                }
+            }
+            _ => write(out, unit, whole),
+        }
+    }
+
+    pub fn text(self, unit: Unit) -> String {
+        let mut out = Vec::new();
+        // Writing to memory cannot fail.
+        let _ = self.write(&mut out, unit);
+        String::from_utf8(out).unwrap_or_default()
+    }
+}
+
+/// Exact, as a decimal number.
+impl std::fmt::Display for Amount {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if self.parts == 1 {
+            return write!(f, "{}", self.n);
+        }
+        let (n, parts) = (self.n.unsigned_abs(), self.parts.unsigned_abs());
+        let sign = if self.n < 0 { "-" } else { "" };
+        write!(f, "{sign}{}", n / parts)?;
+        if n.is_multiple_of(parts) {
+            return Ok(());
+        }
+        let digits = parts.ilog10() as usize;
+        let fraction = format!("{:0digits$}", n % parts);
+        write!(f, ".{}", fraction.trim_end_matches('0'))
+    }
+}
+
 pub fn text(unit: Unit, n: i64) -> String {
     let mut out = Vec::new();
     // Writing to memory cannot fail.
@@ -71,6 +132,21 @@ mod tests {
         check("MB", None);
         check("5 parsecs", None);
         check("-1", None);
+    }
+
+    #[test]
+    fn amounts_are_exact_in_programs_and_rounded_once_for_people() {
+        let check = |n: i64, exact: &str, text: &str| {
+            let amount = Amount { n, parts: 1_000_000 };
+            assert_eq!((amount.to_string().as_str(), amount.text(Unit::Micros).as_str()), (exact, text));
+        };
+        check(0, "0", "0us");
+        check(24_403_001, "24.403001", "24us");
+        check(1_500_000, "1.5", "2us");
+        check(999_499_999, "999.499999", "999us");
+        check(1_234_999_999, "1234.999999", "1.23ms");
+        check(-1_500_000, "-1.5", "-2us");
+        check(i64::MAX, "9223372036854.775807", "9223372.04sec");
     }
 
     #[test]

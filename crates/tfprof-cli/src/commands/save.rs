@@ -18,6 +18,11 @@ pub fn run(request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Resul
     let mut profiler = Profiler::new(Keep { functions: false, costs: false, ..Keep::EVERYTHING });
     flags.inputs.load(&mut profiler)?;
     warn(profiler.warnings(), err);
+    if !profiler.hosts().is_empty() {
+        let message =
+            "an XSpace is a saved profile already, and a ProfileProto has no place for its times; keep the file";
+        return Err(Error::Question(message.to_owned()));
+    }
     let exit = refuse_damage(profiler.warnings(), flags.strict)?;
     warn(&render::profile::warnings(profiler.model()), err);
     target::to_file(&options.output.outfile, flags.inputs.paths(), out, |out| {

@@ -1,4 +1,4 @@
-//! Writes runs as a Chrome trace.
+//! Writes runs and profiles as a Chrome trace.
 
 use super::view::{refuse_damage, warn};
 use crate::flags::{Flags, Request};
@@ -9,6 +9,7 @@ use std::rc::Rc;
 use tfprof::error::Error;
 use tfprof::format::source::Source;
 use tfprof::options::Form;
+use tfprof::trace::profile::ProfileTrace;
 use tfprof::trace::{Step, Trace};
 
 pub fn run(request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Result<Exit, Error> {
@@ -16,11 +17,30 @@ pub fn run(request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Resul
     if !matches!(options.output.form, Form::Stdout | Form::File | Form::Json) {
         return Err(Error::Question("a trace is JSON; name its file with --outfile=FILE".to_owned()));
     }
+    if !flags.inputs.xspaces.is_empty() {
+        return profiles(request, out, err);
+    }
     let trace = Trace::new(steps(flags)?, flags.trace)?;
     warn(&trace.warnings, err);
     let exit = refuse_damage(&trace.warnings, flags.strict)?;
     let file = if options.output.form == Form::Stdout { "-" } else { &options.output.outfile };
     target::to_file(file, flags.inputs.paths(), out, |out| trace.write(out).map(|_| ()))?;
+    Ok(exit)
+}
+
+/// Writes profiles of hosts; each is opened again for every walk.
+fn profiles(request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Result<Exit, Error> {
+    let Request { options, flags, .. } = request;
+    if !flags.inputs.runs.is_empty() {
+        let message = "an XSpace and RunMetadata are not drawn as one trace; trace them one by one";
+        return Err(Error::Question(message.to_owned()));
+    }
+    let files = flags.inputs.open_profiles()?;
+    let trace = ProfileTrace::new(&files, flags.trace.show_dataflow)?;
+    warn(&trace.warnings, err);
+    let exit = refuse_damage(&trace.warnings, flags.strict)?;
+    let file = if options.output.form == Form::Stdout { "-" } else { &options.output.outfile };
+    target::to_file(file, flags.inputs.paths(), out, |out| trace.write(out))?;
     Ok(exit)
 }
 

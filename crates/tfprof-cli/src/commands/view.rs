@@ -7,7 +7,7 @@ use tfprof::error::{Error, Warning};
 use tfprof::metric::{Detail, Metric, Unit};
 use tfprof::model::builder::Keep;
 use tfprof::model::runs::KeepSteps;
-use tfprof::options::{Form, Options, OrderBy, Step, ViewKind};
+use tfprof::options::{CodeStacks, Events, Form, Options, OrderBy, Step, ViewKind};
 use tfprof::profiler::Profiler;
 use tfprof::render::theme::Theme;
 use tfprof::render::{self, html, timeline};
@@ -159,7 +159,7 @@ fn needed(kind: ViewKind, options: &Options, flags: &Flags) -> Keep {
         // A step in several files is put together while it is kept.
         _ if steps.len() < runs || !flags.inputs.profiles.is_empty() => KeepSteps::Each,
         Step::Average if records => KeepSteps::Each,
-        Step::Average => KeepSteps::TotalsOnly,
+        Step::Average | Step::All => KeepSteps::TotalsOnly,
         Step::At(step) => KeepSteps::One(step),
     };
     Keep {
@@ -173,6 +173,9 @@ fn needed(kind: ViewKind, options: &Options, flags: &Flags) -> Keep {
         peaks: false,
         functions: !options.quirks.functions_are_closed,
         costs: !options.quirks.functions_are_closed && needs_costs(options, flags),
+        step_marks: options.step != Step::All,
+        runtime: options.events == Events::All,
+        calls: kind == ViewKind::Code && options.stacks != CodeStacks::Source,
     }
 }
 

@@ -167,10 +167,12 @@ impl Session {
         all.op_logs.append(&mut more.op_logs.clone());
         all.profiles.append(&mut more.profiles.clone());
         all.checkpoints.append(&mut more.checkpoints.clone());
+        all.xspaces.append(&mut more.xspaces.clone());
         all.runs.append(&mut more.runs.clone());
         let told = self.profiler.warnings().len();
         // Logs speak of nodes that are there already, so a graph that comes late means to begin anew.
-        if more.graphs.is_empty() && more.profiles.is_empty() && more.checkpoints.is_empty() {
+        if more.graphs.is_empty() && more.profiles.is_empty() && more.checkpoints.is_empty() && more.xspaces.is_empty()
+        {
             let steps = all.steps();
             let first = steps.len() - more.runs.len();
             more.runs.iter_mut().zip(&steps[first..]).for_each(|((given, _), step)| *given = Some(*step));

@@ -1,6 +1,6 @@
 //! Devices of one kind, or parameter servers, of which one has much more to do than the others.
 
-use super::{Advice, Evidence, largest, micros, time_of};
+use super::{Advice, Evidence, largest, micros};
 use crate::metric::Unit;
 use crate::model::devices::DeviceKind;
 use std::collections::BTreeMap;
@@ -41,8 +41,8 @@ fn loads<'m>(evidence: &'m Evidence<'_>, member: fn(&str, DeviceKind) -> Option<
     for (cell, kind, device) in evidence.cells() {
         let Some(member) = member(device, kind) else { continue };
         let (time, ops) = loads.entry(member).or_default();
-        *time = time.saturating_add(time_of(cell));
-        *ops.entry(evidence.op(cell)).or_default() += time_of(cell);
+        *time = time.saturating_add(evidence.time_of(cell));
+        *ops.entry(evidence.op(cell)).or_default() += evidence.time_of(cell);
     }
     loads
 }

@@ -68,7 +68,9 @@ fn by_scope(evidence: &Evidence<'_>, advice: &mut Advice) {
         .zip(Below::new(&view).of(0).take(3))
         .map(|(i, child)| {
             let row = &view.rows()[child];
-            format!("top {i} graph node: {}, {}", view.name(row), times(|metric| view.own(metric, row)))
+            // A profile has no nodes that are scopes: what lies below is all there is.
+            let number = |metric| if evidence.model.in_picos { view.total(metric, row) } else { view.own(metric, row) };
+            format!("top {i} graph node: {}, {}", view.name(row), times(number))
         })
         .collect();
     if !lines.is_empty() {

@@ -1,6 +1,6 @@
 //! Ops that ran on the CPU of a model that runs on a GPU, although ops of the same type ran on the GPU.
 
-use super::{Advice, Evidence, largest, micros, percent, time_of};
+use super::{Advice, Evidence, largest, micros, percent};
 use crate::metric::Unit;
 use crate::model::devices::DeviceKind;
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,7 +23,7 @@ pub(super) fn check(evidence: &Evidence<'_>, advice: &mut Advice) {
             gpu_ops.insert(evidence.op(cell));
         }
         if matches!(kind, DeviceKind::Placement | DeviceKind::AllStreams) {
-            total = total.saturating_add(time_of(cell));
+            total = total.saturating_add(evidence.time_of(cell));
         }
     }
     if gpu_ops.is_empty() {
@@ -36,7 +36,7 @@ pub(super) fn check(evidence: &Evidence<'_>, advice: &mut Advice) {
         let on_cpu = kind == DeviceKind::Placement && device.contains("cpu") && !device.contains("/job:ps");
         let op = evidence.op(cell);
         if on_cpu && gpu_ops.contains(op) {
-            *ops.entry(op).or_default() += time_of(cell);
+            *ops.entry(op).or_default() += evidence.time_of(cell);
             let name = evidence.model.name(cell.node);
             let first = example.entry(op).or_insert(name);
             *first = (*first).min(name);

@@ -12,11 +12,12 @@ mod tiny;
 mod transfers;
 
 use crate::error::Error;
-use crate::metric::Unit;
+use crate::metric::{Metric, Unit};
 use crate::model::Model;
 use crate::model::cells::{Cell, Measure};
 use crate::model::devices::DeviceKind;
 use crate::quirks::Quirks;
+use crate::units::Amount;
 use crate::{units, words};
 use std::io::{self, Write};
 use tfprof_proto::write as pb;
@@ -146,6 +147,11 @@ impl Evidence<'_> {
             .map(|cell| (cell, devices.kind(cell.device), names.get(devices.name(cell.device))))
     }
 
+    /// The time of a cell in microseconds.
+    fn time_of(&self, cell: &Cell) -> i64 {
+        Amount { n: cell.sum(Measure::Micros).limited(), parts: self.model.parts(Metric::Micros) }.rounded()
+    }
+
     fn op(&self, cell: &Cell) -> &str {
         self.model.names.get(self.model.nodes.op[cell.node.index()])
     }
@@ -167,10 +173,6 @@ fn micros(n: i64) -> String {
 
 fn bytes(n: i64) -> String {
     units::text(Unit::Bytes, n)
-}
-
-fn time_of(cell: &Cell) -> i64 {
-    cell.sum(Measure::Micros).limited()
 }
 
 /// The largest of `sums`, by size and then by name, as `name 1.00ms, name 2us`.

@@ -1,6 +1,6 @@
 //! Ops that cost more to start than to run.
 
-use super::{Advice, Evidence, largest, micros, percent, time_of};
+use super::{Advice, Evidence, largest, micros, percent};
 use crate::metric::Unit;
 use crate::model::cells::Measure;
 use crate::model::devices::DeviceKind;
@@ -36,9 +36,9 @@ fn launches(evidence: &Evidence<'_>, advice: &mut Advice) {
     for (cell, kind, device) in evidence.cells() {
         let node = nodes.entry(cell.node.index()).or_default();
         match kind {
-            DeviceKind::AllStreams => node.kernels = node.kernels.saturating_add(time_of(cell)),
+            DeviceKind::AllStreams => node.kernels = node.kernels.saturating_add(evidence.time_of(cell)),
             DeviceKind::Placement if device.contains("gpu") => {
-                node.launch = node.launch.saturating_add(time_of(cell));
+                node.launch = node.launch.saturating_add(evidence.time_of(cell));
             }
             _ => {}
         }
@@ -69,10 +69,10 @@ fn tiny(evidence: &Evidence<'_>, advice: &mut Advice) {
             continue;
         }
         all = all.saturating_add(runs);
-        all_time = all_time.saturating_add(time_of(cell));
-        if time_of(cell) / runs <= TINY_MICROS {
+        all_time = all_time.saturating_add(evidence.time_of(cell));
+        if evidence.time_of(cell) / runs <= TINY_MICROS {
             count = count.saturating_add(runs);
-            time = time.saturating_add(time_of(cell));
+            time = time.saturating_add(evidence.time_of(cell));
             *ops.entry(evidence.op(cell)).or_default() += runs;
         }
     }

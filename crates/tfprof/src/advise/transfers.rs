@@ -1,6 +1,6 @@
 //! Copies between host and GPU against the work of the GPU.
 
-use super::{Advice, Evidence, largest, micros, percent, time_of};
+use super::{Advice, Evidence, largest, micros, percent};
 use crate::metric::Unit;
 use crate::model::devices::DeviceKind;
 use std::collections::BTreeMap;
@@ -19,14 +19,26 @@ pub(super) fn check(evidence: &Evidence<'_>, advice: &mut Advice) {
     let mut gpus: BTreeMap<&str, Gpu<'_>> = BTreeMap::new();
     let mut saw_copies = false;
     for (cell, kind, device) in evidence.cells() {
+        // Profiles have copies and kernels as ops of the GPU itself.
+        if evidence.model.in_picos && device.contains("/device:gpu:") {
+            let of_gpu = gpus.entry(device).or_default();
+            if evidence.op(cell).starts_with("Memcpy") {
+                saw_copies = true;
+                of_gpu.copies = of_gpu.copies.saturating_add(evidence.time_of(cell));
+                *of_gpu.of_node.entry(evidence.model.name(cell.node)).or_default() += evidence.time_of(cell);
+            } else {
+                of_gpu.kernels = of_gpu.kernels.saturating_add(evidence.time_of(cell));
+            }
+            continue;
+        }
         let Some((gpu, stream)) = split_stream(device) else { continue };
         let of_gpu = gpus.entry(gpu).or_default();
         if kind == DeviceKind::AllStreams {
-            of_gpu.kernels = of_gpu.kernels.saturating_add(time_of(cell));
+            of_gpu.kernels = of_gpu.kernels.saturating_add(evidence.time_of(cell));
         } else if stream.starts_with("memcpy") {
             saw_copies = true;
-            of_gpu.copies = of_gpu.copies.saturating_add(time_of(cell));
-            *of_gpu.of_node.entry(evidence.model.name(cell.node)).or_default() += time_of(cell);
+            of_gpu.copies = of_gpu.copies.saturating_add(evidence.time_of(cell));
+            *of_gpu.of_node.entry(evidence.model.name(cell.node)).or_default() += evidence.time_of(cell);
         }
     }
     if !saw_copies {

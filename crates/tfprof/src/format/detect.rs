@@ -8,6 +8,8 @@ use tfprof_proto::wire::{Fields, Value};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Guess {
     Is(Format),
+    /// A profile of TensorFlow 2 or JAX.
+    XSpace,
     Unknown,
 }
 
@@ -52,7 +54,12 @@ fn guess_first_record(record: &[u8]) -> Guess {
         return Guess::Unknown;
     };
     match (number, value) {
-        (1, Value::Varint(_)) => Guess::Is(Format::Profile),
+        // A plane begins with a number and a name, a node of a profile with a number and a message.
+        (1, Value::Varint(_)) => match first(&mut fields) {
+            Some((2, Value::Bytes(name))) if !name.is_empty() && is_name(name) => Guess::XSpace,
+            _ => Guess::Is(Format::Profile),
+        },
+        (2, Value::Bytes(name)) if !name.is_empty() && is_name(name) => Guess::XSpace,
         (1, Value::Bytes(inner)) if looks_like_device_stats(inner) => Guess::Is(Format::RunMetadata),
         (1, Value::Bytes(name)) if is_name(name) => match first(&mut fields) {
             Some((2, Value::Varint(_)) | (3 | 4, Value::Bytes(_))) => Guess::Is(Format::OpLog),

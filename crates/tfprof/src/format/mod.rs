@@ -7,12 +7,14 @@ pub mod checkpoint;
 pub mod debug_info;
 pub mod detect;
 mod graph_def;
+pub mod hlo;
 pub mod live_graph;
 mod op_log;
 pub(crate) mod profile;
 mod run_metadata;
 mod saved_model;
 pub mod source;
+pub mod xspace;
 
 pub(crate) use graph_def::{attribute_shape, each_quietly, map_entry, shape_dims};
 

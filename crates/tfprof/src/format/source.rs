@@ -13,6 +13,8 @@ pub struct Source<'a> {
     /// The name for messages.
     pub name: String,
     pub input: Peeked<'a>,
+    /// What is read was unpacked on the way.
+    pub is_compressed: bool,
 }
 
 impl std::fmt::Debug for Source<'_> {
@@ -83,16 +85,17 @@ impl<'a> Source<'a> {
     }
 
     fn limited(name: String, input: Box<dyn Read + 'a>, limits: Limits) -> Result<Source<'a>, Error> {
-        let open = || -> io::Result<Peeked<'a>> {
+        let open = || -> io::Result<(Peeked<'a>, bool)> {
             let mut peeked = peek(input, 2)?;
-            if peeked.get_ref().0.get_ref().starts_with(&[0x1f, 0x8b]) {
+            let is_compressed = peeked.get_ref().0.get_ref().starts_with(&[0x1f, 0x8b]);
+            if is_compressed {
                 let packed = MultiGzDecoder::new(Counted { input: peeked, count: 0 });
                 peeked = peek(Box::new(Unpacked { packed, count: 0, most: limits.unpacked }), HEAD)?;
             }
-            Ok(peeked)
+            Ok((peeked, is_compressed))
         };
         match open() {
-            Ok(input) => Ok(Source { name, input }),
+            Ok((input, is_compressed)) => Ok(Source { name, input, is_compressed }),
             Err(source) => Err(Error::Io { file: name, action: "cannot read", source }),
         }
     }

@@ -42,6 +42,10 @@ pub struct Keep {
     pub functions: bool,
     /// What ops take by computation; it needs all of a graph.
     pub costs: bool,
+    /// Of profiles: where steps begin and end, what the runtime did, and Python calls.
+    pub step_marks: bool,
+    pub runtime: bool,
+    pub calls: bool,
 }
 
 impl Keep {
@@ -56,6 +60,9 @@ impl Keep {
         peaks: true,
         functions: true,
         costs: true,
+        step_marks: true,
+        runtime: true,
+        calls: true,
     };
 }
 

@@ -89,6 +89,8 @@ pub struct Cells {
     links: Vec<Link>,
     /// By node, its first row.
     first: Vec<u32>,
+    /// By row: time with what lies within it, where it is known; as long as the rows or empty.
+    inclusive: Vec<i64>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -158,9 +160,37 @@ impl Cells {
 
     /// Adds all cells of `other`.
     pub fn merge(&mut self, other: &Cells) {
-        for cell in &other.rows {
+        for (row, cell) in other.rows.iter().enumerate() {
             self.at(cell.node, cell.device).add(cell);
+            if let Some(inclusive) = other.inclusive.get(row) {
+                self.add_inclusive(cell.node, cell.device, *inclusive);
+            }
         }
+    }
+
+    /// Adds time with what lies within it to a cell that is there.
+    pub fn add_inclusive(&mut self, node: NodeId, device: DeviceId, time: i64) {
+        self.inclusive.resize(self.rows.len(), 0);
+        let mut row = self.first[node.index()];
+        while row != NONE && self.links[row as usize].device != device {
+            row = self.links[row as usize].next;
+        }
+        if let Some(sum) = self.inclusive.get_mut(row as usize) {
+            *sum = sum.saturating_add(time);
+        }
+    }
+
+    /// The cells of one node, each with its time including what lies within it, which is its own where that is all
+    /// that is known.
+    pub fn with_inclusive(&self, node: NodeId) -> impl Iterator<Item = (&Cell, i64)> {
+        let mut next = self.first.get(node.index()).copied().unwrap_or(NONE);
+        std::iter::from_fn(move || {
+            let cell = self.rows.get(next as usize)?;
+            let own = || cell.sum(Measure::Micros).limited();
+            let inclusive = self.inclusive.get(next as usize).copied().unwrap_or_else(own);
+            next = self.links[next as usize].next;
+            Some((cell, inclusive))
+        })
     }
 }
 

@@ -1,6 +1,6 @@
 //! The devices that runs name, and what each kind of name means.
 
-use super::names::{NameId, Names};
+use super::names::{NameId, Names, escape_invalid};
 use rustc_hash::FxHashMap;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -27,6 +27,8 @@ pub enum DeviceKind {
 #[derive(Clone, Debug, Default)]
 pub struct Devices {
     names: Vec<NameId>,
+    /// As they were spelled first.
+    spelled: Vec<String>,
     kinds: Vec<DeviceKind>,
     ids: FxHashMap<NameId, DeviceId>,
     spellings: FxHashMap<Vec<u8>, DeviceId>,
@@ -43,6 +45,16 @@ impl DeviceId {
 impl Devices {
     pub fn name(&self, id: DeviceId) -> NameId {
         self.names[id.0 as usize]
+    }
+
+    /// The name as it was spelled first.
+    pub fn spelled(&self, id: DeviceId) -> &str {
+        &self.spelled[id.0 as usize]
+    }
+
+    /// Says what records on a device count as, where its name does not.
+    pub fn set_kind(&mut self, id: DeviceId, kind: DeviceKind) {
+        self.kinds[id.0 as usize] = kind;
     }
 
     pub fn kind(&self, id: DeviceId) -> DeviceKind {
@@ -63,10 +75,10 @@ impl Devices {
         let id = if let Some(id) = self.ids.get(&lower) {
             *id
         } else {
-            let id = self.push(lower, kind_of(names.get(lower)));
+            let id = self.push(lower, kind_of(names.get(lower)), name);
             self.ids.insert(lower, id);
             if lower == NameId::EMPTY {
-                self.push(lower, DeviceKind::NamelessLate);
+                self.push(lower, DeviceKind::NamelessLate, name);
             }
             id
         };
@@ -82,8 +94,9 @@ impl Devices {
         DeviceId(id.0 + 1)
     }
 
-    fn push(&mut self, name: NameId, kind: DeviceKind) -> DeviceId {
+    fn push(&mut self, name: NameId, kind: DeviceKind, spelled: &[u8]) -> DeviceId {
         self.names.push(name);
+        self.spelled.push(escape_invalid(spelled));
         self.kinds.push(kind);
         DeviceId(self.names.len() as u32 - 1)
     }

@@ -17,6 +17,7 @@ pub mod runs;
 pub mod shared;
 pub mod stacks;
 
+use crate::metric::{Metric, MetricSet, Unit};
 use attributes::Attributes;
 use costs::Costs;
 use devices::{DeviceId, DeviceKind, Devices};
@@ -55,6 +56,10 @@ pub struct Model {
     pub misses_streams: bool,
     /// A profile that was loaded says so of its steps. As the original: views do not look at it.
     pub saved_without_streams: bool,
+    /// Times of cells are picoseconds, not microseconds.
+    pub in_picos: bool,
+    /// What the files cannot say anything about, so that it is unknown rather than 0.
+    pub unknown: MetricSet,
     /// The numbers that the first nodes had in the profile that was loaded first.
     pub saved_ids: Vec<i64>,
     /// What each number meant in the first op log that used it.
@@ -64,6 +69,11 @@ pub struct Model {
 }
 
 impl Model {
+    /// How many parts of a metric's numbers make one of its unit: times may be kept in picoseconds.
+    pub fn parts(&self, metric: Metric) -> i64 {
+        if self.in_picos && metric.info().unit == Unit::Micros { 1_000_000 } else { 1 }
+    }
+
     /// The node of that name.
     #[inline]
     pub fn node(&self, name: NameId) -> Option<NodeId> {
@@ -140,7 +150,7 @@ impl Model {
     }
 
     /// Adds a node whose name is new.
-    fn push_node(&mut self, name: NameId, op: NameId) -> NodeId {
+    pub(crate) fn push_node(&mut self, name: NameId, op: NameId) -> NodeId {
         let hash = NameHash::of(self.names.get(name).as_bytes());
         let node = self.nodes.push(name, hash, op);
         if name.index() >= self.node_of.len() {

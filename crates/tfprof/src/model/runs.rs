@@ -31,6 +31,8 @@ pub struct Runs {
     /// By step, if single executions are kept; of steps that are not kept, only what others look at.
     records: BTreeMap<i64, Records>,
     totals: Cells,
+    /// Sums over the steps and over what lies in none, if files have such.
+    everything: Option<Cells>,
     seen: Vec<Seen>,
     /// The number of the run at hand, from 1.
     run: u32,
@@ -80,6 +82,17 @@ impl Sizes {
     }
 }
 
+/// What profiles say of all their steps, put together from all their files.
+#[derive(Debug, Default)]
+pub struct ProfileRuns {
+    /// The steps, with their sums where they are kept.
+    pub steps: BTreeMap<i64, Option<Cells>>,
+    pub totals: Cells,
+    pub everything: Cells,
+    /// In how many steps each node was seen.
+    pub seen: Vec<(NodeId, u32)>,
+}
+
 impl Runs {
     /// The steps that were loaded, in ascending order.
     pub fn steps(&self) -> impl Iterator<Item = i64> + '_ {
@@ -97,6 +110,11 @@ impl Runs {
     /// Sums over all steps.
     pub fn totals(&self) -> &Cells {
         &self.totals
+    }
+
+    /// Sums over the steps and over what lies in none of them.
+    pub fn everything(&self) -> &Cells {
+        self.everything.as_ref().unwrap_or(&self.totals)
     }
 
     /// The sums of one step, if that step was kept.
@@ -223,6 +241,22 @@ impl Runs {
             KeepSteps::One(kept) => kept == step,
             KeepSteps::Each => true,
         }
+    }
+
+    /// Takes what profiles say of all their steps at once.
+    pub fn set_profile(&mut self, profile: ProfileRuns, nodes: usize) {
+        let ProfileRuns { mut steps, totals, everything, seen } = profile;
+        for cell in everything.rows() {
+            self.most_often = self.most_often.max(cell.sum(Measure::Runs).wrapped().unsigned_abs());
+            self.sizes.note(&cell.sums());
+        }
+        self.seen = vec![Seen::default(); nodes];
+        for (node, count) in seen {
+            self.seen[node.index()].steps = StepCount { any_device: count, first_device: count };
+        }
+        self.steps.append(&mut steps);
+        self.totals = totals;
+        self.everything = Some(everything);
     }
 
     /// Adds what one file says of a step.

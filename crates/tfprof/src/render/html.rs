@@ -112,6 +112,7 @@ fn write_question(view: &View<'_, '_>, out: &mut dyn Write) -> io::Result<()> {
         (Step::At(step), _) => write!(out, "step {step}")?,
         (Step::Average, 1) => out.write_all(b"one step")?,
         (Step::Average, n) => write!(out, "average of {} steps", grouped(n))?,
+        (Step::All, n) => write!(out, "sum of {} steps and of what lies in none", grouped(n))?,
     }
     let usual = Options::default();
     for option in OPTIONS.iter().filter(|option| !matches!(option.name, "output" | "step" | "select")) {

@@ -5,7 +5,9 @@ use crate::error::Warning;
 use crate::metric::{Detail, Metric};
 use crate::model::nodes::NodeId;
 use crate::options::OPTIONS;
-use crate::view::{Shown, View};
+use crate::units::Amount;
+use crate::view::{Line, Shown, View};
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 use tfprof_proto::stream::Spot;
 
@@ -26,7 +28,7 @@ pub fn write(view: &View<'_, '_>, warnings: &[Warning], out: &mut dyn Write) -> 
         write_warning(warning, out)?;
     }
     out.write_all(b"],\n\"columns\":[")?;
-    let metrics: Vec<_> = view.selection.metrics().iter().collect();
+    let metrics: Vec<_> = view.metrics().iter().collect();
     for (i, metric) in metrics.iter().enumerate() {
         write!(out, "{}\"{}\"", if i > 0 { "," } else { "" }, metric.info().key)?;
     }
@@ -48,17 +50,21 @@ fn write_row(view: &View<'_, '_>, metrics: &[Metric], id: usize, row: &Shown, ou
     write!(out, ",\"depth\":{},\"name\":", row.depth)?;
     write_string(view.name(row), out)?;
     write!(out, ",\"accounted\":{},\"self\":", view.is_accounted(row))?;
-    write_numbers(metrics, |metric| view.own(metric, row), out)?;
+    write_numbers(metrics, |metric| view.knows(metric).then(|| view.exact_own(metric, row)), out)?;
     out.write_all(b",\"total\":")?;
-    write_numbers(metrics, |metric| view.total(metric, row), out)?;
+    write_numbers(metrics, |metric| view.knows(metric).then(|| view.exact_total(metric, row)), out)?;
     write_details(view, row, out)?;
     out.write_all(b"}")
 }
 
-fn write_numbers(metrics: &[Metric], number: impl Fn(Metric) -> i64, out: &mut dyn Write) -> io::Result<()> {
+fn write_numbers(metrics: &[Metric], number: impl Fn(Metric) -> Option<Amount>, out: &mut dyn Write) -> io::Result<()> {
     out.write_all(b"{")?;
     for (i, metric) in metrics.iter().enumerate() {
-        write!(out, "{}\"{}\":{}", if i > 0 { "," } else { "" }, metric.info().key, number(*metric))?;
+        write!(out, "{}\"{}\":", if i > 0 { "," } else { "" }, metric.info().key)?;
+        match number(*metric) {
+            Some(number) => write!(out, "{number}")?,
+            None => out.write_all(b"null")?,
+        }
     }
     out.write_all(b"}")
 }
@@ -71,6 +77,16 @@ fn write_details(view: &View<'_, '_>, row: &Shown, out: &mut dyn Write) -> io::R
         devices.sort_unstable_by(|a, b| view.model.names.get(*a).cmp(view.model.names.get(*b)));
         devices.dedup();
         write_strings("devices", devices.into_iter().map(|device| view.model.names.get(device)), out)?;
+        if view.model.in_picos {
+            write_by_device(view, &nodes, out)?;
+        }
+    }
+    if view.model.in_picos
+        && let Some(Line { file, function, number, .. }) = view.line(row)
+    {
+        out.write_all(b",\"frame\":")?;
+        let line = if number < 0 { String::new() } else { format!(":{number}") };
+        write_string(&format!("{file}{line} {function}"), out)?;
     }
     if view.selection.has_detail(Detail::OpTypes) {
         let mut types: Vec<_> = nodes.iter().flat_map(|node| view.values().types(*node)).collect();
@@ -105,6 +121,23 @@ fn write_details(view: &View<'_, '_>, row: &Shown, out: &mut dyn Write) -> io::R
         out.write_all(b"]")?;
     }
     Ok(())
+}
+
+/// What the nodes of a row took on each device.
+fn write_by_device(view: &View<'_, '_>, nodes: &[NodeId], out: &mut dyn Write) -> io::Result<()> {
+    let mut sums: BTreeMap<&str, [i64; 3]> = BTreeMap::new();
+    for (device, numbers) in nodes.iter().flat_map(|node| view.values().by_device(*node)) {
+        let sum = sums.entry(view.model.devices.spelled(device)).or_default();
+        sum.iter_mut().zip(numbers).for_each(|(sum, number)| *sum = sum.saturating_add(number));
+    }
+    out.write_all(b",\"by_device\":[")?;
+    for (i, (device, [runs, own, inclusive])) in sums.into_iter().enumerate() {
+        out.write_all(if i > 0 { b",{\"device\":" } else { b"{\"device\":" })?;
+        write_string(device, out)?;
+        let time = |n| Amount { n, parts: view.model.parts(Metric::Micros) };
+        write!(out, ",\"runs\":{runs},\"micros\":{},\"inclusive_micros\":{}}}", time(own), time(inclusive))?;
+    }
+    out.write_all(b"]")
 }
 
 fn write_strings<'a>(key: &str, strings: impl Iterator<Item = &'a str>, out: &mut dyn Write) -> io::Result<()> {

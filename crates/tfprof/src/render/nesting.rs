@@ -5,6 +5,7 @@
 
 use crate::metric::Metric;
 use crate::options::ViewKind;
+use crate::units::Amount;
 use crate::view::View;
 use crate::view::values::plus;
 
@@ -30,7 +31,8 @@ pub fn boxes(view: &View<'_, '_>, metric: Metric) -> Vec<Nested> {
     let mut box_of = vec![usize::MAX; rows.len()];
     let mut next: Vec<i64> = Vec::with_capacity(rows.len());
     for (i, row) in rows.iter().enumerate() {
-        let width = if i > 0 && view.rules().chain { view.own(metric, row) } else { view.total(metric, row) };
+        let chain = i > 0 && view.rules().chain;
+        let width = if chain { view.exact_own(metric, row).n } else { view.exact_total(metric, row).n };
         let parent = if i == 0 { 0 } else { box_of[row.parent] };
         if i > 0 && (width <= 0 || parent == usize::MAX) {
             continue;
@@ -44,6 +46,25 @@ pub fn boxes(view: &View<'_, '_>, metric: Metric) -> Vec<Nested> {
         box_of[i] = boxes.len();
         boxes.push(Nested { row: i, parent, depth: row.depth, start, width, own: width });
         next.push(start);
+    }
+    match view.model.parts(metric) {
+        1 => boxes,
+        parts => whole(boxes, parts),
+    }
+}
+
+/// Boxes in whole units. Their edges are rounded, not their widths, so that those within a box still fit into it.
+fn whole(mut boxes: Vec<Nested>, parts: i64) -> Vec<Nested> {
+    let round = |n| Amount { n, parts }.rounded();
+    for nested in &mut boxes {
+        let end = round(nested.start.saturating_add(nested.width));
+        nested.start = round(nested.start);
+        nested.width = end - nested.start;
+        nested.own = nested.width;
+    }
+    for i in 1..boxes.len() {
+        let (parent, width) = (boxes[i].parent, boxes[i].width);
+        boxes[parent].own -= width;
     }
     boxes
 }

@@ -1,5 +1,7 @@
 //! An overview as text for one screen, and as JSON.
 
+mod profiles;
+
 use super::json::{write_string, write_warning};
 use super::theme::Theme;
 use crate::metric::Unit;
@@ -52,9 +54,13 @@ pub(super) fn facts(overview: &Overview) -> Vec<(String, String)> {
     let mut fact = |name: &str, value: String| facts.push((name.to_owned(), value));
     let files: Vec<_> = overview.files.iter().map(|(kind, name)| format!("{kind} ({name})")).collect();
     fact("files", files.join(", "));
+    for (name, value) in profiles::facts(&overview.hosts, &overview.other_runs) {
+        fact(&name, value);
+    }
     let plural = |n: usize, word: &str| format!("{n} {word}{}", if n == 1 { "" } else { "s" });
-    fact("graph", format!("{}, {}", plural(overview.nodes, "node"), plural(overview.op_types, "op type")));
-    if overview.parameters > 0 || overview.steps.is_empty() {
+    let nodes = if overview.hosts.is_empty() { "graph" } else { "ops" };
+    fact(nodes, format!("{}, {}", plural(overview.nodes, "node"), plural(overview.op_types, "op type")));
+    if overview.parameters > 0 || (overview.steps.is_empty() && overview.hosts.is_empty()) {
         let all = units::text(Unit::Count, overview.parameters);
         let trainable = overview.trainable.map(|n| format!("{} trainable, ", units::text(Unit::Count, n)));
         fact("parameters", format!("{}{all} in all variables", trainable.unwrap_or_default()));
@@ -143,6 +149,9 @@ pub fn write_json(overview: &Overview, out: &mut dyn Write) -> io::Result<()> {
             write_string(device, out)?;
             write!(out, ",\"bytes\":{bytes}}}")?;
         }
+    }
+    if !overview.hosts.is_empty() {
+        profiles::write_json(&overview.hosts, &overview.other_runs, out)?;
     }
     out.write_all(b",\n\"missing\":[")?;
     for (i, missing) in overview.missing.iter().enumerate() {

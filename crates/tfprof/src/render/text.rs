@@ -5,7 +5,7 @@ use super::theme::{self, Theme};
 use crate::metric::{DETAILS, Detail, METRICS, Metric, MetricInfo, Unit};
 use crate::model::nodes::Input;
 use crate::options::ViewKind;
-use crate::units;
+use crate::units::{self, Amount};
 use crate::view::values::plus;
 use crate::view::{Shown, View};
 use rustc_hash::FxHashMap;
@@ -186,13 +186,16 @@ fn write_indent(out: &mut dyn Write, depth: usize) -> io::Result<()> {
 
 fn write_pair(view: &View<'_, '_>, metric: Metric, row: &Shown, out: &mut dyn Write) -> io::Result<()> {
     let unit = metric.info().unit;
+    if !view.knows(metric) {
+        return out.write_all(b"--/--");
+    }
     if view.is_accounted(row) {
-        units::write(out, unit, view.own(metric, row))?;
+        view.exact_own(metric, row).write(out, unit)?;
     } else {
         out.write_all(b"--")?;
     }
     out.write_all(b"/")?;
-    units::write(out, unit, view.total(metric, row))
+    view.exact_total(metric, row).write(out, unit)
 }
 
 pub(super) fn write_shape(view: &View<'_, '_>, row: &Shown, out: &mut dyn Write) -> io::Result<bool> {
@@ -304,11 +307,14 @@ fn write_share(
     row: &Shown,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let (own, total) = (view.own(info.metric, row), view.total(info.metric, row));
+    if !view.knows(info.metric) {
+        return write_padded(out, "--", 30);
+    }
+    let (own, total) = (view.exact_own(info.metric, row).n, view.exact_total(info.metric, row).n);
     // As the original: memory has no share where the row itself has none, all else where its total has none.
     let some = if info.unit == Unit::Bytes { own > 0 } else { total > 0 };
-    let share = |n: i64| if some { 100.0 * n as f64 / view.total(info.metric, root) as f64 } else { 0.0 };
-    let number = units::text(info.unit, own);
+    let share = |n: i64| if some { 100.0 * n as f64 / view.exact_total(info.metric, root).n as f64 } else { 0.0 };
+    let number = view.exact_own(info.metric, row).text(info.unit);
     let text = format!("{number}{} ({:.2}%, {:.2}%)", info.op_suffix, share(total), share(own));
     write_padded(out, &text, 30)
 }
@@ -343,12 +349,13 @@ fn write_signatures(view: &View<'_, '_>, row: &Shown, out: &mut dyn Write) -> io
     if signatures.is_empty() {
         return Ok(());
     }
+    let parts = view.model.parts(Metric::Micros);
     let mut signatures: Vec<_> = signatures.into_iter().collect();
     signatures.sort_unstable_by(|(a, x), (b, y)| y.runs.cmp(&x.runs).then_with(|| a.cmp(b)));
     for (text, Signature { runs, defined, micros }) in signatures {
         out.write_all(b"\ninput_type: ")?;
         out.write_all(&text)?;
-        write!(out, "\t(run*{runs}|defined*{defined})\texec_time: {}", units::text(Unit::Micros, micros))?;
+        write!(out, "\t(run*{runs}|defined*{defined})\texec_time: {}", Amount { n: micros, parts }.text(Unit::Micros))?;
     }
     out.write_all(b"\n\n")
 }

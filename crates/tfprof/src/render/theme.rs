@@ -90,12 +90,12 @@ pub fn share(view: &View<'_, '_>, row: &Shown) -> f64 {
     let first = || METRICS.iter().map(|info| info.metric).find(|metric| shown.has(*metric));
     let Some(metric) = sorted_by.or_else(first) else { return 0.0 };
     let whole = whole(view, metric);
-    let part = if view.rules().chain { view.own(metric, row) } else { view.total(metric, row) };
+    let part = if view.rules().chain { view.exact_own(metric, row).n } else { view.exact_total(metric, row).n };
     if whole > 0 { part as f64 / whole as f64 } else { 0.0 }
 }
 
 fn whole(view: &View<'_, '_>, metric: Metric) -> i64 {
-    view.rows().first().map_or(0, |root| view.total(metric, root))
+    view.rows().first().map_or(0, |root| view.exact_total(metric, root).n)
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@ mod compute;
 mod describe;
 mod kernels;
 mod lanes;
+pub mod profile;
 mod record;
 mod survey;
 mod tensors;

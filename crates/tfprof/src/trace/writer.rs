@@ -143,7 +143,7 @@ impl<'w> Events<'w> {
 }
 
 /// A string, with all that is not plain ASCII escaped, as Python does by default.
-fn string(out: &mut Vec<u8>, text: &[u8]) {
+pub(super) fn string(out: &mut Vec<u8>, text: &[u8]) {
     out.push(b'"');
     if text.iter().all(|byte| matches!(byte, b' '..=b'~') && !matches!(byte, b'"' | b'\\')) {
         out.extend_from_slice(text);

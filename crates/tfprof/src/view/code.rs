@@ -129,7 +129,9 @@ impl<'m> Lines<'m> {
             self.label_of_frame.insert((frame, gradient), label);
             label
         };
-        *self.row_of.entry((parent, label)).or_insert_with(|| {
+        // Profiles tell lines apart by whole paths, op logs by what is shown of them.
+        let key = if self.model.in_picos { (parent, NameId(frame.0)) } else { (parent, label) };
+        *self.row_of.entry(key).or_insert_with(|| {
             self.rows.push(Line { parent, label, frame, gradient, nodes: Vec::new() });
             self.rows.len() as u32 - 1
         })
@@ -164,6 +166,9 @@ impl<'m> Lines<'m> {
 fn label(model: &Model, quirks: &Quirks, frame: &Frame) -> String {
     let (file, function) = (string(model, quirks, frame, 0), string(model, quirks, frame, 1));
     let file = file.rsplit('/').next().unwrap_or_default();
+    if frame.lineno < 0 && model.in_picos {
+        return format!("{file}:{}", cut(function));
+    }
     format!("{file}:{}:{}", frame.lineno, cut(function))
 }
 

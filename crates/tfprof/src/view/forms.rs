@@ -1,7 +1,8 @@
 //! Which forms of output a view has, and which numbers each of them needs.
 
 use crate::error::Error;
-use crate::metric::{Metric, MetricSet};
+use crate::metric::{METRICS, Metric, MetricInfo, MetricSet};
+use crate::model::Model;
 use crate::options::{Form, Options, OrderBy, Selection, Step, ViewKind};
 
 /// Refuses what a view cannot give.
@@ -13,7 +14,7 @@ pub fn check(kind: ViewKind, options: &Options, selection: Selection) -> Result<
         Form::Timeline if kind == ViewKind::Op && fewer => {
             refuse("the op view has none; ask the graph, scope or code view, or leave out -original_quirks".to_owned())
         }
-        Form::Timeline if kind == ViewKind::Graph && options.step == Step::Average => {
+        Form::Timeline if kind == ViewKind::Graph && !matches!(options.step, Step::At(_)) => {
             refuse("in graph view it is about one step; give it with -step".to_owned())
         }
         Form::Pprof if kind != ViewKind::Code && fewer => {
@@ -31,6 +32,28 @@ pub fn check(kind: ViewKind, options: &Options, selection: Selection) -> Result<
             refuse(format!("it shows one metric, and -select names several ({found}); choose one"))
         }
         _ => Ok(()),
+    }
+}
+
+/// Refuses to sort by or to ask for a minimum of what nobody knows.
+pub fn check_known(model: &Model, options: &Options) -> Result<(), Error> {
+    let known = || {
+        let known = METRICS.iter().filter(|info| !model.unknown.has(info.metric));
+        known.filter_map(|info| info.word).collect::<Vec<_>>().join(", ")
+    };
+    let refuse = |option: &str, word: &str| {
+        let message = format!("-{option}: this profile does not have {word}; it has {}", known());
+        Err(Error::Question(message))
+    };
+    if let OrderBy::Metric(metric) = options.order_by
+        && model.unknown.has(metric)
+    {
+        return refuse("order_by", options.order_by.word());
+    }
+    let asked = |info: &&MetricInfo| model.unknown.has(info.metric) && options.min[info.metric as usize] != 0;
+    match METRICS.iter().find(asked) {
+        Some(info) => refuse(info.min.unwrap_or_default(), info.word.unwrap_or_default()),
+        None => Ok(()),
     }
 }
 

@@ -20,6 +20,7 @@ use crate::model::Model;
 use crate::model::nodes::NodeId;
 use crate::model::stacks::Frame;
 use crate::options::{Form, Options, Selection, Step, ViewKind};
+use crate::units::Amount;
 pub use forms::needs_memory;
 pub use pipeline::Shown;
 use pipeline::{Answer, Filters, Pipeline};
@@ -65,8 +66,15 @@ impl<'q, 'm> View<'q, 'm> {
         let quirks = &options.quirks;
         let mut warnings = Vec::new();
         let mut warn = |code, message| warnings.push(Warning { code, place: None, message, damage: false });
-        let selection = options.selection(!model.runs.is_empty());
+        let selection = options.selection(!model.runs.is_empty() || model.in_picos);
         forms::check(kind, options, selection)?;
+        forms::check_known(model, options)?;
+        let unknown: Vec<_> = selection.given().filter(|metric| model.unknown.has(*metric)).collect();
+        if !unknown.is_empty() {
+            let words: Vec<_> = unknown.iter().filter_map(|metric| metric.info().word).collect();
+            let message = format!("this profile does not have {}, so they are unknown, not 0", words.join(", "));
+            warn("unknown_metric", message);
+        }
         // A message has all numbers, and its nodes in the order of their names.
         let whole = options.output.form == Form::Proto;
         let by_name = whole || options.output.form == Form::Pprof;
@@ -91,7 +99,10 @@ impl<'q, 'm> View<'q, 'm> {
         if options.account_displayed_op_only && !rules.can_recount {
             warn("ignored_option", format!("{} view ignores -account_displayed_op_only", kind.word()));
         }
-        let metrics = if whole { MetricSet::ALL } else { forms::metrics(options.output.form, selection) };
+        let mut metrics = if whole { MetricSet::ALL } else { forms::metrics(options.output.form, selection) };
+        if model.in_picos && metrics.has(Metric::Micros) {
+            metrics.add(Metric::InclusiveMicros);
+        }
         let values = Values::new(model, options.step, options.quirks);
         let answer = Pipeline::new(rules, options, filters, values, tree, metrics).run();
         let past = metrics.iter().find(|metric| matches!(answer.total.get(*metric, 0), i64::MIN | i64::MAX));
@@ -176,14 +187,38 @@ impl<'q, 'm> View<'q, 'm> {
         self.answer.accounted[row.row]
     }
 
-    /// A number of the row alone.
+    /// A number of the row alone, in whole units.
     pub fn own(&self, metric: Metric, row: &Shown) -> i64 {
-        self.answer.own.get(metric, row.row)
+        self.exact_own(metric, row).rounded()
     }
 
-    /// A number of the row and of all that it stands for.
+    /// A number of the row and of all that it stands for, in whole units.
     pub fn total(&self, metric: Metric, row: &Shown) -> i64 {
-        self.answer.total.get(metric, row.row)
+        self.exact_total(metric, row).rounded()
+    }
+
+    /// A number of the row alone, as exact as it is known.
+    pub fn exact_own(&self, metric: Metric, row: &Shown) -> Amount {
+        Amount { n: self.answer.own.get(metric, row.row), parts: self.model.parts(metric) }
+    }
+
+    /// The same of the row and of all that it stands for.
+    pub fn exact_total(&self, metric: Metric, row: &Shown) -> Amount {
+        Amount { n: self.answer.total.get(metric, row.row), parts: self.model.parts(metric) }
+    }
+
+    /// Whether the files say anything about a metric.
+    pub fn knows(&self, metric: Metric) -> bool {
+        !self.model.unknown.has(metric)
+    }
+
+    /// The metrics that the selection shows, and what comes along with them in what is loaded.
+    pub fn metrics(&self) -> MetricSet {
+        let mut metrics = self.selection.metrics();
+        if self.model.in_picos && metrics.has(Metric::Micros) {
+            metrics.add(Metric::InclusiveMicros);
+        }
+        metrics
     }
 
     /// The values that a checkpoint has under the name of a row, or the first of them, if they were asked for.
@@ -246,6 +281,12 @@ fn check_step(model: &Model, step: i64) -> Result<(), Error> {
 
 fn code_tree(model: &Model, options: &Options) -> Result<code::Grouped, Error> {
     let missing = || {
+        if model.in_picos {
+            let how = "JAX records both with jax.profiler.ProfileOptions().python_tracer_level = 1";
+            return Error::Missing(format!(
+                "no op of this profile has a line of source, and no Python call is in it; {how}"
+            ));
+        }
         let how = "load an op log with traces (--op_log_path), as tfprof.write_op_log writes it";
         Error::Missing(format!("the code view needs code traces, and there are none; {how}"))
     };

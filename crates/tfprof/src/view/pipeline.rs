@@ -270,7 +270,7 @@ impl<'q, 'm> Pipeline<'q, 'm> {
                 metric if own => self.own.get(*metric, row),
                 metric => self.total.get(*metric, row),
             };
-            number >= self.options.min[*metric as usize]
+            number >= self.options.min[*metric as usize].saturating_mul(self.values.model.parts(*metric))
         });
         enough && self.filters.show.matches(name) && !self.filters.hide.matches_one(name)
     }

@@ -54,6 +54,7 @@ impl<'m> Values<'m> {
         let cells = match step {
             Step::Average => Some(model.runs.totals()),
             Step::At(step) => model.runs.step(step),
+            Step::All => Some(model.runs.everything()),
         };
         let find = |name: &str| model.names.find(name.as_bytes());
         Values {
@@ -78,8 +79,12 @@ impl<'m> Values<'m> {
         row[Metric::Definitions as usize] = 1;
         row[Metric::Parameters as usize] = self.parameters(node);
         let mut ran = false;
-        for cell in self.cells.into_iter().flat_map(|cells| cells.of(node)) {
-            ran |= self.add(cell, &mut row);
+        for (cell, inclusive) in self.cells.into_iter().flat_map(|cells| cells.with_inclusive(node)) {
+            if self.add(cell, &mut row) {
+                ran = true;
+                let sum = &mut row[Metric::InclusiveMicros as usize];
+                *sum = sum.saturating_add(inclusive);
+            }
         }
         if ran && self.step == Step::Average {
             let seen = self.model.runs.steps_seen(node);
@@ -141,6 +146,16 @@ impl<'m> Values<'m> {
         true
     }
 
+    /// What a node took on each device, in the order in which they were met: the device, then runs, own and inclusive
+    /// time.
+    pub fn by_device(&self, node: NodeId) -> impl Iterator<Item = (DeviceId, [i64; 3])> {
+        let cells = self.cells.into_iter().flat_map(move |cells| cells.with_inclusive(node));
+        cells.map(|(cell, inclusive)| {
+            let sum = |measure| cell.sum(measure).limited();
+            (cell.device, [sum(Measure::Runs), sum(Measure::Micros), inclusive])
+        })
+    }
+
     fn counts(&self, cell: &Cell, kind: DeviceKind) -> bool {
         kind != DeviceKind::Placement || self.counts_on(cell.node, cell.device)
     }
@@ -175,7 +190,7 @@ impl<'m> Values<'m> {
 
     fn ever_ran(&self, node: NodeId, ran: bool) -> bool {
         ran || {
-            let mut cells = self.model.runs.totals().of(node);
+            let mut cells = self.model.runs.everything().of(node);
             cells.any(|cell| self.counts(cell, self.model.devices.kind(cell.device)))
         }
     }
@@ -227,7 +242,7 @@ impl<'m> Values<'m> {
             if placement.is_some() {
                 devices.push(name(placement));
             }
-            for cell in self.model.runs.totals().of(node) {
+            for cell in self.model.runs.everything().of(node) {
                 let kind = self.model.devices.kind(cell.device);
                 let placed =
                     kind == DeviceKind::Placement || (kind == DeviceKind::Other && !self.quirks.other_devices_are_free);
@@ -289,7 +304,7 @@ pub fn times(a: i64, b: i64, wrap: bool) -> i64 {
     if wrap { a.wrapping_mul(b) } else { a.saturating_mul(b) }
 }
 
-const AVERAGED: [Metric; 8] = [
+const AVERAGED: [Metric; 9] = [
     Metric::Micros,
     Metric::AcceleratorMicros,
     Metric::CpuMicros,
@@ -298,4 +313,5 @@ const AVERAGED: [Metric; 8] = [
     Metric::ResidualBytes,
     Metric::OutputBytes,
     Metric::Runs,
+    Metric::InclusiveMicros,
 ];

@@ -39,6 +39,7 @@ pub fn steps(model: &Model, kind: ViewKind, options: &Options) -> Vec<Step> {
 pub fn file_name(outfile: &str, step: Step) -> String {
     match step {
         Step::Average => format!("{outfile}_-1"),
+        Step::All => format!("{outfile}_all"),
         Step::At(step) => format!("{outfile}_{step}"),
     }
 }

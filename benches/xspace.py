@@ -1,0 +1,81 @@
+#!/usr/bin/env python3
+"""What an XSpace costs: `tfprof op` beside XProf's framework_op_stats, `tfprof trace` beside its trace_viewer.
+
+  xspace.py FILE.xplane.pb... [--xprof PYTHON] [--binary F] [--repeat 3] [--hosts 16]
+
+Files are recorded by xspace_make.py (make bench-xspace does all of it). CPU seconds of the whole process for us; of the
+conversion alone, without starting Python and importing, for XProf. --hosts copies the first file that often, cut to a
+number of steps by whoever recorded it, and reads all copies as one run.
+"""
+
+import argparse
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+
+from trace import measure
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+WORKER = """
+import json, resource, sys, time
+from xprof.convert import raw_to_tool_data as convert
+start = time.process_time()
+data, _ = convert.xspace_to_tool_data([sys.argv[1]], sys.argv[2], {"use_saved_result": False})
+peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+print(json.dumps({"cpu": time.process_time() - start, "mb": peak / 1024, "out": len(data or b"")}))
+"""
+
+
+def xprof(python, path, tool):
+    # A fresh directory: XProf leaves its results beside its input and would read them the next time.
+    with tempfile.TemporaryDirectory() as directory:
+        copy = shutil.copy(path, os.path.join(directory, "host.xplane.pb"))
+        answer = subprocess.run([python, "-c", WORKER, copy, tool], capture_output=True, text=True, check=True)
+    return json.loads(answer.stdout.splitlines()[-1])
+
+
+def show(what, cost, note=""):
+    print(f"  {what:34} {cost['cpu']:8.2f} s {cost['mb']:9.1f} MB  {note}", flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("files", nargs="+")
+    parser.add_argument("--xprof", help="a Python with xprof 2.24.2")
+    parser.add_argument("--binary", default=os.path.join(HERE, "..", "target", "release", "tfprof"))
+    parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--hosts", type=int, default=0)
+    args = parser.parse_args()
+    for path in args.files:
+        print(f"{path}: {os.path.getsize(path) / 1e6:.1f} MB")
+        with tempfile.TemporaryDirectory() as directory:
+            out = os.path.join(directory, "trace.json")
+            questions = {
+                "op": (["op", path, "-output", "none"], "framework_op_stats"),
+                "op -step all": (["op", path, "-step", "all", "-output", "none"], "framework_op_stats"),
+                "trace": (["trace", path, "--outfile=" + out], "trace_viewer"),
+            }
+            theirs = {}
+            for what, (words, tool) in questions.items():
+                ours = [measure([args.binary, *words]) for _ in range(args.repeat)]
+                cpu = sorted(cost["cpu"] for cost in ours)
+                median = {"cpu": statistics.median(cpu), "mb": max(cost["mb"] for cost in ours)}
+                show("tfprof " + what, median, f"{cpu[0]:.2f} to {cpu[-1]:.2f}")
+                if args.xprof:
+                    theirs[tool] = theirs.get(tool) or xprof(args.xprof, path, tool)
+                    ratio = theirs[tool]["cpu"] / median["cpu"]
+                    show("XProf " + tool, theirs[tool], f"{ratio:.1f} times; {theirs[tool]['out']} bytes out")
+    if args.hosts:
+        with tempfile.TemporaryDirectory() as directory:
+            for host in range(args.hosts):
+                shutil.copy(args.files[0], os.path.join(directory, f"host-{host}.xplane.pb"))
+            show(f"tfprof op, {args.hosts} hosts", measure([args.binary, "op", directory, "-output", "none"]))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

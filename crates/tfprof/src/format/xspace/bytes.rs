@@ -1,0 +1,294 @@
+//! The bytes of a profile, read where they are needed: a plane's names stand behind its events, so a file is walked
+//! more than once. A plain file is read through a window; what comes compressed or through a pipe is held.
+
+use crate::error::Error;
+use crate::format::source::Source;
+use std::fs::File;
+use std::io::{self, Read};
+use tfprof_proto::wire::{Fault, Field, Fields, Value};
+
+/// Where the content of a message lies in the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    pub start: u64,
+    pub end: u64,
+}
+
+/// A file that can be read at any place, by several threads.
+#[derive(Debug)]
+pub enum Bytes {
+    File(File, u64),
+    Memory(Vec<u8>),
+}
+
+impl Bytes {
+    /// Takes all of a source. The second value says how its compressed data ended early, if it did.
+    pub fn hold(mut source: Source<'_>) -> Result<(Bytes, Option<String>), Error> {
+        let mut bytes = Vec::new();
+        let cut = match source.input.read_to_end(&mut bytes) {
+            Ok(_) => None,
+            Err(error) => match error.kind() {
+                io::ErrorKind::UnexpectedEof | io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput => {
+                    Some(format!("the compressed data is damaged or cut short ({error})"))
+                }
+                _ => return Err(Error::Io { file: source.name, action: "cannot read", source: error }),
+            },
+        };
+        Ok((Bytes::Memory(bytes), cut))
+    }
+
+    pub fn whole(&self) -> Span {
+        let end = match self {
+            Bytes::File(_, length) => *length,
+            Bytes::Memory(bytes) => bytes.len() as u64,
+        };
+        Span { start: 0, end }
+    }
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            #[cfg(unix)]
+            Bytes::File(file, _) => std::os::unix::fs::FileExt::read_at(file, buffer, offset),
+            #[cfg(windows)]
+            Bytes::File(file, _) => std::os::windows::fs::FileExt::seek_read(file, buffer, offset),
+            Bytes::Memory(bytes) => {
+                let rest = bytes.get(offset as usize..).unwrap_or_default();
+                let length = rest.len().min(buffer.len());
+                buffer[..length].copy_from_slice(&rest[..length]);
+                Ok(length)
+            }
+        }
+    }
+
+    /// The content of a message that is small or needed at once.
+    pub fn content(&self, span: Span) -> io::Result<Vec<u8>> {
+        let mut walk = Walk::new(self, span);
+        walk.fill((span.end - span.start) as usize)?;
+        walk.window.truncate(walk.filled);
+        Ok(walk.window)
+    }
+}
+
+/// The fields of one message, handed out through a window.
+#[derive(Debug)]
+pub struct Walk<'b> {
+    bytes: &'b Bytes,
+    window: Vec<u8>,
+    /// How much of the window is filled, and how much of that is done with.
+    filled: usize,
+    at: usize,
+    /// Where the window begins in the file.
+    base: u64,
+    end: u64,
+    /// The window need not hold what is only passed over.
+    skip_to: u64,
+}
+
+/// What a field holds: numbers are read, messages are told by where they are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Head {
+    Varint(u64),
+    Message(Span),
+    Other,
+}
+
+/// Why a message ended before its end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Damage {
+    pub offset: u64,
+    pub what: String,
+}
+
+#[derive(Debug)]
+pub enum WalkError {
+    Io(io::Error),
+    Damage(Damage),
+}
+
+impl From<io::Error> for WalkError {
+    fn from(error: io::Error) -> Self {
+        WalkError::Io(error)
+    }
+}
+
+const WINDOW: usize = 256 * 1024;
+/// Enough for a tag and a number.
+const HEAD: usize = 20;
+
+impl<'b> Walk<'b> {
+    pub fn new(bytes: &'b Bytes, span: Span) -> Walk<'b> {
+        Walk::with_window(bytes, span, Vec::new())
+    }
+
+    /// The same with a window that was used before.
+    pub fn with_window(bytes: &'b Bytes, span: Span, window: Vec<u8>) -> Walk<'b> {
+        Walk { bytes, window, filled: 0, at: 0, base: span.start, end: span.end, skip_to: span.start }
+    }
+
+    pub fn into_window(self) -> Vec<u8> {
+        self.window
+    }
+
+    /// The next field: its number and what it holds. A message that runs past the end is handed out as far as it goes,
+    /// and the next call says so.
+    #[inline]
+    pub fn next_field(&mut self) -> Result<Option<(u32, Head)>, WalkError> {
+        if self.skip_to > self.offset() {
+            self.pass_over();
+        }
+        if self.filled - self.at < HEAD {
+            self.fill(HEAD)?;
+        }
+        let head = &self.window[self.at..self.filled];
+        // Nearly all fields are messages of less than 16 KB.
+        if let [tag @ 8..=0x7f, low, high, ..] = head
+            && tag & 7 == 2
+        {
+            let (length, size) = match (*low < 0x80, *high < 0x80) {
+                (true, _) => (u64::from(*low), 2),
+                (_, true) => (u64::from(*low & 0x7f) | u64::from(*high) << 7, 3),
+                _ => return self.next_slowly(),
+            };
+            let start = self.base + self.at as u64 + size;
+            if start + length <= self.end {
+                self.at += size as usize;
+                self.skip_to = start + length;
+                return Ok(Some((u32::from(tag >> 3), Head::Message(Span { start, end: start + length }))));
+            }
+        }
+        self.next_slowly()
+    }
+
+    fn next_slowly(&mut self) -> Result<Option<(u32, Head)>, WalkError> {
+        let offset = self.offset();
+        if offset >= self.end {
+            return if self.skip_to > self.end {
+                let (claimed, left) = (self.skip_to - offset, 0);
+                self.skip_to = self.end;
+                Err(damage(offset, &Fault::Truncated { claimed, left }))
+            } else {
+                Ok(None)
+            };
+        }
+        let head = &self.window[self.at..self.filled];
+        let mut fields = Fields::new(head, offset);
+        if head.first().is_some_and(|tag| tag & 7 == 3) {
+            self.skip_to = self.end;
+            self.at = self.filled;
+            return Err(damage(offset, &Fault::BadTag { tag: u64::from(head[0]) }));
+        }
+        match fields.next_field() {
+            Ok(Some(Field { number, value, .. })) => {
+                let used = (fields.offset() - offset) as usize;
+                self.at += used;
+                self.skip_to = self.offset();
+                Ok(Some((
+                    number,
+                    match value {
+                        Value::Varint(n) => Head::Varint(n),
+                        Value::Bytes(bytes) => {
+                            let end = self.offset();
+                            // It is in the window already, which goes back to its start.
+                            self.at -= bytes.len();
+                            Head::Message(Span { start: end - bytes.len() as u64, end })
+                        }
+                        _ => Head::Other,
+                    },
+                )))
+            }
+            Ok(None) => Ok(None),
+            Err(error) => match error.fault {
+                // A length that the head does not hold, which is no fault unless the message does not either.
+                Fault::Truncated { claimed, .. } if head[0] & 7 == 2 => {
+                    let start = error.offset;
+                    let tag = tag_of(head);
+                    self.at += (start - offset) as usize;
+                    self.skip_to = start.saturating_add(claimed);
+                    let end = self.skip_to.min(self.end);
+                    if self.skip_to > self.end {
+                        // Told when the walk goes on.
+                        self.skip_to = self.end.saturating_add(1);
+                    }
+                    Ok(Some(((tag >> 3) as u32, Head::Message(Span { start, end }))))
+                }
+                fault => {
+                    self.skip_to = self.end;
+                    Err(damage(error.offset, &fault))
+                }
+            },
+        }
+    }
+
+    /// The content of the message that was handed out last.
+    #[inline]
+    pub fn content(&mut self, span: Span) -> io::Result<&[u8]> {
+        let length = (span.end - span.start) as usize;
+        if self.filled - self.at < length {
+            self.fill(length)?;
+        }
+        let end = self.filled.min(self.at + length);
+        Ok(&self.window[self.at..end])
+    }
+
+    #[inline]
+    fn offset(&self) -> u64 {
+        self.base + self.at as u64
+    }
+
+    #[inline]
+    fn pass_over(&mut self) {
+        let to = self.skip_to.min(self.end);
+        let ahead = to.saturating_sub(self.offset());
+        if ahead <= (self.filled - self.at) as u64 {
+            self.at += ahead as usize;
+        } else {
+            (self.base, self.at, self.filled) = (to, 0, 0);
+        }
+    }
+
+    /// Sees to it that the window holds `wanted` bytes if the message has them.
+    #[inline(never)]
+    fn fill(&mut self, wanted: usize) -> io::Result<()> {
+        self.window.copy_within(self.at..self.filled, 0);
+        self.base += self.at as u64;
+        self.filled -= self.at;
+        self.at = 0;
+        while self.filled < wanted {
+            let left = self.end.saturating_sub(self.base + self.filled as u64);
+            if left == 0 {
+                break;
+            }
+            if self.filled == self.window.len() {
+                // It doubles only after it was filled: a length that a file merely claims costs nothing.
+                self.window.resize((self.window.len() * 2).max(WINDOW), 0);
+            }
+            let room = (self.window.len() - self.filled).min(usize::try_from(left).unwrap_or(usize::MAX));
+            let target = self.filled..self.filled + room;
+            let got = self.bytes.read_at(self.base + self.filled as u64, &mut self.window[target])?;
+            if got == 0 {
+                // The file was cut while it was read.
+                self.end = self.base + self.filled as u64;
+                break;
+            }
+            self.filled += got;
+        }
+        Ok(())
+    }
+}
+
+/// The number that stands before a value.
+fn tag_of(head: &[u8]) -> u64 {
+    let bytes = head.iter().take(10).enumerate();
+    let mut tag = 0;
+    for (i, byte) in bytes {
+        tag |= u64::from(byte & 0x7f) << (7 * i as u32).min(63);
+        if *byte < 0x80 {
+            break;
+        }
+    }
+    tag
+}
+
+fn damage(offset: u64, fault: &Fault) -> WalkError {
+    WalkError::Damage(Damage { offset, what: fault.to_string() })
+}

@@ -1,0 +1,645 @@
+//! Where a step begins and ends: the first rule that finds any, and which step an event belongs to.
+//!
+//! What marks steps is known only at the end of the walk, so each op is noted with its context: the marks around it and
+//! the ids of what launched it. Few contexts differ, and each is looked up once.
+
+use super::event::Event;
+use super::plane::Plane;
+use super::stats::{Key, Stat, Texts};
+use super::tally::Record;
+use crate::model::names::{NameId, Names};
+use regex::Regex;
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::BTreeMap;
+
+/// By what steps were found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Rule {
+    /// A pattern that was asked for.
+    Marker,
+    StepNum,
+    StepsLine,
+    FunctionCalls,
+    Root,
+    ModuleRuns,
+    WholeProfile,
+    #[default]
+    None,
+}
+
+impl Rule {
+    pub fn word(self) -> &'static str {
+        match self {
+            Rule::Marker => "step_marker",
+            Rule::StepNum => "step_num",
+            Rule::StepsLine => "Steps line",
+            Rule::FunctionCalls => "function calls",
+            Rule::Root => "root",
+            Rule::ModuleRuns => "module runs",
+            Rule::WholeProfile => "whole profile",
+            Rule::None => "none",
+        }
+    }
+
+    pub fn about(self) -> &'static str {
+        match self {
+            Rule::Marker => "events that -step_marker matches",
+            Rule::StepNum => "annotations with a step_num",
+            Rule::StepsLine => "the device's own line of steps",
+            Rule::FunctionCalls => "calls of a tf.function",
+            Rule::Root => "runs of a function, which the runtime marks as roots",
+            Rule::ModuleRuns => "runs of the XLA program that takes most time",
+            Rule::WholeProfile => "nothing marks steps: all of it is one",
+            Rule::None => "nothing has a start",
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step {
+    pub number: i64,
+    pub start: i64,
+    pub end: i64,
+}
+
+/// The steps of a file.
+#[derive(Debug, Default)]
+pub struct Steps {
+    pub rule: Rule,
+    /// What marks them.
+    pub marker: String,
+    /// Other names that could have.
+    pub others: Vec<String>,
+    pub list: Vec<Step>,
+    /// Places in the list, by start.
+    by_start: Vec<u32>,
+    /// Devices with a line of steps of their own: by the plane, start, end and place of each.
+    own: FxHashMap<String, Vec<(i64, i64, u32)>>,
+    /// By context, how its events find their step.
+    ways: Vec<Way>,
+}
+
+/// How an event finds its step.
+#[derive(Clone, Debug)]
+enum Way {
+    /// A mark around it says so.
+    Marked(u32),
+    /// The device's own line of steps does.
+    Device(String),
+    /// What launched it does.
+    Launched(u32),
+    Time,
+}
+
+/// How the step of an event was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Found {
+    Line,
+    StepsLine,
+    Launch,
+    Time,
+    Outside,
+}
+
+/// No step, or no event.
+pub const NONE: u32 = u32::MAX;
+
+impl Steps {
+    /// The place of the step of an event, and how it was found.
+    #[inline]
+    pub fn of(&self, context: u32, start: i64) -> (u32, Found) {
+        let (step, found) = match &self.ways[context as usize] {
+            Way::Marked(step) => (*step, Found::Line),
+            Way::Launched(step) => (*step, Found::Launch),
+            Way::Time => (self.at(start), Found::Time),
+            Way::Device(plane) => {
+                let own = &self.own[plane];
+                let after = own.partition_point(|(first, ..)| *first <= start);
+                let step = own[..after].last().filter(|(_, end, _)| start < *end).map_or(NONE, |(.., step)| *step);
+                (step, Found::StepsLine)
+            }
+        };
+        if step == NONE { (NONE, Found::Outside) } else { (step, found) }
+    }
+
+    /// The step with the latest start not after a time.
+    #[inline]
+    fn at(&self, time: i64) -> u32 {
+        let after = self.by_start.partition_point(|step| self.list[*step as usize].start <= time);
+        if after == 0 { NONE } else { self.by_start[after - 1] }
+    }
+
+    fn order(&mut self) {
+        self.by_start = (0..self.list.len() as u32).collect();
+        self.by_start.sort_by_key(|step| self.list[*step as usize].start);
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Launch {
+    Correlation,
+    Run,
+    Function,
+}
+
+/// What the steps of a rule are, before events are told which they belong to.
+struct Chosen {
+    rule: Rule,
+    marker: String,
+    others: Vec<String>,
+    steps: Vec<Step>,
+    /// Marks of the rule with the place of their step.
+    marks: Vec<(usize, u32)>,
+}
+
+/// An event that may mark a step.
+#[derive(Debug)]
+struct Mark {
+    start: i64,
+    end: i64,
+    name: NameId,
+    number: Option<i64>,
+    /// Of roots: whether it is a function, and its id.
+    is_function: bool,
+    id: Option<Key>,
+}
+
+/// The marks around an event, one of each kind at most, since only the outermost count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Around {
+    marks: [u32; MARKS],
+    /// The nearest `EagerExecute`.
+    eager: u32,
+    /// The nearest op of a program's run.
+    run: u32,
+}
+
+impl Around {
+    pub const NOTHING: Around = Around { marks: [NONE; MARKS], eager: NONE, run: NONE };
+}
+
+const CUSTOM: usize = 0;
+const STEP: usize = 1;
+const CALL: usize = 2;
+const ROOT: usize = 3;
+const MARKS: usize = 4;
+
+/// What an event knows of its step before steps are known. Equal contexts have equal steps, but for their times.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Context {
+    marks: [u32; MARKS],
+    run: u32,
+    plane: u32,
+    /// It is an op of a run itself.
+    is_run: bool,
+    launches: [Option<Key>; 3],
+}
+
+/// What of an op's step is told by its own stats.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Launches {
+    correlation: Option<Key>,
+    run: Option<Key>,
+    /// It is an op of a program's run, by its place among the runs.
+    pub own_run: Option<u32>,
+}
+
+/// Everything that may mark a step or launch something, as a walk comes to it.
+#[derive(Debug)]
+pub struct Collector<'m> {
+    marker: Option<&'m Regex>,
+    names: Names,
+    marks: [Vec<Mark>; MARKS],
+    eager: Vec<(NameId, bool)>,
+    data_ids: FxHashSet<Option<Key>>,
+    launches: FxHashMap<(Launch, Key), (Around, i64)>,
+    device_steps: Vec<(String, Mark)>,
+    texts: Texts,
+    /// Programs and their runs, each once.
+    runs: Vec<(NameId, Key)>,
+    run_of: FxHashMap<(NameId, Key), u32>,
+    last_run: u32,
+    contexts: Vec<Context>,
+    context_of: FxHashMap<Context, u32>,
+    last_context: usize,
+    /// What the names of the plane at hand say.
+    by_name: Vec<ByName>,
+    plane: u32,
+    planes: Vec<String>,
+}
+
+/// What some events have.
+#[derive(Debug)]
+pub struct More {
+    name: NameId,
+    is: [bool; MARKS],
+    number: Option<i64>,
+    id: Option<Key>,
+    eager: Option<(NameId, bool)>,
+    launches: [Option<(Launch, Key)>; 3],
+}
+
+/// What the name of an event says, found once for each of a plane's names.
+#[derive(Clone, Copy, Debug, Default)]
+struct ByName {
+    matches_marker: bool,
+    is_function_run: bool,
+    is_eager: bool,
+    is_data_run: bool,
+}
+
+/// Stats that make an event one to look at.
+const RELEVANT: u32 =
+    Stat::StepNum.bit() | Stat::Root.bit() | Stat::FunctionCall.bit() | Stat::CorrelationId.bit() | Stat::RunId.bit();
+
+impl<'m> Collector<'m> {
+    pub fn new(marker: Option<&'m Regex>) -> Self {
+        Collector {
+            marker,
+            names: Names::default(),
+            marks: Default::default(),
+            eager: Vec::new(),
+            data_ids: FxHashSet::default(),
+            launches: FxHashMap::default(),
+            device_steps: Vec::new(),
+            texts: Texts::default(),
+            runs: Vec::new(),
+            run_of: FxHashMap::default(),
+            last_run: NONE,
+            contexts: Vec::new(),
+            context_of: FxHashMap::default(),
+            last_context: 0,
+            by_name: Vec::new(),
+            plane: NONE,
+            planes: Vec::new(),
+        }
+    }
+
+    /// Lines of one plane come one after the other.
+    pub fn turn_to(&mut self, place: usize, plane: &Plane) {
+        if self.plane != place as u32 {
+            self.plane = place as u32;
+            self.planes.resize(place + 1, String::new());
+            self.planes[place].clone_from(&plane.name);
+            self.by_name = plane.metas.iter().map(|meta| ByName::new(&meta.name, self.marker)).collect();
+        }
+    }
+
+    /// What an event of the host says of steps and launches, if anything.
+    #[inline]
+    pub fn more(&mut self, event: &Event<'_>) -> Option<Box<More>> {
+        let name = event.meta_at.map_or(ByName::default(), |at| self.by_name[at]);
+        // Ops name their runs too, but launch nothing.
+        let is_op = event.mask() & Stat::HloOp.bit() != 0;
+        let relevant = if is_op { RELEVANT & !Stat::RunId.bit() } else { RELEVANT };
+        let named = name.matches_marker || name.is_function_run || name.is_eager || name.is_data_run;
+        (event.mask() & relevant != 0 || named).then(|| Box::new(self.more_of(event, name)))
+    }
+
+    fn more_of(&mut self, event: &Event<'_>, by_name: ByName) -> More {
+        let id = event.key(Stat::Id, &mut self.texts);
+        if by_name.is_data_run {
+            self.data_ids.insert(id);
+        }
+        let number = event.int(Stat::StepNum);
+        let mut key = |launch, stat, is: bool| {
+            let key = if is { event.key(stat, &mut self.texts) } else { None };
+            key.map(|key| (launch, key))
+        };
+        let launches = [
+            key(Launch::Correlation, Stat::CorrelationId, true),
+            key(Launch::Run, Stat::RunId, !event.has(Stat::HloOp)),
+            key(Launch::Function, Stat::Id, by_name.is_function_run),
+        ];
+        let eager = by_name.is_eager.then(|| {
+            let op = event.text(Stat::EagerOp).unwrap_or_default();
+            let is_function = !event.has(Stat::IsFunc) || event.is_true(Stat::IsFunc);
+            (self.names.intern(&op), is_function)
+        });
+        let is = [by_name.matches_marker, number.is_some(), event.has(Stat::FunctionCall), event.is_true(Stat::Root)];
+        let name = if is.contains(&true) { self.names.intern(&event.full_name()) } else { NameId::EMPTY };
+        More { name, is, number, id, eager, launches }
+    }
+
+    /// What an op says of its launch and of the run that it is part of.
+    #[inline]
+    pub fn launches(&mut self, event: &Event<'_>) -> Launches {
+        let correlation = event.key(Stat::CorrelationId, &mut self.texts);
+        let run = event.key(Stat::RunId, &mut self.texts);
+        let own_run = match run {
+            Some(run) if event.has(Stat::HloOp) => Some(self.run(event, run)),
+            _ => None,
+        };
+        Launches { correlation, run, own_run }
+    }
+
+    fn run(&mut self, event: &Event<'_>, run: Key) -> u32 {
+        let module = event.text(Stat::HloModule).unwrap_or_default();
+        // Ops of one run come one after the other.
+        if let Some((last, key)) = self.runs.get(self.last_run as usize)
+            && *key == run
+            && self.names.get(*last) == module
+        {
+            return self.last_run;
+        }
+        let next = self.runs.len() as u32;
+        let run = (self.names.intern(&module), run);
+        self.last_run = *self.run_of.entry(run).or_insert(next);
+        if self.last_run == next {
+            self.runs.push(run);
+        }
+        self.last_run
+    }
+
+    /// The key of an executor's work.
+    pub fn executor(&mut self, event: &Event<'_>) -> Option<Key> {
+        event.key(Stat::Id, &mut self.texts)
+    }
+
+    /// Takes an event in its place; says what lies around the events in it.
+    #[inline]
+    pub fn visit(&mut self, start: i64, end: i64, more: Option<&More>, own_run: Option<u32>, parent: Around) -> Around {
+        let mut around = parent;
+        if let Some(run) = own_run {
+            around.run = run;
+        }
+        let Some(more) = more else { return around };
+        for kind in 0..MARKS {
+            if more.is[kind] && around.marks[kind] == NONE {
+                // A root is called by the function that was asked for around it.
+                let eager = if kind == ROOT { self.eager.get(around.eager as usize) } else { None };
+                let (name, is_function) = eager.copied().unwrap_or((more.name, true));
+                around.marks[kind] = self.marks[kind].len() as u32;
+                self.marks[kind].push(Mark { start, end, name, number: more.number, is_function, id: more.id });
+            }
+        }
+        for key in more.launches.into_iter().flatten() {
+            self.launches.entry(key).or_insert((around, start));
+        }
+        if let Some(eager) = more.eager {
+            around.eager = self.eager.len() as u32;
+            self.eager.push(eager);
+        }
+        around
+    }
+
+    /// An event of a device's own line of steps.
+    pub fn device_step(&mut self, event: &Event<'_>) {
+        let number = event.int(Stat::GroupId).or_else(|| first_number(&event.shown()));
+        let (start, end) = (event.start, event.end);
+        let mark = Mark { start, end, name: NameId::EMPTY, number, is_function: false, id: None };
+        self.device_steps.push((event.plane.name.clone(), mark));
+    }
+
+    /// The number of an event's context.
+    #[inline]
+    pub fn context(&mut self, around: &Around, launches: &Launches, executor: Option<Key>) -> u32 {
+        let context = Context {
+            marks: around.marks,
+            run: around.run,
+            plane: self.plane,
+            is_run: launches.own_run.is_some(),
+            launches: [launches.correlation, launches.run, executor],
+        };
+        // Neighbours are much alike.
+        if self.contexts.get(self.last_context) == Some(&context) {
+            return self.last_context as u32;
+        }
+        let next = self.contexts.len() as u32;
+        let number = *self.context_of.entry(context).or_insert(next);
+        if number == next {
+            self.contexts.push(context);
+        }
+        self.last_context = number as usize;
+        number
+    }
+
+    fn by_marker(&self) -> Option<Chosen> {
+        let marks = &self.marks[CUSTOM];
+        let all: Vec<usize> = (0..marks.len()).collect();
+        let first = marks.first()?;
+        let marker = self.names.get(first.name).to_owned();
+        let numbered = marks.iter().all(|mark| mark.number.is_some());
+        Some(if numbered {
+            grouped(Rule::Marker, marker, Vec::new(), marks, &all)
+        } else {
+            by_place(Rule::Marker, marker, Vec::new(), marks, all)
+        })
+    }
+
+    fn by_step_num(&self) -> Option<Chosen> {
+        let marks = &self.marks[STEP];
+        let (best, others) = self.best(marks, 0..marks.len(), false)?;
+        let mine: Vec<_> = (0..marks.len()).filter(|at| marks[*at].name == best).collect();
+        Some(grouped(Rule::StepNum, self.names.get(best).to_owned(), others, marks, &mine))
+    }
+
+    fn by_steps_line(&self) -> Option<Chosen> {
+        let marks = &self.device_steps;
+        if marks.is_empty() || marks.iter().any(|(_, mark)| mark.number.is_none()) {
+            return None;
+        }
+        let all: Vec<usize> = (0..marks.len()).collect();
+        Some(group(Rule::StepsLine, "Steps".to_owned(), Vec::new(), &all, |at| &marks[at].1))
+    }
+
+    fn by_function_call(&self) -> Option<Chosen> {
+        let marks = &self.marks[CALL];
+        let (best, others) = self.best(marks, 0..marks.len(), true)?;
+        let mine = (0..marks.len()).filter(|at| marks[*at].name == best).collect();
+        Some(by_place(Rule::FunctionCalls, self.names.get(best).to_owned(), others, marks, mine))
+    }
+
+    fn by_root(&self) -> Option<Chosen> {
+        let marks = &self.marks[ROOT];
+        let mut roots: Vec<_> = (0..marks.len()).filter(|at| !self.data_ids.contains(&marks[*at].id)).collect();
+        if roots.iter().any(|at| marks[*at].is_function) {
+            roots.retain(|at| marks[*at].is_function);
+        }
+        let (best, others) = self.best(marks, roots.iter().copied(), true)?;
+        roots.retain(|at| marks[*at].name == best);
+        Some(by_place(Rule::Root, self.names.get(best).to_owned(), others, marks, roots))
+    }
+
+    /// The name with the largest time, those that come at least twice first; and the other names.
+    fn best(
+        &self,
+        marks: &[Mark],
+        among: impl Iterator<Item = usize>,
+        twice_first: bool,
+    ) -> Option<(NameId, Vec<String>)> {
+        let mut by_name: BTreeMap<NameId, (u64, i64)> = BTreeMap::new();
+        for at in among {
+            let (count, time) = by_name.entry(marks[at].name).or_default();
+            *count += 1;
+            *time = time.saturating_add(marks[at].end.saturating_sub(marks[at].start));
+        }
+        let mut names: Vec<_> = by_name.into_iter().collect();
+        let rank = |count: u64| twice_first && count < 2;
+        names.sort_by(|(a, (m, x)), (b, (n, y))| {
+            let text = |name: &NameId| self.names.get(*name);
+            (rank(*m), *y, text(a)).cmp(&(rank(*n), *x, text(b)))
+        });
+        let mut names = names.into_iter().map(|(name, _)| name);
+        let best = names.next()?;
+        Some((best, names.map(|name| self.names.get(name).to_owned()).collect()))
+    }
+
+    /// Steps by the runs of the program that takes most time; nothing if there are no such runs.
+    fn by_module(&self, records: &[Record]) -> Option<Chosen> {
+        let mut totals: BTreeMap<NameId, i64> = BTreeMap::new();
+        let mut spans: FxHashMap<u32, (i64, i64)> = FxHashMap::default();
+        for record in records {
+            let context = &self.contexts[record.context as usize];
+            if context.is_run {
+                let total = totals.entry(self.runs[context.run as usize].0).or_default();
+                *total = total.saturating_add(record.own);
+                let end = record.start.saturating_add(record.total);
+                let span = spans.entry(context.run).or_insert((record.start, end));
+                *span = (span.0.min(record.start), span.1.max(end));
+            }
+        }
+        let name = |module: &NameId| self.names.get(*module);
+        let mut modules: Vec<_> = totals.iter().collect();
+        modules.sort_by(|(a, x), (b, y)| y.cmp(x).then_with(|| name(a).cmp(name(b))));
+        let best = *modules.first()?.0;
+        let of_best = |run: &u32| self.runs[*run as usize].0 == best;
+        let mut runs: Vec<_> = spans
+            .iter()
+            .filter(|(run, _)| of_best(run))
+            .map(|(run, span)| (*span, self.runs[*run as usize].1, *run))
+            .collect();
+        runs.sort_unstable();
+        let steps = runs.iter().zip(0..).map(|(((start, end), ..), number)| Step { number, start: *start, end: *end });
+        Some(Chosen {
+            rule: Rule::ModuleRuns,
+            marker: name(&best).to_owned(),
+            others: modules.iter().skip(1).map(|(module, _)| name(module).to_owned()).collect(),
+            steps: steps.collect(),
+            marks: runs.iter().zip(0..).map(|((.., run), step)| (*run as usize, step)).collect(),
+        })
+    }
+
+    /// Finds the steps. `whole` is when the first event began and the last one ended; `records` are all ops.
+    pub fn settle(self, whole: Option<(i64, i64)>, records: &[Record]) -> Steps {
+        let rules: [fn(&Self) -> Option<Chosen>; 5] =
+            [Self::by_marker, Self::by_step_num, Self::by_steps_line, Self::by_function_call, Self::by_root];
+        let everything = || {
+            let (rule, start, end) = match whole {
+                Some((start, end)) => (Rule::WholeProfile, start, end),
+                None => (Rule::None, 0, 0),
+            };
+            let steps = if rule == Rule::None { Vec::new() } else { vec![Step { number: 0, start, end }] };
+            Chosen { rule, marker: String::new(), others: Vec::new(), steps, marks: Vec::new() }
+        };
+        let chosen = rules.iter().find_map(|rule| rule(&self));
+        let chosen = chosen.or_else(|| self.by_module(records)).unwrap_or_else(everything);
+        self.place(chosen)
+    }
+
+    /// Contexts learn how to find their steps.
+    fn place(self, chosen: Chosen) -> Steps {
+        let mut steps = Steps {
+            rule: chosen.rule,
+            marker: chosen.marker,
+            others: chosen.others,
+            list: chosen.steps,
+            ..Steps::default()
+        };
+        steps.order();
+        let step_of: FxHashMap<u32, u32> = chosen.marks.iter().map(|(at, step)| (*at as u32, *step)).collect();
+        if chosen.rule == Rule::StepsLine {
+            for (at, step) in chosen.marks {
+                let (plane, mark) = &self.device_steps[at];
+                steps.own.entry(plane.clone()).or_default().push((mark.start, mark.end, step));
+            }
+            steps.own.values_mut().for_each(|steps| steps.sort_unstable());
+        }
+        let marked = |marks: &[u32; MARKS], run: u32| {
+            let mark = match chosen.rule {
+                Rule::Marker => marks[CUSTOM],
+                Rule::StepNum => marks[STEP],
+                Rule::FunctionCalls => marks[CALL],
+                Rule::Root => marks[ROOT],
+                Rule::ModuleRuns => run,
+                _ => return None,
+            };
+            step_of.get(&mark).copied()
+        };
+        let launched = |launch: Launch, key: Option<Key>| {
+            let (around, start) = self.launches.get(&(launch, key?))?;
+            let step = marked(&around.marks, around.run).unwrap_or_else(|| steps.at(*start));
+            Some(step).filter(|step| *step != NONE)
+        };
+        let ways = self.contexts.iter().map(|context| {
+            let plane = &self.planes[context.plane as usize];
+            if let Some(step) = marked(&context.marks, context.run) {
+                return Way::Marked(step);
+            }
+            if steps.own.contains_key(plane) {
+                return Way::Device(plane.clone());
+            }
+            let kinds = [Launch::Correlation, Launch::Run, Launch::Function];
+            let mut launches = kinds.into_iter().zip(context.launches);
+            launches.find_map(|(launch, key)| launched(launch, key)).map_or(Way::Time, Way::Launched)
+        });
+        let ways = ways.collect();
+        steps.ways = ways;
+        steps
+    }
+}
+
+impl ByName {
+    fn new(name: &str, marker: Option<&Regex>) -> ByName {
+        ByName {
+            matches_marker: marker.is_some_and(|marker| marker.is_match(name)),
+            is_function_run: name == "FunctionRun",
+            is_eager: name == "EagerExecute",
+            is_data_run: name.starts_with("InstantiatedCapturedFunction::Run"),
+        }
+    }
+}
+
+/// Steps by the numbers of their marks: equal numbers are one, from the first start to the last end.
+fn grouped(rule: Rule, marker: String, others: Vec<String>, marks: &[Mark], mine: &[usize]) -> Chosen {
+    group(rule, marker, others, mine, |at| &marks[at])
+}
+
+fn group<'m>(
+    rule: Rule,
+    marker: String,
+    others: Vec<String>,
+    mine: &[usize],
+    mark: impl Fn(usize) -> &'m Mark,
+) -> Chosen {
+    let mut by_number: BTreeMap<i64, (i64, i64)> = BTreeMap::new();
+    for at in mine {
+        let Mark { start, end, number, .. } = mark(*at);
+        let step = by_number.entry(number.unwrap_or(0)).or_insert((*start, *end));
+        *step = (step.0.min(*start), step.1.max(*end));
+    }
+    let mut steps: Vec<Step> =
+        by_number.into_iter().map(|(number, (start, end))| Step { number, start, end }).collect();
+    steps.sort_by_key(|step| (step.start, step.number));
+    let place: FxHashMap<i64, u32> = steps.iter().zip(0..).map(|(step, place)| (step.number, place)).collect();
+    let marks = mine.iter().map(|at| (*at, place[&mark(*at).number.unwrap_or(0)])).collect();
+    Chosen { rule, marker, others, steps, marks }
+}
+
+/// Each mark a step, numbered from 0 by start.
+fn by_place(rule: Rule, marker: String, others: Vec<String>, marks: &[Mark], mut mine: Vec<usize>) -> Chosen {
+    mine.sort_by_key(|at| (marks[*at].start, marks[*at].end));
+    let steps = mine.iter().zip(0..).map(|(at, number)| {
+        let Mark { start, end, .. } = marks[*at];
+        Step { number, start, end }
+    });
+    let steps = steps.collect();
+    Chosen { rule, marker, others, steps, marks: mine.into_iter().zip(0..).collect() }
+}
+
+fn first_number(text: &str) -> Option<i64> {
+    let start = text.find(|c: char| c.is_ascii_digit())?;
+    let digits = &text[start..];
+    let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
+    Some(digits[..end].parse().unwrap_or(i64::MAX))
+}

@@ -1,0 +1,14 @@
+//! Any bytes as a compiled program: its stacks end, or it is refused.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use tfprof::format::hlo;
+
+fuzz_target!(|bytes: &[u8]| {
+    let Ok(program) = hlo::read(bytes) else { return };
+    let mut names: Vec<_> = program.instructions.keys().collect();
+    names.sort();
+    for name in names {
+        assert!(program.stack(&program.instructions[name]).len() <= 1000);
+    }
+});
