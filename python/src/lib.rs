@@ -91,7 +91,7 @@ impl Shapes {
     }
 
     /// The op log of a graph: its bytes, how many ops lack shapes, and the nodes whose shapes contradict the run.
-    #[pyo3(signature = (graph, run_meta=None, op_log=None, trainable=vec![], traces=None))]
+    #[pyo3(signature = (graph, run_meta=None, op_log=None, trainable=vec![], traces=None, without_float_ops=false))]
     fn op_log<'py>(
         &self,
         py: Python<'py>,
@@ -100,6 +100,7 @@ impl Shapes {
         op_log: Option<PyBackedBytes>,
         trainable: Vec<String>,
         traces: Option<(Frames, Vec<(String, Vec<u32>)>)>,
+        without_float_ops: bool,
     ) -> PyResult<(Bound<'py, PyBytes>, usize, Vec<String>)> {
         let shapes = Arc::clone(&self.shapes);
         let (log, contradictions) = interruptible(py, graph.len() < 256 * 1024, move || {
@@ -122,6 +123,7 @@ impl Shapes {
                 trainable: &trainable,
                 traces: traces.as_ref(),
                 run_shapes: Some(&shapes),
+                without_float_ops,
                 caller: op_log.as_deref(),
             };
             (op_log::op_log(&graph, &parts), contradictions)

@@ -15,6 +15,7 @@ class Shapes:
         op_log: bytes | None = None,
         trainable: list[str] = ...,
         traces: tuple[list[tuple[str, int, str, str]], list[tuple[str, list[int]]]] | None = None,
+        without_float_ops: bool = False,
     ) -> tuple[bytes, int, list[str]]: ...
 
 @final

@@ -60,7 +60,7 @@ def open(
         path_or_graph = _graphs.default_graph()
         if nothing and path_or_graph is None:
             raise ValueError("nothing to open; give a path, a graph, run_meta, op_log, profile or checkpoint")
-    loader = _Loader()
+    loader = _Loader(bool(original_quirks))
     loader.add_graph(path_or_graph, run, step_marker)
     loader.add_checkpoints(_paths(checkpoint, "checkpoint"))
     loader.add_logs(_several(profile), "profile")
@@ -223,8 +223,10 @@ class Step(int):
 class _Loader:
     """Brings files and messages into one native profile: graphs first, what speaks of their nodes after them."""
 
-    def __init__(self) -> None:
+    def __init__(self, original: bool) -> None:
         self.native = _native.Profile()
+        # The original counts by its own formulas alone; otherwise native code does, as for a file.
+        self._original = original
         self.notes: list[str] = []
         self._graph = _graphs.Graph()
         self._shapes = _native.Shapes()
@@ -271,7 +273,9 @@ class _Loader:
     def _work_out(self, run: bytes | None) -> None:
         """Adds what TensorFlow's Python layer would know of a graph, with the shapes that a run tells."""
         graph = self._graph
-        log, missing, contradictions = self._shapes.op_log(graph.data, run, None, graph.trainable, graph.traces)
+        log, missing, contradictions = self._shapes.op_log(
+            graph.data, run, None, graph.trainable, graph.traces, not self._original
+        )
         self.native.add("op_log", log)
         self.notes = []
         if missing and run is None:

@@ -19,9 +19,11 @@ use tfprof::format::checkpoint::Checkpoint;
 use tfprof::format::checkpoint::stored::Stored;
 use tfprof::format::detect::{Guess, guess};
 use tfprof::format::source::Source;
+use tfprof::format::xspace::ProfileFile;
 use tfprof::options::{Options, Selection, ViewKind};
 use tfprof::profiler::Profiler;
 use tfprof::quirks::Quirks;
+use tfprof::trace::profile::ProfileTrace;
 use tfprof::trace::{Step, Trace, TraceOptions};
 use tfprof::{error::Error, render};
 
@@ -123,11 +125,12 @@ fn ask(path: &Path, kind: ViewKind, whole: &[u8], damaged: &[u8]) -> Result<(), 
         assert!(checkpoint.tensors.iter().all(|tensor| checkpoint.find(&tensor.name).is_some()));
         return Ok(());
     }
+    let mut profiler = Profiler::default();
     let format = match guess(&whole[..whole.len().min(64 * 1024)]) {
         Guess::Is(format) => format,
         Guess::Unknown => Format::GraphDef,
+        Guess::XSpace => return ask_profile(&mut profiler, kind, damaged),
     };
-    let mut profiler = Profiler::default();
     profiler.add(Source::memory("damaged", damaged)?, format, 0)?;
     let mut options = Options { max_depth: 1000, ..Options::default() };
     options.select = Selection::parse(&Selection::all_words()).ok();
@@ -143,6 +146,19 @@ fn ask(path: &Path, kind: ViewKind, whole: &[u8], damaged: &[u8]) -> Result<(), 
         Trace::new(vec![step], TraceOptions { show_memory: true, ..TraceOptions::default() })?
             .write(&mut std::io::sink())
             .expect("a sink");
+    }
+    Ok(())
+}
+
+/// The same for a profile of TensorFlow 2 or JAX, of which the files lie in memory as a whole.
+fn ask_profile(profiler: &mut Profiler, kind: ViewKind, damaged: &[u8]) -> Result<(), Error> {
+    let files = [ProfileFile::memory("damaged", damaged.to_vec())];
+    ProfileTrace::new(&files, true)?.write(&mut std::io::sink()).expect("a sink");
+    profiler.add_profiles(&files, None, &|_, _| {})?;
+    let options = Options { max_depth: 1000, ..Options::default() };
+    match profiler.view(kind, &options) {
+        Ok(view) => render::json::write(&view, profiler.warnings(), &mut std::io::sink()).expect("a sink"),
+        Err(error) => drop(error.to_string()),
     }
     Ok(())
 }

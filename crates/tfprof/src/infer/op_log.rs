@@ -41,6 +41,8 @@ pub struct Parts<'a> {
     pub trainable: &'a [String],
     pub traces: Option<&'a Traces>,
     pub run_shapes: Option<&'a RunShapes>,
+    /// Float operations are found in another way.
+    pub without_float_ops: bool,
     /// The bytes of a caller's `OpLogProto`.
     pub caller: Option<&'a [u8]>,
 }
@@ -66,7 +68,8 @@ pub fn op_log(graph: &GraphShapes<'_>, parts: &Parts<'_>) -> OpLog {
     let mut made: Vec<Entry> = Vec::new();
     let mut made_at: FxHashMap<&[u8], usize> = FxHashMap::default();
     for (place, node) in graph.nodes.iter().enumerate() {
-        let float_ops = match graph.float_ops(place, parts.run_shapes) {
+        let counted = if parts.without_float_ops { None } else { graph.float_ops(place, parts.run_shapes) };
+        let float_ops = match counted {
             Some(Ok(work)) => work.float_ops,
             Some(Err(Unknown::Shape | Unknown::DataFormat)) => {
                 missing_shapes += 1;
