@@ -97,10 +97,10 @@ def cost(
     trainable: list[str] | None,
     *,
     batch: int | None = None,
-    inputs: list[tuple[str, list[int]]] = [],
+    inputs: list[tuple[str, list[int]]] = ...,
     signature: str | None = None,
     all: bool = False,
-    trip_counts: list[tuple[str, int]] = [],
+    trip_counts: list[tuple[str, int]] = ...,
     const_params: bool = False,
 ) -> tuple[bytes, str]: ...
 def run_command(words: list[str]) -> int: ...

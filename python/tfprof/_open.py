@@ -157,7 +157,7 @@ class Profile:
     @property
     def steps(self) -> list[Step]:
         """The steps that are loaded: numbers, which for a profile of TensorFlow 2 or JAX know when they began."""
-        found = [Step(number, *more) for number, *more in self._native.profile_steps()]
+        found = [Step(*step) for step in self._native.profile_steps()]
         return found or [Step(number) for number in self._native.steps()]
 
     def save(self, path: str | os.PathLike[str]) -> None:

@@ -154,7 +154,7 @@ impl Runs {
         self.sizes.bound()
     }
 
-    /// Begins a run of a step; false if it is only summed, record by record, by [`Runs::record`].
+    /// Begins a run of a step; false if it is only summed, record by record, into [`Runs::cell`].
     pub fn begin_run(&mut self, step: i64) -> bool {
         self.run += 1;
         self.keeps(step)
