@@ -1,5 +1,6 @@
 //! What a model costs, for Python: a path or the bytes of a graph in, JSON and text out.
 
+use crate::interrupt::interruptible;
 use crate::raise;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
@@ -20,8 +21,6 @@ use tfprof::render::cost::{Report, Style, write_json, write_tables};
     path, graph, trainable, *,
     batch=None, inputs=vec![], signature=None, all=false, trip_counts=vec![], const_params=false
 ))]
-// One argument for each setting: Python has names for them.
-#[allow(clippy::too_many_arguments)]
 pub fn cost(
     py: Python<'_>,
     path: Option<PathBuf>,
@@ -36,7 +35,8 @@ pub fn cost(
 ) -> PyResult<(Bound<'_, PyBytes>, String)> {
     let inputs = inputs.into_iter().map(|(name, dims)| (name, Shape::of(&dims))).collect();
     let settings = Settings { batch, inputs, signature, all, trip_counts, const_params };
-    let answer = py.detach(|| -> Result<_, Error> {
+    // A large model takes long enough for Ctrl-C.
+    let answer = interruptible(py, false, move || -> Result<_, Error> {
         let mut profiler = Profiler::new(NEEDS);
         if let Some(path) = path {
             let mut files = Inputs::default();
@@ -57,7 +57,7 @@ pub fn cost(
         let written = write_json(&report, &mut json).and_then(|()| write_tables(&report, Style::Text, &mut text));
         written.map_err(|source| Error::Io { file: "memory".to_owned(), action: "cannot write", source })?;
         Ok((json, text))
-    });
+    })?;
     let (json, text) = answer.map_err(|error| raise(&error))?;
     Ok((PyBytes::new(py, &json), String::from_utf8_lossy(&text).into_owned()))
 }

@@ -211,7 +211,7 @@ fn check(name: &str, space: &Space, cut: Option<&str>) -> Result<(), Error> {
     if nameless || strange {
         let spot = damage.map(|damage| Spot::Byte(damage.offset));
         let why = damage.map_or_else(|| cut.unwrap_or("its first plane has no name").to_owned(), |d| d.what.clone());
-        return refuse(spot, format!("is not an XSpace: {why}"));
+        return refuse(spot, format!("not an XSpace: {why}"));
     }
     if space.planes.iter().all(|plane| plane.lines.iter().all(|line| line.events == 0)) {
         let stored: Vec<_> = space.errors.iter().chain(&space.warnings).map(String::as_str).collect();
