@@ -40,6 +40,7 @@
 
 pub mod advise;
 pub mod cost;
+pub mod digits;
 pub mod error;
 pub mod format;
 pub mod infer;

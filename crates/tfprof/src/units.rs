@@ -1,10 +1,10 @@
 //! Numbers as people read them: `1.23m`, `4.50KB`, `67us`.
 
+use crate::digits;
 use crate::metric::Unit;
-use std::io::{self, Write};
 
-/// Writes `n` in its unit. As the original: divided in double precision and rounded as C does.
-pub fn write(out: &mut dyn Write, unit: Unit, n: i64) -> io::Result<()> {
+/// Appends `n` in its unit. As the original: divided in double precision and rounded as C does.
+pub fn push(out: &mut Vec<u8>, unit: Unit, n: i64) {
     match unit {
         Unit::Count => scaled(out, n, "", &[(1_000, "k"), (1_000_000, "m"), (1_000_000_000, "b")]),
         Unit::Micros => scaled(out, n, "us", &[(1_000, "ms"), (1_000_000, "sec")]),
@@ -16,6 +16,7 @@ pub fn write(out: &mut dyn Write, unit: Unit, n: i64) -> io::Result<()> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Amount {
     pub n: i64,
+    /// A power of ten.
     pub parts: i64,
 }
 
@@ -31,60 +32,75 @@ impl Amount {
         }
     }
 
-    pub fn write(self, out: &mut dyn Write, unit: Unit) -> io::Result<()> {
+    pub fn push(self, out: &mut Vec<u8>, unit: Unit) {
         let whole = self.rounded();
         match (self.parts, unit) {
             // Rounded once: what is shown in larger units is taken from the parts.
             (2.., Unit::Micros) if whole >= 1000 => {
                 let micros = self.n as f64 / self.parts as f64;
-                if whole >= 1_000_000 {
-                    write!(out, "{:.2}sec", micros / 1e6)
-                } else {
-                    write!(out, "{:.2}ms", micros / 1e3)
-                }
+                let (shown, suffix) = if whole >= 1_000_000 { (micros / 1e6, "sec") } else { (micros / 1e3, "ms") };
+                digits::push_hundredths(out, shown);
+                out.extend_from_slice(suffix.as_bytes());
             }
-            _ => write(out, unit, whole),
+            _ => push(out, unit, whole),
         }
     }
 
     pub fn text(self, unit: Unit) -> String {
         let mut out = Vec::new();
-        // Writing to memory cannot fail.
-        let _ = self.write(&mut out, unit);
+        self.push(&mut out, unit);
         String::from_utf8(out).unwrap_or_default()
+    }
+
+    /// Appends it exactly, as a decimal number.
+    pub fn push_exact(self, out: &mut Vec<u8>) {
+        if self.parts == 1 {
+            return digits::push(out, self.n);
+        }
+        let (n, parts) = (self.n.unsigned_abs(), self.parts.unsigned_abs());
+        if self.n < 0 {
+            out.push(b'-');
+        }
+        digits::push_unsigned(out, n / parts);
+        let (mut rest, mut unit) = (n % parts, parts);
+        if rest > 0 {
+            out.push(b'.');
+        }
+        while rest > 0 {
+            unit /= 10;
+            out.push(b'0' + (rest / unit) as u8);
+            rest %= unit;
+        }
     }
 }
 
 /// Exact, as a decimal number.
 impl std::fmt::Display for Amount {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        if self.parts == 1 {
-            return write!(f, "{}", self.n);
-        }
-        let (n, parts) = (self.n.unsigned_abs(), self.parts.unsigned_abs());
-        let sign = if self.n < 0 { "-" } else { "" };
-        write!(f, "{sign}{}", n / parts)?;
-        if n.is_multiple_of(parts) {
-            return Ok(());
-        }
-        let digits = parts.ilog10() as usize;
-        let fraction = format!("{:0digits$}", n % parts);
-        write!(f, ".{}", fraction.trim_end_matches('0'))
+        let mut out = Vec::new();
+        self.push_exact(&mut out);
+        f.write_str(&String::from_utf8_lossy(&out))
     }
 }
 
 pub fn text(unit: Unit, n: i64) -> String {
     let mut out = Vec::new();
-    // Writing to memory cannot fail.
-    let _ = write(&mut out, unit, n);
+    push(&mut out, unit, n);
     String::from_utf8(out).unwrap_or_default()
 }
 
-fn scaled(out: &mut dyn Write, n: i64, plain: &str, steps: &[(i64, &str)]) -> io::Result<()> {
-    match steps.iter().rev().find(|(least, _)| n >= *least) {
-        None => write!(out, "{n}{plain}"),
-        Some((divisor, suffix)) => write!(out, "{:.2}{suffix}", n as f64 / *divisor as f64),
-    }
+fn scaled(out: &mut Vec<u8>, n: i64, plain: &str, steps: &[(i64, &str)]) {
+    let suffix = match steps.iter().rev().find(|(least, _)| n >= *least) {
+        None => {
+            digits::push(out, n);
+            plain
+        }
+        Some((divisor, suffix)) => {
+            digits::push_hundredths(out, n as f64 / *divisor as f64);
+            suffix
+        }
+    };
+    out.extend_from_slice(suffix.as_bytes());
 }
 
 /// A size as people write it: `1000`, `1.5GB`, `512 MiB`, `4g`.
@@ -106,15 +122,14 @@ pub fn parse_bytes(size: &str) -> Option<u64> {
     number.parse::<f64>().ok().map(|number| (number * factor) as u64)
 }
 
-/// Writes dimensions as `3x3x16`.
-pub fn write_shape(out: &mut dyn Write, dims: &[i64]) -> io::Result<()> {
+/// Appends dimensions as `3x3x16`.
+pub fn push_shape(out: &mut Vec<u8>, dims: &[i64]) {
     for (i, dim) in dims.iter().enumerate() {
         if i > 0 {
-            out.write_all(b"x")?;
+            out.push(b'x');
         }
-        write!(out, "{dim}")?;
+        digits::push(out, *dim);
     }
-    Ok(())
 }
 
 #[cfg(test)]

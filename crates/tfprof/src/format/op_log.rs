@@ -3,9 +3,10 @@
 use super::graph_def::each_quietly;
 use super::{GO_ON, Reader as FormatReader};
 use crate::model::builder::Builder;
+use crate::model::name_order::common_length;
 use crate::model::names::NameId;
 use crate::model::nodes::NodeId;
-use crate::model::stacks::{StackId, Stacks};
+use crate::model::stacks::{FrameId, StackId, Stacks};
 use rustc_hash::FxHashMap;
 use std::ops::ControlFlow;
 use tfprof_proto::stream::{Layout, Record, Rule, Sink, Spot, Tag};
@@ -32,6 +33,11 @@ pub(super) struct Traces {
     strings: FxHashMap<i64, NameId>,
     /// Logs of 2017 spelled strings out; each gets a number below all others.
     spelled_out: i64,
+    /// By the bytes that spell them: most frames of a log were there before.
+    frames: FxHashMap<Box<[u8]>, FrameId>,
+    /// The stack before: its bytes, and where each of its frames ends with the path up to there.
+    last_code: Vec<u8>,
+    last_paths: Vec<(usize, StackId)>,
 }
 
 impl<'b> Reader<'b> {
@@ -75,27 +81,47 @@ impl<'b> Reader<'b> {
 impl Traces {
     /// `CodeDef`: frames from the outermost to the innermost.
     pub(super) fn stack(&mut self, code: Fields<'_>, builder: &mut Builder) -> StackId {
-        let mut stack = StackId::EMPTY;
-        each_quietly(code, |all, number, value| {
-            let (1, Value::Bytes(trace)) = (number, value) else { return };
-            let (mut ids, mut lineno, mut start) = ([0_i64; 3], 0, 0);
-            each_quietly(all.nested(trace), |all, number, value| match (number, value) {
-                (2, Value::Varint(n)) => lineno = n as i32,
-                (5, Value::Varint(n)) => start = n as i32,
-                (6..=8, Value::Varint(n)) => ids[number as usize - 6] = n as i64,
-                (1 | 3 | 4, Value::Bytes(text)) => {
-                    let place = [0, 0, 0, 1, 2][number as usize];
-                    self.spelled_out -= 1;
-                    let id = i64::MIN / 2 + self.spelled_out;
-                    self.strings.insert(id, builder.name(text, all.offset()));
-                    ids[place] = id;
-                }
-                _ => {}
-            });
-            let frame = self.stacks.intern_frame(Builder::unresolved_frame(ids, lineno, start));
-            stack = self.stacks.push(stack, frame);
-        });
+        let (bytes, offset) = (code.rest(), code.offset());
+        // Calls of one program begin alike: what is the same as in the stack before need not be read again.
+        let common = common_length(&self.last_code, bytes);
+        let known = self.last_paths.partition_point(|(end, _)| *end <= common);
+        self.last_paths.truncate(known);
+        let (skip, mut stack) = self.last_paths.last().copied().unwrap_or((0, StackId::EMPTY));
+        self.last_code.truncate(skip);
+        self.last_code.extend_from_slice(&bytes[skip..]);
+        let mut fields = Fields::new(&bytes[skip..], offset + skip as u64);
+        let all = fields.clone();
+        while let Ok(Some(field)) = fields.next_field() {
+            if let (1, Value::Bytes(trace)) = (field.number, field.value) {
+                let known = self.frames.get(trace).copied();
+                let frame = known.unwrap_or_else(|| self.frame(all.nested(trace), builder));
+                stack = self.stacks.push(stack, frame);
+                self.last_paths.push((bytes.len() - fields.rest().len(), stack));
+            }
+        }
         stack
+    }
+
+    /// `CodeDef.Trace`, one that is new.
+    fn frame(&mut self, trace: Fields<'_>, builder: &mut Builder) -> FrameId {
+        let bytes = trace.rest();
+        let (mut ids, mut lineno, mut start) = ([0_i64; 3], 0, 0);
+        each_quietly(trace, |all, number, value| match (number, value) {
+            (2, Value::Varint(n)) => lineno = n as i32,
+            (5, Value::Varint(n)) => start = n as i32,
+            (6..=8, Value::Varint(n)) => ids[number as usize - 6] = n as i64,
+            (1 | 3 | 4, Value::Bytes(text)) => {
+                let place = [0, 0, 0, 1, 2][number as usize];
+                self.spelled_out -= 1;
+                let id = i64::MIN / 2 + self.spelled_out;
+                self.strings.insert(id, builder.name(text, all.offset()));
+                ids[place] = id;
+            }
+            _ => {}
+        });
+        let frame = self.stacks.intern_frame(Builder::unresolved_frame(ids, lineno, start));
+        self.frames.insert(bytes.into(), frame);
+        frame
     }
 
     pub(super) fn push(&mut self, node: NodeId, stack: StackId) {

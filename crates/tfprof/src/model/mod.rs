@@ -9,6 +9,7 @@ pub mod costs;
 pub mod devices;
 pub mod join;
 pub mod lists;
+pub mod name_order;
 pub mod names;
 pub mod nodes;
 pub mod peaks;
@@ -22,6 +23,7 @@ use attributes::Attributes;
 use costs::Costs;
 use devices::{DeviceId, DeviceKind, Devices};
 use lists::Lists;
+use name_order::NameOrder;
 use names::{NameHash, NameId, Names};
 use nodes::{NodeId, Nodes};
 use peaks::Peaks;
@@ -128,7 +130,7 @@ impl Model {
     pub fn by_name(&self) -> &[NodeId] {
         self.by_name.get_or_init(|| {
             let mut nodes: Vec<NodeId> = self.nodes.all().collect();
-            nodes.sort_unstable_by(|a, b| self.name(*a).cmp(self.name(*b)));
+            name_order::sort(&mut nodes, NameOrder::Bytes, |node| self.name(node));
             nodes
         })
     }

@@ -1,5 +1,7 @@
 //! An answer as CSV: the rows of the JSON form, one line each.
 
+use super::rows::write_each;
+use crate::digits;
 use crate::metric::Metric;
 use crate::units::Amount;
 use crate::view::View;
@@ -14,28 +16,35 @@ pub fn write(view: &View<'_, '_>, out: &mut dyn Write) -> io::Result<()> {
         }
     }
     out.write_all(b"\n")?;
-    for (id, row) in view.rows().iter().enumerate() {
-        if id == 0 {
-            write!(out, "0,,0,")?;
-        } else {
-            write!(out, "{id},{},{},", row.parent, row.depth)?;
+    let mut id = 0;
+    write_each(view.rows(), out, |row, text| {
+        digits::push_unsigned(text, id);
+        text.push(b',');
+        if id > 0 {
+            digits::push_unsigned(text, row.parent as u64);
         }
-        write_field(view.name(row), out)?;
+        text.push(b',');
+        digits::push_unsigned(text, row.depth as u64);
+        text.push(b',');
+        write_field(view.name(row), text)?;
         for metric in &metrics {
-            write_number(view.knows(*metric).then(|| view.exact_own(*metric, row)), out)?;
+            push_number(view.knows(*metric).then(|| view.exact_own(*metric, row)), text);
         }
         for metric in &metrics {
-            write_number(view.knows(*metric).then(|| view.exact_total(*metric, row)), out)?;
+            push_number(view.knows(*metric).then(|| view.exact_total(*metric, row)), text);
         }
-        out.write_all(b"\n")?;
-    }
-    Ok(())
+        text.push(b'\n');
+        id += 1;
+        Ok(())
+    })
 }
 
-/// Writes a number and the comma before it; nothing for one that nobody knows.
-fn write_number(number: Option<Amount>, out: &mut dyn Write) -> io::Result<()> {
-    out.write_all(b",")?;
-    number.map_or(Ok(()), |number| write!(out, "{number}"))
+/// Appends a number and the comma before it; nothing for one that nobody knows.
+fn push_number(number: Option<Amount>, out: &mut Vec<u8>) {
+    out.push(b',');
+    if let Some(number) = number {
+        number.push_exact(out);
+    }
 }
 
 /// Writes a field, in quotes where it needs them.

@@ -246,7 +246,7 @@ impl<'v, 'q, 'm> Tree<'v, 'q, 'm> {
         write!(out, "<span class=\"n{size}\" title=\"{}\">{}", Xml(&fit(name, TOOLTIP)), Xml(&fit(label, NAME)))?;
         let mut aside = Vec::new();
         if view.selection.has(Metric::Parameters) {
-            text::write_shape(view, row, &mut aside)?;
+            text::push_shape(view, row, &mut aside);
         }
         if let Some(line) = view.source_line(row).filter(|_| view.options.source_lines) {
             aside.extend(line.bytes());
@@ -280,7 +280,7 @@ impl<'v, 'q, 'm> Tree<'v, 'q, 'm> {
                     Detail::OpTypes => text::types(view, row),
                     _ => {
                         let mut shapes = Vec::new();
-                        text::write_input_shapes(view, row, &mut shapes)?;
+                        text::push_input_shapes(view, row, &mut shapes);
                         String::from_utf8_lossy(&shapes).into_owned()
                     }
                 };

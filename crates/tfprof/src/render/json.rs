@@ -1,6 +1,8 @@
 //! An answer as JSON, flat so that depth costs nothing: rows in the order of printing, each with its parent.
 
+use super::rows::write_each;
 use super::tensor;
+use crate::digits;
 use crate::error::Warning;
 use crate::metric::{Detail, Metric};
 use crate::model::nodes::NodeId;
@@ -33,40 +35,52 @@ pub fn write(view: &View<'_, '_>, warnings: &[Warning], out: &mut dyn Write) -> 
         write!(out, "{}\"{}\"", if i > 0 { "," } else { "" }, metric.info().key)?;
     }
     out.write_all(b"],\n\"rows\":[")?;
-    for (id, row) in view.rows().iter().enumerate() {
-        out.write_all(if id > 0 { b",\n" } else { b"\n" })?;
-        write_row(view, &metrics, id, row, out)?;
-    }
+    let mut id = 0;
+    write_each(view.rows(), out, |row, text| {
+        text.extend_from_slice(if id > 0 { b",\n" } else { b"\n" });
+        write_row(view, &metrics, id, row, text)?;
+        id += 1;
+        Ok(())
+    })?;
     out.write_all(b"]}\n")
 }
 
-fn write_row(view: &View<'_, '_>, metrics: &[Metric], id: usize, row: &Shown, out: &mut dyn Write) -> io::Result<()> {
-    write!(out, "{{\"id\":{id},\"parent\":")?;
+fn write_row(view: &View<'_, '_>, metrics: &[Metric], id: usize, row: &Shown, out: &mut Vec<u8>) -> io::Result<()> {
+    out.extend_from_slice(b"{\"id\":");
+    digits::push_unsigned(out, id as u64);
+    out.extend_from_slice(b",\"parent\":");
     if id == 0 {
-        out.write_all(b"null")?;
+        out.extend_from_slice(b"null");
     } else {
-        write!(out, "{}", row.parent)?;
+        digits::push_unsigned(out, row.parent as u64);
     }
-    write!(out, ",\"depth\":{},\"name\":", row.depth)?;
-    write_string(view.name(row), out)?;
-    write!(out, ",\"accounted\":{},\"self\":", view.is_accounted(row))?;
-    write_numbers(metrics, |metric| view.knows(metric).then(|| view.exact_own(metric, row)), out)?;
-    out.write_all(b",\"total\":")?;
-    write_numbers(metrics, |metric| view.knows(metric).then(|| view.exact_total(metric, row)), out)?;
+    out.extend_from_slice(b",\"depth\":");
+    digits::push_unsigned(out, row.depth as u64);
+    out.extend_from_slice(b",\"name\":");
+    push_string(view.name(row), out);
+    out.extend_from_slice(b",\"accounted\":");
+    out.extend_from_slice(if view.is_accounted(row) { b"true" } else { b"false" });
+    out.extend_from_slice(b",\"self\":");
+    push_numbers(metrics, |metric| view.knows(metric).then(|| view.exact_own(metric, row)), out);
+    out.extend_from_slice(b",\"total\":");
+    push_numbers(metrics, |metric| view.knows(metric).then(|| view.exact_total(metric, row)), out);
     write_details(view, row, out)?;
-    out.write_all(b"}")
+    out.push(b'}');
+    Ok(())
 }
 
-fn write_numbers(metrics: &[Metric], number: impl Fn(Metric) -> Option<Amount>, out: &mut dyn Write) -> io::Result<()> {
-    out.write_all(b"{")?;
+fn push_numbers(metrics: &[Metric], number: impl Fn(Metric) -> Option<Amount>, out: &mut Vec<u8>) {
+    out.push(b'{');
     for (i, metric) in metrics.iter().enumerate() {
-        write!(out, "{}\"{}\":", if i > 0 { "," } else { "" }, metric.info().key)?;
+        out.extend_from_slice(if i > 0 { b",\"" } else { b"\"" });
+        out.extend_from_slice(metric.info().key.as_bytes());
+        out.extend_from_slice(b"\":");
         match number(*metric) {
-            Some(number) => write!(out, "{number}")?,
-            None => out.write_all(b"null")?,
+            Some(number) => number.push_exact(out),
+            None => out.extend_from_slice(b"null"),
         }
     }
-    out.write_all(b"}")
+    out.push(b'}');
 }
 
 /// What was selected besides numbers.
@@ -169,23 +183,30 @@ pub fn write_warning(warning: &Warning, out: &mut dyn Write) -> io::Result<()> {
 
 /// Writes a string in quotes, with what JSON does not allow escaped.
 pub fn write_string(text: &str, out: &mut dyn Write) -> io::Result<()> {
-    out.write_all(b"\"")?;
+    let mut quoted = Vec::with_capacity(text.len() + 2);
+    push_string(text, &mut quoted);
+    out.write_all(&quoted)
+}
+
+/// The same, at the end of a buffer.
+pub fn push_string(text: &str, out: &mut Vec<u8>) {
+    out.push(b'"');
     let mut from = 0;
     for (i, byte) in text.bytes().enumerate() {
         if byte >= 0x20 && byte != b'"' && byte != b'\\' && byte != 0x7f {
             continue;
         }
-        out.write_all(&text.as_bytes()[from..i])?;
+        out.extend_from_slice(&text.as_bytes()[from..i]);
         from = i + 1;
         match byte {
-            b'"' => out.write_all(b"\\\"")?,
-            b'\\' => out.write_all(b"\\\\")?,
-            b'\n' => out.write_all(b"\\n")?,
-            b'\r' => out.write_all(b"\\r")?,
-            b'\t' => out.write_all(b"\\t")?,
-            byte => write!(out, "\\u{byte:04x}")?,
+            b'"' => out.extend_from_slice(b"\\\""),
+            b'\\' => out.extend_from_slice(b"\\\\"),
+            b'\n' => out.extend_from_slice(b"\\n"),
+            b'\r' => out.extend_from_slice(b"\\r"),
+            b'\t' => out.extend_from_slice(b"\\t"),
+            byte => out.extend_from_slice(format!("\\u{byte:04x}").as_bytes()),
         }
     }
-    out.write_all(&text.as_bytes()[from..])?;
-    out.write_all(b"\"")
+    out.extend_from_slice(&text.as_bytes()[from..]);
+    out.push(b'"');
 }

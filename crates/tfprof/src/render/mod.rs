@@ -13,6 +13,7 @@ pub mod overview;
 pub mod pprof;
 pub mod profile;
 pub mod proto;
+mod rows;
 pub mod speedscope;
 pub mod tensor;
 pub mod text;

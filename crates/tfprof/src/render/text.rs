@@ -1,9 +1,11 @@
 //! An answer as text, in the layout of the original.
 
+use super::rows::write_each;
 use super::tensor;
 use super::theme::{self, Theme};
+use crate::digits;
 use crate::metric::{DETAILS, Detail, METRICS, Metric, MetricInfo, Unit};
-use crate::model::nodes::Input;
+use crate::model::nodes::NodeId;
 use crate::options::ViewKind;
 use crate::units::{self, Amount};
 use crate::view::values::plus;
@@ -55,16 +57,20 @@ pub fn write_report(view: &View<'_, '_>, out: &mut dyn Write) -> io::Result<()> 
 }
 
 fn write_rows(view: &View<'_, '_>, theme: &Theme, out: &mut dyn Write) -> io::Result<()> {
-    out.write_all(b"Profile:\n")?;
     let columns = columns(view);
-    if view.rules().chain {
-        return write_op(view, &columns, theme, out);
+    let mut legend = b"Profile:\n".to_vec();
+    let chain = view.rules().chain;
+    if !(chain && view.is_empty()) {
+        write_legend(view, &columns, &mut legend)?;
     }
-    write_legend(view, &columns, out)?;
-    for row in view.rows() {
-        write_row(view, &columns, theme, row, out)?;
+    out.write_all(&legend)?;
+    let rows = view.rows();
+    if !chain {
+        return write_each(rows, out, |row, text| write_row(view, &columns, theme, row, text));
     }
-    Ok(())
+    // An answer without a row shows its root, which is 0.
+    let (root, below) = (&rows[0], if view.is_empty() { &rows[..1] } else { &rows[1..] });
+    write_each(below, out, |row, text| write_op_row(view, &columns, theme, root, row, text))
 }
 
 /// A column of the text.
@@ -99,7 +105,7 @@ fn columns(view: &View<'_, '_>) -> Vec<Column> {
     columns
 }
 
-fn write_legend(view: &View<'_, '_>, columns: &[Column], out: &mut dyn Write) -> io::Result<()> {
+fn write_legend(view: &View<'_, '_>, columns: &[Column], out: &mut Vec<u8>) -> io::Result<()> {
     out.write_all(b"node name | ")?;
     for (i, column) in columns.iter().enumerate() {
         let legend = match column {
@@ -110,22 +116,17 @@ fn write_legend(view: &View<'_, '_>, columns: &[Column], out: &mut dyn Write) ->
             Column::Detail(Detail::OpTypes) => "op types",
             Column::Detail(_) => "input shapes",
         };
-        write!(out, "{}{legend}", if i > 0 { " | " } else { "" })?;
+        out.write_all(if i > 0 { b" | " } else { b"" })?;
+        out.write_all(legend.as_bytes())?;
     }
     out.write_all(b"\n")
 }
 
 /// A row of a tree: `name (own/total, …)`.
-fn write_row(
-    view: &View<'_, '_>,
-    columns: &[Column],
-    theme: &Theme,
-    row: &Shown,
-    out: &mut dyn Write,
-) -> io::Result<()> {
+fn write_row(view: &View<'_, '_>, columns: &[Column], theme: &Theme, row: &Shown, out: &mut Vec<u8>) -> io::Result<()> {
     let share = if theme.is_plain() { 0.0 } else { theme::share(view, row) };
     theme.begin_row(share, out)?;
-    write_indent(out, row.depth)?;
+    out.resize(out.len() + 2 * row.depth, b' ');
     theme.name(share, view.name(row).as_bytes(), out)?;
     if view.options.source_lines
         && let Some(line) = view.source_line(row)
@@ -138,18 +139,18 @@ fn write_row(
         match column {
             Column::Metric(info) => {
                 out.write_all(separator.as_bytes())?;
-                if info.metric == Metric::Parameters && write_shape(view, row, out)? {
+                if info.metric == Metric::Parameters && push_shape(view, row, out) {
                     out.write_all(b", ")?;
                 }
-                write_pair(view, info.metric, row, out)?;
+                push_pair(view, info.metric, row, out);
                 out.write_all(info.suffix.as_bytes())?;
             }
             Column::Occurrence if view.rules().bags => write!(out, "{separator}occurrence N/A in code view")?,
             Column::Occurrence => {
                 out.write_all(separator.as_bytes())?;
-                write_pair(view, Metric::Runs, row, out)?;
+                push_pair(view, Metric::Runs, row, out);
                 out.write_all(b"|")?;
-                write_pair(view, Metric::Definitions, row, out)?;
+                push_pair(view, Metric::Definitions, row, out);
             }
             Column::Detail(Detail::Device) => {
                 let Some(devices) = devices(view, row) else { continue };
@@ -159,7 +160,7 @@ fn write_row(
             Column::Detail(_) if view.rules().bags => write!(out, "{separator}input_shapes N/A in code view")?,
             Column::Detail(_) => {
                 out.write_all(separator.as_bytes())?;
-                write_input_shapes(view, row, out)?;
+                push_input_shapes(view, row, out);
             }
         }
         separator = ", ";
@@ -173,36 +174,25 @@ fn write_row(
     }
 }
 
-fn write_indent(out: &mut dyn Write, depth: usize) -> io::Result<()> {
-    const BLANKS: &[u8; 64] = &[b' '; 64];
-    let mut left = depth * 2;
-    while left > 0 {
-        let piece = left.min(BLANKS.len());
-        out.write_all(&BLANKS[..piece])?;
-        left -= piece;
-    }
-    Ok(())
-}
-
-fn write_pair(view: &View<'_, '_>, metric: Metric, row: &Shown, out: &mut dyn Write) -> io::Result<()> {
+fn push_pair(view: &View<'_, '_>, metric: Metric, row: &Shown, out: &mut Vec<u8>) {
     let unit = metric.info().unit;
     if !view.knows(metric) {
-        return out.write_all(b"--/--");
+        return out.extend_from_slice(b"--/--");
     }
     if view.is_accounted(row) {
-        view.exact_own(metric, row).write(out, unit)?;
+        view.exact_own(metric, row).push(out, unit);
     } else {
-        out.write_all(b"--")?;
+        out.extend_from_slice(b"--");
     }
-    out.write_all(b"/")?;
-    view.exact_total(metric, row).write(out, unit)
+    out.push(b'/');
+    view.exact_total(metric, row).push(out, unit);
 }
 
-pub(super) fn write_shape(view: &View<'_, '_>, row: &Shown, out: &mut dyn Write) -> io::Result<bool> {
-    let Some(node) = view.node(row) else { return Ok(false) };
+pub(super) fn push_shape(view: &View<'_, '_>, row: &Shown, out: &mut Vec<u8>) -> bool {
+    let Some(node) = view.node(row) else { return false };
     let dims = view.model.shapes.get(view.model.nodes.shape[node.index()]);
-    units::write_shape(out, dims)?;
-    Ok(!dims.is_empty())
+    units::push_shape(out, dims);
+    !dims.is_empty()
 }
 
 /// The devices of a row, if they are known.
@@ -230,35 +220,26 @@ pub(super) fn types(view: &View<'_, '_>, row: &Shown) -> String {
     }
 }
 
-pub(super) fn write_input_shapes(view: &View<'_, '_>, row: &Shown, out: &mut dyn Write) -> io::Result<()> {
-    let Some(node) = view.node(row) else { return Ok(()) };
-    for (i, input) in view.model.nodes.inputs(node).iter().enumerate() {
-        write!(out, "{}{i}:", if i > 0 { "|" } else { "" })?;
-        write_input_shape(view, *input, out)?;
+pub(super) fn push_input_shapes(view: &View<'_, '_>, row: &Shown, out: &mut Vec<u8>) {
+    if let Some(node) = view.node(row) {
+        push_shapes_read(view, node, b"|", out);
     }
-    Ok(())
 }
 
-fn write_input_shape(view: &View<'_, '_>, input: Input, out: &mut dyn Write) -> io::Result<()> {
-    match view.model.shapes.get(view.values().input_shape(&input)) {
-        [] => out.write_all(b"unknown"),
-        dims => units::write_shape(out, dims),
+/// The shape of each input of a node, with its number.
+fn push_shapes_read(view: &View<'_, '_>, node: NodeId, separator: &[u8], out: &mut Vec<u8>) {
+    for (i, input) in view.model.nodes.inputs(node).iter().enumerate() {
+        out.extend_from_slice(if i > 0 { separator } else { b"" });
+        digits::push_unsigned(out, i as u64);
+        out.push(b':');
+        match view.model.shapes.get(view.values().input_shape(input)) {
+            [] => out.extend_from_slice(b"unknown"),
+            dims => units::push_shape(out, dims),
+        }
     }
 }
 
 // ---- op view
-
-fn write_op(view: &View<'_, '_>, columns: &[Column], theme: &Theme, out: &mut dyn Write) -> io::Result<()> {
-    let root = &view.rows()[0];
-    if view.is_empty() {
-        return write_op_row(view, columns, theme, root, root, out);
-    }
-    write_legend(view, columns, out)?;
-    for row in &view.rows()[1..] {
-        write_op_row(view, columns, theme, root, row, out)?;
-    }
-    Ok(())
-}
 
 /// A row of the op view: `name   number (total%, own%), …`.
 fn write_op_row(
@@ -267,7 +248,7 @@ fn write_op_row(
     theme: &Theme,
     root: &Shown,
     row: &Shown,
-    out: &mut dyn Write,
+    out: &mut Vec<u8>,
 ) -> io::Result<()> {
     let share = if theme.is_plain() { 0.0 } else { theme::share(view, row) };
     theme.begin_row(share, out)?;
@@ -300,13 +281,7 @@ fn write_op_row(
     Ok(())
 }
 
-fn write_share(
-    view: &View<'_, '_>,
-    info: &MetricInfo,
-    root: &Shown,
-    row: &Shown,
-    out: &mut dyn Write,
-) -> io::Result<()> {
+fn write_share(view: &View<'_, '_>, info: &MetricInfo, root: &Shown, row: &Shown, out: &mut Vec<u8>) -> io::Result<()> {
     if !view.knows(info.metric) {
         return write_padded(out, "--", 30);
     }
@@ -320,12 +295,12 @@ fn write_share(
 }
 
 /// Writes text at the right side of a column.
-fn write_padded(out: &mut dyn Write, text: &str, width: usize) -> io::Result<()> {
+fn write_padded(out: &mut Vec<u8>, text: &str, width: usize) -> io::Result<()> {
     write!(out, "{:1$}{text}", "", width.saturating_sub(text.len()))
 }
 
 /// What the nodes of a row read: each combination of shapes with how often it ran and how long that took.
-fn write_signatures(view: &View<'_, '_>, row: &Shown, out: &mut dyn Write) -> io::Result<()> {
+fn write_signatures(view: &View<'_, '_>, row: &Shown, out: &mut Vec<u8>) -> io::Result<()> {
     #[derive(Default)]
     struct Signature {
         runs: i64,
@@ -336,10 +311,7 @@ fn write_signatures(view: &View<'_, '_>, row: &Shown, out: &mut dyn Write) -> io
     let mut signatures: FxHashMap<Vec<u8>, Signature> = FxHashMap::default();
     for node in view.bag(row) {
         let mut text = Vec::new();
-        for (i, input) in view.model.nodes.inputs(node).iter().enumerate() {
-            write!(text, "{}{i}:", if i > 0 { ",\t" } else { "" })?;
-            write_input_shape(view, *input, &mut text)?;
-        }
+        push_shapes_read(view, node, b",\t", &mut text);
         let numbers = view.values().row(node);
         let signature = signatures.entry(text).or_default();
         signature.runs = plus(signature.runs, numbers[Metric::Runs as usize], wrap);

@@ -6,6 +6,7 @@ use crate::model::names::{NameId, Names};
 use crate::model::nodes::NodeId;
 use crate::model::stacks::{Frame, FrameId, StackId};
 use crate::quirks::Quirks;
+use memchr::memmem::Finder;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
@@ -23,10 +24,11 @@ pub fn group(model: &Model, quirks: &Quirks) -> Grouped {
     let mut lines = Lines::new(model, quirks);
     let mut gradients: BTreeMap<&str, Vec<NodeId>> = BTreeMap::new();
     let inner = !quirks.functions_are_closed;
+    let forward_name = ForwardName::new();
     for node in model.by_name().iter().filter(|node| model.is_shown(**node, inner)) {
         let stack = model.nodes.stack[node.index()];
         if stack.has_frames() {
-            match forward_name(model.name(*node)) {
+            match forward_name.of(model.name(*node)) {
                 None => lines.attach(*node, stack, false),
                 Some(forward) => gradients.entry(forward).or_default().push(*node),
             }
@@ -36,7 +38,7 @@ pub fn group(model: &Model, quirks: &Quirks) -> Grouped {
     for (forward, nodes) in gradients {
         let forward = model.names.find(forward.as_bytes()).and_then(|name| model.node(name));
         let stack = forward
-            .filter(|node| forward_name(model.name(*node)).is_none())
+            .filter(|node| forward_name.of(model.name(*node)).is_none())
             .map_or(StackId::NONE, |node| model.nodes.stack[node.index()]);
         if stack.has_frames() {
             nodes.iter().for_each(|node| lines.attach(*node, stack, true));
@@ -49,16 +51,26 @@ pub fn group(model: &Model, quirks: &Quirks) -> Grouped {
     Grouped { tree: lines.into_tree(), lost_gradients }
 }
 
-/// The node whose gradient this one is part of, by its name: the text between `gradients/` and `_grad/`.
-fn forward_name(name: &str) -> Option<&str> {
-    const BEFORE: &str = "gradients/";
-    let start = name.find(BEFORE)? + BEFORE.len();
-    let end = name.find("_grad/")?;
-    match end.checked_sub(start) {
-        Some(0) => None,
-        Some(_) => Some(&name[start..end]),
-        // As the original: an end before the start means the rest of the name.
-        None => Some(&name[start..]),
+/// The node whose gradient another one is part of, by that one's name: the text between `gradients/` and `_grad/`.
+struct ForwardName {
+    before: Finder<'static>,
+    after: Finder<'static>,
+}
+
+impl ForwardName {
+    fn new() -> Self {
+        ForwardName { before: Finder::new("gradients/"), after: Finder::new("_grad/") }
+    }
+
+    fn of<'n>(&self, name: &'n str) -> Option<&'n str> {
+        let start = self.before.find(name.as_bytes())? + self.before.needle().len();
+        let end = self.after.find(name.as_bytes())?;
+        match end.checked_sub(start) {
+            Some(0) => None,
+            Some(_) => Some(&name[start..end]),
+            // As the original: an end before the start means the rest of the name.
+            None => Some(&name[start..]),
+        }
     }
 }
 
@@ -79,6 +91,8 @@ struct Line {
     label: NameId,
     frame: FrameId,
     gradient: bool,
+    /// Some of its nodes are gradients. That depends on labels alone, and a function may be called like a mark.
+    has_gradients: bool,
     nodes: Vec<NodeId>,
 }
 
@@ -115,7 +129,9 @@ impl<'m> Lines<'m> {
             row = self.line(row, frame, gradient);
             self.row_of_stack[usize::from(gradient)][path.0 as usize] = row;
         }
-        self.rows[row as usize].nodes.push(node);
+        let line = &mut self.rows[row as usize];
+        line.has_gradients |= gradient;
+        line.nodes.push(node);
     }
 
     /// The line below `parent` that shows a frame; lines with the same label are one.
@@ -132,7 +148,7 @@ impl<'m> Lines<'m> {
         // Profiles tell lines apart by whole paths, op logs by what is shown of them.
         let key = if self.model.in_picos { (parent, NameId(frame.0)) } else { (parent, label) };
         *self.row_of.entry(key).or_insert_with(|| {
-            self.rows.push(Line { parent, label, frame, gradient, nodes: Vec::new() });
+            self.rows.push(Line { parent, label, frame, gradient, has_gradients: false, nodes: Vec::new() });
             self.rows.len() as u32 - 1
         })
     }
@@ -140,7 +156,7 @@ impl<'m> Lines<'m> {
     /// Rows in pre-order, siblings in the order in which they were made.
     fn into_tree(mut self) -> Tree {
         // Gradients were attached by the names of what they are gradients of.
-        for line in &mut self.rows {
+        for line in self.rows.iter_mut().filter(|line| line.has_gradients) {
             line.nodes.sort_by(|a, b| self.model.name(*a).cmp(self.model.name(*b)));
         }
         let mut children: Vec<Vec<u32>> = vec![Vec::new(); self.rows.len() + 1];
@@ -195,6 +211,7 @@ mod tests {
 
     #[test]
     fn names_of_gradients() {
+        let forward_name = |name| ForwardName::new().of(name);
         assert_eq!(forward_name("gradients/a/b_grad/mul"), Some("a/b"));
         assert_eq!(forward_name("tower/gradients/a_grad/b_grad/x"), Some("a"));
         assert_eq!(forward_name("gradients/_grad/x"), None);

@@ -2,13 +2,13 @@
 
 use super::tree::Tree;
 use crate::model::Model;
+use crate::model::name_order::{self, NameOrder, common_length};
 use crate::model::nodes::NodeId;
-use std::cmp::Ordering;
 
 /// With `inner`, nodes of functions are there, too.
 pub fn group(model: &Model, inner: bool) -> Tree {
     let mut nodes: Vec<NodeId> = model.shown(inner).collect();
-    nodes.sort_unstable_by(|a, b| scope_order(model.name(*a).as_bytes(), model.name(*b).as_bytes()));
+    name_order::sort(&mut nodes, NameOrder::Scopes, |node| model.name(node));
     let mut tree = Tree::new();
     // The scopes around the node before, and itself: (row, length of its name).
     let mut open: Vec<(usize, usize)> = Vec::new();
@@ -31,25 +31,6 @@ pub fn group(model: &Model, inner: bool) -> Tree {
         before = name;
     }
     tree
-}
-
-/// The order in which each name comes right before all names within its scope: as bytes, but for the slash, which
-/// comes before all others.
-fn scope_order(a: &[u8], b: &[u8]) -> Ordering {
-    let common = common_length(a, b);
-    match (a.get(common), b.get(common)) {
-        (None, None) => Ordering::Equal,
-        (None, _) | (Some(b'/'), Some(_)) => Ordering::Less,
-        (_, None) | (Some(_), Some(b'/')) => Ordering::Greater,
-        (Some(a), Some(b)) => a.cmp(b),
-    }
-}
-
-/// How many bytes two names have in common at their start.
-fn common_length(a: &[u8], b: &[u8]) -> usize {
-    // Eight bytes at a time: sorting compares long names that begin alike.
-    let chunks = a.chunks_exact(8).zip(b.chunks_exact(8)).take_while(|(a, b)| a == b).count() * 8;
-    chunks + a[chunks..].iter().zip(&b[chunks..]).take_while(|(a, b)| a == b).count()
 }
 
 #[cfg(test)]

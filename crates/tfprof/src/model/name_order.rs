@@ -1,0 +1,174 @@
+//! Nodes in the order of their names.
+//!
+//! Names of one model begin alike, so comparing two of them reads far into both, at two places that are far apart. Here
+//! eight bytes of each name are fetched at a time; those that are equal in them are told apart by the next eight.
+
+use super::nodes::NodeId;
+use std::cmp::Ordering;
+
+/// Which bytes come first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NameOrder {
+    /// As numbers.
+    Bytes,
+    /// The slash before all others, so that each name comes right before all names within its scope.
+    Scopes,
+}
+
+/// So many nodes or fewer are sorted by comparing their names.
+const FEW: usize = 6;
+
+/// Eight bytes of a node's name.
+#[derive(Clone, Copy)]
+struct Piece {
+    bytes: u64,
+    node: NodeId,
+}
+
+/// Sorts nodes. `name` must give the same name each time.
+pub fn sort<'n>(nodes: &mut [NodeId], order: NameOrder, name: impl Fn(NodeId) -> &'n str) {
+    let name = |node: NodeId| name(node).as_bytes();
+    let mut pieces: Vec<_> = nodes.iter().map(|node| Piece { bytes: 0, node: *node }).collect();
+    // Nodes whose names are equal in their first `depth` bytes.
+    let mut open = vec![(0..pieces.len(), 0)];
+    while let Some((range, depth)) = open.pop() {
+        let alike = &mut pieces[range.clone()];
+        if alike.len() <= FEW {
+            alike.sort_unstable_by(|a, b| order.compare(rest(name(a.node), depth), rest(name(b.node), depth)));
+            continue;
+        }
+        for piece in &mut *alike {
+            piece.bytes = order.eight(rest(name(piece.node), depth));
+        }
+        alike.sort_unstable_by_key(|piece| piece.bytes);
+        let mut start = range.start;
+        for group in alike.chunk_by_mut(|a, b| a.bytes == b.bytes) {
+            let (from, end) = (start, start + group.len());
+            start = end;
+            if group.len() == 1 {
+                continue;
+            }
+            if group.iter().any(|piece| name(piece.node).len() > depth + 8) {
+                open.push((from..end, depth + 8));
+            } else {
+                // All have ended, in what counts as the lowest of bytes.
+                group.sort_unstable_by_key(|piece| name(piece.node).len());
+            }
+        }
+    }
+    nodes.iter_mut().zip(pieces).for_each(|(node, piece)| *node = piece.node);
+}
+
+fn rest(name: &[u8], depth: usize) -> &[u8] {
+    name.get(depth..).unwrap_or_default()
+}
+
+/// How many bytes two names have in common at their start.
+pub(crate) fn common_length(a: &[u8], b: &[u8]) -> usize {
+    let ((a_words, _), (b_words, _)) = (a.as_chunks::<8>(), b.as_chunks::<8>());
+    let number = |word: &[u8; 8]| u64::from_le_bytes(*word);
+    for (i, (a, b)) in a_words.iter().zip(b_words).enumerate() {
+        let different = number(a) ^ number(b);
+        if different != 0 {
+            return 8 * i + different.trailing_zeros() as usize / 8;
+        }
+    }
+    let words = 8 * a_words.len().min(b_words.len());
+    words + a[words..].iter().zip(&b[words..]).take_while(|(a, b)| a == b).count()
+}
+
+impl NameOrder {
+    /// The first eight bytes as a number that compares as they do; what is missing is 0.
+    fn eight(self, name: &[u8]) -> u64 {
+        let mut bytes = [0; 8];
+        let length = name.len().min(8);
+        bytes[..length].copy_from_slice(&name[..length]);
+        let number = u64::from_be_bytes(bytes);
+        if self == NameOrder::Bytes || length == 0 {
+            return number;
+        }
+        let there = u64::MAX << (64 - 8 * length);
+        slash_first(number) & there
+    }
+
+    fn compare(self, a: &[u8], b: &[u8]) -> Ordering {
+        if self == NameOrder::Bytes {
+            return a.cmp(b);
+        }
+        let common = common_length(a, b);
+        match (a.get(common), b.get(common)) {
+            (None, None) => Ordering::Equal,
+            (None, _) | (Some(b'/'), Some(_)) => Ordering::Less,
+            (_, None) | (Some(_), Some(b'/')) => Ordering::Greater,
+            (Some(a), Some(b)) => a.cmp(b),
+        }
+    }
+}
+
+/// Makes each slash among eight bytes 0, and what is below a slash one more. All eight at once.
+fn slash_first(bytes: u64) -> u64 {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    const HIGH: u64 = 0x80 * ONES;
+    const SLASH: u64 = b'/' as u64;
+    // The highest bit of each byte says whether it is a slash or above, and whether it is above; no sum carries over.
+    let low = bytes & !HIGH;
+    let from_slash = (low + (0x80 - SLASH) * ONES) | bytes;
+    let above_slash = (low + (0x80 - SLASH - 1) * ONES) | bytes;
+    let is_below = (!from_slash & HIGH) >> 7;
+    let is_slash = ((from_slash & !above_slash) & HIGH) >> 7;
+    (bytes + is_below) & !(is_slash * 0xff)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn check(names: &[String]) {
+        for order in [NameOrder::Bytes, NameOrder::Scopes] {
+            let mut nodes: Vec<_> = (0..names.len() as u32).map(NodeId).collect();
+            sort(&mut nodes, order, |node| &names[node.index()]);
+            let sorted: Vec<_> = nodes.iter().map(|node| names[node.index()].as_bytes()).collect();
+            let mut expect: Vec<_> = names.iter().map(String::as_bytes).collect();
+            expect.sort_by(|a, b| order.compare(a, b));
+            assert_eq!(sorted, expect, "{order:?}");
+        }
+    }
+
+    #[test]
+    fn all_bytes_are_in_their_place() {
+        for byte in 0..=0xff_u8 {
+            let expect = match byte {
+                b'/' => 0,
+                0..b'/' => byte + 1,
+                _ => byte,
+            };
+            let (given, made) = (u64::from_be_bytes([byte; 8]), u64::from_be_bytes([expect; 8]));
+            assert_eq!(slash_first(given), made);
+            assert_eq!(slash_first(given & 0xff00), (made & 0xff00) | 0x0101_0101_0101_0001);
+        }
+    }
+
+    #[test]
+    fn ends_and_zeros() {
+        let ends =
+            ["", "\0", "\0\0", "/", "//", "/\0", "aaaaaaaa", "aaaaaaaa\0", "aaaaaaaa/", "aaaaaaaa/\0", "aaaaaaaa."];
+        check(&ends.map(str::to_owned));
+        let longer: Vec<_> = ends.iter().flat_map(|a| ends.map(|b| format!("{a}{b}"))).collect();
+        check(&longer);
+    }
+
+    proptest! {
+        #[test]
+        fn common_beginnings(a in "[ab]{0,20}", b in "[ab]{0,20}", start in "[ab]{0,20}") {
+            let (a, b) = (format!("{start}{a}"), format!("{start}{b}"));
+            let expect = a.bytes().zip(b.bytes()).take_while(|(a, b)| a == b).count();
+            prop_assert_eq!(common_length(a.as_bytes(), b.as_bytes()), expect);
+        }
+
+        #[test]
+        fn names_of_scopes(names in prop::collection::vec("[ab./\\-\0é]{0,4}(abcdefgh/){0,3}[a/.]{0,3}", 0..200)) {
+            check(&names);
+        }
+    }
+}
