@@ -151,13 +151,13 @@ fn needed(kind: ViewKind, options: &Options, flags: &Flags) -> Keep {
     let whole = options.output.form == Form::Proto;
     let shapes = whole || options.select.is_some_and(|select| select.has_detail(Detail::InputShapes));
     let mut steps = flags.inputs.steps();
-    let runs = steps.len();
+    let (runs, profiles) = (steps.len(), flags.inputs.profiles.len());
     steps.sort_unstable();
     steps.dedup();
     let records = needs_records(kind, options);
     let steps = match options.step {
         // A step in several files is put together while it is kept.
-        _ if steps.len() < runs || !flags.inputs.profiles.is_empty() => KeepSteps::Each,
+        _ if steps.len() < runs || profiles > 1 || (profiles == 1 && runs > 0) => KeepSteps::Each,
         Step::Average if records => KeepSteps::Each,
         Step::Average | Step::All => KeepSteps::TotalsOnly,
         Step::At(step) => KeepSteps::One(step),

@@ -5,6 +5,7 @@
 
 use super::devices::DeviceId;
 use super::nodes::NodeId;
+use rustc_hash::FxHashMap;
 
 /// A number that adds up over the records of a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,7 +92,12 @@ pub struct Cells {
     first: Vec<u32>,
     /// By row: time with what lies within it, where it is known; as long as the rows or empty.
     inclusive: Vec<i64>,
+    /// Rows of nodes with many devices, past the first few.
+    many: FxHashMap<(NodeId, DeviceId), u32>,
 }
+
+/// So many rows of a node are looked through one by one.
+const FEW_DEVICES: usize = 32;
 
 #[derive(Clone, Copy, Debug)]
 struct Link {
@@ -124,23 +130,45 @@ impl Cells {
     /// The cell of a node on a device, made if it is not there.
     #[inline]
     pub fn at(&mut self, node: NodeId, device: DeviceId) -> &mut Cell {
+        let row = self.row(node, device);
+        &mut self.rows[row]
+    }
+
+    #[inline]
+    fn row(&mut self, node: NodeId, device: DeviceId) -> usize {
         if node.index() >= self.first.len() {
             self.first.resize((node.index() + 1).max(self.first.len() * 2), NONE);
         }
         let mut last = NONE;
         let mut row = self.first[node.index()];
-        while let Some(link) = self.links.get(row as usize) {
+        for _ in 0..FEW_DEVICES {
+            let Some(link) = self.links.get(row as usize) else {
+                return self.push(node, device, last);
+            };
             if link.device == device {
-                return &mut self.rows[row as usize];
+                return row as usize;
             }
             (last, row) = (row, link.next);
         }
+        self.row_of_many(node, device, last)
+    }
+
+    /// The row of a node with many devices, of which `last` is the last that was looked at.
+    #[cold]
+    fn row_of_many(&mut self, node: NodeId, device: DeviceId, last: u32) -> usize {
+        if let Some(row) = self.many.get(&(node, device)) {
+            return *row as usize;
+        }
+        let new = self.rows.len() as u32;
+        self.many.insert((node, device), new);
+        // Where the node's last row is, is filed under no device.
+        let last = self.many.insert((node, DeviceId::NONE), new).unwrap_or(last);
         self.push(node, device, last)
     }
 
     /// Adds a row behind another of the same node, or as its first.
     #[inline(never)]
-    fn push(&mut self, node: NodeId, device: DeviceId, last: u32) -> &mut Cell {
+    fn push(&mut self, node: NodeId, device: DeviceId, last: u32) -> usize {
         let row = self.rows.len();
         match self.links.get_mut(last as usize) {
             Some(link) => link.next = row as u32,
@@ -155,7 +183,7 @@ impl Cells {
             first_start: 0,
             last_end: 0,
         });
-        &mut self.rows[row]
+        row
     }
 
     /// Adds all cells of `other`.
@@ -168,16 +196,11 @@ impl Cells {
         }
     }
 
-    /// Adds time with what lies within it to a cell that is there.
+    /// Adds time with what lies within it to a cell.
     pub fn add_inclusive(&mut self, node: NodeId, device: DeviceId, time: i64) {
+        let row = self.row(node, device);
         self.inclusive.resize(self.rows.len(), 0);
-        let mut row = self.first[node.index()];
-        while row != NONE && self.links[row as usize].device != device {
-            row = self.links[row as usize].next;
-        }
-        if let Some(sum) = self.inclusive.get_mut(row as usize) {
-            *sum = sum.saturating_add(time);
-        }
+        self.inclusive[row] = self.inclusive[row].saturating_add(time);
     }
 
     /// The cells of one node, each with its time including what lies within it, which is its own where that is all
@@ -273,5 +296,24 @@ mod tests {
         assert_eq!((sum.wrapped(), sum.limited()), (i64::MIN + 4, i64::MAX));
         sum.add(-10);
         assert_eq!((sum.wrapped(), sum.limited()), (i64::MAX - 5, i64::MAX - 5));
+    }
+
+    #[test]
+    fn many_devices_of_a_node_stay_in_order() {
+        let mut cells = Cells::default();
+        let (few, many) = (NodeId(0), NodeId(1));
+        for device in [7, 3] {
+            cells.at(few, DeviceId(device));
+        }
+        for round in 1..=3 {
+            for device in (0..1000).rev() {
+                cells.at(many, DeviceId(device)).record(&[Sum::new(1); Measure::COUNT], 0, 0);
+                cells.add_inclusive(many, DeviceId(device), i64::from(device));
+            }
+            let found: Vec<_> = cells.of(many).map(|cell| (cell.device.0, cell.sum(Measure::Runs).limited())).collect();
+            assert_eq!(found, (0..1000).rev().map(|device| (device, round)).collect::<Vec<_>>());
+        }
+        assert_eq!(cells.of(few).map(|cell| cell.device.0).collect::<Vec<_>>(), [7, 3]);
+        assert!(cells.with_inclusive(many).all(|(cell, inclusive)| inclusive == 3 * i64::from(cell.device.0)));
     }
 }

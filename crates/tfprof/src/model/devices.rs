@@ -40,6 +40,10 @@ impl DeviceId {
     pub fn is_some(self) -> bool {
         self != DeviceId::NONE
     }
+
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
 }
 
 impl Devices {

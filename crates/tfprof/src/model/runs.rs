@@ -156,7 +156,7 @@ impl Runs {
 
     /// Begins a run of a step; false if it is only summed, record by record, into [`Runs::cell`].
     pub fn begin_run(&mut self, step: i64) -> bool {
-        self.run += 1;
+        self.run = self.run.wrapping_add(1);
         self.keeps(step)
     }
 
@@ -235,7 +235,8 @@ impl Runs {
         }
     }
 
-    fn keeps(&self, step: i64) -> bool {
+    /// Whether the step can be asked for by itself.
+    pub fn keeps(&self, step: i64) -> bool {
         match self.keep {
             KeepSteps::TotalsOnly => false,
             KeepSteps::One(kept) => kept == step,
@@ -282,7 +283,11 @@ impl Runs {
             }
         }
         self.most_often = self.most_often.saturating_add(most_often);
-        self.totals.merge(&cells);
+        if self.totals.is_empty() {
+            self.totals = cells.clone();
+        } else {
+            self.totals.merge(&cells);
+        }
         if keep {
             match before {
                 Some(before) => before.merge(&cells),

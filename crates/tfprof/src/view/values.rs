@@ -246,7 +246,7 @@ impl<'m> Values<'m> {
                 let kind = self.model.devices.kind(cell.device);
                 let placed =
                     kind == DeviceKind::Placement || (kind == DeviceKind::Other && !self.quirks.other_devices_are_free);
-                if placed && !devices.contains(&name(cell.device)) {
+                if placed && cell.device != placement {
                     devices.push(name(cell.device));
                 }
             }

@@ -32,32 +32,36 @@ pub fn indexed_tuple(entry: Fields<'_>) -> (i64, Vec<i64>) {
 /// An entry of the map from device to times: the device, and the sum of the lengths.
 pub fn device_time(entry: Fields<'_>) -> (&[u8], Sum) {
     let (mut device, mut micros) = (&b""[..], Sum::default());
-    each_quietly(entry.clone(), |_, number, value| {
-        if let (1, Value::Bytes(name)) = (number, value) {
-            device = name;
-        }
+    each_quietly(entry, |all, number, value| match (number, value) {
+        (1, Value::Bytes(name)) => device = name,
+        (2, Value::Bytes(times)) => times_of(all.nested(times), &mut |_, length| micros.add(length)),
+        _ => {}
     });
-    each_time(entry, |_, length| micros.add(length));
     (device, micros)
 }
 
 /// The times of such an entry: a start and a length each.
 pub fn each_time(entry: Fields<'_>, mut each: impl FnMut(i64, i64)) {
     each_quietly(entry, |all, number, value| {
-        let (2, Value::Bytes(times)) = (number, value) else { return };
-        each_quietly(all.nested(times), |all, _, value| {
-            let Value::Bytes(tuple) = value else { return };
-            let (mut pair, mut place) = ([0; 2], 0);
-            each_quietly(all.nested(tuple), |_, _, value| {
-                drop(each_int(value, |n| {
-                    if let Some(slot) = pair.get_mut(place) {
-                        *slot = n;
-                    }
-                    place += 1;
-                }));
-            });
-            each(pair[0], pair[1]);
+        if let (2, Value::Bytes(times)) = (number, value) {
+            times_of(all.nested(times), &mut each);
+        }
+    });
+}
+
+fn times_of(times: Fields<'_>, each: &mut impl FnMut(i64, i64)) {
+    each_quietly(times, |all, _, value| {
+        let Value::Bytes(tuple) = value else { return };
+        let (mut pair, mut place) = ([0; 2], 0);
+        each_quietly(all.nested(tuple), |_, _, value| {
+            drop(each_int(value, |n| {
+                if let Some(slot) = pair.get_mut(place) {
+                    *slot = n;
+                }
+                place += 1;
+            }));
         });
+        each(pair[0], pair[1]);
     });
 }
 
