@@ -2,9 +2,9 @@
 
 mod parts;
 
-use super::graph_def::{each_quietly, map_entry};
+use super::driver::FormatReader;
+use super::fields::{each_quietly, int_pair, map_entry};
 use super::op_log::Traces;
-use super::{GO_ON, Reader as FormatReader};
 use crate::model::builder::Builder;
 use crate::model::cells::{Cells, Measure, Sum, Sums};
 use crate::model::devices::{DeviceId, DeviceKind};
@@ -12,11 +12,10 @@ use crate::model::names::NameId;
 use crate::model::nodes::{Input, NO_INPUT, NodeId, ShapeId};
 use crate::model::records::{Allocation, MemoryUse, Records, Timing};
 use crate::model::stacks::StackId;
-use parts::{device_time, each_time, indexed_tuple, int_pair, memory_use};
+use parts::{device_time, each_time, indexed_tuple, memory_use};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
-use std::ops::ControlFlow;
-use tfprof_proto::stream::{Layout, Record, Rule, Sink, Spot, Tag};
+use tfprof_proto::stream::{Layout, Record, Rule, Tag};
 use tfprof_proto::wire::{Fields, Value, each_int};
 
 mod merge;
@@ -46,7 +45,6 @@ pub(super) static PROFILE: Layout = Layout {
 
 pub(super) struct Reader<'b> {
     builder: &'b mut Builder,
-    records: u64,
     traces: Traces,
     steps: BTreeMap<i64, Cells>,
     executions: BTreeMap<i64, Records>,
@@ -63,7 +61,6 @@ impl<'b> Reader<'b> {
         let first = NodeId(builder.model.nodes.len() as u32);
         Reader {
             builder,
-            records: 0,
             traces: Traces::default(),
             steps: BTreeMap::new(),
             executions: BTreeMap::new(),
@@ -315,9 +312,8 @@ impl<'b> Reader<'b> {
     }
 }
 
-impl Sink for Reader<'_> {
-    fn take(&mut self, tag: Tag, record: Record<'_>) -> ControlFlow<()> {
-        self.records += 1;
+impl FormatReader for Reader<'_> {
+    fn take(&mut self, tag: Tag, record: Record<'_>) {
         match (tag, record.value) {
             (NODE, Value::Bytes(entry)) => self.entry(Fields::new(entry, record.offset)),
             (MISSES_STREAMS, Value::Varint(n)) => self.builder.model.saved_without_streams |= n != 0,
@@ -328,17 +324,6 @@ impl Sink for Reader<'_> {
             (STRING, Value::Bytes(entry)) => self.traces.string(Fields::new(entry, record.offset), self.builder),
             _ => {}
         }
-        GO_ON
-    }
-
-    fn warn(&mut self, spot: Spot, message: String) {
-        self.builder.warn("unknown_field", Some(spot), || message);
-    }
-}
-
-impl FormatReader for Reader<'_> {
-    fn records(&self) -> u64 {
-        self.records
     }
 
     fn finish(&mut self) {
