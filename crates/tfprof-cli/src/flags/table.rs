@@ -3,7 +3,7 @@
 
 use super::Flags;
 use std::path::PathBuf;
-use tfprof::advise::CHECKERS;
+use tfprof::advise::{self, CHECKERS};
 use tfprof::error::Error;
 use tfprof::infer::settings::Settings;
 use tfprof::options::{Form, OPTIONS, ValueKind, boolean, refused};
@@ -214,7 +214,7 @@ pub const FLAGS: &[Flag] = &[
     .only(&["trace"]),
     flag("checkers", ValueKind::Words, "which checkers to run, by name; all if not given", |flags, list| {
         flags.checkers.extend(words::split_list(list));
-        Ok(())
+        advise::check_names(&flags.checkers)
     })
     .one_of(|| CHECKERS.iter().map(|checker| checker.name).collect())
     .only(&["advise"]),
