@@ -4,6 +4,7 @@
 use libfuzzer_sys::fuzz_target;
 use tfprof::format::source::Source;
 use tfprof::trace::{OpTime, Step, Trace, TraceOptions};
+use tfprof::words::Choice;
 
 fuzz_target!(|bytes: &[u8]| {
     let Some((choice, bytes)) = bytes.split_first() else { return };

@@ -15,6 +15,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use tfprof::error::Error;
 use tfprof::format::source::Source;
 use tfprof::trace::{OpTime, Peak, Step, Trace, TraceOptions};
+use tfprof::words::Choice;
 use tfprof_cli::target;
 
 /// Statistics of this size are written in a few milliseconds.
@@ -34,7 +35,7 @@ pub fn chrome_trace<'py>(
     op_time: &str,
 ) -> PyResult<(Bound<'py, PyBytes>, Vec<AllocatorPeak>, Vec<String>)> {
     // As the original: a word that is not known means `all`.
-    let op_time = OpTime::parse(op_time).unwrap_or(OpTime::All);
+    let op_time = OpTime::from_word(op_time).unwrap_or(OpTime::All);
     let options = TraceOptions { show_dataflow, show_memory, op_time };
     let (text, peaks, warnings) = interruptible(py, step_stats.len() < SHORT, move || -> Result<_, Error> {
         let trace = trace_of(&step_stats, options)?;

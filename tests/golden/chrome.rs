@@ -2,6 +2,7 @@
 
 use crate::case::{Case, Verdict, first_difference, read_maybe_gzipped};
 use tfprof::trace::{OpTime, Step, Trace, TraceOptions};
+use tfprof::words::Choice;
 
 pub fn compare(case: &Case<'_>) -> Verdict {
     let expect = &case.case["expect"];
@@ -12,7 +13,9 @@ pub fn compare(case: &Case<'_>) -> Verdict {
     let options = TraceOptions {
         show_dataflow: given["show_dataflow"].as_bool().unwrap_or(default.show_dataflow),
         show_memory: given["show_memory"].as_bool().unwrap_or(default.show_memory),
-        op_time: given["op_time"].as_str().map_or(default.op_time, |word| OpTime::parse(word).expect("a known time")),
+        op_time: given["op_time"]
+            .as_str()
+            .map_or(default.op_time, |word| OpTime::from_word(word).expect("a known time")),
     };
     // As the original: of several runs, the first.
     let file = case.case["inputs"]["run_meta"][0]["file"].as_str().unwrap_or_default().to_owned();

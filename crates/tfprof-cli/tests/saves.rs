@@ -132,6 +132,26 @@ fn wrong_questions_of_a_save_are_errors() {
 }
 
 #[test]
+fn advice_as_json_has_a_row_for_each_checker_and_the_warnings() {
+    let answer = tfprof(&["advise", &corpus("gpu_synthetic"), "-output", "json:outfile=-"]);
+    let advice: Value = serde_json::from_str(&answer.out).expect("JSON");
+    assert_eq!(advice["command"], "advise");
+    assert_eq!(advice["warnings"][0]["code"], "no_start_time");
+    let rows = advice["rows"].as_array().expect("rows");
+    let row = |name: &str| rows.iter().find(|row| row["name"] == name).unwrap_or_else(|| panic!("no {name}"));
+    assert_eq!(rows.len(), 8, "all but JobChecker, which has nothing to say");
+    let text = ok(&["advise", &corpus("gpu_synthetic")]);
+    for report in row("AcceleratorUtilizationChecker")["reports"].as_array().expect("reports") {
+        assert!(text.contains(report.as_str().expect("a sentence")));
+    }
+    let alone = ok(&["advise", &corpus("rnn"), "--checkers=AcceleratorUtilizationChecker", "--format=json"]);
+    assert!(alone.contains(r#""reports":[],"notes":["no op was placed on a GPU"]"#), "{alone}");
+    let file = scratch("advise_json").join("advice.json");
+    ok(&["advise", &corpus("rnn"), "-output", &format!("json:outfile={}", file.display())]);
+    assert!(std::fs::read_to_string(file).expect("a file").ends_with("]}\n"));
+}
+
+#[test]
 fn advice_is_a_block_for_each_checker() {
     let text = ok(&["advise", &corpus("rnn"), "--checkers=TinyOpChecker,AcceleratorUtilizationChecker"]);
     let accelerator = text.find("AcceleratorUtilizationChecker:\n(no op was placed on a GPU)").expect("a block");
@@ -141,6 +161,9 @@ fn advice_is_a_block_for_each_checker() {
     let file = scratch("advise").join("advice.pb");
     ok(&["advise", &corpus("rnn"), "-output", &format!("proto:outfile={}", file.display())]);
     assert!(std::fs::metadata(file).expect("a file").len() > 100);
+    let answer = tfprof(&["advise", &corpus("rnn"), "--format=csv"]);
+    assert_eq!(answer.code, 2);
+    assert!(answer.err.contains("advise has no form `csv`; expected stdout, file, json, proto or none"));
     let answer = tfprof(&["advise", &corpus("rnn"), "--checkers=OperatorChecker"]);
     assert_eq!(answer.code, 2);
     assert!(answer.err.contains("did you mean `OperationChecker`?"), "{}", answer.err);

@@ -1,4 +1,4 @@
-//! Words that a user types: the nearest known one, and lists split at commas.
+//! Words that a user types: the nearest known one, choices among a few, and lists split at commas.
 
 /// The known word that is closest to a mistyped one, if any is close.
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
@@ -20,6 +20,26 @@ pub fn unknown(kind: &str, word: &str, known: &[&str]) -> String {
     match nearest(word, known.iter().copied()) {
         Some(near) => format!("unknown {kind} `{word}`; did you mean `{near}`? (one of {})", known.join(", ")),
         None => format!("unknown {kind} `{word}`; expected one of {}", known.join(", ")),
+    }
+}
+
+/// One of a few things that have words.
+pub trait Choice: Copy + PartialEq + 'static {
+    /// What an unknown word is called.
+    const KIND: &'static str = "word";
+    const WORDS: &'static [(&'static str, Self)];
+
+    fn words() -> Vec<&'static str> {
+        Self::WORDS.iter().map(|(word, _)| *word).collect()
+    }
+
+    fn from_word(word: &str) -> Result<Self, String> {
+        let found = Self::WORDS.iter().find(|(known, _)| *known == word);
+        found.map(|(_, value)| *value).ok_or_else(|| unknown(Self::KIND, word, &Self::words()))
+    }
+
+    fn word(self) -> &'static str {
+        Self::WORDS.iter().find(|(_, value)| *value == self).map_or("", |(word, _)| word)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Runs the checkers and writes what they say.
 
-use super::view::{refuse_damage, warn};
+use super::view::{self, warn};
 use crate::flags::Request;
 use crate::{Exit, target};
 use std::io::Write;
@@ -8,19 +8,18 @@ use tfprof::advise;
 use tfprof::error::{Error, Warning};
 use tfprof::model::builder::Keep;
 use tfprof::options::Form;
-use tfprof::profiler::Profiler;
 use tfprof::quirks::Quirks;
+
+const KEEP: Keep = Keep { inputs: false, output_shapes: false, functions: false, costs: false, ..Keep::EVERYTHING };
 
 pub fn run(request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Result<Exit, Error> {
     let Request { options, flags, .. } = request;
-    if !matches!(options.output.form, Form::Stdout | Form::File | Form::Proto | Form::None) {
-        return Err(Error::Question("advice is text or proto; use -output file or proto (tfprof help advise)".into()));
+    if !matches!(options.output.form, Form::Stdout | Form::File | Form::Json | Form::Proto | Form::None) {
+        let form = options.output.form.word();
+        let message = format!("advise has no form `{form}`; expected stdout, file, json, proto or none");
+        return Err(Error::Question(message));
     }
-    let mut profiler =
-        Profiler::new(Keep { inputs: false, output_shapes: false, functions: false, costs: false, ..Keep::EVERYTHING });
-    flags.inputs.load(&mut profiler)?;
-    warn(profiler.warnings(), err);
-    let exit = refuse_damage(profiler.warnings(), flags.strict)?;
+    let (profiler, exit) = view::load(request, KEEP, err)?;
     let quirks = options.quirks;
     let names = if flags.checkers.is_empty() { advise::default_names(quirks) } else { flags.checkers.clone() };
     let advice = advise::advise(profiler.model(), &names, quirks)?;
@@ -34,6 +33,9 @@ pub fn run(request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Resul
     }
     let (file, inputs) = (&options.output.outfile, flags.inputs.paths());
     match options.output.form {
+        Form::Json => {
+            target::to_file(file, inputs, out, |out| advise::write_json(&advice, profiler.warnings(), out))?;
+        }
         Form::Proto => target::to_file(file, inputs, out, |out| advise::write_proto(&advice, quirks, out))?,
         Form::File => target::to_file(file, inputs, out, |out| advise::write_text(&advice, quirks, out))?,
         Form::None => {}

@@ -1,11 +1,11 @@
 //! Scripts that complete words of this program in bash, zsh and fish, from the same tables as the help.
 
 use super::{COMMANDS, CommandInfo};
-use crate::flags::{FLAGS, Flag, Request};
+use crate::flags::{Request, spellings};
 use crate::{Exit, target};
 use std::io::Write;
 use tfprof::error::Error;
-use tfprof::options::{Form, OPTIONS, OrderBy, Selection, ValueKind};
+use tfprof::options::ValueKind;
 use tfprof::words;
 
 const SHELLS: [&str; 3] = ["bash", "zsh", "fish"];
@@ -22,52 +22,24 @@ pub fn run(request: &Request, out: &mut dyn Write) -> Result<Exit, Error> {
     target::to_stdout(out, |out| out.write_all(text.as_bytes())).map(|()| Exit::Answered)
 }
 
-/// A flag as the scripts need it.
-struct Entry {
-    name: &'static str,
-    about: &'static str,
-    value: ValueKind,
-    /// Words that its value can be made of.
-    words: Vec<String>,
-}
-
-fn entries() -> Vec<Entry> {
-    let owned = |words: Vec<&str>| words.into_iter().map(str::to_owned).collect();
-    let options = OPTIONS.iter().map(|option| {
-        let words = match option.name {
-            "order_by" => owned(OrderBy::words()),
-            "select" => owned(Selection::all_words()),
-            "output" => Form::ALL.map(|form| form.word().to_owned()).to_vec(),
-            _ => Vec::new(),
-        };
-        Entry { name: option.name, about: option.about, value: option.value, words }
-    });
-    let flags = FLAGS.iter().map(|Flag { info, .. }| {
-        let words =
-            if info.name == "format" { Form::ALL.map(|form| form.word().to_owned()).to_vec() } else { Vec::new() };
-        Entry { name: info.name, about: info.about, value: info.value, words }
-    });
-    options.chain(flags).collect()
-}
-
 fn command_words() -> String {
     COMMANDS.iter().map(|command| command.word).collect::<Vec<_>>().join(" ")
 }
 
 fn bash() -> String {
     let mut cases = String::new();
-    for entry in entries() {
+    for entry in spellings() {
         let answer = match entry.value {
             ValueKind::Flag => continue,
             // The last piece of a list is completed, what is before it stays.
-            ValueKind::Words => format!("_tfprof_list '{}'", entry.words.join(" ")),
+            ValueKind::Words => format!("_tfprof_list '{}'", (entry.words)().join(" ")),
             ValueKind::Path | ValueKind::Paths => "COMPREPLY=($(compgen -f -- \"$word\"))".to_owned(),
-            _ if entry.words.is_empty() => "COMPREPLY=()".to_owned(),
-            _ => format!("COMPREPLY=($(compgen -W '{}' -- \"$word\"))", entry.words.join(" ")),
+            _ if (entry.words)().is_empty() => "COMPREPLY=()".to_owned(),
+            _ => format!("COMPREPLY=($(compgen -W '{}' -- \"$word\"))", (entry.words)().join(" ")),
         };
         cases += &format!("        -{0}|--{0}) {answer}; return ;;\n", entry.name);
     }
-    let flags: Vec<_> = entries().iter().map(|entry| format!("-{}", entry.name)).collect();
+    let flags: Vec<_> = spellings().map(|entry| format!("-{}", entry.name)).collect();
     format!(
         "# bash completion of tfprof; written by `tfprof completions bash`\n\
          _tfprof_list() {{\n\
@@ -94,7 +66,7 @@ fn bash() -> String {
          complete -o filenames -F _tfprof tfprof\n",
         shells = SHELLS.join(" "),
         commands = command_words(),
-        names = entries().iter().map(|entry| entry.name).collect::<Vec<_>>().join(" "),
+        names = spellings().map(|entry| entry.name).collect::<Vec<_>>().join(" "),
         flags = flags.join(" "),
     )
 }
@@ -104,13 +76,13 @@ fn zsh() -> String {
     let described = |command: &CommandInfo| format!("        '{}:{}'\n", command.word, quoted(command.about));
     let commands: String = COMMANDS.iter().map(described).collect();
     let mut flags = String::new();
-    for entry in entries() {
+    for entry in spellings() {
         let action = match entry.value {
             ValueKind::Flag => String::new(),
-            ValueKind::Words => format!(":words:_values -s , word {}", entry.words.join(" ")),
+            ValueKind::Words => format!(":words:_values -s , word {}", (entry.words)().join(" ")),
             ValueKind::Path | ValueKind::Paths => ":file:_files".to_owned(),
-            _ if entry.words.is_empty() => ":value:".to_owned(),
-            _ => format!(":word:({})", entry.words.join(" ")),
+            _ if (entry.words)().is_empty() => ":value:".to_owned(),
+            _ => format!(":word:({})", (entry.words)().join(" ")),
         };
         flags += &format!("        '*-{}[{}]{action}' \\\n", entry.name, quoted(entry.about));
     }
@@ -137,13 +109,13 @@ fn fish() -> String {
             quoted(command.about)
         );
     }
-    for entry in entries() {
+    for entry in spellings() {
         let value = match entry.value {
             ValueKind::Flag => String::new(),
             ValueKind::Path | ValueKind::Paths => " -r".to_owned(),
-            _ if entry.words.is_empty() => " -x".to_owned(),
-            ValueKind::Words => format!(" -x -a '(__fish_append , {})'", entry.words.join(" ")),
-            _ => format!(" -x -a '{}'", entry.words.join(" ")),
+            _ if (entry.words)().is_empty() => " -x".to_owned(),
+            ValueKind::Words => format!(" -x -a '(__fish_append , {})'", (entry.words)().join(" ")),
+            _ => format!(" -x -a '{}'", (entry.words)().join(" ")),
         };
         // A long option behind one dash is what fish calls an old option.
         text += &format!("complete -c tfprof -o {}{value} -d '{}'\n", entry.name, quoted(entry.about));

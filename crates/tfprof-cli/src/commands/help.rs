@@ -2,12 +2,13 @@
 
 use super::examples::{EXAMPLES, Example};
 use super::{COMMANDS, CommandInfo, SHELL_COMMANDS};
-use crate::flags::{FLAGS, Request};
+use crate::flags::{self, FLAGS, Request};
 use crate::{Exit, target};
 use std::io::Write;
+use tfprof::advise::CHECKERS;
 use tfprof::error::Error;
 use tfprof::metric::{DETAILS, METRICS};
-use tfprof::options::{Form, OPTIONS, OptionInfo, Options, OrderBy, ValueKind, ViewKind};
+use tfprof::options::{Form, OPTIONS, Options, ValueKind, ViewKind};
 use tfprof::words;
 
 /// Writes all of the help, or that of one command or option.
@@ -49,9 +50,9 @@ fn overview() -> String {
     text += "\nin the shell, besides\n";
     SHELL_COMMANDS.iter().for_each(|command| text += &entry(command.word, command.about));
     text += "\ninputs, if you would rather say what they are, and what is not about a view\n";
-    FLAGS.iter().for_each(|flag| text += &entry(&spelled(&flag.info), flag.info.about));
+    FLAGS.iter().for_each(|flag| text += &entry(&spelled(flag.name, flag.value), flag.about));
     text += "\noptions of the views\n";
-    OPTIONS.iter().for_each(|option| text += &entry(&spelled(option), option.about));
+    OPTIONS.iter().for_each(|option| text += &entry(&spelled(option.name, option.value), option.about));
     text += &examples(|_| true);
     text += "\ntfprof help COMMAND and tfprof help OPTION say more.\n";
     text
@@ -65,7 +66,7 @@ fn shell_overview() -> String {
         }
     }
     text += "\noptions\n";
-    OPTIONS.iter().for_each(|option| text += &entry(&spelled(option), option.about));
+    OPTIONS.iter().for_each(|option| text += &entry(&spelled(option.name, option.value), option.about));
     text += "\nexamples\n";
     for example in EXAMPLES {
         text += &format!("  {}\n      {}\n", example.in_shell(), example.about);
@@ -78,35 +79,34 @@ fn about(topic: &str) -> Result<String, Error> {
     if let Some(command) = super::find(topic) {
         return Ok(about_command(command));
     }
-    if let Some(flag) = FLAGS.iter().find(|flag| flag.info.name == topic) {
-        return Ok(format!("--{}{}\n  {}\n", flag.info.name, value(flag.info.value), flag.info.about));
-    }
-    let Some(option) = OPTIONS.iter().find(|option| option.name == topic) else {
-        let names = OPTIONS.iter().map(|option| option.name).chain(FLAGS.iter().map(|flag| flag.info.name));
+    let Some(known) = flags::find(topic) else {
         let shell = SHELL_COMMANDS.iter().map(|command| command.word);
+        let names = flags::spellings().map(|known| known.name);
         let known: Vec<_> = super::words().into_iter().chain(shell).chain(names).collect();
         return Err(Error::Question(words::unknown("topic", topic, &known)));
     };
-    let default = (option.show)(&Options::default());
-    let mut text = format!("-{}{}\n  {}\n", option.name, value(option.value), option.about);
+    let option = OPTIONS.iter().find(|option| option.name == topic);
+    let dash = if option.is_some() { "" } else { "-" };
+    let mut text = format!("{dash}{}\n  {}\n", spelled(topic, known.value), known.about);
+    let default = option.map(|option| (option.show)(&Options::default())).unwrap_or_default();
     if !default.is_empty() && topic != "select" {
         text += &format!("  default: {default}\n");
     }
-    match topic {
+    let list = |entries: &mut dyn Iterator<Item = (&str, &str)>| {
+        entries.fold("\n".to_owned(), |text, (word, about)| text + &entry(word, about))
+    };
+    text += &match topic {
         "select" => {
-            text += "\n";
-            for info in METRICS.iter().filter(|info| info.word.is_some()) {
-                text += &entry(info.word.unwrap_or_default(), info.about);
-            }
-            DETAILS.iter().for_each(|info| text += &entry(info.word, info.about));
+            let metrics = METRICS.iter().filter_map(|info| Some((info.word?, info.about)));
+            list(&mut metrics.chain(DETAILS.iter().map(|info| (info.word, info.about))))
         }
-        "order_by" => text += &format!("\n  one of {}\n", OrderBy::words().join(", ")),
-        "output" => {
-            text += "\n";
-            Form::ALL.iter().for_each(|form| text += &entry(form.word(), form.about()));
-        }
-        _ => {}
-    }
+        "output" | "format" => list(&mut Form::ALL.iter().map(|form| (form.word(), form.about()))),
+        "checkers" => list(&mut CHECKERS.iter().map(|checker| (checker.name, checker.about))),
+        _ => match (known.words)() {
+            words if words.is_empty() => String::new(),
+            words => format!("\n  one of {}\n", words.join(", ")),
+        },
+    };
     text += &examples(|example| example.shows(topic));
     Ok(text)
 }
@@ -122,16 +122,16 @@ fn about_command(command: &CommandInfo) -> String {
     let own: Vec<_> = FLAGS.iter().filter(|flag| flag.commands.contains(&command.word)).collect();
     if !own.is_empty() {
         text += "\noptions of this command\n";
-        own.iter().for_each(|flag| text += &entry(&spelled(&flag.info), flag.info.about));
+        own.iter().for_each(|flag| text += &entry(&spelled(flag.name, flag.value), flag.about));
     }
     if ViewKind::parse(command.word).is_some() {
         text += "\noptions\n";
-        OPTIONS.iter().for_each(|option| text += &entry(&spelled(option), option.about));
+        OPTIONS.iter().for_each(|option| text += &entry(&spelled(option.name, option.value), option.about));
     }
     if command.reads {
         text += &format!("\n{PATHS}\n");
         let inputs = FLAGS.iter().filter(|flag| flag.commands.is_empty());
-        inputs.for_each(|flag| text += &entry(&spelled(&flag.info), flag.info.about));
+        inputs.for_each(|flag| text += &entry(&spelled(flag.name, flag.value), flag.about));
     }
     text += &match command.word {
         "demo" => "\nexamples\n  tfprof demo\n  tfprof demo op -select micros -order_by micros\n\
@@ -159,11 +159,11 @@ fn examples(wanted: impl Fn(&Example) -> bool) -> String {
     text
 }
 
-pub fn spelled<T>(option: &OptionInfo<T>) -> String {
-    format!("-{}{}", option.name, value(option.value))
+pub fn spelled(name: &str, kind: ValueKind) -> String {
+    format!("-{name}{}", value(kind))
 }
 
-pub fn value(kind: ValueKind) -> &'static str {
+fn value(kind: ValueKind) -> &'static str {
     match kind {
         ValueKind::Number => " N",
         ValueKind::Word => " WORD",

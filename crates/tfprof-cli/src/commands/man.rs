@@ -50,7 +50,7 @@ fn sections() -> Vec<(&'static str, Vec<Entry>)> {
     };
     let flags = FLAGS.iter().map(|flag| {
         let only = if flag.commands.is_empty() { String::new() } else { format!(" ({})", flag.commands.join(", ")) };
-        (format!("-{}", help::spelled(&flag.info)), format!("{}{only}", flag.info.about))
+        (format!("-{}", help::spelled(flag.name, flag.value)), format!("{}{only}", flag.about))
     });
     let options = OPTIONS.iter().map(|option| {
         let default = (option.show)(&Options::default());
@@ -63,7 +63,7 @@ fn sections() -> Vec<(&'static str, Vec<Entry>)> {
             "output" => format!("; the forms are {}", Form::ALL.map(Form::word).join(", ")),
             _ => String::new(),
         };
-        (help::spelled(option), format!("{}{values}{default}", option.about))
+        (help::spelled(option.name, option.value), format!("{}{values}{default}", option.about))
     });
     let metrics = METRICS.iter().filter_map(|info| Some((info.word?.to_owned(), info.about.to_owned())));
     let details = DETAILS.iter().map(|info| (info.word.to_owned(), info.about.to_owned()));

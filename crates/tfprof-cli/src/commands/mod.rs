@@ -52,7 +52,7 @@ pub const COMMANDS: &[CommandInfo] = &[
     CommandInfo {
         word: "advise",
         about: "what stands out in what is loaded, and what to do about it",
-        usage: "[PATH...] [--checkers=NAME,...]",
+        usage: "[PATH...] [--checkers=NAME,...] [-output json:outfile=FILE]",
         reads: true,
         run: advise::run,
     },

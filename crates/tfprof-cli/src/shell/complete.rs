@@ -2,7 +2,7 @@
 
 use super::session::Session;
 use crate::commands;
-use crate::flags::FLAGS;
+use crate::flags;
 use rustyline::completion::{Completer, FilenameCompleter, Pair};
 use rustyline::highlight::Highlighter;
 use rustyline::hint::Hinter;
@@ -12,7 +12,7 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::rc::Rc;
 use tfprof::model::Model;
-use tfprof::options::{Form, OPTIONS, OrderBy, Selection, ValueKind};
+use tfprof::options::{Form, OPTIONS, ValueKind};
 
 /// Completes words of the shell's line.
 pub struct Words {
@@ -80,7 +80,7 @@ fn offer(text: &str, model: &Model) -> Offer {
     }
     if let Some(last) = before.last().filter(|last| last.starts_with('-')) {
         let name = plain_name(last);
-        match kind_of(&name) {
+        match flags::find(&name).map(|known| known.value) {
             Some(ValueKind::Flag) if !word.starts_with('-') && !word.is_empty() => {
                 return offer_value(&name, text, start, model);
             }
@@ -117,11 +117,6 @@ fn plain_name(word: &str) -> String {
     word.trim_start_matches('-').replace('-', "_")
 }
 
-fn kind_of(name: &str) -> Option<ValueKind> {
-    let option = OPTIONS.iter().find(|option| option.name == name).map(|option| option.value);
-    option.or_else(|| FLAGS.iter().find(|flag| flag.info.name == name).map(|flag| flag.info.value))
-}
-
 fn offer_options(text: &str, start: usize) -> Offer {
     // What was typed with two dashes is completed with two.
     let dashes = if text[start..].starts_with("--") { "--" } else { "-" };
@@ -132,19 +127,19 @@ fn offer_options(text: &str, start: usize) -> Offer {
 fn offer_value(name: &str, text: &str, start: usize, model: &Model) -> Offer {
     // A list is completed piece by piece.
     let piece = start + text[start..].rfind([',', '"', '\'']).map_or(0, |at| at + 1);
-    match (name, kind_of(name)) {
-        ("order_by", _) => Offer::of(text, start, OrderBy::words(), " "),
-        ("select", _) => Offer::of(text, piece, Selection::all_words(), ""),
+    let Some(known) = flags::find(name) else { return Offer::default() };
+    match (name, known.value) {
         ("step", _) => {
             let steps: Vec<_> = model.runs.steps().map(|step| step.to_string()).collect();
             Offer::of(text, start, ["-1"].into_iter().chain(steps.iter().map(String::as_str)), " ")
         }
         ("account_type_regexes", _) => Offer::of(text, piece, types(model), ""),
-        (_, Some(ValueKind::Patterns)) => names(text, piece, model),
-        (_, Some(ValueKind::Flag)) => Offer::of(text, start, ["true", "false"], " "),
-        (_, Some(ValueKind::Output)) => offer_output(text, start),
-        (_, Some(ValueKind::Path | ValueKind::Paths)) => Offer::files(text, start),
-        _ => Offer::default(),
+        (_, ValueKind::Patterns) => names(text, piece, model),
+        (_, ValueKind::Flag) => Offer::of(text, start, ["true", "false"], " "),
+        (_, ValueKind::Output) => offer_output(text, start),
+        (_, ValueKind::Path | ValueKind::Paths) => Offer::files(text, start),
+        (_, ValueKind::Words) => Offer::of(text, piece, (known.words)(), ""),
+        (_, ValueKind::Word | ValueKind::Number) => Offer::of(text, start, (known.words)(), " "),
     }
 }
 
@@ -223,6 +218,8 @@ mod tests {
         check("scope -max", &["scope -max_depth "]);
         check("scope --max", &["scope --max_depth "]);
         check("op -order_by mic", &["op -order_by micros "]);
+        check("op -events a", &["op -events all "]);
+        check("advise --checkers=Tr", &["advise --checkers=TransferChecker"]);
         check("op -order_by=mic", &["op -order_by=micros "]);
         check("op -select micros,par", &["op -select micros,params"]);
         check("scope -account_type_regexes Con", &["scope -account_type_regexes Conv2D"]);

@@ -8,8 +8,11 @@ mod expensive;
 mod fallback;
 mod memory;
 mod operation;
+mod report;
 mod tiny;
 mod transfers;
+
+pub use report::{write_json, write_proto, write_text};
 
 use crate::error::Error;
 use crate::metric::{Metric, Unit};
@@ -19,8 +22,6 @@ use crate::model::devices::DeviceKind;
 use crate::quirks::Quirks;
 use crate::units::Amount;
 use crate::{units, words};
-use std::io::{self, Write};
-use tfprof_proto::write as pb;
 
 /// One who looks for one thing.
 #[derive(Debug)]
@@ -73,10 +74,7 @@ struct Evidence<'m> {
 
 /// Runs the checkers of these names, in the order of the list. Ours take no part in what the original reports.
 pub fn advise(model: &Model, names: &[String], quirks: Quirks) -> Result<Vec<Advice>, Error> {
-    let known: Vec<&str> = CHECKERS.iter().map(|checker| checker.name).collect();
-    if let Some(name) = names.iter().find(|name| !known.contains(&name.as_str())) {
-        return Err(Error::Question(format!("{} (tfprof help checkers)", words::unknown("checker", name, &known))));
-    }
+    check_names(names).map_err(Error::Question)?;
     let evidence = Evidence { model, quirks };
     let asked = CHECKERS.iter().filter(|checker| names.iter().any(|name| name == checker.name));
     Ok(asked
@@ -90,46 +88,19 @@ pub fn advise(model: &Model, names: &[String], quirks: Quirks) -> Result<Vec<Adv
         .collect())
 }
 
+/// Whether there are checkers of all these names.
+pub fn check_names(names: &[String]) -> Result<(), String> {
+    let known: Vec<&str> = CHECKERS.iter().map(|checker| checker.name).collect();
+    match names.iter().find(|name| !known.contains(&name.as_str())) {
+        Some(name) => Err(format!("{} (tfprof help checkers)", words::unknown("checker", name, &known))),
+        None => Ok(()),
+    }
+}
+
 /// The names of all checkers; of the original's alone if its quirks are asked for.
 pub fn default_names(quirks: Quirks) -> Vec<String> {
     let ours = quirks != Quirks::ORIGINAL;
     CHECKERS.iter().filter(|checker| checker.original || ours).map(|checker| checker.name.to_owned()).collect()
-}
-
-/// Writes advice as text: a block for each checker. Notes are part of it unless the original's quirks are asked for.
-pub fn write_text(advice: &[Advice], quirks: Quirks, out: &mut dyn Write) -> io::Result<()> {
-    for advice in advice {
-        writeln!(out, "\n{}:", advice.checker)?;
-        for report in &advice.reports {
-            writeln!(out, "{report}")?;
-        }
-        if quirks == Quirks::ORIGINAL {
-            continue;
-        }
-        for note in &advice.notes {
-            writeln!(out, "({note})")?;
-        }
-        if advice.reports.is_empty() && advice.notes.is_empty() {
-            writeln!(out, "(nothing stands out)")?;
-        }
-    }
-    Ok(())
-}
-
-/// Writes advice as an `AdviceProto`, with its entries by name. As the original: none of ours if its quirks are on.
-pub fn write_proto(advice: &[Advice], quirks: Quirks, out: &mut dyn Write) -> io::Result<()> {
-    let mut entries: Vec<_> = advice.iter().filter(|advice| advice.original || quirks != Quirks::ORIGINAL).collect();
-    entries.sort_by_key(|advice| advice.checker);
-    let mut bytes = Vec::new();
-    for advice in entries {
-        pb::message(&mut bytes, 1, |out| {
-            pb::element(out, 1, advice.checker.as_bytes());
-            pb::message(out, 2, |out| {
-                advice.reports.iter().for_each(|report| pb::element(out, 2, report.as_bytes()));
-            });
-        });
-    }
-    out.write_all(&bytes)
 }
 
 impl Evidence<'_> {

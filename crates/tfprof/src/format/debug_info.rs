@@ -1,6 +1,7 @@
 //! `GraphDebugInfo`: where in the source the nodes of a graph and of its functions were made.
 
-use super::{GO_ON, each_quietly, map_entry};
+use super::driver::GO_ON;
+use super::{each_quietly, map_entry};
 use crate::model::names::{NameId, Names};
 use crate::model::stacks::{Frame, FrameId, StackId, Stacks};
 use rustc_hash::FxHashMap;

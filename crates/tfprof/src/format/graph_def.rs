@@ -1,14 +1,13 @@
 //! `GraphDef` and `MetaGraphDef`: the nodes of a graph.
 
-use super::saved_model::is_slot_name;
-use super::{GO_ON, Reader as FormatReader, each_field};
+use super::driver::FormatReader;
+use super::fields::{attribute_shapes, each_field, each_quietly, map_entry, shape_dims};
 use crate::infer::inference::CALL_OPS;
 use crate::model::builder::Builder;
 use crate::model::nodes::NodeId;
 use crate::view::values::OPTIMIZER_SLOT;
 use rustc_hash::FxHashSet;
-use std::ops::ControlFlow;
-use tfprof_proto::stream::{Layout, Record, Rule, Sink, Spot, Tag};
+use tfprof_proto::stream::{Layout, Record, Rule, Spot, Tag};
 use tfprof_proto::wire::{Fields, Value};
 
 const NODE: Tag = 1;
@@ -28,9 +27,7 @@ pub(super) static META_GRAPH: Layout =
 
 pub(super) struct Reader<'b> {
     builder: &'b mut Builder,
-    records: u64,
-    trainable: FxHashSet<String>,
-    variables: FxHashSet<String>,
+    collections: Collections,
     dims: Vec<i64>,
     parts: Vec<Part>,
 }
@@ -45,14 +42,7 @@ struct Part {
 
 impl<'b> Reader<'b> {
     pub fn new(builder: &'b mut Builder) -> Self {
-        Reader {
-            builder,
-            records: 0,
-            trainable: FxHashSet::default(),
-            variables: FxHashSet::default(),
-            dims: Vec::new(),
-            parts: Vec::new(),
-        }
+        Reader { builder, collections: Collections::default(), dims: Vec::new(), parts: Vec::new() }
     }
 
     fn node(&mut self, bytes: &[u8], offset: u64) {
@@ -122,149 +112,76 @@ impl<'b> Reader<'b> {
             self.builder.model.nodes.push_output_shape(shape);
         }
     }
-
-    /// An entry of `collection_def`.
-    fn collection(&mut self, entry: &[u8], offset: u64) {
-        collection_variables(entry, offset, |collection, name| {
-            let name = String::from_utf8_lossy(name).into_owned();
-            let list = if collection == b"trainable_variables" { &mut self.trainable } else { &mut self.variables };
-            list.insert(name);
-        });
-    }
 }
 
-/// The variables of an entry of `collection_def`: those that are trained, and all of them.
-pub(super) fn collection_variables(entry: &[u8], offset: u64, mut each: impl FnMut(&[u8], &[u8])) {
-    let (name @ (b"trainable_variables" | b"variables"), Some(collection)) = map_entry(entry) else { return };
-    each_quietly(Fields::new(collection, offset), |all, number, value| {
-        let (2, Value::Bytes(list)) = (number, value) else { return };
-        each_quietly(all.nested(list), |all, _, value| {
-            let Value::Bytes(variable) = value else { return };
-            each_quietly(all.nested(variable), |_, number, value| {
-                if let (1, Value::Bytes(variable)) = (number, value) {
-                    each(name, variable.split(|byte| *byte == b':').next().unwrap_or_default());
-                }
+/// Names of variables, as the collections of TensorFlow 1 have them.
+#[derive(Default)]
+pub(super) struct Collections {
+    pub variables: FxHashSet<String>,
+    pub trainable: FxHashSet<String>,
+}
+
+impl Collections {
+    /// An entry of `collection_def`.
+    pub fn read(&mut self, entry: &[u8], offset: u64) {
+        let (name, Some(collection)) = map_entry(entry) else { return };
+        let names = match name {
+            b"trainable_variables" => &mut self.trainable,
+            b"variables" => &mut self.variables,
+            _ => return,
+        };
+        each_quietly(Fields::new(collection, offset), |all, number, value| {
+            let (2, Value::Bytes(list)) = (number, value) else { return };
+            each_quietly(all.nested(list), |all, _, value| {
+                let Value::Bytes(variable) = value else { return };
+                each_quietly(all.nested(variable), |_, number, value| {
+                    if let (1, Value::Bytes(variable)) = (number, value) {
+                        let variable = variable.split(|byte| *byte == b':').next().unwrap_or_default();
+                        names.insert(String::from_utf8_lossy(variable).into_owned());
+                    }
+                });
             });
         });
-    });
-}
-
-impl Sink for Reader<'_> {
-    fn take(&mut self, tag: Tag, record: Record<'_>) -> ControlFlow<()> {
-        let Value::Bytes(bytes) = record.value else { return GO_ON };
-        if tag == FUNCTION {
-            if self.builder.keep.functions {
-                self.builder.library.push_function(bytes);
-            }
-            return GO_ON;
-        }
-        if tag == DEBUG {
-            self.builder.add_debug_info(&mut &*bytes);
-            return GO_ON;
-        }
-        self.records += 1;
-        match tag {
-            NODE => self.node(bytes, record.offset),
-            COLLECTION => self.collection(bytes, record.offset),
-            _ => {}
-        }
-        GO_ON
     }
 
-    fn warn(&mut self, spot: Spot, message: String) {
-        self.builder.warn("unknown_field", Some(spot), || message);
+    pub fn is_empty(&self) -> bool {
+        self.variables.is_empty() && self.trainable.is_empty()
+    }
+
+    /// Whether a variable is not trained, and named as what an optimizer of TensorFlow 1 keeps beside one that is.
+    pub fn is_slot(&self, name: &str) -> bool {
+        let of_variable = || name.rsplit_once('/').is_some_and(|(variable, _)| self.trainable.contains(variable));
+        let last = name.rsplit('/').next().unwrap_or(name);
+        let last = last.trim_end_matches(|c: char| c.is_ascii_digit()).trim_end_matches('_');
+        self.variables.contains(name)
+            && !self.trainable.contains(name)
+            && (of_variable() || matches!(last, "beta1_power" | "beta2_power" | "beta_power"))
     }
 }
 
 impl FormatReader for Reader<'_> {
-    fn records(&self) -> u64 {
-        self.records
+    const BESIDE: &'static [Tag] = &[FUNCTION, DEBUG];
+
+    fn take(&mut self, tag: Tag, record: Record<'_>) {
+        let Value::Bytes(bytes) = record.value else { return };
+        match tag {
+            NODE => self.node(bytes, record.offset),
+            COLLECTION => self.collections.read(bytes, record.offset),
+            FUNCTION if self.builder.keep.functions => self.builder.library.push_function(bytes),
+            DEBUG => self.builder.add_debug_info(&mut &*bytes),
+            _ => {}
+        }
     }
 
     fn finish(&mut self) {
-        let (trainable, variables) = (std::mem::take(&mut self.trainable), std::mem::take(&mut self.variables));
-        self.builder.model.knows_trainable |= !variables.is_empty() || !trainable.is_empty();
-        self.builder.mark_variables(trainable.iter(), "_trainable_variables");
-        let is_slot = |name: &&String| !trainable.contains(*name) && is_slot_name(name, &trainable);
-        self.builder.mark_variables(variables.iter().filter(is_slot), OPTIMIZER_SLOT);
+        let known = &self.collections;
+        self.builder.model.knows_trainable |= !known.is_empty();
+        self.builder.mark_variables(known.trainable.iter(), "_trainable_variables");
+        let slots = known.variables.iter().filter(|name| known.is_slot(name));
+        self.builder.mark_variables(slots, OPTIMIZER_SLOT);
     }
 
     fn builder(&mut self) -> &mut Builder {
         self.builder
-    }
-}
-
-/// Calls `each` for the fields up to the first fault, which the caller has reported or leaves alone.
-pub(crate) fn each_quietly<'a>(mut fields: Fields<'a>, mut each: impl FnMut(&Fields<'a>, u32, Value<'a>)) {
-    let all = fields.clone();
-    while let Ok(Some(field)) = fields.next_field() {
-        each(&all, field.number, field.value);
-    }
-}
-
-/// Key and value of an entry of a map whose keys are strings.
-pub(crate) fn map_entry(entry: &[u8]) -> (&[u8], Option<&[u8]>) {
-    // As all writers have it: the key, then a short value that ends the entry.
-    if let [0x0a, length @ 0..=0x7f, rest @ ..] = entry
-        && let Some((key, [0x12, length @ 0..=0x7f, value @ ..])) = rest.split_at_checked(usize::from(*length))
-        && value.len() == usize::from(*length)
-    {
-        return (key, Some(value));
-    }
-    let (mut key, mut value) = (&b""[..], None);
-    each_quietly(Fields::new(entry, 0), |_, number, field| match (number, field) {
-        (1, Value::Bytes(bytes)) => key = bytes,
-        (2, Value::Bytes(bytes)) => value = Some(bytes),
-        _ => {}
-    });
-    (key, value)
-}
-
-/// The dimensions of an attribute of the kind shape.
-pub(crate) fn attribute_shape(attribute: &[u8], dims: &mut Vec<i64>) -> Option<()> {
-    let (7, Value::Bytes(shape)) = last_field(attribute)? else { return None };
-    shape_dims(shape, dims);
-    Some(())
-}
-
-/// The shapes of an attribute of the kind list.
-pub(super) fn attribute_shapes(attribute: &[u8]) -> Vec<&[u8]> {
-    let mut shapes = Vec::new();
-    if let Some((1, Value::Bytes(list))) = last_field(attribute) {
-        each_quietly(Fields::new(list, 0), |_, number, value| {
-            if let (7, Value::Bytes(shape)) = (number, value) {
-                shapes.push(shape);
-            }
-        });
-    }
-    shapes
-}
-
-/// An attribute holds one of several kinds; the last one that is written counts.
-fn last_field(attribute: &[u8]) -> Option<(u32, Value<'_>)> {
-    let mut last = None;
-    each_quietly(Fields::new(attribute, 0), |_, number, value| last = Some((number, value)));
-    last
-}
-
-/// `TensorShapeProto` as dimensions. As the original: a scalar is `[1]`, an unknown rank `[]`.
-pub(crate) fn shape_dims(shape: &[u8], dims: &mut Vec<i64>) {
-    dims.clear();
-    let mut unknown_rank = false;
-    each_quietly(Fields::new(shape, 0), |all, number, value| match (number, value) {
-        (2, Value::Bytes(dim)) => {
-            let mut size = 0;
-            each_quietly(all.nested(dim), |_, number, value| {
-                if let (1, Value::Varint(n)) = (number, value) {
-                    size = n as i64;
-                }
-            });
-            dims.push(size);
-        }
-        (3, Value::Varint(n)) => unknown_rank = n != 0,
-        _ => {}
-    });
-    if dims.is_empty() && !unknown_rank {
-        dims.push(1);
     }
 }

@@ -1,15 +1,14 @@
 //! `OpLogProto`: types, float operations and code traces of nodes.
 
-use super::graph_def::each_quietly;
-use super::{GO_ON, Reader as FormatReader};
+use super::driver::FormatReader;
+use super::each_quietly;
 use crate::model::builder::Builder;
 use crate::model::name_order::common_length;
 use crate::model::names::NameId;
 use crate::model::nodes::NodeId;
 use crate::model::stacks::{FrameId, StackId, Stacks};
 use rustc_hash::FxHashMap;
-use std::ops::ControlFlow;
-use tfprof_proto::stream::{Layout, Record, Rule, Sink, Spot, Tag};
+use tfprof_proto::stream::{Layout, Record, Rule, Tag};
 use tfprof_proto::wire::{Fields, Value};
 
 const ENTRY: Tag = 1;
@@ -19,7 +18,6 @@ pub(super) static LOG: Layout = Layout { fields: &[(1, Rule::Take(ENTRY)), (2, R
 
 pub(super) struct Reader<'b> {
     builder: &'b mut Builder,
-    records: u64,
     traces: Traces,
     /// The node of the entry before.
     last: u32,
@@ -42,7 +40,7 @@ pub(super) struct Traces {
 
 impl<'b> Reader<'b> {
     pub fn new(builder: &'b mut Builder) -> Self {
-        Reader { builder, records: 0, traces: Traces::default(), last: 0 }
+        Reader { builder, traces: Traces::default(), last: 0 }
     }
 
     fn entry(&mut self, fields: Fields<'_>) {
@@ -152,26 +150,14 @@ impl Traces {
     }
 }
 
-impl Sink for Reader<'_> {
-    fn take(&mut self, tag: Tag, record: Record<'_>) -> ControlFlow<()> {
-        let Value::Bytes(bytes) = record.value else { return GO_ON };
-        self.records += 1;
+impl FormatReader for Reader<'_> {
+    fn take(&mut self, tag: Tag, record: Record<'_>) {
+        let Value::Bytes(bytes) = record.value else { return };
         let fields = Fields::new(bytes, record.offset);
         match tag {
             ENTRY => self.entry(fields),
             _ => self.traces.string(fields, self.builder),
         }
-        GO_ON
-    }
-
-    fn warn(&mut self, spot: Spot, message: String) {
-        self.builder.warn("unknown_field", Some(spot), || message);
-    }
-}
-
-impl FormatReader for Reader<'_> {
-    fn records(&self) -> u64 {
-        self.records
     }
 
     fn finish(&mut self) {

@@ -4,9 +4,9 @@ mod executions;
 mod merge;
 mod parts;
 
-use super::graph_def::{each_quietly, map_entry};
+use super::driver::FormatReader;
+use super::fields::{each_quietly, int_pair, map_entry};
 use super::op_log::Traces;
-use super::{GO_ON, Reader as FormatReader};
 use crate::model::builder::Builder;
 use crate::model::devices::DeviceId;
 use crate::model::names::NameId;
@@ -14,10 +14,9 @@ use crate::model::nodes::{Input, NO_INPUT, NodeId, ShapeId};
 use crate::model::stacks::StackId;
 use executions::Executions;
 use merge::{Definition, Merge};
-use parts::{indexed_tuple, int_pair};
+use parts::indexed_tuple;
 use rustc_hash::FxHashMap;
-use std::ops::ControlFlow;
-use tfprof_proto::stream::{Layout, Record, Rule, Sink, Spot, Tag};
+use tfprof_proto::stream::{Layout, Record, Rule, Tag};
 use tfprof_proto::wire::{Fields, Value, each_int};
 
 const NODE: Tag = 1;
@@ -43,7 +42,6 @@ pub(super) static PROFILE: Layout = Layout {
 
 pub(super) struct Reader<'b> {
     builder: &'b mut Builder,
-    records: u64,
     traces: Traces,
     executions: Executions,
     /// The first node of this file.
@@ -68,7 +66,6 @@ impl<'b> Reader<'b> {
         let first = NodeId(builder.model.nodes.len() as u32);
         Reader {
             builder,
-            records: 0,
             traces: Traces::default(),
             executions: Executions::default(),
             first,
@@ -222,9 +219,8 @@ impl<'b> Reader<'b> {
     }
 }
 
-impl Sink for Reader<'_> {
-    fn take(&mut self, tag: Tag, record: Record<'_>) -> ControlFlow<()> {
-        self.records += 1;
+impl FormatReader for Reader<'_> {
+    fn take(&mut self, tag: Tag, record: Record<'_>) {
         match (tag, record.value) {
             (NODE, Value::Bytes(entry)) => self.entry(Fields::new(entry, record.offset)),
             (MISSES_STREAMS, Value::Varint(n)) => self.builder.model.saved_without_streams |= n != 0,
@@ -233,17 +229,6 @@ impl Sink for Reader<'_> {
             (STRING, Value::Bytes(entry)) => self.traces.string(Fields::new(entry, record.offset), self.builder),
             _ => {}
         }
-        GO_ON
-    }
-
-    fn warn(&mut self, spot: Spot, message: String) {
-        self.builder.warn("unknown_field", Some(spot), || message);
-    }
-}
-
-impl FormatReader for Reader<'_> {
-    fn records(&self) -> u64 {
-        self.records
     }
 
     fn finish(&mut self) {

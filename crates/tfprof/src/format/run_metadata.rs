@@ -1,14 +1,13 @@
 //! `RunMetadata`: what ran in one step, record by record.
 
-use super::graph_def::each_quietly;
-use super::{GO_ON, Reader as FormatReader};
+use super::driver::FormatReader;
+use super::fields::{each_quietly, int_pair};
 use crate::infer::attributes;
 use crate::model::builder::{Batch, Builder, Execution, Run};
 use crate::model::devices::DeviceId;
 use crate::model::peaks::PeakFinder;
 use crate::model::records::{Details, OutputMemory};
-use std::ops::ControlFlow;
-use tfprof_proto::stream::{Layout, Record, Rule, Sink, Spot, Tag};
+use tfprof_proto::stream::{Layout, Record, Rule, Tag};
 use tfprof_proto::wire::{Fields, Value};
 
 /// The most outputs of a node whose shapes are noted.
@@ -28,7 +27,6 @@ pub(super) struct Reader<'b> {
     step: i64,
     run: Run,
     has_stats: bool,
-    records: u64,
     device: Option<DeviceId>,
     /// Records that stand before the name of their device: their bytes, one after the other, and their ends.
     waiting: Vec<u8>,
@@ -45,7 +43,6 @@ impl<'b> Reader<'b> {
             step,
             run,
             has_stats: false,
-            records: 0,
             device: None,
             waiting: Vec::new(),
             waiting_ends: Vec::new(),
@@ -130,8 +127,10 @@ impl Reader<'_> {
     }
 }
 
-impl Sink for Reader<'_> {
-    fn open(&mut self, tag: Tag, _offset: u64) -> ControlFlow<()> {
+impl FormatReader for Reader<'_> {
+    const BESIDE: &'static [Tag] = &[DEVICE];
+
+    fn open(&mut self, tag: Tag) {
         match tag {
             STEP_STATS => self.has_stats = true,
             _ => {
@@ -139,46 +138,29 @@ impl Sink for Reader<'_> {
                 self.device = None;
             }
         }
-        GO_ON
     }
 
-    fn close(&mut self, tag: Tag) -> ControlFlow<()> {
+    fn close(&mut self, tag: Tag) {
         if tag == DEVICE_STATS && self.device.is_none() {
             self.set_device(b"");
         }
         self.flush();
-        GO_ON
     }
 
-    fn take(&mut self, tag: Tag, record: Record<'_>) -> ControlFlow<()> {
-        let Value::Bytes(bytes) = record.value else { return GO_ON };
+    fn take(&mut self, tag: Tag, record: Record<'_>) {
+        let Value::Bytes(bytes) = record.value else { return };
         match (tag, self.device) {
             (DEVICE, _) => {
                 if record.whole {
                     self.set_device(bytes);
                 }
             }
-            (_, Some(device)) => {
-                self.records += 1;
-                self.add(device, bytes, record.offset);
-            }
+            (_, Some(device)) => self.add(device, bytes, record.offset),
             (_, None) => {
-                self.records += 1;
                 self.waiting.extend_from_slice(bytes);
                 self.waiting_ends.push((self.waiting.len(), record.offset));
             }
         }
-        GO_ON
-    }
-
-    fn warn(&mut self, spot: Spot, message: String) {
-        self.builder.warn("unknown_field", Some(spot), || message);
-    }
-}
-
-impl FormatReader for Reader<'_> {
-    fn records(&self) -> u64 {
-        self.records
     }
 
     fn finish(&mut self) {
@@ -259,12 +241,7 @@ fn find_peaks(bytes: &[u8], offset: u64, device: DeviceId, peaks: &mut PeakFinde
         each_quietly(all.nested(used), |all, number, value| match (number, value) {
             (5, Value::Varint(n)) => peaks.in_use(device, n as i64),
             (6, Value::Bytes(record)) => {
-                let (mut micros, mut bytes) = (0, 0);
-                each_quietly(all.nested(record), |_, number, value| match (number, value) {
-                    (1, Value::Varint(n)) => micros = n as i64,
-                    (2, Value::Varint(n)) => bytes = n as i64,
-                    _ => {}
-                });
+                let (micros, bytes) = int_pair(all.nested(record));
                 peaks.allocation(device, micros, bytes);
             }
             _ => {}
@@ -286,13 +263,7 @@ fn allocator(used: Fields<'_>, details: &mut Details) {
     details.allocator_in_use = details.allocator_in_use.max(in_use);
     each_quietly(used, |all, number, value| {
         let (6, Value::Bytes(record)) = (number, value) else { return };
-        let (mut micros, mut bytes) = (0, 0);
-        each_quietly(all.nested(record), |_, number, value| match (number, value) {
-            (1, Value::Varint(n)) => micros = n as i64,
-            (2, Value::Varint(n)) => bytes = n as i64,
-            _ => {}
-        });
-        details.allocations.push((micros, bytes));
+        details.allocations.push(int_pair(all.nested(record)));
     });
 }
 

@@ -5,8 +5,9 @@
 mod objects;
 mod signature;
 
-use super::graph_def::{FUNCTION, FUNCTION_LIBRARY, collection_variables, shape_dims};
-use super::{GO_ON, Reader as FormatReader, each_quietly, map_entry};
+use super::driver::FormatReader;
+use super::fields::{attribute_shapes, each_quietly, map_entry, shape_dims};
+use super::graph_def::{Collections, FUNCTION, FUNCTION_LIBRARY};
 use crate::infer::attributes;
 use crate::infer::body::{Body, PendingBody};
 use crate::infer::functions::library::{PendingLibrary, needed};
@@ -15,10 +16,9 @@ use crate::model::names::NameId;
 use crate::model::nodes::NodeId;
 use crate::view::values::{GENERATOR_STATE, OPTIMIZER_SLOT};
 use objects::{Objects, is_seed};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 use signature::Signature;
-use std::ops::ControlFlow;
-use tfprof_proto::stream::{Layout, Record, Rule, Sink, Spot, Tag};
+use tfprof_proto::stream::{Layout, Record, Rule, Tag};
 use tfprof_proto::wire::{Fields, Value};
 
 const META: Tag = 1;
@@ -49,7 +49,6 @@ static OBJECT_GRAPH: Layout = Layout { fields: &[(1, Rule::Take(OBJECT)), (2, Ru
 
 pub(super) struct Reader<'b> {
     builder: &'b mut Builder,
-    records: u64,
     current: MetaGraph,
     /// The graph that counts so far, and the tags of all.
     best: Option<MetaGraph>,
@@ -65,15 +64,13 @@ struct MetaGraph {
     devices: FxHashMap<String, Vec<u8>>,
     library: PendingLibrary,
     signatures: Vec<Signature>,
-    /// Names of variables, as the collections of TensorFlow 1 have them.
-    variables: FxHashSet<String>,
-    trainable: FxHashSet<String>,
+    collections: Collections,
     objects: Objects,
 }
 
 impl<'b> Reader<'b> {
     pub fn new(builder: &'b mut Builder) -> Self {
-        Reader { builder, records: 0, current: MetaGraph::default(), best: None, all_tags: Vec::new() }
+        Reader { builder, current: MetaGraph::default(), best: None, all_tags: Vec::new() }
     }
 
     /// The graph that is served counts, else the first.
@@ -112,11 +109,11 @@ impl<'b> Reader<'b> {
                 needed(&graph, asked.chain(meta.objects.unread()).filter_map(place))
             }
         };
-        self.builder.model.knows_trainable |= !meta.objects.is_empty() || !meta.variables.is_empty();
+        self.builder.model.knows_trainable |= !meta.objects.is_empty() || !meta.collections.variables.is_empty();
         let nodes = push_graph(self.builder, &graph, &meta.devices);
         let variables = Variables { graph: &graph, nodes: &nodes };
         variables.mark_objects(self.builder, &meta.objects);
-        variables.mark_collections(self.builder, &meta.variables, &meta.trainable);
+        variables.mark_collections(self.builder, &meta.collections);
         self.builder.served = graph;
         self.builder.library = meta.library;
     }
@@ -147,7 +144,7 @@ fn push_graph(builder: &mut Builder, graph: &Body, devices: &FxHashMap<String, V
             }
         }
         if keep.output_shapes {
-            for shape in super::graph_def::attribute_shapes(graph.attribute(at, "_output_shapes").unwrap_or_default()) {
+            for shape in attribute_shapes(graph.attribute(at, "_output_shapes").unwrap_or_default()) {
                 shape_dims(shape, &mut dims);
                 let shape = builder.shape(&dims);
                 builder.model.nodes.push_output_shape(shape);
@@ -217,40 +214,30 @@ impl Variables<'_> {
     }
 
     /// What the collections of TensorFlow 1 say of variables.
-    fn mark_collections(&self, builder: &mut Builder, variables: &FxHashSet<String>, trainable: &FxHashSet<String>) {
-        if variables.is_empty() && trainable.is_empty() {
+    fn mark_collections(&self, builder: &mut Builder, known: &Collections) {
+        if known.is_empty() {
             return;
         }
         for at in 0..self.graph.len() as u32 {
             let name = self.graph.name(at);
-            if trainable.contains(name) {
+            if known.trainable.contains(name) {
                 self.add_type(builder, at, "_trainable_variables");
-            } else if variables.contains(name) && is_slot_name(name, trainable) {
+            } else if known.is_slot(name) {
                 self.add_type(builder, at, OPTIMIZER_SLOT);
             }
         }
     }
 }
 
-/// Whether a variable that is not trained is what an optimizer of TensorFlow 1 keeps: named after one that is.
-pub(super) fn is_slot_name(name: &str, trainable: &FxHashSet<String>) -> bool {
-    let of_variable = name.rsplit_once('/').is_some_and(|(variable, _)| trainable.contains(variable));
-    let last = name.rsplit('/').next().unwrap_or(name);
-    let last = last.trim_end_matches(|c: char| c.is_ascii_digit()).trim_end_matches('_');
-    of_variable || matches!(last, "beta1_power" | "beta2_power" | "beta_power")
-}
-
-impl Sink for Reader<'_> {
-    fn close(&mut self, tag: Tag) -> ControlFlow<()> {
+impl FormatReader for Reader<'_> {
+    fn close(&mut self, tag: Tag) {
         if tag == META {
             self.consider();
         }
-        GO_ON
     }
 
-    fn take(&mut self, tag: Tag, record: Record<'_>) -> ControlFlow<()> {
-        let Value::Bytes(bytes) = record.value else { return GO_ON };
-        self.records += 1;
+    fn take(&mut self, tag: Tag, record: Record<'_>) {
+        let Value::Bytes(bytes) = record.value else { return };
         let meta = &mut self.current;
         match tag {
             INFO => each_quietly(Fields::new(bytes, record.offset), |all, number, value| match (number, value) {
@@ -276,14 +263,7 @@ impl Sink for Reader<'_> {
             }
             FUNCTION => meta.library.push_function(bytes),
             DEBUG => self.builder.add_debug_info(&mut &*bytes),
-            COLLECTION => collection_variables(bytes, record.offset, |collection, name| {
-                let name = String::from_utf8_lossy(name).into_owned();
-                if collection == b"trainable_variables" {
-                    meta.trainable.insert(name);
-                } else {
-                    meta.variables.insert(name);
-                }
-            }),
+            COLLECTION => meta.collections.read(bytes, record.offset),
             SIGNATURE => {
                 let (name, signature) = map_entry(bytes);
                 meta.signatures.push(Signature::read(name, signature.unwrap_or_default()));
@@ -295,17 +275,6 @@ impl Sink for Reader<'_> {
             }
             _ => {}
         }
-        GO_ON
-    }
-
-    fn warn(&mut self, spot: Spot, message: String) {
-        self.builder.warn("unknown_field", Some(spot), || message);
-    }
-}
-
-impl FormatReader for Reader<'_> {
-    fn records(&self) -> u64 {
-        self.records
     }
 
     fn finish(&mut self) {

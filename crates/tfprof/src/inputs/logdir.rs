@@ -1,6 +1,6 @@
 //! Log directories: `LOGDIR/plugins/profile/RUN/HOST.xplane.pb`, and patterns of paths.
 
-use super::base_name;
+use super::recognize::base_name;
 use std::path::{Path, PathBuf};
 
 /// The end of a profile's name, but for `.gz`.

@@ -1,6 +1,6 @@
 //! Runs read side by side: each thread takes some that follow one another, and what it read joins the rest in order.
 
-use super::file_size;
+use super::loading::file_size;
 use crate::error::Error;
 use crate::profiler::Profiler;
 use std::path::Path;

@@ -23,6 +23,7 @@ mod writer;
 
 use crate::error::{Error, Warning};
 use crate::format::source::Source;
+use crate::words::Choice;
 use std::io::{self, Write};
 use survey::Survey;
 use tensors::Tensors;
@@ -56,17 +57,10 @@ pub enum OpTime {
     All,
 }
 
-impl OpTime {
-    pub const WORDS: [(&'static str, OpTime); 3] =
-        [("schedule", OpTime::Schedule), ("gpu", OpTime::Gpu), ("all", OpTime::All)];
-
-    pub fn parse(word: &str) -> Option<OpTime> {
-        OpTime::WORDS.iter().find(|(known, _)| *known == word).map(|(_, time)| *time)
-    }
-
-    pub fn word(self) -> &'static str {
-        OpTime::WORDS.iter().find(|(_, time)| *time == self).map_or("", |(word, _)| word)
-    }
+impl Choice for OpTime {
+    const KIND: &'static str = "time";
+    const WORDS: &'static [(&'static str, OpTime)] =
+        &[("schedule", OpTime::Schedule), ("gpu", OpTime::Gpu), ("all", OpTime::All)];
 }
 
 /// One step: a `RunMetadata` that can be read from its start as often as it takes.

@@ -1,7 +1,7 @@
 //! What ran, as a saved profile has it: node by node, and for each node step by step.
 
-use super::parts::{device_time, each_time, int_pair, memory_use};
-use crate::format::graph_def::each_quietly;
+use super::parts::{device_time, each_time, memory_use};
+use crate::format::fields::{each_quietly, int_pair};
 use crate::model::Model;
 use crate::model::builder::Builder;
 use crate::model::cells::{Cells, Measure, Sum, Sums};

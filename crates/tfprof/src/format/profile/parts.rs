@@ -1,20 +1,9 @@
 //! The small messages within a saved profile: entries of its maps, times, and memory.
 
-use crate::format::graph_def::each_quietly;
+use crate::format::each_quietly;
 use crate::model::cells::Sum;
 use crate::model::records::{MemoryUse, OutputMemory};
 use tfprof_proto::wire::{Fields, Value, each_int};
-
-/// An entry of a map from number to number.
-pub fn int_pair(entry: Fields<'_>) -> (i64, i64) {
-    let (mut key, mut number_of) = (0, 0);
-    each_quietly(entry, |_, number, value| match (number, value) {
-        (1, Value::Varint(n)) => key = n as i64,
-        (2, Value::Varint(n)) => number_of = n as i64,
-        _ => {}
-    });
-    (key, number_of)
-}
 
 /// An entry of a map from number to a list of numbers.
 pub fn indexed_tuple(entry: Fields<'_>) -> (i64, Vec<i64>) {

@@ -1,0 +1,257 @@
+//! Takes words one after the other, and makes a request of them at the end.
+
+use super::table::{FLAGS, Flag, Spelling, find, spellings};
+use super::{Flags, Request};
+use crate::commands;
+use crate::commands::demo::Sample;
+use crate::shell::line;
+use crate::terminal::Terminal;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use tfprof::error::Error;
+use tfprof::options::{Options, ValueKind, boolean};
+use tfprof::words;
+
+/// Where words come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Origin {
+    /// The system's shell has taken its quotes away; naming a list again adds to it.
+    Arguments,
+    /// Quotes are ours to take away. As the original: a later option replaces an earlier one.
+    Line,
+}
+
+pub(super) struct Parser {
+    origin: Origin,
+    options: Options,
+    flags: Flags,
+    paths: Vec<PathBuf>,
+    command: Option<String>,
+    /// `demo` came first: the command is about the sample.
+    demo: bool,
+    /// Lists that were given so far.
+    lists: Vec<(String, String)>,
+    /// Files that flags named, as they were typed.
+    named: Vec<String>,
+    /// Flags that only some commands take.
+    used: Vec<&'static Flag>,
+}
+
+impl Parser {
+    pub fn new(origin: Origin, options: Options) -> Parser {
+        Parser {
+            origin,
+            options,
+            flags: Flags::default(),
+            paths: Vec::new(),
+            command: None,
+            demo: false,
+            lists: Vec::new(),
+            named: Vec::new(),
+            used: Vec::new(),
+        }
+    }
+
+    pub fn read(&mut self, words: impl IntoIterator<Item = OsString>) -> Result<(), Error> {
+        let mut words = words.into_iter().peekable();
+        let mut flags_end = false;
+        while let Some(word) = words.next() {
+            let text = word.to_str().map(str::to_owned);
+            match text.as_deref() {
+                Some("--") if !flags_end => flags_end = true,
+                Some("-h" | "--help" | "-help") if !flags_end => self.help_asked(),
+                Some("-V" | "--version") if !flags_end => self.command = Some("version".to_owned()),
+                Some(text) if !flags_end && text.len() > 1 && text.starts_with('-') => {
+                    let (name, value) = split_flag(text);
+                    if value.is_none() && self.command.as_deref() == Some("help") && words.peek().is_none() {
+                        // Help about an option may be asked for with its dash.
+                        self.paths.push(PathBuf::from(name));
+                        break;
+                    }
+                    let kind = known(&name)?.value;
+                    let value = match (value, kind) {
+                        (Some(value), _) => value,
+                        (None, ValueKind::Flag) => {
+                            let is_word = |word: &OsString| word.to_str().is_some_and(|word| boolean(word).is_ok());
+                            words.next_if(is_word).map_or_else(|| "true".to_owned(), text_of)
+                        }
+                        (None, _) => words
+                            .next()
+                            .map(text_of)
+                            .ok_or_else(|| Error::Question(format!("-{name} needs a value (tfprof help {name})")))?,
+                    };
+                    self.flag(&name, kind, value)?;
+                }
+                Some("demo") if self.origin == Origin::Arguments && self.command.is_none() && !self.demo => {
+                    self.demo = true;
+                }
+                Some(text) if self.command.is_none() => self.command = Some(self.unquoted(text)),
+                Some(text) => self.paths.push(PathBuf::from(self.unquoted(text))),
+                None => self.paths.push(PathBuf::from(word)),
+            }
+        }
+        Ok(())
+    }
+
+    fn unquoted(&self, word: &str) -> String {
+        if self.origin == Origin::Line { line::unquoted(word) } else { word.to_owned() }
+    }
+
+    fn help_asked(&mut self) {
+        let demo = std::mem::take(&mut self.demo).then(|| "demo".to_owned());
+        let topic = self.command.replace("help".to_owned()).filter(|command| command != "help");
+        self.paths.splice(0..0, topic.or(demo).map(PathBuf::from));
+    }
+
+    fn flag(&mut self, name: &str, kind: ValueKind, value: String) -> Result<(), Error> {
+        // Quotes protect the commas of a pattern, so those stay until the list is split.
+        let value = if kind == ValueKind::Patterns { value } else { self.unquoted(&value) };
+        if let Some(flag) = FLAGS.iter().find(|flag| flag.name == name) {
+            if !flag.commands.is_empty() {
+                self.used.push(flag);
+            }
+            if flag.names_input {
+                self.named.push(format!("--{name}={value}"));
+            }
+            return flag.apply(&mut self.flags, &value);
+        }
+        let is_list = matches!(kind, ValueKind::Patterns | ValueKind::Words);
+        let value = match self.lists.iter_mut().find(|(list, _)| list == name) {
+            Some((_, values)) if is_list && self.origin == Origin::Arguments => {
+                *values = format!("{values},{value}");
+                values.clone()
+            }
+            _ => {
+                self.lists.push((name.to_owned(), value.clone()));
+                value
+            }
+        };
+        self.options.set(name, &value)
+    }
+
+    pub fn finish(mut self, terminal: Terminal) -> Result<Request, Error> {
+        self.set_output()?;
+        self.flags.inputs.run.clone_from(&self.options.run);
+        self.flags.inputs.step_marker.clone_from(&self.options.step_marker);
+        let word = match self.command.take() {
+            Some(word) => self.command_or_path(word)?,
+            None if self.demo => "demo".to_owned(),
+            None if self.flags.inputs.is_empty() => "help".to_owned(),
+            None => "shell".to_owned(),
+        };
+        let command = commands::find(&word).ok_or_else(|| unknown_command(&word, "tfprof help"))?;
+        self.check_used(&word)?;
+        let mut sample = None;
+        let demo_of_more = self.demo && word == "checkpoint";
+        if command.reads || demo_of_more || (word == "demo" && self.flags.write.is_empty()) {
+            if self.demo && !self.paths.is_empty() {
+                return Err(Error::Question("demo is about its own files; leave out the names of others".to_owned()));
+            }
+            if self.demo {
+                let files = Sample::unpack()?;
+                self.flags.inputs.add_path(files.dir())?;
+                self.flags.inputs.checkpoints.push(files.checkpoint());
+                sample = Some(files);
+            }
+            for path in std::mem::take(&mut self.paths) {
+                self.flags.inputs.add_path(&path)?;
+                self.named.push(path.display().to_string());
+            }
+            if self.flags.inputs.is_empty() {
+                let files = if word == "cost" { "saved_model" } else { "graph.pb run_meta_0" };
+                let example = format!("tfprof {word} {files}");
+                return Err(Error::Question(format!("nothing to read; name files or a directory, as in `{example}`")));
+            }
+        }
+        let Parser { options, flags, paths, named, .. } = self;
+        Ok(Request { command, options, flags, paths, named, sample, terminal })
+    }
+
+    pub fn finish_line(mut self, terminal: Terminal) -> Result<Request, Error> {
+        self.set_output()?;
+        let word = self.command.take().unwrap_or_default();
+        let command = commands::find_in_shell(&word).ok_or_else(|| unknown_command(&word, "help"))?;
+        self.check_used(&word)?;
+        if command.reads
+            && let Some(path) = self.paths.first()
+        {
+            let path = path.display();
+            return Err(Error::Question(format!("{word} takes options only, and `{path}` is none (help {word})")));
+        }
+        if word != "load" && !self.flags.inputs.is_empty() {
+            let files = self.named.join(" ");
+            return Err(Error::Question(format!("{word} is about what is loaded; use `load {files}` to add to it")));
+        }
+        let Parser { options, flags, paths, named, .. } = self;
+        Ok(Request { command, options, flags, paths, named, sample: None, terminal })
+    }
+
+    /// A first word that is no command may be the name of a file.
+    fn command_or_path(&mut self, word: String) -> Result<String, Error> {
+        let is_path = !self.demo && (word == "-" || Path::new(&word).exists());
+        if commands::find(&word).is_some() || !is_path {
+            let looks_like_path = word.contains(['/', '.']);
+            if looks_like_path && commands::find(&word).is_none() {
+                let message = format!("{word}: no such file or directory, and not a command either (tfprof help)");
+                return Err(Error::Missing(message));
+            }
+            return Ok(word);
+        }
+        self.paths.insert(0, PathBuf::from(word));
+        Ok("shell".to_owned())
+    }
+
+    fn set_output(&mut self) -> Result<(), Error> {
+        if self.command.as_deref() == Some("cost") {
+            // Its tables come in two styles; what is left is text, which is the default.
+            self.flags.markdown = self.flags.format == "markdown";
+            if matches!(self.flags.format.as_str(), "table" | "markdown") {
+                self.flags.format.clear();
+            }
+        }
+        let Flags { format, outfile, .. } = &self.flags;
+        if !format.is_empty() || !outfile.is_empty() {
+            let form = if format.is_empty() { "file" } else { format };
+            let file = if outfile.is_empty() { "-" } else { outfile };
+            let takes_file = !matches!(form, "stdout" | "none");
+            let output = if takes_file { format!("{form}:outfile={file}") } else { form.to_owned() };
+            self.options.set("output", &output)?;
+        }
+        Ok(())
+    }
+
+    fn check_used(&self, word: &str) -> Result<(), Error> {
+        let asked = |flag: &&Flag| flag.commands.contains(&word) || (self.demo && flag.commands.contains(&"demo"));
+        if let Some(flag) = self.used.iter().find(|flag| !asked(flag)) {
+            let commands = flag.commands.join(", ");
+            return Err(Error::Question(format!("-{} is not for {word}; it is for {commands}", flag.name)));
+        }
+        Ok(())
+    }
+}
+
+fn unknown_command(word: &str, help: &str) -> Error {
+    let known = if help == "help" { commands::words_in_shell() } else { commands::words() };
+    Error::Question(format!("{} ({help})", words::unknown("command", word, &known)))
+}
+
+fn text_of(word: OsString) -> String {
+    word.into_string().unwrap_or_else(|word| word.to_string_lossy().into_owned())
+}
+
+/// The name of a flag in the spelling of the tables, and its value if it is part of the word.
+fn split_flag(word: &str) -> (String, Option<String>) {
+    let word = word.strip_prefix("--").or_else(|| word.strip_prefix('-')).unwrap_or(word);
+    match word.split_once('=') {
+        Some((name, value)) => (name.replace('-', "_"), Some(value.to_owned())),
+        None => (word.replace('-', "_"), None),
+    }
+}
+
+fn known(name: &str) -> Result<Spelling, Error> {
+    find(name).ok_or_else(|| {
+        let near = words::nearest(name, spellings().map(|known| known.name));
+        let near = near.map(|near| format!("; did you mean `-{near}`?")).unwrap_or_default();
+        Error::Question(format!("unknown option `-{name}`{near} (tfprof help)"))
+    })
+}

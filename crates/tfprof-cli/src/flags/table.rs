@@ -1,0 +1,271 @@
+//! [`FLAGS`], the one list of flags that are not about a view: which files are read and as what, what is said of a
+//! model beyond its files, and what single commands take.
+
+use super::Flags;
+use std::path::PathBuf;
+use tfprof::advise::{self, CHECKERS};
+use tfprof::error::Error;
+use tfprof::infer::settings::Settings;
+use tfprof::options::{Form, OPTIONS, ValueKind, boolean, refused};
+use tfprof::trace::OpTime;
+use tfprof::units;
+use tfprof::words::{self, Choice};
+
+/// One flag.
+#[derive(Debug)]
+pub struct Flag {
+    pub name: &'static str,
+    pub value: ValueKind,
+    pub about: &'static str,
+    /// The commands that take it; none means all.
+    pub commands: &'static [&'static str],
+    /// It names something to read.
+    pub names_input: bool,
+    /// What its value can be, where that is a word of a list.
+    pub words: fn() -> Vec<&'static str>,
+    set: fn(&mut Flags, &str) -> Result<(), String>,
+}
+
+impl Flag {
+    /// Sets the flag from its text.
+    pub fn apply(&self, flags: &mut Flags, value: &str) -> Result<(), Error> {
+        (self.set)(flags, value).map_err(|why| refused(self.name, &why))
+    }
+
+    pub fn spelling(&self) -> Spelling {
+        Spelling { name: self.name, value: self.value, about: self.about, words: self.words }
+    }
+
+    const fn only(self, commands: &'static [&'static str]) -> Flag {
+        Flag { commands, ..self }
+    }
+
+    const fn input(self) -> Flag {
+        Flag { names_input: true, ..self }
+    }
+
+    const fn one_of(self, words: fn() -> Vec<&'static str>) -> Flag {
+        Flag { words, ..self }
+    }
+}
+
+const fn flag(
+    name: &'static str,
+    value: ValueKind,
+    about: &'static str,
+    set: fn(&mut Flags, &str) -> Result<(), String>,
+) -> Flag {
+    Flag { name, value, about, commands: &[], names_input: false, words: Vec::new, set }
+}
+
+/// What help, completion and the parser have to know of an option, whichever table it is in.
+#[derive(Clone, Copy, Debug)]
+pub struct Spelling {
+    pub name: &'static str,
+    pub value: ValueKind,
+    pub about: &'static str,
+    pub words: fn() -> Vec<&'static str>,
+}
+
+/// The options of the views, then the flags.
+pub fn spellings() -> impl Iterator<Item = Spelling> {
+    let options = OPTIONS.iter().map(|o| Spelling { name: o.name, value: o.value, about: o.about, words: o.words });
+    options.chain(FLAGS.iter().map(Flag::spelling))
+}
+
+/// The option or flag of that name.
+pub fn find(name: &str) -> Option<Spelling> {
+    spellings().find(|known| known.name == name)
+}
+
+/// The flags that are not about a view.
+pub const FLAGS: &[Flag] = &[
+    flag("graph_path", ValueKind::Path, "a GraphDef, MetaGraphDef or SavedModel, binary or text", |flags, file| {
+        path(&mut flags.inputs.graphs, file)
+    })
+    .input(),
+    flag(
+        "run_meta_path",
+        ValueKind::Paths,
+        "RunMetadata files, [STEP=]FILE,...; without STEP the first is step 0, the next step 1",
+        |flags, list| {
+            flags.inputs.add_runs(list);
+            Ok(())
+        },
+    )
+    .input(),
+    flag("op_log_path", ValueKind::Path, "an OpLogProto: types, float operations and code traces", |flags, file| {
+        path(&mut flags.inputs.op_logs, file)
+    })
+    .input(),
+    flag("profile_path", ValueKind::Path, "a ProfileProto, which holds all of the above", |flags, file| {
+        path(&mut flags.inputs.profiles, file)
+    })
+    .input(),
+    flag(
+        "checkpoint_path",
+        ValueKind::Path,
+        "a checkpoint: what its files' names begin with, or its directory",
+        |flags, file| path(&mut flags.inputs.checkpoints, file),
+    )
+    .input(),
+    flag(
+        "signature",
+        ValueKind::Word,
+        "the signature of a SavedModel that counts; serving_default if not given",
+        |flags, name| {
+            flags.inputs.settings.signature = Some(name.to_owned());
+            Ok(())
+        },
+    ),
+    flag("all", ValueKind::Flag, "count all of a SavedModel, not only what a signature needs", |flags, value| {
+        switch(&mut flags.inputs.settings.all, value)
+    }),
+    flag(
+        "batch",
+        ValueKind::Number,
+        "the size of leading dimensions that a graph leaves open; 1 if not given",
+        |flags, value| {
+            let batch = value.parse().ok().filter(|batch| *batch >= 0);
+            let wrong = || format!("expected a number of examples, such as 32, found `{value}`");
+            flags.inputs.settings.batch = Some(batch.ok_or_else(wrong)?);
+            Ok(())
+        },
+    ),
+    flag(
+        "input",
+        ValueKind::Word,
+        "the shape of what is fed, as in NAME=1x224x224x3; may be repeated",
+        |flags, value| {
+            flags.inputs.settings.inputs.push(Settings::parse_input(value)?);
+            Ok(())
+        },
+    ),
+    flag("trip_count", ValueKind::Word, "how often a loop runs, NAME=N; may be repeated", |flags, value| {
+        let expected = || format!("expected NAME=N, the name of a loop and a number, found `{value}`");
+        let (name, count) = value.rsplit_once('=').filter(|(name, _)| !name.is_empty()).ok_or_else(expected)?;
+        let count: i64 = count.parse().ok().filter(|count| *count >= 0).ok_or_else(expected)?;
+        flags.inputs.settings.trip_counts.push((name.to_owned(), count));
+        Ok(())
+    }),
+    flag(
+        "const_params",
+        ValueKind::Flag,
+        "count constants as parameters: the weights of a frozen graph",
+        |flags, value| switch(&mut flags.inputs.settings.const_params, value),
+    ),
+    flag(
+        "xspace_path",
+        ValueKind::Path,
+        "an XSpace of TensorFlow 2 or JAX (HOST.xplane.pb); may be given for each host",
+        |flags, file| path(&mut flags.inputs.xspaces, file),
+    )
+    .input(),
+    flag(
+        "strict",
+        ValueKind::Flag,
+        "refuse damaged files instead of answering from what is left of them",
+        |flags, value| switch(&mut flags.strict, value),
+    ),
+    flag(
+        "max_memory",
+        ValueKind::Word,
+        "stop with a sentence rather than hold more memory than this, as in 4GB",
+        |flags, value| size(&mut flags.inputs.limits.memory, value),
+    ),
+    flag(
+        "max_unpacked",
+        ValueKind::Word,
+        "how large a gzipped file may become; if not given, 250 times its size",
+        |flags, value| size(&mut flags.inputs.limits.unpacked, value),
+    ),
+    flag("format", ValueKind::Word, "the form of -output, such as json, timeline or flamegraph", |flags, word| {
+        text(&mut flags.format, word)
+    })
+    .one_of(Form::words),
+    flag("outfile", ValueKind::Path, "the file of -output; - is standard output", |flags, file| {
+        text(&mut flags.outfile, file)
+    }),
+    flag("write", ValueKind::Path, "a directory to write the sample's files to", |flags, directory| {
+        text(&mut flags.write, directory)
+    })
+    .only(&["demo"]),
+    flag(
+        "show_dataflow",
+        ValueKind::Flag,
+        "draw arrows from the op that makes a tensor to the ops that read it",
+        |flags, value| switch(&mut flags.trace.show_dataflow, value),
+    )
+    .only(&["trace"]),
+    flag(
+        "show_memory",
+        ValueKind::Flag,
+        "show the life of each tensor, and what each allocator holds",
+        |flags, value| switch(&mut flags.trace.show_memory, value),
+    )
+    .only(&["trace"]),
+    flag(
+        "op_time",
+        ValueKind::Word,
+        "when an op with GPU kernels is drawn: schedule (its launch), gpu (its kernels) or all (both)",
+        |flags, word| OpTime::from_word(word).map(|time| flags.trace.op_time = time),
+    )
+    .one_of(OpTime::words)
+    .only(&["trace"]),
+    flag("checkers", ValueKind::Words, "which checkers to run, by name; all if not given", |flags, list| {
+        flags.checkers.extend(words::split_list(list));
+        advise::check_names(&flags.checkers)
+    })
+    .one_of(|| CHECKERS.iter().map(|checker| checker.name).collect())
+    .only(&["advise"]),
+    flag(
+        "budget",
+        ValueKind::Path,
+        "a TOML file with limits: max_params, max_flops, max_unknown_ops; exit code 3 if one is not kept",
+        |flags, file| text(&mut flags.budget, file),
+    )
+    .only(&["cost"]),
+    flag("fail_on_unknown", ValueKind::Flag, "exit code 3 if the cost of any node is not known", |flags, value| {
+        switch(&mut flags.fail_on_unknown, value)
+    })
+    .only(&["cost"]),
+    flag("baseline", ValueKind::Path, "another model to compare with, scope by scope", |flags, file| {
+        text(&mut flags.baseline, file)
+    })
+    .only(&["cost"]),
+    flag("stats", ValueKind::Flag, "what the numbers look like: extremes, mean, spread, zeros, NaN", |flags, value| {
+        switch(&mut flags.stats, value)
+    })
+    .only(&["checkpoint"]),
+    flag("verify", ValueKind::Flag, "check every checksum and every length; exit code 3 on damage", |flags, value| {
+        switch(&mut flags.verify, value)
+    })
+    .only(&["checkpoint"]),
+    flag("values", ValueKind::Word, "print a tensor, or a part of it: NAME or NAME[0:2,:]", |flags, part| {
+        text(&mut flags.values, part)
+    })
+    .only(&["checkpoint"]),
+];
+
+#[expect(clippy::unnecessary_wraps, reason = "rows of the table set fields in ways that can fail")]
+fn text(field: &mut String, value: &str) -> Result<(), String> {
+    value.clone_into(field);
+    Ok(())
+}
+
+fn switch(field: &mut bool, value: &str) -> Result<(), String> {
+    boolean(value).map(|on| *field = on)
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "as above")]
+fn path(list: &mut Vec<PathBuf>, value: &str) -> Result<(), String> {
+    // As the original: an empty name is the same as none, as in --op_log_path=$LOG of a script.
+    list.extend((!value.is_empty()).then(|| PathBuf::from(value)));
+    Ok(())
+}
+
+fn size(field: &mut Option<u64>, value: &str) -> Result<(), String> {
+    let wrong = || format!("expected a size, such as 500MB or 4GB, found `{value}`");
+    *field = Some(units::parse_bytes(value).ok_or_else(wrong)?);
+    Ok(())
+}

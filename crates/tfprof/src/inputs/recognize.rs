@@ -1,0 +1,188 @@
+//! Paths without a flag: what a file is by its content or its name, and what of a directory counts.
+
+use super::{Inputs, input_error, logdir, read_error};
+use crate::error::Error;
+use crate::format::Format;
+use crate::format::checkpoint::locate;
+use crate::format::detect::{Guess, guess};
+use crate::format::source::{STDIN, Source};
+use crate::words;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// How many bytes of standard input are looked at to tell what it is.
+const STDIN_HEAD: u64 = 64 * 1024;
+
+impl Inputs {
+    /// Adds a file of any format, or a directory that holds such files.
+    pub fn add_path(&mut self, path: &Path) -> Result<(), Error> {
+        if path.is_dir() {
+            return self.add_directory(path);
+        }
+        if logdir::is_profile(path) && path.exists() {
+            self.xspaces.push(path.to_owned());
+            return Ok(());
+        }
+        if !path.exists() {
+            let paths = logdir::expand(path);
+            if !paths.is_empty() {
+                return paths.iter().try_for_each(|path| self.add_path(path));
+            }
+        }
+        if locate::is_checkpoint(path) {
+            self.checkpoints.push(path.to_owned());
+            return Ok(());
+        }
+        let is_stdin = path.as_os_str() == "-";
+        if is_stdin {
+            let head = std::io::stdin().take(STDIN_HEAD).read_to_end(&mut self.stdin_head);
+            head.map_err(|error| read_error(path, error))?;
+        }
+        let stdin_head = self.stdin_head.clone();
+        let mut source = if is_stdin {
+            Source::memory(STDIN, &stdin_head)?
+        } else {
+            Source::open_watched(path, self.limits, &|_| {})?
+        };
+        let head = source.head().map_err(|error| read_error(path, error))?;
+        let unknown = || {
+            let flags =
+                "--graph_path, --run_meta_path, --op_log_path, --profile_path, --checkpoint_path or --xspace_path";
+            input_error(path, format!("cannot tell what this file is; say so with {flags}"))
+        };
+        match guess(head) {
+            Guess::Is(format) => self.add_as(format, path),
+            Guess::XSpace => self.xspaces.push(path.to_owned()),
+            // An empty message has no content to tell it by; its name may.
+            Guess::Unknown => match format_by_name(path) {
+                Some(format) if head.is_empty() => self.add_as(format, path),
+                _ => return Err(unknown()),
+            },
+        }
+        Ok(())
+    }
+
+    fn add_as(&mut self, format: Format, path: &Path) {
+        match format {
+            Format::GraphDef | Format::MetaGraphDef | Format::SavedModel => self.graphs.push(path.to_owned()),
+            Format::OpLog => self.op_logs.push(path.to_owned()),
+            Format::Profile => self.profiles.push(path.to_owned()),
+            Format::RunMetadata => self.runs.push((step_by_name(path), path.to_owned())),
+        }
+    }
+
+    /// A directory as the original's Python layer fills it: `graph.pb(txt)`, `run_meta_<N>`, `tfprof_log`, or only
+    /// `profile_<N>`.
+    fn add_directory(&mut self, dir: &Path) -> Result<(), Error> {
+        let entries = std::fs::read_dir(dir).map_err(|error| read_error(dir, error))?;
+        let mut files: Vec<PathBuf> =
+            entries.flatten().map(|entry| entry.path()).filter(|path| path.is_file()).collect();
+        files.sort();
+        let named = |stem: &str| files.iter().find(|file| base_name(file) == stem);
+        let saved_model = named("saved_model.pb").or_else(|| named("saved_model.pbtxt"));
+        let graph = saved_model.or_else(|| named("graph.pb")).or_else(|| named("graph.pbtxt"));
+        let graph = graph.or_else(|| only_meta_graph(&files));
+        let mut runs: Vec<(i64, &PathBuf)> = files
+            .iter()
+            .filter(|file| base_name(file).starts_with("run_meta"))
+            .filter_map(|file| Some((step_by_name(file)?, file)))
+            .collect();
+        runs.sort();
+        if runs.is_empty() {
+            runs.extend(named("run_meta").map(|file| (0, file)));
+        }
+        let profiles = files.iter().filter_map(|file| {
+            let name = base_name(file);
+            let step: i64 = name.strip_prefix("profile_")?.trim_end_matches(".pb").parse().ok()?;
+            Some((step, file))
+        });
+        let profile = profiles.max().map(|(_, file)| file).or_else(|| named("profile.pb"));
+        match (graph, profile) {
+            (Some(graph), _) => self.graphs.push(graph.clone()),
+            (None, Some(profile)) if runs.is_empty() => {
+                self.profiles.push(profile.clone());
+                return Ok(());
+            }
+            (None, _) if !runs.is_empty() => {}
+            (None, _) if self.add_log_directory(dir)? => return Ok(()),
+            (None, _) if locate::locate(dir).is_ok() => {
+                self.checkpoints.push(dir.to_owned());
+                return Ok(());
+            }
+            (None, _) => {
+                let expected = "expected saved_model.pb, graph.pb, graph.pbtxt, run_meta_<N>, tfprof_log, profile_<N> or HOST.xplane.pb, plain or gzipped";
+                return Err(input_error(dir, format!("nothing to read in this directory; {expected}")));
+            }
+        }
+        self.op_logs.extend(named("tfprof_log").cloned());
+        self.runs.extend(runs.into_iter().map(|(step, file)| (Some(step), file.clone())));
+        Ok(())
+    }
+
+    /// A run of profiles, or a log directory of runs; false if it is neither.
+    fn add_log_directory(&mut self, dir: &Path) -> Result<bool, Error> {
+        let mut runs = logdir::runs(dir);
+        let names = || runs.iter().map(|run| run.name.as_str()).collect::<Vec<_>>();
+        if runs.is_empty() {
+            return Ok(false);
+        }
+        let place = if self.run.is_empty() {
+            runs.len() - 1
+        } else {
+            let unknown = || input_error(dir, words::unknown("run", &self.run, &names()));
+            runs.iter().position(|run| run.name == self.run).ok_or_else(unknown)?
+        };
+        let run = runs.swap_remove(place);
+        self.other_runs.extend(runs.into_iter().map(|run| run.name).filter(|name| *name != run.name));
+        self.other_runs.sort();
+        self.xspaces.extend(run.files);
+        Ok(true)
+    }
+}
+
+/// The only `.meta` file, if there is just one.
+fn only_meta_graph(files: &[PathBuf]) -> Option<&PathBuf> {
+    let mut metas = files.iter().filter(|file| base_name(file).rsplit_once('.').is_some_and(|(_, end)| end == "meta"));
+    metas.next().filter(|_| metas.next().is_none())
+}
+
+/// The last part of a path, without `.gz`.
+pub(super) fn base_name(path: &Path) -> String {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    name.strip_suffix(".gz").unwrap_or(&name).to_owned()
+}
+
+/// `run_meta_7`, `run_meta_7.pb` or `run_meta_7.pbtxt` is step 7.
+fn step_by_name(path: &Path) -> Option<i64> {
+    let name = base_name(path);
+    let name = name.strip_suffix(".pbtxt").or_else(|| name.strip_suffix(".pb")).unwrap_or(&name);
+    let digits = &name[name.trim_end_matches(|c: char| c.is_ascii_digit()).len()..];
+    let before = &name[..name.len() - digits.len()];
+    digits.parse().ok().filter(|_| before.ends_with(['_', '-']))
+}
+
+fn format_by_name(path: &Path) -> Option<Format> {
+    let name = base_name(path);
+    let starts = [
+        ("graph", Format::GraphDef),
+        ("run_meta", Format::RunMetadata),
+        ("tfprof_log", Format::OpLog),
+        ("profile", Format::Profile),
+    ];
+    starts.into_iter().find(|(start, _)| name.starts_with(start)).map(|(_, format)| format)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_of_names() {
+        let check = |name: &str, step| assert_eq!(step_by_name(Path::new(name)), step, "{name}");
+        check("dir/run_meta_7", Some(7));
+        check("run_meta_10.pb.gz", Some(10));
+        check("run_meta_old", None);
+        check("run_meta", None);
+        check("run7", None);
+    }
+}

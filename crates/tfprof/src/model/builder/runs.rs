@@ -1,0 +1,242 @@
+//! What ran: single executions become the sums of their step.
+
+use super::Builder;
+use crate::model::Model;
+use crate::model::cells::{Cells, Measure, Sum, Sums};
+use crate::model::devices::{DeviceId, DeviceKind};
+use crate::model::nodes::NodeId;
+use crate::model::peaks::PeakFinder;
+use crate::model::records::{Allocation, Details, MemoryUse, Records, Timing};
+use tfprof_proto::stream::Spot;
+
+/// What a run says of one execution of a node.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Execution<'a> {
+    pub name: &'a [u8],
+    pub start: i64,
+    /// Length of the op, in microseconds.
+    pub length: i64,
+    pub requested_bytes: Sum,
+    pub peak_bytes: Sum,
+    pub residual_bytes: Sum,
+    pub output_bytes: Sum,
+    /// There if single executions are kept.
+    pub details: Option<&'a Details>,
+}
+
+/// One step, as one file tells it.
+#[derive(Debug)]
+pub struct Run {
+    pub peaks: PeakFinder,
+    step: i64,
+    /// Its own sums, if its step can be asked for.
+    cells: Option<Cells>,
+    records: Records,
+    /// The node of the record before: the next one is a good guess for the next record.
+    last: u32,
+    gpu: bool,
+    streams: bool,
+}
+
+/// Executions on one device that are looked up together: most of the work is waiting for memory, and waiting for many
+/// places at once takes little longer than for one.
+#[derive(Debug, Default)]
+pub struct Batch {
+    names: Vec<u8>,
+    /// With the end of its name, and where it stands in the file.
+    executions: Vec<(Execution<'static>, usize, u64)>,
+}
+
+impl Batch {
+    const SIZE: usize = 32;
+
+    #[inline]
+    pub fn push(&mut self, execution: &Execution<'_>, offset: u64) {
+        self.names.extend_from_slice(execution.name);
+        let execution = Execution { name: &[], details: None, ..*execution };
+        self.executions.push((execution, self.names.len(), offset));
+    }
+
+    pub fn is_full(&self) -> bool {
+        self.executions.len() >= Self::SIZE
+    }
+}
+
+impl Builder {
+    pub fn device(&mut self, name: &[u8]) -> DeviceId {
+        self.model.devices.intern(name, &mut self.model.names)
+    }
+
+    pub fn begin_run(&mut self, step: i64) -> Run {
+        let cells = self.model.runs.begin_run(step).then(Cells::default);
+        let (peaks, records) = (PeakFinder::default(), Records::default());
+        Run { peaks, step, cells, records, last: 0, gpu: false, streams: false }
+    }
+
+    /// Notes that the run has records of this device.
+    pub fn meet_device(&mut self, run: &mut Run, device: DeviceId) {
+        let name = self.model.names.get(self.model.devices.name(device));
+        let gpu = name.contains("gpu");
+        run.gpu |= gpu;
+        run.streams |= gpu && name.contains("stream:all");
+    }
+
+    /// Adds executions of nodes on a device; the batch is empty then.
+    pub fn add_batch(&mut self, run: &mut Run, device: DeviceId, batch: &mut Batch) {
+        let mut start = 0;
+        let names = batch
+            .executions
+            .iter()
+            .map(|(_, end, _)| node_name(&batch.names[std::mem::replace(&mut start, *end)..*end]));
+        let mut nodes = [None; Batch::SIZE];
+        for (node, name) in nodes.iter_mut().zip(names) {
+            *node = self.model.node_near(run.last, name);
+        }
+        let mut start = 0;
+        for ((execution, end, offset), node) in batch.executions.iter().zip(nodes) {
+            let name = node_name(&batch.names[start..*end]);
+            start = *end;
+            let Some(node) = node.or_else(|| self.stranger(name, *offset)) else { continue };
+            self.add_execution_of(run, device, node, execution, *offset);
+        }
+        batch.names.clear();
+        batch.executions.clear();
+    }
+
+    /// Adds one execution of a node on a device.
+    pub fn add_execution(&mut self, run: &mut Run, device: DeviceId, execution: &Execution<'_>, offset: u64) {
+        let name = node_name(execution.name);
+        let node = self.model.node_near(run.last, name).or_else(|| self.stranger(name, offset));
+        if let Some(node) = node {
+            self.add_execution_of(run, device, node, execution, offset);
+        }
+    }
+
+    #[inline]
+    fn add_execution_of(
+        &mut self,
+        run: &mut Run,
+        device: DeviceId,
+        node: NodeId,
+        execution: &Execution<'_>,
+        offset: u64,
+    ) {
+        run.last = node.0;
+        let device = self.place(node, device);
+        let counts = self.model.counts(node, device, true);
+        let cell = match &mut run.cells {
+            Some(cells) => cells.at(node, device),
+            None => self.model.runs.cell(node, device, counts),
+        };
+        if execution.start <= 0 {
+            if device == self.model.placement[node.index()] {
+                let name = self.model.name(node).to_owned();
+                self.warn("no_start_time", Some(Spot::Byte(offset)), || {
+                    format!("a record of `{name}` has no start time; its time and memory are left out")
+                });
+            }
+            return;
+        }
+        // As the original: an op that was traced takes at least a microsecond.
+        let length = if execution.length == 0 { 1 } else { execution.length };
+        let sums: Sums = [
+            Sum::new(1),
+            Sum::new(length),
+            execution.requested_bytes,
+            execution.peak_bytes,
+            execution.residual_bytes,
+            execution.output_bytes,
+        ];
+        cell.record(&sums, execution.start, execution.start.saturating_add(length));
+        let ran = cell.sum(Measure::Runs).wrapped();
+        if run.cells.is_none() {
+            self.model.runs.note(&sums, ran);
+        }
+        if let Some(details) = execution.details {
+            run.records.push_timing(Timing { node, device, start: execution.start, length });
+            self.add_memory(&mut run.records, node, device, execution, details);
+        }
+    }
+
+    /// Adds the memory of one execution, unless it is on a stream, which speaks of what is scheduled elsewhere.
+    fn add_memory(
+        &self,
+        records: &mut Records,
+        node: NodeId,
+        device: DeviceId,
+        execution: &Execution<'_>,
+        details: &Details,
+    ) {
+        if matches!(self.model.devices.kind(device), DeviceKind::AllStreams | DeviceKind::OneStream) {
+            return;
+        }
+        let mut memory = MemoryUse::new(node, device);
+        memory.micros = execution.start.wrapping_add(execution.length);
+        memory.requested = execution.requested_bytes.wrapped();
+        memory.peak = execution.peak_bytes.wrapped();
+        memory.residual = execution.residual_bytes.wrapped();
+        memory.output = execution.output_bytes.wrapped();
+        memory.allocator_in_use = details.allocator_in_use;
+        if self.model.names.get(self.model.devices.name(device)).contains("cpu") {
+            (memory.host_temp, memory.host_persistent) = (details.temp, details.persistent);
+        } else {
+            (memory.accelerator_temp, memory.accelerator_persistent) = (details.temp, details.persistent);
+        }
+        records.push_memory(memory, &details.outputs);
+        for (micros, bytes) in &details.allocations {
+            records.push_allocation(Allocation { node, device, micros: *micros, bytes: *bytes });
+        }
+    }
+
+    /// A node for a name that no graph has.
+    #[inline(never)]
+    fn stranger(&mut self, name: &[u8], offset: u64) -> Option<NodeId> {
+        // As the original: these are the session's own doings.
+        if name == b"RecvTensor" || name == b"_SOURCE" || memchr::memmem::find(name, b"MEMCPY").is_some() {
+            return None;
+        }
+        let name = self.name(name, offset);
+        Some(self.model.node(name).unwrap_or_else(|| self.model.push_node(name, name)))
+    }
+
+    /// Notes the first placement of a node.
+    #[inline]
+    fn place(&mut self, node: NodeId, device: DeviceId) -> DeviceId {
+        let placement = &mut self.model.placement[node.index()];
+        match self.model.devices.kind(device) {
+            DeviceKind::Placement if !placement.is_some() => *placement = device,
+            DeviceKind::Nameless if placement.is_some() => return self.model.devices.late(device),
+            _ => {}
+        }
+        device
+    }
+
+    /// Puts what a run had into the model.
+    pub fn end_run(&mut self, run: &mut Run) {
+        let step = run.step;
+        self.model.misses_streams |= run.gpu && !run.streams;
+        self.model.peaks.add(step, std::mem::take(&mut run.peaks));
+        match run.cells.take() {
+            Some(cells) => self.add_step(step, cells),
+            None => self.model.runs.end_run(step),
+        }
+        if self.keep.records {
+            self.model.runs.fold_records(step, std::mem::take(&mut run.records));
+        }
+    }
+
+    /// Adds what was measured in a step.
+    pub fn add_step(&mut self, step: i64, cells: Cells) {
+        let Model { runs, placement, devices, .. } = &mut self.model;
+        runs.fold(step, cells, placement, devices);
+    }
+}
+
+/// As the original: what follows a colon is not part of the name.
+#[inline]
+fn node_name(name: &[u8]) -> &[u8] {
+    match memchr::memchr(b':', name) {
+        None => name,
+        Some(colon) => &name[..colon],
+    }
+}

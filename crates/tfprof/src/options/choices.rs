@@ -1,0 +1,119 @@
+//! Options that are one of a few things: the view, the step, the order of rows, and what of a profile counts.
+
+use crate::metric::{METRICS, Metric};
+use crate::words::{self, Choice};
+
+/// Which view.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ViewKind {
+    Scope,
+    Graph,
+    Op,
+    Code,
+}
+
+impl ViewKind {
+    pub const ALL: [ViewKind; 4] = [ViewKind::Scope, ViewKind::Graph, ViewKind::Op, ViewKind::Code];
+
+    pub const fn word(self) -> &'static str {
+        match self {
+            ViewKind::Scope => "scope",
+            ViewKind::Graph => "graph",
+            ViewKind::Op => "op",
+            ViewKind::Code => "code",
+        }
+    }
+
+    pub const fn about(self) -> &'static str {
+        match self {
+            ViewKind::Scope => "nodes by name scope; a/b lies within a",
+            ViewKind::Graph => "nodes by what they read; the inputs of a node lie below it",
+            ViewKind::Op => "nodes by operation type; one row for each type",
+            ViewKind::Code => "nodes by the line of Python that made them; what a line calls lies below it",
+        }
+    }
+
+    pub fn parse(word: &str) -> Option<ViewKind> {
+        ViewKind::ALL.into_iter().find(|kind| kind.word() == word)
+    }
+}
+
+/// Which step a question is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// For each node, the average of the steps that have it.
+    Average,
+    At(i64),
+    /// The sum of everything, what lies in no step included.
+    All,
+}
+
+/// Which events of a profile are nodes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Events {
+    #[default]
+    Ops,
+    /// What the runtime did, too.
+    All,
+}
+
+impl Choice for Events {
+    const WORDS: &'static [(&'static str, Events)] = &[("ops", Events::Ops), ("all", Events::All)];
+}
+
+/// What the code view of a profile is made of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CodeStacks {
+    /// Lines of source if there are any, else Python calls.
+    #[default]
+    Auto,
+    /// The lines of source that ops were made by.
+    Source,
+    /// The Python calls of the host.
+    Python,
+}
+
+impl Choice for CodeStacks {
+    const WORDS: &'static [(&'static str, CodeStacks)] =
+        &[("auto", CodeStacks::Auto), ("source", CodeStacks::Source), ("python", CodeStacks::Python)];
+}
+
+/// What rows are sorted by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OrderBy {
+    Name,
+    /// How deep a row lies in its tree, then its name.
+    Depth,
+    Metric(Metric),
+    /// As the tree has it.
+    Unordered,
+}
+
+impl OrderBy {
+    /// `name`, `depth`, or the word of a metric.
+    pub fn words() -> Vec<&'static str> {
+        let metrics = METRICS.iter().filter_map(|info| info.word);
+        ["name"].into_iter().chain(metrics).chain(["depth"]).collect()
+    }
+
+    pub fn word(self) -> &'static str {
+        match self {
+            OrderBy::Name => "name",
+            OrderBy::Depth => "depth",
+            OrderBy::Metric(metric) => metric.info().word.unwrap_or_default(),
+            OrderBy::Unordered => "",
+        }
+    }
+
+    pub(super) fn parse(word: &str) -> Result<OrderBy, String> {
+        match word {
+            "name" => Ok(OrderBy::Name),
+            "depth" => Ok(OrderBy::Depth),
+            "" => Ok(OrderBy::Unordered),
+            word => match METRICS.iter().find(|info| info.word == Some(word)) {
+                Some(info) => Ok(OrderBy::Metric(info.metric)),
+                None => Err(words::unknown("order", word, &OrderBy::words())),
+            },
+        }
+    }
+}
