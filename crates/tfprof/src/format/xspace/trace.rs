@@ -2,7 +2,7 @@
 
 use super::bytes::Bytes;
 use super::event::Event;
-use super::plane::{Meta, Notes, Space};
+use super::plane::{Heads, Meta, Notes, Space};
 use super::stats::{self, Held, Stat, Texts};
 use super::walk::{Stop, Walker};
 use super::{ProfileFile, check, plane, warn_damage, warn_odd};
@@ -71,7 +71,7 @@ impl<'f> HostTrace<'f> {
     pub fn new(file: &'f ProfileFile, warnings: &mut Vec<Warning>) -> Result<HostTrace<'f>, Error> {
         let ProfileFile { name, bytes, cut } = file;
         let space =
-            plane::read(bytes).map_err(|source| Error::Io { file: name.clone(), action: "cannot read", source })?;
+            plane::read(bytes, Heads::Whole).map_err(|source| Error::Io { file: name.clone(), action: "cannot read", source })?;
         check(name, &space, cut.as_deref())?;
         let none = Notes::default();
         warn_damage(name, &space, &none, cut.clone(), warnings);
@@ -120,7 +120,7 @@ impl<'f> HostTrace<'f> {
 
     /// Calls `then` for every event, line by line in the order of the file.
     pub fn each(&self, mut then: impl FnMut(Lane, &TracedEvent<'_>) -> io::Result<()>) -> io::Result<()> {
-        let mut walker = Walker::new(self.bytes, &self.space);
+        let mut walker = Walker::new(self.bytes, &self.space, u32::MAX);
         let mut texts = Texts::default();
         let mut lane = Lane { plane: usize::MAX, lane: 0 };
         for at in walker.lines() {
@@ -147,7 +147,7 @@ impl<'f> HostTrace<'f> {
                 then(lane, &traced).map_err(Stop::Io)
             });
             match walked {
-                Ok(()) | Err(Stop::Unsorted) => {}
+                Ok(_) | Err(Stop::Unsorted | Stop::LateHead) => {}
                 Err(Stop::Io(error)) => return Err(error),
             }
         }
@@ -206,7 +206,7 @@ impl Event<'_> {
         use tfprof_proto::wire::Value as Wire;
         let mut quiet = |_, _| {};
         let mut deep_quiet = |_, _| {};
-        stats::each(self.bytes(), 0, &mut quiet, |number, value, _| {
+        stats::each(self.stat_fields(), 0, &mut quiet, |number, value, _| {
             let (4, Wire::Bytes(stat)) = (number, value) else { return };
             let (mut id, mut found) = (0, None);
             stats::each(stat, 0, &mut deep_quiet, |number, value, _| {
