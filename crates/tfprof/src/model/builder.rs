@@ -46,6 +46,8 @@ pub struct Keep {
     pub step_marks: bool,
     pub runtime: bool,
     pub calls: bool,
+    /// Of profiles: how busy each line was, and with what.
+    pub busy: bool,
 }
 
 impl Keep {
@@ -63,6 +65,7 @@ impl Keep {
         step_marks: true,
         runtime: true,
         calls: true,
+        busy: true,
     };
 }
 

@@ -6,13 +6,16 @@
 //! puts them into one model.
 
 pub mod bytes;
+mod decode;
 mod event;
 mod merge;
 mod names;
 mod nest;
 mod ops;
+mod own;
 mod places;
 mod plane;
+mod quick;
 mod records;
 mod stats;
 mod steps;
@@ -31,8 +34,8 @@ pub use tally::{Assigned, LineFacts, Wanted};
 use crate::error::{Error, Place, Warning};
 use crate::format::source::Source;
 use bytes::Bytes;
-use event::Dangling;
 use ops::Ops;
+use own::Dangling;
 use plane::{Heads, Notes, Space};
 use regex::Regex;
 use std::io;
@@ -176,7 +179,7 @@ fn read_with(file: &ProfileFile, settings: &Settings, heads: Heads) -> Result<Op
     };
     let mut warnings = Vec::new();
     warn_damage(name, &space, &walker.notes, cut.clone(), &mut warnings);
-    warn_odd(name, &space, walker.own.dangling, &ops.broken_programs, &mut warnings);
+    warn_odd(name, &space, walker.taker.dangling, &ops.broken_programs, &mut warnings);
     let mut lines = found.lines.iter();
     let planes = space.planes.iter().map(|plane| PlaneFacts {
         name: plane.name.clone(),

@@ -1,8 +1,9 @@
 //! Which events are ops, and what they are called.
 
 use super::bytes::Bytes;
-use super::event::{Event, Few};
+use super::event::Event;
 use super::names::{framework_op, last_part_type, scope_path};
+use super::own::Few;
 use super::plane::{Line, Plane, Space};
 use super::stats::{Held, OF_OPS, Stat};
 use crate::format::hlo::{self, Place, Program};
@@ -91,6 +92,7 @@ pub struct Class {
 #[derive(Debug)]
 struct Cached {
     class: Class,
+    version: u32,
     stats: Few,
 }
 
@@ -208,13 +210,13 @@ impl<'f> Ops<'f> {
         let by_meta = &mut cache.by_kind[kind as usize];
         let known = event.meta_at.map(|at| &by_meta[at]);
         if let Some(Some(cached)) = known
-            && event.has_same(OF_OPS, &cached.stats)
+            && (event.version() != 0 && event.version() == cached.version || event.has_same(OF_OPS, &cached.stats))
         {
             return Ok(cached.class);
         }
         let class = self.class_slowly(kind, event)?;
         if let Some(at) = event.meta_at {
-            by_meta[at] = event.few(OF_OPS).map(|stats| Cached { class, stats });
+            by_meta[at] = event.few(OF_OPS).map(|stats| Cached { class, version: event.version(), stats });
         }
         Ok(class)
     }

@@ -1,7 +1,5 @@
 //! Ops that wait for their steps, in as few bytes as they take: each is told by how it differs from the one before.
 
-use super::event::varint;
-
 /// An event that waits for its step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record {
@@ -22,7 +20,6 @@ pub struct Records {
 /// What a record is told by.
 #[derive(Clone, Copy, Debug, Default)]
 struct Last {
-    item: u32,
     context: u32,
     end: i64,
 }
@@ -30,42 +27,52 @@ struct Last {
 impl Last {
     #[inline]
     fn turn_to(&mut self, record: &Record) {
-        *self = Last { item: record.item, context: record.context, end: record.start.wrapping_add(record.total) };
+        *self = Last { context: record.context, end: record.start.wrapping_add(record.total) };
     }
 }
 
 const PIECE: usize = 1 << 18;
-/// More than one record takes, and eight bytes that a number is read with.
-const MOST: usize = 64;
+/// More than one record takes.
+const MOST: usize = 48;
 const SAME_CONTEXT: u8 = 1;
 /// Nothing lies in it, so its own time is all of it.
 const NO_PARTS: u8 = 2;
+/// Its times take eight bytes each, else four.
+const WIDE: u8 = 4;
 
 impl Records {
     #[inline]
     pub fn push(&mut self, record: &Record) {
-        let Last { item, context, end } = self.last;
-        let mut bytes = [0_u8; MOST];
-        let mut at = 1;
-        if record.context == context {
-            bytes[0] |= SAME_CONTEXT;
+        let Last { context, end } = self.last;
+        let since = record.start.wrapping_sub(end);
+        let mut out = Out { bytes: [0; MOST], at: 1 };
+        out.put(record.item.to_le_bytes());
+        if let (Ok(since), Ok(total), Ok(own)) =
+            (i32::try_from(since), u32::try_from(record.total), u32::try_from(record.own))
+        {
+            out.put(since.to_le_bytes());
+            out.put(total.to_le_bytes());
+            if own == total {
+                out.bytes[0] |= NO_PARTS;
+            } else {
+                out.put(own.to_le_bytes());
+            }
         } else {
-            put(&mut bytes, &mut at, zigzag(i64::from(record.context) - i64::from(context)));
+            out.bytes[0] |= WIDE;
+            [since, record.total, record.own].iter().for_each(|time| out.put(time.to_le_bytes()));
         }
-        put(&mut bytes, &mut at, zigzag(i64::from(record.item) - i64::from(item)));
-        put(&mut bytes, &mut at, zigzag(record.start.wrapping_sub(end)));
-        put(&mut bytes, &mut at, record.total as u64);
-        if record.own == record.total {
-            bytes[0] |= NO_PARTS;
+        if record.context == context {
+            out.bytes[0] |= SAME_CONTEXT;
         } else {
-            put(&mut bytes, &mut at, record.own as u64);
+            out.put(record.context.to_le_bytes());
         }
         self.last.turn_to(record);
+        let bytes = &out.bytes[..out.at];
         match self.pieces.last_mut() {
-            Some(piece) if piece.len() + MOST <= PIECE => piece.extend_from_slice(&bytes[..at]),
+            Some(piece) if piece.len() + MOST <= PIECE => piece.extend_from_slice(bytes),
             _ => {
                 let mut piece = Vec::with_capacity(PIECE);
-                piece.extend_from_slice(&bytes[..at]);
+                piece.extend_from_slice(bytes);
                 self.pieces.push(piece);
             }
         }
@@ -83,63 +90,44 @@ impl Records {
     }
 }
 
-fn read(piece: &[u8], last: &mut Last, then: &mut impl FnMut(&Record)) {
-    let mut at = 0;
-    while let Some(flags) = piece.get(at) {
-        at += 1;
-        let mut next = || number(piece, &mut at);
-        let context = if flags & SAME_CONTEXT == 0 { unzigzag(next()) } else { 0 };
-        let context = (i64::from(last.context) + context) as u32;
-        let item = (i64::from(last.item) + unzigzag(next())) as u32;
-        let start = last.end.wrapping_add(unzigzag(next()));
-        let total = next() as i64;
-        let own = if flags & NO_PARTS == 0 { next() as i64 } else { total };
-        let record = Record { item, context, start, total, own };
+struct Out {
+    bytes: [u8; MOST],
+    at: usize,
+}
+
+impl Out {
+    #[inline]
+    fn put<const N: usize>(&mut self, number: [u8; N]) {
+        self.bytes[self.at..self.at + N].copy_from_slice(&number);
+        self.at += N;
+    }
+}
+
+#[inline]
+fn read(mut piece: &[u8], last: &mut Last, then: &mut impl FnMut(&Record)) {
+    while let Some((flags, rest)) = piece.split_first() {
+        piece = rest;
+        let item = u32::from_le_bytes(take(&mut piece));
+        let (since, total, own);
+        if flags & WIDE == 0 {
+            since = i64::from(i32::from_le_bytes(take(&mut piece)));
+            total = i64::from(u32::from_le_bytes(take(&mut piece)));
+            own = if flags & NO_PARTS == 0 { u32::from_le_bytes(take(&mut piece)).into() } else { total };
+        } else {
+            [since, total, own] = [(); 3].map(|()| i64::from_le_bytes(take(&mut piece)));
+        }
+        let context = if flags & SAME_CONTEXT == 0 { u32::from_le_bytes(take(&mut piece)) } else { last.context };
+        let record = Record { item, context, start: last.end.wrapping_add(since), total, own };
         last.turn_to(&record);
         then(&record);
     }
 }
 
 #[inline]
-fn number(piece: &[u8], at: &mut usize) -> u64 {
-    match varint(piece, at) {
-        Some(n) => n,
-        None => last_number(piece, at),
-    }
-}
-
-/// A number near the end, where eight bytes cannot be read at once.
-#[inline(never)]
-fn last_number(piece: &[u8], at: &mut usize) -> u64 {
-    let mut padded = [0; MOST];
-    let rest = piece.get(*at..).unwrap_or_default();
-    let length = rest.len().min(MOST);
-    padded[..length].copy_from_slice(&rest[..length]);
-    let mut read = 0;
-    let n = varint(&padded, &mut read).unwrap_or(0);
-    *at += read.max(1);
-    n
-}
-
-#[inline]
-fn put(bytes: &mut [u8; MOST], at: &mut usize, mut n: u64) {
-    while n >= 0x80 {
-        bytes[*at] = n as u8 | 0x80;
-        n >>= 7;
-        *at += 1;
-    }
-    bytes[*at] = n as u8;
-    *at += 1;
-}
-
-#[inline]
-fn zigzag(n: i64) -> u64 {
-    (n << 1 ^ n >> 63) as u64
-}
-
-#[inline]
-fn unzigzag(n: u64) -> i64 {
-    (n >> 1) as i64 ^ -((n & 1) as i64)
+fn take<const N: usize>(piece: &mut &[u8]) -> [u8; N] {
+    let Some((number, rest)) = piece.split_first_chunk() else { return [0; N] };
+    *piece = rest;
+    *number
 }
 
 #[cfg(test)]

@@ -3,10 +3,11 @@
 //! What marks steps is known only at the end of the walk, so each op is noted with its context: the marks around it and
 //! the ids of what launched it. Few contexts differ, and each is looked up once.
 
-use super::event::{Event, Few};
+use super::event::Event;
+use super::own::Few;
 use super::plane::Plane;
-use super::stats::{Key, Stat, Texts};
 use super::records::Records;
+use super::stats::{Key, Stat, Texts};
 use crate::model::names::{NameId, Names};
 use regex::Regex;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -227,6 +228,14 @@ pub struct Note {
     pub launch: u32,
     /// It is an executor's work, for something.
     pub executor: u32,
+}
+
+impl Note {
+    /// Whether events within this one need it.
+    #[inline]
+    pub fn is_something(self) -> bool {
+        self.more | self.executor != 0
+    }
 }
 
 /// Lists for the line at hand. The first of each stands for nothing.

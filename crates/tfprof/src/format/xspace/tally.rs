@@ -20,6 +20,8 @@ pub struct Wanted {
     pub python: bool,
     /// Whether anyone asks for steps; without, everything is one sum.
     pub step_marks: bool,
+    /// How busy lines were, by the kind of their events.
+    pub busy: bool,
 }
 
 /// The stats that events are asked for, as bits.
@@ -300,6 +302,11 @@ impl Walk<'_> {
         let open = &mut nest.open;
         let here = open.len() as u32;
         self.line.take(start, end, open.len());
+        let is_op = class.kind.is_op();
+        if !(is_op || self.wanted.busy || item != NONE || note.is_something()) {
+            // It is in nobody's sum, and what lies in it has the same op around it without it.
+            return;
+        }
         let mut frame = Frame {
             class,
             item,
@@ -325,7 +332,6 @@ impl Walk<'_> {
         if self.wanted.step_marks {
             frame.around = self.collector.visit(start, end, note, frame.around);
         }
-        let is_op = class.kind.is_op();
         if is_op {
             if let Some(op) = open.get_mut(frame.op as usize) {
                 op.frame.left.cover(start, end);

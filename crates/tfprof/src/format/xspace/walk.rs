@@ -1,8 +1,9 @@
 //! Walks over the events of a file, line by line.
 
 use super::bytes::{Bytes, Head, Span, Walk, Window};
-use super::event::{Event, Own};
+use super::event::Event;
 use super::nest::Unsorted;
+use super::own::Taker;
 use super::plane::{self, Heads, Line, Notes, Plane, Space};
 use crate::model::names::escape_invalid;
 use std::io;
@@ -14,7 +15,7 @@ pub struct Walker<'f> {
     pub space: &'f Space,
     /// Some line was found to be out of order: all are taken whole.
     pub whole_lines: bool,
-    pub own: Own,
+    pub taker: Taker,
     pub notes: Notes,
     window: Window,
 }
@@ -56,7 +57,7 @@ impl<'f> Walker<'f> {
             bytes,
             space,
             whole_lines: false,
-            own: Own::new(wanted),
+            taker: Taker::new(wanted),
             notes: Notes::default(),
             window: Window::default(),
         }
@@ -65,7 +66,7 @@ impl<'f> Walker<'f> {
     /// Calls `walk` until it is through; if a line is not in order, once more with lines taken whole.
     pub fn run<T>(&mut self, mut walk: impl FnMut(&mut Self) -> Result<T, Stop>) -> Result<T, Stop> {
         loop {
-            (self.own.dangling, self.notes) = Default::default();
+            (self.taker.dangling, self.notes) = Default::default();
             match walk(self) {
                 Err(Stop::Unsorted) if !self.whole_lines => self.whole_lines = true,
                 done => return done,
@@ -84,6 +85,7 @@ impl<'f> Walker<'f> {
     pub fn events(&mut self, at: At<'f>, mut then: impl FnMut(&Event<'_>) -> Result<(), Stop>) -> Result<String, Stop> {
         let At { plane, line, .. } = at;
         let mut shown = line.display_name.clone();
+        self.taker.turn_to(at.plane_place, plane);
         let (Some(span), Some(start)) = (line.span, line.events) else { return Ok(shown) };
         let mut walk = Walk::new(self.bytes, Span { start, ..span }, std::mem::take(&mut self.window));
         let mut seq = 0_u32;
@@ -92,7 +94,7 @@ impl<'f> Walker<'f> {
             let (ready, limit) = walk.ready();
             let mut done = 0;
             while let Some((event, length)) =
-                Event::quickly(plane, line, &ready[done..], limit - done, seq, &mut self.own)
+                Event::quickly(plane, line, &ready[done..], limit - done, seq, &mut self.taker)
             {
                 done += length;
                 seq = seq.wrapping_add(1);
@@ -109,7 +111,7 @@ impl<'f> Walker<'f> {
                 (4, Head::Message(span)) => {
                     let bytes = walk.content(span)?;
                     let mut damaged = |offset, what| self.notes.add(span.start + offset, what);
-                    let event = Event::slowly(plane, line, bytes, seq, &mut self.own, &mut damaged);
+                    let event = Event::slowly(plane, line, bytes, seq, &mut self.taker, &mut damaged);
                     seq = seq.wrapping_add(1);
                     then(&event)?;
                 }
