@@ -50,6 +50,7 @@ pub const NEEDS: Keep = Keep {
     step_marks: false,
     runtime: false,
     calls: false,
+    busy: false,
 };
 
 #[derive(Debug, Default)]

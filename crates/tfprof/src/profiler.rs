@@ -154,8 +154,8 @@ impl Profiler {
         done: &dyn Fn(&str, u64),
     ) -> Result<(), Error> {
         let keep = self.builder.keep;
-        let Keep { steps, runtime, calls, step_marks, .. } = keep;
-        let wanted = Wanted { steps, runtime, python: calls, step_marks };
+        let Keep { steps, runtime, calls, step_marks, busy, .. } = keep;
+        let wanted = Wanted { steps, runtime, python: calls, step_marks, busy };
         let settings = xspace::Settings { wanted, step_marker };
         let mut hosts = Vec::new();
         let mut failures = Vec::new();

@@ -176,6 +176,7 @@ fn needed(kind: ViewKind, options: &Options, flags: &Flags) -> Keep {
         step_marks: options.step != Step::All,
         runtime: options.events == Events::All,
         calls: kind == ViewKind::Code && options.stacks != CodeStacks::Source,
+        busy: false,
     }
 }
 

@@ -10,10 +10,12 @@
 //!
 //! Memory is the table of the tensors' names, and nothing at all if neither arrows nor memory are asked for.
 
+mod arrows;
 mod compute;
 mod describe;
 mod kernels;
 mod lanes;
+mod page;
 pub mod profile;
 mod record;
 mod survey;

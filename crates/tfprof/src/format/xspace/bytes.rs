@@ -60,25 +60,39 @@ impl Bytes {
         }
     }
 
-    /// The content of a message that is small or needed at once.
+    /// The content of a message that is needed at once.
     pub fn content(&self, span: Span) -> io::Result<Vec<u8>> {
-        let mut walk = Walk::new(self, span);
-        walk.fill((span.end - span.start) as usize)?;
-        walk.window.truncate(walk.filled);
-        Ok(walk.window)
+        let mut content = Vec::new();
+        loop {
+            let have = content.len();
+            let left = usize::try_from(span.end - span.start).unwrap_or(usize::MAX) - have;
+            // It doubles only after it was filled: a length that a file merely claims costs nothing.
+            content.resize(have + left.min(have.max(WINDOW)), 0);
+            let got = self.read_at(span.start + have as u64, &mut content[have..])?;
+            content.truncate(have + got);
+            if got == 0 {
+                return Ok(content);
+            }
+        }
     }
+}
+
+/// A part of a file in memory. Who walks on from there finds it filled.
+#[derive(Debug, Default)]
+pub struct Window {
+    buffer: Vec<u8>,
+    filled: usize,
+    /// Where it begins in the file.
+    base: u64,
 }
 
 /// The fields of one message, handed out through a window.
 #[derive(Debug)]
 pub struct Walk<'b> {
     bytes: &'b Bytes,
-    window: Vec<u8>,
-    /// How much of the window is filled, and how much of that is done with.
-    filled: usize,
+    window: Window,
+    /// How much of the window is done with.
     at: usize,
-    /// Where the window begins in the file.
-    base: u64,
     end: u64,
     /// The window need not hold what is only passed over.
     skip_to: u64,
@@ -116,17 +130,41 @@ const WINDOW: usize = 256 * 1024;
 const HEAD: usize = 20;
 
 impl<'b> Walk<'b> {
-    pub fn new(bytes: &'b Bytes, span: Span) -> Walk<'b> {
-        Walk::with_window(bytes, span, Vec::new())
+    /// Walks over a message, through a window that may have been used before.
+    pub fn new(bytes: &'b Bytes, span: Span, mut window: Window) -> Walk<'b> {
+        let at = match span.start.checked_sub(window.base) {
+            Some(at) if at <= window.filled as u64 => at as usize,
+            _ => {
+                (window.base, window.filled) = (span.start, 0);
+                0
+            }
+        };
+        Walk { bytes, window, at, end: span.end, skip_to: span.start }
     }
 
-    /// The same with a window that was used before.
-    pub fn with_window(bytes: &'b Bytes, span: Span, window: Vec<u8>) -> Walk<'b> {
-        Walk { bytes, window, filled: 0, at: 0, base: span.start, end: span.end, skip_to: span.start }
-    }
-
-    pub fn into_window(self) -> Vec<u8> {
+    pub fn into_window(self) -> Window {
         self.window
+    }
+
+    /// Where the next field begins.
+    pub fn place(&self) -> u64 {
+        self.skip_to.max(self.offset()).min(self.end)
+    }
+
+    /// What the window holds from here on, and how much of it is of this message.
+    #[inline]
+    pub fn ready(&mut self) -> (&[u8], usize) {
+        if self.skip_to > self.offset() {
+            self.pass_over();
+        }
+        (&self.window.buffer[self.at..self.window.filled], self.held() - self.at)
+    }
+
+    /// Goes on behind fields that were read where they are ready.
+    #[inline]
+    pub fn take(&mut self, length: usize) {
+        self.at += length;
+        self.skip_to = self.offset();
     }
 
     /// The next field: its number and what it holds. A message that runs past the end is handed out as far as it goes,
@@ -136,20 +174,20 @@ impl<'b> Walk<'b> {
         if self.skip_to > self.offset() {
             self.pass_over();
         }
-        if self.filled - self.at < HEAD {
+        if self.held() - self.at < HEAD {
             self.fill(HEAD)?;
         }
-        let head = &self.window[self.at..self.filled];
+        let head = self.rest();
         // Nearly all fields are messages of less than 16 KB.
-        if let [tag @ 8..=0x7f, low, high, ..] = head
+        if let &[tag @ 8..=0x7f, low, high, ..] = head
             && tag & 7 == 2
         {
-            let (length, size) = match (*low < 0x80, *high < 0x80) {
-                (true, _) => (u64::from(*low), 2),
-                (_, true) => (u64::from(*low & 0x7f) | u64::from(*high) << 7, 3),
+            let (length, size) = match (low < 0x80, high < 0x80) {
+                (true, _) => (u64::from(low), 2),
+                (_, true) => (u64::from(low & 0x7f) | u64::from(high) << 7, 3),
                 _ => return self.next_slowly(),
             };
-            let start = self.base + self.at as u64 + size;
+            let start = self.offset() + size;
             if start + length <= self.end {
                 self.at += size as usize;
                 self.skip_to = start + length;
@@ -170,38 +208,36 @@ impl<'b> Walk<'b> {
                 Ok(None)
             };
         }
-        let head = &self.window[self.at..self.filled];
+        let head = self.rest();
         let mut fields = Fields::new(head, offset);
         if head.first().is_some_and(|tag| tag & 7 == 3) {
+            let fault = Fault::BadTag { tag: u64::from(head[0]) };
             self.skip_to = self.end;
-            self.at = self.filled;
-            return Err(damage(offset, &Fault::BadTag { tag: u64::from(head[0]) }));
+            self.at = self.held();
+            return Err(damage(offset, &fault));
         }
+        let tag = tag_of(head);
         match fields.next_field() {
             Ok(Some(Field { number, value, .. })) => {
-                let used = (fields.offset() - offset) as usize;
-                self.at += used;
-                self.skip_to = self.offset();
-                Ok(Some((
-                    number,
-                    match value {
-                        Value::Varint(n) => Head::Varint(n),
-                        Value::Bytes(bytes) => {
-                            let end = self.offset();
-                            // It is in the window already, which goes back to its start.
-                            self.at -= bytes.len();
-                            Head::Message(Span { start: end - bytes.len() as u64, end })
-                        }
-                        _ => Head::Other,
-                    },
-                )))
+                let end = fields.offset();
+                let (head, used) = match value {
+                    Value::Varint(n) => (Head::Varint(n), end),
+                    // It is in the window already, which goes on at its start.
+                    Value::Bytes(bytes) => {
+                        let start = end - bytes.len() as u64;
+                        (Head::Message(Span { start, end }), start)
+                    }
+                    _ => (Head::Other, end),
+                };
+                self.at += (used - offset) as usize;
+                self.skip_to = end;
+                Ok(Some((number, head)))
             }
             Ok(None) => Ok(None),
             Err(error) => match error.fault {
                 // A length that the head does not hold, which is no fault unless the message does not either.
-                Fault::Truncated { claimed, .. } if head[0] & 7 == 2 => {
+                Fault::Truncated { claimed, .. } if tag & 7 == 2 => {
                     let start = error.offset;
-                    let tag = tag_of(head);
                     self.at += (start - offset) as usize;
                     self.skip_to = start.saturating_add(claimed);
                     let end = self.skip_to.min(self.end);
@@ -223,54 +259,61 @@ impl<'b> Walk<'b> {
     #[inline]
     pub fn content(&mut self, span: Span) -> io::Result<&[u8]> {
         let length = (span.end - span.start) as usize;
-        if self.filled - self.at < length {
+        if self.held() - self.at < length {
             self.fill(length)?;
         }
-        let end = self.filled.min(self.at + length);
-        Ok(&self.window[self.at..end])
+        let rest = self.rest();
+        Ok(&rest[..rest.len().min(length)])
     }
 
     #[inline]
     fn offset(&self) -> u64 {
-        self.base + self.at as u64
+        self.window.base + self.at as u64
+    }
+
+    /// How much of the window is filled with this message or what stands before it.
+    #[inline]
+    fn held(&self) -> usize {
+        (self.window.filled as u64).min(self.end.saturating_sub(self.window.base)) as usize
+    }
+
+    #[inline]
+    fn rest(&self) -> &[u8] {
+        &self.window.buffer[self.at..self.held()]
     }
 
     #[inline]
     fn pass_over(&mut self) {
         let to = self.skip_to.min(self.end);
         let ahead = to.saturating_sub(self.offset());
-        if ahead <= (self.filled - self.at) as u64 {
+        if ahead <= (self.window.filled - self.at) as u64 {
             self.at += ahead as usize;
         } else {
-            (self.base, self.at, self.filled) = (to, 0, 0);
+            (self.window.base, self.window.filled, self.at) = (to, 0, 0);
         }
     }
 
     /// Sees to it that the window holds `wanted` bytes if the message has them.
     #[inline(never)]
     fn fill(&mut self, wanted: usize) -> io::Result<()> {
-        self.window.copy_within(self.at..self.filled, 0);
-        self.base += self.at as u64;
-        self.filled -= self.at;
+        let window = &mut self.window;
+        window.buffer.copy_within(self.at..window.filled, 0);
+        window.base += self.at as u64;
+        window.filled -= self.at;
         self.at = 0;
-        while self.filled < wanted {
-            let left = self.end.saturating_sub(self.base + self.filled as u64);
-            if left == 0 {
-                break;
-            }
-            if self.filled == self.window.len() {
+        while window.filled < wanted && window.base + (window.filled as u64) < self.end {
+            if window.filled == window.buffer.len() {
                 // It doubles only after it was filled: a length that a file merely claims costs nothing.
-                self.window.resize((self.window.len() * 2).max(WINDOW), 0);
+                window.buffer.resize((window.buffer.len() * 2).max(WINDOW), 0);
             }
-            let room = (self.window.len() - self.filled).min(usize::try_from(left).unwrap_or(usize::MAX));
-            let target = self.filled..self.filled + room;
-            let got = self.bytes.read_at(self.base + self.filled as u64, &mut self.window[target])?;
+            let from = window.base + window.filled as u64;
+            let got = self.bytes.read_at(from, &mut window.buffer[window.filled..])?;
             if got == 0 {
                 // The file was cut while it was read.
-                self.end = self.base + self.filled as u64;
+                self.end = from;
                 break;
             }
-            self.filled += got;
+            window.filled += got;
         }
         Ok(())
     }

@@ -1,6 +1,7 @@
 //! Profiles of one or several hosts become a model: nodes without inputs, and what each took on each device.
 
 use super::places::frame_of;
+use super::sums::StepSet;
 use super::{HostProfile, Item, Kind, Rule, Sums, Tally};
 use crate::error::{Place, Warning};
 use crate::metric::{Metric, MetricSet};
@@ -79,12 +80,15 @@ pub fn merge(hosts: &[HostProfile], layer: Layer, keep: KeepSteps, builder: &mut
         node_of: FxHashMap::default(),
         runs: ProfileRuns::default(),
         seen: FxHashMap::default(),
+        place_of: FxHashMap::default(),
         flops: false,
         keep,
     };
     for host in hosts {
         for step in &host.steps {
             into.runs.steps.entry(step.number).or_insert(None);
+            let next = into.place_of.len() as u32;
+            into.place_of.entry(step.number).or_insert(next);
         }
         match layer {
             Layer::Ops => into.ops(host),
@@ -104,8 +108,10 @@ struct Into<'b> {
     /// By name and type; equal names of several programs and hosts are one node.
     node_of: FxHashMap<(String, String), NodeId>,
     runs: ProfileRuns,
-    /// By node, the steps that it was seen in.
-    seen: FxHashMap<u32, Vec<i64>>,
+    /// By node, the steps that it was seen in, by their places among all steps.
+    seen: FxHashMap<u32, StepSet>,
+    /// By the number of a step, its place.
+    place_of: FxHashMap<i64, u32>,
     flops: bool,
     keep: KeepSteps,
 }
@@ -217,17 +223,19 @@ impl Into<'_> {
         };
         add(&mut self.runs.everything, with_place(Item::all));
         add(&mut self.runs.totals, with_place(|item| item.in_steps));
-        for (item, Item { seen: steps, .. }) in (0..).zip(&tally.items) {
-            let (node, device) = place(item);
-            if tally.items[item as usize].all().runs != 0 {
+        let places: Vec<u32> = host.steps.iter().map(|step| self.place_of[&step.number]).collect();
+        for (at, item) in (0..).zip(&tally.items) {
+            let (node, device) = place(at);
+            if item.all().runs != 0 {
                 let placement = &mut self.builder.model.placement[node.index()];
                 if !placement.is_some() && self.builder.model.devices.kind(device) == DeviceKind::Placement {
                     *placement = device;
                 }
             }
-            if !steps.is_empty() {
-                let numbers = steps.iter().map(|step| host.steps[*step as usize].number);
-                self.seen.entry(node.0).or_default().extend(numbers);
+            let mut seen = item.seen.iter().peekable();
+            if seen.peek().is_some() {
+                let of_node = self.seen.entry(node.0).or_default();
+                seen.for_each(|step| of_node.add(places[step as usize]));
             }
         }
         if self.keep == KeepSteps::TotalsOnly {
@@ -247,11 +255,7 @@ impl Into<'_> {
         let Into { builder, mut runs, seen, flops, .. } = self;
         let mut seen: Vec<_> = seen.into_iter().collect();
         seen.sort_unstable_by_key(|(node, _)| *node);
-        for (node, mut steps) in seen {
-            steps.sort_unstable();
-            steps.dedup();
-            runs.seen.push((NodeId(node), steps.len() as u32));
-        }
+        runs.seen.extend(seen.into_iter().map(|(node, steps)| (NodeId(node), steps.count())));
         // Without any step, everything is all there is to show.
         if runs.steps.is_empty() {
             runs.totals = runs.everything.clone();

@@ -6,15 +6,20 @@
 //! puts them into one model.
 
 pub mod bytes;
+mod decode;
 mod event;
 mod merge;
 mod names;
 mod nest;
 mod ops;
+mod own;
 mod places;
 mod plane;
+mod quick;
+mod records;
 mod stats;
 mod steps;
+mod sums;
 mod tally;
 pub mod trace;
 mod walk;
@@ -23,19 +28,20 @@ pub use merge::{Layer, events, has_source, has_steps, merge, reconcile};
 pub use ops::{About, Kind, Op};
 pub use stats::Held;
 pub use steps::{Rule, Step};
-pub use tally::{Assigned, Item, LineFacts, Sums, Tally, Wanted};
+pub use sums::{Item, Sums, Tally};
+pub use tally::{Assigned, LineFacts, Wanted};
 
 use crate::error::{Error, Place, Warning};
 use crate::format::source::Source;
 use bytes::Bytes;
-use event::Dangling;
 use ops::Ops;
-use plane::{Notes, Space};
+use own::Dangling;
+use plane::{Heads, Notes, Space};
 use regex::Regex;
 use std::io;
 use std::path::Path;
 use tfprof_proto::stream::Spot;
-use walk::Walker;
+use walk::{Stop, Walker};
 
 /// A file to be read at any place.
 #[derive(Debug)]
@@ -143,35 +149,52 @@ pub fn open(path: &Path, source: Source<'_>) -> Result<ProfileFile, Error> {
 
 /// Reads one file.
 pub fn read(file: &ProfileFile, settings: &Settings) -> Result<HostProfile, Error> {
+    for heads in [Heads::First, Heads::Whole] {
+        if let Some(host) = read_with(file, settings, heads)? {
+            return Ok(host);
+        }
+    }
+    let place = Place { file: file.name.clone(), spot: None };
+    Err(Error::Input { place, message: "its lines cannot be put in order".to_owned() })
+}
+
+/// Reads one file; nothing if its lines tell of themselves behind their events and only their first fields were read.
+fn read_with(file: &ProfileFile, settings: &Settings, heads: Heads) -> Result<Option<HostProfile>, Error> {
     let ProfileFile { name, bytes, cut } = file;
     let io_error = |error: io::Error| Error::Io { file: name.clone(), action: "cannot read", source: error };
-    let space = plane::read(bytes).map_err(io_error)?;
+    let space = plane::read(bytes, heads).map_err(io_error)?;
     check(name, &space, cut.as_deref())?;
     let mut ops = Ops::new(bytes, &space);
-    let mut walker = Walker::new(bytes, &space);
+    let mut walker = Walker::new(bytes, &space, tally::stats(settings.wanted));
     let marker = settings.step_marker.as_ref();
-    let (mut found, mut steps) = tally::walk(&mut walker, &mut ops, marker, settings.wanted).map_err(io_error)?;
-    if found.ops.items.is_empty() && !settings.wanted.runtime {
-        // Nothing is an op, so the runtime's own events are shown instead.
-        let wanted = Wanted { runtime: true, ..settings.wanted };
-        (found, steps) = tally::walk(&mut walker, &mut ops, marker, wanted).map_err(io_error)?;
-    }
+    let mut wanted = settings.wanted;
+    let (found, mut steps) = loop {
+        match tally::walk(&mut walker, &mut ops, marker, wanted) {
+            // Nothing is an op, so the runtime's own events are shown instead.
+            Ok((found, _)) if found.ops.items.is_empty() && !wanted.runtime => wanted.runtime = true,
+            Ok(done) => break done,
+            Err(Stop::Io(error)) => return Err(io_error(error)),
+            Err(Stop::LateHead | Stop::Unsorted) => return Ok(None),
+        }
+    };
     let mut warnings = Vec::new();
     warn_damage(name, &space, &walker.notes, cut.clone(), &mut warnings);
-    warn_odd(name, &space, walker.dangling, &ops.broken_programs, &mut warnings);
+    warn_odd(name, &space, walker.taker.dangling, &ops.broken_programs, &mut warnings);
+    let mut lines = found.lines.iter();
     let planes = space.planes.iter().map(|plane| PlaneFacts {
         name: plane.name.clone(),
         lines: plane.lines.len(),
-        events: plane.lines.iter().map(|line| line.events).sum(),
+        events: lines.by_ref().take(plane.lines.len()).map(|line| line.events).sum(),
         stats: plane.stats.clone(),
     });
+    let planes = planes.collect();
     let programs = ops.programs();
-    Ok(HostProfile {
+    Ok(Some(HostProfile {
         file: name.clone(),
         host: space.hostnames.first().cloned().unwrap_or_else(|| host_of(name)),
         errors: space.errors.clone(),
         profiler_warnings: space.warnings.clone(),
-        planes: planes.collect(),
+        planes,
         lines: found.lines,
         kinds: found.kinds,
         ops: ops.found,
@@ -193,7 +216,7 @@ pub fn read(file: &ProfileFile, settings: &Settings) -> Result<HostProfile, Erro
         memory_peak: found.memory_peak,
         base: space.base,
         warnings,
-    })
+    }))
 }
 
 /// The name of a file without what makes it a profile.
@@ -213,7 +236,7 @@ fn check(name: &str, space: &Space, cut: Option<&str>) -> Result<(), Error> {
         let why = damage.map_or_else(|| cut.unwrap_or("its first plane has no name").to_owned(), |d| d.what.clone());
         return refuse(spot, format!("not an XSpace: {why}"));
     }
-    if space.planes.iter().all(|plane| plane.lines.iter().all(|line| line.events == 0)) {
+    if space.planes.iter().all(|plane| plane.lines.iter().all(|line| line.events.is_none())) {
         let stored: Vec<_> = space.errors.iter().chain(&space.warnings).map(String::as_str).collect();
         let why = if stored.is_empty() {
             "record again, and let the profiler run while the model does".to_owned()
@@ -259,7 +282,7 @@ fn warn_odd(name: &str, space: &Space, dangling: Dangling, broken: &[String], wa
         warn("dangling", message, true);
     }
     let lines = space.planes.iter().flat_map(|plane| &plane.lines);
-    let far = lines.filter(|line| line.far && line.events > 0).count();
+    let far = lines.filter(|line| line.far && line.events.is_some()).count();
     if far > 0 {
         let message = format!("{far} lines are timed by another clock than the first; they are placed at its start");
         warn("clock", message, false);

@@ -84,17 +84,10 @@ impl<F> Nest<F> {
         Nest { open: Vec::new() }
     }
 
-    /// Closes what does not hold the event; then it is opened with the frame that `make` gives it, which may look at
-    /// and change those around it.
+    /// Closes what does not hold an event.
     // Equal intervals: the earlier holds the later. Those that overlap in part are side by side.
     #[inline]
-    pub fn enter(
-        &mut self,
-        start: i64,
-        end: i64,
-        make: impl FnOnce(&mut [Open<F>]) -> F,
-        mut close: impl FnMut(Open<F>),
-    ) {
+    pub fn close_before(&mut self, start: i64, end: i64, mut close: impl FnMut(Open<F>)) {
         while let Some(top) = self.open.last() {
             if top.start <= start && end <= top.end {
                 break;
@@ -103,8 +96,6 @@ impl<F> Nest<F> {
                 close(top);
             }
         }
-        let frame = make(&mut self.open);
-        self.open.push(Open { start, end, frame });
     }
 
     pub fn end(&mut self, mut close: impl FnMut(Open<F>)) {
@@ -160,17 +151,11 @@ mod tests {
             let mut ordered = Ordered::new(whole);
             let mut nest: Nest<(u32, Left)> = Nest::new();
             let mut visit = |e: E| {
-                nest.enter(
-                    e.0,
-                    e.1,
-                    |open| {
-                        if let Some(parent) = open.last_mut() {
-                            parent.frame.1.cover(e.0, e.1);
-                        }
-                        (e.2, Left::new(e.0, e.1))
-                    },
-                    |open| result[open.frame.0 as usize] = open.frame.1.own,
-                );
+                nest.close_before(e.0, e.1, |open| result[open.frame.0 as usize] = open.frame.1.own);
+                if let Some(parent) = nest.open.last_mut() {
+                    parent.frame.1.cover(e.0, e.1);
+                }
+                nest.open.push(Open { start: e.0, end: e.1, frame: (e.2, Left::new(e.0, e.1)) });
             };
             for (i, (start, end)) in events.iter().enumerate() {
                 ordered.add(E(*start, *end, i as u32), &mut visit).ok()?;

@@ -3,8 +3,9 @@
 use super::bytes::Bytes;
 use super::event::Event;
 use super::names::{framework_op, last_part_type, scope_path};
+use super::own::Few;
 use super::plane::{Line, Plane, Space};
-use super::stats::{Found, Held, OF_OPS, Stat};
+use super::stats::{Held, OF_OPS, Stat};
 use crate::format::hlo::{self, Place, Program};
 use rustc_hash::FxHashMap;
 use std::io;
@@ -90,16 +91,16 @@ pub struct Class {
 /// The last event of a metadata, and what it was found to be.
 #[derive(Debug)]
 struct Cached {
-    mask: u32,
-    values: [Found; Stat::COUNT],
     class: Class,
+    version: u32,
+    stats: Few,
 }
 
 /// What the last event of each metadata of a plane was found to be, by the kind of its line.
 #[derive(Debug, Default)]
 pub struct Cache {
     plane: Option<usize>,
-    by_kind: [Vec<Option<Box<Cached>>>; LineKind::COUNT],
+    by_kind: [Vec<Option<Cached>>; LineKind::COUNT],
 }
 
 impl Cache {
@@ -209,14 +210,13 @@ impl<'f> Ops<'f> {
         let by_meta = &mut cache.by_kind[kind as usize];
         let known = event.meta_at.map(|at| &by_meta[at]);
         if let Some(Some(cached)) = known
-            && event.has_same(OF_OPS, &cached.values, cached.mask)
+            && (event.version() != 0 && event.version() == cached.version || event.has_same(OF_OPS, &cached.stats))
         {
             return Ok(cached.class);
         }
         let class = self.class_slowly(kind, event)?;
         if let Some(at) = event.meta_at {
-            let cached = Cached { mask: event.own_mask() & OF_OPS, values: event.own_values(), class };
-            by_meta[at] = Some(Box::new(cached));
+            by_meta[at] = event.few(OF_OPS).map(|stats| Cached { class, version: event.version(), stats });
         }
         Ok(class)
     }

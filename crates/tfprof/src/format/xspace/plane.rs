@@ -1,8 +1,9 @@
 //! The planes of a profile without their events: names, strings, and where each line lies.
 //!
-//! Writers put a plane's lines before the names of their events, so this is the first walk; it passes over the events.
+//! Writers put a plane's lines before the names of their events, so this is the first walk. What it needs of a line
+//! stands before the events; a line that was written in another order is found out when those are read.
 
-use super::bytes::{Bytes, Damage, Head, Span, Walk, WalkError};
+use super::bytes::{Bytes, Damage, Head, Span, Walk, WalkError, Window};
 use super::stats::{self, Held, Stat};
 use crate::model::names::escape_invalid;
 use rustc_hash::FxHashMap;
@@ -21,6 +22,17 @@ pub struct Space {
     pub others: u64,
     /// The smallest time of a line, from which all times count.
     pub base: i64,
+    pub heads: Heads,
+}
+
+/// How much of a line is read for what it says of itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Heads {
+    /// What stands before its first event.
+    #[default]
+    First,
+    /// All of it.
+    Whole,
 }
 
 #[derive(Debug, Default)]
@@ -39,6 +51,17 @@ pub struct Plane {
     pub stats: Vec<(String, Held)>,
     /// The stats that some event of the plane may have.
     pub mask: u32,
+    /// By metadata, what each of its events needs.
+    pub briefs: Vec<Brief>,
+}
+
+/// What every event needs of its metadata.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Brief {
+    /// The stats that the metadata has.
+    pub mask: u32,
+    /// Some of its stats lead nowhere.
+    pub dangles: bool,
 }
 
 #[derive(Debug, Default)]
@@ -48,7 +71,8 @@ pub struct Line {
     pub display_name: String,
     pub timestamp: i64,
     pub span: Option<Span>,
-    pub events: u64,
+    /// Where its first event is.
+    pub events: Option<u64>,
     /// When the line begins, in picoseconds from the base.
     pub start: i64,
     /// Its clock is not that of the others.
@@ -188,6 +212,8 @@ impl Plane {
                 }
             }
         }
+        let brief = |meta: &Meta| Brief { mask: meta.mask, dangles: meta.nameless + meta.lost > 0 };
+        self.briefs = metas.iter().map(brief).collect();
         self.metas = metas;
     }
 
@@ -200,23 +226,24 @@ impl Plane {
 }
 
 /// Reads everything but the events.
-pub fn read(bytes: &Bytes) -> io::Result<Space> {
-    let mut space = Space::default();
-    let mut walk = Walk::new(bytes, bytes.whole());
-    let mut notes = Notes::default();
-    while let Some((number, head)) = next(&mut walk, &mut notes)? {
+pub fn read(bytes: &Bytes, heads: Heads) -> io::Result<Space> {
+    let mut space = Space { heads, ..Space::default() };
+    let mut reader = Reader { bytes, heads, notes: Notes::default(), windows: Default::default() };
+    let mut walk = Walk::new(bytes, bytes.whole(), Window::default());
+    while let Some((number, head)) = next(&mut walk, &mut reader.notes)? {
         let Head::Message(span) = head else {
             space.others += 1;
             continue;
         };
         match number {
-            1 => space.planes.push(read_plane(bytes, span, &mut notes)?),
+            1 => space.planes.push(reader.plane(span)?),
             2 => space.errors.push(escape_invalid(walk.content(span)?)),
             3 => space.warnings.push(escape_invalid(walk.content(span)?)),
             4 => space.hostnames.push(escape_invalid(walk.content(span)?)),
             _ => space.others += 1,
         }
     }
+    let notes = reader.notes;
     space.notes = notes;
     let lines = || space.planes.iter().flat_map(|plane| &plane.lines);
     let base = lines().map(|line| line.timestamp).min().unwrap_or(0);
@@ -242,63 +269,80 @@ pub fn next(walk: &mut Walk<'_>, notes: &mut Notes) -> io::Result<Option<(u32, H
     }
 }
 
-fn read_plane(bytes: &Bytes, span: Span, notes: &mut Notes) -> io::Result<Plane> {
-    let mut plane = Plane::default();
-    let mut own_stats = Vec::new();
-    let mut walk = Walk::new(bytes, span);
-    let mut window = Vec::new();
-    while let Some((number, head)) = next(&mut walk, notes)? {
-        let Head::Message(span) = head else { continue };
-        match number {
-            2 => plane.name = escape_invalid(walk.content(span)?),
-            3 => {
-                let (line, used) = read_line(bytes, span, window, notes)?;
-                window = used;
-                plane.lines.push(line);
-            }
-            4 => {
-                let (key, meta) = read_meta(walk.content(span)?, span.start, notes);
-                let place = plane.meta_of.get(key).unwrap_or(plane.metas.len());
-                if place == plane.metas.len() {
-                    plane.metas.push(meta);
-                } else {
-                    plane.metas[place] = meta;
-                }
-                plane.meta_of.set(key, place);
-            }
-            5 => {
-                let (key, name) = read_string(walk.content(span)?, span.start, notes);
-                let place = plane.string_of.get(key).unwrap_or(plane.strings.len());
-                if place == plane.strings.len() {
-                    plane.strings.push(name);
-                } else {
-                    plane.strings[place] = name;
-                }
-                plane.string_of.set(key, place);
-            }
-            6 => own_stats.push(stats::read_held(walk.content(span)?, span.start, &mut |at, what| notes.add(at, what))),
-            _ => {}
-        }
-    }
-    plane.resolve(own_stats);
-    Ok(plane)
+struct Reader<'b> {
+    bytes: &'b Bytes,
+    heads: Heads,
+    notes: Notes,
+    /// For planes and for lines.
+    windows: [Window; 2],
 }
 
-/// A line without its events; their number and where they are is all that is taken of them.
-fn read_line(bytes: &Bytes, span: Span, window: Vec<u8>, notes: &mut Notes) -> io::Result<(Line, Vec<u8>)> {
-    let mut line = Line { span: Some(span), ..Line::default() };
-    let mut walk = Walk::with_window(bytes, span, window);
-    while let Some((number, head)) = next(&mut walk, notes)? {
-        match (number, head) {
-            (4, Head::Message(_)) => line.events += 1,
-            (1, Head::Varint(n)) => line.id = n as i64,
-            (2, Head::Message(span)) => line.name = escape_invalid(walk.content(span)?),
-            (3, Head::Varint(n)) => line.timestamp = n as i64,
-            (11, Head::Message(span)) => line.display_name = escape_invalid(walk.content(span)?),
-            _ => {}
+impl Reader<'_> {
+    fn plane(&mut self, span: Span) -> io::Result<Plane> {
+        let mut plane = Plane::default();
+        let mut own_stats = Vec::new();
+        let mut walk = Walk::new(self.bytes, span, std::mem::take(&mut self.windows[0]));
+        while let Some((number, head)) = next(&mut walk, &mut self.notes)? {
+            let Head::Message(span) = head else { continue };
+            match number {
+                2 => plane.name = escape_invalid(walk.content(span)?),
+                3 => plane.lines.push(self.line(span)?),
+                4 => {
+                    let (key, meta) = read_meta(walk.content(span)?, span.start, &mut self.notes);
+                    let place = plane.meta_of.get(key).unwrap_or(plane.metas.len());
+                    if place == plane.metas.len() {
+                        plane.metas.push(meta);
+                    } else {
+                        plane.metas[place] = meta;
+                    }
+                    plane.meta_of.set(key, place);
+                }
+                5 => {
+                    let (key, name) = read_string(walk.content(span)?, span.start, &mut self.notes);
+                    let place = plane.string_of.get(key).unwrap_or(plane.strings.len());
+                    if place == plane.strings.len() {
+                        plane.strings.push(name);
+                    } else {
+                        plane.strings[place] = name;
+                    }
+                    plane.string_of.set(key, place);
+                }
+                6 => {
+                    let mut damaged = |at, what| self.notes.add(at, what);
+                    own_stats.push(stats::read_held(walk.content(span)?, span.start, &mut damaged));
+                }
+                _ => {}
+            }
         }
+        self.windows[0] = walk.into_window();
+        plane.resolve(own_stats);
+        Ok(plane)
     }
-    Ok((line, walk.into_window()))
+
+    /// A line without its events.
+    fn line(&mut self, span: Span) -> io::Result<Line> {
+        let mut line = Line { span: Some(span), ..Line::default() };
+        let mut walk = Walk::new(self.bytes, span, std::mem::take(&mut self.windows[1]));
+        loop {
+            let at = walk.place();
+            let Some((number, head)) = next(&mut walk, &mut self.notes)? else { break };
+            match (number, head) {
+                (4, Head::Message(_)) if line.events.is_none() => {
+                    line.events = Some(at);
+                    if self.heads == Heads::First {
+                        break;
+                    }
+                }
+                (1, Head::Varint(n)) => line.id = n as i64,
+                (2, Head::Message(span)) => line.name = escape_invalid(walk.content(span)?),
+                (3, Head::Varint(n)) => line.timestamp = n as i64,
+                (11, Head::Message(span)) => line.display_name = escape_invalid(walk.content(span)?),
+                _ => {}
+            }
+        }
+        self.windows[1] = walk.into_window();
+        Ok(line)
+    }
 }
 
 /// An entry of a map: its key and the bytes of its value.

@@ -80,6 +80,7 @@ impl Stat {
         NAMES.iter().find(|(known, _)| *known == name).map(|(_, stat)| *stat)
     }
 
+    #[inline]
     pub const fn bit(self) -> u32 {
         1 << self as u32
     }

@@ -4,9 +4,10 @@
 //! the ids of what launched it. Few contexts differ, and each is looked up once.
 
 use super::event::Event;
+use super::own::Few;
 use super::plane::Plane;
+use super::records::Records;
 use super::stats::{Key, Stat, Texts};
-use super::tally::Record;
 use crate::model::names::{NameId, Names};
 use regex::Regex;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -71,21 +72,23 @@ pub struct Steps {
     /// Other names that could have.
     pub others: Vec<String>,
     pub list: Vec<Step>,
-    /// Places in the list, by start.
-    by_start: Vec<u32>,
-    /// Devices with a line of steps of their own: by the plane, start, end and place of each.
-    own: FxHashMap<String, Vec<(i64, i64, u32)>>,
+    /// Starts and places in the list, by start.
+    by_start: Vec<(i64, u32)>,
+    /// How many steps began before the time that was asked for last.
+    began: usize,
+    /// Devices with a line of steps of their own: start, end and place of each.
+    own: Vec<Vec<(i64, i64, u32)>>,
     /// By context, how its events find their step.
     ways: Vec<Way>,
 }
 
 /// How an event finds its step.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 enum Way {
     /// A mark around it says so.
     Marked(u32),
     /// The device's own line of steps does.
-    Device(String),
+    Device(u32),
     /// What launched it does.
     Launched(u32),
     Time,
@@ -107,31 +110,45 @@ pub const NONE: u32 = u32::MAX;
 impl Steps {
     /// The place of the step of an event, and how it was found.
     #[inline]
-    pub fn of(&self, context: u32, start: i64) -> (u32, Found) {
-        let (step, found) = match &self.ways[context as usize] {
-            Way::Marked(step) => (*step, Found::Line),
-            Way::Launched(step) => (*step, Found::Launch),
-            Way::Time => (self.at(start), Found::Time),
-            Way::Device(plane) => {
-                let own = &self.own[plane];
+    pub fn of(&mut self, context: u32, start: i64) -> (Option<u32>, Found) {
+        let (step, found) = match self.ways[context as usize] {
+            Way::Marked(step) => (step, Found::Line),
+            Way::Launched(step) => (step, Found::Launch),
+            Way::Time => (self.near(start), Found::Time),
+            Way::Device(device) => {
+                let own = &self.own[device as usize];
                 let after = own.partition_point(|(first, ..)| *first <= start);
                 let step = own[..after].last().filter(|(_, end, _)| start < *end).map_or(NONE, |(.., step)| *step);
                 (step, Found::StepsLine)
             }
         };
-        if step == NONE { (NONE, Found::Outside) } else { (step, found) }
+        if step == NONE { (None, Found::Outside) } else { (Some(step), found) }
+    }
+
+    /// The step with the latest start not after a time, which is near the one that was asked for last.
+    #[inline]
+    fn near(&mut self, time: i64) -> u32 {
+        let began = |steps: &[(i64, u32)], count: usize| {
+            count.checked_sub(1).is_none_or(|last| steps[last].0 <= time)
+                && steps.get(count).is_none_or(|(start, _)| *start > time)
+        };
+        if !began(&self.by_start, self.began) {
+            let next = self.began + 1;
+            let is_next = next <= self.by_start.len() && began(&self.by_start, next);
+            self.began = if is_next { next } else { self.by_start.partition_point(|(start, _)| *start <= time) };
+        }
+        self.began.checked_sub(1).map_or(NONE, |last| self.by_start[last].1)
     }
 
     /// The step with the latest start not after a time.
-    #[inline]
     fn at(&self, time: i64) -> u32 {
-        let after = self.by_start.partition_point(|step| self.list[*step as usize].start <= time);
-        if after == 0 { NONE } else { self.by_start[after - 1] }
+        let after = self.by_start.partition_point(|(start, _)| *start <= time);
+        after.checked_sub(1).map_or(NONE, |last| self.by_start[last].1)
     }
 
     fn order(&mut self) {
-        self.by_start = (0..self.list.len() as u32).collect();
-        self.by_start.sort_by_key(|step| self.list[*step as usize].start);
+        self.by_start = self.list.iter().zip(0..).map(|(step, place)| (step.start, place)).collect();
+        self.by_start.sort_by_key(|(start, _)| *start);
     }
 }
 
@@ -166,7 +183,7 @@ struct Mark {
 
 /// The marks around an event, one of each kind at most, since only the outermost count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Around {
+struct Around {
     marks: [u32; MARKS],
     /// The nearest `EagerExecute`.
     eager: u32,
@@ -175,7 +192,7 @@ pub struct Around {
 }
 
 impl Around {
-    pub const NOTHING: Around = Around { marks: [NONE; MARKS], eager: NONE, run: NONE };
+    const NOTHING: Around = Around { marks: [NONE; MARKS], eager: NONE, run: NONE };
 }
 
 const CUSTOM: usize = 0;
@@ -196,12 +213,67 @@ struct Context {
 }
 
 /// What of an op's step is told by its own stats.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Launches {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Launches {
     correlation: Option<Key>,
     run: Option<Key>,
-    /// It is an op of a program's run, by its place among the runs.
-    pub own_run: Option<u32>,
+    /// The run that it is an op of, by its place among the runs.
+    own_run: u32,
+}
+
+/// What an event says of its step, by places in what the collector holds of its line; 0 is nothing.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Note {
+    more: u32,
+    pub launch: u32,
+    /// It is an executor's work, for something.
+    pub executor: u32,
+}
+
+impl Note {
+    /// Whether events within this one need it.
+    #[inline]
+    pub fn is_something(self) -> bool {
+        self.more | self.executor != 0
+    }
+}
+
+/// Lists for the line at hand. The first of each stands for nothing.
+#[derive(Debug)]
+struct OfLine {
+    more: Vec<More>,
+    launches: Vec<Launches>,
+    executors: Vec<Option<Key>>,
+    arounds: Vec<Around>,
+    /// The stats of the last op that said how it was launched, whether it was XLA's, and what it said.
+    last_launch: Option<(Few, u32, u32)>,
+    /// The last op's run, what lay around it without, and with it.
+    last_run: (u32, u32, u32),
+    /// The last context and what it was made of.
+    last_context: (u32, u32, u32, u32),
+}
+
+impl OfLine {
+    fn new() -> OfLine {
+        OfLine {
+            more: vec![More::default()],
+            launches: vec![Launches { correlation: None, run: None, own_run: NONE }],
+            executors: vec![None],
+            arounds: vec![Around::NOTHING],
+            last_launch: None,
+            last_run: (NONE, NONE, NONE),
+            last_context: (NONE, NONE, NONE, NONE),
+        }
+    }
+
+    fn clear(&mut self) {
+        self.more.truncate(1);
+        self.launches.truncate(1);
+        self.executors.truncate(1);
+        self.arounds.truncate(1);
+        self.last_launch = None;
+        (self.last_run, self.last_context) = ((NONE, NONE, NONE), (NONE, NONE, NONE, NONE));
+    }
 }
 
 /// Everything that may mark a step or launch something, as a walk comes to it.
@@ -221,7 +293,7 @@ pub struct Collector<'m> {
     last_run: u32,
     contexts: Vec<Context>,
     context_of: FxHashMap<Context, u32>,
-    last_context: usize,
+    line: OfLine,
     /// What the names of the plane at hand say.
     by_name: Vec<ByName>,
     plane: u32,
@@ -229,8 +301,8 @@ pub struct Collector<'m> {
 }
 
 /// What some events have.
-#[derive(Debug)]
-pub struct More {
+#[derive(Debug, Default)]
+struct More {
     name: NameId,
     is: [bool; MARKS],
     number: Option<i64>,
@@ -246,11 +318,26 @@ struct ByName {
     is_function_run: bool,
     is_eager: bool,
     is_data_run: bool,
+    is_executor: bool,
+    /// Any of those but the last.
+    is_more: bool,
 }
 
 /// Stats that make an event one to look at.
 const RELEVANT: u32 =
     Stat::StepNum.bit() | Stat::Root.bit() | Stat::FunctionCall.bit() | Stat::CorrelationId.bit() | Stat::RunId.bit();
+
+/// Stats that say how an op was launched.
+const OF_LAUNCHES: u32 = Stat::CorrelationId.bit() | Stat::RunId.bit() | Stat::HloModule.bit();
+
+/// The stats that any of this looks at.
+pub const OF_STEPS: u32 = RELEVANT
+    | OF_LAUNCHES
+    | Stat::HloOp.bit()
+    | Stat::EagerOp.bit()
+    | Stat::IsFunc.bit()
+    | Stat::Id.bit()
+    | Stat::GroupId.bit();
 
 impl<'m> Collector<'m> {
     pub fn new(marker: Option<&'m Regex>) -> Self {
@@ -268,7 +355,7 @@ impl<'m> Collector<'m> {
             last_run: NONE,
             contexts: Vec::new(),
             context_of: FxHashMap::default(),
-            last_context: 0,
+            line: OfLine::new(),
             by_name: Vec::new(),
             plane: NONE,
             planes: Vec::new(),
@@ -285,15 +372,26 @@ impl<'m> Collector<'m> {
         }
     }
 
-    /// What an event of the host says of steps and launches, if anything.
+    /// What an event says of steps and launches.
     #[inline]
-    pub fn more(&mut self, event: &Event<'_>) -> Option<Box<More>> {
-        let name = event.meta_at.map_or(ByName::default(), |at| self.by_name[at]);
+    pub fn note(&mut self, event: &Event<'_>, is_host: bool, is_op: bool) -> Note {
+        let by_name = event.meta_at.map_or(ByName::default(), |at| self.by_name[at]);
+        let mask = event.mask();
+        let mut note = Note::default();
         // Ops name their runs too, but launch nothing.
-        let is_op = event.mask() & Stat::HloOp.bit() != 0;
-        let relevant = if is_op { RELEVANT & !Stat::RunId.bit() } else { RELEVANT };
-        let named = name.matches_marker || name.is_function_run || name.is_eager || name.is_data_run;
-        (event.mask() & relevant != 0 || named).then(|| Box::new(self.more_of(event, name)))
+        let relevant = if mask & Stat::HloOp.bit() == 0 { RELEVANT } else { RELEVANT & !Stat::RunId.bit() };
+        if is_host && (mask & relevant != 0 || by_name.is_more) {
+            let more = self.more_of(event, by_name);
+            note.more = push(&mut self.line.more, more);
+        }
+        if is_op && mask & (Stat::CorrelationId.bit() | Stat::RunId.bit()) != 0 {
+            note.launch = self.launch(event);
+        }
+        if by_name.is_executor {
+            let id = event.key(Stat::Id, &mut self.texts);
+            note.executor = push(&mut self.line.executors, id);
+        }
+        note
     }
 
     fn more_of(&mut self, event: &Event<'_>, by_name: ByName) -> More {
@@ -323,14 +421,26 @@ impl<'m> Collector<'m> {
 
     /// What an op says of its launch and of the run that it is part of.
     #[inline]
-    pub fn launches(&mut self, event: &Event<'_>) -> Launches {
+    fn launch(&mut self, event: &Event<'_>) -> u32 {
+        // Neighbours are much alike, unless their metadata has a say.
+        let is_own = event.meta_mask & (OF_LAUNCHES | Stat::HloOp.bit()) == 0;
+        let is_xla = event.own_mask() & Stat::HloOp.bit();
+        if is_own
+            && let Some((stats, was_xla, launch)) = &self.line.last_launch
+            && is_xla == *was_xla
+            && event.has_same(OF_LAUNCHES, stats)
+        {
+            return *launch;
+        }
         let correlation = event.key(Stat::CorrelationId, &mut self.texts);
         let run = event.key(Stat::RunId, &mut self.texts);
         let own_run = match run {
-            Some(run) if event.has(Stat::HloOp) => Some(self.run(event, run)),
-            _ => None,
+            Some(run) if event.has(Stat::HloOp) => self.run(event, run),
+            _ => NONE,
         };
-        Launches { correlation, run, own_run }
+        let launch = push(&mut self.line.launches, Launches { correlation, run, own_run });
+        self.line.last_launch = event.few(OF_LAUNCHES).filter(|_| is_own).map(|stats| (stats, is_xla, launch));
+        launch
     }
 
     fn run(&mut self, event: &Event<'_>, run: Key) -> u32 {
@@ -351,19 +461,28 @@ impl<'m> Collector<'m> {
         self.last_run
     }
 
-    /// The key of an executor's work.
-    pub fn executor(&mut self, event: &Event<'_>) -> Option<Key> {
-        event.key(Stat::Id, &mut self.texts)
+    /// Takes an event in its place, with what lies around it; says what lies around the events in it.
+    #[inline]
+    pub fn visit(&mut self, start: i64, end: i64, note: Note, around: u32) -> u32 {
+        let run = self.line.launches[note.launch as usize].own_run;
+        let around = if run == NONE { around } else { self.within_run(run, around) };
+        if note.more == 0 { around } else { self.visit_more(start, end, note.more, around) }
     }
 
-    /// Takes an event in its place; says what lies around the events in it.
-    #[inline]
-    pub fn visit(&mut self, start: i64, end: i64, more: Option<&More>, own_run: Option<u32>, parent: Around) -> Around {
-        let mut around = parent;
-        if let Some(run) = own_run {
-            around.run = run;
+    fn within_run(&mut self, run: u32, outer: u32) -> u32 {
+        let (last, last_outer, last_inner) = self.line.last_run;
+        if (last, last_outer) == (run, outer) {
+            return last_inner;
         }
-        let Some(more) = more else { return around };
+        let around = self.line.arounds[outer as usize];
+        let inner = if around.run == run { outer } else { push(&mut self.line.arounds, Around { run, ..around }) };
+        self.line.last_run = (run, outer, inner);
+        inner
+    }
+
+    fn visit_more(&mut self, start: i64, end: i64, more: u32, outer: u32) -> u32 {
+        let mut around = self.line.arounds[outer as usize];
+        let more = &self.line.more[more as usize];
         for kind in 0..MARKS {
             if more.is[kind] && around.marks[kind] == NONE {
                 // A root is called by the function that was asked for around it.
@@ -380,7 +499,11 @@ impl<'m> Collector<'m> {
             around.eager = self.eager.len() as u32;
             self.eager.push(eager);
         }
-        around
+        if around == self.line.arounds[outer as usize] { outer } else { push(&mut self.line.arounds, around) }
+    }
+
+    pub fn end_line(&mut self) {
+        self.line.clear();
     }
 
     /// An event of a device's own line of steps.
@@ -393,24 +516,32 @@ impl<'m> Collector<'m> {
 
     /// The number of an event's context.
     #[inline]
-    pub fn context(&mut self, around: &Around, launches: &Launches, executor: Option<Key>) -> u32 {
+    pub fn context(&mut self, around: u32, launch: u32, executor: u32) -> u32 {
+        let (last_around, last_launch, last_executor, last) = self.line.last_context;
+        // Neighbours are much alike.
+        if (last_around, last_launch, last_executor) == (around, launch, executor) {
+            return last;
+        }
+        let number = self.context_number(around, launch, executor);
+        self.line.last_context = (around, launch, executor, number);
+        number
+    }
+
+    fn context_number(&mut self, around: u32, launch: u32, executor: u32) -> u32 {
+        let around = &self.line.arounds[around as usize];
+        let launch = &self.line.launches[launch as usize];
         let context = Context {
             marks: around.marks,
             run: around.run,
             plane: self.plane,
-            is_run: launches.own_run.is_some(),
-            launches: [launches.correlation, launches.run, executor],
+            is_run: launch.own_run != NONE,
+            launches: [launch.correlation, launch.run, self.line.executors[executor as usize]],
         };
-        // Neighbours are much alike.
-        if self.contexts.get(self.last_context) == Some(&context) {
-            return self.last_context as u32;
-        }
         let next = self.contexts.len() as u32;
         let number = *self.context_of.entry(context).or_insert(next);
         if number == next {
             self.contexts.push(context);
         }
-        self.last_context = number as usize;
         number
     }
 
@@ -486,10 +617,10 @@ impl<'m> Collector<'m> {
     }
 
     /// Steps by the runs of the program that takes most time; nothing if there are no such runs.
-    fn by_module(&self, records: &[Record]) -> Option<Chosen> {
+    fn by_module(&self, records: &Records) -> Option<Chosen> {
         let mut totals: BTreeMap<NameId, i64> = BTreeMap::new();
         let mut spans: FxHashMap<u32, (i64, i64)> = FxHashMap::default();
-        for record in records {
+        records.each(|record| {
             let context = &self.contexts[record.context as usize];
             if context.is_run {
                 let total = totals.entry(self.runs[context.run as usize].0).or_default();
@@ -498,7 +629,7 @@ impl<'m> Collector<'m> {
                 let span = spans.entry(context.run).or_insert((record.start, end));
                 *span = (span.0.min(record.start), span.1.max(end));
             }
-        }
+        });
         let name = |module: &NameId| self.names.get(*module);
         let mut modules: Vec<_> = totals.iter().collect();
         modules.sort_by(|(a, x), (b, y)| y.cmp(x).then_with(|| name(a).cmp(name(b))));
@@ -521,7 +652,7 @@ impl<'m> Collector<'m> {
     }
 
     /// Finds the steps. `whole` is when the first event began and the last one ended; `records` are all ops.
-    pub fn settle(self, whole: Option<(i64, i64)>, records: &[Record]) -> Steps {
+    pub fn settle(self, whole: Option<(i64, i64)>, records: &Records) -> Steps {
         let rules: [fn(&Self) -> Option<Chosen>; 5] =
             [Self::by_marker, Self::by_step_num, Self::by_steps_line, Self::by_function_call, Self::by_root];
         let everything = || {
@@ -548,12 +679,16 @@ impl<'m> Collector<'m> {
         };
         steps.order();
         let step_of: FxHashMap<u32, u32> = chosen.marks.iter().map(|(at, step)| (*at as u32, *step)).collect();
+        let mut device_of: FxHashMap<&str, u32> = FxHashMap::default();
         if chosen.rule == Rule::StepsLine {
             for (at, step) in chosen.marks {
                 let (plane, mark) = &self.device_steps[at];
-                steps.own.entry(plane.clone()).or_default().push((mark.start, mark.end, step));
+                let next = device_of.len() as u32;
+                let device = *device_of.entry(plane).or_insert(next);
+                steps.own.resize(device_of.len(), Vec::new());
+                steps.own[device as usize].push((mark.start, mark.end, step));
             }
-            steps.own.values_mut().for_each(|steps| steps.sort_unstable());
+            steps.own.iter_mut().for_each(|steps| steps.sort_unstable());
         }
         let marked = |marks: &[u32; MARKS], run: u32| {
             let mark = match chosen.rule {
@@ -576,8 +711,8 @@ impl<'m> Collector<'m> {
             if let Some(step) = marked(&context.marks, context.run) {
                 return Way::Marked(step);
             }
-            if steps.own.contains_key(plane) {
-                return Way::Device(plane.clone());
+            if let Some(device) = device_of.get(plane.as_str()) {
+                return Way::Device(*device);
             }
             let kinds = [Launch::Correlation, Launch::Run, Launch::Function];
             let mut launches = kinds.into_iter().zip(context.launches);
@@ -591,12 +726,17 @@ impl<'m> Collector<'m> {
 
 impl ByName {
     fn new(name: &str, marker: Option<&Regex>) -> ByName {
-        ByName {
+        let mut by_name = ByName {
             matches_marker: marker.is_some_and(|marker| marker.is_match(name)),
             is_function_run: name == "FunctionRun",
             is_eager: name == "EagerExecute",
             is_data_run: name.starts_with("InstantiatedCapturedFunction::Run"),
-        }
+            is_executor: name == "ExecutorState::Process",
+            is_more: false,
+        };
+        let ByName { matches_marker, is_function_run, is_eager, is_data_run, .. } = by_name;
+        by_name.is_more = matches_marker || is_function_run || is_eager || is_data_run;
+        by_name
     }
 }
 
@@ -642,4 +782,11 @@ fn first_number(text: &str) -> Option<i64> {
     let digits = &text[start..];
     let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
     Some(digits[..end].parse().unwrap_or(i64::MAX))
+}
+
+/// Puts something at the end of a list; says where it is.
+#[inline]
+fn push<T>(list: &mut Vec<T>, item: T) -> u32 {
+    list.push(item);
+    list.len() as u32 - 1
 }

@@ -1,97 +1,16 @@
-//! The last walk: what every op, call and runtime event took, by step.
+//! The walk over all events: what every op, call and runtime event took, by step.
 
 use super::event::Event;
 use super::nest::{Left, Nest, Open, Ordered, Timed};
 use super::ops::{Cache, Class, Kind, LineKind, Ops};
-use super::stats::Key;
-use super::stats::Stat;
-use super::steps::{Around, Collector, Found as How, Launches, More, NONE, Steps};
+use super::records::{Record, Records};
+use super::stats::{OF_OPS, Stat};
+use super::steps::{Collector, Found as How, NONE, Note, OF_STEPS, Steps};
+use super::sums::{Kept, Sums, Tally};
 use super::walk::{At, Stop, Walker};
 use crate::model::runs::KeepSteps;
 use regex::Regex;
 use rustc_hash::FxHashMap;
-use std::io;
-
-/// Sums over events, in picoseconds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Sums {
-    pub runs: i64,
-    pub total: i64,
-    pub own: i64,
-    /// The first start and the last end; both 0 if nothing had a start.
-    pub first: i64,
-    pub last: i64,
-}
-
-impl Sums {
-    #[inline]
-    pub fn add(&mut self, more: &Sums) {
-        // Equal only if nothing with a length was added yet.
-        if self.runs == 0 && self.total == 0 {
-            (self.first, self.last) = (more.first, more.last);
-        } else {
-            (self.first, self.last) = (self.first.min(more.first), self.last.max(more.last));
-        }
-        self.runs = self.runs.saturating_add(more.runs);
-        self.total = self.total.saturating_add(more.total);
-        self.own = self.own.saturating_add(more.own);
-    }
-}
-
-/// What a set of items took: each in all, in all steps, and by step if that is kept.
-#[derive(Clone, Debug, Default)]
-pub struct Tally {
-    pub items: Vec<Item>,
-    pub cells: FxHashMap<(u32, u32), Sums>,
-}
-
-/// What one item took, within steps and outside of them.
-#[derive(Clone, Debug, Default)]
-pub struct Item {
-    pub in_steps: Sums,
-    pub outside: Sums,
-    /// The steps that it was met in, as they came.
-    pub seen: Vec<u32>,
-}
-
-impl Item {
-    /// Within steps and outside.
-    pub fn all(&self) -> Sums {
-        let mut all = self.in_steps;
-        if self.outside != Sums::default() {
-            all.add(&self.outside);
-        }
-        all
-    }
-}
-
-impl Tally {
-    fn add(&mut self, item: u32, step: u32, sums: &Sums, keep: Option<Kept>) {
-        if item as usize >= self.items.len() {
-            self.items.resize(item as usize + 1, Item::default());
-        }
-        let sum = &mut self.items[item as usize];
-        if step == NONE {
-            return sum.outside.add(sums);
-        }
-        sum.in_steps.add(sums);
-        if sum.seen.last() != Some(&step) {
-            sum.seen.push(step);
-        }
-        match keep {
-            Some(Kept::Each) => self.cells.entry((item, step)).or_default().add(sums),
-            Some(Kept::One(kept)) if kept == step => self.cells.entry((item, step)).or_default().add(sums),
-            _ => {}
-        }
-    }
-}
-
-/// Which steps are kept one by one, by their places.
-#[derive(Clone, Copy, Debug)]
-enum Kept {
-    Each,
-    One(u32),
-}
 
 /// What is asked of a walk besides ops.
 #[derive(Clone, Copy, Debug)]
@@ -101,16 +20,22 @@ pub struct Wanted {
     pub python: bool,
     /// Whether anyone asks for steps; without, everything is one sum.
     pub step_marks: bool,
+    /// How busy lines were, by the kind of their events.
+    pub busy: bool,
 }
 
-/// An event that waits for its step.
-#[derive(Clone, Copy, Debug)]
-pub struct Record {
-    pub item: u32,
-    pub context: u32,
-    pub start: i64,
-    pub total: i64,
-    pub own: i64,
+/// The stats that events are asked for, as bits.
+pub fn stats(wanted: Wanted) -> u32 {
+    let always = [
+        Stat::Flops,
+        Stat::SelfDuration,
+        Stat::DeviceOffset,
+        Stat::DeviceDuration,
+        Stat::PeakBytesInUse,
+        Stat::AllocatorName,
+    ];
+    let of_steps = if wanted.step_marks { OF_STEPS } else { 0 };
+    always.iter().fold(OF_OPS | of_steps, |mask, stat| mask | stat.bit())
 }
 
 /// A line as `info` tells of it.
@@ -162,14 +87,6 @@ pub struct Found {
     pub memory_peak: Option<(String, i64)>,
 }
 
-/// The nearest executor's work around an event, itself included.
-#[derive(Clone, Copy)]
-enum Executor {
-    None,
-    /// What it works for, if that is known.
-    For(Option<Key>),
-}
-
 /// An event on its way through the order of its line.
 struct Seen {
     start: i64,
@@ -178,9 +95,7 @@ struct Seen {
     class: Class,
     /// A runtime event or the name of a call, if those are wanted.
     item: u32,
-    more: Option<Box<More>>,
-    launches: Launches,
-    executor: Executor,
+    note: Note,
 }
 
 impl Timed for Seen {
@@ -203,10 +118,10 @@ struct Frame {
     class: Class,
     item: u32,
     context: u32,
-    around: Around,
-    executor: Executor,
+    around: u32,
+    executor: u32,
+    /// What is left behind the ops in an op, and behind all that lies in anything else.
     left: Left,
-    op_left: Left,
     call_left: Left,
     /// The nearest op and the nearest call, itself included, by their places.
     op: u32,
@@ -214,37 +129,34 @@ struct Frame {
     path: u32,
 }
 
-/// What is known of a plane's metadata, by their places.
+/// The numbers of a plane's runtime events and of calls, as far as they were met.
 #[derive(Default)]
-struct OfPlane {
+struct Items {
     plane: Option<usize>,
-    /// The numbers of runtime events and of calls, as far as they were met.
-    items: Vec<u32>,
-    /// Whether it is an executor's work.
-    executors: Vec<bool>,
+    of_meta: Vec<u32>,
 }
 
-impl OfPlane {
+impl Items {
     fn turn_to(&mut self, at: At<'_>) {
         if self.plane != Some(at.plane_place) {
-            let metas = &at.plane.metas;
             self.plane = Some(at.plane_place);
-            self.items = vec![NONE; metas.len()];
-            self.executors = metas.iter().map(|meta| meta.name == "ExecutorState::Process").collect();
+            self.of_meta = vec![NONE; at.plane.metas.len()];
         }
     }
 }
 
 struct Walk<'m> {
     found: Found,
+    /// The line at hand.
+    line: LineFacts,
     wanted: Wanted,
     path_of: FxHashMap<(u32, u32), u32>,
     call_of: FxHashMap<String, u32>,
     collector: Collector<'m>,
     /// What waits for its step: ops, calls, runtime events.
-    ops: Vec<Record>,
-    python: Vec<Record>,
-    runtime: Vec<Record>,
+    ops: Records,
+    python: Records,
+    runtime: Records,
 }
 
 /// Walks over all events. With steps, ops wait until it is known where those are.
@@ -253,26 +165,27 @@ pub fn walk(
     ops: &mut Ops<'_>,
     marker: Option<&Regex>,
     wanted: Wanted,
-) -> io::Result<(Found, Steps)> {
+) -> Result<(Found, Steps), Stop> {
     walker.run(|walker| {
         let mut walk = Walk {
             found: Found::default(),
+            line: LineFacts::default(),
             wanted,
             path_of: FxHashMap::default(),
             call_of: FxHashMap::default(),
             collector: Collector::new(marker),
-            ops: Vec::new(),
-            python: Vec::new(),
-            runtime: Vec::new(),
+            ops: Records::default(),
+            python: Records::default(),
+            runtime: Records::default(),
         };
         let mut cache = Cache::default();
-        let mut of_plane = OfPlane::default();
+        let mut items = Items::default();
         for at in walker.lines() {
             let kind = LineKind::of(at.plane, at.line);
             cache.turn_to(at.plane_place, at.plane, kind);
-            of_plane.turn_to(at);
+            items.turn_to(at);
             walk.collector.turn_to(at.plane_place, at.plane);
-            walk.line(walker, ops, at, kind, &mut cache, &mut of_plane)?;
+            walk.line(walker, ops, at, kind, &mut cache, &mut items.of_meta)?;
         }
         Ok(walk.settle())
     })
@@ -286,26 +199,23 @@ impl Walk<'_> {
         at: At<'f>,
         kind: LineKind,
         cache: &mut Cache,
-        of_plane: &mut OfPlane,
+        items: &mut [u32],
     ) -> Result<(), Stop> {
-        let facts = LineFacts {
+        self.line = LineFacts {
             plane: at.plane.name.clone(),
             id: at.line.id,
             name: at.line.name.clone(),
-            display_name: at.line.display_name.clone(),
             ..LineFacts::default()
         };
-        self.found.lines.push(facts);
         let memory = at.plane.mask & Stat::PeakBytesInUse.bit() != 0;
-        let plane_place = at.plane_place;
         let steps = self.wanted.step_marks;
         let is_host = !at.plane.is_device();
         let is_steps_line = steps && !is_host && at.line.name == "Steps";
         let mut ordered = Ordered::new(walker.whole_lines);
         let mut nest: Nest<Frame> = Nest::new();
-        walker.events(at, |event| {
+        let shown = walker.events(at, |event| {
             let class = ops.class(kind, event, cache)?;
-            let item = self.item(class.kind, event, plane_place, &mut of_plane.items);
+            let item = self.item(class.kind, event, at.plane_place, items);
             if memory && event.has(Stat::PeakBytesInUse) {
                 self.memory(event);
             }
@@ -316,29 +226,15 @@ impl Walk<'_> {
             if is_steps_line {
                 self.collector.device_step(event);
             }
-            let is_executor = event.meta_at.is_some_and(|at| of_plane.executors[at]);
-            let seen = Seen {
-                start: event.start,
-                end: event.end,
-                seq: event.seq,
-                class,
-                item,
-                more: if steps && is_host { self.collector.more(event) } else { None },
-                launches: if steps && class.kind.is_op() {
-                    self.collector.launches(event)
-                } else {
-                    Launches::default()
-                },
-                executor: if steps && is_executor {
-                    Executor::For(self.collector.executor(event))
-                } else {
-                    Executor::None
-                },
-            };
+            let note = if steps { self.collector.note(event, is_host, class.kind.is_op()) } else { Note::default() };
+            let seen = Seen { start: event.start, end: event.end, seq: event.seq, class, item, note };
             ordered.add(seen, |seen| self.visit(&seen, &mut nest)).map_err(Stop::from)
         })?;
         ordered.flush(|seen| self.visit(&seen, &mut nest));
         nest.end(|open| self.close(&open));
+        self.collector.end_line();
+        self.line.display_name = shown;
+        self.found.lines.push(std::mem::take(&mut self.line));
         Ok(())
     }
 
@@ -389,88 +285,72 @@ impl Walk<'_> {
         let own = if class.kind.is_op() { event.number(Stat::SelfDuration).unwrap_or(total) } else { total };
         let sums = Sums { runs: count, total, own, first: 0, last: 0 };
         self.found.kinds[class.kind as usize].add(&sums);
-        if let Some(line) = self.found.lines.last_mut() {
-            line.events += 1;
-            line.aggregated += 1;
-        }
+        self.line.events += 1;
+        self.line.aggregated += 1;
         if class.kind.is_op() {
-            self.found.ops.add(class.variant, NONE, &sums, None);
+            self.found.ops.add(class.variant, None, &sums, None);
             self.found.outside.add(&sums);
         } else if class.kind == Kind::Runtime && item != NONE {
-            self.found.runtime.add(item, NONE, &sums, None);
+            self.found.runtime.add(item, None, &sums, None);
         }
     }
 
     #[inline]
     fn visit(&mut self, seen: &Seen, nest: &mut Nest<Frame>) {
-        let Seen { start, end, class, item, ref more, launches, executor, .. } = *seen;
-        // What is closed is dealt with before the event is opened, so one borrow follows the other.
-        while nest.open.last().is_some_and(|top| !(top.start <= start && end <= top.end)) {
-            if let Some(open) = nest.open.pop() {
-                self.close(&open);
+        let Seen { start, end, class, item, note, .. } = *seen;
+        nest.close_before(start, end, |open| self.close(&open));
+        let open = &mut nest.open;
+        let here = open.len() as u32;
+        self.line.take(start, end, open.len());
+        let is_op = class.kind.is_op();
+        if !(is_op || self.wanted.busy || item != NONE || note.is_something()) {
+            // It is in nobody's sum, and what lies in it has the same op around it without it.
+            return;
+        }
+        let mut frame = Frame {
+            class,
+            item,
+            context: 0,
+            around: 0,
+            executor: note.executor,
+            left: Left::new(start, end),
+            call_left: Left::new(start, end),
+            op: NONE,
+            call: NONE,
+            path: NONE,
+        };
+        if let Some(parent) = open.last_mut() {
+            let parent = &mut parent.frame;
+            if !parent.class.kind.is_op() {
+                parent.left.cover(start, end);
+            }
+            (frame.op, frame.call, frame.around) = (parent.op, parent.call, parent.around);
+            if note.executor == 0 {
+                frame.executor = parent.executor;
             }
         }
-        nest.enter(
-            start,
-            end,
-            |open| {
-                let here = open.len() as u32;
-                let mut frame = Frame {
-                    class,
-                    item,
-                    context: 0,
-                    around: Around::NOTHING,
-                    executor,
-                    left: Left::new(start, end),
-                    op_left: Left::new(start, end),
-                    call_left: Left::new(start, end),
-                    op: NONE,
-                    call: NONE,
-                    path: NONE,
-                };
-                if let Some(line) = self.found.lines.last_mut() {
-                    line.events += 1;
-                    line.first = Some(line.first.map_or(start, |first| first.min(start)));
-                    line.last = Some(line.last.map_or(end, |last| last.max(end)));
-                    line.deepest = line.deepest.max(open.len() + 1);
-                    if open.is_empty() {
-                        line.top_level = line.top_level.saturating_add(end.saturating_sub(start));
-                    }
-                }
-                if let Some(parent) = open.last_mut() {
-                    parent.frame.left.cover(start, end);
-                    (frame.op, frame.call) = (parent.frame.op, parent.frame.call);
-                    frame.around = parent.frame.around;
-                    if let Executor::None = executor {
-                        frame.executor = parent.frame.executor;
-                    }
-                }
-                if self.wanted.step_marks {
-                    let more = more.as_deref();
-                    frame.around = self.collector.visit(start, end, more, launches.own_run, frame.around);
-                }
-                if class.kind.is_op() {
-                    if let Some(op) = open.get_mut(frame.op as usize) {
-                        op.frame.op_left.cover(start, end);
-                    }
-                    frame.op = here;
-                    frame.context = self.context(&frame, &launches);
-                } else if class.kind == Kind::Python && item != NONE {
-                    let around = open.get_mut(frame.call as usize);
-                    let outer = around.map_or(NONE, |call| {
-                        call.frame.call_left.cover(start, end);
-                        call.frame.path
-                    });
-                    frame.call = here;
-                    frame.path = self.path(outer, item);
-                    frame.context = self.context(&frame, &launches);
-                } else if item != NONE {
-                    frame.context = self.context(&frame, &launches);
-                }
-                frame
-            },
-            |_| {},
-        );
+        if self.wanted.step_marks {
+            frame.around = self.collector.visit(start, end, note, frame.around);
+        }
+        if is_op {
+            if let Some(op) = open.get_mut(frame.op as usize) {
+                op.frame.left.cover(start, end);
+            }
+            frame.op = here;
+        } else if class.kind == Kind::Python && item != NONE {
+            let outer = open.get_mut(frame.call as usize).map_or(NONE, |call| {
+                call.frame.call_left.cover(start, end);
+                call.frame.path
+            });
+            frame.call = here;
+            frame.path = self.path(outer, item);
+        }
+        if self.wanted.step_marks && (is_op || item != NONE) {
+            // Only ops look for what launched them.
+            let executor = if is_op { frame.executor } else { 0 };
+            frame.context = self.collector.context(frame.around, note.launch, executor);
+        }
+        open.push(Open { start, end, frame });
     }
 
     fn path(&mut self, outer: u32, call: u32) -> u32 {
@@ -480,51 +360,32 @@ impl Walk<'_> {
         })
     }
 
-    /// What an event knows of its step. Only ops look for what launched them.
-    #[inline]
-    fn context(&mut self, frame: &Frame, launches: &Launches) -> u32 {
-        if !self.wanted.step_marks {
-            return 0;
-        }
-        let executor = match frame.executor {
-            Executor::For(id) if frame.class.kind.is_op() => id,
-            _ => None,
-        };
-        self.collector.context(&frame.around, launches, executor)
-    }
-
     #[inline]
     fn close(&mut self, open: &Open<Frame>) {
         let Open { start, end, frame } = open;
         let (start, end) = (*start, *end);
-        let total = end.saturating_sub(start);
-        let own = if frame.class.kind.is_op() { frame.op_left.own } else { frame.left.own };
-        let sums = Sums { runs: 1, total, own, first: start, last: end };
-        self.found.kinds[frame.class.kind as usize].add(&sums);
-        let (records, item, own) = if frame.class.kind.is_op() {
-            if let Some(line) = self.found.lines.last_mut() {
-                line.op_own = line.op_own.saturating_add(own);
-            }
-            (&mut self.ops, frame.class.variant, own)
+        let kind = frame.class.kind;
+        let (total, mut own) = (end.saturating_sub(start), frame.left.own);
+        let mut sums = Sums { runs: 1, total, own, first: start, last: end };
+        self.found.kinds[kind as usize].add(&sums);
+        let (records, tally, item) = if kind.is_op() {
+            self.line.op_own = self.line.op_own.saturating_add(own);
+            (&mut self.ops, &mut self.found.ops, frame.class.variant)
         } else if frame.path != NONE {
-            (&mut self.python, frame.path, frame.call_left.own)
+            own = frame.call_left.own;
+            (&mut self.python, &mut self.found.python, frame.path)
         } else if frame.item != NONE {
-            (&mut self.runtime, frame.item, own)
+            (&mut self.runtime, &mut self.found.runtime, frame.item)
         } else {
             return;
         };
         if self.wanted.step_marks {
-            records.push(Record { item, context: frame.context, start, total, own });
-            return;
+            return records.push(&Record { item, context: frame.context, start, total, own });
         }
-        let sums = Sums { own, ..sums };
-        let found = &mut self.found;
-        if frame.class.kind.is_op() {
-            found.outside.add(&sums);
-            found.ops.add(item, NONE, &sums, None);
-        } else {
-            let tally = if frame.path == NONE { &mut found.runtime } else { &mut found.python };
-            tally.add(item, NONE, &sums, None);
+        sums.own = own;
+        tally.add(item, None, &sums, None);
+        if kind.is_op() {
+            self.found.outside.add(&sums);
         }
     }
 
@@ -536,19 +397,19 @@ impl Walk<'_> {
         }
         let first = found.lines.iter().filter_map(|line| line.first).min();
         let last = found.lines.iter().filter_map(|line| line.last).max();
-        let steps = collector.settle(first.zip(last), &ops);
+        let mut steps = collector.settle(first.zip(last), &ops);
         let place = |number: i64| steps.list.iter().position(|step| step.number == number);
         let keep = match wanted.steps {
             KeepSteps::TotalsOnly => None,
             KeepSteps::One(number) => place(number).map(|step| Kept::One(step as u32)),
             KeepSteps::Each => Some(Kept::Each),
         };
-        found.steps = vec![Sums::default(); steps.list.len()];
-        for record in ops {
+        let mut by_step = vec![Sums::default(); steps.list.len()];
+        ops.drain(|record| {
             let (step, how) = steps.of(record.context, record.start);
             let sums = record.sums();
             found.ops.add(record.item, step, &sums, keep);
-            found.steps.get_mut(step as usize).unwrap_or(&mut found.outside).add(&sums);
+            step.map_or(&mut found.outside, |step| &mut by_step[step as usize]).add(&sums);
             let assigned = &mut found.assigned;
             *match how {
                 How::Line => &mut assigned.line,
@@ -557,19 +418,35 @@ impl Walk<'_> {
                 How::Time => &mut assigned.time,
                 How::Outside => &mut assigned.outside,
             } += 1;
-        }
+        });
+        found.steps = by_step;
         for (records, tally) in [(python, &mut found.python), (runtime, &mut found.runtime)] {
-            for record in records {
+            records.drain(|record| {
                 tally.add(record.item, steps.of(record.context, record.start).0, &record.sums(), keep);
-            }
+            });
         }
         (found, steps)
     }
 }
 
 impl Record {
+    #[inline]
     fn sums(&self) -> Sums {
         let last = self.start.saturating_add(self.total);
         Sums { runs: 1, total: self.total, own: self.own, first: self.start, last }
+    }
+}
+
+impl LineFacts {
+    /// Takes in an event with so many around it.
+    #[inline]
+    fn take(&mut self, start: i64, end: i64, around: usize) {
+        self.events += 1;
+        self.first = Some(self.first.map_or(start, |first| first.min(start)));
+        self.last = Some(self.last.map_or(end, |last| last.max(end)));
+        self.deepest = self.deepest.max(around + 1);
+        if around == 0 {
+            self.top_level = self.top_level.saturating_add(end.saturating_sub(start));
+        }
     }
 }

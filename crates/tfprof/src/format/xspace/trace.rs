@@ -2,14 +2,16 @@
 
 use super::bytes::Bytes;
 use super::event::Event;
-use super::plane::{Meta, Notes, Space};
-use super::stats::{self, Held, Stat, Texts};
+use super::plane::{Heads, Notes, Plane, Space};
+use super::quick::{Raw, raw_stat};
+use super::stats::{self, Held, Stat};
 use super::walk::{Stop, Walker};
 use super::{ProfileFile, check, plane, warn_damage, warn_odd};
 use crate::error::{Error, Warning};
 use std::io;
 
-pub use super::stats::Key;
+pub use super::plane::Meta;
+pub use super::stats::{Key, Texts};
 
 /// A file whose names are read.
 #[derive(Debug)]
@@ -48,7 +50,7 @@ pub enum Value<'a> {
     Bytes(u64),
 }
 
-/// An event with its place and what it points to.
+/// An event as a trace shows it.
 #[derive(Debug)]
 pub struct TracedEvent<'a> {
     pub id: i64,
@@ -58,11 +60,11 @@ pub struct TracedEvent<'a> {
     pub length: i64,
     /// For an event that stands for several, how many.
     pub count: Option<i64>,
-    /// The arrows that begin and that end here.
-    pub starts: [Option<(u64, Key)>; 2],
-    pub ends: [Option<(u64, Key)>; 2],
     event: &'a Event<'a>,
 }
+
+/// What an arrow goes by: a type, and what is equal at both ends.
+pub type FlowKey = (u64, Key);
 
 /// Arrows from a launch on the host to what it launched: no type of the profiler's is as large.
 const LAUNCH: u64 = u64::MAX;
@@ -70,12 +72,15 @@ const LAUNCH: u64 = u64::MAX;
 impl<'f> HostTrace<'f> {
     pub fn new(file: &'f ProfileFile, warnings: &mut Vec<Warning>) -> Result<HostTrace<'f>, Error> {
         let ProfileFile { name, bytes, cut } = file;
-        let space =
-            plane::read(bytes).map_err(|source| Error::Io { file: name.clone(), action: "cannot read", source })?;
+        let space = plane::read(bytes, Heads::Whole).map_err(|source| Error::Io {
+            file: name.clone(),
+            action: "cannot read",
+            source,
+        })?;
         check(name, &space, cut.as_deref())?;
         let none = Notes::default();
         warn_damage(name, &space, &none, cut.clone(), warnings);
-        warn_odd(name, &space, super::event::Dangling::default(), &[], warnings);
+        warn_odd(name, &space, super::own::Dangling::default(), &[], warnings);
         let host = space.hostnames.first().cloned().unwrap_or_else(|| super::host_of(name));
         Ok(HostTrace { bytes, space, host })
     }
@@ -118,36 +123,27 @@ impl<'f> HostTrace<'f> {
         &self.space.planes[plane].metas
     }
 
-    /// Calls `then` for every event, line by line in the order of the file.
-    pub fn each(&self, mut then: impl FnMut(Lane, &TracedEvent<'_>) -> io::Result<()>) -> io::Result<()> {
-        let mut walker = Walker::new(self.bytes, &self.space);
-        let mut texts = Texts::default();
+    /// Calls `then` for every event, line by line in the order of the file; with `flows`, events know their arrows.
+    pub fn each(&self, flows: bool, mut then: impl FnMut(Lane, &TracedEvent<'_>) -> io::Result<()>) -> io::Result<()> {
+        let is_timed = self.space.planes.iter().any(|plane| plane.mask & OF_TIMES != 0);
+        let wanted = if is_timed { OF_TIMES } else { 0 } | if flows { OF_FLOWS } else { 0 };
+        let mut walker = Walker::new(self.bytes, &self.space, wanted);
         let mut lane = Lane { plane: usize::MAX, lane: 0 };
         for at in walker.lines() {
             lane = Lane { plane: at.plane_place, lane: if lane.plane == at.plane_place { lane.lane + 1 } else { 0 } };
-            let is_device = at.plane.is_device();
             let walked = walker.events(at, |event| {
-                let mut flow = |kind: Option<Stat>, id: Stat| {
-                    let id = event.key(id, &mut texts)?;
-                    Some((kind.and_then(|kind| event.int(kind)).unwrap_or(0) as u64, id))
-                };
-                let producer = flow(Some(Stat::ProducerType), Stat::Producer);
-                let consumer = flow(Some(Stat::ConsumerType), Stat::Consumer);
-                let launch = flow(None, Stat::CorrelationId).map(|(_, id)| (LAUNCH, id));
                 let traced = TracedEvent {
                     id: event.id,
                     meta: event.meta_at,
                     start: event.start,
                     length: event.duration(),
                     count: event.count,
-                    starts: [producer, launch.filter(|_| !is_device)],
-                    ends: [consumer, launch.filter(|_| is_device)],
                     event,
                 };
                 then(lane, &traced).map_err(Stop::Io)
             });
             match walked {
-                Ok(()) | Err(Stop::Unsorted) => {}
+                Ok(_) | Err(Stop::Unsorted | Stop::LateHead) => {}
                 Err(Stop::Io(error)) => return Err(error),
             }
         }
@@ -155,78 +151,143 @@ impl<'f> HostTrace<'f> {
     }
 }
 
-impl TracedEvent<'_> {
-    /// Calls `then` for each stat of the event and of its metadata; of equal names, for the first.
-    pub fn each_stat(&self, mut then: impl FnMut(usize, Value<'_>)) {
-        let plane = self.event.plane;
-        let mut seen = 0_u64;
-        let mut many: Vec<usize> = Vec::new();
-        let mut is_new = |name: usize| {
-            if name < 64 {
-                let bit = 1 << name;
-                let new = seen & bit == 0;
-                seen |= bit;
-                return new;
-            }
-            let new = !many.contains(&name);
-            if new && many.len() < 1000 {
-                many.push(name);
-            }
-            new
+const OF_TIMES: u32 = Stat::DeviceOffset.bit() | Stat::DeviceDuration.bit();
+const OF_FLOWS: u32 = Stat::ProducerType.bit()
+    | Stat::Producer.bit()
+    | Stat::ConsumerType.bit()
+    | Stat::Consumer.bit()
+    | Stat::CorrelationId.bit();
+
+/// Names that were met in the event at hand.
+#[derive(Debug, Default)]
+pub struct Met {
+    event: u32,
+    /// By name, the last event that it was met in.
+    last: Vec<u32>,
+}
+
+impl Met {
+    pub fn new(names: usize) -> Met {
+        Met { event: 0, last: vec![0; names] }
+    }
+
+    #[inline]
+    fn begin(&mut self) {
+        self.event = self.event.wrapping_add(1);
+        if self.event == 0 {
+            self.last.fill(0);
+            self.event = 1;
+        }
+    }
+
+    #[inline]
+    fn is_new(&mut self, name: usize) -> bool {
+        std::mem::replace(&mut self.last[name], self.event) != self.event
+    }
+}
+
+impl<'a> TracedEvent<'a> {
+    /// The arrows that begin here, and those that end here.
+    #[inline]
+    pub fn flows(&self, texts: &mut Texts) -> ([Option<FlowKey>; 2], [Option<FlowKey>; 2]) {
+        let event = self.event;
+        if event.mask() & OF_FLOWS == 0 {
+            return ([None; 2], [None; 2]);
+        }
+        let mut flow = |kind: Option<Stat>, id: Stat| {
+            let id = event.key(id, texts)?;
+            Some((kind.and_then(|kind| event.int(kind)).unwrap_or(0) as u64, id))
         };
-        self.event.each_stat(|name, value| {
-            if is_new(name) {
-                then(name, value);
-            }
-        });
-        for (id, held) in self.event.meta.map(|meta| meta.all.as_slice()).unwrap_or_default() {
-            let Some(name) = plane.string(*id) else { continue };
-            let value = match held {
-                Held::Int(n) => Value::Int(*n),
-                Held::Uint(n) => Value::Uint(*n),
-                Held::Double(n) => Value::Double(*n),
-                Held::Text(text) => Value::Text(text.as_bytes()),
-                Held::Bytes(span) => Value::Bytes(span.end - span.start),
-                Held::Ref(id) => match plane.string(*id) {
+        let producer = flow(Some(Stat::ProducerType), Stat::Producer);
+        let consumer = flow(Some(Stat::ConsumerType), Stat::Consumer);
+        let launch = flow(None, Stat::CorrelationId).map(|(_, id)| (LAUNCH, id));
+        let is_device = event.plane.is_device();
+        ([producer, launch.filter(|_| !is_device)], [consumer, launch.filter(|_| is_device)])
+    }
+
+    /// Calls `then` for each stat of the event and of its metadata; of equal names, for the first.
+    #[inline]
+    pub fn each_stat(&self, met: &mut Met, mut then: impl FnMut(usize, Value<'_>)) {
+        let plane = self.event.plane;
+        let (bytes, mut at, end) = self.event.stat_fields();
+        let meta = self.event.meta.map(|meta| meta.all.as_slice()).unwrap_or_default();
+        if at == end && meta.is_empty() {
+            return;
+        }
+        met.begin();
+        while let Some((id, value, next)) = raw_stat(bytes, at, end) {
+            at = next;
+            let Some(name) = plane.string(id) else { continue };
+            let value = match value {
+                Raw::Int(n) => Value::Int(n),
+                Raw::Uint(n) => Value::Uint(n),
+                Raw::Double(n) => Value::Double(n),
+                Raw::Text(start, length) => Value::Text(&bytes[start..start + length]),
+                Raw::Ref(id) => match plane.string(id) {
                     Some(at) => Value::Name(at),
                     None => continue,
                 },
-                Held::Nothing => continue,
             };
-            if is_new(name) {
+            if met.is_new(name) {
+                then(name, value);
+            }
+        }
+        if at < end {
+            each_slowly(plane, &bytes[at..end], |name, value| {
+                if met.is_new(name) {
+                    then(name, value);
+                }
+            });
+        }
+        for (id, held) in meta {
+            if let Some(name) = plane.string(*id)
+                && let Some(value) = shown(plane, held)
+                && met.is_new(name)
+            {
                 then(name, value);
             }
         }
     }
 }
 
-impl Event<'_> {
-    /// Calls `then` for each stat of its own that leads somewhere.
-    fn each_stat(&self, mut then: impl FnMut(usize, Value<'_>)) {
-        use tfprof_proto::wire::Value as Wire;
-        let mut quiet = |_, _| {};
-        let mut deep_quiet = |_, _| {};
-        stats::each(self.bytes(), 0, &mut quiet, |number, value, _| {
-            let (4, Wire::Bytes(stat)) = (number, value) else { return };
-            let (mut id, mut found) = (0, None);
-            stats::each(stat, 0, &mut deep_quiet, |number, value, _| {
-                found = match (number, value) {
-                    (1, Wire::Varint(n)) => {
-                        id = n as i64;
-                        return;
-                    }
-                    (2, Wire::Fixed64(n)) => Some(Value::Double(f64::from_bits(n))),
-                    (3, Wire::Varint(n)) => Some(Value::Uint(n)),
-                    (4, Wire::Varint(n)) => Some(Value::Int(n as i64)),
-                    (5, Wire::Bytes(text)) => Some(Value::Text(text)),
-                    (7, Wire::Varint(n)) => self.plane.string(n as i64).map(Value::Name),
-                    (6 | 8, Wire::Bytes(bytes)) => Some(Value::Bytes(bytes.len() as u64)),
-                    _ => return,
-                };
-            });
-            if let (Some(name), Some(found)) = (self.plane.string(id), found) {
-                then(name, found);
-            }
+fn shown<'a>(plane: &Plane, held: &'a Held) -> Option<Value<'a>> {
+    Some(match held {
+        Held::Int(n) => Value::Int(*n),
+        Held::Uint(n) => Value::Uint(*n),
+        Held::Double(n) => Value::Double(*n),
+        Held::Text(text) => Value::Text(text.as_bytes()),
+        Held::Bytes(span) => Value::Bytes(span.end - span.start),
+        Held::Ref(id) => Value::Name(plane.string(*id)?),
+        Held::Nothing => return None,
+    })
+}
+
+/// Stats in any form. Damage ends the message that it is in.
+#[inline(never)]
+fn each_slowly(plane: &Plane, bytes: &[u8], mut then: impl FnMut(usize, Value<'_>)) {
+    use tfprof_proto::wire::Value as Wire;
+    let mut quiet = |_, _| {};
+    let mut deep_quiet = |_, _| {};
+    stats::each(bytes, 0, &mut quiet, |number, value, _| {
+        let (4, Wire::Bytes(stat)) = (number, value) else { return };
+        let (mut id, mut found) = (0, None);
+        stats::each(stat, 0, &mut deep_quiet, |number, value, _| {
+            found = match (number, value) {
+                (1, Wire::Varint(n)) => {
+                    id = n as i64;
+                    return;
+                }
+                (2, Wire::Fixed64(n)) => Some(Value::Double(f64::from_bits(n))),
+                (3, Wire::Varint(n)) => Some(Value::Uint(n)),
+                (4, Wire::Varint(n)) => Some(Value::Int(n as i64)),
+                (5, Wire::Bytes(text)) => Some(Value::Text(text)),
+                (7, Wire::Varint(n)) => plane.string(n as i64).map(Value::Name),
+                (6 | 8, Wire::Bytes(bytes)) => Some(Value::Bytes(bytes.len() as u64)),
+                _ => return,
+            };
         });
-    }
+        if let (Some(name), Some(found)) = (plane.string(id), found) {
+            then(name, found);
+        }
+    });
 }

@@ -1,9 +1,11 @@
 //! Walks over the events of a file, line by line.
 
-use super::bytes::{Bytes, Head, Walk};
-use super::event::{Dangling, Event, Own};
+use super::bytes::{Bytes, Head, Span, Walk, Window};
+use super::event::Event;
 use super::nest::Unsorted;
-use super::plane::{self, Line, Notes, Plane, Space};
+use super::own::Taker;
+use super::plane::{self, Heads, Line, Notes, Plane, Space};
+use crate::model::names::escape_invalid;
 use std::io;
 
 /// A file that is being read: its bytes, what is known of it besides its events, and how lines are ordered.
@@ -13,10 +15,9 @@ pub struct Walker<'f> {
     pub space: &'f Space,
     /// Some line was found to be out of order: all are taken whole.
     pub whole_lines: bool,
-    pub dangling: Dangling,
+    pub taker: Taker,
     pub notes: Notes,
-    window: Vec<u8>,
-    own: Own,
+    window: Window,
 }
 
 /// A line and its plane.
@@ -33,6 +34,8 @@ pub struct At<'f> {
 pub enum Stop {
     Io(io::Error),
     Unsorted,
+    /// A line tells of itself behind its events.
+    LateHead,
 }
 
 impl From<io::Error> for Stop {
@@ -48,27 +51,25 @@ impl From<Unsorted> for Stop {
 }
 
 impl<'f> Walker<'f> {
-    pub fn new(bytes: &'f Bytes, space: &'f Space) -> Walker<'f> {
+    /// `wanted` are the stats that events are asked for, as bits.
+    pub fn new(bytes: &'f Bytes, space: &'f Space, wanted: u32) -> Walker<'f> {
         Walker {
             bytes,
             space,
             whole_lines: false,
-            dangling: Dangling::default(),
+            taker: Taker::new(wanted),
             notes: Notes::default(),
-            window: Vec::new(),
-            own: Own::default(),
+            window: Window::default(),
         }
     }
 
     /// Calls `walk` until it is through; if a line is not in order, once more with lines taken whole.
-    pub fn run<T>(&mut self, mut walk: impl FnMut(&mut Self) -> Result<T, Stop>) -> io::Result<T> {
+    pub fn run<T>(&mut self, mut walk: impl FnMut(&mut Self) -> Result<T, Stop>) -> Result<T, Stop> {
         loop {
-            (self.dangling, self.notes) = (Dangling::default(), Notes::default());
+            (self.taker.dangling, self.notes) = Default::default();
             match walk(self) {
-                Ok(done) => return Ok(done),
-                Err(Stop::Io(error)) => return Err(error),
                 Err(Stop::Unsorted) if !self.whole_lines => self.whole_lines = true,
-                Err(Stop::Unsorted) => return Err(io::Error::other("a line cannot be put in order")),
+                done => return done,
             }
         }
     }
@@ -79,25 +80,49 @@ impl<'f> Walker<'f> {
         planes.flat_map(|(plane_place, plane)| plane.lines.iter().map(move |line| At { plane, line, plane_place }))
     }
 
-    /// Calls `then` for every event of a line, in the order of the file.
+    /// Calls `then` for every event of a line, in the order of the file. Says how the line is shown.
     #[inline]
-    pub fn events(&mut self, at: At<'f>, mut then: impl FnMut(&Event<'_>) -> Result<(), Stop>) -> Result<(), Stop> {
+    pub fn events(&mut self, at: At<'f>, mut then: impl FnMut(&Event<'_>) -> Result<(), Stop>) -> Result<String, Stop> {
         let At { plane, line, .. } = at;
-        let Some(span) = line.span else { return Ok(()) };
-        let mut walk = Walk::with_window(self.bytes, span, std::mem::take(&mut self.window));
-        let mut seq = 0;
-        // The first walk has told of damage between events.
-        let mut told = Notes::default();
-        let notes = &mut self.notes;
-        while let Some((number, head)) = plane::next(&mut walk, &mut told)? {
-            let (4, Head::Message(span)) = (number, head) else { continue };
-            let bytes = walk.content(span)?;
-            let mut damaged = |offset, what| notes.add(span.start + offset, what);
-            let event = Event::read(plane, line, bytes, seq, &mut self.own, &mut self.dangling, &mut damaged);
-            seq += 1;
-            then(&event)?;
+        let mut shown = line.display_name.clone();
+        self.taker.turn_to(at.plane_place, plane);
+        let (Some(span), Some(start)) = (line.span, line.events) else { return Ok(shown) };
+        let mut walk = Walk::new(self.bytes, Span { start, ..span }, std::mem::take(&mut self.window));
+        let mut seq = 0_u32;
+        let heads = self.space.heads;
+        loop {
+            let (ready, limit) = walk.ready();
+            let mut done = 0;
+            while let Some((event, length)) =
+                Event::quickly(plane, line, &ready[done..], limit - done, seq, &mut self.taker)
+            {
+                done += length;
+                seq = seq.wrapping_add(1);
+                then(&event)?;
+            }
+            if done > 0 {
+                walk.take(done);
+            }
+            // What is left is the last in the window, or written in another way.
+            let mut told = Notes::default();
+            let notes = if heads == Heads::First { &mut self.notes } else { &mut told };
+            let Some((number, head)) = plane::next(&mut walk, notes)? else { break };
+            match (number, head) {
+                (4, Head::Message(span)) => {
+                    let bytes = walk.content(span)?;
+                    let mut damaged = |offset, what| self.notes.add(span.start + offset, what);
+                    let event = Event::slowly(plane, line, bytes, seq, &mut self.taker, &mut damaged);
+                    seq = seq.wrapping_add(1);
+                    then(&event)?;
+                }
+                (1 | 3, Head::Varint(_)) | (2, Head::Message(_)) if heads == Heads::First => {
+                    return Err(Stop::LateHead);
+                }
+                (11, Head::Message(span)) => shown = escape_invalid(walk.content(span)?),
+                _ => {}
+            }
         }
         self.window = walk.into_window();
-        Ok(())
+        Ok(shown)
     }
 }

@@ -26,6 +26,8 @@ pub struct Keep {
     pub step_marks: bool,
     pub runtime: bool,
     pub calls: bool,
+    /// Of profiles: how busy each line was, and with what.
+    pub busy: bool,
 }
 
 impl Keep {
@@ -43,5 +45,6 @@ impl Keep {
         step_marks: true,
         runtime: true,
         calls: true,
+        busy: true,
     };
 }
