@@ -206,3 +206,105 @@ fn memory_that_is_refused_is_a_sentence() {
     assert!(end.err.contains("--max_memory allows 10.00MB") && end.err.lines().count() == 1, "{}", end.err);
     answered(&["op", "-select", "occurrence", "--max_memory=4GB"], &[&graph], "Add");
 }
+
+fn field(number: u32, content: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    write::bytes(&mut out, number, content);
+    out
+}
+
+fn number(number: u32, n: i64) -> Vec<u8> {
+    let mut out = Vec::new();
+    write::int(&mut out, number, n);
+    out
+}
+
+#[test]
+fn a_node_on_two_hundred_thousand_devices() {
+    let dir = scratch("devices");
+    let graph = file(dir.join("graph.pb"), |out| {
+        out.write_all(&node("a", "Add", std::iter::empty())).expect("room");
+    });
+    let execution = [field(1, b"a"), number(2, 100), number(4, 1), number(6, 5)].concat();
+    for kind in ["device:GPU:0", "cpu:0", "tpu"] {
+        let run = file(dir.join("run_0.pb"), |out| {
+            for i in 0..200_000 {
+                let device = format!("/job:worker/task:{i}/{kind}");
+                let stats = [field(1, device.as_bytes()), field(2, &execution)].concat();
+                out.write_all(&field(1, &field(1, &stats))).expect("room");
+            }
+        });
+        let files = [graph.as_path(), run.as_path()];
+        answered(&["op", "-select", "micros,occurrence"], &files, "Add");
+        answered(
+            &["scope", "-select", "micros", "-account_type_regexes", "Add,.*task:7/.*"],
+            &files,
+            "a (200.00ms/200.00ms",
+        );
+    }
+}
+
+#[test]
+fn a_node_with_a_hundred_thousand_types() {
+    let dir = scratch("types");
+    let graph = file(dir.join("graph.pb"), |out| {
+        out.write_all(&node("a", "Add", std::iter::empty())).expect("room");
+    });
+    let types = || (0..100_000).map(|i| field(3, format!("type_{i}").as_bytes()));
+    let in_one_entry = file(dir.join("one.oplog"), |out| {
+        let entry = field(1, b"a").into_iter().chain(types().flatten()).collect::<Vec<_>>();
+        out.write_all(&field(1, &entry)).expect("room");
+    });
+    let in_many = file(dir.join("many.oplog"), |out| {
+        types().for_each(|ty| out.write_all(&field(1, &[field(1, b"a"), ty].concat())).expect("room"));
+    });
+    for log in [in_one_entry, in_many] {
+        let words = ["scope", "-select", "occurrence", "-account_type_regexes", "type_99999"];
+        let (graph_path, log_path) = (path_flag("graph", &graph), path_flag("op_log", &log));
+        let words: Vec<_> = words.into_iter().chain([graph_path.as_str(), log_path.as_str()]).collect();
+        let end = bounded(&words, &[]);
+        assert_eq!(end.code, Some(0), "{}", end.err);
+        assert!(end.out.contains("  a ("), "{}", end.out);
+    }
+}
+
+fn path_flag(kind: &str, path: &Path) -> String {
+    format!("--{kind}_path={}", path.display())
+}
+
+#[test]
+fn one_node_of_many_in_fifty_thousand_steps() {
+    let dir = scratch("steps");
+    let profile = file(dir.join("a.profile"), |out| {
+        for i in 0..100_000 {
+            let node = [field(1, format!("n{i}").as_bytes()), field(9, b"Add")].concat();
+            out.write_all(&field(1, &[number(1, i + 1), field(2, &node)].concat())).expect("room");
+        }
+        let mut node = [field(1, b"often"), field(6, b"/cpu:0"), field(9, b"Mul")].concat();
+        for step in 0..50_000 {
+            let mut times = Vec::new();
+            write::packed(&mut times, 1, &[100 + step, 5]);
+            let times = field(2, &field(1, &times));
+            let ran = [number(1, 1), number(2, 100 + step), number(3, 105 + step)].concat();
+            let ran = [ran, field(5, &[field(1, b"/cpu:0"), times].concat()), field(6, b"/cpu:0")].concat();
+            node.extend(field(12, &[number(1, step), field(2, &ran)].concat()));
+        }
+        out.write_all(&field(1, &[number(1, 200_000), field(2, &node)].concat())).expect("room");
+    });
+    let flag = path_flag("profile", &profile);
+    let saved = format!("--outfile={}", dir.join("again.profile").display());
+    let asked: [&[&str]; 5] = [
+        &["scope", "-min_micros", "1"],
+        &["scope", "-min_micros", "1", "-step", "49999"],
+        &["info"],
+        &["advise"],
+        &["save", &saved],
+    ];
+    for words in asked {
+        let end = bounded(&[words, &[flag.as_str()]].concat(), &[&profile]);
+        assert_eq!(end.code, Some(0), "{words:?}: {}", end.err);
+        assert!(end.out.contains("5us") || !matches!(words[0], "scope" | "info"), "{words:?}: {}", end.out);
+    }
+    let again = dir.join("again.profile");
+    answered(&["scope", "-min_micros", "1"], &[&again], "often (5us/5us");
+}

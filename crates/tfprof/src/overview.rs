@@ -16,8 +16,10 @@ use crate::model::cells::{Cells, Measure};
 use crate::model::devices::DeviceKind;
 use crate::options::{Options, OrderBy, Selection, Step, ViewKind};
 use crate::profiler::Profiler;
+use crate::quirks::Quirks;
 use crate::units::Amount;
 use crate::view::View;
+use crate::view::values::Values;
 pub use missing::Missing;
 use std::collections::BTreeMap;
 
@@ -95,8 +97,11 @@ impl Overview {
         let hosts = profiler.hosts();
         let mut steps = profiles::steps(hosts);
         for step in model.runs.steps().filter(|_| hosts.is_empty()) {
-            let micros = total(Metric::Micros, Step::At(step), ".*")?;
-            steps.push(StepTime { step, micros, span: model.runs.step(step).map_or(0, span) });
+            let Some(cells) = model.runs.step(step) else { continue };
+            let values = Values::new(model, Step::At(step), Quirks::NONE);
+            let times = cells.nodes().map(|node| values.row(node)[Metric::Micros as usize]);
+            let micros = times.fold(0, |sum: i64, time| sum.saturating_add(time));
+            steps.push(StepTime { step, micros, span: span(cells) });
         }
         let micros = if steps.is_empty() && hosts.is_empty() { 0 } else { total(Metric::Micros, Step::Average, ".*")? };
         let (metric, whole) = match (micros, float_ops) {

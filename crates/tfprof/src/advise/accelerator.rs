@@ -4,6 +4,7 @@ use super::{Advice, Evidence};
 use crate::model::cells::{Cell, Measure};
 use crate::model::devices::DeviceKind;
 use crate::model::nodes::NodeId;
+use crate::model::runs::NodeSteps;
 use std::collections::BTreeMap;
 
 #[derive(Default)]
@@ -15,6 +16,7 @@ struct Use {
 
 pub(super) fn check(evidence: &Evidence<'_>, advice: &mut Advice) {
     let model = evidence.model;
+    let steps = model.runs.steps_of_nodes();
     let mut devices: BTreeMap<&str, Use> = BTreeMap::new();
     for node in model.nodes.all() {
         let placement = model.placement[node.index()];
@@ -22,7 +24,7 @@ pub(super) fn check(evidence: &Evidence<'_>, advice: &mut Advice) {
             continue;
         }
         let device = model.names.get(model.devices.name(placement));
-        let cells = if device.contains("gpu") { last_step(evidence, node) } else { Vec::new() };
+        let cells = if device.contains("gpu") { last_step(evidence, &steps, node) } else { Vec::new() };
         if cells.is_empty() {
             continue;
         }
@@ -53,11 +55,9 @@ pub(super) fn check(evidence: &Evidence<'_>, advice: &mut Advice) {
 }
 
 /// As the original: what a node did in the last step that has it, whichever that is for other nodes.
-fn last_step<'m>(evidence: &Evidence<'m>, node: NodeId) -> Vec<&'m Cell> {
+fn last_step<'m>(evidence: &Evidence<'m>, steps: &NodeSteps, node: NodeId) -> Vec<&'m Cell> {
     let model = evidence.model;
-    let mut steps: Vec<i64> = model.runs.steps().collect();
-    steps.reverse();
-    for cells in steps.into_iter().filter_map(|step| model.runs.step(step)) {
+    for cells in steps.of(node).iter().rev().filter_map(|step| model.runs.step(*step)) {
         let counts = |cell: &&Cell| model.counts(node, cell.device, evidence.quirks.first_device_only);
         let cells: Vec<_> = cells.of(node).filter(counts).collect();
         if !cells.is_empty() {

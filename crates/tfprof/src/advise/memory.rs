@@ -12,7 +12,7 @@ pub(super) fn check(evidence: &Evidence<'_>, advice: &mut Advice) {
     let mut peaks: BTreeMap<&str, (i64, i64, BTreeMap<NodeId, i64>)> = BTreeMap::new();
     for step in model.runs.steps() {
         let Some(records) = model.runs.records(step) else { continue };
-        for (device, changes) in by_device(evidence, records) {
+        for (device, changes) in by_device(records) {
             let Some((held, owners)) = peak(&changes) else { continue };
             let name = model.names.get(model.devices.name(device));
             let highest = peaks.entry(name).or_insert((0, step, BTreeMap::new()));
@@ -38,12 +38,10 @@ pub(super) fn check(evidence: &Evidence<'_>, advice: &mut Advice) {
 }
 
 /// What was given and taken back on each device, in order of time.
-fn by_device(evidence: &Evidence<'_>, records: &Records) -> BTreeMap<DeviceId, Vec<Allocation>> {
+fn by_device(records: &Records) -> BTreeMap<DeviceId, Vec<Allocation>> {
     let mut devices: BTreeMap<DeviceId, Vec<Allocation>> = BTreeMap::new();
-    for node in evidence.model.nodes.all() {
-        for allocation in records.allocations(node) {
-            devices.entry(allocation.device).or_default().push(*allocation);
-        }
+    for allocation in records.all_allocations() {
+        devices.entry(allocation.device).or_default().push(*allocation);
     }
     // What is given back at a time is free for what is asked for then.
     devices.values_mut().for_each(|changes| changes.sort_by_key(|change| (change.micros, change.bytes)));

@@ -40,6 +40,7 @@ pub(super) fn drive<R: FormatReader>(
         stream::read(&mut source.input, layout, &mut driver)
     };
     driver.reader.finish();
+    driver.reader.builder().settle_types();
     match outcome {
         Ok(_) => Ok(()),
         Err(error) => report(error, format, driver.records, driver.reader.builder()),

@@ -45,7 +45,11 @@ pub struct Builder {
     /// The file that is being read, for warnings.
     file: String,
     warned: FxHashMap<&'static str, u64>,
+    further_types: Vec<(NodeId, NameId)>,
 }
+
+/// So many types of a node are added one by one: each time a set is made anew, which would take the square of many.
+const FEW_TYPES: usize = 16;
 
 /// How many warnings of one kind are worth reading.
 const WARNINGS_OF_A_KIND: u64 = 5;
@@ -68,6 +72,7 @@ impl Builder {
             debug_info: DebugInfo::default(),
             file: String::new(),
             warned: FxHashMap::default(),
+            further_types: Vec::new(),
         }
     }
 
@@ -144,6 +149,7 @@ impl Builder {
         self.model.nodes.push_input(Input { source, output });
     }
 
+    /// Gives a node a type. Of a node with many types the further ones are there after [`Builder::settle_types`].
     pub fn add_type(&mut self, node: NodeId, ty: NameId) {
         let model = &mut self.model;
         let nodes = &mut *model.nodes;
@@ -152,10 +158,28 @@ impl Builder {
         if old.contains(&ty) || nodes.op[node.index()] == ty {
             return;
         }
+        if old.len() >= FEW_TYPES {
+            return self.further_types.push((node, ty));
+        }
         let mut new = old.to_vec();
         new.push(ty);
         new.sort_unstable_by(|a, b| model.names.get(*a).cmp(model.names.get(*b)));
         *types = model.type_sets.intern(&new);
+    }
+
+    /// Adds the types that are left, all those of a node at once.
+    pub fn settle_types(&mut self) {
+        let mut further = std::mem::take(&mut self.further_types);
+        further.sort_unstable();
+        let model = &mut self.model;
+        for of_node in further.chunk_by(|(a, _), (b, _)| a == b) {
+            let types = &mut model.nodes.types[of_node[0].0.index()];
+            let mut new = model.type_sets.get(*types).to_vec();
+            new.extend(of_node.iter().map(|(_, ty)| *ty));
+            new.sort_unstable_by(|a, b| model.names.get(*a).cmp(model.names.get(*b)));
+            new.dedup();
+            *types = model.type_sets.intern(&new);
+        }
     }
 
     /// Gives a node its attributes: keys and values of a map, values in any form.

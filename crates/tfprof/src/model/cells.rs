@@ -90,6 +90,8 @@ pub struct Cells {
     links: Vec<Link>,
     /// By node, its first row.
     first: Vec<u32>,
+    /// The same for nodes with numbers far beyond how many rows there are: a step may have one node of a million.
+    first_of_few: FxHashMap<NodeId, u32>,
     /// By row: time with what lies within it, where it is known; as long as the rows or empty.
     inclusive: Vec<i64>,
     /// Rows of nodes with many devices, past the first few.
@@ -117,14 +119,41 @@ impl Cells {
         self.rows.is_empty()
     }
 
+    /// The nodes that have cells, each once.
+    pub fn nodes(&self) -> impl Iterator<Item = NodeId> + '_ {
+        let first = |(row, cell): &(usize, &Cell)| self.first_row(cell.node) as usize == *row;
+        self.rows.iter().enumerate().filter(first).map(|(_, cell)| cell.node)
+    }
+
     pub fn has(&self, node: NodeId) -> bool {
-        self.first.get(node.index()).is_some_and(|row| *row != NONE)
+        self.first_row(node) != NONE
+    }
+
+    #[inline]
+    fn first_row(&self, node: NodeId) -> u32 {
+        match self.first.get(node.index()) {
+            Some(row) if *row != NONE => *row,
+            _ if self.first_of_few.is_empty() => NONE,
+            _ => self.first_of_few.get(&node).copied().unwrap_or(NONE),
+        }
+    }
+
+    fn set_first_row(&mut self, node: NodeId, row: u32) {
+        let index = node.index();
+        if index >= self.first.len() && index / 16 > self.rows.len() + 64 {
+            self.first_of_few.insert(node, row);
+            return;
+        }
+        if index >= self.first.len() {
+            self.first.resize((index + 1).max(self.first.len() * 2), NONE);
+        }
+        self.first[index] = row;
     }
 
     /// The cells of one node.
     #[inline]
     pub fn of(&self, node: NodeId) -> CellsOf<'_> {
-        CellsOf { cells: self, next: self.first.get(node.index()).copied().unwrap_or(NONE) }
+        CellsOf { cells: self, next: self.first_row(node) }
     }
 
     /// The cell of a node on a device, made if it is not there.
@@ -136,11 +165,8 @@ impl Cells {
 
     #[inline]
     fn row(&mut self, node: NodeId, device: DeviceId) -> usize {
-        if node.index() >= self.first.len() {
-            self.first.resize((node.index() + 1).max(self.first.len() * 2), NONE);
-        }
         let mut last = NONE;
-        let mut row = self.first[node.index()];
+        let mut row = self.first_row(node);
         for _ in 0..FEW_DEVICES {
             let Some(link) = self.links.get(row as usize) else {
                 return self.push(node, device, last);
@@ -172,7 +198,7 @@ impl Cells {
         let row = self.rows.len();
         match self.links.get_mut(last as usize) {
             Some(link) => link.next = row as u32,
-            None => self.first[node.index()] = row as u32,
+            None => self.set_first_row(node, row as u32),
         }
         self.links.push(Link { device, next: NONE });
         self.rows.push(Cell {
@@ -206,7 +232,7 @@ impl Cells {
     /// The cells of one node, each with its time including what lies within it, which is its own where that is all
     /// that is known.
     pub fn with_inclusive(&self, node: NodeId) -> impl Iterator<Item = (&Cell, i64)> {
-        let mut next = self.first.get(node.index()).copied().unwrap_or(NONE);
+        let mut next = self.first_row(node);
         std::iter::from_fn(move || {
             let cell = self.rows.get(next as usize)?;
             let own = || cell.sum(Measure::Micros).limited();
@@ -315,5 +341,23 @@ mod tests {
         }
         assert_eq!(cells.of(few).map(|cell| cell.device.0).collect::<Vec<_>>(), [7, 3]);
         assert!(cells.with_inclusive(many).all(|(cell, inclusive)| inclusive == 3 * i64::from(cell.device.0)));
+    }
+
+    #[test]
+    fn few_nodes_of_many_take_little_room() {
+        let mut cells = Cells::default();
+        let nodes: Vec<_> = (0..2000).map(|i| NodeId(if i % 2 == 0 { 1_000_000_000 - i } else { i * 7 })).collect();
+        for round in 1..=2 {
+            for node in &nodes {
+                cells.at(*node, DeviceId(0)).record(&[Sum::new(1); Measure::COUNT], 0, 0);
+            }
+            assert!(nodes.iter().all(|node| cells.of(*node).map(|cell| cell.sum(Measure::Runs).limited()).eq([round])));
+        }
+        assert!(!cells.has(NodeId(2)) && !cells.has(NodeId(999_999_999)) && cells.first.len() < 100_000);
+        // Numbers that were far once have company later.
+        for node in 0..100_000 {
+            cells.at(NodeId(node), DeviceId(1));
+        }
+        assert!(nodes.iter().all(|node| cells.of(*node).next().is_some_and(|cell| cell.device == DeviceId(0))));
     }
 }

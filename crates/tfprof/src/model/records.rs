@@ -86,12 +86,33 @@ pub struct Records {
     allocations: ByNode<Allocation>,
 }
 
-/// Rows that are found by node, once they are sorted.
+/// Rows that are found by node, once they are sorted. No index: a step may have one node of a million.
 #[derive(Clone, Debug)]
 struct ByNode<T> {
     rows: Vec<T>,
-    /// Where the rows of each node end.
-    ends: Vec<u32>,
+}
+
+/// A row that is about a node.
+trait OfNode {
+    fn node(&self) -> NodeId;
+}
+
+impl OfNode for Timing {
+    fn node(&self) -> NodeId {
+        self.node
+    }
+}
+
+impl OfNode for MemoryUse {
+    fn node(&self) -> NodeId {
+        self.node
+    }
+}
+
+impl OfNode for Allocation {
+    fn node(&self) -> NodeId {
+        self.node
+    }
 }
 
 impl MemoryUse {
@@ -141,6 +162,11 @@ impl Records {
         &self.timings.rows
     }
 
+    /// All allocations, by node.
+    pub fn all_allocations(&self) -> &[Allocation] {
+        &self.allocations.rows
+    }
+
     pub fn push_timing(&mut self, timing: Timing) {
         self.timings.rows.push(timing);
     }
@@ -183,9 +209,9 @@ impl Records {
 
     /// Puts the records of each node together. Files often have them so already; the sort is quick then.
     pub fn sort(&mut self) {
-        self.timings.sort(|timing| timing.node);
-        self.memory.sort(|memory| memory.node);
-        self.allocations.sort(|allocation| allocation.node);
+        self.timings.sort();
+        self.memory.sort();
+        self.allocations.sort();
     }
 
     /// Forgets all but the persistent memory of accelerators, which other steps look at.
@@ -194,36 +220,26 @@ impl Records {
         memory.retain(|memory| memory.accelerator_persistent != 0);
         memory.iter_mut().for_each(|memory| (memory.outputs_start, memory.outputs_end) = (0, 0));
         memory.shrink_to_fit();
-        *self = Records { memory: ByNode { rows: memory, ends: Vec::new() }, ..Records::default() };
+        *self = Records { memory: ByNode { rows: memory }, ..Records::default() };
         self.sort();
     }
 }
 
 impl<T> Default for ByNode<T> {
     fn default() -> Self {
-        ByNode { rows: Vec::new(), ends: Vec::new() }
+        ByNode { rows: Vec::new() }
     }
 }
 
-impl<T> ByNode<T> {
-    fn sort(&mut self, node_of: impl Fn(&T) -> NodeId) {
-        self.rows.sort_by_key(&node_of);
-        let nodes = self.rows.last().map_or(0, |row| node_of(row).index() + 1);
-        self.ends = vec![0; nodes];
-        for row in &self.rows {
-            self.ends[node_of(row).index()] += 1;
-        }
-        let mut end = 0;
-        for slot in &mut self.ends {
-            end += *slot;
-            *slot = end;
-        }
+impl<T: OfNode> ByNode<T> {
+    fn sort(&mut self) {
+        self.rows.sort_by_key(T::node);
     }
 
     fn of(&self, node: NodeId) -> &[T] {
-        let end_of = |node: usize| self.ends.get(node).copied().unwrap_or(self.rows.len() as u32) as usize;
-        let start = node.index().checked_sub(1).map_or(0, end_of);
-        &self.rows[start..end_of(node.index())]
+        let start = self.rows.partition_point(|row| row.node() < node);
+        let count = self.rows[start..].iter().take_while(|row| row.node() == node).count();
+        &self.rows[start..start + count]
     }
 }
 

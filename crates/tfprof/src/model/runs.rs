@@ -93,7 +93,46 @@ pub struct ProfileRuns {
     pub seen: Vec<(NodeId, u32)>,
 }
 
+/// For each node, the steps that have it.
+#[derive(Clone, Debug, Default)]
+pub struct NodeSteps {
+    steps: Vec<i64>,
+    /// Where the steps of each node end.
+    ends: Vec<usize>,
+}
+
+impl NodeSteps {
+    /// In ascending order.
+    pub fn of(&self, node: NodeId) -> &[i64] {
+        let end_of = |node: usize| self.ends.get(node).copied().unwrap_or(self.steps.len());
+        let start = node.index().checked_sub(1).map_or(0, end_of);
+        &self.steps[start..end_of(node.index())]
+    }
+}
+
 impl Runs {
+    /// The steps of each node, of those that are kept: looking into each step for each node would take far longer.
+    pub fn steps_of_nodes(&self) -> NodeSteps {
+        let kept = || self.steps.iter().filter_map(|(step, cells)| Some((*step, cells.as_ref()?)));
+        let nodes = kept().flat_map(|(_, cells)| cells.rows()).map(|cell| cell.node.index() + 1).max().unwrap_or(0);
+        let mut ends = vec![0; nodes];
+        kept().flat_map(|(_, cells)| cells.nodes()).for_each(|node| ends[node.index()] += 1);
+        let mut end = 0;
+        for slot in &mut ends {
+            // From how many there are to where the first goes.
+            end += std::mem::replace(slot, end);
+        }
+        let mut steps = vec![0; end];
+        for (step, cells) in kept() {
+            for node in cells.nodes() {
+                let place = &mut ends[node.index()];
+                steps[*place] = step;
+                *place += 1;
+            }
+        }
+        NodeSteps { steps, ends }
+    }
+
     /// The steps that were loaded, in ascending order.
     pub fn steps(&self) -> impl Iterator<Item = i64> + '_ {
         self.steps.keys().copied()

@@ -12,6 +12,7 @@ use crate::model::Model;
 use crate::model::devices::DeviceKind;
 use crate::model::names::NameId;
 use crate::model::nodes::{NO_INPUT, NodeId};
+use crate::model::runs::NodeSteps;
 use crate::model::stacks::StackId;
 use crate::quirks::Quirks;
 use std::collections::BTreeMap;
@@ -23,7 +24,14 @@ use tfprof_proto::write;
 /// [`Keep::EVERYTHING`](crate::model::builder::Keep::EVERYTHING).
 pub fn write(model: &Model, quirks: Quirks, out: &mut dyn Write) -> io::Result<()> {
     let strings = Strings::new(model, quirks);
-    let writer = Writer { model, quirks, strings, steps: model.runs.steps().collect(), ids: ids(model) };
+    let writer = Writer {
+        model,
+        quirks,
+        strings,
+        steps: model.runs.steps().collect(),
+        steps_of: model.runs.steps_of_nodes(),
+        ids: ids(model),
+    };
     let mut nodes: Vec<NodeId> = model.nodes.all().collect();
     nodes.sort_by_key(|node| writer.ids[node.index()]);
     let mut bytes = Vec::new();
@@ -70,6 +78,7 @@ struct Writer<'m> {
     quirks: Quirks,
     strings: Strings<'m>,
     steps: Vec<i64>,
+    steps_of: NodeSteps,
     ids: Vec<i64>,
 }
 

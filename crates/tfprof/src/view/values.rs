@@ -10,7 +10,7 @@ use crate::model::nodes::{Input, NodeId, ShapeId, TypesId};
 use crate::options::Step;
 use crate::quirks::Quirks;
 use rustc_hash::FxHashMap;
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 
 use super::filter::Patterns;
 
@@ -42,7 +42,7 @@ pub struct Values<'m> {
     other_variables: [Option<NameId>; 3],
     constant: Option<NameId>,
     /// Float operations are computed: no op log has any.
-    infers: bool,
+    infers: OnceCell<bool>,
     matches: RefCell<FxHashMap<TypesKey, usize>>,
 }
 
@@ -66,9 +66,7 @@ impl<'m> Values<'m> {
             variable_types: ["_trainable_variables", "_checkpoint_variables"].map(find),
             other_variables: [OPTIMIZER_SLOT, SAME_VARIABLE, GENERATOR_STATE].map(find),
             constant: find(CONST_PARAMETER),
-            infers: !quirks.functions_are_closed
-                && !model.costs.is_empty()
-                && model.nodes.float_ops.iter().all(|float_ops| *float_ops == 0),
+            infers: OnceCell::new(),
             matches: RefCell::default(),
         }
     }
@@ -180,7 +178,8 @@ impl<'m> Values<'m> {
     fn add_costs(&self, node: NodeId, ran: bool, row: &mut Row) {
         let costs = self.model.costs.get(node);
         let runs = if self.ever_ran(node, ran) { row[Metric::Runs as usize] } else { costs.runs };
-        if self.infers {
+        let nothing_is_logged = || self.model.nodes.float_ops.iter().all(|float_ops| *float_ops == 0);
+        if *self.infers.get_or_init(nothing_is_logged) {
             row[Metric::FloatOps as usize] = costs.float_ops.saturating_mul(runs);
         }
         row[Metric::Macs as usize] = costs.macs.saturating_mul(runs);

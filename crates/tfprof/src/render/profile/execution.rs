@@ -10,7 +10,7 @@ use tfprof_proto::write;
 
 impl Writer<'_> {
     pub(super) fn executions(&self, node: NodeId, out: &mut Vec<u8>) {
-        for step in &self.steps {
+        for step in self.steps_of.of(node) {
             let Some(cells) = self.model.runs.step(*step) else { continue };
             let cells: Vec<&Cell> = cells.of(node).filter(|cell| self.device_counts(node, cell.device)).collect();
             if !cells.is_empty() {
