@@ -136,11 +136,6 @@ impl Records {
         self.allocations.of(node)
     }
 
-    /// All timings, by node.
-    pub fn all_timings(&self) -> &[Timing] {
-        &self.timings.rows
-    }
-
     pub fn push_timing(&mut self, timing: Timing) {
         self.timings.rows.push(timing);
     }
