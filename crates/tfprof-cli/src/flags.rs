@@ -128,6 +128,13 @@ mod tests {
         assert!(error("op -max_dept 3").starts_with("unknown option `-max_dept`; did you mean `-max_depth`?"));
         assert!(error("op -max_depth").starts_with("-max_depth needs a value"));
         assert!(error("op").starts_with("nothing to read"));
+        assert!(
+            error("nofile").starts_with("unknown command `nofile`, and there is no such file; expected one of scope")
+        );
+        assert!(error("Cargo.toml op").starts_with("`op` is a command, which comes first: tfprof op Cargo.toml"));
+        assert!(error("op g --json").starts_with("unknown option `-json`; did you mean `--format=json`?"));
+        assert!(error("op g -o x").starts_with("unknown option `-o`; did you mean `-outfile`?"));
+        assert!(error("cost g --format=markdwn").contains("in -format; did you mean `markdown`?"));
         assert!(error("op -select beauty --graph_path=g").contains("unknown metric `beauty`"));
     }
 }

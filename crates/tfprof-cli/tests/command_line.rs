@@ -1,33 +1,22 @@
 //! The real binary: what it does without a command, with a script, and what it says of itself.
 
-use std::io::Write;
-use std::process::{Command, Output, Stdio};
+mod common;
 
-fn tfprof(words: &[&str], stdin: &str) -> Output {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_tfprof"))
-        .args(words)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("the program starts");
-    // It may end before it has read everything.
-    let _ = child.stdin.take().expect("a pipe").write_all(stdin.as_bytes());
-    child.wait_with_output().expect("the program ends")
-}
+use common::{corpus, scratch, tfprof, tfprof_with};
+use std::process::Command;
 
 fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).expect("text")
 }
 
 fn answer(words: &[&str]) -> String {
-    let output = tfprof(words, "");
-    assert!(output.status.success(), "{words:?}: {}", text(&output.stderr));
-    text(&output.stdout)
+    let output = tfprof(words);
+    assert!(output.code == 0, "{words:?}: {}", output.err);
+    output.out
 }
 
 fn mlp() -> String {
-    format!("{}/../../corpus/mlp_small", env!("CARGO_MANIFEST_DIR"))
+    corpus("mlp_small")
 }
 
 #[test]
@@ -40,8 +29,8 @@ fn a_path_alone_is_an_overview_where_there_is_no_terminal() {
     // So is a flag that names a file, and a file that comes through the pipe itself.
     let graph = format!("--graph_path={}/graph.pbtxt.gz", mlp());
     assert!(answer(&[&graph]).contains("no time and memory: no step is loaded"));
-    let pipe = tfprof(&["-"], "node { name: 'a' op: 'NoOp' }");
-    assert!(text(&pipe.stdout).contains("1 node, 1 op type"), "{pipe:?}");
+    let pipe = tfprof_with(&["-"], b"node { name: 'a' op: 'NoOp' }");
+    assert!(pipe.out.contains("1 node, 1 op type"), "{pipe:?}");
 }
 
 #[test]
@@ -62,37 +51,38 @@ fn the_overview_is_json_as_well() {
     assert_eq!(json["overview"]["trainable_params"], 464_154);
     assert_eq!(json["overview"]["steps"].as_array().map(Vec::len), Some(2));
     assert_eq!(json["rows"][1]["name"], "Conv2DBackpropFilter");
-    let refused = tfprof(&["demo", "info", "-output", "csv:outfile=-"], "");
-    assert_eq!(refused.status.code(), Some(2));
+    let refused = tfprof(&["demo", "info", "-output", "csv:outfile=-"]);
+    assert_eq!(refused.code, 2);
 }
 
 #[test]
 fn a_script_answers_line_by_line() {
     let script = "# the largest op\nset -order_by micros -max_depth 1\nop -select micros\nquit\nthis is not read\n";
-    let output = tfprof(&["demo"], script);
-    assert_eq!(output.status.code(), Some(0), "{output:?}");
-    let script = text(&output.stdout);
+    let output = tfprof_with(&["demo"], script.as_bytes());
+    assert_eq!(output.code, 0, "{output:?}");
+    let script = output.out;
     assert!(script.contains("Conv2DBackpropFilter"), "{script}");
     assert_eq!(script, answer(&["demo", "op", "-order_by", "micros", "-max_depth", "1", "-select", "micros"]));
 }
 
 #[test]
 fn a_script_stops_at_the_first_error_and_names_the_line() {
-    let output = tfprof(&["demo"], "op -max_depth 1\nscope -select micro\nop -max_depth 1\n");
-    assert_eq!(output.status.code(), Some(2));
-    assert_eq!(text(&output.stdout).matches("Profile:").count(), 1);
-    let error = text(&output.stderr);
+    let output = tfprof_with(&["demo"], b"op -max_depth 1\nscope -select micro\nop -max_depth 1\n");
+    assert_eq!(output.code, 2);
+    assert_eq!(output.out.matches("Profile:").count(), 1);
+    let error = output.err;
     assert!(error.starts_with("tfprof: line 2: unknown metric `micro` in -select; did you mean `micros`?"), "{error}");
     // What cannot be answered has a code of its own.
-    let output = tfprof(&["demo"], "\nload /nowhere/at/all\n");
-    assert_eq!(output.status.code(), Some(1), "{output:?}");
-    assert!(text(&output.stderr).starts_with("tfprof: line 2: /nowhere/at/all"), "{output:?}");
+    let output = tfprof_with(&["demo"], b"\nload /nowhere/at/all\n");
+    assert_eq!(output.code, 1, "{output:?}");
+    assert!(output.err.starts_with("tfprof: line 2: /nowhere/at/all"), "{output:?}");
 }
 
 #[test]
 fn options_at_the_start_hold_for_all_lines() {
-    let output = tfprof(&["demo", "shell", "-original_quirks", "-max_depth", "3"], "\nop -select params\nreset\n\n");
-    let script = text(&output.stdout);
+    let output =
+        tfprof_with(&["demo", "shell", "-original_quirks", "-max_depth", "3"], b"\nop -select params\nreset\n\n");
+    let script = output.out;
     assert_eq!(script.matches("-max_depth                  3\n").count(), 2, "{script}");
     // As the original: one row more, and placeholders have parameters.
     let once = answer(&["demo", "op", "-select", "params", "-original_quirks", "-max_depth", "3"]);
@@ -102,9 +92,9 @@ fn options_at_the_start_hold_for_all_lines() {
 #[test]
 fn wrong_words_name_the_nearest() {
     let check = |words: &[&str], code: i32, message: &str| {
-        let output = tfprof(words, "");
-        assert_eq!(output.status.code(), Some(code), "{words:?}");
-        let error = text(&output.stderr);
+        let output = tfprof(words);
+        assert_eq!(output.code, code, "{words:?}");
+        let error = output.err;
         assert!(error.contains(message) && error.lines().count() == 1, "{words:?}: {error}");
     };
     check(&["scop", "x"], 2, "unknown command `scop`; did you mean `scope`?");
@@ -176,12 +166,10 @@ fn the_man_page_has_every_option() {
 
 #[test]
 fn the_sample_is_written_once() {
-    let dir = std::env::temp_dir().join(format!("tfprof-command-line-{}", std::process::id()));
-    let name = dir.display().to_string();
+    let name = scratch("written_sample").join("sample").display().to_string();
     answer(&["demo", "--write", &name]);
     let written = answer(&["op", &name, "-select", "params,float_ops"]);
     assert_eq!(written, answer(&["demo", "op", "-select", "params,float_ops"]));
-    let again = tfprof(&["demo", "--write", &name], "");
-    assert_eq!(again.status.code(), Some(2), "{again:?}");
-    std::fs::remove_dir_all(&dir).expect("the sample goes away");
+    let again = tfprof(&["demo", "--write", &name]);
+    assert_eq!(again.code, 2, "{again:?}");
 }

@@ -2,6 +2,8 @@
 //!
 //! `-select`, `-order_by`, `-min_*`, legends, columns of text, JSON keys and fields of messages all come from it.
 
+use crate::words;
+
 /// A number that a row of a view has, for itself and in total.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Metric {
@@ -63,6 +65,34 @@ pub struct MetricInfo {
     pub unit: Unit,
     /// One sentence for the head of a report and for help.
     pub about: &'static str,
+}
+
+/// Words that people use for a metric, and ours.
+const OTHER_WORDS: &[(&str, &str)] = &[
+    ("flops", "float_ops"),
+    ("time", "micros"),
+    ("us", "micros"),
+    ("ms", "micros"),
+    ("memory", "bytes"),
+    ("mem", "bytes"),
+    ("parameters", "params"),
+    ("weights", "params"),
+    ("count", "occurrence"),
+    ("occurrences", "occurrence"),
+    ("gpu_micros", "accelerator_micros"),
+    ("mac", "macs"),
+    ("type", "op_types"),
+    ("devices", "device"),
+    ("shape", "input_shapes"),
+];
+
+/// "unknown KIND `WORD` …", with the word that was probably meant.
+pub fn unknown_word(kind: &str, word: &str, known: &[&str]) -> String {
+    let lower = word.to_lowercase();
+    match OTHER_WORDS.iter().find(|(other, ours)| *other == lower && known.contains(ours)) {
+        Some((_, ours)) => words::unknown_but(kind, word, ours, known),
+        None => words::unknown(kind, word, known),
+    }
 }
 
 /// In the order of [`Metric`], which is also the order of columns in code and op view.

@@ -106,7 +106,13 @@ mod tests {
     fn wrong_words_name_the_nearest() {
         let error = |name, value| set(name, value).unwrap_err();
         assert!(error("select", "micro").starts_with("unknown metric `micro` in -select; did you mean `micros`?"));
-        assert!(error("order_by", "time").contains("unknown order `time` in -order_by; expected one of name, bytes"));
+        assert!(
+            error("order_by", "beauty").contains("unknown order `beauty` in -order_by; expected one of name, bytes")
+        );
+        assert!(error("order_by", "time").contains("unknown order `time` in -order_by; did you mean `micros`?"));
+        assert!(
+            error("select", "params,FLOPs").contains("unknown metric `FLOPs` in -select; did you mean `float_ops`?")
+        );
         assert!(error("max_dept", "3").contains("unknown option `max_dept`; did you mean `max_depth`?"));
         assert!(error("output", "paper").contains("unknown form `paper`"));
         assert!(error("output", "file").contains("needs a file"));

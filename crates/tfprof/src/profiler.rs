@@ -7,6 +7,7 @@ use crate::format::source::Source;
 use crate::format::xspace::{self, HostProfile, Layer, ProfileFile, Wanted};
 use crate::format::{self, Format};
 use crate::infer::functions::calls::Program;
+use crate::infer::functions::trip_counts::TripCounts;
 use crate::infer::opened;
 use crate::infer::settings::Settings;
 use crate::model::Model;
@@ -70,7 +71,7 @@ impl Profiler {
             self.program.library = std::mem::take(&mut builder.library).finish();
         }
         if !self.program.graph.is_empty() {
-            self.program.trip_counts.clone_from(&builder.settings.trip_counts);
+            self.program.trip_counts = TripCounts::new(&builder.settings.trip_counts);
             opened::check_inputs(&self.program, &builder.settings)?;
             opened::open(&self.program, builder);
         }

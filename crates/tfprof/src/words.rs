@@ -18,9 +18,14 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
 /// "unknown KIND `WORD` …; did you mean `NEAREST`?", or the list of what is allowed where nothing is near.
 pub fn unknown(kind: &str, word: &str, known: &[&str]) -> String {
     match nearest(word, known.iter().copied()) {
-        Some(near) => format!("unknown {kind} `{word}`; did you mean `{near}`? (one of {})", known.join(", ")),
+        Some(near) => unknown_but(kind, word, near, known),
         None => format!("unknown {kind} `{word}`; expected one of {}", known.join(", ")),
     }
+}
+
+/// The same, where it is known what was meant.
+pub fn unknown_but(kind: &str, word: &str, meant: &str, known: &[&str]) -> String {
+    format!("unknown {kind} `{word}`; did you mean `{meant}`? (one of {})", known.join(", "))
 }
 
 /// One of a few things that have words.

@@ -171,6 +171,7 @@ fn a_user_says_how_often_a_loop_runs() {
     }
     let cost = model("unknown_loop", Settings { trip_counts: trip_counts("other"), ..Settings::default() });
     assert_eq!(float_ops(&cost, |op| op == "MatMul"), 8192);
+    assert!(cost.warnings.iter().any(|warning| warning.code == "unknown_loop"), "{:?}", cost.warnings);
 }
 
 #[test]

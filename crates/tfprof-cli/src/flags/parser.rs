@@ -9,7 +9,7 @@ use crate::terminal::Terminal;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use tfprof::error::Error;
-use tfprof::options::{Options, ValueKind, boolean};
+use tfprof::options::{Form, Options, ValueKind, boolean, refused};
 use tfprof::words;
 
 /// Where words come from.
@@ -188,23 +188,40 @@ impl Parser {
 
     /// A first word that is no command may be the name of a file.
     fn command_or_path(&mut self, word: String) -> Result<String, Error> {
-        let is_path = !self.demo && (word == "-" || Path::new(&word).exists());
-        if commands::find(&word).is_some() || !is_path {
-            let looks_like_path = word.contains(['/', '.']);
-            if looks_like_path && commands::find(&word).is_none() {
-                let message = format!("{word}: no such file or directory, and not a command either (tfprof help)");
-                return Err(Error::Missing(message));
-            }
+        if commands::find(&word).is_some() {
             return Ok(word);
         }
-        self.paths.insert(0, PathBuf::from(word));
-        Ok("shell".to_owned())
+        if !self.demo && (word == "-" || Path::new(&word).exists()) {
+            let command = self.paths.iter().find_map(|path| path.to_str().filter(|path| !Path::new(path).exists()));
+            if let Some(command) = command.and_then(commands::find) {
+                let question = format!("tfprof {} {}", command.word, words::quoted(&word));
+                let message = format!("`{}` is a command, which comes first: {question}", command.word);
+                return Err(Error::Question(message));
+            }
+            self.paths.insert(0, PathBuf::from(word));
+            return Ok("shell".to_owned());
+        }
+        if word.contains(['/', '.']) {
+            let message = format!("{word}: no such file or directory, and not a command either (tfprof help)");
+            return Err(Error::Missing(message));
+        }
+        if !self.demo && words::nearest(&word, commands::words()).is_none() {
+            let known = commands::words().join(", ");
+            let message = format!("unknown command `{word}`, and there is no such file; expected one of {known}");
+            return Err(Error::Question(format!("{message} (tfprof help)")));
+        }
+        Ok(word)
     }
 
     fn set_output(&mut self) -> Result<(), Error> {
         if self.command.as_deref() == Some("cost") {
             // Its tables come in two styles; what is left is text, which is the default.
             self.flags.markdown = self.flags.format == "markdown";
+            let forms = ["table", "json", "markdown", "stdout", "file", "none"];
+            let format = self.flags.format.as_str();
+            if !format.is_empty() && !forms.contains(&format) {
+                return Err(refused("format", &words::unknown("form", format, &forms)));
+            }
             if matches!(self.flags.format.as_str(), "table" | "markdown") {
                 self.flags.format.clear();
             }
@@ -250,8 +267,13 @@ fn split_flag(word: &str) -> (String, Option<String>) {
 
 fn known(name: &str) -> Result<Spelling, Error> {
     find(name).ok_or_else(|| {
-        let near = words::nearest(name, spellings().map(|known| known.name));
-        let near = near.map(|near| format!("; did you mean `-{near}`?")).unwrap_or_default();
+        let near = match name {
+            "o" => Some("-outfile".to_owned()),
+            "v" => Some("-V".to_owned()),
+            form if Form::words().contains(&form) => Some(format!("--format={form}")),
+            _ => words::nearest(name, spellings().map(|known| known.name)).map(|near| format!("-{near}")),
+        };
+        let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
         Error::Question(format!("unknown option `-{name}`{near} (tfprof help)"))
     })
 }

@@ -4,6 +4,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
+#[derive(Debug)]
 pub struct Answer {
     pub code: i32,
     pub out: String,

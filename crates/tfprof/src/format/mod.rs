@@ -88,6 +88,9 @@ impl Format {
 /// A file that is damaged half-way gives what could be read and a warning; an error means that nothing could.
 pub fn read(source: Source<'_>, format: Format, step: i64, builder: &mut Builder) -> Result<(), Error> {
     builder.begin_file(&source.name);
+    if format == Format::GraphDef && builder.settings.signature.is_some() {
+        builder.warn("no_signatures", None, || "a GraphDef has no signatures; all of it counts".to_owned());
+    }
     match format {
         Format::SavedModel => drive(source, format, format.layout(), saved_model::Reader::new(builder)),
         Format::MetaGraphDef if builder.settings.signature.is_some() => {

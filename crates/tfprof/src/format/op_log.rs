@@ -62,7 +62,7 @@ impl<'b> Reader<'b> {
             }
             (4, Value::Bytes(code)) => {
                 let stack = if self.builder.keep.traces {
-                    self.traces.stack(all.nested(code), self.builder)
+                    self.traces.stack(&all.nested(code), self.builder)
                 } else {
                     StackId::EMPTY
                 };
@@ -78,7 +78,7 @@ impl<'b> Reader<'b> {
 
 impl Traces {
     /// `CodeDef`: frames from the outermost to the innermost.
-    pub(super) fn stack(&mut self, code: Fields<'_>, builder: &mut Builder) -> StackId {
+    pub(super) fn stack(&mut self, code: &Fields<'_>, builder: &mut Builder) -> StackId {
         let (bytes, offset) = (code.rest(), code.offset());
         // Calls of one program begin alike: what is the same as in the stack before need not be read again.
         let common = common_length(&self.last_code, bytes);

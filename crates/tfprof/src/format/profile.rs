@@ -150,7 +150,7 @@ impl<'b> Reader<'b> {
                 (8, Value::Varint(n)) => found.float_ops = n as i64,
                 (10, Value::Bytes(code)) => {
                     let stack =
-                        if keep.traces { self.traces.stack(all.nested(code), self.builder) } else { StackId::EMPTY };
+                        if keep.traces { self.traces.stack(&all.nested(code), self.builder) } else { StackId::EMPTY };
                     found.stack = Some(stack);
                 }
                 (11, Value::Bytes(entry)) if keep.attributes => {

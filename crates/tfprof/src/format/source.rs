@@ -59,7 +59,8 @@ impl<'a> Source<'a> {
         }
         let file = File::open(path).map_err(|error| io_error("cannot open", error))?;
         if file.metadata().is_ok_and(|metadata| metadata.is_dir()) {
-            let error = io::Error::other("it is a directory, expected a file");
+            let error =
+                io::Error::other("it is a directory, expected a file; without a flag, a directory is looked through");
             return Err(io_error("cannot read", error));
         }
         Source::watched(name, file, limits, watch)

@@ -85,6 +85,10 @@ pub fn open(program: &Program, builder: &mut Builder) {
         if uses_batch && settings.batch.is_none() {
             warnings.push(("batch", "the size of the batch is left open; it counts as 1 (say --batch=N)".to_owned()));
         }
+        for name in program.trip_counts.not_met() {
+            let message = format!("no loop is named `{name}`; what --trip_count says of it changes nothing");
+            warnings.push(("unknown_loop", message));
+        }
         builder.model.costs = filler.costs;
     }
     for (code, message) in warnings {

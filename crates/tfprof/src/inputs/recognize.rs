@@ -48,7 +48,12 @@ impl Inputs {
         let unknown = || {
             let flags =
                 "--graph_path, --run_meta_path, --op_log_path, --profile_path, --checkpoint_path or --xspace_path";
-            input_error(path, format!("cannot tell what this file is; say so with {flags}"))
+            let message = if head.is_empty() {
+                "there is nothing in it; was it written to its end?".to_owned()
+            } else {
+                format!("cannot tell what this file is; say so with {flags}")
+            };
+            input_error(if is_stdin { Path::new(STDIN) } else { path }, message)
         };
         match guess(head) {
             Guess::Is(format) => self.add_as(format, path),

@@ -157,11 +157,6 @@ impl Records {
         self.allocations.of(node)
     }
 
-    /// All timings, by node.
-    pub fn all_timings(&self) -> &[Timing] {
-        &self.timings.rows
-    }
-
     /// All allocations, by node.
     pub fn all_allocations(&self) -> &[Allocation] {
         &self.allocations.rows

@@ -1,7 +1,7 @@
 //! Options that are one of a few things: the view, the step, the order of rows, and what of a profile counts.
 
-use crate::metric::{METRICS, Metric};
-use crate::words::{self, Choice};
+use crate::metric::{self, METRICS, Metric};
+use crate::words::Choice;
 
 /// Which view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,7 +112,7 @@ impl OrderBy {
             "" => Ok(OrderBy::Unordered),
             word => match METRICS.iter().find(|info| info.word == Some(word)) {
                 Some(info) => Ok(OrderBy::Metric(info.metric)),
-                None => Err(words::unknown("order", word, &OrderBy::words())),
+                None => Err(metric::unknown_word("order", word, &OrderBy::words())),
             },
         }
     }

@@ -1,7 +1,6 @@
 //! `-select`: the metrics and details that are shown of each row.
 
-use crate::metric::{DETAILS, Detail, METRICS, Metric, MetricSet};
-use crate::words;
+use crate::metric::{self, DETAILS, Detail, METRICS, Metric, MetricSet};
 
 /// What `-select` asks for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -27,7 +26,7 @@ impl Selection {
             } else if let Some(info) = DETAILS.iter().find(|info| info.word == word) {
                 selection.details |= 1 << info.detail as u32;
             } else {
-                return Err(words::unknown("metric", word, &Selection::all_words()));
+                return Err(metric::unknown_word("metric", word, &Selection::all_words()));
             }
         }
         Ok(selection)

@@ -128,10 +128,6 @@ impl HostProfile {
     pub fn has_ops(&self) -> bool {
         !self.tally.items.is_empty()
     }
-
-    pub fn has_events(&self) -> bool {
-        self.lines.iter().any(|line| line.events > 0)
-    }
 }
 
 /// Opens a file to be read at any place; what is compressed or comes through a pipe is held in memory.

@@ -186,7 +186,7 @@ impl Met {
     }
 }
 
-impl<'a> TracedEvent<'a> {
+impl TracedEvent<'_> {
     /// The arrows that begin here, and those that end here.
     #[inline]
     pub fn flows(&self, texts: &mut Texts) -> ([Option<FlowKey>; 2], [Option<FlowKey>; 2]) {

@@ -6,6 +6,7 @@
 
 use super::frames;
 use super::library::Library;
+use super::trip_counts::TripCounts;
 use super::trips::{self, Trips};
 use crate::infer::attributes;
 use crate::infer::body::Body;
@@ -30,7 +31,7 @@ const MORE_CALL_OPS: &[&str] = &["BatchFunction", "XlaLaunch"];
 pub struct Program {
     pub graph: Body,
     pub library: Library,
-    pub trip_counts: Vec<(String, i64)>,
+    pub trip_counts: TripCounts,
 }
 
 /// What is known of a program. The last instance is the graph itself; an instance comes after all that it calls.
@@ -131,8 +132,7 @@ impl Program {
     }
 
     fn trip_count(&self, name: &str) -> Option<i64> {
-        let names = |given: &str| given == name || given.strip_suffix(name).is_some_and(|rest| rest.ends_with('/'));
-        self.trip_counts.iter().rev().find(|(given, _)| names(given)).map(|(_, count)| *count)
+        self.trip_counts.get(name)
     }
 }
 

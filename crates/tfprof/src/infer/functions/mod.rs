@@ -9,4 +9,5 @@ pub mod expand;
 pub mod frames;
 pub mod library;
 mod outputs;
+pub mod trip_counts;
 pub mod trips;
