@@ -117,7 +117,7 @@ async function profileTraces() {
     const file = join(out, `${profile}.trace.json`);
     execFileSync(tfprof, ["trace", path, `--outfile=${file}`], { stdio: "ignore" });
     const info = JSON.parse(execFileSync(tfprof, ["info", path, "-output", "json:outfile=-"]));
-    const expected = info.profiles.hosts.flatMap((host) => host.planes).reduce((sum, plane) => sum + plane.events, 0);
+    const expected = info.hosts.flatMap((host) => host.planes).reduce((sum, plane) => sum + plane.events, 0);
     const page = await open("about:blank");
     const found = await page.evaluate((text) => {
       const { traceEvents: events } = JSON.parse(text);
