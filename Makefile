@@ -134,21 +134,24 @@ test-xprof: tf-venv $(XPROF_VENV)/ready ## profiles beside XProf 2.24.2, row by 
 	$(CARGO) build $(LOCKED) --release
 	rm -rf $(BUILT)/test-xprof
 	$(TF_PYTHON) benches/xspace_make.py tf $(BUILT)/test-xprof/tf 20
+	$(XPROF_VENV)/bin/python benches/xspace_make.py jax $(BUILT)/test-xprof/jax 20
 	$(XPROF_VENV)/bin/python tests/xprof/compare.py --tfprof $(BUILT)/release/tfprof --corpus corpus/xspace \
-	    $(BUILT)/test-xprof/tf
+	    --jax $(BUILT)/test-xprof/jax $(BUILT)/test-xprof/tf
 
 $(XPROF_VENV)/ready: tests/xprof/requirements.txt
 	$(PYTHON) -m venv --clear $(XPROF_VENV)
 	$(XPROF_VENV)/bin/python -m pip install --quiet --disable-pip-version-check -r $<
 	touch $@
 
-# Two files of more than 100 MB, which are recorded once.
+# Two files of more than 100 MB, which are recorded once, and one of 22 MB as 16 hosts.
 bench-xspace: tf-venv $(XPROF_VENV)/ready ## profiles beside XProf: CPU time and memory
 	$(CARGO) build $(LOCKED) --release
 	test -d bench-data/xspace/tf || $(TF_PYTHON) benches/xspace_make.py tf bench-data/xspace/tf 6000
 	test -d bench-data/xspace/jax || $(XPROF_VENV)/bin/python benches/xspace_make.py jax bench-data/xspace/jax 5000
+	test -d bench-data/xspace/host || $(XPROF_VENV)/bin/python benches/xspace_make.py jax bench-data/xspace/host 960
 	$(PYTHON) benches/xspace.py --xprof $(XPROF_VENV)/bin/python --binary $(BUILT)/release/tfprof \
-	    bench-data/xspace/*/plugins/profile/*/*.xplane.pb
+	    --host bench-data/xspace/host/plugins/profile/*/*.xplane.pb --hosts 16 \
+	    bench-data/xspace/tf/plugins/profile/*/*.xplane.pb bench-data/xspace/jax/plugins/profile/*/*.xplane.pb
 
 verify-corpus: tf-venv
 	$(TF_PYTHON) tests/differential/verify_corpus.py corpus --every 20

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """What an XSpace costs: `tfprof op` beside XProf's framework_op_stats, `tfprof trace` beside its trace_viewer.
 
-  xspace.py FILE.xplane.pb... [--xprof PYTHON] [--binary F] [--repeat 3] [--hosts 16]
+  xspace.py FILE.xplane.pb... [--xprof PYTHON] [--binary F] [--repeat 3] [--host FILE --hosts 16]
 
 Files are recorded by xspace_make.py (make bench-xspace does all of it). CPU seconds of the whole process for us; of the
-conversion alone, without starting Python and importing, for XProf. --hosts copies the first file that often, cut to a
-number of steps by whoever recorded it, and reads all copies as one run.
+conversion alone, without starting Python and importing, for XProf. --host is the file of one host: 1, 4 and so on up to
+--hosts copies of it are read as one run, which shows how time grows and how long so many hosts take by the clock.
 """
 
 import argparse
@@ -49,7 +49,8 @@ def main():
     parser.add_argument("--xprof", help="a Python with xprof 2.24.2")
     parser.add_argument("--binary", default=os.path.join(HERE, "..", "target", "release", "tfprof"))
     parser.add_argument("--repeat", type=int, default=3)
-    parser.add_argument("--hosts", type=int, default=0)
+    parser.add_argument("--host")
+    parser.add_argument("--hosts", type=int, default=16)
     args = parser.parse_args()
     for path in args.files:
         print(f"{path}: {os.path.getsize(path) / 1e6:.1f} MB")
@@ -70,11 +71,18 @@ def main():
                     theirs[tool] = theirs.get(tool) or xprof(args.xprof, path, tool)
                     ratio = theirs[tool]["cpu"] / median["cpu"]
                     show("XProf " + tool, theirs[tool], f"{ratio:.1f} times; {theirs[tool]['out']} bytes out")
-    if args.hosts:
+    if args.host:
+        print(f"{args.host}: {os.path.getsize(args.host) / 1e6:.1f} MB")
         with tempfile.TemporaryDirectory() as directory:
-            for host in range(args.hosts):
-                shutil.copy(args.files[0], os.path.join(directory, f"host-{host}.xplane.pb"))
-            show(f"tfprof op, {args.hosts} hosts", measure([args.binary, "op", directory, "-output", "none"]))
+            hosts = 0
+            while hosts < args.hosts:
+                more = min(max(hosts * 4, 1), args.hosts)
+                for host in range(hosts, more):
+                    shutil.copy(args.host, os.path.join(directory, f"host-{host}.xplane.pb"))
+                hosts = more
+                costs = [measure([args.binary, "op", directory, "-output", "none"]) for _ in range(args.repeat)]
+                best = min(costs, key=lambda cost: cost["wall"])
+                show(f"tfprof op, {hosts} hosts", best, f"{best['wall']:.2f} s by the clock")
 
 
 if __name__ == "__main__":

@@ -53,6 +53,18 @@ def test_frames_have_the_rows(demo: tfprof.Profile, kind: str, select: str) -> N
     assert frame["total_micros" if "total_micros" in names else "depth"].dtype == "int64"
 
 
+def test_frames_of_profiles_are_exact_and_know_what_is_unknown() -> None:
+    profile = Path(__file__).resolve().parents[2] / "corpus" / "xspace" / "jax_mlp"
+    view = tfprof.open(profile).op(step="all", select="micros,bytes,occurrence")
+    expected = rows_of(view)
+    assert expected[0]["total_micros"] == 8330.011 and expected[0]["total_requested_bytes"] is None
+    assert view.to_arrow().to_pylist() == expected
+    assert view.to_polars().to_dicts() == expected
+    frame = view.to_pandas()
+    assert frame["total_requested_bytes"].isna().all()
+    assert frame["total_micros"].tolist() == [row["total_micros"] for row in expected]
+
+
 def test_types_do_not_depend_on_the_rows() -> None:
     """Nothing but the root: lists of nothing still have a type."""
     view = tfprof.open(b"").scope(select="params,device,op_types,input_shapes")

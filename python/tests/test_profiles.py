@@ -33,3 +33,13 @@ def test_files_of_several_hosts_merge():
 def test_an_unknown_run_is_refused():
     with pytest.raises(tfprof.Error, match="run"):
         tfprof.open(CORPUS / "jax_two_hosts", run="2026_11_15_22_02_12")
+
+
+def test_times_are_exact_and_what_is_not_known_is_none():
+    view = tfprof.open(CORPUS / "jax_mlp").op(step="all", select="micros,bytes,params,occurrence")
+    rows = view.to_dict()["rows"]
+    assert [dict(row.self) for row in view] == [row["self"] for row in rows]
+    assert [dict(row.total) for row in view] == [row["total"] for row in rows]
+    assert view.total["micros"] == 8330.011
+    assert view.total["bytes"] is None and view.total["params"] is None
+    assert view.total["occurrence"] == 300

@@ -32,10 +32,17 @@ _FORMS = {
 }
 
 
-class Numbers(dict[str, int]):
-    """Numbers by metric: by the key of JSON and tables (`requested_bytes`), or by the word of `select` (`bytes`)."""
+# What a column of numbers is in a table, by what the native part says of it.
+_KINDS = {"q": "int", "d": "float", "": "optional int"}
 
-    def __missing__(self, word: str) -> int:
+
+class Numbers(dict[str, Any]):
+    """Numbers by metric: by the key of JSON and tables (`requested_bytes`), or by the word of `select` (`bytes`).
+
+    Whole numbers, but for times of profiles, which are finer than a microsecond; None is what the files do not say.
+    """
+
+    def __missing__(self, word: str) -> Any:
         key = dict(_native.metric_words()).get(word)
         if key is not None and key in self:
             return self[key]
@@ -75,7 +82,14 @@ class View(Table, Sequence["Row"]):
         self.warnings = columns.pop("warnings")
         self._names: list[str] = columns.pop("name")
         self._accounted: bytes = columns.pop("accounted")
-        self._numbers: dict[str, array[int]] = {name: array("q", data) for name, data in columns.items()}
+        # By metric: whole numbers (q), others (d), or nothing that is known.
+        self._kinds: dict[str, str] = dict(zip(self.metrics, columns.pop("kinds")))
+        self._places: dict[str, array[int]] = {name: array("q", columns.pop(name)) for name in ("parent", "depth")}
+        self._numbers: dict[str, Sequence[Any]] = {
+            f"{side}_{key}": array(kind, columns[f"{side}_{key}"]) if kind else [None] * len(self)
+            for key, kind in self._kinds.items()
+            for side in ("self", "total")
+        }
         self._details: list[dict[str, Any]] | None = None
         self._children: list[list[int]] | None = None
 
@@ -132,16 +146,17 @@ class View(Table, Sequence["Row"]):
     # ---- tables and files
 
     def _columns(self) -> list[Column]:
-        parents: list[int | None] = [None, *self._numbers["parent"][1:]]
+        parents: list[int | None] = [None, *self._places["parent"][1:]]
         columns = [
             Column("id", "int", array("q", range(len(self)))),
             Column("parent", "optional int", parents),
-            Column("depth", "int", self._numbers["depth"]),
+            Column("depth", "int", self._places["depth"]),
             Column("name", "text", self._names),
             Column("accounted", "bool", [bool(one) for one in self._accounted]),
         ]
         for side in ("self", "total"):
-            columns += [Column(f"{side}_{key}", "int", self._numbers[f"{side}_{key}"]) for key in self.metrics]
+            for key, kind in self._kinds.items():
+                columns.append(Column(f"{side}_{key}", _KINDS[kind], self._numbers[f"{side}_{key}"]))
         kinds = {"shape": "ints", "devices": "texts", "op_types": "texts", "input_shapes": "shapes"}
         for name in self._detail_names():
             columns.append(Column(name, kinds[name], [row.get(name) for row in self._detail_rows()]))
@@ -229,12 +244,12 @@ class Row:
     @property
     def depth(self) -> int:
         """How many rows lie around it."""
-        return self._view._numbers["depth"][self.id]
+        return self._view._places["depth"][self.id]
 
     @property
     def parent(self) -> int | None:
         """The place of the row that it lies in; none for the root."""
-        return self._view._numbers["parent"][self.id] if self.id else None
+        return self._view._places["parent"][self.id] if self.id else None
 
     @property
     def children(self) -> list[Row]:
@@ -242,7 +257,7 @@ class Row:
         view = self._view
         if view._children is None:
             view._children = [[] for _ in range(len(view))]
-            for place, parent in enumerate(view._numbers["parent"]):
+            for place, parent in enumerate(view._places["parent"]):
                 if place:
                     view._children[parent].append(place)
         return [Row(view, place) for place in view._children[self.id]]

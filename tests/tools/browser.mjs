@@ -110,8 +110,41 @@ async function timelines() {
   assert.ok(events > 1000, `${events} events`);
 }
 
+// Profiles as traces: every event of the file, on a thread that has a name, and arrows between events that are there.
+async function profileTraces() {
+  for (const profile of ["jax_two_hosts", "tf_custom_loop", "gpu_like"]) {
+    const path = join(corpus, "xspace", profile);
+    const file = join(out, `${profile}.trace.json`);
+    execFileSync(tfprof, ["trace", path, `--outfile=${file}`], { stdio: "ignore" });
+    const info = JSON.parse(execFileSync(tfprof, ["info", path, "-output", "json:outfile=-"]));
+    const expected = info.hosts.flatMap((host) => host.planes).reduce((sum, plane) => sum + plane.events, 0);
+    const page = await open("about:blank");
+    const found = await page.evaluate((text) => {
+      const { traceEvents: events } = JSON.parse(text);
+      const lane = ({ pid, tid }) => `${pid}/${tid}`;
+      const named = new Set(events.filter(({ name }) => name === "thread_name").map(lane));
+      const boxes = events.filter(({ ph }) => ph === "X");
+      const at = new Set(boxes.map((event) => `${lane(event)}@${event.ts}`));
+      const ends = (phase) => new Set(events.filter(({ ph }) => ph === phase).map(({ id }) => id));
+      const arrows = events.filter(({ ph }) => ph === "s" || ph === "f");
+      const [starts, tips] = [ends("s"), ends("f")];
+      return {
+        boxes: boxes.length,
+        nameless: boxes.filter((event) => !named.has(lane(event))).length,
+        odd: boxes.filter(({ ts, dur, name }) => !(ts >= 0 && dur >= 0 && name.length > 0)).length,
+        arrows: starts.size,
+        dangling: arrows.filter((arrow) => !at.has(`${lane(arrow)}@${arrow.ts}`)).length,
+        halves: [...starts].filter((id) => !tips.has(id)).length + [...tips].filter((id) => !starts.has(id)).length,
+      };
+    }, readFileSync(file, "utf8"));
+    assert.ok(expected > 0 && found.arrows > 0, `${profile}: ${JSON.stringify(found)}`);
+    assert.deepEqual(found, { boxes: expected, nameless: 0, odd: 0, arrows: found.arrows, dangling: 0, halves: 0 }, profile);
+    await page.close();
+  }
+}
+
 try {
-  for (const check of [flamegraph, speedscopeFile, timelines]) {
+  for (const check of [flamegraph, speedscopeFile, timelines, profileTraces]) {
     await check();
     assert.deepEqual(failures, []);
     console.log(`${check.name}: ok`);

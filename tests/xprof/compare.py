@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Rows of XProf's framework_op_stats beside those of `tfprof scope`, to the nanosecond.
 
-  compare.py --tfprof BINARY --corpus corpus/xspace [FILE.xplane.pb...]      (a Python with xprof 2.24.2)
+  compare.py --tfprof BINARY --corpus corpus/xspace [--jax LOGDIR] [LOGDIR...]      (a Python with xprof 2.24.2)
 
-Every fixture of the corpus that XProf can read is compared, and every file that is named. A row that differs must be
-one of the differences that docs/xspace.md lists; else the test fails.
+Every fixture of the corpus that XProf can read is compared, and every recording that is named. A row that differs must
+be one of the differences that docs/xspace.md lists; else the test fails. Of JAX on a CPU, XProf has no rows at all.
 """
 
 import argparse
@@ -91,19 +91,28 @@ def differences(ours, theirs):
             if not near(ours.get(key), theirs.get(key))]
 
 
+def recordings(paths):
+    """Files, and those of the runs of log directories."""
+    runs = lambda logdir: sorted(glob.glob(os.path.join(logdir, "plugins", "profile", "*", "*.xplane.pb")))
+    return [file for path in paths for file in (runs(path) if os.path.isdir(path) else [path])]
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tfprof", required=True)
     parser.add_argument("--corpus", required=True)
+    parser.add_argument("--jax", nargs="*", default=[], help="recordings of JAX on a CPU, of which XProf has no rows")
     parser.add_argument("files", nargs="*", help="recordings in which every row must be equal")
     args = parser.parse_args()
     failed = False
-    # A log directory means the files of its runs.
-    args.files = [file for path in args.files for file in
-                  (sorted(glob.glob(os.path.join(path, "plugins", "profile", "*", "*.xplane.pb")))
-                   if os.path.isdir(path) else [path])]
+    args.files, args.jax = recordings(args.files), recordings(args.jax)
     cases = [(os.path.basename(os.path.dirname(path)), path) for path in
              sorted(glob.glob(os.path.join(args.corpus, "*", "host.xplane.pb.gz")))]
+    for path in args.jax:
+        ours, theirs = our_rows(args.tfprof, path), xprof_rows(path)
+        good = not theirs and ours and all(side == "Device" and sums[2] >= 0 for (side, _), sums in ours.items())
+        print(f"{path}: {len(theirs)} rows of XProf, {len(ours)} of ours{'' if good else '  <-- FAILED'}")
+        failed |= not good
     for name, path in cases + [(path, path) for path in args.files]:
         if name not in EQUAL and name not in KNOWN and path not in args.files:
             continue

@@ -9,19 +9,54 @@ pub fn push(out: &mut Vec<u8>, n: i64) {
     push_unsigned(out, n.unsigned_abs());
 }
 
-pub fn push_unsigned(out: &mut Vec<u8>, mut n: u64) {
-    // The largest number has 20 digits.
-    let mut digits = [0; 20];
-    let mut first = digits.len();
-    loop {
-        first -= 1;
-        digits[first] = b'0' + (n % 10) as u8;
-        n /= 10;
-        if n == 0 {
-            break;
-        }
+pub fn push_unsigned(out: &mut Vec<u8>, n: u64) {
+    let mut room = [0; ROOM];
+    let length = put(n, &mut room);
+    out.extend_from_slice(&room[..length]);
+}
+
+/// The largest number has 20 digits.
+pub const ROOM: usize = 32;
+
+/// All numbers of three digits.
+pub static THREES: [[u8; 3]; 1000] = {
+    let mut all = [[0; 3]; 1000];
+    let mut n = 0;
+    while n < 1000 {
+        all[n] = [b'0' + (n / 100) as u8, b'0' + (n / 10 % 10) as u8, b'0' + (n % 10) as u8];
+        n += 1;
     }
-    out.extend_from_slice(&digits[first..]);
+    all
+};
+
+/// Writes a number; says how long it is.
+#[inline]
+pub fn put(n: u64, room: &mut [u8; ROOM]) -> usize {
+    // From the end, three at a time; the first ones without zeros before them.
+    let mut threes = [0_u16; 7];
+    let mut count = 0;
+    let mut left = n;
+    while left >= 1000 {
+        threes[count] = (left % 1000) as u16;
+        left /= 1000;
+        count += 1;
+    }
+    let first = &THREES[left as usize];
+    let mut at = if left >= 100 {
+        room[..3].copy_from_slice(first);
+        3
+    } else if left >= 10 {
+        room[..2].copy_from_slice(&first[1..]);
+        2
+    } else {
+        room[0] = first[2];
+        1
+    };
+    for three in threes[..count].iter().rev() {
+        room[at..at + 3].copy_from_slice(&THREES[usize::from(*three)]);
+        at += 3;
+    }
+    at
 }
 
 /// Appends a number with two decimals, rounded from its exact value, halves to the even digit, as C does it.

@@ -1,6 +1,7 @@
 //! Profiles that are damaged, hostile or odd: each gives an answer or a sentence, in time that grows with its size.
 
 use flate2::read::GzDecoder;
+use proptest::prelude::*;
 use std::io::Read;
 use tfprof::error::Error;
 use tfprof::format::xspace::ProfileFile;
@@ -217,6 +218,9 @@ fn what_the_format_lacks_is_unknown_and_not_zero() {
     let mut text = Vec::new();
     tfprof::render::text::write_report(&view, &mut text).expect("memory");
     assert!(String::from_utf8(text).expect("text").contains(" --"));
+    let mut page = Vec::new();
+    tfprof::render::html::write(&view, tfprof::render::html::Place::Page, &mut page).expect("memory");
+    assert!(String::from_utf8(page).expect("text").contains("the files do not say"));
     // FLOPs are there where the profiler stored them.
     let tpu = load(corpus("tpu_like/host.xplane.pb.gz")).expect("a profile");
     assert!(ask(&tpu, ViewKind::Op, &[("order_by", "float_ops"), ("select", "float_ops")]).is_ok());
@@ -233,4 +237,138 @@ fn steps_can_be_marked_by_a_pattern() {
     };
     assert_eq!(steps("^PjitFunction"), ("step_marker", 24));
     assert_eq!(steps("no such event"), ("module runs", 12));
+}
+
+// ---- whatever is written, and however
+
+/// An event of a random line: its metadata, start, length and stats.
+#[derive(Clone, Debug)]
+struct Random {
+    id: i64,
+    start: i64,
+    length: i64,
+    stats: Vec<(i64, u64, u8)>,
+}
+
+fn random_events() -> impl Strategy<Value = Vec<Vec<Random>>> {
+    // Few events overlap in part if there are few.
+
+    // Names of stats are 1 to 9, of which one leads nowhere; values are numbers, strings of the plane and texts.
+    let stat = (1_i64..10, prop_oneof![0_u64..12, any::<u64>()], 0_u8..4);
+    let event = (1_i64..8, 0_i64..400, 0_i64..200, proptest::collection::vec(stat, 0..6))
+        .prop_map(|(id, start, length, stats)| Random { id, start, length, stats });
+    let line = prop_oneof![proptest::collection::vec(event.clone(), 0..4), proptest::collection::vec(event, 0..30)];
+    proptest::collection::vec(line, 1..4)
+}
+
+/// A profile of random lines; `oddly` has the same in a form that no profiler writes.
+fn written(lines: &[Vec<Random>], oddly: bool) -> Vec<u8> {
+    let mut plane = Plane::default();
+    let names = ["a/b:Op", "a/c:Op", "run", "ExecutorState::Process", "FunctionRun", "train"];
+    names.iter().zip(1..).for_each(|(name, id)| plane.name(id, name));
+    let stats = ["hlo_op", "hlo_module", "program_id", "run_id", "step_num", "id", "_p", "correlation_id"];
+    for (name, id) in stats.iter().zip(1..) {
+        pb::message(&mut plane.names, 5, |entry| {
+            pb::int(entry, 1, id);
+            pb::message(entry, 2, |meta| pb::bytes(meta, 2, name.as_bytes()));
+        });
+    }
+    for (line, events) in lines.iter().enumerate() {
+        let mut out = Vec::new();
+        for Random { id, start, length, stats } in events {
+            pb::message(&mut out, 4, |event| {
+                if oddly {
+                    pb::int(event, 15, 1);
+                    pb::int(event, 3, *length);
+                }
+                pb::int(event, 1, *id);
+                pb::int(event, 2, *start);
+                if !oddly {
+                    pb::int(event, 3, *length);
+                }
+                for (name, value, form) in stats {
+                    pb::message(event, 4, |stat| {
+                        pb::int(stat, 1, *name);
+                        match form {
+                            0 => pb::int(stat, 4, *value as i64),
+                            1 => pb::int(stat, 3, *value as i64),
+                            2 => pb::int(stat, 7, *value as i64),
+                            _ => pb::bytes(stat, 5, value.to_string().as_bytes()),
+                        }
+                    });
+                }
+            });
+        }
+        if oddly {
+            // What a line says of itself stands behind its events.
+            pb::message(&mut plane.lines, 3, |text| {
+                text.extend_from_slice(&out);
+                pb::bytes(text, 2, b"thread");
+                pb::int(text, 1, line as i64);
+                pb::int(text, 3, 5 + line as i64);
+            });
+        } else {
+            plane.line(line as i64, 5 + line as i64, &out);
+        }
+    }
+    plane.space()
+}
+
+/// Everything that an answer says of the ops: all rows in all steps.
+fn answers(bytes: &[u8], keep: Keep) -> Result<String, String> {
+    let mut profiler = Profiler::new(keep);
+    let files = [ProfileFile::memory("host.xplane.pb", bytes.to_vec())];
+    profiler.add_profiles(&files, None, &|_, _| {}).map_err(|error| error.to_string())?;
+    let mut text = Vec::new();
+    for (kind, step) in
+        [(ViewKind::Op, "all"), (ViewKind::Scope, "all"), (ViewKind::Scope, "-1"), (ViewKind::Scope, "0")]
+    {
+        let mut options = Options::default();
+        let words = [("step", step), ("select", "micros,occurrence,device"), ("max_depth", "100")];
+        words.iter().try_for_each(|(name, value)| options.set(name, value)).expect("words");
+        match profiler.view(kind, &options) {
+            Ok(view) => tfprof::render::json::write(&view, &[], &mut text).expect("memory"),
+            Err(error) => text.extend_from_slice(error.to_string().as_bytes()),
+        }
+    }
+    let host = &profiler.hosts()[0];
+    let steps = format!("{:?} {:?} {:?} {:?}", host.rule, host.steps, host.step_ops, host.assigned);
+    Ok(String::from_utf8(text).expect("text") + &steps)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn what_counts_is_what_is_written_and_not_how(lines in random_events()) {
+        let everything = Keep { records: false, ..Keep::EVERYTHING };
+        let usual = answers(&written(&lines, false), everything);
+        prop_assert_eq!(&usual, &answers(&written(&lines, true), everything));
+        // Whoever asks for ops alone is told the same of them.
+        prop_assert_eq!(&usual, &answers(&written(&lines, false), Keep { busy: false, runtime: false, calls: false, ..everything }));
+    }
+
+    #[test]
+    fn own_times_add_up_to_the_root_and_to_no_more_than_the_line(lines in random_events()) {
+        let Ok(profiler) = load(written(&lines, false)) else { return Ok(()) };
+        let mut options = Options::default();
+        let words = [("step", "all"), ("max_depth", "1000")];
+        words.iter().try_for_each(|(name, value)| options.set(name, value)).expect("words");
+        let view = profiler.view(ViewKind::Op, &options).expect("a view");
+        let rows = view.rows();
+        let own: Vec<i64> = rows.iter().skip(1).map(|row| view.exact_own(Metric::Micros, row).n).collect();
+        prop_assert!(own.iter().all(|own| *own >= 0));
+        prop_assert_eq!(own.iter().sum::<i64>(), view.exact_total(Metric::Micros, &rows[0]).n);
+        for (line, events) in profiler.hosts()[0].lines.iter().zip(&lines) {
+            // Events that overlap in part are side by side, each with its own time.
+            let overlap = |a: &Random, b: &Random| {
+                let (a_end, b_end) = (a.start + a.length, b.start + b.length);
+                a.start < b.start && b.start < a_end && a_end < b_end
+            };
+            if !events.iter().any(|a| events.iter().any(|b| overlap(a, b))) {
+                prop_assert!(line.op_own <= line.top_level, "{:?}", line);
+                prop_assert!(line.top_level <= line.last.unwrap_or(0) - line.first.unwrap_or(0), "{:?}", line);
+            }
+        }
+    }
 }

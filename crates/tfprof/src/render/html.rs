@@ -11,7 +11,7 @@ use super::markup::{Xml, fit};
 use super::{nesting, tensor, text, theme};
 use crate::metric::{DETAILS, Detail, Metric, Unit};
 use crate::options::{OPTIONS, Options, Step};
-use crate::units;
+use crate::units::Amount;
 use crate::view::{Shown, View};
 pub use grid::{Grid, write_grid};
 pub use overview::write_overview;
@@ -264,12 +264,15 @@ impl<'v, 'q, 'm> Tree<'v, 'q, 'm> {
     fn write_cell(&self, column: &Column, row: &Shown, out: &mut dyn Write) -> io::Result<()> {
         let view = self.view;
         match column {
+            Column::Bar(metric) | Column::Own(metric) | Column::Share(metric) if !view.knows(*metric) => {
+                out.write_all("<span class=\"c s none\" title=\"the files do not say\">–</span>".as_bytes())
+            }
             Column::Bar(metric) => bar(metric.info().unit, self.bar(*metric, row), self.share(*metric, row), out),
             Column::Own(_) if !view.is_accounted(row) => out.write_all(b"<span class=\"c s\">\xe2\x80\x93</span>"),
             Column::Own(metric) => {
-                let own = view.own(*metric, row);
-                let none = if own == 0 { " none" } else { "" };
-                write!(out, "<span class=\"c s{none}\">{}</span>", units::text(metric.info().unit, own))
+                let own = view.exact_own(*metric, row);
+                let none = if own.n == 0 { " none" } else { "" };
+                write!(out, "<span class=\"c s{none}\">{}</span>", own.text(metric.info().unit))
             }
             Column::Share(metric) => {
                 write!(out, "<span class=\"c s\">{:.2}%</span>", 100.0 * self.share(*metric, row))
@@ -295,20 +298,20 @@ impl<'v, 'q, 'm> Tree<'v, 'q, 'm> {
     }
 
     /// In op view a total is a running sum, and what a row weighs is its own; the root has it all.
-    fn bar(&self, metric: Metric, row: &Shown) -> i64 {
+    fn bar(&self, metric: Metric, row: &Shown) -> Amount {
         let own = self.view.rules().chain && row.row != self.view.rows()[0].row;
-        if own { self.view.own(metric, row) } else { self.view.total(metric, row) }
+        if own { self.view.exact_own(metric, row) } else { self.view.exact_total(metric, row) }
     }
 
     fn share(&self, metric: Metric, row: &Shown) -> f64 {
-        let whole = self.view.total(metric, &self.view.rows()[0]);
-        if whole > 0 { self.bar(metric, row) as f64 / whole as f64 } else { 0.0 }
+        let whole = self.view.exact_total(metric, &self.view.rows()[0]).n;
+        if whole > 0 { self.bar(metric, row).n as f64 / whole as f64 } else { 0.0 }
     }
 }
 
 /// A number with a bar behind it.
-fn bar(unit: Unit, number: i64, share: f64, out: &mut dyn Write) -> io::Result<()> {
-    let none = if number == 0 { " none" } else { "" };
+fn bar(unit: Unit, number: Amount, share: f64, out: &mut dyn Write) -> io::Result<()> {
+    let none = if number.n == 0 { " none" } else { "" };
     let share = 100.0 * share.clamp(0.0, 1.0);
     let kind = match unit {
         Unit::Micros => "micros",
@@ -318,7 +321,7 @@ fn bar(unit: Unit, number: i64, share: f64, out: &mut dyn Write) -> io::Result<(
     write!(
         out,
         "<span class=\"c b{none}\" style=\"--bar:var(--{kind});--p:{share:.1}%\" title=\"{share:.2}%\">{}</span>",
-        units::text(unit, number)
+        number.text(unit)
     )
 }
 
@@ -327,7 +330,7 @@ fn bar(unit: Unit, number: i64, share: f64, out: &mut dyn Write) -> io::Result<(
 fn columns(view: &View<'_, '_>) -> Vec<Column> {
     let root = &view.rows()[0];
     let mut columns = Vec::new();
-    let all = |metric: Metric| view.total(metric, root);
+    let all = |metric: Metric| view.exact_total(metric, root).n;
     for metric in view.selection.metrics().iter() {
         let tells = |main: Metric| main.info().with.contains(&metric) && all(metric) != all(main);
         if view.selection.has(metric) || (all(metric) != 0 && view.selection.given().any(tells)) {

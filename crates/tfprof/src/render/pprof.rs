@@ -24,8 +24,8 @@ pub fn write(view: &View<'_, '_>, out: &mut dyn Write) -> io::Result<()> {
 
 /// A sample for each node of each row, and one for what else lies in the row's total but in no row within it.
 fn rows<'v>(view: &'v View<'_, '_>) -> Profile<'v> {
-    let metrics: Vec<Metric> = view.selection.given().collect();
-    let mut profile = Profile::new(&metrics);
+    let metrics: Vec<Metric> = known(view);
+    let mut profile = Profile::new(&metrics, view.model.in_picos);
     let mut own = own_numbers(view, &metrics);
     let mut stacks: Vec<Stack> = Vec::with_capacity(view.rows().len());
     for (i, row) in view.rows().iter().enumerate() {
@@ -54,12 +54,20 @@ fn rows<'v>(view: &'v View<'_, '_>) -> Profile<'v> {
     profile
 }
 
+/// What was asked for, as far as the files say anything of it.
+fn known(view: &View<'_, '_>) -> Vec<Metric> {
+    view.selection.given().filter(|metric| view.knows(*metric)).collect()
+}
+
 /// What each row has beyond the rows within it, all metrics of a row together.
 fn own_numbers(view: &View<'_, '_>, metrics: &[Metric]) -> Vec<i64> {
     let (rows, chain) = (view.rows(), view.rules().chain);
     let mut own: Vec<i64> = Vec::with_capacity(rows.len() * metrics.len());
     for (i, row) in rows.iter().enumerate() {
-        let whole = |metric: &Metric| if i > 0 && chain { view.own(*metric, row) } else { view.total(*metric, row) };
+        let whole = |metric: &Metric| {
+            let is_own = i > 0 && chain;
+            if is_own { view.exact_own(*metric, row).n } else { view.exact_total(*metric, row).n }
+        };
         own.extend(metrics.iter().map(whole));
         for (k, metric) in metrics.iter().enumerate().filter(|_| i > 0) {
             let parent = &mut own[row.parent * metrics.len() + k];
@@ -71,8 +79,8 @@ fn own_numbers(view: &View<'_, '_>, metrics: &[Metric]) -> Vec<i64> {
 
 /// As the original: a location for each call between shown rows, and samples for the nodes of innermost lines.
 fn callees<'v>(view: &'v View<'_, '_>) -> Profile<'v> {
-    let metrics: Vec<Metric> = view.selection.given().collect();
-    let mut profile = Profile::new(&metrics);
+    let metrics: Vec<Metric> = known(view);
+    let mut profile = Profile::new(&metrics, view.model.in_picos);
     let rows = view.rows();
     let mut stacks: Vec<Stack> = vec![Stack::EMPTY];
     for (i, row) in rows.iter().enumerate().skip(1) {

@@ -1,6 +1,7 @@
 //! Text on its way out: short pieces are put together without a call for each, and written in large ones.
 
 use super::writer::string;
+use crate::digits;
 use std::io::{self, Write};
 
 /// A piece of text that is put again and again.
@@ -39,8 +40,6 @@ pub(super) struct Page<'w> {
 
 /// How much is held before it is written.
 const PIECE: usize = 1 << 16;
-/// The longest number, with room for a comparison of lengths.
-const NUMBER: usize = 32;
 
 impl<'w> Page<'w> {
     pub fn new(out: &'w mut dyn Write) -> Page<'w> {
@@ -116,8 +115,8 @@ impl<'w> Page<'w> {
 
     #[inline]
     pub fn unsigned(&mut self, n: u64) {
-        let room: &mut [u8; NUMBER] = self.room();
-        self.at += digits(n, room);
+        let room: &mut [u8; digits::ROOM] = self.room();
+        self.at += digits::put(n, room);
     }
 
     /// Picoseconds as microseconds, exactly.
@@ -127,16 +126,16 @@ impl<'w> Page<'w> {
             self.fixed(b"-");
         }
         let picos = picos.unsigned_abs();
-        let room: &mut [u8; NUMBER] = self.room();
-        let mut length = digits(picos / 1_000_000, room);
+        let room: &mut [u8; digits::ROOM] = self.room();
+        let mut length = digits::put(picos / 1_000_000, room);
         let rest = (picos % 1_000_000) as usize;
         if rest > 0 {
             room[length] = b'.';
             let (nanos, picos) = (rest / 1000, rest % 1000);
-            room[length + 1..length + 4].copy_from_slice(&THREES[nanos]);
+            room[length + 1..length + 4].copy_from_slice(&digits::THREES[nanos]);
             length += 4;
             if picos > 0 {
-                room[length..length + 3].copy_from_slice(&THREES[picos]);
+                room[length..length + 3].copy_from_slice(&digits::THREES[picos]);
                 length += 3;
             }
             while room[length - 1] == b'0' {
@@ -145,47 +144,6 @@ impl<'w> Page<'w> {
         }
         self.at += length;
     }
-}
-
-/// All numbers of three digits.
-static THREES: [[u8; 3]; 1000] = {
-    let mut all = [[b'0'; 3]; 1000];
-    let mut n = 0;
-    while n < 1000 {
-        all[n] = [b'0' + (n / 100) as u8, b'0' + (n / 10 % 10) as u8, b'0' + (n % 10) as u8];
-        n += 1;
-    }
-    all
-};
-
-/// Writes a number; says how long it is.
-#[inline]
-fn digits(n: u64, room: &mut [u8; NUMBER]) -> usize {
-    // From the end, three at a time; the first ones without zeros before them.
-    let mut threes = [0_u16; 7];
-    let mut count = 0;
-    let mut left = n;
-    while left >= 1000 {
-        threes[count] = (left % 1000) as u16;
-        left /= 1000;
-        count += 1;
-    }
-    let first = &THREES[left as usize];
-    let mut at = if left >= 100 {
-        room[..3].copy_from_slice(first);
-        3
-    } else if left >= 10 {
-        room[..2].copy_from_slice(&first[1..]);
-        2
-    } else {
-        room[0] = first[2];
-        1
-    };
-    for three in threes[..count].iter().rev() {
-        room[at..at + 3].copy_from_slice(&THREES[usize::from(*three)]);
-        at += 3;
-    }
-    at
 }
 
 #[cfg(test)]

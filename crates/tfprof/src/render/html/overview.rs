@@ -4,6 +4,7 @@ use super::{Place, bar, begin, end};
 use crate::overview::Overview;
 use crate::render::markup::{Xml, fit};
 use crate::render::overview::{facts, share, title};
+use crate::units::Amount;
 use std::io::{self, Write};
 
 /// Letters of a name, a value or a line.
@@ -31,7 +32,7 @@ pub fn write_overview(
         )?;
         for (name, number) in &top.rows {
             write!(out, "<div class=\"r\"><span class=\"n\">{}</span>", Xml(&fit(name, TEXT)))?;
-            bar(info.unit, *number, share(overview, *number), out)?;
+            bar(info.unit, Amount { n: *number, parts: 1 }, share(overview, *number), out)?;
             writeln!(out, "<span class=\"c s\">{:.2}%</span></div>", 100.0 * share(overview, *number))?;
         }
         out.write_all(b"</div>\n")?;

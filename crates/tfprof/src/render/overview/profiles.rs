@@ -44,13 +44,15 @@ pub fn facts(hosts: &[HostProfile], other_runs: &[String]) -> Vec<(String, Strin
         facts.extend(devices(host));
     }
     if several {
+        facts.extend(by_host(hosts));
         facts.extend(slowest(hosts));
     }
+    facts.extend(lines(hosts));
     for host in hosts {
-        facts.extend(lines(host));
         if let Some((allocator, bytes)) = &host.memory_peak {
             let bytes = crate::units::text(Unit::Bytes, *bytes);
-            facts.push(("memory peak".to_owned(), format!("{bytes} of {allocator}")));
+            let on = if several { format!(" on {}", host.host) } else { String::new() };
+            facts.push(("memory peak".to_owned(), format!("{bytes} of {allocator}{on}")));
         }
     }
     if !other_runs.is_empty() {
@@ -100,6 +102,21 @@ fn plain(held: &Held) -> Option<String> {
     }
 }
 
+/// How long each host took for its steps, the slowest first.
+fn by_host(hosts: &[HostProfile]) -> Vec<(String, String)> {
+    let sum = |times: &mut dyn Iterator<Item = i64>| times.fold(0_i64, i64::saturating_add);
+    let mut all: Vec<_> = hosts
+        .iter()
+        .map(|host| {
+            let steps = sum(&mut host.steps.iter().map(|step| step.end.saturating_sub(step.start)));
+            (steps, sum(&mut host.step_ops.iter().map(|step| step.own)), host.host.as_str())
+        })
+        .collect();
+    all.sort_by(|a, b| b.0.cmp(&a.0).then(a.2.cmp(b.2)));
+    let text = |steps, ops, host| format!("{host}: {} of steps, {} of ops in them", time(steps), time(ops));
+    all.into_iter().map(|(steps, ops, host)| ("  host".to_owned(), text(steps, ops, host))).collect()
+}
+
 /// The slowest steps of all hosts, and how long each host took for them.
 fn slowest(hosts: &[HostProfile]) -> Vec<(String, String)> {
     let mut all: Vec<(i64, i64, &str)> = Vec::new();
@@ -113,17 +130,19 @@ fn slowest(hosts: &[HostProfile]) -> Vec<(String, String)> {
 }
 
 /// The busiest lines: how long something ran in them, and how long nothing did.
-fn lines(host: &HostProfile) -> Vec<(String, String)> {
-    let mut lines: Vec<_> = host.lines.iter().filter(|line| line.first.is_some()).collect();
-    lines.sort_by_key(|line| std::cmp::Reverse(line.top_level));
-    let shown = lines.into_iter().take(ROWS).map(|line| {
+fn lines<'h>(hosts: &'h [HostProfile]) -> Vec<(String, String)> {
+    let of_host = |host: &'h HostProfile| host.lines.iter().map(move |line| (host.host.as_str(), line));
+    let mut lines: Vec<_> = hosts.iter().flat_map(of_host).filter(|(_, line)| line.first.is_some()).collect();
+    lines.sort_by_key(|(_, line)| std::cmp::Reverse(line.top_level));
+    let shown = lines.into_iter().take(ROWS).map(|(host, line)| {
         let span = line.last.unwrap_or(0).saturating_sub(line.first.unwrap_or(0));
         let name = if line.display_name.is_empty() { &line.name } else { &line.display_name };
         // What stands behind the slash repeats the number of the thread.
         let name = name.split('/').next().filter(|name| !name.is_empty()).unwrap_or(name);
         let idle = span.saturating_sub(line.top_level).max(0);
+        let on = if hosts.len() > 1 { format!("/{host}") } else { String::new() };
         let text = format!(
-            "{} {name}: {} busy, {} idle, {} of it ops",
+            "{on}{} {name}: {} busy, {} idle, {} of it ops",
             line.plane,
             time(line.top_level),
             time(idle),

@@ -1,6 +1,7 @@
 //! `Profile`, as pprof defines it: strings, functions and locations stored once, samples that refer to them.
 
 use crate::metric::{Metric, Unit};
+use crate::units::Amount;
 use crate::view::Line;
 use rustc_hash::FxHashMap;
 use std::borrow::Cow;
@@ -12,6 +13,8 @@ const NODE_LABEL: &str = "graph node:";
 
 pub struct Profile<'v> {
     metrics: Vec<Metric>,
+    /// Times come in picoseconds, and leave in nanoseconds: pprof knows nothing finer.
+    in_picos: bool,
     strings: Strings<'v>,
     /// By file, function and line; ids are in the order of creation, from 1.
     locations: FxHashMap<(&'v str, Cow<'v, str>, u64), Location>,
@@ -78,9 +81,10 @@ impl<'v> Frame<'v> {
 }
 
 impl<'v> Profile<'v> {
-    pub fn new(metrics: &[Metric]) -> Self {
+    pub fn new(metrics: &[Metric], in_picos: bool) -> Self {
         Profile {
             metrics: metrics.to_vec(),
+            in_picos,
             strings: Strings::new(),
             locations: FxHashMap::default(),
             functions: FxHashMap::default(),
@@ -140,7 +144,13 @@ impl<'v> Profile<'v> {
         });
         let values = self.values.len() as u32;
         self.values.push(count);
-        self.values.extend_from_slice(metrics);
+        if self.in_picos {
+            let is_time = |metric: &Metric| metric.info().unit == Unit::Micros;
+            let values = self.metrics.iter().zip(metrics);
+            self.values.extend(values.map(|(metric, value)| if is_time(metric) { nanos(*value) } else { *value }));
+        } else {
+            self.values.extend_from_slice(metrics);
+        }
         self.samples.push(Sample { node, stack, values });
     }
 
@@ -236,6 +246,7 @@ impl<'v> Profile<'v> {
         for metric in &self.metrics {
             let info = metric.info();
             let unit = match info.unit {
+                Unit::Micros if self.in_picos => "nanoseconds",
                 Unit::Micros => "microseconds",
                 Unit::Bytes => "bytes",
                 Unit::Count => "count",
@@ -246,6 +257,11 @@ impl<'v> Profile<'v> {
         }
         types
     }
+}
+
+/// The nearest number of nanoseconds.
+fn nanos(picos: i64) -> i64 {
+    Amount { n: picos, parts: 1000 }.rounded()
 }
 
 /// Hands on what was gathered, now and then.
