@@ -308,3 +308,16 @@ fn one_node_of_many_in_fifty_thousand_steps() {
     let again = dir.join("again.profile");
     answered(&["scope", "-min_micros", "1"], &[&again], "often (5us/5us");
 }
+
+#[test]
+fn everything_reads_everything() {
+    let dir = scratch("dense");
+    let graph = file(dir.join("graph.pb"), |out| {
+        for i in 0..500 {
+            let all = (0..500).map(|source| format!("n{source}"));
+            out.write_all(&node(&format!("n{i}"), "AddN", all)).expect("room");
+        }
+    });
+    answered(&["cost"], &[&graph], "AddN");
+    answered(&["graph", "-max_depth", "3", "-select", "float_ops"], &[&graph], "n0");
+}

@@ -14,8 +14,9 @@ use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// How often a node may be visited before it is given up as unknown.
-const MOST_VISITS: u8 = 16;
+/// How often a node may be visited before it is given up as unknown, so that the work is bounded even where everything
+/// reads everything.
+const MOST_VISITS: u8 = 32;
 
 /// Sizes and elements that a fact may have in passing, and how many all of those with more may have together: a graph of
 /// a few bytes a node must not take kilobytes a node.
@@ -258,15 +259,11 @@ impl Inference {
         let visits = &mut self.visits[node as usize];
         *visits += 1;
         let slot = &mut self.facts[node as usize];
+        if *visits >= MOST_VISITS {
+            outputs.iter_mut().for_each(|output| *output = Fact { dtype: output.dtype, ..Fact::default() });
+        }
         if slot.as_ref() == Some(&outputs) {
             return;
-        }
-        if *visits >= MOST_VISITS {
-            if *visits > MOST_VISITS {
-                *visits = MOST_VISITS;
-                return;
-            }
-            outputs.iter_mut().for_each(|output| *output = Fact { dtype: output.dtype, ..Fact::default() });
         }
         if outputs.len() > SMALL {
             let more = outputs.len() - SMALL;
@@ -282,7 +279,8 @@ impl Inference {
         *slot = Some(outputs);
         for reader in self.readers.of(node) {
             let at = self.position[*reader as usize];
-            if (at as usize) < self.next && !std::mem::replace(&mut self.waits[*reader as usize], true) {
+            let may_come_again = (at as usize) < self.next && self.visits[*reader as usize] < MOST_VISITS;
+            if may_come_again && !std::mem::replace(&mut self.waits[*reader as usize], true) {
                 self.again.push(Reverse(at));
             }
         }
