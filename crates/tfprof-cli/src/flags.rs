@@ -14,7 +14,7 @@ use crate::shell::line;
 use crate::terminal::Terminal;
 use parser::{Origin, Parser};
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use tfprof::error::Error;
 use tfprof::inputs::Inputs;
 use tfprof::options::Options;
@@ -56,6 +56,21 @@ pub struct Flags {
     pub write: String,
     format: String,
     outfile: String,
+}
+
+impl Flags {
+    /// All files that a command reads, none of which it may write.
+    pub fn files(&self) -> Vec<PathBuf> {
+        let mut files = self.inputs.files();
+        files.push(PathBuf::from(&self.budget));
+        if !self.baseline.is_empty() {
+            let mut before = Inputs::default();
+            // What cannot be read is complained of where it is read.
+            let _ = before.add_path(Path::new(&self.baseline));
+            files.extend(before.files());
+        }
+        files
+    }
 }
 
 /// Reads the words behind the program's name.
