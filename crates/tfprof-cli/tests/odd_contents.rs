@@ -1,5 +1,5 @@
-//! Files that are whole and say what cannot be: names that act, inputs of nothing, clocks that run backwards, functions
-//! that call themselves. Each is answered, and a warning names the place; what is damaged inside is said to be.
+//! Files that are whole and say what cannot be: names that act, inputs of nothing, clocks that run
+//! backwards. Each is answered, and a warning names the place; what is damaged inside is said to be.
 
 mod common;
 
@@ -88,44 +88,6 @@ fn counts_below_zero_and_past_the_limit() {
         0,
         &["tfprof_log.pbtxt: byte 0: `v` has -5 float operations"],
     );
-}
-
-#[test]
-fn functions_and_loops_that_call_themselves() {
-    let dir = scratch("cycles");
-    let function = |name: &str, node: &str| {
-        let signature = "input_arg { name: 'x' type: DT_FLOAT } output_arg { name: 'y' type: DT_FLOAT }";
-        format!(
-            "function {{ signature {{ name: '{name}' {signature} }} node_def {{ name: 'r' {node} input: 'x' }} \
-             ret {{ key: 'y' value: 'r:output:0' }} }} "
-        )
-    };
-    let attribute = |key: &str, name: &str| format!("attr {{ key: '{key}' value {{ func {{ name: '{name}' }} }} }} ");
-    let fed = "node { name: 'p' op: 'Placeholder' attr { key: 'dtype' value { type: DT_FLOAT } } \
-               attr { key: 'shape' value { shape { dim { size: 2 } } } } } ";
-    let round = |op: &str| format!("op: '{op}' {}{}", attribute("cond", "cond"), attribute("body", "body"));
-    let loops = format!(
-        "{fed} node {{ name: 'w' {} input: 'p' }} library {{ {}{} }}",
-        round("While"),
-        function("body", &round("StatelessWhile")),
-        function("cond", &round("While")),
-    );
-    let calls = format!(
-        "{fed} node {{ name: 'w' op: 'PartitionedCall' input: 'p' {} }} library {{ {}{}{} }}",
-        attribute("f", "f"),
-        function("f", "op: 'g'"),
-        function("g", &format!("op: 'StatefulPartitionedCall' {}", attribute("f", "h"))),
-        function("h", "op: 'f'"),
-    );
-    for (file, name) in [(loops, "body"), (calls, "f")] {
-        let graph = written(&dir, "graph.pbtxt", file);
-        let expected = format!("the function `{name}` calls itself; calls of it are not opened and count as unknown");
-        for words in
-            [&["cost"][..], &["scope", "-select", "float_ops"], &["graph", "-max_depth", "100"], &["op"], &["info"]]
-        {
-            warned(&[words, &[&graph]].concat(), 0, &[&expected]);
-        }
-    }
 }
 
 /// A graph of names that do something to whoever shows them raw.
