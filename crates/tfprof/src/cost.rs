@@ -184,7 +184,7 @@ impl Cost {
                 continue;
             }
             let op = model.names.get(model.nodes.op[node.index()]);
-            self.nodes = self.nodes.saturating_add(1 + costs.closed);
+            self.nodes = self.nodes.saturating_add(1).saturating_add(costs.closed);
             let row = view.values().row(node);
             let (count, figures) = by_op.entry(op).or_default();
             *count += 1;
