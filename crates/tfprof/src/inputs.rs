@@ -14,9 +14,9 @@ use crate::format::checkpoint::locate;
 use crate::format::source::{Limits, STDIN, Source};
 use crate::infer::settings::Settings;
 use crate::words;
-use std::io::{Cursor, Read};
 use loading::debug_info_beside;
 use recognize::is_saved_model;
+use std::io::{Cursor, Read};
 use std::path::{Path, PathBuf};
 
 /// What a user named, in the order of loading.

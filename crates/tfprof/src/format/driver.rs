@@ -2,8 +2,8 @@
 //!
 //! A format brings a layout and a [`FormatReader`]; what is the same for all of them is done here, once.
 
-use super::{Format, damage};
 use super::source::Source;
+use super::{Format, damage};
 use crate::error::{Error, Place};
 use crate::model::builder::Builder;
 use std::io;

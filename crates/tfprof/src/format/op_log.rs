@@ -8,7 +8,7 @@ use crate::model::names::NameId;
 use crate::model::nodes::NodeId;
 use crate::model::stacks::{FrameId, StackId, Stacks};
 use rustc_hash::FxHashMap;
-use tfprof_proto::stream::{Layout, Record, Rule, Tag};
+use tfprof_proto::stream::{Layout, Record, Rule, Spot, Tag};
 use tfprof_proto::wire::{Fields, Value};
 
 const ENTRY: Tag = 1;

@@ -162,7 +162,8 @@ impl Builder {
                 if input == NO_INPUT || self.model.node(input.source).is_some() {
                     continue;
                 }
-                let (reader, source) = (self.model.name(node).to_owned(), self.model.names.get(input.source).to_owned());
+                let (reader, source) =
+                    (self.model.name(node).to_owned(), self.model.names.get(input.source).to_owned());
                 self.warn("missing_input", None, || format!("`{reader}` reads `{source}`, and there is no such node"));
             }
         }
