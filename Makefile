@@ -18,6 +18,8 @@ SEED := $(shell date +%s)
 endif
 MODELS ?= 200
 QUESTIONS ?= 8
+# Live models take longer: they are built and run.
+LIVE_MODELS ?= $(shell expr $(MODELS) / 5)
 # Of fuzzing, for each target.
 SECONDS ?= 60
 
@@ -27,7 +29,7 @@ LOCKED := --locked
 BUILT := $(or $(CARGO_TARGET_DIR),target)
 
 .DEFAULT_GOAL := help
-.PHONY: help build test fmt-check licenses lint cargo-test docs-check python-test python-tf toolchain test-tools tools debian-tools test-tf verify-corpus checkpoints shapes differential tf-venv bench bench-xspace test-xprof bench-alone bench-guard bench-python \
+.PHONY: help build test fmt-check licenses lint cargo-test docs-check python-test python-beside python-tf toolchain test-tools tools debian-tools test-tf verify-corpus checkpoints shapes differential tf-venv bench bench-xspace test-xprof bench-alone bench-guard bench-python \
         demo fuzz docs clean
 .PHONY: test-notebook test-sdist
 
@@ -87,12 +89,15 @@ $(PY_VENV)/ready: python/requirements-test.txt
 	$(PY_VENV)/bin/python -m pip install --quiet --disable-pip-version-check -r $<
 	touch $@
 
-# The package beside TensorFlow's own API. The wheel goes to a directory, not into the environment of TensorFlow.
-python-tf: tf-venv $(PY_VENV)/ready
+# The wheel for a Python that has TensorFlow: it goes to a directory, not into the environment of TensorFlow.
+python-beside: tf-venv $(PY_VENV)/ready
 	rm -rf $(BUILT)/wheels $(BUILT)/python-tf
 	$(PY_VENV)/bin/maturin build --quiet $(LOCKED) --profile dev --manifest-path python/Cargo.toml --out $(BUILT)/wheels
 	$(PY_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --target $(BUILT)/python-tf/tfprof \
 	    $(BUILT)/wheels/*.whl
+
+# The package beside TensorFlow's own API.
+python-tf: python-beside
 	$(PY_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --target $(BUILT)/python-tf/pytest pytest
 	PYTHONPATH="$(abspath $(BUILT)/python-tf/tfprof):$(abspath $(BUILT)/python-tf/pytest)" $(TF_PYTHON) -m pytest -q tests/tf
 
@@ -164,13 +169,15 @@ shapes: tf-venv ## shapes that are inferred, beside TensorFlow's own inference (
 	$(CARGO) build $(LOCKED) --release --example infer -p tfprof
 	$(TF_PYTHON) tests/tf/shapes.py --infer $(BUILT)/release/examples/infer --seed $(SEED)
 
-differential: tf-venv ## random models and questions against the original (SEED=… MODELS=…)
+differential: tf-venv python-beside ## random models and questions against the original, files and Python (SEED=… MODELS=…)
 	rm -rf target/differential/$(SEED)
-	@echo "seed $(SEED), $(MODELS) models, $(QUESTIONS) questions each"
+	@echo "seed $(SEED), $(MODELS) models, $(QUESTIONS) questions each; $(LIVE_MODELS) live models in Python"
 	$(TF_PYTHON) tests/differential/random_cases.py --seed $(SEED) --models $(MODELS) --questions $(QUESTIONS) \
 	    --out target/differential/$(SEED)
 	TFPROF_CASES="$(CURDIR)/target/differential/$(SEED)" \
 	    $(CARGO) test $(LOCKED) --release -p tfprof-tests --test golden
+	PYTHONPATH="$(abspath $(BUILT)/python-tf/tfprof)" $(TF_PYTHON) tests/differential/random_python.py --seed $(SEED) \
+	    --models $(LIVE_MODELS) --questions $(QUESTIONS)
 
 # The stamp is written last, so that an interrupted install is made again.
 tf-venv: $(if $(filter $(VENV)/%,$(TF_PYTHON)),$(VENV)/ready) ## a virtual environment with TensorFlow 2.21, for the targets that need one

@@ -8,7 +8,7 @@ fuzz_target!(|bytes: &[u8]| {
     let mut todo = vec![Fields::new(bytes, 0)];
     let mut seen = 0;
     while let Some(mut fields) = todo.pop() {
-        let mut last = None;
+        let (all, mut last) = (fields.clone(), None);
         while let Ok(Some(field)) = fields.next_field() {
             assert!(last < Some(field.offset) && fields.offset() <= bytes.len() as u64);
             last = Some(field.offset);
@@ -17,7 +17,7 @@ fuzz_target!(|bytes: &[u8]| {
                 seen += 1;
                 // Any bytes may be a message; depth is bounded by the input, but not the number of readings.
                 if seen < 10_000 {
-                    todo.push(fields.nested(inner));
+                    todo.push(all.nested(inner));
                 }
             }
         }

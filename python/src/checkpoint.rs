@@ -1,12 +1,14 @@
 //! A checkpoint that Python lists and reads.
 
 use crate::answer::in_memory;
+use crate::interrupt::interruptible;
 use crate::{question, raise, raise_checkpoint};
 use pyo3::exceptions::{PyKeyError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyDict, PyList};
 use std::io;
 use std::path::PathBuf;
+use std::sync::Arc;
 use tfprof::error::Error;
 use tfprof::format::checkpoint::dtype::Element;
 use tfprof::format::checkpoint::values::Values;
@@ -20,8 +22,14 @@ use tfprof::words;
 #[pyclass(frozen)]
 #[derive(Debug)]
 pub struct Checkpoint {
-    checkpoint: format::Checkpoint,
+    /// Shared with the threads that read it, which may outlive a caller who was interrupted.
+    checkpoint: Arc<format::Checkpoint>,
+    /// It is read in less time than anyone would interrupt.
+    short: bool,
 }
+
+/// Checkpoints of less bytes are read at once.
+const SHORT: u64 = 4 << 20;
 
 /// How an answer is written.
 #[derive(Clone, Copy)]
@@ -49,9 +57,12 @@ impl Form {
 impl Checkpoint {
     #[new]
     fn new(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
-        let checkpoint = py.detach(|| format::Checkpoint::open(&path));
+        let named = path.clone();
+        let checkpoint = interruptible(py, false, move || format::Checkpoint::open(&named))?;
         let checkpoint = checkpoint.map_err(|error| raise_checkpoint(&error, &path))?;
-        Ok(Checkpoint { checkpoint })
+        let sizes = checkpoint.files.iter().filter_map(|file| Some(file.metadata().ok()?.len()));
+        let short = sizes.sum::<u64>() < SHORT;
+        Ok(Checkpoint { checkpoint: Arc::new(checkpoint), short })
     }
 
     /// What the names of its files begin with.
@@ -80,9 +91,10 @@ impl Checkpoint {
         stats: bool,
     ) -> PyResult<(Bound<'py, PyBytes>, Vec<String>)> {
         let (form, options) = (Form::parse(form)?, question::options(options, false)?);
-        let written = py.detach(|| {
-            let listing = Listing::new(&self.checkpoint, &options, stats)?;
-            let wrong = self.checkpoint.damage.iter().chain(&listing.damage);
+        let checkpoint = Arc::clone(&self.checkpoint);
+        let written = interruptible(py, self.short, move || {
+            let listing = Listing::new(&checkpoint, &options, stats)?;
+            let wrong = checkpoint.damage.iter().chain(&listing.damage);
             let bytes = to_memory(|out| match form {
                 Form::Text => render::text(&listing, out),
                 Form::Json => render::json(&listing, &wrong.map(Damage::warning).collect::<Vec<_>>(), out),
@@ -90,7 +102,7 @@ impl Checkpoint {
                 Form::Html(place) => render::html(&listing, place, out),
             })?;
             Ok((bytes, listing.damage.iter().map(Damage::to_string).collect()))
-        });
+        })?;
         written.map(|(bytes, damage)| (PyBytes::new(py, &bytes), damage)).map_err(|error| raise(&error))
     }
 
@@ -104,9 +116,10 @@ impl Checkpoint {
         stats: bool,
     ) -> PyResult<(Bound<'py, PyBytes>, Vec<String>)> {
         let (form, options) = (Form::parse(form)?, question::options(options, false)?);
-        let written = py.detach(|| {
-            let comparison = Comparison::new(&self.checkpoint, &other.checkpoint, &options, stats)?;
-            let (before, after) = (&self.checkpoint.damage, &other.checkpoint.damage);
+        let (before, after) = (Arc::clone(&self.checkpoint), Arc::clone(&other.checkpoint));
+        let written = interruptible(py, self.short && other.short, move || {
+            let comparison = Comparison::new(&before, &after, &options, stats)?;
+            let (before, after) = (&before.damage, &after.damage);
             let wrong = before.iter().chain(after).chain(&comparison.damage);
             let bytes = to_memory(|out| match form {
                 Form::Text => render::comparison_text(&comparison, out),
@@ -117,19 +130,20 @@ impl Checkpoint {
                 Form::Html(place) => render::comparison_html(&comparison, place, out),
             })?;
             Ok((bytes, comparison.damage.iter().map(Damage::to_string).collect()))
-        });
+        })?;
         written.map(|(bytes, damage)| (PyBytes::new(py, &bytes), damage)).map_err(|error| raise(&error))
     }
 
     /// What is wrong with it, after everything was read: as text, as JSON and as HTML.
     fn verify(&self, py: Python<'_>) -> PyResult<(String, String, String)> {
-        let written = py.detach(|| {
-            let verdict = self.checkpoint.verify();
+        let checkpoint = Arc::clone(&self.checkpoint);
+        let written = interruptible(py, self.short, move || {
+            let verdict = checkpoint.verify();
             let text = to_memory(|out| render::verdict_text(&verdict, out))?;
             let json = to_memory(|out| render::verdict_json(&verdict, out))?;
             let html = to_memory(|out| render::verdict_html(&verdict, Place::Cell, out))?;
             Ok([text, json, html].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
-        });
+        })?;
         written.map(|[text, json, html]| (text, json, html)).map_err(|error: Error| raise(&error))
     }
 
@@ -149,13 +163,14 @@ impl Checkpoint {
         widen: bool,
     ) -> PyResult<(String, Bound<'py, PyAny>, Vec<String>)> {
         let tensor = self.tensor(name)?;
-        let values = py.detach(|| match &part {
-            None => self.checkpoint.values(tensor),
+        let (checkpoint, wanted) = (Arc::clone(&self.checkpoint), tensor.clone());
+        let values = interruptible(py, self.short, move || match &part {
+            None => checkpoint.values(&wanted),
             Some(part) => {
                 let part: Vec<_> = part.iter().map(|(from, to)| *from..*to).collect();
-                self.checkpoint.part(tensor, &part)
+                checkpoint.part(&wanted, &part)
             }
-        });
+        })?;
         let values = values.map_err(|damage| raise(&Error::from(damage)))?;
         let damage = values.damage.iter().map(Damage::to_string).collect();
         let (dtype, data) = match values.plain() {

@@ -130,6 +130,16 @@ impl Shapes {
         })?;
         Ok((PyBytes::new(py, &log.bytes), log.missing_shapes, contradictions))
     }
+
+    /// The graph with the shapes that runs told; none if they told nothing new.
+    fn complete<'py>(&self, py: Python<'py>, graph: PyBackedBytes) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        let shapes = Arc::clone(&self.shapes);
+        let done = interruptible(py, graph.len() < 256 * 1024, move || {
+            let shapes = shapes.lock().unwrap_or_else(PoisonError::into_inner);
+            op_log::GraphShapes::new(&graph).completed(&graph, &shapes)
+        })?;
+        Ok(done.map(|bytes| PyBytes::new(py, &bytes)))
+    }
 }
 
 /// Runs the `tfprof` command and returns its exit code.

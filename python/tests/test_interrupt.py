@@ -98,3 +98,11 @@ def test_waiting_for_traces_ends(tmp_path: Path) -> None:
         assert (done.stdout, done.returncode) == ("interrupted\n", 0), done.stderr
     finally:
         os.close(holder)
+
+
+def test_opening_a_checkpoint_ends(tmp_path: Path) -> None:
+    path = tmp_path / "model.ckpt"
+    with open(path, "wb") as file:
+        file.truncate(1 << 42)  # Terabytes of nothing, of which the disk holds none.
+    done = interrupted("waits(lambda: tfprof.checkpoint(sys.argv[1]))", str(path))
+    assert (done.stdout, done.returncode) == ("interrupted\n", 0), done.stderr

@@ -52,7 +52,11 @@ def profile(
     if graph is None:
         graph = _graphs.default_graph()
     source = _graphs.read(graph, add_trace=cmd == "code")
-    log = generated_op_log(source, op_log, run_meta)
+    shapes = _native.Shapes()
+    log = generated_op_log(source, op_log, run_meta, shapes)
+    # As the original, but for this answer only: the run completes shapes of the graph.
+    if source.data:
+        source.data = shapes.complete(source.data) or source.data
     options = ProfileOptionBuilder.trainable_variables_parameter() if not options else options
     if cmd not in _RESULTS:
         raise _unknown_command(cmd)
@@ -290,8 +294,11 @@ def write_file(path: Any, data: bytes) -> None:
         return
     beside = f"{path}.{os.getpid()}.{threading.get_ident()}.tmp"
     try:
-        with open(beside, "wb") as file:
+        # "x": nobody else can have laid out a file or a link of this name for us.
+        with open(beside, "xb") as file:
             file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
         if os.path.exists(path):
             os.chmod(beside, os.stat(path).st_mode & 0o7777)
         os.replace(beside, path)

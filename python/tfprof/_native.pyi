@@ -17,6 +17,7 @@ class Shapes:
         traces: tuple[list[tuple[str, int, str, str]], list[tuple[str, list[int]]]] | None = None,
         without_float_ops: bool = False,
     ) -> tuple[bytes, int, list[str]]: ...
+    def complete(self, graph: bytes) -> bytes | None: ...
 
 @final
 class Profile:

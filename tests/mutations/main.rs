@@ -47,7 +47,9 @@ fn every_damaged_input_gives_an_answer_or_an_error() {
         for worker in 0..2 {
             let (inputs, next, busy, failures, done) = (&inputs, &next, &busy, &failures, &done);
             let (answers, errors) = (&answers, &errors);
-            scope.spawn(move || {
+            // As small a stack as some systems give to threads: depth of an input must not take any of it.
+            let thread = std::thread::Builder::new().stack_size(1 << 20);
+            let work = move || {
                 while let Some((path, bytes)) = inputs.get(next.fetch_add(1, Ordering::Relaxed)) {
                     for (kind, (what, damaged)) in ViewKind::ALL.into_iter().cycle().zip(mutations(bytes)) {
                         let name = format!("{}: {what}", path.display());
@@ -61,7 +63,8 @@ fn every_damaged_input_gives_an_answer_or_an_error() {
                 }
                 busy.lock().expect("no panic")[worker] = None;
                 done.fetch_add(1, Ordering::Relaxed);
-            });
+            };
+            thread.spawn_scoped(scope, work).expect("a thread");
         }
         while done.load(Ordering::Relaxed) < 2 {
             std::thread::sleep(Duration::from_millis(100));

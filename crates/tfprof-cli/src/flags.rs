@@ -14,7 +14,7 @@ use crate::shell::line;
 use crate::terminal::Terminal;
 use parser::{Origin, Parser};
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use tfprof::error::Error;
 use tfprof::inputs::Inputs;
 use tfprof::options::Options;
@@ -58,6 +58,21 @@ pub struct Flags {
     outfile: String,
 }
 
+impl Flags {
+    /// All files that a command reads, none of which it may write.
+    pub fn files(&self) -> Vec<PathBuf> {
+        let mut files = self.inputs.files();
+        files.push(PathBuf::from(&self.budget));
+        if !self.baseline.is_empty() {
+            let mut before = Inputs::default();
+            // What cannot be read is complained of where it is read.
+            let _ = before.add_path(Path::new(&self.baseline));
+            files.extend(before.files());
+        }
+        files
+    }
+}
+
 /// Reads the words behind the program's name.
 pub fn parse(words: impl IntoIterator<Item = OsString>, terminal: Terminal) -> Result<Request, Error> {
     let mut parser = Parser::new(Origin::Arguments, Options::default());
@@ -96,7 +111,7 @@ mod tests {
     #[test]
     fn an_empty_path_is_none() {
         let request = parsed("op --graph_path=g --op_log_path= --run_meta_path=").unwrap();
-        assert_eq!(request.flags.inputs.paths().collect::<Vec<_>>(), [std::path::Path::new("g")]);
+        assert_eq!(request.flags.inputs.paths().collect::<Vec<_>>(), [Path::new("g")]);
         assert!(parsed("op --graph_path=").unwrap_err().starts_with("nothing to read"));
     }
 

@@ -1,7 +1,9 @@
 //! Where answers are written. A file is written beside its target and renamed, so that nobody ever sees half of it.
 
+use crate::terminal::Guard;
+use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use tfprof::error::Error;
 
@@ -23,25 +25,22 @@ pub fn to_stdout(out: &mut dyn Write, fill: impl FnOnce(&mut dyn Write) -> io::R
 }
 
 /// Writes to a file, or to standard output if it is `-`. None of `inputs` is ever overwritten.
-pub fn to_file<'p>(
+pub fn to_file(
     file: &str,
-    inputs: impl Iterator<Item = &'p Path>,
+    inputs: &[PathBuf],
     out: &mut dyn Write,
     mut fill: impl FnMut(&mut dyn Write) -> io::Result<()>,
 ) -> Result<(), Error> {
     if file == "-" {
         return to_stdout(out, fill);
     }
-    let target = Path::new(file);
-    if let Ok(real) = target.canonicalize() {
-        for input in inputs {
-            if real.is_file() && input.canonicalize().is_ok_and(|input| input == real) {
-                let name = file.to_owned();
-                return Err(Error::Question(format!(
-                    "{name} is one of the inputs and would be overwritten; name another file"
-                )));
-            }
-        }
+    // Another name of the same file, a hard link, may be given to the answer: the input keeps its own.
+    if let Ok(real) = Path::new(file).canonicalize()
+        && real.is_file()
+        && inputs.iter().any(|input| input.canonicalize().is_ok_and(|input| input == real))
+    {
+        let message = format!("{file} is one of the inputs and would be overwritten; name another file");
+        return Err(Error::Question(message));
     }
     write(file, Disk::Waited, &mut fill)
 }
@@ -72,11 +71,13 @@ pub fn is_stream(file: &str) -> bool {
     file == "-" || fs::metadata(file).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir())
 }
 
-/// Devices and pipes are written directly.
+/// Devices and pipes are written directly; a terminal by any name (`/dev/stdout`, `/dev/tty`) gets no control codes.
 fn write_through(target: &Path, fill: Fill<'_>) -> io::Result<()> {
-    let mut file = BufWriter::new(OpenOptions::new().write(true).open(target)?);
-    let written = fill(&mut file).and_then(|()| file.flush());
-    match written {
+    let file = OpenOptions::new().write(true).open(target)?;
+    let terminal = file.is_terminal();
+    let mut file = BufWriter::new(file);
+    let written = if terminal { fill(&mut Guard::new(&mut file)) } else { fill(&mut file) };
+    match written.and_then(|()| file.flush()) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         written => written,
     }
@@ -84,14 +85,13 @@ fn write_through(target: &Path, fill: Fill<'_>) -> io::Result<()> {
 
 /// Regular files, and those that do not exist yet.
 fn replace(target: &Path, disk: Disk, fill: Fill<'_>) -> io::Result<()> {
-    // A link stays a link: what it points to is replaced.
-    let target = target.canonicalize().unwrap_or_else(|_| target.to_owned());
+    let target = behind_links(target)?;
     if target.is_dir() {
         return Err(io::Error::other("it is a directory"));
     }
     let name = target.file_name().ok_or_else(|| io::Error::other("it is not the name of a file"))?;
-    let beside = target.with_file_name(format!(".{}.{}.tmp", name.to_string_lossy(), std::process::id()));
-    let written = write_new(&beside, &target, disk, fill).and_then(|()| fs::rename(&beside, &target));
+    let (beside, file) = create_beside(&target, name)?;
+    let written = write_new(file, &beside, &target, disk, fill).and_then(|()| fs::rename(&beside, &target));
     if written.is_err() {
         // The half that was written is of no use to anyone.
         let _ = fs::remove_file(&beside);
@@ -99,8 +99,36 @@ fn replace(target: &Path, disk: Disk, fill: Fill<'_>) -> io::Result<()> {
     written
 }
 
-fn write_new(beside: &PathBuf, target: &Path, disk: Disk, fill: Fill<'_>) -> io::Result<()> {
-    let file = File::create(beside)?;
+/// What a path leads to. A link stays a link and what it points to is replaced, or made if it is not there yet.
+fn behind_links(target: &Path) -> io::Result<PathBuf> {
+    if let Ok(real) = target.canonicalize() {
+        return Ok(real);
+    }
+    let mut target = target.to_owned();
+    for _ in 0..MOST_LINKS {
+        let Ok(next) = fs::read_link(&target) else { return Ok(target) };
+        target = target.parent().unwrap_or(Path::new("")).join(next);
+    }
+    Err(io::Error::other("it is a link that leads to itself"))
+}
+
+/// As many as Linux follows.
+const MOST_LINKS: usize = 40;
+
+/// A new file beside the target. Whoever else may write there cannot have laid out a file or a link of its name for us.
+fn create_beside(target: &Path, name: &OsStr) -> io::Result<(PathBuf, File)> {
+    let mut attempt = 0;
+    loop {
+        let beside = format!(".{}.{}-{attempt}.tmp", name.to_string_lossy(), std::process::id());
+        let beside = target.with_file_name(beside);
+        match OpenOptions::new().write(true).create_new(true).open(&beside) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && attempt < 100 => attempt += 1,
+            file => return Ok((beside, file?)),
+        }
+    }
+}
+
+fn write_new(file: File, beside: &Path, target: &Path, disk: Disk, fill: Fill<'_>) -> io::Result<()> {
     if let Ok(metadata) = fs::metadata(target) {
         fs::set_permissions(beside, metadata.permissions())?;
     }

@@ -22,7 +22,9 @@ struct End {
 fn bounded(words: &[&str], files: &[&Path]) -> End {
     let size: u64 = files.iter().map(|file| std::fs::metadata(file).expect("a file").len()).sum();
     let kilobytes = (128 << 10) + 20 * size / 1024;
-    let script = format!("ulimit -s 1024; ulimit -v {kilobytes}; exec timeout -s KILL 100 \"$0\" \"$@\"");
+    // The stack of the process, and those of its threads.
+    let script =
+        format!("ulimit -s 1024; ulimit -v {kilobytes}; RUST_MIN_STACK=1048576 exec timeout -s KILL 100 \"$0\" \"$@\"");
     let mut command = Command::new("sh");
     command.args(["-c", &script, env!("CARGO_BIN_EXE_tfprof")]).args(words).args(files);
     let output = command.output().expect("a shell");
@@ -111,6 +113,98 @@ fn text_nested_a_million_deep() {
     });
     let end = bounded(&["op", "-select", "occurrence"], &[&unknown]);
     assert!(matches!(end.code, Some(1 | 4)) && end.err.contains("unknown.pbtxt:1:"), "{:?}: {}", end.code, end.err);
+}
+
+#[test]
+fn functions_and_loops_that_call_themselves() {
+    let dir = scratch("cycles");
+    let function = |name: &str, node: &str| {
+        let signature = "input_arg { name: 'x' type: DT_FLOAT } output_arg { name: 'y' type: DT_FLOAT }";
+        format!(
+            "function {{ signature {{ name: '{name}' {signature} }} node_def {{ name: 'r' {node} input: 'x' }} \
+             ret {{ key: 'y' value: 'r:output:0' }} }} "
+        )
+    };
+    let attribute = |key: &str, name: &str| format!("attr {{ key: '{key}' value {{ func {{ name: '{name}' }} }} }} ");
+    let fed = "node { name: 'p' op: 'Placeholder' attr { key: 'dtype' value { type: DT_FLOAT } } \
+               attr { key: 'shape' value { shape { dim { size: 2 } } } } } ";
+    let round = |op: &str| format!("op: '{op}' {}{}", attribute("cond", "cond"), attribute("body", "body"));
+    let loops = format!(
+        "{fed} node {{ name: 'w' {} input: 'p' }} library {{ {}{} }}",
+        round("While"),
+        function("body", &round("StatelessWhile")),
+        function("cond", &round("While")),
+    );
+    let calls = format!(
+        "{fed} node {{ name: 'w' op: 'PartitionedCall' input: 'p' {} }} library {{ {}{}{} }}",
+        attribute("f", "f"),
+        function("f", "op: 'g'"),
+        function("g", &format!("op: 'StatefulPartitionedCall' {}", attribute("f", "h"))),
+        function("h", "op: 'f'"),
+    );
+    for (text, name) in [(loops, "body"), (calls, "f")] {
+        let graph = file(dir.join("graph.pbtxt"), |out| out.write_all(text.as_bytes()).expect("room"));
+        let expected = format!("the function `{name}` calls itself; calls of it are not opened and count as unknown");
+        let questions: [&[&str]; 5] =
+            [&["cost"], &["scope", "-select", "float_ops"], &["graph", "-max_depth", "100"], &["op"], &["info"]];
+        for words in questions {
+            let end = bounded(words, &[&graph]);
+            assert_eq!(end.code, Some(0), "{words:?}: {}", end.err);
+            assert!(end.err.lines().count() == 1 && end.err.contains(&expected), "{words:?}: {}", end.err);
+        }
+    }
+}
+
+#[test]
+fn calls_a_hundred_thousand_deep_and_twice_as_many_at_each_level() {
+    let dir = scratch("calls");
+    let call = |name: &str, input: &str, of: usize| {
+        let function = format!("attr {{ key: 'f' value {{ func {{ name: 'f{of}' }} }} }}");
+        format!("name: '{name}' op: 'PartitionedCall' input: '{input}' {function}")
+    };
+    let signature = "input_arg { name: 'x' type: DT_FLOAT } output_arg { name: 'y' type: DT_FLOAT }";
+    let graph = |name: &str, depth: usize, twice: bool| {
+        file(dir.join(name), |out| {
+            let mut text = "node { name: 'p' op: 'Placeholder' attr { key: 'dtype' value { type: DT_FLOAT } } \
+                            attr { key: 'shape' value { shape { dim { size: 2 } dim { size: 2 } } } } } "
+                .to_owned();
+            text += &format!("node {{ {} }} library {{ ", call("call", "p", 0));
+            for i in 0..depth {
+                let first = if twice { format!("node_def {{ {} }}", call("l", "x", i + 1)) } else { String::new() };
+                let second = call("r", if twice { "l:output:0" } else { "x" }, i + 1);
+                text += &format!(
+                    "function {{ signature {{ name: 'f{i}' {signature} }} {first} node_def {{ {second} }} \
+                     ret {{ key: 'y' value: 'r:output:0' }} }} "
+                );
+            }
+            let last =
+                "node_def { name: 'r' op: 'MatMul' input: 'x' input: 'x' attr { key: 'T' value { type: DT_FLOAT } } }";
+            let ret = "ret { key: 'y' value: 'r:product:0' }";
+            text += &format!("function {{ signature {{ name: 'f{depth}' {signature} }} {last} {ret} }} }}");
+            out.write_all(text.as_bytes()).expect("room");
+        })
+    };
+    let deep = graph("deep.pbtxt", 100_000, false);
+    answered(&["scope", "-max_depth", "2", "-select", "float_ops"], &[&deep], "_TFProfRoot (--/16 flops)");
+    // As many products as no number holds, in a file of a few kilobytes.
+    let wide = graph("wide.pbtxt", 64, true);
+    let end = bounded(&["cost"], &[&wide]);
+    assert_eq!(end.code, Some(0), "{}", end.err);
+    assert!(end.err.contains("the sum of float_ops is larger than any number that fits"), "{}", end.err);
+}
+
+#[test]
+fn what_has_no_end_is_not_read_to_it() {
+    for flag in
+        ["--graph_path", "--run_meta_path", "--op_log_path", "--profile_path", "--xspace_path", "--checkpoint_path"]
+    {
+        let end = bounded(&["scope", flag, "/dev/zero"], &[]);
+        assert_eq!((end.code, end.err.lines().count()), (Some(1), 1), "{flag}: {}", end.err);
+    }
+    for command in ["scope", "graph", "op", "code", "cost", "advise", "info", "trace", "checkpoint"] {
+        let end = bounded(&[command, "/dev/zero"], &[]);
+        assert_eq!((end.code, end.err.lines().count()), (Some(1), 1), "{command}: {}", end.err);
+    }
 }
 
 #[test]

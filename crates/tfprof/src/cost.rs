@@ -118,7 +118,8 @@ impl Cost {
         }
         let options = Options { max_depth: i64::from(i32::MAX), select: Some(select()), ..Options::default() };
         let view = profiler.view(ViewKind::Scope, &options)?;
-        let mut cost = Cost { warnings: profiler.warnings().to_vec(), batch: model.costs.batch, ..Cost::default() };
+        let warnings = profiler.warnings().iter().chain(&view.warnings).cloned().collect();
+        let mut cost = Cost { warnings, batch: model.costs.batch, ..Cost::default() };
         cost.scopes = scopes(&view);
         cost.figures = cost.scopes.first().map(|root| root.total).unwrap_or_default();
         cost.add_variables(model, &view);
@@ -183,7 +184,7 @@ impl Cost {
                 continue;
             }
             let op = model.names.get(model.nodes.op[node.index()]);
-            self.nodes = self.nodes.saturating_add(1 + costs.closed);
+            self.nodes = self.nodes.saturating_add(1).saturating_add(costs.closed);
             let row = view.values().row(node);
             let (count, figures) = by_op.entry(op).or_default();
             *count += 1;

@@ -8,16 +8,16 @@ use tfprof_proto::stream::Spot;
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The question itself is wrong: an unknown word, a bad pattern, a step that is not loaded.
-    #[error("{0}")]
+    #[error("{}", OneLine(.0))]
     Question(String),
     /// A file that could not be understood.
-    #[error("{place}: {message}")]
+    #[error("{place}: {}", OneLine(message))]
     Input { place: Place, message: String },
     /// A file that could not be opened, read or written.
-    #[error("{file}: {action}: {}", plain(source))]
+    #[error("{}: {action}: {}", OneLine(file), plain(source))]
     Io { file: String, action: &'static str, source: io::Error },
     /// The question is right, but what is loaded cannot answer it.
-    #[error("{0}")]
+    #[error("{}", OneLine(.0))]
     Missing(String),
 }
 
@@ -30,6 +30,22 @@ fn plain(error: &io::Error) -> String {
     }
 }
 
+/// A text without control characters: names from files can neither end a line of a log nor begin one.
+struct OneLine<'a>(&'a str);
+
+impl fmt::Display for OneLine<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut rest = self.0;
+        while let Some(at) = rest.find(char::is_control) {
+            let (before, character) = rest.split_at(at);
+            let length = character.chars().next().map_or(0, char::len_utf8);
+            write!(f, "{before}{}", character[..length].escape_default())?;
+            rest = &character[length..];
+        }
+        f.write_str(rest)
+    }
+}
+
 /// A file, and where in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
@@ -39,10 +55,11 @@ pub struct Place {
 
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let file = OneLine(&self.file);
         match self.spot {
-            None => write!(f, "{}", self.file),
-            Some(Spot::Byte(byte)) => write!(f, "{}: byte {byte}", self.file),
-            Some(Spot::Line { line, column }) => write!(f, "{}:{line}:{column}", self.file),
+            None => write!(f, "{file}"),
+            Some(Spot::Byte(byte)) => write!(f, "{file}: byte {byte}"),
+            Some(Spot::Line { line, column }) => write!(f, "{file}:{line}:{column}"),
         }
     }
 }
@@ -61,8 +78,8 @@ pub struct Warning {
 impl fmt::Display for Warning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.place {
-            Some(place) => write!(f, "{place}: {}", self.message),
-            None => write!(f, "{}", self.message),
+            Some(place) => write!(f, "{place}: {}", OneLine(&self.message)),
+            None => write!(f, "{}", OneLine(&self.message)),
         }
     }
 }

@@ -10,9 +10,12 @@ pub use loading::{Reading, Watch};
 
 use crate::error::{Error, Place};
 use crate::format::Format;
+use crate::format::checkpoint::locate;
 use crate::format::source::{Limits, STDIN, Source};
 use crate::infer::settings::Settings;
 use crate::words;
+use loading::debug_info_beside;
+use recognize::is_saved_model;
 use std::io::{Cursor, Read};
 use std::path::{Path, PathBuf};
 
@@ -52,6 +55,17 @@ impl Inputs {
         let plain = self.graphs.iter().chain(&self.op_logs).chain(&self.profiles).chain(&self.checkpoints);
         let plain = plain.chain(&self.xspaces);
         plain.chain(self.runs.iter().map(|(_, path)| path)).map(PathBuf::as_path)
+    }
+
+    /// All files that are read: those that were named, the parts of checkpoints, and what lies beside a `SavedModel`.
+    pub fn files(&self) -> Vec<PathBuf> {
+        let mut files: Vec<PathBuf> = self.paths().map(named_file).collect();
+        files.extend(self.graphs.iter().filter_map(|path| debug_info_beside(path)));
+        let models = self.graphs.iter().filter(|path| is_saved_model(path)).filter_map(|path| path.parent());
+        for checkpoint in self.checkpoints.iter().map(PathBuf::as_path).chain(models) {
+            files.extend(locate::files(checkpoint));
+        }
+        files
     }
 
     /// Adds `[STEP=]FILE,…`. A file whose name has commas may be given alone.
@@ -105,6 +119,11 @@ impl Format {
 
 fn read_error(path: &Path, source: std::io::Error) -> Error {
     Error::Io { file: path.display().to_string(), action: "cannot read", source }
+}
+
+/// The file of a path: standard input may be one.
+fn named_file(path: &Path) -> PathBuf {
+    if path.as_os_str() == "-" { PathBuf::from("/dev/stdin") } else { path.to_owned() }
 }
 
 fn input_error(path: &Path, message: String) -> Error {

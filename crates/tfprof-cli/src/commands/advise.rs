@@ -31,7 +31,7 @@ pub fn run(request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Resul
             warn(&[Warning { code: "no_data", place: None, message: note, damage: false }], err);
         }
     }
-    let (file, inputs) = (&options.output.outfile, flags.inputs.paths());
+    let (file, inputs) = (&options.output.outfile, &flags.files());
     match options.output.form {
         Form::Json => {
             target::to_file(file, inputs, out, |out| advise::write_json(&advice, profiler.warnings(), out))?;

@@ -186,7 +186,6 @@ fn write_to(
     what: &dyn Answer,
 ) -> Result<(), Error> {
     let file = &options.output.outfile;
-    let inputs = inputs.iter().map(std::path::PathBuf::as_path);
     // Forms of views come and go; none of them is for this.
     #[allow(clippy::match_wildcard_for_single_variants)]
     match options.output.form {

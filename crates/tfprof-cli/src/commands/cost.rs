@@ -47,7 +47,7 @@ pub fn run(request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Resul
     }
     let changes = baseline.as_ref().map(|(name, before)| (*name, changes(before, &cost)));
     let report = Report { cost: &cost, over, changes };
-    let inputs = flags.inputs.paths();
+    let inputs = &flags.files();
     match output.form {
         Form::None => {}
         Form::Json => target::to_file(&output.outfile, inputs, out, |out| write_json(&report, out))?,

@@ -76,7 +76,7 @@ impl Sample {
         for file in FILES {
             let path = dir.join(file.name).display().to_string();
             let fill = |out: &mut dyn Write| io::copy(&mut GzDecoder::new(file.gzip), out).map(drop);
-            target::to_file(&path, std::iter::empty(), &mut io::sink(), fill)?;
+            target::to_file(&path, &[], &mut io::sink(), fill)?;
         }
         Ok(FILES.iter().map(|file| file.name).collect())
     }

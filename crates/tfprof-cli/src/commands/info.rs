@@ -35,7 +35,7 @@ pub fn answer(
     let overview = Overview::new(profiler, &request.flags.inputs)?;
     let output = &request.options.output;
     let theme = if request.terminal.colour { Theme::COLOUR } else { Theme::PLAIN };
-    let inputs = request.flags.inputs.paths();
+    let inputs = &request.flags.files();
     match output.form {
         Form::None => Ok(()),
         Form::Stdout => target::to_stdout(out, |out| render::write_text(&overview, &theme, ask, out)),

@@ -25,7 +25,7 @@ pub fn run(request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Resul
     }
     let exit = refuse_damage(profiler.warnings(), flags.strict)?;
     warn(&render::profile::warnings(profiler.model()), err);
-    target::to_file(&options.output.outfile, flags.inputs.paths(), out, |out| {
+    target::to_file(&options.output.outfile, &flags.files(), out, |out| {
         render::profile::write(profiler.model(), options.quirks, out)
     })?;
     Ok(exit)

@@ -24,7 +24,7 @@ pub fn run(request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Resul
     warn(&trace.warnings, err);
     let exit = refuse_damage(&trace.warnings, flags.strict)?;
     let file = if options.output.form == Form::Stdout { "-" } else { &options.output.outfile };
-    target::to_file(file, flags.inputs.paths(), out, |out| trace.write(out).map(|_| ()))?;
+    target::to_file(file, &flags.files(), out, |out| trace.write(out).map(|_| ()))?;
     Ok(exit)
 }
 
@@ -40,7 +40,7 @@ fn profiles(request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Resu
     warn(&trace.warnings, err);
     let exit = refuse_damage(&trace.warnings, flags.strict)?;
     let file = if options.output.form == Form::Stdout { "-" } else { &options.output.outfile };
-    target::to_file(file, flags.inputs.paths(), out, |out| trace.write(out))?;
+    target::to_file(file, &flags.files(), out, |out| trace.write(out))?;
     Ok(exit)
 }
 

@@ -89,7 +89,7 @@ fn write(
 ) -> Result<(), Error> {
     let file = &view.options.output.outfile;
     let mut to = |file: &str, fill: &mut dyn FnMut(&mut dyn Write) -> std::io::Result<()>| {
-        target::to_file(file, request.flags.inputs.paths(), out, fill)
+        target::to_file(file, &request.flags.files(), out, fill)
     };
     let theme = if request.terminal.colour { Theme::COLOUR } else { Theme::PLAIN };
     match view.options.output.form {

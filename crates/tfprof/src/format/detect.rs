@@ -22,7 +22,13 @@ pub fn guess(head: &[u8]) -> Guess {
     let Some((number, value)) = first(&mut fields) else { return Guess::Unknown };
     match (number, value) {
         (1, Value::Varint(_)) => Guess::Is(Format::SavedModel),
-        (1, Value::Bytes(inner)) => guess_first_record(inner),
+        (1, Value::Bytes(inner)) => {
+            // Names of any bytes are legal, and tell nothing; one of the first records will have an ordinary one.
+            let others = std::iter::from_fn(|| first(&mut fields)).take(LOOKED_AT);
+            let others = others.filter_map(|(number, value)| value.bytes().filter(|_| number == 1));
+            let guesses = std::iter::once(inner).chain(others).map(guess_first_record);
+            guesses.into_iter().find(|guess| *guess != Guess::Unknown).unwrap_or(Guess::Unknown)
+        }
         (2, Value::Bytes(inner)) => match first_of(inner) {
             Some((1, Value::Varint(_))) => Guess::Is(Format::OpLog),
             Some((1, Value::Bytes(_))) => Guess::Is(Format::MetaGraphDef),
@@ -32,6 +38,9 @@ pub fn guess(head: &[u8]) -> Guess {
         _ => Guess::Unknown,
     }
 }
+
+/// How many records behind the first are looked at.
+const LOOKED_AT: usize = 100;
 
 fn guess_text(head: &[u8]) -> Option<Guess> {
     let known = |format: &Format| looks_like_text(head, format.message()) && names_a_field(head, *format);

@@ -2,8 +2,8 @@
 //!
 //! A format brings a layout and a [`FormatReader`]; what is the same for all of them is done here, once.
 
-use super::Format;
 use super::source::Source;
+use super::{Format, damage};
 use crate::error::{Error, Place};
 use crate::model::builder::Builder;
 use std::io;
@@ -39,7 +39,10 @@ pub(super) fn drive<R: FormatReader>(
     } else {
         stream::read(&mut source.input, layout, &mut driver)
     };
-    driver.reader.finish();
+    // Of a file that is something else entirely there is nothing more to say than that.
+    if outcome.is_ok() || driver.records > 0 {
+        driver.reader.finish();
+    }
     driver.reader.builder().settle_types();
     match outcome {
         Ok(_) => Ok(()),
@@ -69,7 +72,15 @@ impl<R: FormatReader> Sink for Driver<R> {
         if matches!(record.value, Value::Bytes(_)) && !R::BESIDE.contains(&tag) {
             self.records += 1;
         }
+        damage::take();
         self.reader.take(tag, record);
+        // The end of the file is reported once, when it is reached.
+        if let (Some(error), true) = (damage::take(), record.whole) {
+            let fault = error.fault.to_string();
+            let what = fault.split(';').next().unwrap_or_default();
+            let message = format!("the record that begins here is damaged ({what}); a part of it is left out");
+            self.reader.builder().warn_damage("damaged_record", Some(Spot::Byte(record.offset)), message);
+        }
         GO_ON
     }
 
@@ -93,7 +104,8 @@ fn report(error: StreamError, format: Format, records: u64, builder: &mut Builde
     };
     if records == 0 {
         let place = Place { file: builder.file().to_owned(), spot };
-        return Err(Error::Input { place, message: format!("not a {}: {message}", format.name()) });
+        let article = if format == Format::OpLog { "an" } else { "a" };
+        return Err(Error::Input { place, message: format!("not {article} {}: {message}", format.name()) });
     }
     builder.warn_damage("damaged", spot, format!("{message}; the answer is about the {records} records before it"));
     Ok(())

@@ -1,42 +1,17 @@
 //! Steps through the fields of a record, and the few small messages that several formats share.
 
-use crate::model::builder::Builder;
-use tfprof_proto::stream::Spot;
-use tfprof_proto::wire::{Fault, Field, Fields, Value, WireError};
+use super::damage;
+use tfprof_proto::wire::{Fields, Value};
 
-/// Calls `each` for the fields of a record; at the first fault, warns and leaves the rest out.
-pub(super) fn each_field<'a>(
-    builder: &mut Builder,
-    mut fields: Fields<'a>,
-    mut each: impl FnMut(&mut Builder, &Fields<'a>, Field<'a>),
-) {
+/// Calls `each` for the fields up to the first fault, which is noted: whoever reads the file reports it.
+pub(crate) fn each_quietly<'a>(mut fields: Fields<'a>, mut each: impl FnMut(&Fields<'a>, u32, Value<'a>)) {
     let all = fields.clone();
     loop {
         match fields.next_field() {
-            Ok(Some(field)) => each(builder, &all, field),
+            Ok(Some(field)) => each(&all, field.number, field.value),
             Ok(None) => return,
-            Err(error) => return warn_wire(builder, &error),
+            Err(error) => return damage::note(error),
         }
-    }
-}
-
-fn warn_wire(builder: &mut Builder, error: &WireError) {
-    let WireError { offset, fault } = error;
-    // The end of the file is reported once, by whoever reads the file.
-    if !matches!(fault, Fault::Truncated { .. } | Fault::CutNumber) {
-        builder.warn_damage(
-            "damaged_record",
-            Some(Spot::Byte(*offset)),
-            format!("{fault}; a part of a record is left out"),
-        );
-    }
-}
-
-/// Calls `each` for the fields up to the first fault, which the caller has reported or leaves alone.
-pub(crate) fn each_quietly<'a>(mut fields: Fields<'a>, mut each: impl FnMut(&Fields<'a>, u32, Value<'a>)) {
-    let all = fields.clone();
-    while let Ok(Some(field)) = fields.next_field() {
-        each(&all, field.number, field.value);
     }
 }
 

@@ -1,7 +1,7 @@
 //! `GraphDef` and `MetaGraphDef`: the nodes of a graph.
 
 use super::driver::FormatReader;
-use super::fields::{attribute_shapes, each_field, each_quietly, map_entry, shape_dims};
+use super::fields::{attribute_shapes, each_quietly, map_entry, shape_dims};
 use crate::infer::inference::CALL_OPS;
 use crate::model::builder::Builder;
 use crate::model::nodes::NodeId;
@@ -27,6 +27,8 @@ pub(super) static META_GRAPH: Layout =
 
 pub(super) struct Reader<'b> {
     builder: &'b mut Builder,
+    /// The first node of this file.
+    first: usize,
     collections: Collections,
     dims: Vec<i64>,
     parts: Vec<Part>,
@@ -42,14 +44,15 @@ struct Part {
 
 impl<'b> Reader<'b> {
     pub fn new(builder: &'b mut Builder) -> Self {
-        Reader { builder, collections: Collections::default(), dims: Vec::new(), parts: Vec::new() }
+        let first = builder.model.nodes.len();
+        Reader { builder, first, collections: Collections::default(), dims: Vec::new(), parts: Vec::new() }
     }
 
     fn node(&mut self, bytes: &[u8], offset: u64) {
         let (mut name, mut op, mut device) = (&b""[..], &b""[..], &b""[..]);
         let parts = &mut self.parts;
         parts.clear();
-        each_field(self.builder, Fields::new(bytes, offset), |_, all, field| match (field.number, field.value) {
+        each_quietly(Fields::new(bytes, offset), |all, number, value| match (number, value) {
             (1, Value::Bytes(value)) => name = value,
             (2, Value::Bytes(value)) => op = value,
             (number @ (3 | 5), Value::Bytes(value)) => {
@@ -174,6 +177,7 @@ impl FormatReader for Reader<'_> {
     }
 
     fn finish(&mut self) {
+        self.builder.warn_missing_inputs(self.first);
         let known = &self.collections;
         self.builder.model.knows_trainable |= !known.is_empty();
         self.builder.mark_variables(known.trainable.iter(), "_trainable_variables");

@@ -4,6 +4,7 @@
 //! format, plain or gzipped, are read by the same one.
 
 pub mod checkpoint;
+mod damage;
 pub mod debug_info;
 pub mod detect;
 mod driver;

@@ -8,7 +8,7 @@ use crate::model::names::NameId;
 use crate::model::nodes::NodeId;
 use crate::model::stacks::{FrameId, StackId, Stacks};
 use rustc_hash::FxHashMap;
-use tfprof_proto::stream::{Layout, Record, Rule, Tag};
+use tfprof_proto::stream::{Layout, Record, Rule, Spot, Tag};
 use tfprof_proto::wire::{Fields, Value};
 
 const ENTRY: Tag = 1;
@@ -55,7 +55,15 @@ impl<'b> Reader<'b> {
         let mut trace = None;
         each_quietly(fields, |all, number, value| match (number, value) {
             // As the original: the last number that is not zero counts.
-            (2, Value::Varint(n)) if n != 0 => self.builder.model.nodes.float_ops[node.index()] = n as i64,
+            (2, Value::Varint(n)) if n != 0 => {
+                let count = n as i64;
+                self.builder.model.nodes.float_ops[node.index()] = count;
+                if count < 0 {
+                    let name = self.builder.model.name(node).to_owned();
+                    let message = || format!("`{name}` has {count} float operations");
+                    self.builder.warn("negative_count", Some(Spot::Byte(all.offset())), message);
+                }
+            }
             (3, Value::Bytes(ty)) => {
                 let ty = self.builder.name(ty, all.offset());
                 self.builder.add_type(node, ty);

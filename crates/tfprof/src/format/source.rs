@@ -193,7 +193,9 @@ struct Unpacked<R> {
 
 impl<R: Read> Read for Unpacked<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let length = self.packed.read(buffer)?;
+        let at = self.count;
+        let placed = |error: io::Error| io::Error::new(error.kind(), format!("{error}, after {at} unpacked bytes"));
+        let length = self.packed.read(buffer).map_err(placed)?;
         self.count += length as u64;
         let grown = self.packed.get_ref().count.saturating_mul(GROWTH);
         let most = self.most.unwrap_or(grown.clamp(HARMLESS, MOST_UNPACKED));

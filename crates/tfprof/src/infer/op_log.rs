@@ -274,6 +274,27 @@ impl<'a> GraphShapes<'a> {
         self.nodes.is_empty()
     }
 
+    /// The `GraphDef` with the shapes that runs told; none if they told nothing new.
+    // As the original, which completes the graph of its caller for this, and for good.
+    pub fn completed(&self, graph: &[u8], run_shapes: &RunShapes) -> Option<Vec<u8>> {
+        if run_shapes.shapes.is_empty() {
+            return None;
+        }
+        let mut nodes = self.nodes.iter();
+        let mut out = Vec::with_capacity(graph.len() + graph.len() / 8);
+        let mut fields = Fields::new(graph, 0);
+        while let Ok(Some(field)) = fields.next_field() {
+            let node = if field.number == 1 && field.value.bytes().is_some() { nodes.next() } else { None };
+            match node {
+                Some(node) if (0..node.shapes.len()).any(|output| run_shapes.get(node.name, output).is_some()) => {
+                    pb::bytes(&mut out, 1, &node.completed(run_shapes));
+                }
+                _ => out.extend_from_slice(&graph[field.offset as usize..fields.offset() as usize]),
+            }
+        }
+        Some(out)
+    }
+
     /// The shape of an output: as the graph has it, completed by what ran. Empty if it is not known at all.
     fn shape(&self, place: usize, output: usize, run_shapes: Option<&RunShapes>) -> Vec<i64> {
         let node = &self.nodes[place];
@@ -326,6 +347,41 @@ impl<'a> GraphShapes<'a> {
             }
         };
         self.places.get(source).map(|place| self.shape(*place, output, run_shapes)).unwrap_or_default()
+    }
+}
+
+impl Node<'_> {
+    /// The `NodeDef` with completed shapes.
+    fn completed(&self, run_shapes: &RunShapes) -> Vec<u8> {
+        let mut out = Vec::with_capacity(self.bytes.len() + 32);
+        let mut fields = Fields::new(self.bytes, 0);
+        while let Ok(Some(field)) = fields.next_field() {
+            let attribute = field.value.bytes().filter(|_| field.number == 5);
+            if attribute.is_none_or(|entry| map_entry(entry).0 != b"_output_shapes") {
+                out.extend_from_slice(&self.bytes[field.offset as usize..fields.offset() as usize]);
+            }
+        }
+        let mut list = Vec::new();
+        for (output, known) in self.shapes.iter().enumerate() {
+            match run_shapes.get(self.name, output) {
+                None => pb::bytes(&mut list, 7, known),
+                Some(dims) => {
+                    let mut shape = Vec::new();
+                    for dim in dims {
+                        let mut size = Vec::new();
+                        pb::int(&mut size, 1, *dim);
+                        pb::bytes(&mut shape, 2, &size);
+                    }
+                    pb::bytes(&mut list, 7, &shape);
+                }
+            }
+        }
+        let (mut value, mut entry) = (Vec::new(), Vec::new());
+        pb::bytes(&mut value, 1, &list);
+        pb::bytes(&mut entry, 1, b"_output_shapes");
+        pb::bytes(&mut entry, 2, &value);
+        pb::bytes(&mut out, 5, &entry);
+        out
     }
 }
 

@@ -1,8 +1,8 @@
 //! Reads all files into a profiler, in the order in which they need each other.
 
-use super::recognize::base_name;
+use super::recognize::is_saved_model;
 use super::{Inputs, input_error, logdir, parallel, read_error};
-use crate::error::Error;
+use crate::error::{Error, Place};
 use crate::format::Format;
 use crate::format::checkpoint::Checkpoint;
 use crate::format::detect::{Guess, guess};
@@ -11,6 +11,8 @@ use crate::format::xspace::{self, ProfileFile};
 use crate::profiler::Profiler;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use tfprof_proto::stream::Spot;
+use tfprof_proto::wire::{Fault, Fields, WireError};
 
 /// How far reading is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,7 +49,7 @@ impl Inputs {
             for path in once_each(paths) {
                 load(path, format, 0, profiler)?;
                 // Where nodes were made, if the model was saved with it.
-                if let Some(source) = debug_info_beside(path) {
+                if let Some(source) = debug_info_beside(path).and_then(|file| Source::open(&file).ok()) {
                     profiler.add_debug_info(source);
                 }
             }
@@ -89,6 +91,13 @@ impl Inputs {
             {
                 let message = format!("this is a {}, expected an XSpace; use {}", found.name(), found.flag());
                 return Err(input_error(path, message));
+            }
+            // What is no protobuf is not read to its end, which it may not have.
+            if let Err(WireError { fault: fault @ (Fault::BadTag { .. } | Fault::LongNumber), .. }) =
+                Fields::new(head, 0).next_field()
+            {
+                let place = Place { file: path.display().to_string(), spot: Some(Spot::Byte(0)) };
+                return Err(Error::Input { place, message: format!("not an XSpace: {fault}") });
             }
             files.push(xspace::open(path, source)?);
         }
@@ -167,9 +176,8 @@ fn once_each(paths: &[PathBuf]) -> impl Iterator<Item = &PathBuf> {
 }
 
 /// The debug info of a `SavedModel`, which lies in a directory of its own.
-fn debug_info_beside(path: &Path) -> Option<Source<'static>> {
-    let is_saved_model = base_name(path).starts_with("saved_model.pb");
-    let directory = path.parent().filter(|_| is_saved_model)?.join("debug");
+pub(super) fn debug_info_beside(path: &Path) -> Option<PathBuf> {
+    let directory = path.parent().filter(|_| is_saved_model(path))?.join("debug");
     let names = ["saved_model_debug_info.pb", "saved_model_debug_info.pb.gz"];
-    names.iter().map(|name| directory.join(name)).find(|file| file.is_file()).and_then(|file| Source::open(&file).ok())
+    names.iter().map(|name| directory.join(name)).find(|file| file.is_file())
 }

@@ -151,6 +151,10 @@ fn only_meta_graph(files: &[PathBuf]) -> Option<&PathBuf> {
     metas.next().filter(|_| metas.next().is_none())
 }
 
+pub(super) fn is_saved_model(path: &Path) -> bool {
+    base_name(path).starts_with("saved_model.pb")
+}
+
 /// The last part of a path, without `.gz`.
 pub(super) fn base_name(path: &Path) -> String {
     let name = path.file_name().unwrap_or_default().to_string_lossy();

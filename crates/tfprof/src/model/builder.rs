@@ -10,7 +10,7 @@ pub use runs::{Batch, Execution, Run};
 
 use super::Model;
 use super::names::NameId;
-use super::nodes::{Input, NodeId, ShapeId};
+use super::nodes::{Input, NO_INPUT, NodeId, ShapeId};
 use crate::error::{Place, Warning};
 use crate::format::attribute_shape;
 use crate::format::debug_info::DebugInfo;
@@ -108,7 +108,11 @@ impl Builder {
 
     /// Part of the file was lost.
     pub fn warn_damage(&mut self, code: &'static str, spot: Option<Spot>, message: String) {
-        self.push_warning(code, spot, message, true);
+        let count = self.warned.entry(code).or_default();
+        *count += 1;
+        if *count <= WARNINGS_OF_A_KIND {
+            self.push_warning(code, spot, message, true);
+        }
     }
 
     fn push_warning(&mut self, code: &'static str, spot: Option<Spot>, message: String, damage: bool) {
@@ -150,6 +154,21 @@ impl Builder {
     }
 
     /// Gives a node a type. Of a node with many types the further ones are there after [`Builder::settle_types`].
+    /// Tells of inputs that name no node, among the nodes from `first` on.
+    pub fn warn_missing_inputs(&mut self, first: usize) {
+        for node in self.model.nodes.all().skip(first) {
+            for place in 0..self.model.nodes.inputs(node).len() {
+                let input = self.model.nodes.inputs(node)[place];
+                if input == NO_INPUT || self.model.node(input.source).is_some() {
+                    continue;
+                }
+                let (reader, source) =
+                    (self.model.name(node).to_owned(), self.model.names.get(input.source).to_owned());
+                self.warn("missing_input", None, || format!("`{reader}` reads `{source}`, and there is no such node"));
+            }
+        }
+    }
+
     pub fn add_type(&mut self, node: NodeId, ty: NameId) {
         let model = &mut self.model;
         let nodes = &mut *model.nodes;

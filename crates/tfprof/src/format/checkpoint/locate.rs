@@ -78,6 +78,18 @@ pub fn locate(path: &Path) -> Result<Located, Error> {
     }
 }
 
+/// The files that belong to the checkpoint of a path, as far as they are there.
+pub fn files(path: &Path) -> Vec<PathBuf> {
+    match locate(path) {
+        Ok(Located { what: Found::Tables(files), .. }) => files,
+        Ok(Located { what: Found::Bundle(prefix), .. }) => {
+            let parts = siblings(&prefix).into_iter();
+            parts.filter(|(rest, _)| rest == ".index" || rest.starts_with(".data-")).map(|(_, file)| file).collect()
+        }
+        Err(_) => Vec::new(),
+    }
+}
+
 fn bundle(prefix: PathBuf) -> Located {
     Located { what: Found::Bundle(prefix), damage: Vec::new() }
 }

@@ -24,6 +24,20 @@ pub struct Execution<'a> {
     pub details: Option<&'a Details>,
 }
 
+impl Execution<'_> {
+    /// Whether a clock or a count cannot be right. Numbers below zero are the largest ones here.
+    #[inline]
+    fn is_odd(&self) -> bool {
+        let bytes = self.requested_bytes.wrapped() | self.peak_bytes.wrapped() | self.output_bytes.wrapped();
+        self.start as u64 > LAST_START || self.length as u64 > LONGEST || bytes < 0
+    }
+}
+
+/// In microseconds: of a year, of the year 2300, and of a century, which is longer than anything runs.
+const YEAR: u64 = 31_556_952_000_000;
+const LAST_START: u64 = 330 * YEAR;
+const LONGEST: u64 = 100 * YEAR;
+
 /// One step, as one file tells it.
 #[derive(Debug)]
 pub struct Run {
@@ -155,6 +169,38 @@ impl Builder {
         if let Some(details) = execution.details {
             run.records.push_timing(Timing { node, device, start: execution.start, length });
             self.add_memory(&mut run.records, node, device, execution, details);
+        }
+        if execution.is_odd() {
+            self.warn_odd(node, execution, offset);
+        }
+    }
+
+    /// Says what cannot be right about an execution. It counts all the same: the rest of it may be.
+    #[cold]
+    fn warn_odd(&mut self, node: NodeId, execution: &Execution<'_>, offset: u64) {
+        let name = self.model.name(node).to_owned();
+        let (start, length) = (execution.start as u64, execution.length);
+        let spot = Some(Spot::Byte(offset));
+        if length < 0 {
+            let length = length.unsigned_abs();
+            self.warn("clock", spot, || format!("a record of `{name}` ends {length}us before it starts"));
+        } else if length as u64 > LONGEST {
+            let years = length as u64 / YEAR;
+            self.warn("clock", spot, || format!("a record of `{name}` lasts {years} years"));
+        }
+        if start > LAST_START {
+            let year = 1970 + start / YEAR;
+            self.warn("clock", spot, || format!("a record of `{name}` starts in the year {year}"));
+        }
+        let counts = [
+            ("requested bytes", execution.requested_bytes),
+            ("peak bytes", execution.peak_bytes),
+            ("output bytes", execution.output_bytes),
+        ];
+        for (what, count) in counts.map(|(what, sum)| (what, sum.wrapped())) {
+            if count < 0 {
+                self.warn("negative_count", spot, || format!("a record of `{name}` has {count} {what}"));
+            }
         }
     }
 

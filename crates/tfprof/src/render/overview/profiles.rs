@@ -29,7 +29,7 @@ pub fn facts(hosts: &[HostProfile], other_runs: &[String]) -> Vec<(String, Strin
     facts.push(("profile".to_owned(), format!("{}{date}, {} long", profiles::framework(hosts), time(length))));
     let kinds: Vec<_> = Kind::ALL
         .iter()
-        .map(|kind| (kind, hosts.iter().map(|host| host.kinds[*kind as usize].runs).sum::<i64>()))
+        .map(|kind| (kind, hosts.iter().fold(0_i64, |sum, host| sum.saturating_add(host.kinds[*kind as usize].runs))))
         .filter(|(_, events)| *events > 0)
         .map(|(kind, events)| format!("{events} {}", kind.word()))
         .collect();

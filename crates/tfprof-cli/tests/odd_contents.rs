@@ -1,0 +1,215 @@
+//! Files that are whole and say what cannot be: names that act, inputs of nothing, clocks that run
+//! backwards. Each is answered, and a warning names the place; what is damaged inside is said to be.
+
+mod common;
+
+use common::{Answer, corpus, scratch, tfprof};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use tfprof_proto::write;
+
+fn written(dir: &Path, name: &str, content: impl AsRef<[u8]>) -> String {
+    let path = dir.join(name);
+    std::fs::write(&path, content).expect("room for a file");
+    path.display().to_string()
+}
+
+fn run(records: &str) -> String {
+    format!("step_stats {{ dev_stats {{ device: '/cpu:0' {records} }} }}")
+}
+
+/// An answer with just these warnings, one line each, in their order; `code` is the exit code.
+fn warned(words: &[&str], code: i32, expected: &[&str]) -> Answer {
+    let answer = tfprof(words);
+    assert_eq!(answer.code, code, "{words:?}: {}", answer.err);
+    let lines: Vec<&str> = answer.err.lines().collect();
+    assert_eq!(lines.len(), expected.len(), "{words:?}: {}", answer.err);
+    for (line, expected) in lines.iter().zip(expected) {
+        assert!(line.starts_with("tfprof: warning: ") && line.contains(expected), "{expected:?} in {line:?}");
+    }
+    answer
+}
+
+#[test]
+fn inputs_that_name_nothing() {
+    let dir = scratch("no_such_input");
+    let graph =
+        "node { name: 'a' op: 'A' } node { name: 'b' op: 'B' input: 'ghost:1' input: '^a' input: '' input: 'b' }";
+    let graph = written(&dir, "graph.pbtxt", graph);
+    let reads =
+        ["graph.pbtxt: `b` reads `ghost`, and there is no such node", "`b` reads ``, and there is no such node"];
+    let answer = warned(&["graph", &graph, "-select", "params"], 0, &reads);
+    assert!(answer.out.contains("\n  b (0/0 params)\n"), "{}", answer.out);
+}
+
+#[test]
+fn clocks_that_cannot_be_right() {
+    let dir = scratch("clocks");
+    let records = "node_stats { node_name: 'back' all_start_micros: 1700000000000000 op_end_rel_micros: -3 } \
+                   node_stats { node_name: 'ahead' all_start_micros: 17500000000000000 op_end_rel_micros: 3 } \
+                   node_stats { node_name: 'long' all_start_micros: 5 op_end_rel_micros: 15778476000000000 } \
+                   node_stats { node_name: 'none' all_start_micros: -5 op_end_rel_micros: 3 }";
+    let file = written(&dir, "run_meta_1", run(records));
+    let expected = [
+        "a record of `back` ends 3us before it starts",
+        "a record of `ahead` starts in the year 2524",
+        "a record of `long` lasts 500 years",
+        "a record of `none` has no start time",
+    ];
+    warned(&["op", &file, "-select", "micros"], 0, &expected);
+    for words in
+        [&["graph", "-output", "timeline:outfile=-"][..], &["trace", "--outfile=-"], &["trace", "--show_memory"]]
+    {
+        let answer = tfprof(&[words, &[&file]].concat());
+        assert!(answer.code == 0 && serde_json::from_str::<Value>(&answer.out).is_ok(), "{words:?}: {}", answer.err);
+    }
+}
+
+#[test]
+fn counts_below_zero_and_past_the_limit() {
+    let dir = scratch("counts");
+    let records = "node_stats { node_name: 'a' all_start_micros: 9 op_end_rel_micros: 3 \
+                   memory { allocator_name: 'cpu' total_bytes: -7 peak_bytes: -8 } }";
+    let file = written(&dir, "run_meta_1", run(records));
+    let expected = ["a record of `a` has -7 requested bytes", "a record of `a` has -8 peak bytes"];
+    warned(&["op", &file, "-select", "bytes"], 0, &expected);
+
+    let variable = |name: &str| {
+        let shape = "shape { dim { size: 4294967296 } dim { size: 2147483648 } }";
+        format!("node {{ name: '{name}' op: 'VariableV2' attr {{ key: 'shape' value {{ {shape} }} }} }} ")
+    };
+    let graph = written(&dir, "graph.pbtxt", variable("v") + &variable("w"));
+    let log = written(&dir, "tfprof_log.pbtxt", "log_entries { name: 'v' float_ops: -5 }");
+    let limit = "the sum of params is larger than any number that fits, and stays at the limit";
+    warned(&["scope", &graph, "-select", "params"], 0, &[limit]);
+    warned(&["cost", &graph], 0, &[limit]);
+    warned(
+        &["scope", &graph, &log, "-select", "float_ops"],
+        0,
+        &["tfprof_log.pbtxt: byte 0: `v` has -5 float operations"],
+    );
+}
+
+/// A graph of names that do something to whoever shows them raw.
+fn evil_graph(dir: &Path) -> PathBuf {
+    let names: [&[u8]; 7] = [
+        b"\x1b[31mred",
+        b"two\nlines",
+        b"nul\0",
+        b"\xff\xfe",
+        b"<script>alert(1)</script>&\"'",
+        b"g\x07/h\x1b]0;t\x07",
+        b"b",
+    ];
+    let mut graph = Vec::new();
+    for name in names {
+        let mut node = Vec::new();
+        write::bytes(&mut node, 1, name);
+        write::bytes(&mut node, 2, b"Const");
+        write::bytes(&mut graph, 1, &node);
+        // And once more, to be warned of.
+        write::bytes(&mut graph, 1, &node);
+    }
+    PathBuf::from(written(dir, "graph.pb", graph))
+}
+
+#[test]
+fn names_that_act_end_no_line_and_run_no_script() {
+    let dir = scratch("evil_names");
+    // What the file is can be told, although no node but the last has an ordinary name.
+    let graph = evil_graph(&dir).display().to_string();
+    let answer = tfprof(&["scope", &graph, "-select", "occurrence", "-output", "none"]);
+    assert_eq!(answer.code, 0, "{}", answer.err);
+    assert!(answer.err.lines().all(|line| line.starts_with("tfprof: warning: ")), "{}", answer.err);
+    assert!(!answer.err.contains(|c: char| c.is_control() && c != '\n'), "{:?}", answer.err);
+    assert!(answer.err.contains("there is a node `two\\nlines` already"), "{}", answer.err);
+    for form in ["html", "flamegraph", "json", "speedscope", "timeline", "folded"] {
+        let file = format!("{form}:outfile=-");
+        let answer = tfprof(&["scope", &graph, "-select", "occurrence", "-output", &file]);
+        assert_eq!(answer.code, 0, "{form}: {}", answer.err);
+        assert!(!answer.out.contains(|c: char| c < ' ' && c != '\n'), "{form}: {:?}", answer.out);
+        match form {
+            "html" | "flamegraph" => assert!(!answer.out.contains("<script>alert"), "{form}"),
+            "folded" => {}
+            _ => drop(serde_json::from_str::<Value>(&answer.out).expect("JSON")),
+        }
+    }
+}
+
+/// A record in which a length runs past its end, between two that are fine.
+fn damaged_inside(record: u32, first: impl Fn(&mut Vec<u8>, &str), inner: u8) -> Vec<u8> {
+    let mut file = Vec::new();
+    for name in ["a", "b", "c"] {
+        let mut bytes = Vec::new();
+        first(&mut bytes, name);
+        if name == "b" {
+            bytes.extend_from_slice(&[inner << 3 | 2, 0x7f, 1]);
+        }
+        write::bytes(&mut file, record, &bytes);
+    }
+    file
+}
+
+#[test]
+fn damage_inside_a_record_is_told_and_the_rest_is_read() {
+    let dir = scratch("inside");
+    let named = |bytes: &mut Vec<u8>, name: &str| {
+        write::bytes(bytes, 1, name.as_bytes());
+        write::bytes(bytes, 2, b"Const");
+    };
+    let graph = written(&dir, "graph.pb", damaged_inside(1, named, 5));
+    let logged = |bytes: &mut Vec<u8>, name: &str| {
+        write::bytes(bytes, 1, name.as_bytes());
+        write::int(bytes, 2, 5);
+    };
+    let log = written(&dir, "tfprof_log", damaged_inside(1, logged, 4));
+    let ran = |bytes: &mut Vec<u8>, name: &str| {
+        write::bytes(bytes, 1, name.as_bytes());
+        write::int(bytes, 2, 5);
+        write::int(bytes, 4, 5);
+    };
+    let (mut device, mut step, mut file) = (Vec::new(), Vec::new(), Vec::new());
+    write::bytes(&mut device, 1, b"/cpu:0");
+    device.extend_from_slice(&damaged_inside(2, ran, 6));
+    write::bytes(&mut step, 1, &device);
+    write::bytes(&mut file, 1, &step);
+    let run = written(&dir, "run_meta_0", file);
+
+    let damaged = "the record that begins here is damaged (length 127 runs past the end";
+    let answer = warned(&["scope", &graph, "-select", "params"], 4, &[&format!("graph.pb: byte 14: {damaged}")]);
+    assert!(answer.out.contains("\n  a ") && answer.out.contains("\n  b ") && answer.out.contains("\n  c "));
+    warned(&["scope", &run, "-select", "bytes"], 4, &[damaged]);
+    warned(&["op", &run, "-select", "micros", "--graph_path", &graph, "--op_log_path", &log], 4, &[damaged; 3]);
+    let strict = tfprof(&["scope", &graph, "--strict"]);
+    assert_eq!((strict.code, strict.out.as_str()), (1, ""), "{}", strict.err);
+}
+
+#[test]
+fn every_answer_in_json_has_the_warnings() {
+    let dir = scratch("json_warnings");
+    let whole = std::fs::read(corpus("odd_inputs/truncated.pb.gz")).expect("a corpus file");
+    let graph = written(&dir, "graph.pb.gz", whole);
+    let index = std::fs::read(corpus("mlp_small/model.ckpt.index.gz")).expect("a corpus file");
+    let mut plain = Vec::new();
+    std::io::Read::read_to_end(&mut flate2::read::GzDecoder::new(&index[..]), &mut plain).expect("a whole file");
+    // Without its data file, which the index names.
+    written(&dir, "model.ckpt.index", plain);
+    let checkpoint = dir.join("model.ckpt").display().to_string();
+    for (command, file) in [
+        ("scope", &graph),
+        ("graph", &graph),
+        ("op", &graph),
+        ("cost", &graph),
+        ("info", &graph),
+        ("checkpoint", &checkpoint),
+    ] {
+        let answer = tfprof(&[command, file, "--format=json", "--outfile=-"]);
+        assert_eq!(answer.code, 4, "{command}: {}", answer.err);
+        let json: Value = serde_json::from_str(&answer.out).expect("JSON");
+        let warnings = json["warnings"].as_array().expect("a list");
+        let damage = |warning: &&Value| warning["code"].as_str().is_some_and(|code| code.starts_with("damaged"));
+        let warning = warnings.iter().find(damage).unwrap_or_else(|| panic!("{command}: {warnings:?}"));
+        assert!(warning["file"].as_str().is_some_and(|file| !file.is_empty()), "{command}: {warning}");
+        assert!(warning["message"].as_str().is_some_and(|text| answer.err.contains(text)), "{command}: {warning}");
+    }
+}
