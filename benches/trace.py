@@ -79,13 +79,14 @@ def generate(nodes, directory):
     return os.path.join(directory, "run_0.pb")
 
 
-def measure(cmd):
+def measure(cmd, quiet=False):
     """CPU seconds, seconds by the clock, and the peak of the resident set of one process.
 
     The peak is looked up while it runs: what the system says afterwards is never less than this script's own.
     """
     start = time.monotonic()
-    pid = os.posix_spawn(cmd[0], cmd, os.environ)
+    warnings = [(os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0)] if quiet else []
+    pid = os.posix_spawn(cmd[0], cmd, os.environ, file_actions=warnings)
     peak = 0
     while True:
         done, status, used = os.wait4(pid, os.WNOHANG)

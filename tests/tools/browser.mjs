@@ -116,8 +116,8 @@ async function profileTraces() {
     const path = join(corpus, "xspace", profile);
     const file = join(out, `${profile}.trace.json`);
     execFileSync(tfprof, ["trace", path, `--outfile=${file}`], { stdio: "ignore" });
-    const info = JSON.parse(execFileSync(tfprof, ["info", path, "-output", "json:outfile=-"]));
-    const expected = info.hosts.flatMap((host) => host.planes).reduce((sum, plane) => sum + plane.events, 0);
+    const info = JSON.parse(execFileSync(tfprof, ["info", path, "-output", "json:outfile=-"], { stdio: ["ignore", "pipe", "ignore"] }));
+    const expected = info.overview.hosts.flatMap((host) => host.planes).reduce((sum, plane) => sum + plane.events, 0);
     const page = await open("about:blank");
     const found = await page.evaluate((text) => {
       const { traceEvents: events } = JSON.parse(text);

@@ -101,7 +101,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tfprof", required=True)
     parser.add_argument("--corpus", required=True)
-    parser.add_argument("--jax", nargs="*", default=[], help="recordings of JAX on a CPU, of which XProf has no rows")
+    parser.add_argument("--jax", action="append", default=[], help="recordings of JAX on a CPU, of which XProf has no rows")
     parser.add_argument("files", nargs="*", help="recordings in which every row must be equal")
     args = parser.parse_args()
     failed = False
