@@ -415,3 +415,31 @@ fn everything_reads_everything() {
     answered(&["cost"], &[&graph], "AddN");
     answered(&["graph", "-max_depth", "3", "-select", "float_ops"], &[&graph], "n0");
 }
+
+#[test]
+fn a_timeline_of_a_node_that_reads_everything() {
+    let dir = scratch("fan_in");
+    let graph = file(dir.join("graph.pb"), |out| {
+        for i in 0..100_000 {
+            out.write_all(&node(&format!("n{i}"), "Const", std::iter::empty())).expect("room");
+        }
+        out.write_all(&node("sink", "AddN", (0..100_000).map(|i| format!("n{i}")))).expect("room");
+    });
+    let run = file(dir.join("run_0.pb"), |out| {
+        let devices = ["/gpu:0", "/cpu:0"].map(|device| {
+            let mut stats = field(1, device.as_bytes());
+            let names = (0..100_000).map(|i| format!("n{i}")).chain(std::iter::repeat_n("sink".to_owned(), 100));
+            for (i, name) in names.enumerate().filter(|(i, _)| (i % 2 == 0) == (device == "/gpu:0") || *i >= 100_000) {
+                let execution =
+                    [field(1, name.as_bytes()), number(2, 100 + i as i64), number(4, 1), number(6, 2)].concat();
+                stats.extend(field(2, &execution));
+            }
+            field(1, &stats)
+        });
+        out.write_all(&field(1, &devices.concat())).expect("room");
+    });
+    let timeline = format!("timeline:outfile={}", dir.join("timeline.json").display());
+    let end = bounded(&["graph", "-step", "0", "-output", &timeline], &[&graph, &run]);
+    assert_eq!(end.code, Some(0), "{}", end.err);
+    assert!(end.err.contains("only 4000000 of the arrows"), "{}", end.err);
+}

@@ -50,7 +50,7 @@ pub fn answer(
         late.extend(view.late_warnings());
     }
     warn(&late, err);
-    match late.first() {
+    match late.iter().find(|warning| warning.damage) {
         Some(damage) if request.flags.strict => {
             Err(Error::Missing(format!("a value is damaged, and -strict was given: {damage}")))
         }

@@ -40,7 +40,7 @@ pub struct View<'q, 'm> {
     pub warnings: Vec<Warning>,
     /// Where the values of tensors come from.
     pub checkpoints: &'m [Checkpoint],
-    /// What was found wrong while values were read, which is as late as a renderer asks for them.
+    /// What was found wrong while the answer was written: values are read as late as that.
     late_warnings: RefCell<Vec<Warning>>,
     answer: Answer<'m>,
 }
@@ -244,7 +244,12 @@ impl<'q, 'm> View<'q, 'm> {
         values
     }
 
-    /// What was found wrong while values were read, so far and since the last time of asking.
+    /// Notes what a renderer found out, or could not do.
+    pub(crate) fn warn_late(&self, code: &'static str, message: String) {
+        self.late_warnings.borrow_mut().push(Warning { code, place: None, message, damage: false });
+    }
+
+    /// What was found while the answer was written, so far and since the last time of asking.
     pub fn late_warnings(&self) -> Vec<Warning> {
         self.late_warnings.take()
     }

@@ -9,7 +9,7 @@ use crate::model::names::NameId;
 use crate::model::nodes::NodeId;
 use crate::model::records::{Records, Timing};
 use crate::view::View;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::io::{self, Write};
 
 pub fn write(view: &View<'_, '_>, step: i64, out: &mut dyn Write) -> io::Result<Vec<Peak>> {
@@ -77,6 +77,9 @@ struct Execution {
     lane: u32,
 }
 
+/// So many arrows are drawn: a node that reads much and often could ask for more than any memory holds.
+const MOST_ARROWS: usize = 4_000_000;
+
 /// A process and a place in it.
 type Spot = (u32, u32);
 
@@ -133,18 +136,28 @@ impl Timeline<'_, '_, '_> {
         let mut targets: Vec<usize> = (0..self.processes.len()).filter(|i| self.processes[*i].schedules).collect();
         targets.sort_by_key(|process| self.processes[*process].name);
         for process in targets {
+            let mut sources_of: FxHashMap<NodeId, Vec<NodeId>> = FxHashMap::default();
             for (i, reader) in self.processes[process].executions.iter().enumerate() {
                 let to = (process as u32, i as u32);
-                for (place, source) in self.sources(reader.node).enumerate() {
-                    let again = || self.sources(reader.node).take(place).any(|before| before == source);
+                let find = || finder.sources_elsewhere(reader.node, process);
+                for source in sources_of.entry(reader.node).or_insert_with(find) {
                     if self.view.options.quirks.arrows_from_every_run {
-                        finder.each_run(source, process, |from| arrows.push(Arrow { from, to }));
-                    } else if !again() {
-                        arrows.extend(finder.last_run(source, process, reader.start).map(|from| Arrow { from, to }));
+                        finder.each_run(*source, process, |from| arrows.push(Arrow { from, to }));
+                    } else {
+                        arrows.extend(finder.last_run(*source, process, reader.start).map(|from| Arrow { from, to }));
+                    }
+                    if arrows.len() >= MOST_ARROWS {
+                        let message = format!("only {MOST_ARROWS} of the arrows between devices are drawn");
+                        self.view.warn_late("many_arrows", message);
+                        return self.in_order(arrows);
                     }
                 }
             }
         }
+        self.in_order(arrows)
+    }
+
+    fn in_order(&self, mut arrows: Vec<Arrow>) -> Vec<Arrow> {
         arrows.sort_by_key(|Arrow { from, .. }| (from.0, self.execution(*from).lane, from.1));
         arrows
     }
@@ -191,6 +204,19 @@ impl<'t, 'v, 'q, 'm> Finder<'t, 'v, 'q, 'm> {
             }
         }
         Finder { timeline, runs_of }
+    }
+
+    /// What a node reads that ran on another device.
+    fn sources_elsewhere(&self, node: NodeId, process: usize) -> Vec<NodeId> {
+        let sources = self.timeline.sources(node);
+        if self.timeline.view.options.quirks.arrows_from_every_run {
+            return sources.collect();
+        }
+        let mut met = FxHashSet::default();
+        let is_elsewhere = |run: &Spot| run.0 as usize != process;
+        let runs_elsewhere =
+            |source: &NodeId| self.runs_of.get(source).is_some_and(|runs| runs.iter().any(is_elsewhere));
+        sources.filter(|source| met.insert(*source) && runs_elsewhere(source)).collect()
     }
 
     /// As the original: each execution of a node, found by its start alone.
