@@ -364,15 +364,15 @@ impl Node<'_> {
         let mut list = Vec::new();
         for (output, known) in self.shapes.iter().enumerate() {
             match run_shapes.get(self.name, output) {
-                None => pb::bytes(&mut list, 7, known),
+                None => pb::element(&mut list, 7, known),
                 Some(dims) => {
                     let mut shape = Vec::new();
                     for dim in dims {
                         let mut size = Vec::new();
                         pb::int(&mut size, 1, *dim);
-                        pb::bytes(&mut shape, 2, &size);
+                        pb::element(&mut shape, 2, &size);
                     }
-                    pb::bytes(&mut list, 7, &shape);
+                    pb::element(&mut list, 7, &shape);
                 }
             }
         }
@@ -553,6 +553,28 @@ mod tests {
         let log = op_log(&graph, &Parts { run_shapes: Some(&shapes), ..Parts::default() });
         assert_eq!(log.missing_shapes, 0);
         assert_eq!(read(&log.bytes)[0], ("mul".into(), 2 * 2 * 12, 0, false));
+    }
+
+    #[test]
+    fn a_completed_graph_keeps_scalars_and_sizes_of_zero() {
+        let mut shapes = Vec::new();
+        // An output of any rank, and a scalar, whose shape is an empty message.
+        pb::element(&mut shapes, 7, &[0x18, 1]);
+        pb::element(&mut shapes, 7, &[]);
+        let (mut value, mut entry, mut bytes, mut graph) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        pb::bytes(&mut value, 1, &shapes);
+        pb::bytes(&mut entry, 1, b"_output_shapes");
+        pb::bytes(&mut entry, 2, &value);
+        pb::bytes(&mut bytes, 1, b"a");
+        pb::bytes(&mut bytes, 5, &entry);
+        pb::bytes(&mut graph, 1, &bytes);
+        let mut ran = RunShapes::default();
+        let known = GraphShapes::new(&graph);
+        assert_eq!(known.completed(&graph, &ran), None);
+        ran.shapes.insert((b"a".to_vec(), 0), vec![0, 3]);
+        let completed = known.completed(&graph, &ran).unwrap();
+        let completed = GraphShapes::new(&completed);
+        assert_eq!((completed.shape(0, 0, None), completed.shape(0, 1, None)), (vec![0, 3], vec![1]));
     }
 
     #[test]

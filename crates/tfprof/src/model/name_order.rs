@@ -34,7 +34,11 @@ pub fn sort<'n>(nodes: &mut [NodeId], order: NameOrder, name: impl Fn(NodeId) ->
     while let Some((range, depth)) = open.pop() {
         let alike = &mut pieces[range.clone()];
         if alike.len() <= FEW {
-            alike.sort_unstable_by(|a, b| order.compare(rest(name(a.node), depth), rest(name(b.node), depth)));
+            // Of names that have ended, one may have ended in a slash where the other has nothing: that counts as equal.
+            alike.sort_unstable_by(|a, b| {
+                let (a, b) = (name(a.node), name(b.node));
+                order.compare(rest(a, depth), rest(b, depth)).then(a.len().cmp(&b.len()))
+            });
             continue;
         }
         for piece in &mut *alike {
@@ -132,6 +136,19 @@ mod tests {
             let mut expect: Vec<_> = names.iter().map(String::as_bytes).collect();
             expect.sort_by(|a, b| order.compare(a, b));
             assert_eq!(sorted, expect, "{order:?}");
+        }
+    }
+
+    #[test]
+    fn a_slash_at_the_end_comes_after_no_slash() {
+        // At the edge of eight bytes, among few and among many, with longer names beside them.
+        for more in [0, 20] {
+            for stem in ["abcdefg", "abcdefgh", "abcdef", "abcdefghijklmno"] {
+                let mut names: Vec<String> =
+                    ["//", "/", "", "/x", "//x", "/x/", "-"].map(|end| format!("{stem}{end}")).to_vec();
+                names.extend((0..more).map(|i| format!("{stem}/{i}")));
+                check(&names);
+            }
         }
     }
 
