@@ -50,7 +50,7 @@ fn by_op(evidence: &Evidence<'_>, advice: &mut Advice) {
     let lines: Vec<String> = (1..)
         .zip(rows.iter().take(3))
         .map(|(i, row)| {
-            let share = view.own(Metric::Micros, row).wrapping_mul(100) as f64 / total;
+            let share = 100.0 * view.own(Metric::Micros, row) as f64 / total;
             let times = times(|metric| view.own(metric, row));
             format!("top {i} operation type: {}, {times} ({share:.2}%)", view.name(row))
         })
