@@ -30,6 +30,11 @@ impl Filters {
             hide: Patterns::new("hide_name_regexes", &options.hide_name_regexes)?,
         })
     }
+
+    /// Whether the name of a row decides if it is shown. Names lie far apart, so they are not fetched for nothing.
+    fn look_at_names(&self) -> bool {
+        !(self.trim.is_empty() && self.hide.is_empty() && self.show.is_everything())
+    }
 }
 
 /// A row that is shown, in the order of printing.
@@ -233,6 +238,7 @@ impl<'q, 'm> Pipeline<'q, 'm> {
         let mut shown: Vec<Kept> = Vec::new();
         // By kept row: the shown row that it or its nearest shown ancestor became, or nothing if it is closed.
         let mut open: Vec<Option<u32>> = Vec::with_capacity(self.kept.len());
+        let looks_at_names = self.filters.look_at_names();
         for (i, kept) in self.kept.iter().enumerate() {
             let row = kept.row as usize;
             let around = if i == 0 { Some(0) } else { open[kept.parent as usize] };
@@ -240,7 +246,7 @@ impl<'q, 'm> Pipeline<'q, 'm> {
                 open.push(None);
                 continue;
             };
-            let name = self.name(row);
+            let name = if looks_at_names { self.name(row) } else { "" };
             let closed = kept.depth > self.options.max_depth || self.filters.trim.matches_one(name);
             let dropped = closed && self.rules.trimmed_are_dropped;
             let mut place = around;
