@@ -90,7 +90,9 @@ impl<'b> Reader<'b> {
 
     fn node(&mut self, id: i64, fields: Fields<'_>) {
         let Parts { name, op, definition, executions } = self.take_apart(fields);
-        self.name_of.insert(id, name);
+        if self.keeps_inputs() {
+            self.name_of.insert(id, name);
+        }
         let node = match self.builder.add_node(name, op) {
             Some(node) => {
                 if self.first.index() == 0 {
@@ -117,14 +119,21 @@ impl<'b> Reader<'b> {
         self.executions.end_node(node);
     }
 
+    /// What is known of a node from another file is compared with what this one says, so all of it is needed.
+    fn compares(&self) -> bool {
+        self.first.index() > 0
+    }
+
+    fn keeps_inputs(&self) -> bool {
+        self.builder.keep.inputs || self.compares()
+    }
+
     /// Reads `ProfileNode` but for what ran.
     fn take_apart<'f>(&mut self, mut fields: Fields<'f>) -> Parts<'f> {
         let offset = fields.offset();
         let all = fields.clone();
-        // What is known of a node from another file is compared with what this one says, so all of it is needed.
-        let compares = self.first.index() > 0;
         let keep = self.builder.keep;
-        let (keeps_inputs, keeps_shapes) = (keep.inputs || compares, keep.output_shapes || compares);
+        let (keeps_inputs, keeps_shapes) = (self.keeps_inputs(), keep.output_shapes || self.compares());
         let (mut name, mut op, mut device) = (&b""[..], &b""[..], &b""[..]);
         let mut found = Definition { offset, ..Definition::default() };
         let mut inputs = Vec::new();

@@ -13,6 +13,12 @@ impl<T> ListId<T> {
     pub const EMPTY: ListId<T> = ListId(0, PhantomData);
 }
 
+impl<T> Default for ListId<T> {
+    fn default() -> Self {
+        ListId::EMPTY
+    }
+}
+
 impl<T> Clone for ListId<T> {
     fn clone(&self) -> Self {
         *self

@@ -9,7 +9,7 @@ use crate::model::devices::{DeviceId, DeviceKind};
 use crate::model::lists::{ListId, Lists};
 use crate::model::nodes::NodeId;
 use crate::model::records::{Allocation, MemoryUse, Records, Timing};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashSet;
 use std::collections::BTreeMap;
 use tfprof_proto::wire::{Fields, Value};
 
@@ -24,9 +24,12 @@ pub(super) struct Executions {
     place_of: Vec<usize>,
     /// The steps of the node at hand, which are counted once even if a file has a node or a step twice.
     steps_here: FxHashSet<i64>,
-    /// The steps of each node that was summed as it came. Most nodes have the same.
-    steps_of: FxHashMap<NodeId, ListId<i64>>,
+    /// By node, its steps, if they were summed as they came. Most nodes have the same.
+    steps_of: Vec<ListId<i64>>,
     step_sets: Lists<i64>,
+    last_set: ListId<i64>,
+    /// A list for sorting, which is used again.
+    sorted: Vec<i64>,
 }
 
 impl Executions {
@@ -37,17 +40,25 @@ impl Executions {
 
     pub fn begin_node(&mut self, node: NodeId) {
         self.steps_here.clear();
-        if let Some(steps) = self.steps_of.get(&node) {
+        if let Some(steps) = self.steps_of.get(node.index()) {
             self.steps_here.extend(self.step_sets.get(*steps));
         }
     }
 
     pub fn end_node(&mut self, node: NodeId) {
-        if !self.steps_here.is_empty() {
-            let mut steps: Vec<_> = self.steps_here.iter().copied().collect();
-            steps.sort_unstable();
-            self.steps_of.insert(node, self.step_sets.intern(&steps));
+        if self.steps_here.is_empty() {
+            return;
         }
+        self.sorted.clear();
+        self.sorted.extend(&self.steps_here);
+        self.sorted.sort_unstable();
+        if self.step_sets.get(self.last_set) != self.sorted {
+            self.last_set = self.step_sets.intern(&self.sorted);
+        }
+        if node.index() >= self.steps_of.len() {
+            self.steps_of.resize(node.index() + 1, ListId::EMPTY);
+        }
+        self.steps_of[node.index()] = self.last_set;
     }
 
     /// An entry of the map from step to what ran in it.
