@@ -88,13 +88,18 @@ def reading(a):
 
 
 def read_all(files):
-    buffer = bytearray(256 * 1024)
-    start = time.process_time()
+    """CPU seconds for reading whole files into memory that is there, in pieces of 1 MiB."""
+    piece = 1 << 20
+    whole = memoryview(bytearray(max(map(os.path.getsize, files)) + piece))
+    whole[::4096] = bytes(len(whole[::4096]))
+    spent = 0.0
     for path in files:
         with open(path, "rb", buffering=0) as f:
-            while f.readinto(buffer):
-                pass
-    return time.process_time() - start
+            start, at = time.process_time(), 0
+            while n := f.readinto(whole[at : at + piece]):
+                at += n
+            spent += time.process_time() - start
+    return spent
 
 
 def saved(a):
