@@ -213,3 +213,69 @@ fn every_answer_in_json_has_the_warnings() {
         assert!(warning["message"].as_str().is_some_and(|text| answer.err.contains(text)), "{command}: {warning}");
     }
 }
+
+fn message(number: u32, parts: &[Vec<u8>]) -> Vec<u8> {
+    let mut out = Vec::new();
+    write::bytes(&mut out, number, &parts.concat());
+    out
+}
+
+fn int(number: u32, n: i64) -> Vec<u8> {
+    let mut out = Vec::new();
+    write::int(&mut out, number, n);
+    out
+}
+
+/// A node of a saved profile that took so long in each of two steps.
+fn saved_node(id: i64, name: &str, micros: i64) -> Vec<u8> {
+    let text = |number, text: &str| message(number, &[text.as_bytes().to_vec()]);
+    let ran = |step: i64| {
+        let mut time = Vec::new();
+        write::packed(&mut time, 1, &[100 * step, micros]);
+        let times = message(5, &[text(1, "/cpu:0"), message(2, &[message(1, &[time])])]);
+        let step_of = [int(1, 1), int(2, 100 * step), int(3, 100 * step + micros), times, text(6, "/cpu:0")];
+        message(12, &[int(1, step), message(2, &step_of)])
+    };
+    let node = [text(1, name), text(6, "/cpu:0"), text(9, "Add"), ran(1), ran(2)];
+    message(1, &[int(1, id), message(2, &node)])
+}
+
+#[test]
+fn a_node_that_a_saved_profile_has_twice_has_its_steps_once() {
+    let dir = scratch("twice");
+    let nodes = [saved_node(1, "a", 10), saved_node(2, "b", 7), saved_node(3, "a", 4)];
+    let profile = written(&dir, "a.profile", nodes.concat());
+    let flag = format!("--profile_path={profile}");
+    // Two steps of 10 and 4 microseconds, whether steps are summed as they come or kept.
+    for words in [&["scope", "-select", "micros"][..], &["scope", "-select", "micros", "-step", "2"]] {
+        let answer = tfprof(&[words, &[flag.as_str()]].concat());
+        assert!(answer.out.contains("  a (14us/14us"), "{words:?}: {}{}", answer.out, answer.err);
+        assert!(answer.out.contains("  b (7us/7us"), "{words:?}: {}", answer.out);
+    }
+}
+
+#[test]
+fn damage_inside_a_saved_node_or_a_call_stack_is_told() {
+    let dir = scratch("inside_saved");
+    // Each ends in a field whose length runs past the message around it.
+    let cut = vec![0x0a, 0x7f, 1];
+    let name = |number, name: &str| message(number, &[name.as_bytes().to_vec()]);
+    let node = message(1, &[int(1, 9), message(2, &[name(1, "c"), name(9, "Add"), cut.clone()])]);
+    let profile = written(&dir, "a.profile", [saved_node(1, "a", 10), node].concat());
+    let damaged = "is damaged (length 127 runs past the end";
+    let answer = warned(&["scope", "-select", "micros", &format!("--profile_path={profile}")], 4, &[damaged]);
+    assert!(answer.out.contains("  a (10us/10us"), "{}", answer.out);
+
+    let mut graph = Vec::new();
+    for node in ["a", "b"] {
+        graph.extend(message(1, &[name(1, node), name(2, "Add")]));
+    }
+    let graph = written(&dir, "graph.pb", graph);
+    let frame = message(1, &[int(2, 7), int(6, 1), int(7, 1)]);
+    let entry = |node: &str, code: &[Vec<u8>]| message(1, &[name(1, node), message(4, code)]);
+    let string = message(2, &[int(1, 1), name(2, "model.py")]);
+    let log = [entry("a", &[frame.clone(), cut]), entry("b", &[frame]), string].concat();
+    let log = written(&dir, "tfprof_log", log);
+    let answer = warned(&["code", "-select", "params", "--graph_path", &graph, "--op_log_path", &log], 4, &[damaged]);
+    assert!(answer.out.contains("model.py:7:model.py"), "{}", answer.out);
+}

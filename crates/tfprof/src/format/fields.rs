@@ -1,17 +1,22 @@
 //! Steps through the fields of a record, and the few small messages that several formats share.
 
 use super::damage;
-use tfprof_proto::wire::{Fields, Value};
+use tfprof_proto::wire::{Field, Fields, Value};
 
-/// Calls `each` for the fields up to the first fault, which is noted: whoever reads the file reports it.
+/// The next field, or nothing at the end and at a fault, which is noted: whoever reads the file reports it.
+#[inline(always)]
+pub(super) fn next_quietly<'a>(fields: &mut Fields<'a>) -> Option<Field<'a>> {
+    fields.next_field().unwrap_or_else(|error| {
+        damage::note(error);
+        None
+    })
+}
+
+/// Calls `each` for the fields up to the first fault, see [`next_quietly`].
 pub(crate) fn each_quietly<'a>(mut fields: Fields<'a>, mut each: impl FnMut(&Fields<'a>, u32, Value<'a>)) {
     let all = fields.clone();
-    loop {
-        match fields.next_field() {
-            Ok(Some(field)) => each(&all, field.number, field.value),
-            Ok(None) => return,
-            Err(error) => return damage::note(error),
-        }
+    while let Some(field) = next_quietly(&mut fields) {
+        each(&all, field.number, field.value);
     }
 }
 

@@ -1,7 +1,7 @@
 //! `OpLogProto`: types, float operations and code traces of nodes.
 
 use super::driver::FormatReader;
-use super::each_quietly;
+use super::fields::{each_quietly, next_quietly};
 use crate::model::builder::Builder;
 use crate::model::name_order::common_length;
 use crate::model::names::NameId;
@@ -97,7 +97,7 @@ impl Traces {
         self.last_code.extend_from_slice(&bytes[skip..]);
         let mut fields = Fields::new(&bytes[skip..], offset + skip as u64);
         let all = fields.clone();
-        while let Ok(Some(field)) = fields.next_field() {
+        while let Some(field) = next_quietly(&mut fields) {
             if let (1, Value::Bytes(trace)) = (field.number, field.value) {
                 let known = self.frames.get(trace).copied();
                 let frame = known.unwrap_or_else(|| self.frame(all.nested(trace), builder));

@@ -5,7 +5,7 @@ mod merge;
 mod parts;
 
 use super::driver::FormatReader;
-use super::fields::{each_quietly, int_pair, map_entry};
+use super::fields::{each_quietly, int_pair, map_entry, next_quietly};
 use super::op_log::Traces;
 use crate::model::builder::Builder;
 use crate::model::devices::DeviceId;
@@ -58,7 +58,7 @@ struct Parts<'f> {
     op: NameId,
     definition: Definition<'f>,
     /// From the first field on that says what ran.
-    executions: Fields<'f>,
+    executions: Option<Fields<'f>>,
 }
 
 impl<'b> Reader<'b> {
@@ -110,6 +110,7 @@ impl<'b> Reader<'b> {
                 node
             }
         };
+        let Some(executions) = executions else { return };
         self.executions.begin_node(node);
         each_quietly(executions, |all, number, value| {
             if let (12, Value::Bytes(entry)) = (number, value) {
@@ -142,12 +143,12 @@ impl<'b> Reader<'b> {
         let mut executions = None;
         loop {
             let here = fields.clone();
-            let Ok(Some(field)) = fields.next_field() else { break };
+            let Some(field) = next_quietly(&mut fields) else { break };
             match (field.number, field.value) {
                 (1, Value::Bytes(bytes)) => name = bytes,
                 (9, Value::Bytes(bytes)) => op = bytes,
                 (6, Value::Bytes(bytes)) => device = bytes,
-                (12, _) => executions = executions.or(Some(here)),
+                (12, _) => drop(executions.get_or_insert(here)),
                 (2, Value::Bytes(entry)) if keeps_inputs => inputs.push(int_pair(all.nested(entry))),
                 (14, Value::Bytes(entry)) if keeps_inputs => {
                     let (source, output) = int_pair(all.nested(entry));
@@ -191,7 +192,7 @@ impl<'b> Reader<'b> {
         }));
         let name = self.builder.name(name, offset);
         let op = self.builder.name(op, offset);
-        Parts { name, op, definition: found, executions: executions.unwrap_or(fields) }
+        Parts { name, op, definition: found, executions }
     }
 
     /// Gives the node that was added last what the file says of it.

@@ -218,6 +218,11 @@ impl Runs {
         self.totals.at(node, device)
     }
 
+    /// The same for more of a step that was counted for this node before.
+    pub fn counted_cell(&mut self, node: NodeId, device: DeviceId) -> &mut Cell {
+        self.totals.at(node, device)
+    }
+
     /// Notes numbers that were added to a cell that [`Runs::cell`] gave, which has run so often by now.
     #[inline]
     pub fn note(&mut self, sums: &Sums, ran: i64) {

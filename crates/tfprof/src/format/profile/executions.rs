@@ -85,12 +85,13 @@ impl Executions {
             return;
         }
         runs.end_run(step);
-        if self.steps_here.insert(step) {
+        let is_new = self.steps_here.insert(step);
+        if is_new {
             runs.begin_run(step);
         }
         for (device, sums) in &self.here {
             let counts = devices.kind(*device) != DeviceKind::Placement || placement[node.index()] == *device;
-            let cell = runs.cell(node, *device, counts);
+            let cell = if is_new { runs.cell(node, *device, counts) } else { runs.counted_cell(node, *device) };
             let (start, end) = when(*device);
             cell.record(sums, start, end);
             let ran = cell.sum(Measure::Runs).wrapped();
