@@ -4,8 +4,8 @@
 use libfuzzer_sys::fuzz_target;
 use std::path::PathBuf;
 use std::sync::OnceLock;
-use tfprof::format::checkpoint::Checkpoint;
-use tfprof::format::checkpoint::stored::Stored;
+use tfprof::checkpoint::Checkpoint;
+use tfprof::checkpoint::stored::Stored;
 
 fuzz_target!(|bytes: &[u8]| {
     static PREFIX: OnceLock<PathBuf> = OnceLock::new();

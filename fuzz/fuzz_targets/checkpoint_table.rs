@@ -2,8 +2,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use tfprof::format::checkpoint::stored::Stored;
-use tfprof::format::checkpoint::table::Table;
+use tfprof::checkpoint::stored::Stored;
+use tfprof::checkpoint::table::Table;
 
 fuzz_target!(|bytes: &[u8]| {
     let mut damage = Vec::new();

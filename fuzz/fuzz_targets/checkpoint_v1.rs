@@ -2,8 +2,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use tfprof::format::checkpoint::Checkpoint;
-use tfprof::format::checkpoint::stored::Stored;
+use tfprof::checkpoint::Checkpoint;
+use tfprof::checkpoint::stored::Stored;
 
 fuzz_target!(|bytes: &[u8]| {
     let Ok(checkpoint) = Checkpoint::tables(vec![Stored::memory("fuzz", bytes.to_vec())]) else { return };

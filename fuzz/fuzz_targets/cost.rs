@@ -2,13 +2,13 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use tfprof::cost::budget::Budget;
-use tfprof::cost::{Cost, NEEDS};
+use tfprof::report::cost::budget::Budget;
+use tfprof::report::cost::{Cost, NEEDS};
 use tfprof::format::Format;
 use tfprof::format::source::Source;
 use tfprof::infer::settings::Settings;
-use tfprof::profiler::Profiler;
-use tfprof::render::cost::{Report, Style, write_json, write_tables};
+use tfprof::engine::profiler::Profiler;
+use tfprof::report::cost::render::{Report, Style, write_json, write_tables};
 
 fuzz_target!(|bytes: &[u8]| {
     let Some((choice, bytes)) = bytes.split_first() else { return };

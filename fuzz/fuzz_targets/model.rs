@@ -6,7 +6,7 @@ use tfprof::format::Format;
 use tfprof::format::detect::guess;
 use tfprof::format::source::Source;
 use tfprof::options::{Options, Selection, ViewKind};
-use tfprof::profiler::Profiler;
+use tfprof::engine::profiler::Profiler;
 use tfprof::quirks::Quirks;
 use tfprof::render;
 

@@ -4,7 +4,7 @@
 use libfuzzer_sys::fuzz_target;
 use tfprof::format::source::Source;
 use tfprof::options::{Options, ViewKind};
-use tfprof::profiler::Profiler;
+use tfprof::engine::profiler::Profiler;
 use tfprof::render;
 
 fuzz_target!(|text: &str| {

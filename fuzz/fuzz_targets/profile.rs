@@ -4,7 +4,7 @@
 use libfuzzer_sys::fuzz_target;
 use tfprof::advise;
 use tfprof::format::source::Source;
-use tfprof::profiler::Profiler;
+use tfprof::engine::profiler::Profiler;
 use tfprof::quirks::Quirks;
 use tfprof::render;
 

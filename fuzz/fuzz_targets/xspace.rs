@@ -6,7 +6,7 @@ use tfprof::format::xspace::ProfileFile;
 use tfprof::metric::Metric;
 use tfprof::model::builder::Keep;
 use tfprof::options::{Options, ViewKind};
-use tfprof::profiler::Profiler;
+use tfprof::engine::profiler::Profiler;
 use tfprof::trace::profile::ProfileTrace;
 
 fuzz_target!(|bytes: &[u8]| {

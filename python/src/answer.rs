@@ -13,20 +13,20 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use tfprof::engine::inputs::Inputs;
+use tfprof::engine::profiler::Profiler;
 use tfprof::error::{Error, Warning};
 use tfprof::format::source::Source;
 use tfprof::format::{Format, detect};
-use tfprof::inputs::Inputs;
 use tfprof::model::builder::Keep;
 use tfprof::model::cells::Measure;
 use tfprof::options::{Form, Options, Output, ViewKind};
-use tfprof::overview::Overview;
-use tfprof::profiler::Profiler;
 use tfprof::quirks::Quirks;
 use tfprof::render::theme::Theme;
 use tfprof::render::{self, html, timeline};
+use tfprof::report::overview::Overview;
 use tfprof::words::unknown;
-use tfprof::{advise, view::View};
+use tfprof::{report::advise, view::View};
 use tfprof_cli::Sample;
 
 /// Messages of this size are read, and models of this many nodes are asked, in a few milliseconds: no time for Ctrl-C.
@@ -247,8 +247,9 @@ impl Profile {
             let loaded = shared.read();
             let overview = Overview::new(&loaded.profiler, &loaded.inputs)?;
             let (mut text, mut json, mut cell) = (Vec::new(), Vec::new(), Vec::new());
-            render::overview::write_text(&overview, &Theme::PLAIN, &question::call, &mut text).map_err(in_memory)?;
-            render::overview::write_json(&overview, &mut json).map_err(in_memory)?;
+            tfprof::report::overview::render::write_text(&overview, &Theme::PLAIN, &question::call, &mut text)
+                .map_err(in_memory)?;
+            tfprof::report::overview::render::write_json(&overview, &mut json).map_err(in_memory)?;
             html::write_overview(&overview, &question::call, html::Place::Cell, &mut cell).map_err(in_memory)?;
             Ok([text, json, cell].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
         })?;

@@ -9,13 +9,13 @@ use pyo3::types::{PyByteArray, PyBytes, PyDict, PyList};
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
+use tfprof::checkpoint::dtype::Element;
+use tfprof::checkpoint::query::{Comparison, Listing};
+use tfprof::checkpoint::render;
+use tfprof::checkpoint::values::Values;
+use tfprof::checkpoint::{self as format, Damage};
 use tfprof::error::Error;
-use tfprof::format::checkpoint::dtype::Element;
-use tfprof::format::checkpoint::values::Values;
-use tfprof::format::checkpoint::{self as format, Damage};
-use tfprof::render::checkpoint as render;
 use tfprof::render::html::Place;
-use tfprof::view::checkpoint::{Comparison, Listing};
 use tfprof::words;
 
 /// The tensors of a checkpoint; values are read when they are asked for.

@@ -6,14 +6,14 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
 use std::path::PathBuf;
-use tfprof::cost::{Cost, NEEDS};
+use tfprof::engine::inputs::Inputs;
+use tfprof::engine::profiler::Profiler;
 use tfprof::error::Error;
 use tfprof::format::source::Source;
 use tfprof::infer::fact::Shape;
 use tfprof::infer::settings::Settings;
-use tfprof::inputs::Inputs;
-use tfprof::profiler::Profiler;
-use tfprof::render::cost::{Report, Style, write_json, write_tables};
+use tfprof::report::cost::render::{Report, Style, write_json, write_tables};
+use tfprof::report::cost::{Cost, NEEDS};
 
 /// The cost of a file, or of a graph, as JSON and as tables.
 #[pyfunction]

@@ -1,10 +1,10 @@
 //! Advice: the same checkers with the same reports, but for the two sentences that we word ourselves.
 
 use crate::case::{Case, Verdict, read_maybe_gzipped};
-use tfprof::advise;
+use tfprof::engine::profiler::Profiler;
 use tfprof::error::Error;
-use tfprof::profiler::Profiler;
 use tfprof::quirks::Quirks;
+use tfprof::report::advise;
 use tfprof_proto::wire::Fields;
 
 type Reports = Vec<(String, Vec<String>)>;

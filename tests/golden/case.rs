@@ -6,11 +6,11 @@ use std::collections::HashMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use tfprof::checkpoint::Checkpoint;
+use tfprof::engine::profiler::Profiler;
 use tfprof::error::Error;
-use tfprof::format::checkpoint::Checkpoint;
 use tfprof::format::source::Source;
 use tfprof::options::{Form, Options, ViewKind};
-use tfprof::profiler::Profiler;
 use tfprof::quirks::Quirks;
 use tfprof::render;
 

@@ -3,9 +3,9 @@
 use crate::case::read_maybe_gzipped;
 use serde_json::Value;
 use std::path::Path;
+use tfprof::engine::profiler::Profiler;
 use tfprof::error::Error;
 use tfprof::options::{Form, Options, ViewKind};
-use tfprof::profiler::Profiler;
 use tfprof::render::{pprof, timeline};
 use tfprof_proto::wire::{Fields, Value as WireValue};
 

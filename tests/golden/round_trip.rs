@@ -1,10 +1,10 @@
 //! A profile that was saved answers as the files did that it was made of, and saving it again changes nothing.
 
 use std::path::{Path, PathBuf};
+use tfprof::engine::inputs::Inputs;
+use tfprof::engine::profiler::Profiler;
 use tfprof::format::source::Source;
-use tfprof::inputs::Inputs;
 use tfprof::options::{Options, ViewKind};
-use tfprof::profiler::Profiler;
 use tfprof::quirks::Quirks;
 use tfprof::render;
 

@@ -1,7 +1,7 @@
 //! Saved profiles, to the byte once both have the same form.
 
 use crate::case::{Case, Verdict, read_maybe_gzipped};
-use tfprof::profiler::Profiler;
+use tfprof::engine::profiler::Profiler;
 use tfprof::quirks::Quirks;
 use tfprof::render;
 use tfprof_proto::wire::{Fields, Value};

@@ -5,6 +5,7 @@ use flate2::read::GzDecoder;
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use tfprof::engine::profiler::Profiler;
 use tfprof::format::source::Source;
 use tfprof::infer::attributes;
 use tfprof::infer::body::Body;
@@ -14,7 +15,6 @@ use tfprof::infer::known::Overrides;
 use tfprof::metric::Metric;
 use tfprof::model::Model;
 use tfprof::options::{Options, ViewKind};
-use tfprof::profiler::Profiler;
 use tfprof_proto::wire::{Fields, Value};
 
 const MODELS: [&str; 5] = ["keras_cnn", "mlp_small", "ps_workers", "resnet32", "rnn"];

@@ -15,8 +15,8 @@ use crate::terminal::Terminal;
 use parser::{Origin, Parser};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use tfprof::engine::inputs::Inputs;
 use tfprof::error::Error;
-use tfprof::inputs::Inputs;
 use tfprof::options::Options;
 use tfprof::trace::TraceOptions;
 

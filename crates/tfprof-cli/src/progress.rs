@@ -4,10 +4,10 @@ use crate::terminal::Terminal;
 use std::cell::RefCell;
 use std::io::Write;
 use std::time::{Duration, Instant};
+use tfprof::engine::inputs::{Inputs, Reading};
+use tfprof::engine::profiler::Profiler;
 use tfprof::error::Error;
-use tfprof::inputs::{Inputs, Reading};
 use tfprof::metric::Unit;
-use tfprof::profiler::Profiler;
 use tfprof::render::theme::ESCAPE;
 use tfprof::units;
 

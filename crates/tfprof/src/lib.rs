@@ -1,14 +1,14 @@
 //! Where do a model's parameters, float operations, time and memory go: by name scope, by graph, by operation type, by
 //! line of Python? This library reads what TensorFlow writes and answers, without TensorFlow.
 //!
-//! A [`Profiler`](profiler::Profiler) holds what was loaded. [`Options`](options::Options) are a question,
+//! A [`Profiler`](engine::profiler::Profiler) holds what was loaded. [`Options`](options::Options) are a question,
 //! [`ViewKind`](options::ViewKind) says which of the four views it is put to, and a [`View`](view::View) is the answer,
 //! which [`render`] writes as text, JSON, CSV, messages, timelines or flame graphs:
 //!
 //! ```
 //! use tfprof::format::source::Source;
 //! use tfprof::options::{Options, ViewKind};
-//! use tfprof::profiler::Profiler;
+//! use tfprof::engine::profiler::Profiler;
 //! use tfprof::render;
 //!
 //! let graph = br#"
@@ -34,24 +34,22 @@
 //! ```
 //!
 //! Data flows in one direction: [`mod@format`] reads files, [`model`] is what they say, [`infer`] adds what follows from it,
-//! [`view`] groups, sums and filters, [`render`] writes. [`inputs`] knows which files to read; [`metric`] and
+//! [`view`] groups, sums and filters, [`render`] writes. [`engine`] knows which files to read; [`metric`] and
 //! [`options`] are the tables that everything else is made of; [`quirks`] are the faults of the original that can be
 //! played back.
 
-pub mod advise;
-pub mod cost;
+pub mod checkpoint;
 pub mod digits;
+pub mod engine;
 pub mod error;
 pub mod format;
 pub mod infer;
-pub mod inputs;
 pub mod metric;
 pub mod model;
 pub mod options;
-pub mod overview;
-pub mod profiler;
 pub mod quirks;
 pub mod render;
+pub mod report;
 pub mod trace;
 pub mod units;
 pub mod view;

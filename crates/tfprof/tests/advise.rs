@@ -1,9 +1,9 @@
 //! Each checker on evidence made for it, and on none.
 
-use tfprof::advise::{self, Advice, CHECKERS};
+use tfprof::engine::profiler::Profiler;
 use tfprof::format::source::Source;
-use tfprof::profiler::Profiler;
 use tfprof::quirks::Quirks;
+use tfprof::report::advise::{self, Advice, CHECKERS};
 
 fn load(graph: &str, runs: &[&str]) -> Profiler {
     let mut profiler = Profiler::default();

@@ -1,11 +1,11 @@
 //! Telling formats apart, and what each of them gives to the model.
 
 use std::path::{Path, PathBuf};
+use tfprof::engine::profiler::Profiler;
 use tfprof::format::Format;
 use tfprof::format::detect::{Guess, guess};
 use tfprof::format::source::Source;
 use tfprof::options::{Options, ViewKind};
-use tfprof::profiler::Profiler;
 use tfprof::render;
 
 fn corpus(path: &str) -> PathBuf {

@@ -3,13 +3,13 @@
 use serde_json::Value;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
-use tfprof::cost::Cost;
+use tfprof::engine::inputs::Inputs;
+use tfprof::engine::profiler::Profiler;
 use tfprof::format::source::Source;
 use tfprof::infer::flops;
 use tfprof::infer::settings::Settings;
-use tfprof::inputs::Inputs;
 use tfprof::metric::Metric;
-use tfprof::profiler::Profiler;
+use tfprof::report::cost::Cost;
 
 fn root(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path)
@@ -49,7 +49,7 @@ fn names() -> Vec<String> {
 /// The float operations of some op types together.
 fn float_ops(cost: &Cost, is_wanted: impl Fn(&str) -> bool) -> i64 {
     let wanted = cost.op_types.iter().filter(|(op, _, _)| is_wanted(op));
-    wanted.map(|(_, _, figures)| tfprof::cost::get(figures, Metric::FloatOps)).sum()
+    wanted.map(|(_, _, figures)| tfprof::report::cost::get(figures, Metric::FloatOps)).sum()
 }
 
 fn check_parameters(cost: &Cost, facts: &Value, name: &str) {

@@ -3,9 +3,9 @@
 use flate2::read::GzDecoder;
 use serde_json::Value;
 use std::io::Read;
+use tfprof::engine::profiler::Profiler;
 use tfprof::format::source::Source;
 use tfprof::options::{Options, ViewKind};
-use tfprof::profiler::Profiler;
 use tfprof::quirks::Quirks;
 use tfprof::render::{pprof, timeline};
 use tfprof_proto::wire::{Fields, Value as WireValue};

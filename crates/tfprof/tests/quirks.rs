@@ -1,8 +1,8 @@
 //! Each fault of the original, played back and put right, on models small enough to check by hand.
 
+use tfprof::engine::profiler::Profiler;
 use tfprof::format::source::Source;
 use tfprof::options::{Options, ViewKind};
-use tfprof::profiler::Profiler;
 use tfprof::quirks::Quirks;
 use tfprof::render;
 

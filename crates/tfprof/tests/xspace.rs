@@ -3,12 +3,12 @@
 use flate2::read::GzDecoder;
 use proptest::prelude::*;
 use std::io::Read;
+use tfprof::engine::profiler::Profiler;
 use tfprof::error::Error;
 use tfprof::format::xspace::ProfileFile;
 use tfprof::metric::Metric;
 use tfprof::model::builder::Keep;
 use tfprof::options::{Options, ViewKind};
-use tfprof::profiler::Profiler;
 use tfprof::trace::profile::ProfileTrace;
 use tfprof_proto::write as pb;
 

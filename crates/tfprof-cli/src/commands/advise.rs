@@ -4,11 +4,11 @@ use super::view::{self, warn};
 use crate::flags::Request;
 use crate::{Exit, target};
 use std::io::Write;
-use tfprof::advise;
 use tfprof::error::{Error, Warning};
 use tfprof::model::builder::Keep;
 use tfprof::options::Form;
 use tfprof::quirks::Quirks;
+use tfprof::report::advise;
 
 const KEEP: Keep = Keep { inputs: false, output_shapes: false, functions: false, costs: false, ..Keep::EVERYTHING };
 

@@ -3,15 +3,16 @@
 use crate::flags::Request;
 use crate::{Exit, target};
 use std::io::{self, Write};
+use tfprof::checkpoint::query::{Comparison, Listing, picked};
+use tfprof::checkpoint::render;
+use tfprof::checkpoint::values::Values;
+use tfprof::checkpoint::verify::Verdict;
+use tfprof::checkpoint::{Checkpoint, Damage, locate};
 use tfprof::error::{Error, Warning};
-use tfprof::format::checkpoint::values::Values;
-use tfprof::format::checkpoint::verify::Verdict;
-use tfprof::format::checkpoint::{Checkpoint, Damage, locate};
 use tfprof::options::{Form, Options};
 use tfprof::quirks::Quirks;
 use tfprof::render::html::{self, Place};
-use tfprof::render::{checkpoint as render, json, tensor};
-use tfprof::view::checkpoint::{Comparison, Listing, picked};
+use tfprof::render::{json, tensor};
 
 pub fn run(request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Result<Exit, Error> {
     let paths: Vec<_> = request.flags.inputs.checkpoints.iter().chain(&request.paths).collect();

@@ -5,14 +5,14 @@ use crate::flags::Request;
 use crate::{Exit, progress, target};
 use std::io::Write;
 use std::path::Path;
-use tfprof::cost::baseline::changes;
-use tfprof::cost::budget::Budget;
-use tfprof::cost::{self, Cost};
+use tfprof::engine::inputs::Inputs;
+use tfprof::engine::profiler::Profiler;
 use tfprof::error::{Error, Warning};
-use tfprof::inputs::Inputs;
 use tfprof::options::Form;
-use tfprof::profiler::Profiler;
-use tfprof::render::cost::{Report, Style, write_json, write_tables};
+use tfprof::report::cost::baseline::changes;
+use tfprof::report::cost::budget::Budget;
+use tfprof::report::cost::render::{Report, Style, write_json, write_tables};
+use tfprof::report::cost::{self, Cost};
 
 pub fn run(request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Result<Exit, Error> {
     let (flags, output) = (&request.flags, &request.options.output);

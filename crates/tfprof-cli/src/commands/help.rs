@@ -5,10 +5,10 @@ use super::{COMMANDS, CommandInfo, SHELL_COMMANDS};
 use crate::flags::{self, FLAGS, Request};
 use crate::{Exit, target};
 use std::io::Write;
-use tfprof::advise::CHECKERS;
 use tfprof::error::Error;
 use tfprof::metric::{DETAILS, METRICS};
 use tfprof::options::{Form, OPTIONS, Options, ValueKind, ViewKind};
+use tfprof::report::advise::CHECKERS;
 use tfprof::words;
 
 /// Writes all of the help, or that of one command or option.

@@ -4,12 +4,13 @@ use super::view;
 use crate::flags::Request;
 use crate::{Exit, target};
 use std::io::Write;
+use tfprof::engine::profiler::Profiler;
 use tfprof::error::Error;
 use tfprof::options::Form;
-use tfprof::overview::{self, Overview};
-use tfprof::profiler::Profiler;
+use tfprof::render::html;
 use tfprof::render::theme::Theme;
-use tfprof::render::{html, overview as render};
+use tfprof::report::overview::render;
+use tfprof::report::overview::{self, Overview};
 use tfprof::words;
 
 pub fn run(request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Result<Exit, Error> {

@@ -4,10 +4,10 @@ use super::view::{refuse_damage, warn};
 use crate::flags::Request;
 use crate::{Exit, target};
 use std::io::Write;
+use tfprof::engine::profiler::Profiler;
 use tfprof::error::Error;
 use tfprof::model::builder::Keep;
 use tfprof::options::Form;
-use tfprof::profiler::Profiler;
 use tfprof::render;
 
 pub fn run(request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Result<Exit, Error> {

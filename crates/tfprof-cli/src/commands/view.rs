@@ -3,12 +3,12 @@
 use crate::flags::{Flags, Request};
 use crate::{Exit, progress, target};
 use std::io::Write;
+use tfprof::engine::profiler::Profiler;
 use tfprof::error::{Error, Warning};
 use tfprof::metric::{Detail, Metric, Unit};
 use tfprof::model::builder::Keep;
 use tfprof::model::runs::KeepSteps;
 use tfprof::options::{CodeStacks, Events, Form, Options, OrderBy, Step, ViewKind};
-use tfprof::profiler::Profiler;
 use tfprof::render::theme::Theme;
 use tfprof::render::{self, html, timeline};
 use tfprof::units;

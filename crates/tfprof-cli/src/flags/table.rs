@@ -3,10 +3,10 @@
 
 use super::Flags;
 use std::path::PathBuf;
-use tfprof::advise::{self, CHECKERS};
 use tfprof::error::Error;
 use tfprof::infer::settings::Settings;
 use tfprof::options::{Form, OPTIONS, ValueKind, boolean, refused};
+use tfprof::report::advise::{self, CHECKERS};
 use tfprof::trace::OpTime;
 use tfprof::units;
 use tfprof::words::{self, Choice};

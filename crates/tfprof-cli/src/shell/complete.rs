@@ -194,8 +194,8 @@ fn names(text: &str, start: usize, model: &Model) -> Offer {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tfprof::engine::profiler::Profiler;
     use tfprof::format::source::Source;
-    use tfprof::profiler::Profiler;
 
     fn offered(line: &str) -> Vec<String> {
         let graph = br#"

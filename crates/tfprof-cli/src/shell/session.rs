@@ -7,13 +7,13 @@ use crate::progress;
 use crate::target;
 use crate::terminal::Terminal;
 use std::io::Write;
+use tfprof::engine::inputs::Inputs;
+use tfprof::engine::profiler::Profiler;
 use tfprof::error::Error;
 use tfprof::infer::settings::Settings;
-use tfprof::inputs::Inputs;
 use tfprof::model::Model;
 use tfprof::model::builder::Keep;
 use tfprof::options::{OPTIONS, Options, ViewKind};
-use tfprof::profiler::Profiler;
 
 /// Any view may be asked for. Single executions and attributes are most of the memory and few questions need them.
 const KEEP: Keep = Keep { records: false, attributes: false, ..Keep::EVERYTHING };

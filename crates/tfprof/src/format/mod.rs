@@ -3,14 +3,12 @@
 //! Each format is a layout (which parts of the file it wants) and a reader (what it does with them); wire and text
 //! format, plain or gzipped, are read by the same one.
 
-pub mod checkpoint;
 mod damage;
 pub mod debug_info;
 pub mod detect;
 mod driver;
 mod fields;
 mod graph_def;
-pub mod hlo;
 pub mod live_graph;
 mod op_log;
 pub(crate) mod profile;

@@ -1,7 +1,7 @@
 //! Attributes of nodes, from the bytes of an `AttrValue`. It holds one of several kinds, and the last one written counts.
 
 use super::fact::{Fact, LONGEST_VALUE, Shape};
-use crate::format::checkpoint::dtype::DType;
+use crate::checkpoint::dtype::DType;
 use crate::format::each_quietly;
 use tfprof_proto::wire::{Fields, Value, each_int};
 

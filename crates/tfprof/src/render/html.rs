@@ -414,9 +414,9 @@ impl std::fmt::Display for Lines<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::profiler::Profiler;
     use crate::format::source::Source;
     use crate::options::ViewKind;
-    use crate::profiler::Profiler;
 
     fn html(graph: &str, place: Place) -> String {
         let mut profiler = Profiler::default();

@@ -1,15 +1,12 @@
 //! Answers as bytes. Renderers read a [`View`](crate::view::View) and write to anything that takes bytes.
 
-pub mod checkpoint;
-pub mod cost;
 pub mod csv;
 pub mod flamegraph;
 pub mod folded;
 pub mod html;
 pub mod json;
-mod markup;
+pub(crate) mod markup;
 mod nesting;
-pub mod overview;
 pub mod pprof;
 pub mod profile;
 pub mod proto;

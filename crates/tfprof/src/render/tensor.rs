@@ -2,8 +2,8 @@
 
 use super::csv::write_field;
 use super::json::write_string;
-use crate::format::checkpoint::dtype::{DType, Element};
-use crate::format::checkpoint::values::Values;
+use crate::checkpoint::dtype::{DType, Element};
+use crate::checkpoint::values::Values;
 use crate::model::names::escape_invalid;
 use crate::quirks::Quirks;
 use std::io::{self, Write};

@@ -1,6 +1,5 @@
 //! Questions: a view groups the model's nodes into a tree, and one pipeline makes the answer of it.
 
-pub mod checkpoint;
 mod code;
 pub mod filter;
 mod forms;
@@ -12,9 +11,9 @@ mod scope;
 pub mod tree;
 pub mod values;
 
+use crate::checkpoint::values::Values as TensorValues;
+use crate::checkpoint::{Checkpoint, Damage};
 use crate::error::{Error, Warning};
-use crate::format::checkpoint::values::Values as TensorValues;
-use crate::format::checkpoint::{Checkpoint, Damage};
 use crate::metric::{Detail, Metric, MetricSet};
 use crate::model::Model;
 use crate::model::nodes::NodeId;

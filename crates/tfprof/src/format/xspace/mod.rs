@@ -8,6 +8,7 @@
 pub mod bytes;
 mod decode;
 mod event;
+pub mod hlo;
 mod merge;
 mod names;
 mod nest;

@@ -6,7 +6,7 @@ use super::names::{framework_op, last_part_type, scope_path};
 use super::own::Few;
 use super::plane::{Line, Plane, Space};
 use super::stats::{Held, OF_OPS, Stat};
-use crate::format::hlo::{self, Place, Program};
+use crate::format::xspace::hlo::{self, Place, Program};
 use rustc_hash::FxHashMap;
 use std::io;
 

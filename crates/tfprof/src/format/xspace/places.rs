@@ -1,6 +1,6 @@
 //! Lines of source and Python calls as frames of the model.
 
-use crate::format::hlo::Place;
+use crate::format::xspace::hlo::Place;
 use crate::model::Model;
 use crate::model::names::NameId;
 use crate::model::stacks::{Frame, FrameId};

@@ -2,7 +2,7 @@
 
 use super::super::fact::{Fact, Shape};
 use super::{Family, Op, none, typed};
-use crate::format::checkpoint::dtype::DType;
+use crate::checkpoint::dtype::DType;
 
 pub const RULES: Family = &[
     (

@@ -2,7 +2,7 @@
 
 use super::super::fact::{ANY, Fact, Shape};
 use super::{Family, Op, like_first, one, typed};
-use crate::format::checkpoint::dtype::DType;
+use crate::checkpoint::dtype::DType;
 
 #[rustfmt::skip]
 pub const RULES: Family = &[

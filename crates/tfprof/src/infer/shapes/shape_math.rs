@@ -3,7 +3,7 @@
 use super::super::fact::{ANY, Fact, LONGEST_VALUE, Shape, UNKNOWN, product};
 use super::fold::{self, is_integer};
 use super::{Family, Op, broadcast, shape_from, typed};
-use crate::format::checkpoint::dtype::DType;
+use crate::checkpoint::dtype::DType;
 
 #[rustfmt::skip]
 pub const RULES: Family = &[

@@ -3,7 +3,7 @@
 use super::super::attributes;
 use super::super::fact::{ANY, Fact, Shape};
 use super::{Family, Op, none, scalar, shape_from, typed};
-use crate::format::checkpoint::dtype::DType;
+use crate::checkpoint::dtype::DType;
 
 #[rustfmt::skip]
 pub const RULES: Family = &[

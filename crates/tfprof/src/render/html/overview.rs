@@ -1,9 +1,9 @@
 //! An overview as HTML.
 
 use super::{Place, bar, begin, end};
-use crate::overview::Overview;
 use crate::render::markup::{Xml, fit};
-use crate::render::overview::{facts, share, title};
+use crate::report::overview::Overview;
+use crate::report::overview::render::{facts, share, title};
 use crate::units::Amount;
 use std::io::{self, Write};
 

@@ -1,9 +1,9 @@
 //! Paths without a flag: what a file is by its content or its name, and what of a directory counts.
 
 use super::{Inputs, input_error, logdir, read_error};
+use crate::checkpoint::locate;
 use crate::error::Error;
 use crate::format::Format;
-use crate::format::checkpoint::locate;
 use crate::format::detect::{Guess, guess};
 use crate::format::source::{STDIN, Source};
 use crate::words;

@@ -16,6 +16,8 @@ mod layout;
 pub mod locate;
 mod object_graph;
 mod ordered;
+pub mod query;
+pub mod render;
 pub mod stats;
 pub mod stored;
 pub mod table;

@@ -1,8 +1,8 @@
 //! Runs read side by side: each thread takes some that follow one another, and what it read joins the rest in order.
 
 use super::loading::file_size;
+use crate::engine::profiler::Profiler;
 use crate::error::Error;
-use crate::profiler::Profiler;
 use std::path::Path;
 use std::thread;
 

@@ -2,10 +2,10 @@
 
 mod profiles;
 
-use super::json::{write_string, write_warning};
-use super::theme::Theme;
 use crate::metric::Unit;
-use crate::overview::{Overview, Top};
+use crate::render::json::{write_string, write_warning};
+use crate::render::theme::Theme;
+use crate::report::overview::{Overview, Top};
 use crate::units;
 use std::io::{self, Write};
 
@@ -49,7 +49,7 @@ fn write_facts(overview: &Overview, theme: &Theme, out: &mut dyn Write) -> io::R
 }
 
 /// The figures that people look for first, each with its name; those that belong to the one above are indented.
-pub(super) fn facts(overview: &Overview) -> Vec<(String, String)> {
+pub(crate) fn facts(overview: &Overview) -> Vec<(String, String)> {
     let mut facts = Vec::new();
     let mut fact = |name: &str, value: String| facts.push((name.to_owned(), value));
     let files: Vec<_> = overview.files.iter().map(|(kind, name)| format!("{kind} ({name})")).collect();
@@ -101,11 +101,11 @@ fn write_top(overview: &Overview, top: &Top, theme: &Theme, out: &mut dyn Write)
     Ok(())
 }
 
-pub(super) fn title(overview: &Overview, top: &Top) -> String {
+pub(crate) fn title(overview: &Overview, top: &Top) -> String {
     format!("{} by {}", top.title, overview.metric.info().legend.trim_start_matches("# "))
 }
 
-pub(super) fn share(overview: &Overview, number: i64) -> f64 {
+pub(crate) fn share(overview: &Overview, number: i64) -> f64 {
     if overview.whole > 0 { number as f64 / overview.whole as f64 } else { 0.0 }
 }
 

@@ -1,15 +1,15 @@
 //! The tensors of a checkpoint, and the differences of two, as a table, as HTML, as JSON and as CSV.
 
-use super::csv::write_field;
-use super::html::{self, Grid, Place};
-use super::json::{write_string, write_warning};
-use super::tensor::json_float;
+use crate::checkpoint::query::{Compared, Comparison, Listed, Listing, Summary};
+use crate::checkpoint::verify::Verdict;
+use crate::checkpoint::{Damage, Tensor};
 use crate::error::Warning;
-use crate::format::checkpoint::verify::Verdict;
-use crate::format::checkpoint::{Damage, Tensor};
 use crate::metric::Unit;
+use crate::render::csv::write_field;
+use crate::render::html::{self, Grid, Place};
+use crate::render::json::{write_string, write_warning};
+use crate::render::tensor::json_float;
 use crate::units;
-use crate::view::checkpoint::{Compared, Comparison, Listed, Listing, Summary};
 use std::io::{self, Write};
 
 /// A table for people.
@@ -122,7 +122,7 @@ fn json_row(row: &Listed<'_>, out: &mut dyn Write) -> io::Result<()> {
 
 fn json_tensor(tensor: &Tensor, out: &mut dyn Write) -> io::Result<()> {
     write!(out, ",\"dtype\":\"{}\",\"shape\":{:?},", tensor.dtype.name(), tensor.shape)?;
-    write!(out, "\"parameters\":{},\"bytes\":", crate::view::checkpoint::parameters(tensor))?;
+    write!(out, "\"parameters\":{},\"bytes\":", crate::checkpoint::query::parameters(tensor))?;
     match tensor.bytes {
         Some(bytes) => write!(out, "{bytes}"),
         None => out.write_all(b"null"),

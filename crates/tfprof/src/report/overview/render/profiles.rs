@@ -2,8 +2,8 @@
 
 use crate::format::xspace::{Held, HostProfile, Kind, Step, Sums};
 use crate::metric::Unit;
-use crate::overview::profiles;
 use crate::render::json::write_string;
+use crate::report::overview::profiles;
 use crate::units::Amount;
 use std::io::{self, Write};
 

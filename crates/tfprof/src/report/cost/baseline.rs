@@ -50,7 +50,7 @@ pub fn changes(before: &Cost, after: &Cost) -> Vec<Change> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cost::Scope;
+    use crate::report::cost::Scope;
 
     fn cost(scopes: &[(&str, usize, i64)]) -> Cost {
         let scope = |(name, parent, flops): &(&str, usize, i64)| Scope {

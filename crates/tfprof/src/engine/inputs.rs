@@ -8,9 +8,9 @@ mod recognize;
 
 pub use loading::{Reading, Watch};
 
+use crate::checkpoint::locate;
 use crate::error::{Error, Place};
 use crate::format::Format;
-use crate::format::checkpoint::locate;
 use crate::format::source::{Limits, STDIN, Source};
 use crate::infer::settings::Settings;
 use crate::words;

@@ -5,17 +5,18 @@
 mod lines;
 mod missing;
 pub mod profiles;
+pub mod render;
 
+use crate::engine::inputs::Inputs;
+use crate::engine::profiler::Profiler;
 use crate::error::{Error, Warning};
 use crate::format::xspace::HostProfile;
-use crate::inputs::Inputs;
 use crate::metric::Metric;
 use crate::model::Model;
 use crate::model::builder::Keep;
 use crate::model::cells::{Cells, Measure};
 use crate::model::devices::DeviceKind;
 use crate::options::{Options, OrderBy, Selection, Step, ViewKind};
-use crate::profiler::Profiler;
 use crate::quirks::Quirks;
 use crate::units::Amount;
 use crate::view::View;

@@ -1,8 +1,7 @@
 //! What is loaded so far, and the questions that can be put to it.
 
-use crate::cost::{Linear, PerBatch};
+use crate::checkpoint::{Checkpoint, Damage, OBJECT_GRAPH};
 use crate::error::{Error, Warning};
-use crate::format::checkpoint::{Checkpoint, Damage, OBJECT_GRAPH};
 use crate::format::source::Source;
 use crate::format::xspace::{self, HostProfile, Layer, ProfileFile, Wanted};
 use crate::format::{self, Format};
@@ -14,6 +13,7 @@ use crate::model::Model;
 use crate::model::builder::{Builder, Keep};
 use crate::model::join::Fork;
 use crate::options::{CodeStacks, Events, Options, ViewKind};
+use crate::report::cost::{Linear, PerBatch};
 use crate::view::View;
 use regex::Regex;
 use std::sync::Mutex;

@@ -3,9 +3,11 @@
 
 pub mod baseline;
 pub mod budget;
+pub mod render;
 
+use crate::checkpoint::dtype::DType;
+use crate::engine::profiler::Profiler;
 use crate::error::{Error, Warning};
-use crate::format::checkpoint::dtype::DType;
 use crate::infer::flops::Unknown;
 use crate::metric::Metric;
 use crate::model::Model;
@@ -13,7 +15,6 @@ use crate::model::builder::Keep;
 use crate::model::nodes::NodeId;
 use crate::model::runs::KeepSteps;
 use crate::options::{Options, ViewKind};
-use crate::profiler::Profiler;
 use crate::view::View;
 use crate::view::values::{OPTIMIZER_SLOT, SAME_VARIABLE};
 use std::cmp::Reverse;

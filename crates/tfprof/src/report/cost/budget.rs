@@ -271,7 +271,7 @@ impl Cursor<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cost::Scope;
+    use crate::report::cost::Scope;
 
     fn cost() -> Cost {
         let scope = |name: &str, parent, float_ops| Scope {

@@ -1,12 +1,12 @@
 //! Questions to a checkpoint alone: which tensors it has, what their numbers look like, how it differs from another.
 
-use super::filter::Patterns;
+use crate::checkpoint::stats::{Change, Stats};
+use crate::checkpoint::values::Values;
+use crate::checkpoint::{Checkpoint, Damage, Tensor};
 use crate::error::Error;
-use crate::format::checkpoint::stats::{Change, Stats};
-use crate::format::checkpoint::values::Values;
-use crate::format::checkpoint::{Checkpoint, Damage, Tensor};
 use crate::metric::Metric;
 use crate::options::{Options, OrderBy};
+use crate::view::filter::Patterns;
 use crate::words;
 use std::ops::Range;
 use std::sync::Mutex;

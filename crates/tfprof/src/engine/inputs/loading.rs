@@ -2,13 +2,13 @@
 
 use super::recognize::is_saved_model;
 use super::{Inputs, input_error, logdir, parallel, read_error};
+use crate::checkpoint::Checkpoint;
+use crate::engine::profiler::Profiler;
 use crate::error::{Error, Place};
 use crate::format::Format;
-use crate::format::checkpoint::Checkpoint;
 use crate::format::detect::{Guess, guess};
 use crate::format::source::{STDIN, Source};
 use crate::format::xspace::{self, ProfileFile};
-use crate::profiler::Profiler;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use tfprof_proto::stream::Spot;

@@ -1,10 +1,10 @@
 //! What a model costs as tables for people, in plain text or Markdown, and as JSON for programs.
 
-use super::json::{write_string, write_warning};
-use crate::cost::baseline::Change;
-use crate::cost::budget::Over;
-use crate::cost::{COLUMNS, Cost, Figures, Linear, Scope, get};
 use crate::metric::{Metric, Unit};
+use crate::render::json::{write_string, write_warning};
+use crate::report::cost::baseline::Change;
+use crate::report::cost::budget::Over;
+use crate::report::cost::{COLUMNS, Cost, Figures, Linear, Scope, get};
 use crate::units;
 use std::io::{self, Write};
 
@@ -40,7 +40,7 @@ pub fn write_tables(report: &Report<'_>, style: Style, out: &mut dyn Write) -> i
     }
     if !cost.unknown.is_empty() {
         heading("not known", style, out)?;
-        let row = |unknown: &crate::cost::UnknownType| {
+        let row = |unknown: &crate::report::cost::UnknownType| {
             vec![unknown.op.clone(), unknown.count.to_string(), unknown.why.to_owned()]
         };
         let rows: Vec<_> = cost.unknown.iter().take(ROWS).map(row).collect();

@@ -1,0 +1,4 @@
+//! Loads files and answers questions: the one caller of formats, inference, views, reports and renderers.
+
+pub mod inputs;
+pub mod profiler;
