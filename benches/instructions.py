@@ -54,6 +54,16 @@ def questions(a):
     yield "trace", ["trace", f"{case}/run_0.pb", "--outfile=/dev/null"]
     timeline = alone.view("graph", case, 1)[:-2] + ["-step", "0", "-output", "timeline:outfile=/dev/null"]
     yield "graph timeline", timeline
+    yield "op as JSON", alone.view("op", case, 1)[:-2] + ["-output", "json:outfile=/dev/null"]
+    yield "scope as CSV", alone.view("scope", case, 1)[:-2] + ["-output", "csv:outfile=/dev/null"]
+    yield "FLOPs by op", ["op", f"--graph_path={case}/graph.pb", "-select", "float_ops"]
+    yield "save", ["save", f"--graph_path={case}/graph.pb", f"--run_meta_path={case}/run_0.pb", "--outfile=/dev/null"]
+    profiles = os.path.join(alone.ROOT, "corpus", "xspace")
+    for name in ("tf_custom_loop", "jax_two_hosts"):
+        yield f"XSpace op, {name}", ["op", os.path.join(profiles, name), "-select", "micros"]
+        yield f"XSpace scope, {name}", ["scope", os.path.join(profiles, name), "-select", "micros"]
+    model = os.path.join(alone.ROOT, "tests", "models", "mobilenet_v2")
+    yield "cost, MobileNetV2", ["cost", os.path.join(model, "saved_model.pb.gz")]
 
 
 def count(binary, words):
