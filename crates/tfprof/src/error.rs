@@ -1,4 +1,4 @@
-//! Errors, warnings, and the places in files that they speak of.
+//! Errors, warnings, and the locations in files that they point to.
 
 use std::fmt;
 use std::io;
@@ -11,8 +11,8 @@ pub enum Error {
     #[error("{}", OneLine(.0))]
     Question(String),
     /// A file that could not be understood.
-    #[error("{place}: {}", OneLine(message))]
-    Input { place: Place, message: String },
+    #[error("{location}: {}", OneLine(message))]
+    Input { location: Location, message: String },
     /// A file that could not be opened, read or written.
     #[error("{}: {action}: {}", OneLine(file), plain(source))]
     Io { file: String, action: &'static str, source: io::Error },
@@ -48,12 +48,12 @@ impl fmt::Display for OneLine<'_> {
 
 /// A file, and where in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct Location {
     pub file: String,
     pub spot: Option<Spot>,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for Location {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let file = OneLine(&self.file);
         match self.spot {
@@ -69,7 +69,7 @@ impl fmt::Display for Place {
 pub struct Warning {
     /// A stable word for programs, such as `truncated`.
     pub code: &'static str,
-    pub place: Option<Place>,
+    pub location: Option<Location>,
     pub message: String,
     /// Part of an input was lost: the answer is about the rest.
     pub damage: bool,
@@ -77,8 +77,8 @@ pub struct Warning {
 
 impl fmt::Display for Warning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.place {
-            Some(place) => write!(f, "{place}: {}", OneLine(&self.message)),
+        match &self.location {
+            Some(location) => write!(f, "{location}: {}", OneLine(&self.message)),
             None => write!(f, "{}", OneLine(&self.message)),
         }
     }

@@ -32,8 +32,8 @@ pub fn run(request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Resul
                     checkpoint.verify()
                 }
                 // The files are there, and nothing can be made of them: that is what was asked.
-                Err(Error::Input { place, message }) if locate::locate(path).is_ok() => {
-                    let damage = Damage { file: place.to_string(), offset: None, tensor: None, what: message };
+                Err(Error::Input { location, message }) if locate::locate(path).is_ok() => {
+                    let damage = Damage { file: location.to_string(), offset: None, tensor: None, what: message };
                     Verdict { tensors: 0, bytes: 0, damage: vec![damage] }
                 }
                 Err(error) => return Err(error),

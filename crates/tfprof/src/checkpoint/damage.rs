@@ -1,6 +1,6 @@
 //! What is wrong with a file of a checkpoint, in one sentence: the file, the tensor, the offset.
 
-use crate::error::{Error, Place, Warning};
+use crate::error::{Error, Location, Warning};
 use std::fmt;
 use tfprof_proto::stream::Spot;
 
@@ -27,8 +27,8 @@ impl Damage {
         self
     }
 
-    fn place(&self) -> Place {
-        Place { file: self.file.clone(), spot: self.offset.map(Spot::Byte) }
+    fn location(&self) -> Location {
+        Location { file: self.file.clone(), spot: self.offset.map(Spot::Byte) }
     }
 
     fn message(&self) -> String {
@@ -39,19 +39,19 @@ impl Damage {
     }
 
     pub fn warning(&self) -> Warning {
-        let (place, message) = (Some(self.place()), self.message());
-        Warning { code: "damaged_checkpoint", place, message, damage: true }
+        let (location, message) = (Some(self.location()), self.message());
+        Warning { code: "damaged_checkpoint", location, message, damage: true }
     }
 }
 
 impl fmt::Display for Damage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.place(), self.message())
+        write!(f, "{}: {}", self.location(), self.message())
     }
 }
 
 impl From<Damage> for Error {
     fn from(damage: Damage) -> Error {
-        Error::Input { place: damage.place(), message: damage.message() }
+        Error::Input { location: damage.location(), message: damage.message() }
     }
 }

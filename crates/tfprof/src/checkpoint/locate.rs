@@ -4,7 +4,7 @@
 use super::Damage;
 use super::stored::Stored;
 use super::table::Table;
-use crate::error::{Error, Place};
+use crate::error::{Error, Location};
 use std::ffi::OsString;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -259,7 +259,7 @@ pub fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
 }
 
 fn input_error(path: &Path, message: &str) -> Error {
-    Error::Input { place: Place { file: path.display().to_string(), spot: None }, message: message.to_owned() }
+    Error::Input { location: Location { file: path.display().to_string(), spot: None }, message: message.to_owned() }
 }
 
 fn io_error(path: &Path, source: std::io::Error) -> Error {

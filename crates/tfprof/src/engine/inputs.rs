@@ -9,7 +9,7 @@ mod recognize;
 pub use loading::{Reading, Watch};
 
 use crate::checkpoint::locate;
-use crate::error::{Error, Place};
+use crate::error::{Error, Location};
 use crate::format::Format;
 use crate::format::source::{Limits, STDIN, Source};
 use crate::infer::settings::Settings;
@@ -127,7 +127,7 @@ fn named_file(path: &Path) -> PathBuf {
 }
 
 fn input_error(path: &Path, message: String) -> Error {
-    Error::Input { place: Place { file: path.display().to_string(), spot: None }, message }
+    Error::Input { location: Location { file: path.display().to_string(), spot: None }, message }
 }
 
 #[cfg(test)]

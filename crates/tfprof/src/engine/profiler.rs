@@ -177,7 +177,7 @@ impl Profiler {
         let warnings = &mut self.builder.warnings;
         for error in failures {
             let message = format!("{error}; the answer is about the other hosts");
-            warnings.push(Warning { code: "lost_host", place: None, message, damage: true });
+            warnings.push(Warning { code: "lost_host", location: None, message, damage: true });
         }
         hosts.iter_mut().for_each(|host| warnings.append(&mut host.warnings));
         warnings.extend(xspace::reconcile(&mut hosts));
@@ -186,7 +186,7 @@ impl Profiler {
         if no_ops {
             let message =
                 "none of the events is an op, so everything that ran is shown, as with -events all".to_owned();
-            self.builder.warnings.push(Warning { code: "no_ops", place: None, message, damage: false });
+            self.builder.warnings.push(Warning { code: "no_ops", location: None, message, damage: false });
         }
         let layer = |layer| {
             let mut builder = Builder::new(Keep { traces: true, ..keep });

@@ -4,7 +4,7 @@
 
 use super::source::Source;
 use super::{Format, damage};
-use crate::error::{Error, Place};
+use crate::error::{Error, Location};
 use crate::model::builder::Builder;
 use std::io;
 use std::ops::ControlFlow;
@@ -103,9 +103,9 @@ fn report(error: StreamError, format: Format, records: u64, builder: &mut Builde
         StreamError::Text { spot, message } => (Some(spot), message),
     };
     if records == 0 {
-        let place = Place { file: builder.file().to_owned(), spot };
+        let location = Location { file: builder.file().to_owned(), spot };
         let article = if format == Format::OpLog { "an" } else { "a" };
-        return Err(Error::Input { place, message: format!("not {article} {}: {message}", format.name()) });
+        return Err(Error::Input { location, message: format!("not {article} {}: {message}", format.name()) });
     }
     builder.warn_damage("damaged", spot, format!("{message}; the answer is about the {records} records before it"));
     Ok(())

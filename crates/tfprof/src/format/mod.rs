@@ -19,7 +19,7 @@ pub mod xspace;
 
 pub(crate) use fields::{attribute_shape, each_quietly, map_entry, shape_dims};
 
-use crate::error::{Error, Place};
+use crate::error::{Error, Location};
 use crate::model::builder::Builder;
 use driver::drive;
 use source::Source;
@@ -107,6 +107,8 @@ pub fn read(source: Source<'_>, format: Format, step: i64, builder: &mut Builder
     }
     match builder.conflict.take() {
         None => Ok(()),
-        Some(message) => Err(Error::Input { place: Place { file: builder.file().to_owned(), spot: None }, message }),
+        Some(message) => {
+            Err(Error::Input { location: Location { file: builder.file().to_owned(), spot: None }, message })
+        }
     }
 }

@@ -92,7 +92,7 @@ pub fn open(program: &Program, builder: &mut Builder) {
         builder.model.costs = filler.costs;
     }
     for (code, message) in warnings {
-        let warning = Warning { code, place: None, message, damage: false };
+        let warning = Warning { code, location: None, message, damage: false };
         if !builder.warnings.contains(&warning) {
             builder.warnings.push(warning);
         }

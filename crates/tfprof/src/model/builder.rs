@@ -11,7 +11,7 @@ pub use runs::{Batch, Execution, Run};
 use super::Model;
 use super::names::NameId;
 use super::nodes::{Input, NO_INPUT, NodeId, ShapeId};
-use crate::error::{Place, Warning};
+use crate::error::{Location, Warning};
 use crate::format::attribute_shape;
 use crate::format::debug_info::DebugInfo;
 use crate::infer::body::{Body, PendingBody};
@@ -116,8 +116,8 @@ impl Builder {
     }
 
     fn push_warning(&mut self, code: &'static str, spot: Option<Spot>, message: String, damage: bool) {
-        let place = (!self.file.is_empty()).then(|| Place { file: self.file.clone(), spot });
-        self.warnings.push(Warning { code, place, message, damage });
+        let location = (!self.file.is_empty()).then(|| Location { file: self.file.clone(), spot });
+        self.warnings.push(Warning { code, location, message, damage });
     }
 
     /// Interns a name from a file; what is not UTF-8 is escaped, with a warning.

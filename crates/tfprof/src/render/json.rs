@@ -165,11 +165,11 @@ fn write_strings<'a>(key: &str, strings: impl Iterator<Item = &'a str>, out: &mu
 
 pub fn write_warning(warning: &Warning, out: &mut dyn Write) -> io::Result<()> {
     write!(out, "{{\"code\":\"{}\",\"file\":", warning.code)?;
-    match &warning.place {
+    match &warning.location {
         None => out.write_all(b"null,\"place\":null")?,
-        Some(place) => {
-            write_string(&place.file, out)?;
-            match place.spot {
+        Some(location) => {
+            write_string(&location.file, out)?;
+            match location.spot {
                 None => out.write_all(b",\"place\":null")?,
                 Some(Spot::Byte(byte)) => write!(out, ",\"place\":\"byte {byte}\"")?,
                 Some(Spot::Line { line, column }) => write!(out, ",\"place\":\"{line}:{column}\"")?,

@@ -130,7 +130,7 @@ impl Cost {
         if model.nodes.float_ops.iter().any(|float_ops| *float_ops != 0) {
             cost.per_batch[0] = None;
             let message = "float operations are those of the op log; leave it out to have them computed".to_owned();
-            cost.warnings.push(Warning { code: "op_log", place: None, message, damage: false });
+            cost.warnings.push(Warning { code: "op_log", location: None, message, damage: false });
         }
         Ok(cost)
     }

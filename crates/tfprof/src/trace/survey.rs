@@ -4,7 +4,7 @@ use super::kernels::Kernels;
 use super::walk::{self, DEVICE, DEVICE_STATS, DEVICES};
 use super::writer::Events;
 use super::{OpTime, Step};
-use crate::error::{Error, Place, Warning};
+use crate::error::{Error, Location, Warning};
 use crate::model::names::escape_invalid;
 use rustc_hash::FxHashMap;
 use std::io;
@@ -129,12 +129,12 @@ impl Names<'_> {
             Err(StreamError::Wire(error)) => (Some(Spot::Byte(error.offset)), error.to_string()),
             Err(StreamError::Text { spot, message }) => (Some(spot), message),
         };
-        let place = Place { file: self.file.clone(), spot };
+        let location = Location { file: self.file.clone(), spot };
         if self.found.is_empty() {
-            return Err(Error::Input { place, message: format!("not a RunMetadata: {message}") });
+            return Err(Error::Input { location, message: format!("not a RunMetadata: {message}") });
         }
         let message = format!("{message}; the trace has what stands before it");
-        self.warnings.push(Warning { code: "damaged", place: Some(place), message, damage: true });
+        self.warnings.push(Warning { code: "damaged", location: Some(location), message, damage: true });
         Ok(())
     }
 }
@@ -155,7 +155,7 @@ impl Sink for Names<'_> {
     }
 
     fn warn(&mut self, spot: Spot, message: String) {
-        let place = Some(Place { file: self.file.clone(), spot: Some(spot) });
-        self.warnings.push(Warning { code: "unknown_field", place, message, damage: false });
+        let location = Some(Location { file: self.file.clone(), spot: Some(spot) });
+        self.warnings.push(Warning { code: "unknown_field", location, message, damage: false });
     }
 }

@@ -64,7 +64,7 @@ impl<'q, 'm> View<'q, 'm> {
         let filters = Filters::new(options)?;
         let quirks = &options.quirks;
         let mut warnings = Vec::new();
-        let mut warn = |code, message| warnings.push(Warning { code, place: None, message, damage: false });
+        let mut warn = |code, message| warnings.push(Warning { code, location: None, message, damage: false });
         let selection = options.selection(!model.runs.is_empty() || model.in_picos);
         forms::check(kind, options, selection)?;
         forms::check_known(model, options)?;
@@ -245,7 +245,7 @@ impl<'q, 'm> View<'q, 'm> {
 
     /// Notes what a renderer found out, or could not do.
     pub(crate) fn warn_late(&self, code: &'static str, message: String) {
-        self.late_warnings.borrow_mut().push(Warning { code, place: None, message, damage: false });
+        self.late_warnings.borrow_mut().push(Warning { code, location: None, message, damage: false });
     }
 
     /// What was found while the answer was written, so far and since the last time of asking.

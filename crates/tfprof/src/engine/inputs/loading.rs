@@ -4,7 +4,7 @@ use super::recognize::is_saved_model;
 use super::{Inputs, input_error, logdir, parallel, read_error};
 use crate::checkpoint::Checkpoint;
 use crate::engine::profiler::Profiler;
-use crate::error::{Error, Place};
+use crate::error::{Error, Location};
 use crate::format::Format;
 use crate::format::detect::{Guess, guess};
 use crate::format::source::{STDIN, Source};
@@ -96,8 +96,8 @@ impl Inputs {
             if let Err(WireError { fault: fault @ (Fault::BadTag { .. } | Fault::LongNumber), .. }) =
                 Fields::new(head, 0).next_field()
             {
-                let place = Place { file: path.display().to_string(), spot: Some(Spot::Byte(0)) };
-                return Err(Error::Input { place, message: format!("not an XSpace: {fault}") });
+                let location = Location { file: path.display().to_string(), spot: Some(Spot::Byte(0)) };
+                return Err(Error::Input { location, message: format!("not an XSpace: {fault}") });
             }
             files.push(xspace::open(path, source)?);
         }
@@ -124,8 +124,8 @@ impl Inputs {
         };
         let loaded = profiler.add_profiles(&self.open_profiles()?, marker, done);
         match (loaded, self.xspaces.as_slice()) {
-            (Err(Error::Input { place, message }), [path]) => {
-                Err(Error::Input { place, message: message + &self.looks_like(path) })
+            (Err(Error::Input { location, message }), [path]) => {
+                Err(Error::Input { location, message: message + &self.looks_like(path) })
             }
             (loaded, _) => loaded,
         }

@@ -3,7 +3,7 @@
 use super::places::frame_of;
 use super::sums::StepSet;
 use super::{HostProfile, Item, Kind, Rule, Sums, Tally};
-use crate::error::{Place, Warning};
+use crate::error::{Location, Warning};
 use crate::metric::{Metric, MetricSet};
 use crate::model::builder::Builder;
 use crate::model::cells::{Cells, Sum};
@@ -28,8 +28,8 @@ pub enum Layer {
 pub fn reconcile(hosts: &mut [HostProfile]) -> Vec<Warning> {
     let mut warnings = Vec::new();
     let mut warn = |file: &str, code, message| {
-        let place = Some(Place { file: file.to_owned(), spot: None });
-        warnings.push(Warning { code, place, message, damage: false });
+        let location = Some(Location { file: file.to_owned(), spot: None });
+        warnings.push(Warning { code, location, message, damage: false });
     };
     let mut count: BTreeMap<String, usize> = BTreeMap::new();
     hosts.iter().for_each(|host| *count.entry(host.host.clone()).or_default() += 1);

@@ -32,7 +32,7 @@ pub use steps::{Rule, Step};
 pub use sums::{Item, Sums, Tally};
 pub use tally::{Assigned, LineFacts, Wanted};
 
-use crate::error::{Error, Place, Warning};
+use crate::error::{Error, Location, Warning};
 use crate::format::source::Source;
 use bytes::Bytes;
 use ops::Ops;
@@ -151,8 +151,8 @@ pub fn read(file: &ProfileFile, settings: &Settings) -> Result<HostProfile, Erro
             return Ok(host);
         }
     }
-    let place = Place { file: file.name.clone(), spot: None };
-    Err(Error::Input { place, message: "its lines cannot be put in order".to_owned() })
+    let location = Location { file: file.name.clone(), spot: None };
+    Err(Error::Input { location, message: "its lines cannot be put in order".to_owned() })
 }
 
 /// Reads one file; nothing if its lines tell of themselves behind their events and only their first fields were read.
@@ -224,7 +224,7 @@ pub fn host_of(file: &str) -> String {
 
 /// Refuses what is no profile, and one without events.
 fn check(name: &str, space: &Space, cut: Option<&str>) -> Result<(), Error> {
-    let refuse = |spot, message| Err(Error::Input { place: Place { file: name.to_owned(), spot }, message });
+    let refuse = |spot, message| Err(Error::Input { location: Location { file: name.to_owned(), spot }, message });
     let nameless = space.planes.first().is_some_and(|plane| plane.name.is_empty());
     let damage = space.notes.first.first();
     let strange = space.planes.is_empty() && (space.others > 0 || damage.is_some() || cut.is_some());
@@ -247,8 +247,8 @@ fn check(name: &str, space: &Space, cut: Option<&str>) -> Result<(), Error> {
 
 fn warn_damage(name: &str, space: &Space, notes: &Notes, cut: Option<String>, warnings: &mut Vec<Warning>) {
     let mut damaged = |spot, message| {
-        let place = Some(Place { file: name.to_owned(), spot });
-        warnings.push(Warning { code: "damaged", place, message, damage: true });
+        let location = Some(Location { file: name.to_owned(), spot });
+        warnings.push(Warning { code: "damaged", location, message, damage: true });
     };
     if let Some(cut) = cut {
         damaged(None, format!("{cut}; the answer is about what comes before it"));
@@ -267,8 +267,8 @@ fn warn_damage(name: &str, space: &Space, notes: &Notes, cut: Option<String>, wa
 
 fn warn_odd(name: &str, space: &Space, dangling: Dangling, broken: &[String], warnings: &mut Vec<Warning>) {
     let mut warn = |code, message, damage| {
-        let place = Some(Place { file: name.to_owned(), spot: None });
-        warnings.push(Warning { code, place, message, damage });
+        let location = Some(Location { file: name.to_owned(), spot: None });
+        warnings.push(Warning { code, location, message, damage });
     };
     let Dangling { events, stats, strings } = dangling;
     if events + stats + strings > 0 {

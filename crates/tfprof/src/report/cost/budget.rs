@@ -10,7 +10,7 @@
 //! ```
 
 use super::{Cost, Figures, get};
-use crate::error::{Error, Place};
+use crate::error::{Error, Location};
 use crate::metric::Metric;
 use crate::view::filter::Patterns;
 use crate::words;
@@ -122,8 +122,8 @@ impl Budget {
 }
 
 fn unnamed_scope(file: &str, line: usize) -> Error {
-    let place = Place { file: file.to_owned(), spot: Some(Spot::Line { line: line as u64, column: 1 }) };
-    Error::Input { place, message: "this [[scope]] has no name; add name = \"PATTERN\" below it".to_owned() }
+    let location = Location { file: file.to_owned(), spot: Some(Spot::Line { line: line as u64, column: 1 }) };
+    Error::Input { location, message: "this [[scope]] has no name; add name = \"PATTERN\" below it".to_owned() }
 }
 
 /// The sum of the scopes that match; what lies within one that matches is part of it.
@@ -152,7 +152,7 @@ impl Cursor<'_> {
     fn error(&self, message: String) -> Error {
         let column = self.line[..self.at].chars().count() as u64 + 1;
         let spot = Some(Spot::Line { line: self.number, column });
-        Error::Input { place: Place { file: self.file.to_owned(), spot }, message }
+        Error::Input { location: Location { file: self.file.to_owned(), spot }, message }
     }
 
     fn peek(&self) -> Option<char> {
@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_have_a_place() {
+    fn errors_have_a_location() {
         let check = |text: &str, expect: &str| {
             let error = Budget::parse("b.toml", text).unwrap_err().to_string();
             assert!(error.starts_with(expect), "{error}");
