@@ -9,12 +9,12 @@ use pyo3::types::{PyByteArray, PyBytes, PyDict, PyList};
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
-use tfprof::checkpoint::dtype::Element;
 use tfprof::checkpoint::query::{Comparison, Listing};
 use tfprof::checkpoint::render;
 use tfprof::checkpoint::values::Values;
 use tfprof::checkpoint::{self as format, Damage};
 use tfprof::error::Error;
+use tfprof::model::dtype::Element;
 use tfprof::render::html::Place;
 use tfprof::words;
 

@@ -11,7 +11,6 @@ mod bundle;
 mod catalog;
 mod crc;
 mod damage;
-pub mod dtype;
 mod layout;
 pub mod locate;
 mod object_graph;

@@ -1,12 +1,12 @@
 //! The format of today: an index, which is a table from names to types, shapes and places, beside its data files.
 
 use super::catalog::{Listed, Shard, Store, Tensor, name_text};
-use super::dtype::DType;
 use super::layout::{self, Extent, Piece, Spot};
 use super::stored::Stored;
 use super::table::{Block, Table};
 use super::{Damage, locate, ordered};
 use crate::error::Error;
+use crate::model::dtype::DType;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::ops::Range;

@@ -1,6 +1,5 @@
 //! A checkpoint, opened: which tensors it has, of which type and shape, and where their values are.
 
-use super::dtype::DType;
 use super::layout::{self, Piece};
 use super::locate::{self, Found};
 use super::object_graph::ObjectNames;
@@ -8,6 +7,7 @@ use super::stored::Stored;
 use super::table::{Block, Table};
 use super::{Damage, bundle, v1};
 use crate::error::Error;
+use crate::model::dtype::DType;
 use crate::model::names::escape_invalid;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;

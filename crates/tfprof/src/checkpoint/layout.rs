@@ -1,6 +1,6 @@
 //! Where the values of a tensor are: its pieces, and how a part of a tensor lies within the whole.
 
-use super::dtype::DType;
+use crate::model::dtype::DType;
 use std::ops::Range;
 use tfprof_proto::wire::{Fields, Value, WireError};
 

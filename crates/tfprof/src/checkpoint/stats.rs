@@ -1,8 +1,8 @@
 //! What the numbers of a tensor look like: extremes, mean, spread, zeros, what is not finite, and a histogram. One
 //! pass over the bytes, however many there are.
 
-use super::dtype::{DType, Element};
 use super::{Checkpoint, Damage, Tensor};
+use crate::model::dtype::{DType, Element};
 
 /// Of the finite numbers, unless said otherwise. A complex number counts as its two parts.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -2,12 +2,12 @@
 //! made of its name and bounds.
 
 use super::catalog::{Listed, Store, Tensor, name_text};
-use super::dtype::DType;
 use super::layout::{self, Extent, Piece, Spot};
 use super::stored::Stored;
 use super::table::Table;
 use super::{Damage, ordered};
 use crate::error::Error;
+use crate::model::dtype::DType;
 use std::collections::BTreeMap;
 use tfprof_proto::wire::{self, Fields, Value, WireError};
 

@@ -3,13 +3,13 @@
 use super::bundle::slice_text;
 use super::catalog::{Shard, Store};
 use super::crc::{self, Flip};
-use super::dtype::{DType, Element};
 use super::layout::{self, Piece, Spot};
 use super::stored::Stored;
 use super::table::Block;
 use super::texts::{Data, assemble_texts, read_texts, read_variants};
 use super::v1::{self, Saved};
 use super::{Checkpoint, Damage, Tensor};
+use crate::model::dtype::{DType, Element};
 use std::ops::Range;
 use tfprof_proto::wire::Fields;
 

@@ -86,7 +86,7 @@ impl Profiler {
     /// Says which variables are trained, where no file does.
     pub fn mark_trainable(&mut self, names: &[String]) {
         self.builder.model.knows_trainable = true;
-        self.builder.mark_variables(names.iter(), "_trainable_variables");
+        self.builder.mark_variables(names.iter(), crate::model::type_names::TRAINABLE);
     }
 
     /// Float operations, multiply-adds and bytes of one run as functions of the batch, where they are linear.

@@ -5,7 +5,7 @@ use super::fields::{attribute_shapes, each_quietly, map_entry, shape_dims};
 use crate::infer::inference::CALL_OPS;
 use crate::model::builder::Builder;
 use crate::model::nodes::NodeId;
-use crate::view::values::OPTIMIZER_SLOT;
+use crate::model::type_names::{OPTIMIZER_SLOT, TRAINABLE};
 use rustc_hash::FxHashSet;
 use tfprof_proto::stream::{Layout, Record, Rule, Spot, Tag};
 use tfprof_proto::wire::{Fields, Value};
@@ -180,7 +180,7 @@ impl FormatReader for Reader<'_> {
         self.builder.warn_missing_inputs(self.first);
         let known = &self.collections;
         self.builder.model.knows_trainable |= !known.is_empty();
-        self.builder.mark_variables(known.trainable.iter(), "_trainable_variables");
+        self.builder.mark_variables(known.trainable.iter(), TRAINABLE);
         let slots = known.variables.iter().filter(|name| known.is_slot(name));
         self.builder.mark_variables(slots, OPTIMIZER_SLOT);
     }

@@ -14,7 +14,7 @@ use crate::infer::functions::library::{PendingLibrary, needed};
 use crate::model::builder::Builder;
 use crate::model::names::NameId;
 use crate::model::nodes::NodeId;
-use crate::view::values::{GENERATOR_STATE, OPTIMIZER_SLOT};
+use crate::model::type_names::{GENERATOR_STATE, OPTIMIZER_SLOT, TRAINABLE};
 use objects::{Objects, is_seed};
 use rustc_hash::FxHashMap;
 use signature::Signature;
@@ -200,7 +200,7 @@ impl Variables<'_> {
             } else if is_seed(&variable.name) {
                 self.add_type(builder, handle, GENERATOR_STATE);
             } else if objects.is_trainable(object) {
-                self.add_type(builder, handle, "_trainable_variables");
+                self.add_type(builder, handle, TRAINABLE);
             }
             // Where the handle leaves the shape open, the object may have it.
             if let (Some(Some(node)), Some(dims)) = (self.nodes.get(handle as usize), &variable.dims) {
@@ -221,7 +221,7 @@ impl Variables<'_> {
         for at in 0..self.graph.len() as u32 {
             let name = self.graph.name(at);
             if known.trainable.contains(name) {
-                self.add_type(builder, at, "_trainable_variables");
+                self.add_type(builder, at, TRAINABLE);
             } else if known.is_slot(name) {
                 self.add_type(builder, at, OPTIMIZER_SLOT);
             }

@@ -1,6 +1,6 @@
 //! What is known of a tensor before anything runs: its type, its shape, small integer values, and what a handle holds.
 
-use crate::checkpoint::dtype::DType;
+use crate::model::dtype::DType;
 use std::fmt;
 use std::sync::Arc;
 

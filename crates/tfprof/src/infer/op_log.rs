@@ -6,6 +6,7 @@
 
 use super::flops::{self, Dims, Op, Unknown};
 use crate::format::{each_quietly, map_entry, shape_dims};
+use crate::model::type_names::TRAINABLE;
 use rustc_hash::FxHashMap;
 use tfprof_proto::wire::{Fields, Value};
 use tfprof_proto::write as pb;
@@ -90,7 +91,7 @@ pub fn op_log(graph: &GraphShapes<'_>, parts: &Parts<'_>) -> OpLog {
             made.push(Entry { name: variable.as_bytes().to_vec(), ..Entry::default() });
             made.len() - 1
         });
-        made[at].types.push(TRAINABLE.to_vec());
+        made[at].types.push(TRAINABLE.as_bytes().to_vec());
     }
     for entry in made {
         entries.merge(entry, made_from);
@@ -100,9 +101,6 @@ pub fn op_log(graph: &GraphShapes<'_>, parts: &Parts<'_>) -> OpLog {
     strings.write(&mut bytes);
     OpLog { bytes, missing_shapes }
 }
-
-/// The type of variables that are trained.
-const TRAINABLE: &[u8] = b"_trainable_variables";
 
 #[derive(Debug, Default)]
 struct Entry {

@@ -15,7 +15,7 @@ use crate::model::Model;
 use crate::model::builder::Builder;
 use crate::model::costs::{Costs, NodeCosts};
 use crate::model::nodes::{Input, NodeId};
-use crate::view::values::{CONST_PARAMETER, SAME_VARIABLE};
+use crate::model::type_names::{CONST_PARAMETER, SAME_VARIABLE};
 use crate::words;
 use rustc_hash::FxHashSet;
 use tfprof_proto::wire::Fields;

@@ -11,6 +11,7 @@ pub use runs::{Batch, Execution, Run};
 use super::Model;
 use super::names::NameId;
 use super::nodes::{Input, NO_INPUT, NodeId, ShapeId};
+use super::type_names::IN_CHECKPOINT;
 use crate::error::{Location, Warning};
 use crate::format::attribute_shape;
 use crate::format::debug_info::DebugInfo;
@@ -243,7 +244,7 @@ impl Builder {
 
     /// Notes that a checkpoint has a variable of that name; without a graph, the name and the shape are all there is.
     pub fn add_variable(&mut self, name: &str, shape: &[i64], alone: bool) {
-        let ty = self.model.names.intern("_checkpoint_variables");
+        let ty = self.model.names.intern(IN_CHECKPOINT);
         let name = self.model.names.intern(name);
         if alone {
             let op = self.model.names.intern("VariableV2");

@@ -1,7 +1,7 @@
 //! What nodes take by computation, not by measurement: filled by inference, one entry per node in each column.
 
 use super::nodes::NodeId;
-use crate::checkpoint::dtype::DType;
+use crate::model::dtype::DType;
 use rustc_hash::FxHashMap;
 
 /// Why the cost of a node is not known.

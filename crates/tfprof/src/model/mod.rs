@@ -7,6 +7,7 @@ pub mod builder;
 pub mod cells;
 pub mod costs;
 pub mod devices;
+pub mod dtype;
 pub mod join;
 pub mod lists;
 pub mod name_order;
@@ -17,6 +18,7 @@ pub mod records;
 pub mod runs;
 pub mod shared;
 pub mod stacks;
+pub mod type_names;
 
 use crate::metric::{Metric, MetricSet, Unit};
 use attributes::Attributes;

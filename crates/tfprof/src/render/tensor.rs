@@ -2,8 +2,8 @@
 
 use super::csv::write_field;
 use super::json::write_string;
-use crate::checkpoint::dtype::{DType, Element};
 use crate::checkpoint::values::Values;
+use crate::model::dtype::{DType, Element};
 use crate::model::names::escape_invalid;
 use crate::quirks::Quirks;
 use std::io::{self, Write};

@@ -5,18 +5,18 @@ pub mod baseline;
 pub mod budget;
 pub mod render;
 
-use crate::checkpoint::dtype::DType;
 use crate::engine::profiler::Profiler;
 use crate::error::{Error, Warning};
 use crate::infer::flops::Unknown;
 use crate::metric::Metric;
 use crate::model::Model;
 use crate::model::builder::Keep;
+use crate::model::dtype::DType;
 use crate::model::nodes::NodeId;
 use crate::model::runs::KeepSteps;
+use crate::model::type_names::{OPTIMIZER_SLOT, SAME_VARIABLE, TRAINABLE};
 use crate::options::{Options, ViewKind};
 use crate::view::View;
-use crate::view::values::{OPTIMIZER_SLOT, SAME_VARIABLE};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
@@ -146,7 +146,7 @@ impl Cost {
 
     fn add_variables(&mut self, model: &Model, view: &View<'_, '_>) {
         let find = |name: &str| model.names.find(name.as_bytes());
-        let (trainable, slot, same) = (find("_trainable_variables"), find(OPTIMIZER_SLOT), find(SAME_VARIABLE));
+        let (trainable, slot, same) = (find(TRAINABLE), find(OPTIMIZER_SLOT), find(SAME_VARIABLE));
         let mut by_dtype: BTreeMap<DType, (i64, i64)> = BTreeMap::new();
         let mut trained = 0_i64;
         for node in model.nodes.all() {

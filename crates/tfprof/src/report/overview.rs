@@ -16,6 +16,7 @@ use crate::model::Model;
 use crate::model::builder::Keep;
 use crate::model::cells::{Cells, Measure};
 use crate::model::devices::DeviceKind;
+use crate::model::type_names::TRAINABLE;
 use crate::options::{Options, OrderBy, Selection, Step, ViewKind};
 use crate::quirks::Quirks;
 use crate::units::Amount;
@@ -94,7 +95,7 @@ impl Overview {
         let total = |metric, step, types: &str| total(profiler, metric, step, types);
         let parameters = total(Metric::Parameters, Step::Average, ".*")?;
         let float_ops = total(Metric::FloatOps, Step::Average, ".*")?;
-        let trainable = total(Metric::Parameters, Step::Average, "_trainable_variables")?;
+        let trainable = total(Metric::Parameters, Step::Average, TRAINABLE)?;
         let hosts = profiler.hosts();
         let mut steps = profiles::steps(hosts);
         for step in model.runs.steps().filter(|_| hosts.is_empty()) {

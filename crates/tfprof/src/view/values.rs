@@ -7,24 +7,15 @@ use crate::model::cells::{Cell, Cells, Measure};
 use crate::model::devices::{DeviceId, DeviceKind};
 use crate::model::names::NameId;
 use crate::model::nodes::{Input, NodeId, ShapeId, TypesId};
+use crate::model::type_names::{
+    CONST_PARAMETER, GENERATOR_STATE, IN_CHECKPOINT, OPTIMIZER_SLOT, SAME_VARIABLE, TRAINABLE,
+};
 use crate::options::Step;
 use crate::quirks::Quirks;
 use rustc_hash::FxHashMap;
 use std::cell::{OnceCell, RefCell};
 
 use super::filter::Patterns;
-
-/// The type of variables that an optimizer keeps for itself: they are no parameters.
-pub const OPTIMIZER_SLOT: &str = "_optimizer_slots";
-
-/// The type of a further handle of a variable that has one already.
-pub const SAME_VARIABLE: &str = "_same_variables";
-
-/// The type of variables that hold the state of a generator of random numbers: they are no parameters.
-pub const GENERATOR_STATE: &str = "_generator_states";
-
-/// The type of constants that count as parameters.
-pub const CONST_PARAMETER: &str = "_const_params";
 
 /// One number per metric.
 pub type Row = [i64; Metric::COUNT];
@@ -63,7 +54,7 @@ impl<'m> Values<'m> {
             step,
             cells,
             variable_ops: ["VariableV2", "VarHandleOp", "Variable"].map(find),
-            variable_types: ["_trainable_variables", "_checkpoint_variables"].map(find),
+            variable_types: [TRAINABLE, IN_CHECKPOINT].map(find),
             other_variables: [OPTIMIZER_SLOT, SAME_VARIABLE, GENERATOR_STATE].map(find),
             constant: find(CONST_PARAMETER),
             infers: OnceCell::new(),

@@ -4,7 +4,7 @@ use super::super::body::Body;
 use super::super::fact::Fact;
 use super::super::inference::{Calls, Cost, Instance, NodeCost};
 use super::{Dims, Formula, Io, Op, Unknown, find};
-use crate::checkpoint::dtype::DType;
+use crate::model::dtype::DType;
 
 pub fn costs(body: &Body, instance: &Instance, calls: &dyn Calls) -> Vec<NodeCost> {
     let (ops, of) = body.ops();

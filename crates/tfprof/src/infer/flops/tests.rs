@@ -2,7 +2,7 @@
 
 use super::super::fact::Shape;
 use super::*;
-use crate::checkpoint::dtype::DType;
+use crate::model::dtype::DType;
 use tfprof_proto::write;
 
 /// A list of integers as an attribute.

@@ -3,7 +3,7 @@
 use super::super::fact::{ANY, Fact, Held, Shape};
 use super::lists::rows;
 use super::{Family, Op, none, typed};
-use crate::checkpoint::dtype::DType;
+use crate::model::dtype::DType;
 use std::sync::Arc;
 
 #[rustfmt::skip]

@@ -2,7 +2,7 @@
 
 use super::super::fact::{Fact, Shape};
 use super::{Family, Op, none, typed};
-use crate::checkpoint::dtype::DType;
+use crate::model::dtype::DType;
 
 pub const RULES: Family = &[
     (

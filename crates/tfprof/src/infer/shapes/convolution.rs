@@ -3,7 +3,7 @@
 use super::super::fact::{ANY, Fact, Shape};
 use super::elementwise::bound;
 use super::{Family, Op, like_first, one, plus, shape_from, times, typed};
-use crate::checkpoint::dtype::DType;
+use crate::model::dtype::DType;
 
 #[rustfmt::skip]
 pub const RULES: Family = &[

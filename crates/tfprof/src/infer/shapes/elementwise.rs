@@ -3,7 +3,7 @@
 use super::super::fact::{ANY, Fact, Shape, UNKNOWN};
 use super::fold::{self, is_integer, pairs};
 use super::{Family, Op, broadcast, like_first, typed};
-use crate::checkpoint::dtype::DType;
+use crate::model::dtype::DType;
 
 pub const RULES: Family = &[
     (

@@ -2,7 +2,7 @@
 
 use super::super::fact::{Fact, LONGEST_VALUE, Shape, UNKNOWN};
 use super::broadcast;
-use crate::checkpoint::dtype::DType;
+use crate::model::dtype::DType;
 
 /// Whether tensors of a type may have a value that is followed.
 pub fn is_integer(dtype: DType) -> bool {

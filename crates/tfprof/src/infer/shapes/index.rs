@@ -2,7 +2,7 @@
 
 use super::super::fact::{ANY, Fact, Shape, UNKNOWN};
 use super::{Family, Op, axis_of, fold, one, plus, shape_from, typed};
-use crate::checkpoint::dtype::DType;
+use crate::model::dtype::DType;
 use rustc_hash::FxHashMap;
 
 #[rustfmt::skip]

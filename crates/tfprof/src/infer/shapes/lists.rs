@@ -2,7 +2,7 @@
 
 use super::super::fact::{ANY, Fact, Shape, UNKNOWN};
 use super::{Family, Op, list, minus, plus, shape_from, typed};
-use crate::checkpoint::dtype::DType;
+use crate::model::dtype::DType;
 
 #[rustfmt::skip]
 pub const RULES: Family = &[

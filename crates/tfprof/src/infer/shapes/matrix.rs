@@ -4,7 +4,7 @@ use super::super::attributes;
 use super::super::fact::{ANY, Fact, Shape};
 use super::elementwise::bound;
 use super::{Family, Op, broadcast, like_first, one, typed};
-use crate::checkpoint::dtype::DType;
+use crate::model::dtype::DType;
 use rustc_hash::FxHashMap;
 
 #[rustfmt::skip]

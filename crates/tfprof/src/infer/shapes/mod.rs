@@ -27,7 +27,7 @@ pub use matrix::Labels;
 use super::attributes;
 use super::body::Body;
 use super::fact::{ANY, Fact, Held, Shape};
-use crate::checkpoint::dtype::DType;
+use crate::model::dtype::DType;
 use rustc_hash::FxHashMap;
 use std::sync::{Arc, OnceLock};
 

@@ -3,7 +3,7 @@
 use super::super::fact::{ANY, Fact, Shape, UNKNOWN};
 use super::fold;
 use super::{Family, Op, axes, axis_of, one, scalar, typed};
-use crate::checkpoint::dtype::DType;
+use crate::model::dtype::DType;
 
 #[rustfmt::skip]
 pub const RULES: Family = &[

@@ -3,7 +3,7 @@
 use super::super::fact::{ANY, Fact, LONGEST_VALUE, Shape, UNKNOWN, product};
 use super::fold::{self, is_integer};
 use super::{Family, Op, broadcast, shape_from, typed};
-use crate::checkpoint::dtype::DType;
+use crate::model::dtype::DType;
 
 #[rustfmt::skip]
 pub const RULES: Family = &[

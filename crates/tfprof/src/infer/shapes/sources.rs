@@ -3,7 +3,7 @@
 use super::super::attributes;
 use super::super::fact::{ANY, Fact, Shape};
 use super::{Family, Op, none, scalar, shape_from, typed};
-use crate::checkpoint::dtype::DType;
+use crate::model::dtype::DType;
 
 #[rustfmt::skip]
 pub const RULES: Family = &[

@@ -2,7 +2,7 @@
 
 use super::super::fact::{ANY, Fact, Shape};
 use super::{Family, Op, shape_from, typed};
-use crate::checkpoint::dtype::DType;
+use crate::model::dtype::DType;
 
 #[rustfmt::skip]
 pub const RULES: Family = &[

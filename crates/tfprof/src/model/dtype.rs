@@ -1,6 +1,6 @@
-//! The types of tensors: their names, their sizes on disk, and what one element means.
+//! Data types of tensors: names, element sizes, and decoding of single elements.
 
-/// A type of tensor, with TensorFlow's number for it.
+/// A tensor's data type, as TensorFlow numbers it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DType(pub i32);
 
@@ -13,7 +13,7 @@ pub enum Element<'a> {
     Bool(bool),
     Complex(f64, f64),
     Text(&'a [u8]),
-    /// A handle or an object of a program that is gone.
+    /// A handle or object that only the program that wrote it could read.
     Opaque,
 }
 
@@ -48,9 +48,9 @@ enum Form {
 enum Special {
     /// Infinities and many NaNs, as IEEE 754 has them.
     Ieee,
-    /// All ones is a NaN, and there is no infinity.
+    /// All ones is the only NaN; no infinity.
     AllOnes,
-    /// What would be minus zero is the only NaN, and there is no infinity.
+    /// Minus zero is the only NaN; no infinity.
     MinusZero,
     Never,
 }
@@ -96,12 +96,12 @@ const TYPES: &[(i32, &str, Form)] = &[
 ];
 
 impl DType {
-    /// The default: which type it is is not known.
-    /// Whether elements are numbers of floating point.
+    /// Whether elements are floating-point numbers.
     pub fn is_float(self) -> bool {
         matches!(self.form(), Some(Form::Float | Form::Double | Form::Half | Form::Brain | Form::Small { .. }))
     }
 
+    /// The default.
     pub const UNKNOWN: DType = DType(0);
     pub const FLOAT: DType = DType(1);
     pub const DOUBLE: DType = DType(2);
@@ -123,7 +123,7 @@ impl DType {
         self.form().is_some()
     }
 
-    /// TensorFlow's word for it.
+    /// TensorFlow's name for it.
     pub fn name(self) -> String {
         match TYPES.iter().find(|(number, ..)| *number == self.0) {
             Some((_, name, _)) => (*name).to_owned(),
@@ -131,7 +131,7 @@ impl DType {
         }
     }
 
-    /// The bytes of one element; none for those of no fixed size.
+    /// Bytes per element; `None` if elements vary in size.
     pub fn size(self) -> Option<usize> {
         Some(match self.form()? {
             Form::Float => 4,
@@ -139,19 +139,19 @@ impl DType {
             Form::Half | Form::Brain => 2,
             Form::DoubleComplex => 16,
             Form::Int(bytes) | Form::Uint(bytes) => bytes as usize,
-            // As the original: types of less than a byte take one.
+            // As the original: types smaller than a byte take a whole one.
             Form::Small { .. } | Form::Bits(_) | Form::UnsignedBits(_) | Form::Bool => 1,
             Form::Text | Form::Opaque => return None,
         })
     }
 
-    /// The bytes of one number within an element: half of it if it is complex.
+    /// Bytes per number: half of an element if it is complex.
     pub fn number_size(self) -> usize {
         let size = self.size().unwrap_or(1);
         if matches!(self.form(), Some(Form::Complex | Form::DoubleComplex)) { size / 2 } else { size }
     }
 
-    /// One element from its bytes, of which there are [`size`](Self::size).
+    /// Decodes one element from its [`size`](Self::size) bytes.
     pub fn element(self, bytes: &[u8]) -> Element<'_> {
         let Some(form) = self.form() else { return Element::Opaque };
         let bits = little_endian(bytes);
