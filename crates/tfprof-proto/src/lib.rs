@@ -6,9 +6,11 @@
 //!   [`Layout`](stream::Layout) of the file asks for.
 //! * [`text`] does the same for text format: it turns each record into wire bytes with the help of
 //!   [`schema`], so that every message has one decoder, whatever its spelling.
+//! * [`fields`] names the field numbers of every message that tfprof reads or writes.
 //! * [`mod@write`] writes messages, and [`canonical`] brings those of others into one form.
 
 pub mod canonical;
+pub mod fields;
 pub mod schema;
 pub mod stream;
 pub mod text;
