@@ -35,6 +35,24 @@ use shared::Shared;
 use stacks::Stacks;
 use std::sync::OnceLock;
 
+/// The unit in which times are stored.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TimeUnit {
+    #[default]
+    Micros,
+    Picos,
+}
+
+impl TimeUnit {
+    /// How many of these make a microsecond.
+    pub const fn per_micro(self) -> i64 {
+        match self {
+            TimeUnit::Micros => 1,
+            TimeUnit::Picos => 1_000_000,
+        }
+    }
+}
+
 /// Everything that was loaded.
 #[derive(Debug, Default)]
 pub struct Model {
@@ -60,8 +78,11 @@ pub struct Model {
     pub misses_streams: bool,
     /// A profile that was loaded says so of its steps. As the original: views do not look at it.
     pub saved_without_streams: bool,
-    /// Times of cells are picoseconds, not microseconds.
-    pub in_picos: bool,
+    /// The unit of all times in cells.
+    pub time_unit: TimeUnit,
+    /// The times come from a trace of single events: ops have inclusive time, copies are ops of their GPU, and stack
+    /// frames have whole paths.
+    pub is_trace: bool,
     /// What the files cannot say anything about, so that it is unknown rather than 0.
     pub unknown: MetricSet,
     /// The numbers that the first nodes had in the profile that was loaded first.
@@ -73,9 +94,9 @@ pub struct Model {
 }
 
 impl Model {
-    /// How many parts of a metric's numbers make one of its unit: times may be kept in picoseconds.
+    /// How many parts of a stored number make one of the metric's unit: times may be finer than microseconds.
     pub fn parts(&self, metric: Metric) -> i64 {
-        if self.in_picos && metric.info().unit == Unit::Micros { 1_000_000 } else { 1 }
+        if metric.info().unit == Unit::Micros { self.time_unit.per_micro() } else { 1 }
     }
 
     /// The node of that name.

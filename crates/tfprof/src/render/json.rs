@@ -91,11 +91,11 @@ fn write_details(view: &View<'_, '_>, row: &Shown, out: &mut dyn Write) -> io::R
         devices.sort_unstable_by(|a, b| view.model.names.get(*a).cmp(view.model.names.get(*b)));
         devices.dedup();
         write_strings("devices", devices.into_iter().map(|device| view.model.names.get(device)), out)?;
-        if view.model.in_picos {
+        if view.model.is_trace {
             write_by_device(view, &nodes, out)?;
         }
     }
-    if view.model.in_picos
+    if view.model.is_trace
         && let Some(Line { file, function, number, .. }) = view.line(row)
     {
         out.write_all(b",\"frame\":")?;

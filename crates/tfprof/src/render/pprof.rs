@@ -25,7 +25,7 @@ pub fn write(view: &View<'_, '_>, out: &mut dyn Write) -> io::Result<()> {
 /// A sample for each node of each row, and one for what else lies in the row's total but in no row within it.
 fn rows<'v>(view: &'v View<'_, '_>) -> Profile<'v> {
     let metrics: Vec<Metric> = known(view);
-    let mut profile = Profile::new(&metrics, view.model.in_picos);
+    let mut profile = Profile::new(&metrics, view.model.time_unit);
     let mut own = own_numbers(view, &metrics);
     let mut stacks: Vec<Stack> = Vec::with_capacity(view.rows().len());
     for (i, row) in view.rows().iter().enumerate() {
@@ -80,7 +80,7 @@ fn own_numbers(view: &View<'_, '_>, metrics: &[Metric]) -> Vec<i64> {
 /// As the original: a location for each call between shown rows, and samples for the nodes of innermost lines.
 fn callees<'v>(view: &'v View<'_, '_>) -> Profile<'v> {
     let metrics: Vec<Metric> = known(view);
-    let mut profile = Profile::new(&metrics, view.model.in_picos);
+    let mut profile = Profile::new(&metrics, view.model.time_unit);
     let rows = view.rows();
     let mut stacks: Vec<Stack> = vec![Stack::EMPTY];
     for (i, row) in rows.iter().enumerate().skip(1) {

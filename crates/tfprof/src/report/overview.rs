@@ -136,7 +136,7 @@ impl Overview {
         let has_graph = !inputs.graphs.is_empty() || !inputs.profiles.is_empty();
         overview.missing =
             if hosts.is_empty() { missing::find(&overview, model, has_graph) } else { profiles::missing(hosts) };
-        overview.deeper = deeper(&overview, model.in_picos);
+        overview.deeper = deeper(&overview, !model.unknown.has(Metric::RequestedBytes));
         Ok(overview)
     }
 }
@@ -253,17 +253,16 @@ fn scopes(view: &View<'_, '_>, metric: Metric) -> Vec<(String, i64)> {
 }
 
 /// Where to look next.
-fn deeper(overview: &Overview, in_picos: bool) -> Vec<(&'static str, String)> {
+fn deeper(overview: &Overview, knows_memory: bool) -> Vec<(&'static str, String)> {
     let word = overview.metric.info().word.unwrap_or_default();
     let find = |kind| overview.top.iter().find(|top| top.view == kind).and_then(|top| top.rows.first());
     let mut deeper = Vec::new();
     if overview.micros > 0 {
-        let words = if in_picos {
-            "op -select micros,occurrence -order_by micros"
+        let (about, words) = if knows_memory {
+            ("all op types, with memory", "op -select micros,bytes,occurrence -order_by micros")
         } else {
-            "op -select micros,bytes,occurrence -order_by micros"
+            ("all op types", "op -select micros,occurrence -order_by micros")
         };
-        let about = if in_picos { "all op types" } else { "all op types, with memory" };
         deeper.push((about, words.to_owned()));
     } else if overview.whole > 0 {
         deeper.push(("all op types", format!("op -select {word} -order_by {word}")));

@@ -145,8 +145,8 @@ impl<'m> Lines<'m> {
             self.label_of_frame.insert((frame, gradient), label);
             label
         };
-        // Profiles tell lines apart by whole paths, op logs by what is shown of them.
-        let key = if self.model.in_picos { (parent, NameId(frame.0)) } else { (parent, label) };
+        // Traces tell lines apart by their whole paths, op logs by the label.
+        let key = if self.model.is_trace { (parent, NameId(frame.0)) } else { (parent, label) };
         *self.row_of.entry(key).or_insert_with(|| {
             self.rows.push(Line { parent, label, frame, gradient, has_gradients: false, nodes: Vec::new() });
             self.rows.len() as u32 - 1
@@ -182,7 +182,7 @@ impl<'m> Lines<'m> {
 fn label(model: &Model, quirks: &Quirks, frame: &Frame) -> String {
     let (file, function) = (string(model, quirks, frame, 0), string(model, quirks, frame, 1));
     let file = file.rsplit('/').next().unwrap_or_default();
-    if frame.lineno < 0 && model.in_picos {
+    if frame.lineno < 0 && model.is_trace {
         return format!("{file}:{}", cut(function));
     }
     format!("{file}:{}:{}", frame.lineno, cut(function))

@@ -65,7 +65,7 @@ impl<'q, 'm> View<'q, 'm> {
         let quirks = &options.quirks;
         let mut warnings = Vec::new();
         let mut warn = |code, message| warnings.push(Warning { code, location: None, message, damage: false });
-        let selection = options.selection(!model.runs.is_empty() || model.in_picos);
+        let selection = options.selection(!model.runs.is_empty() || model.is_trace);
         forms::check(kind, options, selection)?;
         forms::check_known(model, options)?;
         let unknown: Vec<_> = selection.given().filter(|metric| model.unknown.has(*metric)).collect();
@@ -99,7 +99,7 @@ impl<'q, 'm> View<'q, 'm> {
             warn("ignored_option", format!("{} view ignores -account_displayed_op_only", kind.word()));
         }
         let mut metrics = if whole { MetricSet::ALL } else { forms::metrics(options.output.form, selection) };
-        if model.in_picos && metrics.has(Metric::Micros) {
+        if model.is_trace && metrics.has(Metric::Micros) {
             metrics.add(Metric::InclusiveMicros);
         }
         let values = Values::new(model, options.step, options.quirks);
@@ -214,7 +214,7 @@ impl<'q, 'm> View<'q, 'm> {
     /// The metrics that the selection shows, and what comes along with them in what is loaded.
     pub fn metrics(&self) -> MetricSet {
         let mut metrics = self.selection.metrics();
-        if self.model.in_picos && metrics.has(Metric::Micros) {
+        if self.model.is_trace && metrics.has(Metric::Micros) {
             metrics.add(Metric::InclusiveMicros);
         }
         metrics
@@ -285,7 +285,7 @@ fn check_step(model: &Model, step: i64) -> Result<(), Error> {
 
 fn code_tree(model: &Model, options: &Options) -> Result<code::Grouped, Error> {
     let missing = || {
-        if model.in_picos {
+        if model.is_trace {
             let how = "JAX records both with jax.profiler.ProfileOptions().python_tracer_level = 1";
             return Error::Missing(format!(
                 "no op of this profile has a line of source, and no Python call is in it; {how}"

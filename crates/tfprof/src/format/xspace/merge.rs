@@ -5,6 +5,7 @@ use super::sums::StepSet;
 use super::{HostProfile, Item, Kind, Rule, Sums, Tally};
 use crate::error::{Location, Warning};
 use crate::metric::{Metric, MetricSet};
+use crate::model::TimeUnit;
 use crate::model::builder::Builder;
 use crate::model::cells::{Cells, Sum};
 use crate::model::devices::{DeviceId, DeviceKind};
@@ -265,7 +266,8 @@ impl Into<'_> {
             runs.steps.values_mut().filter(|cells| cells.is_none()).for_each(|cells| *cells = Some(Cells::default()));
         }
         let model = &mut builder.model;
-        model.in_picos = true;
+        model.time_unit = TimeUnit::Picos;
+        model.is_trace = true;
         model.unknown = MetricSet::default();
         let memory = [Metric::RequestedBytes, Metric::PeakBytes, Metric::ResidualBytes, Metric::OutputBytes];
         memory.into_iter().for_each(|metric| model.unknown.add(metric));

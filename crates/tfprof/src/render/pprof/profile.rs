@@ -1,6 +1,7 @@
 //! `Profile`, as pprof defines it: strings, functions and locations stored once, samples that refer to them.
 
 use crate::metric::{Metric, Unit};
+use crate::model::TimeUnit;
 use crate::units::Amount;
 use crate::view::Line;
 use rustc_hash::FxHashMap;
@@ -13,8 +14,8 @@ const NODE_LABEL: &str = "graph node:";
 
 pub struct Profile<'v> {
     metrics: Vec<Metric>,
-    /// Times come in picoseconds, and leave in nanoseconds: pprof knows nothing finer.
-    in_picos: bool,
+    /// Picoseconds are written as nanoseconds: pprof has no finer unit.
+    time_unit: TimeUnit,
     strings: Strings<'v>,
     /// By file, function and line; ids are in the order of creation, from 1.
     locations: FxHashMap<(&'v str, Cow<'v, str>, u64), Location>,
@@ -81,10 +82,10 @@ impl<'v> Frame<'v> {
 }
 
 impl<'v> Profile<'v> {
-    pub fn new(metrics: &[Metric], in_picos: bool) -> Self {
+    pub fn new(metrics: &[Metric], time_unit: TimeUnit) -> Self {
         Profile {
             metrics: metrics.to_vec(),
-            in_picos,
+            time_unit,
             strings: Strings::new(),
             locations: FxHashMap::default(),
             functions: FxHashMap::default(),
@@ -144,7 +145,7 @@ impl<'v> Profile<'v> {
         });
         let values = self.values.len() as u32;
         self.values.push(count);
-        if self.in_picos {
+        if self.time_unit == TimeUnit::Picos {
             let is_time = |metric: &Metric| metric.info().unit == Unit::Micros;
             let values = self.metrics.iter().zip(metrics);
             self.values.extend(values.map(|(metric, value)| if is_time(metric) { nanos(*value) } else { *value }));
@@ -246,7 +247,7 @@ impl<'v> Profile<'v> {
         for metric in &self.metrics {
             let info = metric.info();
             let unit = match info.unit {
-                Unit::Micros if self.in_picos => "nanoseconds",
+                Unit::Micros if self.time_unit == TimeUnit::Picos => "nanoseconds",
                 Unit::Micros => "microseconds",
                 Unit::Bytes => "bytes",
                 Unit::Count => "count",

@@ -68,8 +68,8 @@ fn by_scope(evidence: &Evidence<'_>, advice: &mut Advice) {
         .zip(Below::new(&view).of(0).take(3))
         .map(|(i, child)| {
             let row = &view.rows()[child];
-            // A profile has no nodes that are scopes: what lies below is all there is.
-            let number = |metric| if evidence.model.in_picos { view.total(metric, row) } else { view.own(metric, row) };
+            // In a trace, no scope is a node itself: use the total of its children.
+            let number = |metric| if evidence.model.is_trace { view.total(metric, row) } else { view.own(metric, row) };
             format!("top {i} graph node: {}, {}", view.name(row), times(number))
         })
         .collect();

@@ -19,8 +19,8 @@ pub(super) fn check(evidence: &Evidence<'_>, advice: &mut Advice) {
     let mut gpus: BTreeMap<&str, Gpu<'_>> = BTreeMap::new();
     let mut saw_copies = false;
     for (cell, kind, device) in evidence.cells() {
-        // Profiles have copies and kernels as ops of the GPU itself.
-        if evidence.model.in_picos && device.contains("/device:gpu:") {
+        // In a trace, copies and kernels are ops of the GPU itself.
+        if evidence.model.is_trace && device.contains("/device:gpu:") {
             let of_gpu = gpus.entry(device).or_default();
             if evidence.op(cell).starts_with("Memcpy") {
                 saw_copies = true;
