@@ -45,7 +45,7 @@ fmt-check: toolchain
 	$(CARGO) fmt --all --check
 
 licenses: ## every dependency has a licence that deny.toml allows
-	$(PYTHON) xtask/licenses.py
+	$(PYTHON) scripts/licenses.py
 
 lint: toolchain
 	$(CARGO) clippy $(LOCKED) --workspace --all-targets -- -D warnings
@@ -205,7 +205,7 @@ bench-python: tf-venv $(PY_VENV)/ready ## the Python package and its hook beside
 	PYTHONPATH="$(abspath $(BUILT)/python-bench)" $(TF_PYTHON) benches/hook.py
 
 demo: ## the sample of `tfprof demo`, made from the corpus
-	$(PYTHON) xtask/make_demo.py
+	$(PYTHON) scripts/make_demo.py
 
 fuzz: ## each reader against mutated files (SECONDS=…, for each target)
 	fuzz/run $(SECONDS)

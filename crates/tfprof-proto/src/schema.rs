@@ -1,6 +1,6 @@
 //! Names and numbers of the fields of the messages that tfprof reads as text.
 //!
-//! `schema/tables.rs` is generated from TensorFlow's own descriptors (`xtask/generate_schema.py`) and committed, so
+//! `schema/tables.rs` is generated from TensorFlow's own descriptors (`scripts/generate_schema.py`) and committed, so
 //! that no build needs `protoc`. A map is a repeated message with the fields `key` = 1 and `value` = 2, as on the wire.
 
 mod tables;

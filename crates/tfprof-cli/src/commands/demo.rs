@@ -1,5 +1,5 @@
 //! A sample that is built into the program, so that everything can be tried on a fresh machine: the graph of a
-//! ResNet-32, two steps, an op log and a checkpoint. `xtask/make_demo.py` and `make_demo_checkpoint.py` make it.
+//! ResNet-32, two steps, an op log and a checkpoint. `scripts/make_demo.py` and `make_demo_checkpoint.py` make it.
 
 use crate::flags::Request;
 use crate::{Exit, shell, target};

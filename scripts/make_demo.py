@@ -4,7 +4,7 @@
 Graph and steps are taken as they are. The op log is put together: types and code traces of `tfprof_log`, float
 operations of `tfprof_log_legacy`, which are those that the manual's transcripts were made with.
 
-usage: xtask/make_demo.py [--check]
+usage: scripts/make_demo.py [--check]
 
 `--check` only says whether the committed sample is what this script makes.
 """
@@ -124,7 +124,7 @@ def main() -> int:
             TARGET.mkdir(parents=True, exist_ok=True)
             target.write_bytes(gzip.compress(data, compresslevel=9, mtime=0))
     if check and stale:
-        print(f"stale: {', '.join(stale)}; run xtask/make_demo.py", file=sys.stderr)
+        print(f"stale: {', '.join(stale)}; run scripts/make_demo.py", file=sys.stderr)
         return 1
     return 0
 

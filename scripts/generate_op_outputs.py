@@ -21,7 +21,7 @@ from tensorflow.python.client import pywrap_tf_session
 TARGET = pathlib.Path(__file__).resolve().parent.parent / "crates/tfprof/src/infer/functions/outputs.rs"
 
 HEAD = '''//! The names of the outputs of TensorFlow's ops, of those that have more than one or one list. Made by
-//! `xtask/generate_op_outputs.py`; `name*N` is a list as long as the attribute `N`, `name@T` one as long as the list `T`.
+//! `scripts/generate_op_outputs.py`; `name*N` is a list as long as the attribute `N`, `name@T` one as long as the list `T`.
 
 /// Ops in the order of their names.
 pub const OUTPUTS: &[(&str, &str)] = &[

@@ -4,7 +4,7 @@ ResNet-32 of the corpus. The whole checkpoint would not fit, since weights hardl
 
 Needs a Python with TensorFlow (`make tf-venv`); the rest of the sample is made by make_demo.py, without.
 
-usage: xtask/make_demo_checkpoint.py
+usage: scripts/make_demo_checkpoint.py
 """
 
 import gzip
