@@ -1,0 +1,261 @@
+//! Dependencies between modules point one way. [`LAYERS`] says who may import whom; this test reads every path in
+//! the sources that starts at the crate root (`crate::` or a chain of `super::`) and checks it. Tests are exempt.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+/// Modules without dependencies; everything may import them.
+const BASE: &[&str] = &["digits", "error", "metric", "options", "quirks", "units", "words"];
+
+/// Each module, and what it may import besides [`BASE`]: a module, or `module::part` for a part of one.
+const LAYERS: &[(&str, &[&str])] = &[
+    ("model", &[]),
+    ("checkpoint", &["model", "view::filter", "render::csv", "render::html", "render::json", "render::tensor"]),
+    ("events", &["model"]),
+    ("format", &["model", "events"]),
+    ("infer", &["model"]),
+    ("view", &["model", "checkpoint"]),
+    ("render", &["model", "view", "checkpoint"]),
+    ("report", &["model", "view", "checkpoint", "render::csv", "render::html", "render::json", "render::theme"]),
+    ("trace", &["model", "format", "events", "render::timeline"]),
+    ("engine", &["model", "checkpoint", "events", "format", "infer", "view", "render", "report", "trace"]),
+];
+
+/// Imports that break the rules today: the file and the module it imports. Remove a line when you fix it.
+const KNOWN_VIOLATIONS: &[(&str, &str)] = &[
+    ("format/graph_def.rs", "infer"),
+    ("format/run_metadata.rs", "infer"),
+    ("format/saved_model.rs", "infer"),
+    ("infer/attributes.rs", "format"),
+    ("infer/body.rs", "format"),
+    ("infer/functions/calls.rs", "format"),
+    ("infer/functions/library.rs", "format"),
+    ("infer/op_log.rs", "format"),
+    ("infer/opened.rs", "format"),
+    ("model/builder.rs", "format"),
+    ("model/builder.rs", "infer"),
+    ("model/builder/shapes.rs", "infer"),
+    ("model/costs.rs", "infer"),
+    ("render/html/overview.rs", "report"),
+    ("render/profile.rs", "format"),
+    ("report/cost.rs", "engine"),
+    ("report/cost.rs", "infer"),
+    ("report/overview.rs", "engine"),
+    ("report/overview.rs", "format"),
+    ("report/overview/profiles.rs", "format"),
+    ("report/overview/render/profiles.rs", "format"),
+];
+
+#[test]
+fn modules_import_only_the_layers_below_them() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut found = BTreeSet::new();
+    for file in sources(&root) {
+        let text = std::fs::read_to_string(root.join(&file)).expect("a source file");
+        let module = module_path(&file);
+        let Some(layer) = module.first() else { continue };
+        for path in crate_paths(&text, &module) {
+            if !may_import(layer, &path) {
+                found.insert((file.clone(), path[0].clone()));
+            }
+        }
+    }
+    let known: BTreeSet<_> = KNOWN_VIOLATIONS.iter().map(|(file, to)| ((*file).to_owned(), (*to).to_owned())).collect();
+    let new: Vec<_> = found.difference(&known).collect();
+    let fixed: Vec<_> = known.difference(&found).collect();
+    assert!(new.is_empty(), "imports against the direction of LAYERS: {new:#?}");
+    assert!(fixed.is_empty(), "fixed; remove them from KNOWN_VIOLATIONS: {fixed:#?}");
+}
+
+fn may_import(layer: &str, path: &[String]) -> bool {
+    let target = path[0].as_str();
+    let part = format!("{target}::{}", path.get(1).map_or("", String::as_str));
+    if target == layer || BASE.contains(&target) {
+        return true;
+    }
+    let allowed = LAYERS.iter().find(|(module, _)| *module == layer).map_or(&[][..], |(_, allowed)| allowed);
+    allowed.contains(&target) || allowed.contains(&part.as_str())
+}
+
+/// All source files below the root except those of tests, relative to it.
+fn sources(root: &Path) -> Vec<String> {
+    let mut files = Vec::new();
+    let mut folders = vec![root.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(&folder).expect("a folder of sources") {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                let file = path.strip_prefix(root).expect("a file below the root");
+                files.push(file.to_string_lossy().replace('\\', "/"));
+            }
+        }
+    }
+    files.retain(|file| !file.ends_with("tests.rs"));
+    files.sort();
+    files
+}
+
+/// `a/b.rs` and `a/b/mod.rs` are the module `a::b`; `lib.rs` is the root.
+fn module_path(file: &str) -> Vec<String> {
+    let path = file.trim_end_matches(".rs").trim_end_matches("/mod");
+    if path == "lib" { Vec::new() } else { path.split('/').map(str::to_owned).collect() }
+}
+
+/// Every path of a file that starts at the crate root, as segments after the root.
+fn crate_paths(text: &str, module: &[String]) -> Vec<Vec<String>> {
+    let tokens = without_tests(&tokens(text));
+    let mut paths = Vec::new();
+    let mut at = 0;
+    while at < tokens.len() {
+        let mut depth = match tokens[at].as_str() {
+            "crate" => 0,
+            "super" => module.len().saturating_sub(1),
+            _ => {
+                at += 1;
+                continue;
+            }
+        };
+        at += 1;
+        while depth > 0 && tokens[at..].starts_with(&["::".to_owned(), "super".to_owned()]) {
+            depth -= 1;
+            at += 2;
+        }
+        if depth == 0 && tokens.get(at).is_some_and(|token| token == "::") {
+            expand(&tokens, at + 1, &[], &mut paths);
+        }
+    }
+    paths
+}
+
+/// Expands a use tree (`a`, `a::b`, `{a, b::{c, d}}`) to paths, and returns the position behind it.
+fn expand(tokens: &[String], mut at: usize, prefix: &[String], paths: &mut Vec<Vec<String>>) -> usize {
+    if tokens.get(at).is_some_and(|token| token == "{") {
+        at += 1;
+        while tokens.get(at).is_some_and(|token| token != "}") {
+            at = expand(tokens, at, prefix, paths);
+            while tokens.get(at).is_some_and(|token| token != "," && token != "}") {
+                at += 1;
+            }
+            at += usize::from(tokens.get(at).is_some_and(|token| token == ","));
+        }
+        return at + 1;
+    }
+    let Some(segment) = tokens.get(at) else { return at };
+    let path = [prefix, std::slice::from_ref(segment)].concat();
+    if tokens.get(at + 1).is_some_and(|token| token == "::") {
+        return expand(tokens, at + 2, &path, paths);
+    }
+    paths.push(path);
+    at + 1
+}
+
+/// Identifiers, `::` and single characters; comments, strings and characters are left out.
+fn tokens(text: &str) -> Vec<String> {
+    let mut tokens: Vec<String> = Vec::new();
+    let mut rest = text;
+    while let Some(first) = rest.chars().next() {
+        let length = if rest.starts_with("//") {
+            rest.find('\n').unwrap_or(rest.len())
+        } else if rest.starts_with("/*") {
+            rest.find("*/").map_or(rest.len(), |end| end + 2)
+        } else if let Some(length) = literal(rest) {
+            length
+        } else if first.is_alphanumeric() || first == '_' {
+            let length = rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len());
+            tokens.push(rest[..length].to_owned());
+            length
+        } else if rest.starts_with("::") {
+            tokens.push("::".to_owned());
+            2
+        } else {
+            if !first.is_whitespace() {
+                tokens.push(first.to_string());
+            }
+            first.len_utf8()
+        };
+        rest = &rest[length..];
+    }
+    tokens
+}
+
+/// The length of a string, raw string or character at the start of a text.
+fn literal(text: &str) -> Option<usize> {
+    let plain = text.strip_prefix('b').unwrap_or(text);
+    let prefix = text.len() - plain.len();
+    if let Some(raw) = plain.strip_prefix('r') {
+        let hashes = raw.len() - raw.trim_start_matches('#').len();
+        if raw[hashes..].starts_with('"') {
+            let end = format!("\"{}", "#".repeat(hashes));
+            let body = hashes + 1;
+            return Some(prefix + 1 + body + raw[body..].find(&end).map_or(raw.len() - body, |at| at + end.len()));
+        }
+    }
+    let quote = plain.chars().next().filter(|quote| matches!(quote, '"' | '\''))?;
+    let mut characters = plain.char_indices().skip(1);
+    if quote == '\'' {
+        // A lifetime has no closing quote.
+        let (_, first) = characters.clone().next()?;
+        let (_, second) = characters.clone().nth(1)?;
+        if first != '\\' && second != '\'' {
+            return None;
+        }
+    }
+    while let Some((at, character)) = characters.next() {
+        if character == '\\' {
+            characters.next();
+        } else if character == quote {
+            return Some(prefix + at + 1);
+        }
+    }
+    None
+}
+
+/// Leaves out every item behind `#[cfg(test)]`, up to its `;` or closing brace.
+fn without_tests(tokens: &[String]) -> Vec<String> {
+    let attribute: Vec<String> = ["#", "[", "cfg", "(", "test", ")", "]"].map(str::to_owned).into();
+    let mut kept = Vec::new();
+    let mut at = 0;
+    while at < tokens.len() {
+        if !tokens[at..].starts_with(&attribute) {
+            kept.push(tokens[at].clone());
+            at += 1;
+            continue;
+        }
+        let mut depth = 0;
+        while at < tokens.len() {
+            depth += i32::from(tokens[at] == "{") - i32::from(tokens[at] == "}");
+            at += 1;
+            if depth == 0 && (tokens[at - 1] == ";" || tokens[at - 1] == "}") {
+                break;
+            }
+        }
+    }
+    kept
+}
+
+#[test]
+fn paths_are_found_in_every_spelling() {
+    let check = |file: &str, text: &str, expect: &[&str]| {
+        let paths = crate_paths(text, &module_path(file));
+        let paths: Vec<String> = paths.iter().map(|path| path.join("::")).collect();
+        assert_eq!(paths, expect, "{file}: {text}");
+    };
+    check(
+        "model/mod.rs",
+        "use crate::format::{self, fields::{a, b as c}, d::*}; fn f() {}",
+        &["format::self", "format::fields::a", "format::fields::b", "format::d::*"],
+    );
+    check("model/builder/runs.rs", "use super::super::super::view::View; use super::Builder;", &["view::View"]);
+    check(
+        "model/nodes.rs",
+        "use super::{names, super::infer}; use super::super::{view, infer::body};",
+        &["view", "infer::body"],
+    );
+    check("a.rs", "fn f<'a>(x: &'a crate::view::Row) -> char { '\"' }", &["view::Row"]);
+    check("a.rs", "// use crate::b::c;\nconst A: &str = \"crate::d::e\"; /* crate::f */", &[]);
+    check("a.rs", "#[cfg(test)]\nmod tests { use crate::b; fn f() { {} } }\nuse crate::c::d;", &["c::d"]);
+    check("a.rs", "#[cfg(test)] mod tests; use crate::{b, c};", &["b", "c"]);
+    check("a.rs", "const A: &[u8] = br#\"crate::b::\"#; use crate::c::d;", &["c::d"]);
+}
