@@ -1,12 +1,12 @@
 //! `GraphDebugInfo`: where in the source the nodes of a graph and of its functions were made.
 
 use super::driver::GO_ON;
-use super::{each_quietly, map_entry};
 use crate::model::names::{NameId, Names};
 use crate::model::stacks::{Frame, FrameId, StackId, Stacks};
 use rustc_hash::FxHashMap;
 use std::io::Read;
 use std::ops::ControlFlow;
+use tfprof_proto::lenient::{each_quietly, map_entry};
 use tfprof_proto::stream::{self, Layout, Record, Rule, Sink, Spot, StreamError, Tag};
 use tfprof_proto::wire::{Fields, Value};
 

@@ -2,12 +2,13 @@
 //!
 //! A format brings a layout and a [`FormatReader`]; what is the same for all of them is done here, once.
 
+use super::Format;
 use super::source::Source;
-use super::{Format, damage};
 use crate::error::{Error, Location};
 use crate::model::builder::Builder;
 use std::io;
 use std::ops::ControlFlow;
+use tfprof_proto::lenient::first_fault;
 use tfprof_proto::stream::{self, Layout, Record, Sink, Spot, StreamError, Tag};
 use tfprof_proto::text;
 use tfprof_proto::wire::Value;
@@ -72,10 +73,9 @@ impl<R: FormatReader> Sink for Driver<R> {
         if matches!(record.value, Value::Bytes(_)) && !R::BESIDE.contains(&tag) {
             self.records += 1;
         }
-        damage::take();
-        self.reader.take(tag, record);
+        let fault = first_fault(|| self.reader.take(tag, record));
         // The end of the file is reported once, when it is reached.
-        if let (Some(error), true) = (damage::take(), record.whole) {
+        if let (Some(error), true) = (fault, record.whole) {
             let fault = error.fault.to_string();
             let what = fault.split(';').next().unwrap_or_default();
             let message = format!("the record that begins here is damaged ({what}); a part of it is left out");

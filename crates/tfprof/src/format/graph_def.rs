@@ -1,12 +1,13 @@
 //! `GraphDef` and `MetaGraphDef`: the nodes of a graph.
 
 use super::driver::FormatReader;
-use super::fields::{attribute_shapes, each_quietly, map_entry, shape_dims};
 use crate::infer::inference::CALL_OPS;
 use crate::model::builder::Builder;
 use crate::model::nodes::NodeId;
 use crate::model::type_names::{OPTIMIZER_SLOT, TRAINABLE};
 use rustc_hash::FxHashSet;
+use tfprof_proto::lenient::{each_quietly, map_entry};
+use tfprof_proto::shape::{attribute_shapes, shape_dims};
 use tfprof_proto::stream::{Layout, Record, Rule, Spot, Tag};
 use tfprof_proto::wire::{Fields, Value};
 

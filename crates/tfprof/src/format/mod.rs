@@ -3,11 +3,9 @@
 //! Each format is a layout (which parts of the file it wants) and a reader (what it does with them); wire and text
 //! format, plain or gzipped, are read by the same one.
 
-mod damage;
 pub mod debug_info;
 pub mod detect;
 mod driver;
-mod fields;
 mod graph_def;
 pub mod live_graph;
 mod op_log;
@@ -16,8 +14,6 @@ mod run_metadata;
 mod saved_model;
 pub mod source;
 pub mod xspace;
-
-pub(crate) use fields::{attribute_shape, each_quietly, map_entry, shape_dims};
 
 use crate::error::{Error, Location};
 use crate::model::builder::Builder;

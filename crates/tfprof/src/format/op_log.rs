@@ -1,13 +1,13 @@
 //! `OpLogProto`: types, float operations and code traces of nodes.
 
 use super::driver::FormatReader;
-use super::fields::{each_quietly, next_quietly};
 use crate::model::builder::Builder;
 use crate::model::name_order::common_length;
 use crate::model::names::NameId;
 use crate::model::nodes::NodeId;
 use crate::model::stacks::{FrameId, StackId, Stacks};
 use rustc_hash::FxHashMap;
+use tfprof_proto::lenient::{each_quietly, next_quietly};
 use tfprof_proto::stream::{Layout, Record, Rule, Spot, Tag};
 use tfprof_proto::wire::{Fields, Value};
 

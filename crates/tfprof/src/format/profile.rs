@@ -5,7 +5,6 @@ mod merge;
 mod parts;
 
 use super::driver::FormatReader;
-use super::fields::{each_quietly, int_pair, map_entry, next_quietly};
 use super::op_log::Traces;
 use crate::model::builder::Builder;
 use crate::model::devices::DeviceId;
@@ -16,6 +15,7 @@ use executions::Executions;
 use merge::{Definition, Merge};
 use parts::indexed_tuple;
 use rustc_hash::FxHashMap;
+use tfprof_proto::lenient::{each_quietly, int_entry, map_entry, next_quietly};
 use tfprof_proto::stream::{Layout, Record, Rule, Tag};
 use tfprof_proto::wire::{Fields, Value, each_int};
 
@@ -149,9 +149,9 @@ impl<'b> Reader<'b> {
                 (9, Value::Bytes(bytes)) => op = bytes,
                 (6, Value::Bytes(bytes)) => device = bytes,
                 (12, _) => drop(executions.get_or_insert(here)),
-                (2, Value::Bytes(entry)) if keeps_inputs => inputs.push(int_pair(all.nested(entry))),
+                (2, Value::Bytes(entry)) if keeps_inputs => inputs.push(int_entry(all.nested(entry))),
                 (14, Value::Bytes(entry)) if keeps_inputs => {
-                    let (source, output) = int_pair(all.nested(entry));
+                    let (source, output) = int_entry(all.nested(entry));
                     output_of.insert(source, output);
                 }
                 (INPUT_OUTPUTS, value) if keeps_inputs => drop(each_int(value, |n| output_of_input.push(n))),

@@ -1,12 +1,12 @@
 //! `RunMetadata`: what ran in one step, record by record.
 
 use super::driver::FormatReader;
-use super::fields::{each_quietly, int_pair};
 use crate::infer::attributes;
 use crate::model::builder::{Batch, Builder, Execution, Run};
 use crate::model::devices::DeviceId;
 use crate::model::peaks::PeakFinder;
 use crate::model::records::{Details, OutputMemory};
+use tfprof_proto::lenient::{each_quietly, int_entry};
 use tfprof_proto::stream::{Layout, Record, Rule, Tag};
 use tfprof_proto::wire::{Fields, Value};
 
@@ -241,7 +241,7 @@ fn find_peaks(bytes: &[u8], offset: u64, device: DeviceId, peaks: &mut PeakFinde
         each_quietly(all.nested(used), |all, number, value| match (number, value) {
             (5, Value::Varint(n)) => peaks.in_use(device, n as i64),
             (6, Value::Bytes(record)) => {
-                let (micros, bytes) = int_pair(all.nested(record));
+                let (micros, bytes) = int_entry(all.nested(record));
                 peaks.allocation(device, micros, bytes);
             }
             _ => {}
@@ -263,7 +263,7 @@ fn allocator(used: Fields<'_>, details: &mut Details) {
     details.allocator_in_use = details.allocator_in_use.max(in_use);
     each_quietly(used, |all, number, value| {
         let (6, Value::Bytes(record)) = (number, value) else { return };
-        details.allocations.push(int_pair(all.nested(record)));
+        details.allocations.push(int_entry(all.nested(record)));
     });
 }
 

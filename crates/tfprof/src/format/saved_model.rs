@@ -6,7 +6,6 @@ mod objects;
 mod signature;
 
 use super::driver::FormatReader;
-use super::fields::{attribute_shapes, each_quietly, map_entry, shape_dims};
 use super::graph_def::{Collections, FUNCTION, FUNCTION_LIBRARY};
 use crate::infer::attributes;
 use crate::infer::body::{Body, PendingBody};
@@ -18,6 +17,8 @@ use crate::model::type_names::{GENERATOR_STATE, OPTIMIZER_SLOT, TRAINABLE};
 use objects::{Objects, is_seed};
 use rustc_hash::FxHashMap;
 use signature::Signature;
+use tfprof_proto::lenient::{each_quietly, map_entry};
+use tfprof_proto::shape::{attribute_shapes, shape_dims};
 use tfprof_proto::stream::{Layout, Record, Rule, Tag};
 use tfprof_proto::wire::{Fields, Value};
 

@@ -1,8 +1,8 @@
 //! Attributes of nodes, from the bytes of an `AttrValue`. It holds one of several kinds, and the last one written counts.
 
 use super::fact::{Fact, LONGEST_VALUE, Shape};
-use crate::format::each_quietly;
 use crate::model::dtype::DType;
+use tfprof_proto::lenient::each_quietly;
 use tfprof_proto::wire::{Fields, Value, each_int};
 
 const LIST: u32 = 1;

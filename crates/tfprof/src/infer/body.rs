@@ -2,9 +2,9 @@
 //!
 //! A body owns what it needs and no more: the contents of large constants are left out.
 
-use crate::format::{each_quietly, map_entry};
 use rustc_hash::FxHashMap;
 use std::ops::Range;
+use tfprof_proto::lenient::{each_quietly, map_entry};
 use tfprof_proto::wire::{Fields, Value};
 use tfprof_proto::write as pb;
 

@@ -5,9 +5,10 @@
 //! graph does not know, and the log of a caller, whose entries come first and win.
 
 use super::flops::{self, Dims, Op, Unknown};
-use crate::format::{each_quietly, map_entry, shape_dims};
 use crate::model::type_names::TRAINABLE;
 use rustc_hash::FxHashMap;
+use tfprof_proto::lenient::{each_quietly, map_entry};
+use tfprof_proto::shape::shape_dims;
 use tfprof_proto::wire::{Fields, Value};
 use tfprof_proto::write as pb;
 

@@ -8,7 +8,6 @@ use super::known::Overrides;
 use super::settings::Settings;
 use super::shapes;
 use crate::error::{Error, Warning};
-use crate::format::each_quietly;
 use crate::infer::attributes;
 use crate::infer::flops::Unknown;
 use crate::model::Model;
@@ -18,6 +17,7 @@ use crate::model::nodes::{Input, NodeId};
 use crate::model::type_names::{CONST_PARAMETER, SAME_VARIABLE};
 use crate::words;
 use rustc_hash::FxHashSet;
+use tfprof_proto::lenient::each_quietly;
 use tfprof_proto::wire::Fields;
 
 /// What one run of a program takes at a size of the batch.

@@ -13,7 +13,6 @@ use super::names::NameId;
 use super::nodes::{Input, NO_INPUT, NodeId, ShapeId};
 use super::type_names::IN_CHECKPOINT;
 use crate::error::{Location, Warning};
-use crate::format::attribute_shape;
 use crate::format::debug_info::DebugInfo;
 use crate::infer::body::{Body, PendingBody};
 use crate::infer::functions::library::PendingLibrary;
@@ -21,6 +20,7 @@ use crate::infer::known::RanShapes;
 use crate::infer::settings::Settings;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
+use tfprof_proto::shape::attribute_shape;
 use tfprof_proto::stream::Spot;
 use tfprof_proto::{canonical, schema};
 

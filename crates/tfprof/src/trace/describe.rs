@@ -1,7 +1,7 @@
 //! A tensor description as protobuf's text format spells it, without quotes, as the original puts it into snapshots.
 
-use crate::format::each_quietly;
 use std::io::Write;
+use tfprof_proto::lenient::each_quietly;
 use tfprof_proto::schema::{self, Field, Kind, Message};
 use tfprof_proto::wire::{Fields, Value};
 

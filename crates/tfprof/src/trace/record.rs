@@ -1,6 +1,6 @@
 //! One record of a run, and the labels in it.
 
-use crate::format::each_quietly;
+use tfprof_proto::lenient::each_quietly;
 use tfprof_proto::wire::{Fields, Value};
 
 /// Microseconds. Wider than the file's numbers: an end is the sum of two of them.

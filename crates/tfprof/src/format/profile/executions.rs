@@ -1,7 +1,6 @@
 //! What ran, as a saved profile has it: node by node, and for each node step by step.
 
 use super::parts::{device_time, each_time, memory_use};
-use crate::format::fields::{each_quietly, int_pair};
 use crate::model::Model;
 use crate::model::builder::Builder;
 use crate::model::cells::{Cells, Measure, Sum, Sums};
@@ -11,6 +10,7 @@ use crate::model::nodes::NodeId;
 use crate::model::records::{Allocation, MemoryUse, Records, Timing};
 use rustc_hash::FxHashSet;
 use std::collections::BTreeMap;
+use tfprof_proto::lenient::{each_quietly, int_entry};
 use tfprof_proto::wire::{Fields, Value};
 
 #[derive(Default)]
@@ -191,7 +191,7 @@ impl Executions {
                 records.push_memory(memory, &outputs);
             }
             (11, Value::Bytes(allocation)) => {
-                let (micros, bytes) = int_pair(all.nested(allocation));
+                let (micros, bytes) = int_entry(all.nested(allocation));
                 records.push_allocation(Allocation { node, device: placement, micros, bytes });
             }
             _ => {}

@@ -1,8 +1,8 @@
 //! The small messages within a saved profile: entries of its maps, times, and memory.
 
-use crate::format::each_quietly;
 use crate::model::cells::Sum;
 use crate::model::records::{MemoryUse, OutputMemory};
+use tfprof_proto::lenient::each_quietly;
 use tfprof_proto::wire::{Fields, Value, each_int};
 
 /// An entry of a map from number to a list of numbers.

@@ -1,8 +1,9 @@
 //! The objects of a `SavedModel` of TensorFlow 2: which variables there are, which are trained, and which an optimizer
 //! keeps for itself.
 
-use crate::format::{each_quietly, shape_dims};
 use rustc_hash::{FxHashMap, FxHashSet};
+use tfprof_proto::lenient::each_quietly;
+use tfprof_proto::shape::shape_dims;
 use tfprof_proto::wire::{Fields, Value, each_int};
 
 #[derive(Debug, Default)]

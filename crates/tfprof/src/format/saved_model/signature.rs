@@ -1,7 +1,7 @@
 //! Signatures: what a `SavedModel` can be asked for, and the nodes behind it.
 
-use crate::format::{each_quietly, map_entry};
 use crate::words;
+use tfprof_proto::lenient::{each_quietly, map_entry};
 use tfprof_proto::wire::{Fields, Value};
 
 /// The signature that is served if nobody says which.

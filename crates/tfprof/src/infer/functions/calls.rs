@@ -451,7 +451,7 @@ impl Resolver<'_> {
 
 /// The names in an attribute that is a function or a list of functions.
 fn function_names(attribute: &[u8]) -> Vec<String> {
-    use crate::format::each_quietly;
+    use tfprof_proto::lenient::each_quietly;
     use tfprof_proto::wire::{Fields, Value};
     const FUNCTION: u32 = 10;
     const FUNCTION_OF_LIST: u32 = 9;

@@ -4,10 +4,10 @@
 //! one that the file brings, that of the function which the op names, or that of our own table.
 
 use super::outputs::OUTPUTS;
-use crate::format::{each_quietly, map_entry};
 use crate::infer::attributes;
 use crate::infer::body::{Body, NOWHERE, PendingBody, Tensor};
 use rustc_hash::FxHashMap;
+use tfprof_proto::lenient::{each_quietly, map_entry};
 use tfprof_proto::wire::{Fields, Value};
 
 /// A function that can be called.
