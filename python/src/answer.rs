@@ -494,7 +494,7 @@ fn view_kind(cmd: &str) -> PyResult<ViewKind> {
     ViewKind::parse(cmd).ok_or_else(|| PyValueError::new_err(format!("unknown cmd: {cmd}")))
 }
 
-fn render(view: &View<'_, '_>, asked: &Asked, warnings: &[Warning], out: &mut Vec<u8>) -> io::Result<()> {
+fn render(view: &View, asked: &Asked, warnings: &[Warning], out: &mut Vec<u8>) -> io::Result<()> {
     match (asked.options.output.form, asked.dress) {
         (Form::None, _) => Ok(()),
         (Form::Stdout, Dress::Report) => {

@@ -27,7 +27,7 @@ struct Numbers {
 }
 
 impl Columns {
-    pub fn new(view: &View<'_, '_>) -> Self {
+    pub fn new(view: &View) -> Self {
         let rows = view.rows();
         let column = |number: &dyn Fn(&Shown) -> i64| -> Vec<u8> {
             rows.iter().flat_map(|row| number(row).to_ne_bytes()).collect()

@@ -81,7 +81,7 @@ fn check_target(kind: ViewKind, profiler: &Profiler, options: &Options) -> Resul
 
 /// Writes one answer in the form that was asked for.
 fn write(
-    view: &View<'_, '_>,
+    view: &View,
     profiler: &Profiler,
     request: &Request,
     out: &mut dyn Write,

@@ -16,19 +16,23 @@ use crate::options::{CodeStacks, Events, Options, ViewKind};
 use crate::report::cost::{Linear, PerBatch};
 use crate::view::View;
 use regex::Regex;
-use std::sync::Mutex;
+use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
-/// A model and what ran of it. Files are added one by one; views borrow what is there.
+/// A model and what ran of it. Files are added one by one; views share the model, and adding more leaves them as they
+/// are.
 #[derive(Debug)]
 pub struct Profiler {
+    /// Its model is empty except while something is added.
     builder: Builder,
+    model: Arc<Model>,
     program: Program,
-    checkpoints: Vec<Checkpoint>,
+    checkpoints: Vec<Arc<Checkpoint>>,
     /// Profiles of hosts, and the layers of them besides ops: with what the runtime did, and of Python calls.
     hosts: Vec<HostProfile>,
-    with_runtime: Option<Box<Model>>,
-    calls: Option<Box<Model>>,
+    with_runtime: Option<Arc<Model>>,
+    calls: Option<Arc<Model>>,
 }
 
 /// How many damaged places of a checkpoint are worth reading.
@@ -43,8 +47,13 @@ impl Default for Profiler {
 impl Profiler {
     /// `keep` says which parts of the files will be asked for; [`Keep::EVERYTHING`] is always right.
     pub fn new(keep: Keep) -> Self {
+        Profiler::from_builder(Builder::new(keep))
+    }
+
+    fn from_builder(mut builder: Builder) -> Self {
         Profiler {
-            builder: Builder::new(keep),
+            model: Arc::new(std::mem::take(&mut builder.model)),
+            builder,
             program: Program::default(),
             checkpoints: Vec::new(),
             hosts: Vec::new(),
@@ -61,7 +70,7 @@ impl Profiler {
     /// Looks into functions and computes what nodes take, as far as was kept. Do this when everything is loaded, and again
     /// when more was.
     pub fn infer(&mut self) -> Result<(), Error> {
-        let builder = &mut self.builder;
+        let mut builder = Edit::new(&mut self.builder, &mut self.model);
         if !builder.graph.is_empty() {
             self.program.graph = std::mem::take(&mut builder.graph).finish();
         } else if !builder.served.is_empty() {
@@ -73,20 +82,21 @@ impl Profiler {
         if !self.program.graph.is_empty() {
             self.program.trip_counts = TripCounts::new(&builder.settings.trip_counts);
             opened::check_inputs(&self.program, &builder.settings)?;
-            opened::open(&self.program, builder);
+            opened::open(&self.program, &mut builder);
         }
         Ok(())
     }
 
     /// Adds a `GraphDebugInfo`: where nodes were made.
     pub fn add_debug_info(&mut self, mut source: Source<'_>) {
-        self.builder.add_debug_info(&mut source.input);
+        self.edit().add_debug_info(&mut source.input);
     }
 
     /// Says which variables are trained, where no file does.
     pub fn mark_trainable(&mut self, names: &[String]) {
-        self.builder.model.knows_trainable = true;
-        self.builder.mark_variables(names.iter(), crate::model::type_names::TRAINABLE);
+        let mut builder = self.edit();
+        builder.model.knows_trainable = true;
+        builder.mark_variables(names.iter(), crate::model::type_names::TRAINABLE);
     }
 
     /// Float operations, multiply-adds and bytes of one run as functions of the batch, where they are linear.
@@ -127,24 +137,23 @@ impl Profiler {
     ///
     /// Where nothing is loaded, its variables are a model of their own.
     pub fn add_checkpoint(&mut self, checkpoint: Checkpoint) {
-        let alone = self.model().nodes.is_empty();
+        let alone = self.model.nodes.is_empty();
+        let mut builder = Edit::new(&mut self.builder, &mut self.model);
         let damage = &checkpoint.damage;
-        self.builder.warnings.extend(damage.iter().take(DAMAGE).map(Damage::warning));
+        builder.warnings.extend(damage.iter().take(DAMAGE).map(Damage::warning));
         if damage.len() > DAMAGE {
             let more =
                 format!("{} more places are damaged; `tfprof checkpoint --verify` lists them", damage.len() - DAMAGE);
-            self.builder
-                .warnings
-                .push(Damage { offset: None, tensor: None, what: more, ..damage[0].clone() }.warning());
+            builder.warnings.push(Damage { offset: None, tensor: None, what: more, ..damage[0].clone() }.warning());
         }
         for tensor in checkpoint.tensors.iter().filter(|tensor| tensor.name != OBJECT_GRAPH) {
             let name = if alone { tensor.label() } else { &tensor.name };
-            self.builder.add_variable(name, &tensor.shape, alone);
+            builder.add_variable(name, &tensor.shape, alone);
         }
         if !alone {
-            checkpoint.other_names().for_each(|(name, tensor)| self.builder.add_variable(name, &tensor.shape, false));
+            checkpoint.other_names().for_each(|(name, tensor)| builder.add_variable(name, &tensor.shape, false));
         }
-        self.checkpoints.push(checkpoint);
+        self.checkpoints.push(Arc::new(checkpoint));
     }
 
     /// Adds the profiles of all hosts of a run, read side by side. `done` is told of each that was read.
@@ -174,24 +183,25 @@ impl Profiler {
                 .next()
                 .unwrap_or_else(|| Error::Missing("no profile was named".to_owned())));
         }
-        let warnings = &mut self.builder.warnings;
+        let mut builder = Edit::new(&mut self.builder, &mut self.model);
+        let warnings = &mut builder.warnings;
         for error in failures {
             let message = format!("{error}; the answer is about the other hosts");
             warnings.push(Warning { code: "lost_host", location: None, message, damage: true });
         }
         hosts.iter_mut().for_each(|host| warnings.append(&mut host.warnings));
         warnings.extend(xspace::reconcile(&mut hosts));
-        xspace::merge(&hosts, Layer::Ops, keep.steps, &mut self.builder);
+        xspace::merge(&hosts, Layer::Ops, keep.steps, &mut builder);
         let no_ops = !hosts.iter().any(HostProfile::has_ops);
         if no_ops {
             let message =
                 "none of the events is an op, so everything that ran is shown, as with -events all".to_owned();
-            self.builder.warnings.push(Warning { code: "no_ops", location: None, message, damage: false });
+            builder.warnings.push(Warning { code: "no_ops", location: None, message, damage: false });
         }
         let layer = |layer| {
             let mut builder = Builder::new(Keep { traces: true, ..keep });
             xspace::merge(&hosts, layer, keep.steps, &mut builder);
-            Some(Box::new(builder.model))
+            Some(Arc::new(builder.model))
         };
         self.with_runtime = if keep.runtime || no_ops { layer(Layer::All) } else { None };
         let has_calls = hosts.iter().any(|host| !host.paths.is_empty());
@@ -208,25 +218,32 @@ impl Profiler {
 
     /// Adds a file of any format; `step` matters for `RunMetadata` alone.
     pub fn add(&mut self, source: Source<'_>, format: Format, step: i64) -> Result<(), Error> {
-        let outcome = format::read(source, format, step, &mut self.builder);
-        self.builder.end_file();
+        let mut builder = self.edit();
+        let outcome = format::read(source, format, step, &mut builder);
+        builder.end_file();
         outcome
     }
 
     /// A profiler for runs alone that knows the same nodes, to read some of them on another thread.
     pub(crate) fn fork(&mut self) -> (Profiler, Fork) {
-        let (builder, at) = self.builder.fork();
-        (Profiler { builder, ..Profiler::default() }, at)
+        let (builder, at) = self.edit().fork();
+        (Profiler::from_builder(builder), at)
     }
 
     /// Adds what a fork has read; false if its runs must be read again, here.
     #[must_use]
-    pub(crate) fn join(&mut self, fork: Profiler, at: Fork) -> bool {
-        self.builder.join(fork.builder, at)
+    pub(crate) fn join(&mut self, mut fork: Profiler, at: Fork) -> bool {
+        fork.builder.model = Arc::unwrap_or_clone(fork.model);
+        self.edit().join(fork.builder, at)
     }
 
-    pub fn model(&self) -> &Model {
-        &self.builder.model
+    /// Everything that was loaded. Clone the `Arc` to keep it.
+    pub fn model(&self) -> &Arc<Model> {
+        &self.model
+    }
+
+    fn edit(&mut self) -> Edit<'_> {
+        Edit::new(&mut self.builder, &mut self.model)
     }
 
     /// What was odd while loading.
@@ -235,7 +252,7 @@ impl Profiler {
     }
 
     /// The part of what is loaded that a question is about.
-    fn layer(&self, kind: ViewKind, options: &Options) -> Result<&Model, Error> {
+    fn layer(&self, kind: ViewKind, options: &Options) -> Result<&Arc<Model>, Error> {
         if self.hosts.is_empty() {
             return Ok(self.model());
         }
@@ -260,10 +277,44 @@ impl Profiler {
     }
 
     /// Answers a question.
-    pub fn view<'q>(&self, kind: ViewKind, options: &'q Options) -> Result<View<'q, '_>, Error> {
-        let mut view = View::new(self.layer(kind, options)?, kind, options)?;
-        view.checkpoints = &self.checkpoints;
+    pub fn view(&self, kind: ViewKind, options: &Options) -> Result<View, Error> {
+        let mut view = View::new(Arc::clone(self.layer(kind, options)?), kind, options)?;
+        view.checkpoints.clone_from(&self.checkpoints);
         Ok(view)
+    }
+}
+
+/// The builder while it owns the model, by value: reading pays nothing for what is shared between files. If a view still
+/// shares the model, the builder works on a copy.
+struct Edit<'p> {
+    builder: &'p mut Builder,
+    shared: &'p mut Arc<Model>,
+}
+
+impl<'p> Edit<'p> {
+    fn new(builder: &'p mut Builder, shared: &'p mut Arc<Model>) -> Edit<'p> {
+        builder.model = Arc::unwrap_or_clone(std::mem::take(shared));
+        Edit { builder, shared }
+    }
+}
+
+impl Drop for Edit<'_> {
+    fn drop(&mut self) {
+        *self.shared = Arc::new(std::mem::take(&mut self.builder.model));
+    }
+}
+
+impl Deref for Edit<'_> {
+    type Target = Builder;
+
+    fn deref(&self) -> &Builder {
+        self.builder
+    }
+}
+
+impl DerefMut for Edit<'_> {
+    fn deref_mut(&mut self) -> &mut Builder {
+        self.builder
     }
 }
 
@@ -293,4 +344,22 @@ fn read_all(files: &[ProfileFile], settings: &xspace::Settings) -> Vec<Result<Ho
     let mut done = done.into_inner().unwrap_or_default();
     done.sort_by_key(|(at, _)| *at);
     done.into_iter().map(|(_, host)| host).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_view_is_shared_between_threads_and_stays_as_it_was() {
+        fn is_shareable<T: Send + Sync + 'static>() {}
+        is_shareable::<View>();
+        let graph = |name: &str| format!("node {{ name: '{name}' op: 'NoOp' }}");
+        let mut profiler = Profiler::default();
+        profiler.add_graph(Source::memory("one", graph("a").as_bytes()).unwrap()).unwrap();
+        let view = profiler.view(ViewKind::Scope, &Options::default()).unwrap();
+        profiler.add_graph(Source::memory("two", graph("b").as_bytes()).unwrap()).unwrap();
+        assert_eq!((view.model.nodes.len(), profiler.model().nodes.len()), (1, 2));
+        assert_eq!(view.rows().len(), 2);
+    }
 }

@@ -54,7 +54,7 @@ impl TimeUnit {
 }
 
 /// Everything that was loaded.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Model {
     pub names: Shared<Names>,
     pub nodes: Shared<Nodes>,

@@ -7,7 +7,7 @@ use crate::units::Amount;
 use crate::view::View;
 use std::io::{self, Write};
 
-pub fn write(view: &View<'_, '_>, out: &mut dyn Write) -> io::Result<()> {
+pub fn write(view: &View, out: &mut dyn Write) -> io::Result<()> {
     let metrics: Vec<Metric> = view.metrics().iter().collect();
     out.write_all(b"id,parent,depth,name")?;
     for side in ["self", "total"] {

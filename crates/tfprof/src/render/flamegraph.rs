@@ -26,7 +26,7 @@ const NARROWEST: f64 = 0.4;
 const STYLE: &str = include_str!("flamegraph/style.css");
 const SCRIPT: &str = include_str!("flamegraph/script.js");
 
-pub fn write(view: &View<'_, '_>, out: &mut dyn Write) -> io::Result<()> {
+pub fn write(view: &View, out: &mut dyn Write) -> io::Result<()> {
     let metric = nesting::metric(view).info();
     let boxes = nesting::boxes(view, metric.metric);
     let levels = boxes.iter().map(|nested| nested.depth + 1).max().unwrap_or(1);
@@ -52,7 +52,7 @@ pub fn write(view: &View<'_, '_>, out: &mut dyn Write) -> io::Result<()> {
 }
 
 /// The boxes that can be seen without zooming in.
-fn write_boxes(view: &View<'_, '_>, metric: &MetricInfo, boxes: &[Nested], out: &mut dyn Write) -> io::Result<()> {
+fn write_boxes(view: &View, metric: &MetricInfo, boxes: &[Nested], out: &mut dyn Write) -> io::Result<()> {
     let whole = boxes.first().map_or(1, |root| root.width).max(1) as f64;
     let scale = (WIDTH - 2.0 * MARGIN) / whole;
     for (i, nested) in boxes.iter().enumerate() {
@@ -85,7 +85,7 @@ fn write_boxes(view: &View<'_, '_>, metric: &MetricInfo, boxes: &[Nested], out: 
 
 /// What the script draws from: names and colours, and four numbers for each box.
 fn write_data(
-    view: &View<'_, '_>,
+    view: &View,
     metric: &MetricInfo,
     boxes: &[Nested],
     names: &[&str],

@@ -5,7 +5,7 @@ use super::nesting;
 use crate::view::View;
 use std::io::{self, Write};
 
-pub fn write(view: &View<'_, '_>, out: &mut dyn Write) -> io::Result<()> {
+pub fn write(view: &View, out: &mut dyn Write) -> io::Result<()> {
     let boxes = nesting::boxes(view, nesting::metric(view));
     let mut path = String::new();
     // Where the path of each depth ends.

@@ -50,7 +50,7 @@ const VALUES: usize = 1_000;
 const FEW: usize = 30;
 const LARGE: f64 = 0.2;
 
-pub fn write(view: &View<'_, '_>, place: Place, out: &mut dyn Write) -> io::Result<()> {
+pub fn write(view: &View, place: Place, out: &mut dyn Write) -> io::Result<()> {
     let title = format!("{}: {}", view.kind.word(), view.kind.about());
     begin(&title, place, out)?;
     let tree = Tree::new(view, place.most_rows());
@@ -106,7 +106,7 @@ fn end(place: Place, out: &mut dyn Write) -> io::Result<()> {
 }
 
 /// Which step, and what was asked besides what is always asked.
-fn write_question(view: &View<'_, '_>, out: &mut dyn Write) -> io::Result<()> {
+fn write_question(view: &View, out: &mut dyn Write) -> io::Result<()> {
     match (view.options.step, view.model.runs.steps().count()) {
         (_, 0) => {}
         (Step::At(step), _) => write!(out, "step {step}")?,
@@ -116,7 +116,7 @@ fn write_question(view: &View<'_, '_>, out: &mut dyn Write) -> io::Result<()> {
     }
     let usual = Options::default();
     for option in OPTIONS.iter().filter(|option| !matches!(option.name, "output" | "step" | "select")) {
-        let value = (option.show)(view.options);
+        let value = (option.show)(&view.options);
         if value != (option.show)(&usual) {
             write!(out, " · <code>{} {}</code>", option.name, Xml(&fit(&value, NAME)))?;
         }
@@ -146,8 +146,8 @@ impl Column {
 }
 
 /// What is shown of a view, and how.
-struct Tree<'v, 'q, 'm> {
-    view: &'v View<'q, 'm>,
+struct Tree<'v> {
+    view: &'v View,
     columns: Vec<Column>,
     /// By row.
     shown: Vec<bool>,
@@ -157,8 +157,8 @@ struct Tree<'v, 'q, 'm> {
     children: Vec<u32>,
 }
 
-impl<'v, 'q, 'm> Tree<'v, 'q, 'm> {
-    fn new(view: &'v View<'q, 'm>, most: usize) -> Self {
+impl<'v> Tree<'v> {
+    fn new(view: &'v View, most: usize) -> Self {
         let rows = view.rows();
         let shown = choose(view, most);
         let (mut left_out, mut children) = (vec![0; rows.len()], vec![0; rows.len()]);
@@ -327,7 +327,7 @@ fn bar(unit: Unit, number: Amount, share: f64, out: &mut dyn Write) -> io::Resul
 
 /// What was asked for. A number that only comes along is left out where there is nothing of it, or where it is all of
 /// what it comes along with.
-fn columns(view: &View<'_, '_>) -> Vec<Column> {
+fn columns(view: &View) -> Vec<Column> {
     let root = &view.rows()[0];
     let mut columns = Vec::new();
     let all = |metric: Metric| view.exact_total(metric, root).n;
@@ -345,7 +345,7 @@ fn columns(view: &View<'_, '_>) -> Vec<Column> {
 }
 
 /// The rows to show: all, or the largest with those around them.
-fn choose(view: &View<'_, '_>, most: usize) -> Vec<bool> {
+fn choose(view: &View, most: usize) -> Vec<bool> {
     let rows = view.rows();
     let mut shown = vec![false; rows.len()];
     if rows.len() <= most && rows.iter().all(|row| row.depth < DEEPEST) {

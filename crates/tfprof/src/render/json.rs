@@ -14,13 +14,13 @@ use std::io::{self, Write};
 use tfprof_proto::stream::Spot;
 
 /// Writes one object and a newline. `warnings` are those of loading; the view adds its own.
-pub fn write(view: &View<'_, '_>, warnings: &[Warning], out: &mut dyn Write) -> io::Result<()> {
+pub fn write(view: &View, warnings: &[Warning], out: &mut dyn Write) -> io::Result<()> {
     write!(out, "{{\"version\":1,\"command\":\"{}\",\"options\":{{", view.kind.word())?;
     for (i, option) in OPTIONS.iter().enumerate() {
         write!(out, "{}\"{}\":", if i > 0 { "," } else { "" }, option.name)?;
         let value = match option.name {
             "select" => view.selection.words().join(","),
-            _ => (option.show)(view.options),
+            _ => (option.show)(&view.options),
         };
         write_string(&value, out)?;
     }
@@ -45,7 +45,7 @@ pub fn write(view: &View<'_, '_>, warnings: &[Warning], out: &mut dyn Write) -> 
     out.write_all(b"]}\n")
 }
 
-fn write_row(view: &View<'_, '_>, metrics: &[Metric], id: usize, row: &Shown, out: &mut Vec<u8>) -> io::Result<()> {
+fn write_row(view: &View, metrics: &[Metric], id: usize, row: &Shown, out: &mut Vec<u8>) -> io::Result<()> {
     out.extend_from_slice(b"{\"id\":");
     digits::push_unsigned(out, id as u64);
     out.extend_from_slice(b",\"parent\":");
@@ -84,7 +84,7 @@ fn push_numbers(metrics: &[Metric], number: impl Fn(Metric) -> Option<Amount>, o
 }
 
 /// What was selected besides numbers.
-fn write_details(view: &View<'_, '_>, row: &Shown, out: &mut dyn Write) -> io::Result<()> {
+fn write_details(view: &View, row: &Shown, out: &mut dyn Write) -> io::Result<()> {
     let nodes: Vec<NodeId> = view.node(row).into_iter().chain(view.bag(row)).collect();
     if view.selection.has_detail(Detail::Device) {
         let mut devices: Vec<_> = nodes.iter().flat_map(|node| view.values().devices(*node)).collect();
@@ -138,7 +138,7 @@ fn write_details(view: &View<'_, '_>, row: &Shown, out: &mut dyn Write) -> io::R
 }
 
 /// What the nodes of a row took on each device.
-fn write_by_device(view: &View<'_, '_>, nodes: &[NodeId], out: &mut dyn Write) -> io::Result<()> {
+fn write_by_device(view: &View, nodes: &[NodeId], out: &mut dyn Write) -> io::Result<()> {
     let mut sums: BTreeMap<&str, [i64; 3]> = BTreeMap::new();
     for (device, numbers) in nodes.iter().flat_map(|node| view.values().by_device(*node)) {
         let sum = sums.entry(view.model.devices.spelled(device)).or_default();

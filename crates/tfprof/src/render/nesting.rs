@@ -24,7 +24,7 @@ pub struct Nested {
 }
 
 /// Boxes wider than nothing. A row without width is left out with all that lies within it.
-pub fn boxes(view: &View<'_, '_>, metric: Metric) -> Vec<Nested> {
+pub fn boxes(view: &View, metric: Metric) -> Vec<Nested> {
     let rows = view.rows();
     let mut boxes: Vec<Nested> = Vec::with_capacity(rows.len());
     // By row: its box, if it has one. By box: where the next box within it begins.
@@ -70,18 +70,18 @@ fn whole(mut boxes: Vec<Nested>, parts: i64) -> Vec<Nested> {
 }
 
 /// The metric that a drawing of one metric shows.
-pub fn metric(view: &View<'_, '_>) -> Metric {
+pub fn metric(view: &View) -> Metric {
     view.selection.given().next().unwrap_or(Metric::Micros)
 }
 
 /// The name of a box within the box around it: of `a/b` in `a`, only `b`.
-pub fn label<'v>(view: &'v View<'_, '_>, boxes: &[Nested], i: usize) -> &'v str {
+pub fn label<'v>(view: &'v View, boxes: &[Nested], i: usize) -> &'v str {
     let name = |i: usize| view.name(&view.rows()[boxes[i].row]);
     inner(view, name(i), name(boxes[i].parent))
 }
 
 /// A name within another one's row, without what both have in common.
-pub fn inner<'v>(view: &View<'_, '_>, name: &'v str, around: &str) -> &'v str {
+pub fn inner<'v>(view: &View, name: &'v str, around: &str) -> &'v str {
     if view.kind != ViewKind::Scope {
         return name;
     }

@@ -15,7 +15,7 @@ use std::io::{self, Write};
 /// The mark of the system that gzip's header names: Unix, wherever this runs, so that equal profiles are equal files.
 const UNIX: u8 = 3;
 
-pub fn write(view: &View<'_, '_>, out: &mut dyn Write) -> io::Result<()> {
+pub fn write(view: &View, out: &mut dyn Write) -> io::Result<()> {
     let profile = if view.options.quirks.pprof_has_callees_only { callees(view) } else { rows(view) };
     let mut gzip = GzBuilder::new().operating_system(UNIX).write(out, Compression::default());
     profile.write(&mut gzip)?;
@@ -23,7 +23,7 @@ pub fn write(view: &View<'_, '_>, out: &mut dyn Write) -> io::Result<()> {
 }
 
 /// A sample for each node of each row, and one for what else lies in the row's total but in no row within it.
-fn rows<'v>(view: &'v View<'_, '_>) -> Profile<'v> {
+fn rows<'v>(view: &'v View) -> Profile<'v> {
     let metrics: Vec<Metric> = known(view);
     let mut profile = Profile::new(&metrics, view.model.time_unit);
     let mut own = own_numbers(view, &metrics);
@@ -55,12 +55,12 @@ fn rows<'v>(view: &'v View<'_, '_>) -> Profile<'v> {
 }
 
 /// What was asked for, as far as the files say anything of it.
-fn known(view: &View<'_, '_>) -> Vec<Metric> {
+fn known(view: &View) -> Vec<Metric> {
     view.selection.given().filter(|metric| view.knows(*metric)).collect()
 }
 
 /// What each row has beyond the rows within it, all metrics of a row together.
-fn own_numbers(view: &View<'_, '_>, metrics: &[Metric]) -> Vec<i64> {
+fn own_numbers(view: &View, metrics: &[Metric]) -> Vec<i64> {
     let (rows, chain) = (view.rows(), view.rules().chain);
     let mut own: Vec<i64> = Vec::with_capacity(rows.len() * metrics.len());
     for (i, row) in rows.iter().enumerate() {
@@ -78,7 +78,7 @@ fn own_numbers(view: &View<'_, '_>, metrics: &[Metric]) -> Vec<i64> {
 }
 
 /// As the original: a location for each call between shown rows, and samples for the nodes of innermost lines.
-fn callees<'v>(view: &'v View<'_, '_>) -> Profile<'v> {
+fn callees<'v>(view: &'v View) -> Profile<'v> {
     let metrics: Vec<Metric> = known(view);
     let mut profile = Profile::new(&metrics, view.model.time_unit);
     let rows = view.rows();

@@ -12,7 +12,7 @@ use std::io::{self, Write};
 use tfprof_proto::write as pb;
 
 /// Writes the message of a view.
-pub fn write(view: &View<'_, '_>, out: &mut dyn Write) -> io::Result<()> {
+pub fn write(view: &View, out: &mut dyn Write) -> io::Result<()> {
     let children_field = if view.rules().bags { 11 } else { 12 };
     let rows = view.rows();
     // What stands before and behind the children of each row.
@@ -45,7 +45,7 @@ pub fn write(view: &View<'_, '_>, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-fn parts(view: &View<'_, '_>, row: &Shown) -> [Vec<u8>; 2] {
+fn parts(view: &View, row: &Shown) -> [Vec<u8>; 2] {
     let own = |metric| view.own(metric, row);
     let total = |metric| view.total(metric, row);
     if view.rules().bags {
@@ -59,7 +59,7 @@ type Number<'a> = &'a dyn Fn(Metric) -> i64;
 
 /// `GraphNodeProto` without its children.
 fn graph_node(
-    view: &View<'_, '_>,
+    view: &View,
     row: Option<&Shown>,
     name: &str,
     node: Option<NodeId>,
@@ -103,7 +103,7 @@ fn graph_node(
 }
 
 /// `MultiGraphNodeProto` without its children.
-fn multi_node(view: &View<'_, '_>, row: &Shown, own: Number<'_>, total: Number<'_>) -> [Vec<u8>; 2] {
+fn multi_node(view: &View, row: &Shown, own: Number<'_>, total: Number<'_>) -> [Vec<u8>; 2] {
     let mut head = Vec::new();
     pb::bytes(&mut head, 1, view.name(row).as_bytes());
     pb::int(&mut head, 2, own(Metric::Micros));
@@ -138,7 +138,7 @@ fn multi_node(view: &View<'_, '_>, row: &Shown, own: Number<'_>, total: Number<'
 }
 
 /// A map from the number of an input to its shape, in the order of the numbers.
-fn input_shapes(view: &View<'_, '_>, node: NodeId, out: &mut Vec<u8>) {
+fn input_shapes(view: &View, node: NodeId, out: &mut Vec<u8>) {
     for (i, input) in view.model.nodes.inputs(node).iter().enumerate() {
         pb::message(out, 16, |entry| {
             // Key and value of a map are written even if they are zero or empty.

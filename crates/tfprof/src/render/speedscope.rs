@@ -9,7 +9,7 @@ use std::io::{self, Write};
 
 const SCHEMA: &str = "https://www.speedscope.app/file-format-schema.json";
 
-pub fn write(view: &View<'_, '_>, out: &mut dyn Write) -> io::Result<()> {
+pub fn write(view: &View, out: &mut dyn Write) -> io::Result<()> {
     let metric = nesting::metric(view).info();
     let boxes = nesting::boxes(view, metric.metric);
     write!(out, "{{\"$schema\":\"{SCHEMA}\",\"exporter\":\"tfprof\",\"shared\":{{\"frames\":[")?;
@@ -46,7 +46,7 @@ pub fn write(view: &View<'_, '_>, out: &mut dyn Write) -> io::Result<()> {
 }
 
 /// Writes each frame once, and gives the number of the frame of each box.
-fn write_frames(view: &View<'_, '_>, boxes: &[Nested], out: &mut dyn Write) -> io::Result<Vec<u32>> {
+fn write_frames(view: &View, boxes: &[Nested], out: &mut dyn Write) -> io::Result<Vec<u32>> {
     let mut ids: FxHashMap<(&str, &str, i32), u32> = FxHashMap::default();
     let mut frames = Vec::with_capacity(boxes.len());
     for (i, nested) in boxes.iter().enumerate() {

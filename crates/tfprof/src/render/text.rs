@@ -15,19 +15,19 @@ use std::collections::BTreeSet;
 use std::io::{self, Write};
 
 /// Writes the head (what the words mean) and the report.
-pub fn write(view: &View<'_, '_>, out: &mut dyn Write) -> io::Result<()> {
+pub fn write(view: &View, out: &mut dyn Write) -> io::Result<()> {
     write_themed(view, &Theme::PLAIN, out)
 }
 
 /// The same, dressed for a screen.
-pub fn write_themed(view: &View<'_, '_>, theme: &Theme, out: &mut dyn Write) -> io::Result<()> {
+pub fn write_themed(view: &View, theme: &Theme, out: &mut dyn Write) -> io::Result<()> {
     let mut head = Vec::new();
     write_head(view, &mut head)?;
     theme.faint(out, &head)?;
     write_rows(view, theme, out)
 }
 
-fn write_head(view: &View<'_, '_>, out: &mut dyn Write) -> io::Result<()> {
+fn write_head(view: &View, out: &mut dyn Write) -> io::Result<()> {
     if view.model.misses_streams {
         out.write_all(
             b"\n\nA step ran ops on a GPU, but has no record of the GPU's streams.\n\n\
@@ -52,11 +52,11 @@ fn write_head(view: &View<'_, '_>, out: &mut dyn Write) -> io::Result<()> {
 }
 
 /// Writes the report alone, from its line `Profile:` on.
-pub fn write_report(view: &View<'_, '_>, out: &mut dyn Write) -> io::Result<()> {
+pub fn write_report(view: &View, out: &mut dyn Write) -> io::Result<()> {
     write_rows(view, &Theme::PLAIN, out)
 }
 
-fn write_rows(view: &View<'_, '_>, theme: &Theme, out: &mut dyn Write) -> io::Result<()> {
+fn write_rows(view: &View, theme: &Theme, out: &mut dyn Write) -> io::Result<()> {
     let columns = columns(view);
     let mut legend = b"Profile:\n".to_vec();
     let chain = view.rules().chain;
@@ -81,7 +81,7 @@ enum Column {
 }
 
 /// The columns of a view, in their order.
-fn columns(view: &View<'_, '_>) -> Vec<Column> {
+fn columns(view: &View) -> Vec<Column> {
     let shown = view.selection.metrics();
     let numbers = METRICS
         .iter()
@@ -105,7 +105,7 @@ fn columns(view: &View<'_, '_>) -> Vec<Column> {
     columns
 }
 
-fn write_legend(view: &View<'_, '_>, columns: &[Column], out: &mut Vec<u8>) -> io::Result<()> {
+fn write_legend(view: &View, columns: &[Column], out: &mut Vec<u8>) -> io::Result<()> {
     out.write_all(b"node name | ")?;
     for (i, column) in columns.iter().enumerate() {
         let legend = match column {
@@ -123,7 +123,7 @@ fn write_legend(view: &View<'_, '_>, columns: &[Column], out: &mut Vec<u8>) -> i
 }
 
 /// A row of a tree: `name (own/total, …)`.
-fn write_row(view: &View<'_, '_>, columns: &[Column], theme: &Theme, row: &Shown, out: &mut Vec<u8>) -> io::Result<()> {
+fn write_row(view: &View, columns: &[Column], theme: &Theme, row: &Shown, out: &mut Vec<u8>) -> io::Result<()> {
     let share = if theme.is_plain() { 0.0 } else { theme::share(view, row) };
     theme.begin_row(share, out)?;
     out.resize(out.len() + 2 * row.depth, b' ');
@@ -174,7 +174,7 @@ fn write_row(view: &View<'_, '_>, columns: &[Column], theme: &Theme, row: &Shown
     }
 }
 
-fn push_pair(view: &View<'_, '_>, metric: Metric, row: &Shown, out: &mut Vec<u8>) {
+fn push_pair(view: &View, metric: Metric, row: &Shown, out: &mut Vec<u8>) {
     let unit = metric.info().unit;
     if !view.knows(metric) {
         return out.extend_from_slice(b"--/--");
@@ -188,7 +188,7 @@ fn push_pair(view: &View<'_, '_>, metric: Metric, row: &Shown, out: &mut Vec<u8>
     view.exact_total(metric, row).push(out, unit);
 }
 
-pub(super) fn push_shape(view: &View<'_, '_>, row: &Shown, out: &mut Vec<u8>) -> bool {
+pub(super) fn push_shape(view: &View, row: &Shown, out: &mut Vec<u8>) -> bool {
     let Some(node) = view.node(row) else { return false };
     let dims = view.model.shapes.get(view.model.nodes.shape[node.index()]);
     units::push_shape(out, dims);
@@ -196,7 +196,7 @@ pub(super) fn push_shape(view: &View<'_, '_>, row: &Shown, out: &mut Vec<u8>) ->
 }
 
 /// The devices of a row, if they are known.
-pub(super) fn devices(view: &View<'_, '_>, row: &Shown) -> Option<String> {
+pub(super) fn devices(view: &View, row: &Shown) -> Option<String> {
     let names = |node| {
         let devices = view.values().devices(node).into_iter();
         devices.map(|device| view.model.names.get(device)).collect::<Vec<_>>().join("|")
@@ -209,7 +209,7 @@ pub(super) fn devices(view: &View<'_, '_>, row: &Shown) -> Option<String> {
     Some(names(view.node(row)?)).filter(|devices| !devices.is_empty())
 }
 
-pub(super) fn types(view: &View<'_, '_>, row: &Shown) -> String {
+pub(super) fn types(view: &View, row: &Shown) -> String {
     if view.rules().bags {
         let all: BTreeSet<_> = view.bag(row).flat_map(|node| view.values().types(node)).collect();
         return all.into_iter().collect::<Vec<_>>().join("|");
@@ -220,14 +220,14 @@ pub(super) fn types(view: &View<'_, '_>, row: &Shown) -> String {
     }
 }
 
-pub(super) fn push_input_shapes(view: &View<'_, '_>, row: &Shown, out: &mut Vec<u8>) {
+pub(super) fn push_input_shapes(view: &View, row: &Shown, out: &mut Vec<u8>) {
     if let Some(node) = view.node(row) {
         push_shapes_read(view, node, b"|", out);
     }
 }
 
 /// The shape of each input of a node, with its number.
-fn push_shapes_read(view: &View<'_, '_>, node: NodeId, separator: &[u8], out: &mut Vec<u8>) {
+fn push_shapes_read(view: &View, node: NodeId, separator: &[u8], out: &mut Vec<u8>) {
     for (i, input) in view.model.nodes.inputs(node).iter().enumerate() {
         out.extend_from_slice(if i > 0 { separator } else { b"" });
         digits::push_unsigned(out, i as u64);
@@ -243,7 +243,7 @@ fn push_shapes_read(view: &View<'_, '_>, node: NodeId, separator: &[u8], out: &m
 
 /// A row of the op view: `name   number (total%, own%), …`.
 fn write_op_row(
-    view: &View<'_, '_>,
+    view: &View,
     columns: &[Column],
     theme: &Theme,
     root: &Shown,
@@ -281,7 +281,7 @@ fn write_op_row(
     Ok(())
 }
 
-fn write_share(view: &View<'_, '_>, info: &MetricInfo, root: &Shown, row: &Shown, out: &mut Vec<u8>) -> io::Result<()> {
+fn write_share(view: &View, info: &MetricInfo, root: &Shown, row: &Shown, out: &mut Vec<u8>) -> io::Result<()> {
     if !view.knows(info.metric) {
         return write_padded(out, "--", 30);
     }
@@ -300,7 +300,7 @@ fn write_padded(out: &mut Vec<u8>, text: &str, width: usize) -> io::Result<()> {
 }
 
 /// What the nodes of a row read: each combination of shapes with how often it ran and how long that took.
-fn write_signatures(view: &View<'_, '_>, row: &Shown, out: &mut Vec<u8>) -> io::Result<()> {
+fn write_signatures(view: &View, row: &Shown, out: &mut Vec<u8>) -> io::Result<()> {
     #[derive(Default)]
     struct Signature {
         runs: i64,

@@ -81,7 +81,7 @@ fn bar(share: f64) -> String {
 }
 
 /// The part that a row has of the whole, by the metric that rows are sorted by, else by the first that is shown.
-pub fn share(view: &View<'_, '_>, row: &Shown) -> f64 {
+pub fn share(view: &View, row: &Shown) -> f64 {
     let shown = view.selection.metrics();
     let sorted_by = match view.options.order_by {
         OrderBy::Metric(metric) if shown.has(metric) => Some(metric),
@@ -94,7 +94,7 @@ pub fn share(view: &View<'_, '_>, row: &Shown) -> f64 {
     if whole > 0 { part as f64 / whole as f64 } else { 0.0 }
 }
 
-fn whole(view: &View<'_, '_>, metric: Metric) -> i64 {
+fn whole(view: &View, metric: Metric) -> i64 {
     view.rows().first().map_or(0, |root| view.exact_total(metric, root).n)
 }
 

@@ -144,7 +144,7 @@ impl Cost {
         self.nodes.saturating_sub(self.get(Metric::UnknownOps))
     }
 
-    fn add_variables(&mut self, model: &Model, view: &View<'_, '_>) {
+    fn add_variables(&mut self, model: &Model, view: &View) {
         let find = |name: &str| model.names.find(name.as_bytes());
         let (trainable, slot, same) = (find(TRAINABLE), find(OPTIMIZER_SLOT), find(SAME_VARIABLE));
         let mut by_dtype: BTreeMap<DType, (i64, i64)> = BTreeMap::new();
@@ -176,7 +176,7 @@ impl Cost {
         self.by_dtype.sort_by_key(|(_, count, _)| Reverse(*count));
     }
 
-    fn add_nodes(&mut self, model: &Model, view: &View<'_, '_>) {
+    fn add_nodes(&mut self, model: &Model, view: &View) {
         let mut by_op: BTreeMap<&str, (i64, Figures)> = BTreeMap::new();
         let mut unknown: BTreeMap<(&str, &'static str), i64> = BTreeMap::new();
         for node in model.nodes.all() {
@@ -252,7 +252,7 @@ fn select() -> crate::options::Selection {
     selection
 }
 
-fn scopes(view: &View<'_, '_>) -> Vec<Scope> {
+fn scopes(view: &View) -> Vec<Scope> {
     let scope = |row: &crate::view::Shown| Scope {
         name: view.name(row).to_owned(),
         parent: row.parent,

@@ -211,7 +211,7 @@ fn device_name(model: &Model, device: crate::model::devices::DeviceId) -> String
 }
 
 fn top(profiler: &Profiler, metric: Metric) -> Result<Vec<Top>, Error> {
-    let ask = |kind, max_depth, title: &'static str, pick: fn(&View<'_, '_>, Metric) -> Vec<(String, i64)>| {
+    let ask = |kind, max_depth, title: &'static str, pick: fn(&View, Metric) -> Vec<(String, i64)>| {
         let options = question(metric, Step::Average, ".*", max_depth);
         let view = profiler.view(kind, &options)?;
         Ok(Top { view: kind, title, rows: pick(&view, metric) })
@@ -239,7 +239,7 @@ fn largest(rows: impl IntoIterator<Item = (String, i64)>) -> Vec<(String, i64)> 
 }
 
 /// The scopes at the first depth where the model branches.
-fn scopes(view: &View<'_, '_>, metric: Metric) -> Vec<(String, i64)> {
+fn scopes(view: &View, metric: Metric) -> Vec<(String, i64)> {
     let whole = view.rows().first().map_or(0, |root| view.total(metric, root));
     for depth in 1..=10 {
         let level = view.rows().iter().filter(|row| row.depth == depth);

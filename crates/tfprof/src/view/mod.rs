@@ -22,26 +22,26 @@ use crate::options::{Form, Options, Selection, Step, ViewKind};
 use crate::units::Amount;
 pub use forms::needs_memory;
 pub use pipeline::Shown;
-use pipeline::{Answer, Filters, Pipeline};
+use pipeline::{Filters, Pipeline, Rows};
 use rules::Rules;
-use std::cell::RefCell;
+use std::sync::{Arc, Mutex, PoisonError};
 use values::Values;
 
 /// The answer to a question: visible rows in the order of printing, with their numbers.
 ///
 /// Row 0 is the root. Renderers read it; they never filter, sum or sort.
 #[derive(Debug)]
-pub struct View<'q, 'm> {
+pub struct View {
     pub kind: ViewKind,
-    pub options: &'q Options,
+    pub options: Options,
     pub selection: Selection,
-    pub model: &'m Model,
+    pub model: Arc<Model>,
     pub warnings: Vec<Warning>,
     /// Where the values of tensors come from.
-    pub checkpoints: &'m [Checkpoint],
-    /// What was found wrong while the answer was written: values are read as late as that.
-    late_warnings: RefCell<Vec<Warning>>,
-    answer: Answer<'m>,
+    pub checkpoints: Vec<Arc<Checkpoint>>,
+    /// Found while the answer was written: tensor values are read only then.
+    late_warnings: Mutex<Vec<Warning>>,
+    rows: Rows,
 }
 
 /// A line of a program.
@@ -55,11 +55,11 @@ pub struct Line<'a> {
     pub is_gradient: bool,
 }
 
-impl<'q, 'm> View<'q, 'm> {
+impl View {
     /// Asks a question.
-    pub fn new(model: &'m Model, kind: ViewKind, options: &'q Options) -> Result<Self, Error> {
+    pub fn new(model: Arc<Model>, kind: ViewKind, options: &Options) -> Result<Self, Error> {
         if let Step::At(step) = options.step {
-            check_step(model, step)?;
+            check_step(&model, step)?;
         }
         let filters = Filters::new(options)?;
         let quirks = &options.quirks;
@@ -67,7 +67,7 @@ impl<'q, 'm> View<'q, 'm> {
         let mut warn = |code, message| warnings.push(Warning { code, location: None, message, damage: false });
         let selection = options.selection(!model.runs.is_empty() || model.is_trace);
         forms::check(kind, options, selection)?;
-        forms::check_known(model, options)?;
+        forms::check_known(&model, options)?;
         let unknown: Vec<_> = selection.given().filter(|metric| model.unknown.has(*metric)).collect();
         if !unknown.is_empty() {
             let words: Vec<_> = unknown.iter().filter_map(|metric| metric.info().word).collect();
@@ -79,11 +79,11 @@ impl<'q, 'm> View<'q, 'm> {
         let by_name = whole || options.output.form == Form::Pprof;
         let inner = !quirks.functions_are_closed;
         let tree = match kind {
-            ViewKind::Scope => scope::group(model, inner),
-            ViewKind::Graph => graph::group(model, !quirks.cycles_are_lost, inner),
-            ViewKind::Op => op::group(model, by_name, inner),
+            ViewKind::Scope => scope::group(&model, inner),
+            ViewKind::Graph => graph::group(&model, !quirks.cycles_are_lost, inner),
+            ViewKind::Op => op::group(&model, by_name, inner),
             ViewKind::Code => {
-                let grouped = code_tree(model, options)?;
+                let grouped = code_tree(&model, options)?;
                 if grouped.lost_gradients > 0 {
                     let message = format!(
                         "{} groups of gradient nodes have no forward node with a trace",
@@ -102,9 +102,9 @@ impl<'q, 'm> View<'q, 'm> {
         if model.is_trace && metrics.has(Metric::Micros) {
             metrics.add(Metric::InclusiveMicros);
         }
-        let values = Values::new(model, options.step, options.quirks);
-        let answer = Pipeline::new(rules, options, filters, values, tree, metrics).run();
-        let past = metrics.iter().find(|metric| matches!(answer.total.get(*metric, 0), i64::MIN | i64::MAX));
+        let values = Values::new(&model, options.step, options.quirks);
+        let rows = Pipeline::new(rules, options, filters, values, tree, metrics).run();
+        let past = metrics.iter().find(|metric| matches!(rows.total.get(*metric, 0), i64::MIN | i64::MAX));
         if let Some(metric) = past.filter(|_| !quirks.numbers_wrap) {
             let key = metric.info().key;
             warn(
@@ -113,50 +113,58 @@ impl<'q, 'm> View<'q, 'm> {
             );
         }
         if let Some(metric) = forms::drawn(options.output.form, selection)
-            && answer.total.get(metric, 0) <= 0
+            && rows.total.get(metric, 0) <= 0
         {
-            let total = answer.total.get(metric, 0);
+            let total = rows.total.get(metric, 0);
             warn("nothing_to_draw", format!("nothing to draw: the total of {} is {total}", metric.info().key));
         }
-        let late_warnings = RefCell::default();
-        Ok(View { kind, options, selection, model, warnings, checkpoints: &[], late_warnings, answer })
+        Ok(View {
+            kind,
+            options: options.clone(),
+            selection,
+            model,
+            warnings,
+            checkpoints: Vec::new(),
+            late_warnings: Mutex::default(),
+            rows,
+        })
     }
 
     pub fn rules(&self) -> &'static Rules {
         rules::rules(self.kind)
     }
 
-    pub fn values(&self) -> &Values<'m> {
-        &self.answer.values
+    pub fn values(&self) -> Values<'_> {
+        Values::through(self.rows.lens, &self.model)
     }
 
     /// The visible rows, the root first.
     pub fn rows(&self) -> &[Shown] {
-        &self.answer.shown
+        &self.rows.shown
     }
 
     pub fn name(&self, row: &Shown) -> &str {
-        self.answer.tree.name(row.row, self.model)
+        self.rows.tree.name(row.row, &self.model)
     }
 
     /// The line of source that a row of the code view stands for.
-    pub fn frame(&self, row: &Shown) -> Option<&'m Frame> {
-        let (frame, _) = self.answer.tree.frame(row.row)?;
+    pub fn frame(&self, row: &Shown) -> Option<&Frame> {
+        let (frame, _) = self.rows.tree.frame(row.row)?;
         Some(self.model.stacks.frame(frame))
     }
 
     /// The text of that line.
     pub fn source_line(&self, row: &Shown) -> Option<String> {
         let frame = self.frame(row)?;
-        let line = code::string(self.model, &self.options.quirks, frame, 2).trim();
+        let line = code::string(&self.model, &self.options.quirks, frame, 2).trim();
         Some(if line.is_empty() { "none".to_owned() } else { code::cut(line) })
     }
 
     /// The line of code that a row stands for.
     pub fn line(&self, row: &Shown) -> Option<Line<'_>> {
-        let (frame, is_gradient) = self.answer.tree.frame(row.row)?;
+        let (frame, is_gradient) = self.rows.tree.frame(row.row)?;
         let frame = self.model.stacks.frame(frame);
-        let string = |which| code::string(self.model, &self.options.quirks, frame, which);
+        let string = |which| code::string(&self.model, &self.options.quirks, frame, which);
         Some(Line {
             file: string(0),
             function: string(1),
@@ -168,7 +176,7 @@ impl<'q, 'm> View<'q, 'm> {
 
     /// The accounted nodes of the rows of the tree, shown or not, that lie in this row and have none within them.
     pub fn innermost_nodes(&self, row: &Shown) -> impl Iterator<Item = NodeId> + '_ {
-        let tree = &self.answer.tree;
+        let tree = &self.rows.tree;
         let start = row.row;
         let rows = start..tree.len();
         let inside = rows.take_while(move |at| *at == start || tree.parent(*at) >= start);
@@ -178,12 +186,12 @@ impl<'q, 'm> View<'q, 'm> {
 
     /// Whether a node has a type that is accounted.
     pub fn accounts(&self, node: NodeId) -> bool {
-        self.answer.values.matches(node, &self.answer.filters.account) > 0
+        self.rows.filters.account.matches(node, &self.values())
     }
 
     /// Whether the row itself counts, not only what lies below it.
     pub fn is_accounted(&self, row: &Shown) -> bool {
-        self.answer.accounted[row.row]
+        self.rows.accounted[row.row]
     }
 
     /// A number of the row alone, in whole units.
@@ -198,12 +206,12 @@ impl<'q, 'm> View<'q, 'm> {
 
     /// A number of the row alone, as exact as it is known.
     pub fn exact_own(&self, metric: Metric, row: &Shown) -> Amount {
-        Amount { n: self.answer.own.get(metric, row.row), parts: self.model.parts(metric) }
+        Amount { n: self.rows.own.get(metric, row.row), parts: self.model.parts(metric) }
     }
 
     /// The same of the row and of all that it stands for.
     pub fn exact_total(&self, metric: Metric, row: &Shown) -> Amount {
-        Amount { n: self.answer.total.get(metric, row.row), parts: self.model.parts(metric) }
+        Amount { n: self.rows.total.get(metric, row.row), parts: self.model.parts(metric) }
     }
 
     /// Whether the files say anything about a metric.
@@ -239,33 +247,38 @@ impl<'q, 'm> View<'q, 'm> {
             }
             Err(damage) => (None, vec![damage]),
         };
-        self.late_warnings.borrow_mut().extend(damage.iter().map(Damage::warning));
+        self.late_warnings.lock().unwrap_or_else(PoisonError::into_inner).extend(damage.iter().map(Damage::warning));
         values
     }
 
     /// Notes what a renderer found out, or could not do.
     pub(crate) fn warn_late(&self, code: &'static str, message: String) {
-        self.late_warnings.borrow_mut().push(Warning { code, location: None, message, damage: false });
+        self.late_warnings.lock().unwrap_or_else(PoisonError::into_inner).push(Warning {
+            code,
+            location: None,
+            message,
+            damage: false,
+        });
     }
 
     /// What was found while the answer was written, so far and since the last time of asking.
     pub fn late_warnings(&self) -> Vec<Warning> {
-        self.late_warnings.take()
+        std::mem::take(&mut *self.late_warnings.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Whether the tree has nothing but a root.
     pub fn is_empty(&self) -> bool {
-        self.answer.tree.is_empty()
+        self.rows.tree.is_empty()
     }
 
     /// The node that a row of the scope or graph view stands for; none for a mere scope.
     pub fn node(&self, row: &Shown) -> Option<NodeId> {
-        self.answer.tree.nodes(row.row).first().copied().filter(|_| !self.rules().bags)
+        self.rows.tree.nodes(row.row).first().copied().filter(|_| !self.rules().bags)
     }
 
     /// The accounted nodes of a row of the op or code view.
     pub fn bag(&self, row: &Shown) -> impl Iterator<Item = NodeId> + '_ {
-        let nodes = if self.rules().bags { self.answer.tree.nodes(row.row) } else { &[] };
+        let nodes = if self.rules().bags { self.rows.tree.nodes(row.row) } else { &[] };
         nodes.iter().copied().filter(|node| self.accounts(*node))
     }
 }

@@ -3,7 +3,7 @@
 use super::filter::Patterns;
 use super::rules::Rules;
 use super::tree::Tree;
-use super::values::{Values, plus, times};
+use super::values::{Lens, TypeFilter, Values, plus, times};
 use crate::error::Error;
 use crate::metric::{METRICS, Metric, MetricSet, Table};
 use crate::model::nodes::NodeId;
@@ -13,7 +13,7 @@ use std::cmp::Ordering;
 /// The patterns of a question, compiled.
 #[derive(Debug)]
 pub struct Filters {
-    pub account: Patterns,
+    pub account: TypeFilter,
     start: Patterns,
     trim: Patterns,
     show: Patterns,
@@ -23,7 +23,7 @@ pub struct Filters {
 impl Filters {
     pub fn new(options: &Options) -> Result<Filters, Error> {
         Ok(Filters {
-            account: Patterns::new("account_type_regexes", &options.account_type_regexes)?,
+            account: TypeFilter::new(Patterns::new("account_type_regexes", &options.account_type_regexes)?),
             start: Patterns::new("start_name_regexes", &options.start_name_regexes)?,
             trim: Patterns::new("trim_name_regexes", &options.trim_name_regexes)?,
             show: Patterns::new("show_name_regexes", &options.show_name_regexes)?,
@@ -88,8 +88,8 @@ impl<'q, 'm> Pipeline<'q, 'm> {
             metrics.add(Metric::Definitions);
         }
         // As the original: a minimum of 0 hides rows of which some number is below it.
-        let negative =
-            values.quirks.zero_minimum_hides && values.model.may_have_negative_numbers(filters.account.len().max(1));
+        let negative = values.lens.quirks.zero_minimum_hides
+            && values.model.may_have_negative_numbers(filters.account.patterns().len().max(1));
         let mut minimums = Vec::new();
         for info in METRICS.iter().filter(|info| info.min.is_some()) {
             if negative || options.min[info.metric as usize] > 0 {
@@ -113,7 +113,7 @@ impl<'q, 'm> Pipeline<'q, 'm> {
         }
     }
 
-    pub fn run(mut self) -> Answer<'m> {
+    pub fn run(mut self) -> Rows {
         self.account();
         let shown = if self.rules.chain {
             self.chain()
@@ -123,8 +123,8 @@ impl<'q, 'm> Pipeline<'q, 'm> {
             let shown = self.show();
             self.order(&shown)
         };
-        Answer {
-            values: self.values,
+        Rows {
+            lens: self.values.lens,
             filters: self.filters,
             tree: self.tree,
             own: self.own,
@@ -137,7 +137,7 @@ impl<'q, 'm> Pipeline<'q, 'm> {
     /// Marks the rows whose types match, and puts each row's own numbers into its table.
     fn account(&mut self) {
         let Rules { bags, scope_type, .. } = *self.rules;
-        let account = &self.filters.account;
+        let account = self.filters.account.patterns();
         let everything = account.is_everything();
         let scopes = everything || scope_type.is_some_and(|ty| account.count(&[ty]) > 0);
         for row in 1..self.tree.len() {
@@ -154,13 +154,13 @@ impl<'q, 'm> Pipeline<'q, 'm> {
     }
 
     fn account_node(&mut self, node: NodeId, row: usize) {
-        let wrap = self.values.quirks.numbers_wrap;
-        let mut count = self.values.matches(node, &self.filters.account);
+        let wrap = self.values.lens.quirks.numbers_wrap;
+        let mut count = self.filters.account.count(node, &self.values);
         self.accounted[row] |= count > 0;
         if !self.rules.bags {
             // A node that is kept for its children adds its numbers all the same.
             count = 1;
-        } else if !self.values.quirks.two_matches_count_twice {
+        } else if !self.values.lens.quirks.two_matches_count_twice {
             count = count.min(1);
         }
         if count == 0 {
@@ -178,7 +178,7 @@ impl<'q, 'm> Pipeline<'q, 'm> {
     /// Sums own numbers into totals, children before parents: one backward scan, whatever the depth.
     // As the original: a row that is not accounted itself but kept for its children adds its own numbers.
     fn total(&mut self) {
-        let wrap = self.values.quirks.numbers_wrap;
+        let wrap = self.values.lens.quirks.numbers_wrap;
         let rows = self.tree.len();
         let mut keep = self.accounted.clone();
         // Where each row's total goes: the nearest row around it that does not vanish.
@@ -284,7 +284,7 @@ impl<'q, 'm> Pipeline<'q, 'm> {
     /// Totals of what is shown: own numbers and those of the shown rows below.
     // As the original: rows that are not accounted add their numbers too, and each shown row counts as defined.
     fn recount(&mut self, shown: &[Kept]) {
-        let wrap = self.values.quirks.numbers_wrap;
+        let wrap = self.values.lens.quirks.numbers_wrap;
         for (metric, column) in self.total.columns_mut_with_metric() {
             let own = self.own.column(metric);
             for kept in shown {
@@ -361,7 +361,7 @@ impl<'q, 'm> Pipeline<'q, 'm> {
             rows.iter().position(|row| self.filters.start.matches(self.name(*row)))
         };
         // As the original: the first row has depth 0, so one more than `max_depth` is looked at.
-        let limit = self.options.max_depth.saturating_add(i64::from(self.values.quirks.op_depth_is_one_more));
+        let limit = self.options.max_depth.saturating_add(i64::from(self.values.lens.quirks.op_depth_is_one_more));
         let candidates = &rows[start.unwrap_or(rows.len())..];
         let shown: Vec<usize> = candidates
             .iter()
@@ -385,7 +385,7 @@ impl<'q, 'm> Pipeline<'q, 'm> {
 
     /// Makes each total the sum of itself and of what follows; the root's is the first row's.
     fn cumulate(&mut self, rows: &[usize]) {
-        let wrap = self.values.quirks.numbers_wrap;
+        let wrap = self.values.lens.quirks.numbers_wrap;
         for column in self.total.columns_mut() {
             let mut sum = 0_i64;
             for row in rows.iter().rev() {
@@ -401,10 +401,10 @@ impl<'q, 'm> Pipeline<'q, 'm> {
     }
 }
 
-/// What a pipeline leaves behind for renderers.
+/// The result of a pipeline: the tree, its numbers, and the rows to show.
 #[derive(Debug)]
-pub struct Answer<'m> {
-    pub values: Values<'m>,
+pub struct Rows {
+    pub lens: Lens,
     pub filters: Filters,
     pub tree: Tree,
     pub own: Table,

@@ -13,28 +13,48 @@ use crate::model::type_names::{
 use crate::options::Step;
 use crate::quirks::Quirks;
 use rustc_hash::FxHashMap;
-use std::cell::{OnceCell, RefCell};
 
 use super::filter::Patterns;
 
 /// One number per metric.
 pub type Row = [i64; Metric::COUNT];
 
-#[derive(Debug)]
-pub struct Values<'m> {
-    pub model: &'m Model,
+/// How a question reads the numbers of nodes: its step, its quirks, and the names that decide what is a variable.
+#[derive(Clone, Copy, Debug)]
+pub struct Lens {
     pub quirks: Quirks,
     step: Step,
-    /// The sums of the step, or of all of them.
-    cells: Option<&'m Cells>,
     variable_ops: [Option<NameId>; 3],
     variable_types: [Option<NameId>; 2],
-    /// Variables that are no parameters: the state of an optimizer, and further handles of one variable.
+    /// Variables that are not parameters: optimizer state, generator state, and further handles of one variable.
     other_variables: [Option<NameId>; 3],
     constant: Option<NameId>,
-    /// Float operations are computed: no op log has any.
-    infers: OnceCell<bool>,
-    matches: RefCell<FxHashMap<TypesKey, usize>>,
+    /// FLOPs are computed from the graph: no op log has any.
+    computes_flops: bool,
+}
+
+impl Lens {
+    pub fn new(model: &Model, step: Step, quirks: Quirks) -> Lens {
+        let find = |name: &str| model.names.find(name.as_bytes());
+        Lens {
+            quirks,
+            step,
+            variable_ops: ["VariableV2", "VarHandleOp", "Variable"].map(find),
+            variable_types: [TRAINABLE, IN_CHECKPOINT].map(find),
+            other_variables: [OPTIMIZER_SLOT, SAME_VARIABLE, GENERATOR_STATE].map(find),
+            constant: find(CONST_PARAMETER),
+            computes_flops: !model.costs.is_empty() && model.nodes.float_ops.iter().all(|float_ops| *float_ops == 0),
+        }
+    }
+}
+
+/// A model seen through a [`Lens`].
+#[derive(Clone, Copy, Debug)]
+pub struct Values<'m> {
+    pub model: &'m Model,
+    pub lens: Lens,
+    /// The sums of the step, or of all of them.
+    cells: Option<&'m Cells>,
 }
 
 /// Nodes with the same key have the same types.
@@ -42,24 +62,17 @@ type TypesKey = (NameId, TypesId, NameId);
 
 impl<'m> Values<'m> {
     pub fn new(model: &'m Model, step: Step, quirks: Quirks) -> Self {
-        let cells = match step {
+        Values::through(Lens::new(model, step, quirks), model)
+    }
+
+    /// `lens` must have been made for this model.
+    pub fn through(lens: Lens, model: &'m Model) -> Self {
+        let cells = match lens.step {
             Step::Average => Some(model.runs.totals()),
             Step::At(step) => model.runs.step(step),
             Step::All => Some(model.runs.everything()),
         };
-        let find = |name: &str| model.names.find(name.as_bytes());
-        Values {
-            model,
-            quirks,
-            step,
-            cells,
-            variable_ops: ["VariableV2", "VarHandleOp", "Variable"].map(find),
-            variable_types: [TRAINABLE, IN_CHECKPOINT].map(find),
-            other_variables: [OPTIMIZER_SLOT, SAME_VARIABLE, GENERATOR_STATE].map(find),
-            constant: find(CONST_PARAMETER),
-            infers: OnceCell::new(),
-            matches: RefCell::default(),
-        }
+        Values { model, lens, cells }
     }
 
     /// All numbers of a node. `Definitions` is 1.
@@ -75,13 +88,13 @@ impl<'m> Values<'m> {
                 *sum = sum.saturating_add(inclusive);
             }
         }
-        if ran && self.step == Step::Average {
+        if ran && self.lens.step == Step::Average {
             let seen = self.model.runs.steps_seen(node);
-            let steps = if self.quirks.first_device_only { seen.first_device } else { seen.any_device };
+            let steps = if self.lens.quirks.first_device_only { seen.first_device } else { seen.any_device };
             if steps > 1 {
                 for metric in AVERAGED {
                     let sum = row[metric as usize];
-                    row[metric as usize] = if sum < 0 && self.quirks.negative_averages_are_huge {
+                    row[metric as usize] = if sum < 0 && self.lens.quirks.negative_averages_are_huge {
                         (sum as u64 / u64::from(steps)) as i64
                     } else {
                         sum / i64::from(steps)
@@ -90,7 +103,7 @@ impl<'m> Values<'m> {
             }
         }
         row[Metric::FloatOps as usize] = self.float_ops(node, ran, row[Metric::Runs as usize]);
-        if !self.quirks.functions_are_closed && !self.model.costs.is_empty() {
+        if !self.lens.quirks.functions_are_closed && !self.model.costs.is_empty() {
             self.add_costs(node, ran, &mut row);
         }
         row
@@ -103,7 +116,7 @@ impl<'m> Values<'m> {
         if !self.counts(cell, kind) {
             return false;
         }
-        let other = !self.quirks.other_devices_are_free;
+        let other = !self.lens.quirks.other_devices_are_free;
         let time = match kind {
             DeviceKind::Placement => Some(Metric::CpuMicros),
             DeviceKind::AllStreams => Some(Metric::AcceleratorMicros),
@@ -111,7 +124,7 @@ impl<'m> Values<'m> {
             DeviceKind::Nameless | DeviceKind::NamelessLate if other => Some(Metric::CpuMicros),
             _ => None,
         };
-        let wrap = self.quirks.numbers_wrap;
+        let wrap = self.lens.quirks.numbers_wrap;
         let sum = |measure: Measure| if wrap { cell.sum(measure).wrapped() } else { cell.sum(measure).limited() };
         let mut add = |metric: Metric, n: i64| row[metric as usize] = plus(row[metric as usize], n, wrap);
         if let Some(time) = time {
@@ -137,7 +150,7 @@ impl<'m> Values<'m> {
 
     /// What a node took on each device, in the order in which they were met: the device, then runs, own and inclusive
     /// time.
-    pub fn by_device(&self, node: NodeId) -> impl Iterator<Item = (DeviceId, [i64; 3])> {
+    pub fn by_device(&self, node: NodeId) -> impl Iterator<Item = (DeviceId, [i64; 3])> + use<'m> {
         let cells = self.cells.into_iter().flat_map(move |cells| cells.with_inclusive(node));
         cells.map(|(cell, inclusive)| {
             let sum = |measure| cell.sum(measure).limited();
@@ -151,12 +164,12 @@ impl<'m> Values<'m> {
 
     /// Whether what a node did on a device where ops are placed counts.
     pub fn counts_on(&self, node: NodeId, device: DeviceId) -> bool {
-        !self.quirks.first_device_only || self.model.placement[node.index()] == device
+        !self.lens.quirks.first_device_only || self.model.placement[node.index()] == device
     }
 
     /// Whether a node ran in the step, with a known start and, as far as quirks ask for it, at a known place.
     pub fn is_on_timeline(&self, node: NodeId) -> bool {
-        let placed = self.model.placement[node.index()].is_some() || !self.quirks.first_device_only;
+        let placed = self.model.placement[node.index()].is_some() || !self.lens.quirks.first_device_only;
         placed
             && self
                 .cells
@@ -169,8 +182,7 @@ impl<'m> Values<'m> {
     fn add_costs(&self, node: NodeId, ran: bool, row: &mut Row) {
         let costs = self.model.costs.get(node);
         let runs = if self.ever_ran(node, ran) { row[Metric::Runs as usize] } else { costs.runs };
-        let nothing_is_logged = || self.model.nodes.float_ops.iter().all(|float_ops| *float_ops == 0);
-        if *self.infers.get_or_init(nothing_is_logged) {
+        if self.lens.computes_flops {
             row[Metric::FloatOps as usize] = costs.float_ops.saturating_mul(runs);
         }
         row[Metric::Macs as usize] = costs.macs.saturating_mul(runs);
@@ -191,19 +203,19 @@ impl<'m> Values<'m> {
         if once == 0 {
             return 0;
         }
-        if self.ever_ran(node, ran) { times(once, runs, self.quirks.numbers_wrap) } else { once }
+        if self.ever_ran(node, ran) { times(once, runs, self.lens.quirks.numbers_wrap) } else { once }
     }
 
     fn parameters(&self, node: NodeId) -> i64 {
         let shape = self.model.nodes.shape[node.index()];
-        if shape == ShapeId::EMPTY || !(self.quirks.placeholders_have_parameters || self.is_variable(node)) {
+        if shape == ShapeId::EMPTY || !(self.lens.quirks.placeholders_have_parameters || self.is_variable(node)) {
             return 0;
         }
         let dims = self.model.shapes.get(shape);
         if dims.iter().any(|dim| *dim <= 0) {
             return 0;
         }
-        dims.iter().fold(1, |product, dim| times(product, *dim, self.quirks.numbers_wrap))
+        dims.iter().fold(1, |product, dim| times(product, *dim, self.lens.quirks.numbers_wrap))
     }
 
     /// Whether the elements of a node are parameters.
@@ -211,19 +223,20 @@ impl<'m> Values<'m> {
         let op = Some(self.model.nodes.op[node.index()]);
         let types = self.model.nodes.types[node.index()];
         if types == TypesId::EMPTY {
-            return self.variable_ops.contains(&op);
+            return self.lens.variable_ops.contains(&op);
         }
         let types = self.model.type_sets.get(types);
         let has = |wanted: &[Option<NameId>]| types.iter().any(|ty| wanted.contains(&Some(*ty)));
-        let is_variable = self.variable_ops.contains(&op) || has(&self.variable_types) || has(&[self.constant]);
-        is_variable && !has(&self.other_variables)
+        let is_variable =
+            self.lens.variable_ops.contains(&op) || has(&self.lens.variable_types) || has(&[self.lens.constant]);
+        is_variable && !has(&self.lens.other_variables)
     }
 
     /// The devices of a node, in the order in which runs named them; else the one that the graph asks for.
     pub fn devices(&self, node: NodeId) -> Vec<NameId> {
         let placement = self.model.placement[node.index()];
         let name = |device: DeviceId| self.model.devices.name(device);
-        if self.quirks.first_device_only {
+        if self.lens.quirks.first_device_only {
             if placement.is_some() {
                 return vec![name(placement)];
             }
@@ -234,8 +247,8 @@ impl<'m> Values<'m> {
             }
             for cell in self.model.runs.everything().of(node) {
                 let kind = self.model.devices.kind(cell.device);
-                let placed =
-                    kind == DeviceKind::Placement || (kind == DeviceKind::Other && !self.quirks.other_devices_are_free);
+                let placed = kind == DeviceKind::Placement
+                    || (kind == DeviceKind::Other && !self.lens.quirks.other_devices_are_free);
                 if placed && cell.device != placement {
                     devices.push(name(cell.device));
                 }
@@ -245,7 +258,7 @@ impl<'m> Values<'m> {
             }
         }
         let declared = self.model.nodes.declared_device[node.index()];
-        if self.quirks.declared_device_ignored || declared == NameId::EMPTY { Vec::new() } else { vec![declared] }
+        if self.lens.quirks.declared_device_ignored || declared == NameId::EMPTY { Vec::new() } else { vec![declared] }
     }
 
     /// Op, devices and custom types of a node, in the order of their bytes.
@@ -259,27 +272,59 @@ impl<'m> Values<'m> {
         types
     }
 
-    /// How many of the patterns match a type of the node.
-    pub fn matches(&self, node: NodeId, patterns: &Patterns) -> usize {
-        if patterns.is_everything() {
-            return 1;
-        }
-        let devices = self.devices(node);
-        if devices.len() > 1 {
-            return patterns.count(&self.types(node));
-        }
-        // Few nodes differ in op, custom types and device, so each such set is matched once.
-        let device = devices.first().copied().unwrap_or(NameId::EMPTY);
-        let key = (self.model.nodes.op[node.index()], self.model.nodes.types[node.index()], device);
-        *self.matches.borrow_mut().entry(key).or_insert_with(|| patterns.count(&self.types(node)))
-    }
-
     /// The shape of what an input reads; unknown if its source is.
     pub fn input_shape(&self, input: &Input) -> ShapeId {
         let Some(source) = self.model.node(input.source) else { return ShapeId::EMPTY };
-        let output = if self.quirks.first_output_only { 0 } else { input.output as usize };
+        let output = if self.lens.quirks.first_output_only { 0 } else { input.output as usize };
         self.model.nodes.output_shapes(source).get(output).copied().unwrap_or(ShapeId::EMPTY)
     }
+}
+
+/// `-account_type_regexes`, and how many of them match each set of types. Few nodes differ in op, custom types and
+/// device, so each such set is matched once.
+#[derive(Debug)]
+pub struct TypeFilter {
+    patterns: Patterns,
+    counts: FxHashMap<TypesKey, usize>,
+}
+
+impl TypeFilter {
+    pub fn new(patterns: Patterns) -> TypeFilter {
+        TypeFilter { patterns, counts: FxHashMap::default() }
+    }
+
+    pub fn patterns(&self) -> &Patterns {
+        &self.patterns
+    }
+
+    /// How many of the patterns match a type of the node; remembers the result.
+    pub fn count(&mut self, node: NodeId, values: &Values<'_>) -> usize {
+        if self.patterns.is_everything() {
+            return 1;
+        }
+        let types = || self.patterns.count(&values.types(node));
+        match types_key(node, values) {
+            Some(key) => *self.counts.entry(key).or_insert_with(types),
+            None => types(),
+        }
+    }
+
+    /// Whether any pattern matches a type of the node.
+    pub fn matches(&self, node: NodeId, values: &Values<'_>) -> bool {
+        if self.patterns.is_everything() {
+            return true;
+        }
+        let counted = types_key(node, values).and_then(|key| self.counts.get(&key).copied());
+        counted.unwrap_or_else(|| self.patterns.count(&values.types(node))) > 0
+    }
+}
+
+/// The key of a node's types, unless it ran on several devices.
+fn types_key(node: NodeId, values: &Values<'_>) -> Option<TypesKey> {
+    let devices = values.devices(node);
+    let device = devices.first().copied().unwrap_or(NameId::EMPTY);
+    let nodes = &values.model.nodes;
+    (devices.len() <= 1).then(|| (nodes.op[node.index()], nodes.types[node.index()], device))
 }
 
 /// A sum that wraps, or stays at the limit.

@@ -12,7 +12,7 @@ use crate::view::View;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::io::{self, Write};
 
-pub fn write(view: &View<'_, '_>, step: i64, out: &mut dyn Write) -> io::Result<Vec<Peak>> {
+pub fn write(view: &View, step: i64, out: &mut dyn Write) -> io::Result<Vec<Peak>> {
     let nothing = Records::default();
     let records = view.model.runs.records(step).unwrap_or(&nothing);
     let nodes: Vec<NodeId> = view.rows().iter().filter_map(|row| view.node(row)).collect();
@@ -49,17 +49,17 @@ pub fn write(view: &View<'_, '_>, step: i64, out: &mut dyn Write) -> io::Result<
     }
     let mut peaks = Vec::new();
     for (i, device) in memory.into_iter().enumerate() {
-        peaks.extend(device.write(view.model, first + 2 * i, &mut events)?);
+        peaks.extend(device.write(&view.model, first + 2 * i, &mut events)?);
     }
     events.end()?;
     Ok(peaks)
 }
 
-struct Timeline<'v, 'q, 'm> {
-    view: &'v View<'q, 'm>,
+struct Timeline<'v> {
+    view: &'v View,
     records: &'v Records,
     /// In the order in which they were first needed.
-    processes: Vec<Process<'m>>,
+    processes: Vec<Process<'v>>,
     process_of: FxHashMap<NameId, usize>,
 }
 
@@ -88,9 +88,9 @@ struct Arrow {
     to: Spot,
 }
 
-impl Timeline<'_, '_, '_> {
+impl Timeline<'_> {
     fn run(&mut self, nodes: &[NodeId]) {
-        let model = self.view.model;
+        let model = &*self.view.model;
         let name = |device: DeviceId| model.names.get(model.devices.name(device));
         for node in nodes {
             let mut timings: Vec<&Timing> = self.records.timings(*node).iter().filter(|t| self.shows(t)).collect();
@@ -183,14 +183,14 @@ fn schedules(kind: DeviceKind) -> bool {
 }
 
 /// Finds executions by what ran.
-struct Finder<'t, 'v, 'q, 'm> {
-    timeline: &'t Timeline<'v, 'q, 'm>,
+struct Finder<'t, 'v> {
+    timeline: &'t Timeline<'v>,
     /// By node, those on devices that schedule, by start. Only for the arrows that end at one reader each.
     runs_of: FxHashMap<NodeId, Vec<Spot>>,
 }
 
-impl<'t, 'v, 'q, 'm> Finder<'t, 'v, 'q, 'm> {
-    fn new(timeline: &'t Timeline<'v, 'q, 'm>) -> Self {
+impl<'t, 'v> Finder<'t, 'v> {
+    fn new(timeline: &'t Timeline<'v>) -> Self {
         let mut runs_of: FxHashMap<NodeId, Vec<Spot>> = FxHashMap::default();
         if !timeline.view.options.quirks.arrows_from_every_run {
             for (process, Process { executions, schedules, .. }) in timeline.processes.iter().enumerate() {

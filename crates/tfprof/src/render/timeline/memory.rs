@@ -27,8 +27,8 @@ pub struct DeviceMemory<'m> {
 }
 
 /// The memory of all devices but CPUs, by name. `nodes` are those on the timeline, in the order of rows.
-pub fn of_devices<'m>(view: &View<'_, 'm>, records: &Records, nodes: &[NodeId]) -> Vec<DeviceMemory<'m>> {
-    let model = view.model;
+pub fn of_devices<'m>(view: &'m View, records: &Records, nodes: &[NodeId]) -> Vec<DeviceMemory<'m>> {
+    let model = &*view.model;
     let name = |device: DeviceId| model.names.get(model.devices.name(device));
     let mut devices: BTreeMap<&'m str, DeviceMemory<'m>> = BTreeMap::new();
     for node in nodes {

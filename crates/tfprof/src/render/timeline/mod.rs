@@ -22,7 +22,7 @@ pub struct Peak {
 }
 
 /// Writes the timeline of a view, and says what it showed of the memory of GPUs.
-pub fn write(view: &View<'_, '_>, out: &mut dyn Write) -> io::Result<Vec<Peak>> {
+pub fn write(view: &View, out: &mut dyn Write) -> io::Result<Vec<Peak>> {
     match (view.kind, view.options.step) {
         (ViewKind::Graph, Step::At(step)) => graph::write(view, step, out),
         _ => tree::write(view, out).map(|()| Vec::new()),

@@ -6,7 +6,7 @@ use crate::render::nesting;
 use crate::view::View;
 use std::io::{self, Write};
 
-pub fn write(view: &View<'_, '_>, out: &mut dyn Write) -> io::Result<()> {
+pub fn write(view: &View, out: &mut dyn Write) -> io::Result<()> {
     let mut events = Events::begin(out)?;
     // Each depth is a process, named when it is first needed.
     let mut named = 0;

@@ -44,7 +44,7 @@ fn times(number: impl Fn(Metric) -> i64) -> String {
 
 fn by_op(evidence: &Evidence<'_>, advice: &mut Advice) {
     let options = options(evidence, 3, 1);
-    let Ok(view) = View::new(evidence.model, ViewKind::Op, &options) else { return };
+    let Ok(view) = View::new(evidence.model.clone(), ViewKind::Op, &options) else { return };
     let Some((root, rows)) = view.rows().split_first() else { return };
     let total = view.total(Metric::Micros, root) as f64 + 1e-10;
     let lines: Vec<String> = (1..)
@@ -63,7 +63,7 @@ fn by_op(evidence: &Evidence<'_>, advice: &mut Advice) {
 /// As the original: a scope is reported with the times of its own node, not with what lies below it.
 fn by_scope(evidence: &Evidence<'_>, advice: &mut Advice) {
     let options = options(evidence, 100, 100);
-    let Ok(view) = View::new(evidence.model, ViewKind::Scope, &options) else { return };
+    let Ok(view) = View::new(evidence.model.clone(), ViewKind::Scope, &options) else { return };
     let lines: Vec<String> = (1..)
         .zip(Below::new(&view).of(0).take(3))
         .map(|(i, child)| {
@@ -81,7 +81,7 @@ fn by_scope(evidence: &Evidence<'_>, advice: &mut Advice) {
 /// Lines that many callers share are libraries; the first that calls several others is where a user's code begins.
 fn by_line(evidence: &Evidence<'_>, advice: &mut Advice) {
     let options = options(evidence, 100, 1);
-    let Ok(view) = View::new(evidence.model, ViewKind::Code, &options) else { return };
+    let Ok(view) = View::new(evidence.model.clone(), ViewKind::Code, &options) else { return };
     let below = Below::new(&view);
     let mut at = 0;
     let begin = loop {
@@ -102,7 +102,7 @@ fn by_line(evidence: &Evidence<'_>, advice: &mut Advice) {
 }
 
 /// Goes four levels down and no further, whatever the depth of the tree.
-fn lines_below(view: &View<'_, '_>, below: &Below, at: usize, depth: usize, lines: &mut Vec<String>) {
+fn lines_below(view: &View, below: &Below, at: usize, depth: usize, lines: &mut Vec<String>) {
     if depth > 3 || below.of(at).nth(1).is_none() {
         return;
     }
@@ -124,7 +124,7 @@ struct Below {
 }
 
 impl Below {
-    fn new(view: &View<'_, '_>) -> Below {
+    fn new(view: &View) -> Below {
         let rows = view.rows();
         let mut below = Below { first: vec![0; rows.len()], next: vec![0; rows.len()] };
         for row in (1..rows.len()).rev() {

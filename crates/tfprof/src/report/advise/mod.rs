@@ -22,6 +22,7 @@ use crate::model::devices::DeviceKind;
 use crate::quirks::Quirks;
 use crate::units::Amount;
 use crate::{units, words};
+use std::sync::Arc;
 
 /// One who looks for one thing.
 #[derive(Debug)]
@@ -68,12 +69,12 @@ pub struct Advice {
 
 /// What checkers look at.
 struct Evidence<'m> {
-    model: &'m Model,
+    model: &'m Arc<Model>,
     quirks: Quirks,
 }
 
 /// Runs the checkers of these names, in the order of the list. Ours take no part in what the original reports.
-pub fn advise(model: &Model, names: &[String], quirks: Quirks) -> Result<Vec<Advice>, Error> {
+pub fn advise(model: &Arc<Model>, names: &[String], quirks: Quirks) -> Result<Vec<Advice>, Error> {
     check_names(names).map_err(Error::Question)?;
     let evidence = Evidence { model, quirks };
     let asked = CHECKERS.iter().filter(|checker| names.iter().any(|name| name == checker.name));
@@ -111,7 +112,7 @@ impl Evidence<'_> {
 
     /// The cells of all steps together that count, each with the kind and the name of its device.
     fn cells(&self) -> impl Iterator<Item = (&Cell, DeviceKind, &str)> {
-        let Model { runs, devices, names, .. } = self.model;
+        let Model { runs, devices, names, .. } = &**self.model;
         let cells = runs.totals().rows().iter();
         cells
             .filter(|cell| self.model.counts(cell.node, cell.device, self.quirks.first_device_only))

@@ -5,7 +5,7 @@ use crate::view::{Shown, View};
 use std::collections::BTreeMap;
 
 /// Lines of a code view with what they and the packages below them took.
-pub fn costs(view: &View<'_, '_>, metric: Metric) -> BTreeMap<String, i64> {
+pub fn costs(view: &View, metric: Metric) -> BTreeMap<String, i64> {
     let mut costs: BTreeMap<String, i64> = BTreeMap::new();
     // The lines around a row, each with the line of the user's that it counts for.
     let mut around: Vec<(usize, &Shown)> = Vec::new();
@@ -22,7 +22,7 @@ pub fn costs(view: &View<'_, '_>, metric: Metric) -> BTreeMap<String, i64> {
     costs
 }
 
-fn is_of_a_package(view: &View<'_, '_>, row: &Shown) -> bool {
+fn is_of_a_package(view: &View, row: &Shown) -> bool {
     let file = view.frame(row).map(|frame| view.model.names.get(frame.file)).unwrap_or_default();
     ["/site-packages/", "/dist-packages/", "/tensorflow/python/"].iter().any(|part| file.contains(part))
 }
