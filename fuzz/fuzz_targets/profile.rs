@@ -6,11 +6,11 @@ use tfprof::advise;
 use tfprof::format::source::Source;
 use tfprof::engine::profiler::Profiler;
 use tfprof::quirks::Quirks;
-use tfprof::render;
+use tfprof::format::profile;
 
 fn save(profiler: &Profiler, quirks: Quirks) -> Vec<u8> {
     let mut out = Vec::new();
-    render::profile::write(profiler.model(), quirks, &mut out).expect("memory");
+    profile::write(profiler.model(), quirks, &mut out).expect("memory");
     out
 }
 

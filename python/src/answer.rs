@@ -16,6 +16,7 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use tfprof::engine::inputs::Inputs;
 use tfprof::engine::profiler::Profiler;
 use tfprof::error::{Error, Warning};
+use tfprof::format::profile;
 use tfprof::format::source::Source;
 use tfprof::format::{Format, detect};
 use tfprof::model::builder::Keep;
@@ -323,7 +324,7 @@ impl Profile {
         }
         let bytes = self.ask(py, move |shared| {
             let mut out = Vec::new();
-            let written = render::profile::write(shared.read().profiler.model(), quirks, &mut out);
+            let written = profile::write(shared.read().profiler.model(), quirks, &mut out);
             written.map(|()| out).map_err(in_memory)
         })?;
         Ok(PyBytes::new(py, &bytes))

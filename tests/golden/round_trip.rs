@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use tfprof::engine::inputs::Inputs;
 use tfprof::engine::profiler::Profiler;
+use tfprof::format::profile;
 use tfprof::format::source::Source;
 use tfprof::options::{Options, ViewKind};
 use tfprof::quirks::Quirks;
@@ -69,7 +70,7 @@ fn models() -> Vec<PathBuf> {
 
 fn saved(profiler: &Profiler, quirks: Quirks) -> Vec<u8> {
     let mut bytes = Vec::new();
-    render::profile::write(profiler.model(), quirks, &mut bytes).expect("memory takes all");
+    profile::write(profiler.model(), quirks, &mut bytes).expect("memory takes all");
     bytes
 }
 

@@ -2,8 +2,8 @@
 
 use crate::case::{Case, Verdict, read_maybe_gzipped};
 use tfprof::engine::profiler::Profiler;
+use tfprof::format::profile;
 use tfprof::quirks::Quirks;
-use tfprof::render;
 use tfprof_proto::wire::{Fields, Value};
 use tfprof_proto::{canonical, schema};
 
@@ -13,7 +13,7 @@ pub fn compare(case: &Case<'_>, profiler: &Profiler) -> Verdict {
         return Verdict::OursAlone;
     }
     let mut ours = Vec::new();
-    render::profile::write(profiler.model(), Quirks::ORIGINAL, &mut ours).expect("memory takes all");
+    profile::write(profiler.model(), Quirks::ORIGINAL, &mut ours).expect("memory takes all");
     // An empty message is no file.
     let golden = expect["proto"].as_str().map(|path| read_maybe_gzipped(&case.dir.join(path)).expect("a golden file"));
     let mut sorted = Vec::new();

@@ -37,7 +37,6 @@ const KNOWN_VIOLATIONS: &[(&str, &str)] = &[
     ("model/builder/shapes.rs", "infer"),
     ("model/costs.rs", "infer"),
     ("render/html/overview.rs", "report"),
-    ("render/profile.rs", "format"),
     ("report/cost.rs", "engine"),
     ("report/cost.rs", "infer"),
     ("report/overview.rs", "engine"),

@@ -1,6 +1,7 @@
 //! Saving, loading and merging profiles, on models small enough to check by hand.
 
 use tfprof::engine::profiler::Profiler;
+use tfprof::format::profile;
 use tfprof::format::source::Source;
 use tfprof::options::{Options, ViewKind};
 use tfprof::quirks::Quirks;
@@ -27,7 +28,7 @@ fn profile(graph: &str, log: &str, step: i64, run: &str) -> Vec<u8> {
 
 fn save(profiler: &Profiler, quirks: Quirks) -> Vec<u8> {
     let mut bytes = Vec::new();
-    render::profile::write(profiler.model(), quirks, &mut bytes).expect("memory");
+    profile::write(profiler.model(), quirks, &mut bytes).expect("memory");
     bytes
 }
 
@@ -143,11 +144,11 @@ fn an_input_that_names_no_node_is_left_out_with_a_warning() {
     let mut profiler = Profiler::default();
     let graph = r#"node { name: "a" op: "A" input: "gone" input: "b" } node { name: "b" op: "B" }"#;
     profiler.add_graph(source(graph.as_bytes())).expect("a graph");
-    let warnings = render::profile::warnings(profiler.model());
+    let warnings = profile::warnings(profiler.model());
     assert_eq!(warnings.len(), 1);
     assert!(warnings[0].message.contains("`gone` of `a`"), "{}", warnings[0].message);
     let again = load(&[&save(&profiler, Quirks::NONE)]).expect("a profile");
-    assert!(render::profile::warnings(again.model()).is_empty());
+    assert!(profile::warnings(again.model()).is_empty());
     assert_eq!(ask(&again, ViewKind::Graph), ask(&profiler, ViewKind::Graph));
 }
 

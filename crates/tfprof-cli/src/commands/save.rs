@@ -6,9 +6,9 @@ use crate::{Exit, target};
 use std::io::Write;
 use tfprof::engine::profiler::Profiler;
 use tfprof::error::Error;
+use tfprof::format::profile;
 use tfprof::model::builder::Keep;
 use tfprof::options::Form;
-use tfprof::render;
 
 pub fn run(request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Result<Exit, Error> {
     let Request { options, flags, .. } = request;
@@ -24,9 +24,9 @@ pub fn run(request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Resul
         return Err(Error::Question(message.to_owned()));
     }
     let exit = refuse_damage(profiler.warnings(), flags.strict)?;
-    warn(&render::profile::warnings(profiler.model()), err);
+    warn(&profile::warnings(profiler.model()), err);
     target::to_file(&options.output.outfile, &flags.files(), out, |out| {
-        render::profile::write(profiler.model(), options.quirks, out)
+        profile::write(profiler.model(), options.quirks, out)
     })?;
     Ok(exit)
 }

@@ -9,7 +9,7 @@ mod driver;
 mod graph_def;
 pub mod live_graph;
 mod op_log;
-pub(crate) mod profile;
+pub mod profile;
 mod run_metadata;
 mod saved_model;
 pub mod source;
@@ -96,7 +96,7 @@ pub fn read(source: Source<'_>, format: Format, step: i64, builder: &mut Builder
         }
         Format::RunMetadata => drive(source, format, format.layout(), run_metadata::Reader::new(builder, step)),
         Format::OpLog => drive(source, format, format.layout(), op_log::Reader::new(builder)),
-        Format::Profile => drive(source, format, format.layout(), profile::Reader::new(builder)),
+        Format::Profile => drive(source, format, format.layout(), profile::ProfileReader::new(builder)),
     }?;
     if let Some(message) = builder.refused.take() {
         return Err(Error::Question(format!("{}: {message}", builder.file())));

@@ -8,7 +8,6 @@ pub mod json;
 pub(crate) mod markup;
 mod nesting;
 pub mod pprof;
-pub mod profile;
 pub mod proto;
 mod rows;
 pub mod speedscope;

@@ -1,11 +1,12 @@
-//! `ProfileProto`: a model that was saved, with all its steps.
+//! Reads a `ProfileProto`.
 
 mod executions;
 mod merge;
-mod parts;
+mod messages;
 
-use super::driver::FormatReader;
-use super::op_log::Traces;
+use super::own_fields::{DECLARED_DEVICE, INPUT_OUTPUTS};
+use crate::format::driver::FormatReader;
+use crate::format::op_log::Traces;
 use crate::model::builder::Builder;
 use crate::model::devices::DeviceId;
 use crate::model::names::NameId;
@@ -13,7 +14,7 @@ use crate::model::nodes::{Input, NO_INPUT, NodeId, ShapeId};
 use crate::model::stacks::StackId;
 use executions::Executions;
 use merge::{Definition, Merge};
-use parts::indexed_tuple;
+use messages::indexed_tuple;
 use rustc_hash::FxHashMap;
 use tfprof_proto::lenient::{each_quietly, int_entry, map_entry, next_quietly};
 use tfprof_proto::stream::{Layout, Record, Rule, Tag};
@@ -25,12 +26,7 @@ const STEPS: Tag = 3;
 const STRING: Tag = 4;
 const MISSES_STREAMS: Tag = 5;
 
-/// Fields of ours in `ProfileNode`, which others pass over: which output each input is, where one number for each
-/// source cannot tell, and the device that the graph asks for.
-pub(crate) const INPUT_OUTPUTS: u32 = 1000;
-pub(crate) const DECLARED_DEVICE: u32 = 1001;
-
-pub(super) static PROFILE: Layout = Layout {
+pub(in crate::format) static PROFILE: Layout = Layout {
     fields: &[
         (1, Rule::Take(NODE)),
         (2, Rule::Take(HAS_TRACE)),
@@ -40,7 +36,7 @@ pub(super) static PROFILE: Layout = Layout {
     ],
 };
 
-pub(super) struct Reader<'b> {
+pub(in crate::format) struct ProfileReader<'b> {
     builder: &'b mut Builder,
     traces: Traces,
     executions: Executions,
@@ -61,10 +57,10 @@ struct Parts<'f> {
     executions: Option<Fields<'f>>,
 }
 
-impl<'b> Reader<'b> {
+impl<'b> ProfileReader<'b> {
     pub fn new(builder: &'b mut Builder) -> Self {
         let first = NodeId(builder.model.nodes.len() as u32);
-        Reader {
+        ProfileReader {
             builder,
             traces: Traces::default(),
             executions: Executions::default(),
@@ -229,7 +225,7 @@ impl<'b> Reader<'b> {
     }
 }
 
-impl FormatReader for Reader<'_> {
+impl FormatReader for ProfileReader<'_> {
     fn take(&mut self, tag: Tag, record: Record<'_>) {
         match (tag, record.value) {
             (NODE, Value::Bytes(entry)) => self.entry(Fields::new(entry, record.offset)),

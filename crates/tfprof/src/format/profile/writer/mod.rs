@@ -3,11 +3,11 @@
 //! Map entries are sorted by key, attributes have one form, and nothing depends on how the files were spelled: the
 //! same model is the same bytes. Nodes are written one by one.
 
-mod execution;
+mod executions;
 mod strings;
 
+use super::own_fields::{DECLARED_DEVICE, INPUT_OUTPUTS};
 use crate::error::Warning;
-use crate::format::profile::{DECLARED_DEVICE, INPUT_OUTPUTS};
 use crate::model::Model;
 use crate::model::devices::DeviceKind;
 use crate::model::names::NameId;

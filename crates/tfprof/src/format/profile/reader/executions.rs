@@ -1,6 +1,6 @@
 //! What ran, as a saved profile has it: node by node, and for each node step by step.
 
-use super::parts::{device_time, each_time, memory_use};
+use super::messages::{device_time, each_time, memory_use};
 use crate::model::Model;
 use crate::model::builder::Builder;
 use crate::model::cells::{Cells, Measure, Sum, Sums};

@@ -1,0 +1,16 @@
+//! `ProfileProto`: a saved model with all its steps, read and written.
+
+mod reader;
+mod writer;
+
+pub(super) use reader::{PROFILE, ProfileReader};
+pub use writer::{warnings, write};
+
+/// Our own fields of `ProfileNode`, which other readers skip.
+mod own_fields {
+    /// The output that each input reads, in the order of the inputs. Written where `src_output_index`, which has one
+    /// number for each source, cannot say it.
+    pub const INPUT_OUTPUTS: u32 = 1000;
+    /// The device that the graph asks for.
+    pub const DECLARED_DEVICE: u32 = 1001;
+}
