@@ -46,19 +46,8 @@ impl<'a> Case<'a> {
         self.case[key].as_str().unwrap_or_default()
     }
 
-    /// Questions to the four views, and to views that do not exist.
-    pub fn is_view(&self) -> bool {
-        let elsewhere = ["advise", "serialize", "chrome"].contains(&self.str("cmd"));
-        !(elsewhere || self.str("api") == "python")
-    }
-
     fn output(&self) -> &str {
         self.case["options"]["output"].as_str().unwrap_or_default()
-    }
-
-    /// Questions whose answers are not views.
-    pub fn is_export(&self) -> bool {
-        ["advise", "chrome", "serialize"].contains(&self.str("cmd"))
     }
 
     fn has_tag(&self, tag: &str) -> bool {

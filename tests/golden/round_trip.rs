@@ -1,6 +1,7 @@
-//! A profile that was saved answers as the files did that it was made of, and saving it again changes nothing.
+//! A saved profile answers like the files it was made from, and saving it again changes nothing.
 
-use std::path::{Path, PathBuf};
+use libtest_mimic::Trial;
+use std::path::Path;
 use tfprof::engine::inputs::Inputs;
 use tfprof::engine::profiler::Profiler;
 use tfprof::format::profile;
@@ -9,63 +10,71 @@ use tfprof::options::{Options, ViewKind};
 use tfprof::quirks::Quirks;
 use tfprof::render;
 
-#[test]
-fn saved_profiles_answer_as_before() {
-    for dir in models() {
-        let mut inputs = Inputs::default();
-        inputs.add_path(&dir).expect("a directory of the corpus");
-        let mut profiler = Profiler::default();
-        inputs.load(&mut profiler).expect("files of the corpus");
-        for quirks in [Quirks::NONE, Quirks::ORIGINAL] {
-            let first = saved(&profiler, quirks);
-            let again = loaded(&first);
-            for kind in ViewKind::ALL {
-                assert_same(&answers(&profiler, kind, quirks), &answers(&again, kind, quirks), &dir, kind);
-            }
-            if quirks == Quirks::NONE {
-                assert!(saved(&again, quirks) == first, "{}: saving again changes something", dir.display());
-            }
-        }
+/// Models with everything that a profile can hold.
+const MODELS: [&str; 6] = ["mlp_small", "resnet32", "rnn", "ps_workers", "keras_cnn", "gpu_synthetic"];
+
+pub fn trials(corpus: &Path) -> Vec<Trial> {
+    let mut trials = Vec::new();
+    for model in MODELS {
+        let (saved, merged) = (corpus.join(model), corpus.join(model));
+        trials.push(Trial::test(format!("saved_profiles_answer_as_before::{model}"), move || {
+            saved_profile_answers_as_before(&saved);
+            Ok(())
+        }));
+        trials.push(Trial::test(format!("profiles_of_single_steps_merge_in_any_order::{model}"), move || {
+            profiles_of_single_steps_merge_in_any_order(&merged);
+            Ok(())
+        }));
     }
+    trials
 }
 
-#[test]
-fn profiles_of_single_steps_merge_in_any_order() {
-    for dir in models() {
-        let mut inputs = Inputs::default();
-        inputs.add_path(&dir).expect("a directory of the corpus");
-        let steps = inputs.steps();
-        let parts: Vec<Vec<u8>> = (0..steps.len())
-            .map(|i| {
-                let mut one = Inputs::default();
-                one.add_path(&dir).expect("a directory of the corpus");
-                one.runs = vec![(Some(steps[i]), inputs.runs[i].1.clone())];
-                let mut profiler = Profiler::default();
-                one.load(&mut profiler).expect("files of the corpus");
-                saved(&profiler, Quirks::NONE)
-            })
-            .collect();
-        let mut all = Profiler::default();
-        inputs.load(&mut all).expect("files of the corpus");
-        let merged = |order: &mut dyn Iterator<Item = &Vec<u8>>| {
-            let mut profiler = Profiler::default();
-            for part in order {
-                profiler.add_profile(Source::memory("part", part).expect("memory")).expect("a profile of ours");
-            }
-            profiler
-        };
-        let (forth, back) = (merged(&mut parts.iter()), merged(&mut parts.iter().rev()));
+fn saved_profile_answers_as_before(dir: &Path) {
+    let mut inputs = Inputs::default();
+    inputs.add_path(dir).expect("a directory of the corpus");
+    let mut profiler = Profiler::default();
+    inputs.load(&mut profiler).expect("files of the corpus");
+    for quirks in [Quirks::NONE, Quirks::ORIGINAL] {
+        let first = saved(&profiler, quirks);
+        let again = loaded(&first);
         for kind in ViewKind::ALL {
-            let expect = answers(&all, kind, Quirks::NONE);
-            assert_same(&expect, &answers(&forth, kind, Quirks::NONE), &dir, kind);
-            assert_same(&expect, &answers(&back, kind, Quirks::NONE), &dir, kind);
+            assert_same(&answers(&profiler, kind, quirks), &answers(&again, kind, quirks), dir, kind);
+        }
+        if quirks == Quirks::NONE {
+            assert!(saved(&again, quirks) == first, "{}: saving again changes something", dir.display());
         }
     }
 }
 
-fn models() -> Vec<PathBuf> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus");
-    ["mlp_small", "resnet32", "rnn", "ps_workers", "keras_cnn", "gpu_synthetic"].map(|name| root.join(name)).to_vec()
+fn profiles_of_single_steps_merge_in_any_order(dir: &Path) {
+    let mut inputs = Inputs::default();
+    inputs.add_path(dir).expect("a directory of the corpus");
+    let steps = inputs.steps();
+    let parts: Vec<Vec<u8>> = (0..steps.len())
+        .map(|i| {
+            let mut one = Inputs::default();
+            one.add_path(dir).expect("a directory of the corpus");
+            one.runs = vec![(Some(steps[i]), inputs.runs[i].1.clone())];
+            let mut profiler = Profiler::default();
+            one.load(&mut profiler).expect("files of the corpus");
+            saved(&profiler, Quirks::NONE)
+        })
+        .collect();
+    let mut all = Profiler::default();
+    inputs.load(&mut all).expect("files of the corpus");
+    let merged = |order: &mut dyn Iterator<Item = &Vec<u8>>| {
+        let mut profiler = Profiler::default();
+        for part in order {
+            profiler.add_profile(Source::memory("part", part).expect("memory")).expect("a profile of ours");
+        }
+        profiler
+    };
+    let (forth, back) = (merged(&mut parts.iter()), merged(&mut parts.iter().rev()));
+    for kind in ViewKind::ALL {
+        let expect = answers(&all, kind, Quirks::NONE);
+        assert_same(&expect, &answers(&forth, kind, Quirks::NONE), dir, kind);
+        assert_same(&expect, &answers(&back, kind, Quirks::NONE), dir, kind);
+    }
 }
 
 fn saved(profiler: &Profiler, quirks: Quirks) -> Vec<u8> {

@@ -30,6 +30,16 @@ fn read(path: &Path) -> Vec<u8> {
     bytes
 }
 
+/// The original's text for a case, which several cases may share.
+fn golden_text(model: &str, name: &str) -> PathBuf {
+    let cases = std::fs::read_to_string(corpus(model).join("cases.json")).expect("a case file");
+    let cases: serde_json::Value = serde_json::from_str(&cases).expect("a case file");
+    let mut cases = cases["cases"].as_array().expect("a list of cases").iter();
+    let case = cases.find(|case| case["name"] == name).unwrap_or_else(|| panic!("{model} has no case {name}"));
+    let text = case["expect"]["text"].as_str().expect("a golden text");
+    corpus(model).join(format!("{}.gz", text.trim_end_matches(".gz")))
+}
+
 /// The graph without the shapes that it states.
 fn without_shapes(graph: &Body) -> Body {
     let mut bare = Body::default();
@@ -159,10 +169,10 @@ fn a_frozen_model_is_known_from_its_graph_alone() {
 
 #[test]
 fn parameters_come_from_graphs_alone() {
-    for (model, golden) in
+    for (model, case) in
         [("mlp_small", "preset_params_scope"), ("resnet32", "manual_trainable"), ("rnn", "preset_params_scope")]
     {
-        let answer = read(&corpus(model).join("golden").join(format!("{golden}.txt.gz")));
+        let answer = read(&golden_text(model, case));
         let profiler = load(model, false);
         let options = Options::default();
         let view = profiler.view(ViewKind::Scope, &options).expect("a view");
