@@ -1,32 +1,43 @@
-# The front door. `make` alone lists what there is.
+# `make` lists the targets.
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
-# A Python with TensorFlow 2.21; the default is made by `make tf-venv`.
+# A Python with TensorFlow 2.21; `make tf-venv` creates the default.
 VENV := .venv-tf
 TF_PYTHON ?= $(VENV)/bin/python
-# The Python package is tested in an environment of its own, without TensorFlow.
+# The tests of the Python package, without TensorFlow.
 PY_VENV := .venv-py
-# Another one has notebooks and data frames.
+# Notebooks and data frames.
 NB_VENV := .venv-notebook
-# XProf and JAX, for comparing profiles.
+# XProf and JAX, to compare profiles.
 XPROF_VENV := .venv-xprof
-# Flags of benches/run.py.
+# Flags for benches/run.py.
 BENCH ?=
-# Differential tests: a new seed each time unless one is given.
+# The seed of the differential tests: a new one each time unless given.
 ifndef SEED
 SEED := $(shell date +%s)
 endif
 MODELS ?= 200
 QUESTIONS ?= 8
-# Live models take longer: they are built and run.
+# Live models are built and run, so there are fewer.
 LIVE_MODELS ?= $(shell expr $(MODELS) / 5)
-# Of fuzzing, for each target.
+# How long each fuzz target runs.
 SECONDS ?= 60
 
 CARGO := cargo
-# The lock file is part of the source: a build never changes it.
+# A build never changes the lock file.
 LOCKED := --locked
 BUILT := $(or $(CARGO_TARGET_DIR),target)
+# Where a virtual environment keeps its programs.
+BIN := $(if $(filter Windows_NT,$(OS)),Scripts,bin)
+PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
+
+# $(call wheel,ENVIRONMENT,PROFILE,PIP FLAGS): build the wheel with an environment's maturin and install it there, or
+# elsewhere with --target.
+define wheel
+	rm -rf $(BUILT)/wheels
+	$1/$(BIN)/maturin build --quiet $(LOCKED) --profile $2 --manifest-path python/Cargo.toml --out $(BUILT)/wheels
+	$1/$(BIN)/python $(PIP_INSTALL) --no-deps $3 $(BUILT)/wheels/*.whl
+endef
 
 .DEFAULT_GOAL := help
 .PHONY: help build test fmt-check licenses lint cargo-test docs-check python-test python-beside python-tf toolchain test-tools tools debian-tools test-tf verify-corpus checkpoints shapes differential tf-venv bench bench-xspace test-xprof bench-alone bench-guard bench-python \
@@ -56,49 +67,44 @@ cargo-test:
 
 # The wheel as users install it, in an environment without TensorFlow. The dev profile has compiled most of it already.
 python-test: $(PY_VENV)/ready ## the Python package, without TensorFlow
-	rm -rf $(BUILT)/wheels
-	$(PY_VENV)/bin/maturin build --quiet $(LOCKED) --profile dev --manifest-path python/Cargo.toml --out $(BUILT)/wheels
-	$(PY_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --force-reinstall --no-deps $(BUILT)/wheels/*.whl
-	$(PY_VENV)/bin/pytest -q python/tests
-	cd python && $(abspath $(PY_VENV))/bin/mypy tfprof
-	cd $(BUILT) && $(abspath $(PY_VENV))/bin/stubtest --ignore-missing-stub tfprof._native
+	$(call wheel,$(PY_VENV),dev,--force-reinstall)
+	$(PY_VENV)/$(BIN)/pytest -q python/tests
+	cd python && $(abspath $(PY_VENV))/$(BIN)/mypy tfprof
+	cd $(BUILT) && $(abspath $(PY_VENV))/$(BIN)/stubtest --ignore-missing-stub tfprof._native
 
 # A notebook, its HTML in a browser, data frames, and types. Pictures go to target/test-notebook, to be looked at.
 test-notebook: debian-tools $(NB_VENV)/ready ## the Python package in a notebook, its HTML in Chromium, and data frames
-	rm -rf $(BUILT)/wheels
-	$(NB_VENV)/bin/maturin build --quiet $(LOCKED) --profile dev --manifest-path python/Cargo.toml --out $(BUILT)/wheels
-	$(NB_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --force-reinstall --no-deps $(BUILT)/wheels/*.whl
-	TFPROF_PICTURES="$(abspath $(BUILT))/test-notebook" $(NB_VENV)/bin/pytest -q python/notebook_tests python/tests/test_docs.py
+	$(call wheel,$(NB_VENV),dev,--force-reinstall)
+	TFPROF_PICTURES="$(abspath $(BUILT))/test-notebook" $(NB_VENV)/$(BIN)/pytest -q python/notebook_tests python/tests/test_docs.py
 
 # The source distribution, built as users without a clone would build it.
 test-sdist: $(PY_VENV)/ready ## the source distribution of the Python package builds, and what it builds works
 	rm -rf $(BUILT)/sdist
-	$(PY_VENV)/bin/maturin sdist --manifest-path python/Cargo.toml --out $(BUILT)/sdist
+	$(PY_VENV)/$(BIN)/maturin sdist --manifest-path python/Cargo.toml --out $(BUILT)/sdist
 	$(PYTHON) -m venv $(BUILT)/sdist/venv
-	$(BUILT)/sdist/venv/bin/python -m pip install --quiet --disable-pip-version-check $(BUILT)/sdist/*.tar.gz
+	$(BUILT)/sdist/venv/bin/python $(PIP_INSTALL) $(BUILT)/sdist/*.tar.gz
 	cd / && $(abspath $(BUILT))/sdist/venv/bin/tfprof demo op -max_depth 3
 	cd / && $(abspath $(BUILT))/sdist/venv/bin/python -c "import tfprof; print(tfprof.demo())"
 
-$(NB_VENV)/ready: python/requirements-notebook.txt python/requirements-test.txt
-	$(PYTHON) -m venv --clear $(NB_VENV)
-	$(NB_VENV)/bin/python -m pip install --quiet --disable-pip-version-check -r $<
-	touch $@
-
+# Virtual environments, from the first prerequisite. The stamp comes last, so an interrupted install starts over.
 $(PY_VENV)/ready: python/requirements-test.txt
-	$(PYTHON) -m venv --clear $(PY_VENV)
-	$(PY_VENV)/bin/python -m pip install --quiet --disable-pip-version-check -r $<
+$(NB_VENV)/ready: python/requirements-notebook.txt python/requirements-test.txt
+$(XPROF_VENV)/ready: tests/xprof/requirements.txt
+$(VENV)/ready: tests/differential/requirements.txt
+
+%/ready:
+	$(PYTHON) -m venv --clear $*
+	$*/$(BIN)/python $(PIP_INSTALL) -r $<
 	touch $@
 
-# The wheel for a Python that has TensorFlow: it goes to a directory, not into the environment of TensorFlow.
+# The wheel goes to a directory of its own, which leaves TensorFlow's environment unchanged.
 python-beside: tf-venv $(PY_VENV)/ready
-	rm -rf $(BUILT)/wheels $(BUILT)/python-tf
-	$(PY_VENV)/bin/maturin build --quiet $(LOCKED) --profile dev --manifest-path python/Cargo.toml --out $(BUILT)/wheels
-	$(PY_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --target $(BUILT)/python-tf/tfprof \
-	    $(BUILT)/wheels/*.whl
+	rm -rf $(BUILT)/python-tf
+	$(call wheel,$(PY_VENV),dev,--target $(BUILT)/python-tf/tfprof)
 
 # The package beside TensorFlow's own API.
 python-tf: python-beside
-	$(PY_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --target $(BUILT)/python-tf/pytest pytest
+	$(PY_VENV)/$(BIN)/python $(PIP_INSTALL) --target $(BUILT)/python-tf/pytest pytest
 	PYTHONPATH="$(abspath $(BUILT)/python-tf/tfprof):$(abspath $(BUILT)/python-tf/pytest)" $(TF_PYTHON) -m pytest -q tests/tf
 
 docs-check:
@@ -143,11 +149,6 @@ test-xprof: tf-venv $(XPROF_VENV)/ready ## profiles beside XProf 2.24.2, row by 
 	$(XPROF_VENV)/bin/python tests/xprof/compare.py --tfprof $(BUILT)/release/tfprof --corpus corpus/xspace \
 	    --jax $(BUILT)/test-xprof/jax $(BUILT)/test-xprof/tf
 
-$(XPROF_VENV)/ready: tests/xprof/requirements.txt
-	$(PYTHON) -m venv --clear $(XPROF_VENV)
-	$(XPROF_VENV)/bin/python -m pip install --quiet --disable-pip-version-check -r $<
-	touch $@
-
 # Two files of more than 100 MB, which are recorded once, and one of 22 MB as 16 hosts.
 bench-xspace: tf-venv $(XPROF_VENV)/ready ## profiles beside XProf: CPU time and memory
 	$(CARGO) build $(LOCKED) --release
@@ -179,13 +180,7 @@ differential: tf-venv python-beside ## random models and questions against the o
 	PYTHONPATH="$(abspath $(BUILT)/python-tf/tfprof)" $(TF_PYTHON) tests/differential/random_python.py --seed $(SEED) \
 	    --models $(LIVE_MODELS) --questions $(QUESTIONS)
 
-# The stamp is written last, so that an interrupted install is made again.
 tf-venv: $(if $(filter $(VENV)/%,$(TF_PYTHON)),$(VENV)/ready) ## a virtual environment with TensorFlow 2.21, for the targets that need one
-
-$(VENV)/ready: tests/differential/requirements.txt
-	$(PYTHON) -m venv --clear $(VENV)
-	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -r $<
-	touch $@
 
 bench: tf-venv ## speed and memory beside the original (BENCH="--nodes 1000000 --view code")
 	TF_PYTHON="$(TF_PYTHON)" $(PYTHON) benches/run.py $(BENCH)
@@ -198,9 +193,8 @@ bench-guard: build ## instructions of fixed questions against those on record; n
 
 # The wheel in the release profile, beside TensorFlow.
 bench-python: tf-venv $(PY_VENV)/ready ## the Python package and its hook beside TensorFlow's
-	rm -rf $(BUILT)/wheels $(BUILT)/python-bench
-	$(PY_VENV)/bin/maturin build --quiet $(LOCKED) --release --manifest-path python/Cargo.toml --out $(BUILT)/wheels
-	$(PY_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --target $(BUILT)/python-bench $(BUILT)/wheels/*.whl
+	rm -rf $(BUILT)/python-bench
+	$(call wheel,$(PY_VENV),release,--target $(BUILT)/python-bench)
 	PYTHONPATH="$(abspath $(BUILT)/python-bench)" $(TF_PYTHON) benches/python_api.py $(BENCH)
 	PYTHONPATH="$(abspath $(BUILT)/python-bench)" $(TF_PYTHON) benches/hook.py
 
