@@ -4,7 +4,7 @@
 use libfuzzer_sys::fuzz_target;
 use tfprof::report::cost::budget::Budget;
 use tfprof::report::cost::{Cost, NEEDS};
-use tfprof::format::Format;
+use tfprof::engine::formats::Format;
 use tfprof::format::source::Source;
 use tfprof::infer::settings::Settings;
 use tfprof::engine::profiler::Profiler;
@@ -12,7 +12,7 @@ use tfprof::report::cost::render::{Report, Style, write_json, write_tables};
 
 fuzz_target!(|bytes: &[u8]| {
     let Some((choice, bytes)) = bytes.split_first() else { return };
-    let format = [Format::SavedModel, Format::GraphDef, Format::MetaGraphDef][usize::from(choice % 3)];
+    let format = Format::named(["SavedModel", "GraphDef", "MetaGraphDef"][usize::from(choice % 3)]).expect("a format");
     let settings = Settings { all: choice & 16 != 0, const_params: choice & 32 != 0, ..Settings::default() };
     let mut profiler = Profiler::new(NEEDS);
     profiler.set(&settings);

@@ -2,8 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use tfprof::format::Format;
-use tfprof::format::detect::guess;
+use tfprof::engine::formats::{FORMATS, Format};
 use tfprof::format::source::Source;
 use tfprof::options::{Options, Selection, ViewKind};
 use tfprof::engine::profiler::Profiler;
@@ -13,12 +12,12 @@ use tfprof::render;
 fuzz_target!(|bytes: &[u8]| {
     // The first byte chooses the format; some nodes of known names are there for runs and logs to speak of.
     let Some((choice, bytes)) = bytes.split_first() else { return };
-    let format = Format::ALL[usize::from(choice >> 2) % Format::ALL.len()];
+    let format = &FORMATS[usize::from(choice >> 2) % FORMATS.len()];
     let mut profiler = Profiler::default();
     let graph = b"node { name: 'a' op: 'A' } node { name: 'a/b' op: 'VariableV2' input: 'a' input: 'a/b' }";
     let source = |bytes| Source::memory("fuzz", bytes).expect("memory");
     profiler.add_graph(source(graph)).expect("a graph");
-    guess(bytes);
+    Format::recognize(bytes);
     let _ = profiler.add(Source::memory("fuzz", bytes).unwrap_or_else(|_| source(b"")), format, 3);
     let mut options = Options { max_depth: 50, ..Options::default() };
     options.select = Selection::parse(&Selection::all_words()).ok();

@@ -13,12 +13,12 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
-use tfprof::engine::inputs::Inputs;
+use tfprof::engine::formats::{Format, Reader, Role};
+use tfprof::engine::inputs::{Input, Inputs};
 use tfprof::engine::profiler::Profiler;
 use tfprof::error::{Error, Warning};
 use tfprof::format::profile;
 use tfprof::format::source::Source;
-use tfprof::format::{Format, detect};
 use tfprof::model::builder::Keep;
 use tfprof::model::cells::Measure;
 use tfprof::options::{Form, Options, Output, ViewKind};
@@ -117,42 +117,31 @@ impl Profile {
             let sample = Sample::unpack()?;
             let mut inputs = Inputs::default();
             inputs.add_path(sample.dir())?;
-            inputs.checkpoints.push(sample.checkpoint());
+            inputs.add(sample.checkpoint(), Format::of(Role::Checkpoint));
             let mut loaded = shared.write();
             loaded.sample = Some(sample);
-            loaded.load(inputs)
+            loaded.load(&inputs)
         })
     }
 
     /// Adds a message, wire or text format: `graph`, `run_meta`, `op_log` or `profile`.
     #[pyo3(signature = (what, bytes, step=0, name=""))]
     fn add(&self, py: Python<'_>, what: &str, bytes: PyBackedBytes, step: i64, name: &str) -> PyResult<()> {
-        let format = match what {
-            "graph" => Format::GraphDef,
-            "run_meta" => Format::RunMetadata,
-            "op_log" => Format::OpLog,
-            "profile" => Format::Profile,
-            _ => return Err(PyValueError::new_err(format!("tfprof has no messages `{what}`"))),
+        let format = Format::by_word(what).filter(|format| matches!(format.reader, Reader::Records(_)));
+        let Some(format) = format else {
+            return Err(PyValueError::new_err(format!("tfprof has no messages `{what}`")));
         };
+        let format = format.refined(&bytes[..bytes.len().min(64 * 1024)]);
         let name = if name.is_empty() { what } else { name };
-        let format = match (format, detect::guess(&bytes[..bytes.len().min(64 * 1024)])) {
-            (Format::GraphDef, detect::Guess::Is(found @ (Format::MetaGraphDef | Format::SavedModel))) => found,
-            (format, _) => format,
-        };
         let name = name.to_owned();
         self.change(py, bytes.len() < SHORT, move |shared| {
             let mut loaded = shared.write();
-            let path = PathBuf::from(&name);
-            match format {
-                Format::RunMetadata => loaded.inputs.runs.push((Some(step), path)),
-                Format::OpLog => loaded.inputs.op_logs.push(path),
-                Format::Profile => loaded.inputs.profiles.push(path),
-                _ => loaded.inputs.graphs.push(path),
-            }
+            let given = (format.role == Role::Run).then_some(step);
+            loaded.inputs.list.push(Input { path: PathBuf::from(&name), format, step: given });
             loaded.stale = true;
             let before = loaded.profiler.model().nodes.len();
             let added = loaded.profiler.add(Source::memory(&name, &bytes)?, format, step);
-            if format == Format::RunMetadata {
+            if format.role == Role::Run {
                 let after = loaded.profiler.model().nodes.len();
                 loaded.made_by_runs.push(before..after);
             }
@@ -160,38 +149,36 @@ impl Profile {
         })
     }
 
-    /// Adds files: those whose content tells what they are, then those that were named.
-    #[pyo3(signature = (paths, graphs=vec![], runs=vec![], op_logs=vec![], profiles=vec![], checkpoints=vec![], run=String::new(), step_marker=String::new()))]
-    #[expect(clippy::too_many_arguments, reason = "they are keywords")]
+    /// Adds files: `paths` are recognized by their content, `named` have a word that says what they are (`graph`,
+    /// `run_meta`, `checkpoint`, …), a path, and for runs a step.
+    #[pyo3(signature = (paths, named=vec![], run=String::new(), step_marker=String::new()))]
     fn load(
         &self,
         py: Python<'_>,
         paths: Vec<PathBuf>,
-        graphs: Vec<PathBuf>,
-        runs: Vec<(Option<i64>, PathBuf)>,
-        op_logs: Vec<PathBuf>,
-        profiles: Vec<PathBuf>,
-        checkpoints: Vec<PathBuf>,
+        named: Vec<(String, PathBuf, Option<i64>)>,
         run: String,
         step_marker: String,
     ) -> PyResult<()> {
-        let first = checkpoints.first().cloned().unwrap_or_default();
-        let raise_at = move |error: &Error| match error {
-            Error::Input { .. } if !first.as_os_str().is_empty() => raise_checkpoint(error, &first),
-            error => raise(error),
+        let format = |word: &str| {
+            let unknown = || PyValueError::new_err(format!("tfprof reads no files of the kind `{word}`"));
+            Format::by_word(word).ok_or_else(unknown)
+        };
+        let mut inputs = Inputs::default();
+        (inputs.run, inputs.step_marker) = (run, step_marker);
+        for (word, path, step) in named {
+            inputs.list.push(Input { path, format: format(&word)?, step });
+        }
+        let checkpoint = inputs.of(Role::Checkpoint).next().map(|input| input.path.clone());
+        let raise_at = move |error: &Error| match (error, &checkpoint) {
+            (Error::Input { .. }, Some(path)) => raise_checkpoint(error, path),
+            _ => raise(error),
         };
         self.change_or(py, false, raise_at, move |shared| {
-            let mut inputs = Inputs::default();
-            (inputs.run, inputs.step_marker) = (run, step_marker);
             for path in &paths {
                 inputs.add_path(path)?;
             }
-            inputs.graphs.extend(graphs);
-            inputs.runs.extend(runs);
-            inputs.op_logs.extend(op_logs);
-            inputs.profiles.extend(profiles);
-            inputs.checkpoints.extend(checkpoints);
-            shared.write().load(inputs)
+            shared.write().load(&inputs)
         })
     }
 
@@ -478,15 +465,9 @@ impl Shared {
 }
 
 impl Loaded {
-    fn load(&mut self, inputs: Inputs) -> Result<(), Error> {
+    fn load(&mut self, inputs: &Inputs) -> Result<(), Error> {
         let loaded = inputs.load(&mut self.profiler);
-        self.inputs.graphs.extend(inputs.graphs);
-        self.inputs.op_logs.extend(inputs.op_logs);
-        self.inputs.runs.extend(inputs.runs);
-        self.inputs.profiles.extend(inputs.profiles);
-        self.inputs.checkpoints.extend(inputs.checkpoints);
-        self.inputs.xspaces.extend(inputs.xspaces);
-        self.inputs.other_runs.extend(inputs.other_runs);
+        self.inputs.extend(inputs);
         loaded
     }
 }

@@ -26,11 +26,7 @@ class Profile:
     def load(
         self,
         paths: list[str | PathLike[str]] | list[str],
-        graphs: list[str] = ...,
-        runs: list[tuple[int | None, str]] = ...,
-        op_logs: list[str] = ...,
-        profiles: list[str] = ...,
-        checkpoints: list[str] = ...,
+        named: list[tuple[str, str, int | None]] = ...,
         run: str = ...,
         step_marker: str = ...,
     ) -> None: ...

@@ -247,13 +247,12 @@ class _Loader:
 
     def add_checkpoints(self, paths: list[str]) -> None:
         for path in paths:
-            self.native.load([], checkpoints=[path])
+            self.native.load([], [("checkpoint", path, None)])
 
     def add_logs(self, logs: list[Any], what: str) -> None:
         for log in logs:
             if isinstance(log, (str, os.PathLike)):
-                path = [path_of(log)]
-                self.native.load([], op_logs=path if what == "op_log" else [], profiles=path if what == "profile" else [])
+                self.native.load([], [(what, path_of(log), None)])
             else:
                 self.native.add(what, _messages.to_bytes(log, what))
 
@@ -266,7 +265,7 @@ class _Loader:
                 self.native.add("run_meta", data, step)
                 self._work_out(data)
             elif isinstance(run, (str, os.PathLike)):
-                self.native.load([], runs=[(step, path_of(run))])
+                self.native.load([], [("run_meta", path_of(run), step)])
             else:
                 self.native.add("run_meta", _messages.to_bytes(run, "run_meta"), step)
 

@@ -2,7 +2,8 @@
 
 use libtest_mimic::Trial;
 use std::path::Path;
-use tfprof::engine::inputs::Inputs;
+use tfprof::engine::formats::Role;
+use tfprof::engine::inputs::{Input, Inputs};
 use tfprof::engine::profiler::Profiler;
 use tfprof::format::profile;
 use tfprof::format::source::Source;
@@ -49,12 +50,12 @@ fn saved_profile_answers_as_before(dir: &Path) {
 fn profiles_of_single_steps_merge_in_any_order(dir: &Path) {
     let mut inputs = Inputs::default();
     inputs.add_path(dir).expect("a directory of the corpus");
-    let steps = inputs.steps();
-    let parts: Vec<Vec<u8>> = (0..steps.len())
-        .map(|i| {
-            let mut one = Inputs::default();
-            one.add_path(dir).expect("a directory of the corpus");
-            one.runs = vec![(Some(steps[i]), inputs.runs[i].1.clone())];
+    let parts: Vec<Vec<u8>> = inputs
+        .runs()
+        .map(|(step, run)| {
+            let mut one = inputs.clone();
+            one.list.retain(|input| input.format.role != Role::Run);
+            one.list.push(Input { step: Some(step), ..run.clone() });
             let mut profiler = Profiler::default();
             one.load(&mut profiler).expect("files of the corpus");
             saved(&profiler, Quirks::NONE)

@@ -16,9 +16,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use tfprof::checkpoint::Checkpoint;
 use tfprof::checkpoint::stored::Stored;
+use tfprof::engine::formats::{Format, Role};
 use tfprof::engine::profiler::Profiler;
-use tfprof::format::Format;
-use tfprof::format::detect::{Guess, guess};
 use tfprof::format::source::Source;
 use tfprof::format::xspace::ProfileFile;
 use tfprof::options::{Options, Selection, ViewKind};
@@ -129,11 +128,10 @@ fn ask(path: &Path, kind: ViewKind, whole: &[u8], damaged: &[u8]) -> Result<(), 
         return Ok(());
     }
     let mut profiler = Profiler::default();
-    let format = match guess(&whole[..whole.len().min(64 * 1024)]) {
-        Guess::Is(format) => format,
-        Guess::Unknown => Format::GraphDef,
-        Guess::XSpace => return ask_profile(&mut profiler, kind, damaged),
-    };
+    let format = Format::recognize(&whole[..whole.len().min(64 * 1024)]).unwrap_or(Format::of(Role::Graph));
+    if format.role == Role::Host {
+        return ask_profile(&mut profiler, kind, damaged);
+    }
     profiler.add(Source::memory("damaged", damaged)?, format, 0)?;
     let mut options = Options { max_depth: 1000, ..Options::default() };
     options.select = Selection::parse(&Selection::all_words()).ok();
@@ -144,7 +142,7 @@ fn ask(path: &Path, kind: ViewKind, whole: &[u8], damaged: &[u8]) -> Result<(), 
             Err(error) => drop(error.to_string()),
         }
     }
-    if format == Format::RunMetadata {
+    if format.role == Role::Run {
         let step = Step { step: 0, open: Box::new(move || Source::memory("damaged", damaged)) };
         Trace::new(vec![step], TraceOptions { show_memory: true, ..TraceOptions::default() })?
             .write(&mut std::io::sink())

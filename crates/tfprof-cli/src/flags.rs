@@ -104,7 +104,7 @@ mod tests {
         {
             let request = parsed(line).unwrap();
             assert_eq!((request.command.word, request.options.max_depth), ("op", 3), "{line}");
-            assert_eq!(request.flags.inputs.graphs, [PathBuf::from("g")]);
+            assert_eq!(request.flags.inputs.paths().collect::<Vec<_>>(), [Path::new("g")]);
         }
     }
 

@@ -4,7 +4,7 @@ use crate::terminal::Terminal;
 use std::cell::RefCell;
 use std::io::Write;
 use std::time::{Duration, Instant};
-use tfprof::engine::inputs::{Inputs, Reading};
+use tfprof::engine::inputs::{Inputs, ReadProgress};
 use tfprof::engine::profiler::Profiler;
 use tfprof::error::Error;
 use tfprof::metric::Unit;
@@ -26,7 +26,7 @@ pub fn load(inputs: &Inputs, profiler: &mut Profiler, terminal: Terminal, err: &
         return inputs.load(profiler);
     }
     let bar = RefCell::new(Bar { began: Instant::now(), drawn: None, err });
-    let outcome = inputs.load_watched(profiler, &|reading| bar.borrow_mut().tick(reading, Instant::now()));
+    let outcome = inputs.load_with(profiler, &|reading| bar.borrow_mut().tick(reading, Instant::now()));
     bar.into_inner().clear();
     outcome
 }
@@ -38,7 +38,7 @@ struct Bar<'a> {
 }
 
 impl Bar<'_> {
-    fn tick(&mut self, reading: &Reading<'_>, now: Instant) {
+    fn tick(&mut self, reading: &ReadProgress<'_>, now: Instant) {
         let due = match self.drawn {
             None => now - self.began >= PATIENCE,
             Some(drawn) => now - drawn >= BEAT,
@@ -61,19 +61,24 @@ impl Bar<'_> {
 }
 
 /// `reading graph.pbtxt  ━━━━━━╸      45%  121.50MB of 270.00MB  243.00MB/s`, within 79 columns.
-fn line(reading: &Reading<'_>, elapsed: Duration) -> String {
+fn line(reading: &ReadProgress<'_>, elapsed: Duration) -> String {
     let bytes = |n: u64| units::text(Unit::Bytes, n as i64);
     let rate = bytes((reading.read as f64 / elapsed.as_secs_f64().max(0.001)) as u64);
     let name = reading.file.rsplit('/').next().unwrap_or(reading.file);
     let name: String = name.chars().take(20).collect();
     // The size of a pipe is not known, and a file may grow while it is read.
-    if reading.of < reading.read {
+    if reading.total < reading.read {
         return format!("reading {name}  {}  {rate}/s", bytes(reading.read));
     }
-    let share = reading.read as f64 / reading.of as f64;
+    let share = reading.read as f64 / reading.total as f64;
     let full = (share * 12.0) as usize;
     let bar = "━".repeat(full) + &" ".repeat(12 - full);
-    format!("reading {name}  {bar} {:3.0}%  {} of {}  {rate}/s", share * 100.0, bytes(reading.read), bytes(reading.of))
+    format!(
+        "reading {name}  {bar} {:3.0}%  {} of {}  {rate}/s",
+        share * 100.0,
+        bytes(reading.read),
+        bytes(reading.total)
+    )
 }
 
 #[cfg(test)]
@@ -83,9 +88,9 @@ mod tests {
     #[test]
     fn the_bar_says_what_how_much_and_how_fast() {
         let second = Duration::from_secs(1);
-        let reading = Reading { file: "dump/graph.pbtxt", read: 25_000_000, of: 100_000_000 };
+        let reading = ReadProgress { file: "dump/graph.pbtxt", read: 25_000_000, total: 100_000_000 };
         assert_eq!(line(&reading, second), "reading graph.pbtxt  ━━━           25%  25.00MB of 100.00MB  25.00MB/s");
-        let pipe = Reading { file: "standard input", read: 5_000, of: 0 };
+        let pipe = ReadProgress { file: "standard input", read: 5_000, total: 0 };
         assert_eq!(line(&pipe, second), "reading standard input  5.00KB  5.00KB/s");
     }
 
@@ -94,7 +99,7 @@ mod tests {
         let mut err = Vec::new();
         let began = Instant::now();
         let mut bar = Bar { began, drawn: None, err: &mut err };
-        let reading = Reading { file: "g", read: 1, of: 2 };
+        let reading = ReadProgress { file: "g", read: 1, total: 2 };
         bar.tick(&reading, began + Duration::from_millis(400));
         bar.clear();
         assert!(err.is_empty());

@@ -47,6 +47,7 @@ pub mod infer;
 pub mod metric;
 pub mod model;
 pub mod options;
+pub(crate) mod parallel;
 pub mod quirks;
 pub mod render;
 pub mod report;

@@ -28,6 +28,12 @@ pub fn unknown_but(kind: &str, word: &str, meant: &str, known: &[&str]) -> Strin
     format!("unknown {kind} `{word}`; did you mean `{meant}`? (one of {})", known.join(", "))
 }
 
+/// A name with its article: an `XSpace`, a `GraphDef`.
+pub fn with_article(name: &str) -> String {
+    let article = if name.starts_with(['A', 'E', 'I', 'O', 'X']) { "an" } else { "a" };
+    format!("{article} {name}")
+}
+
 /// One of a few things that have words.
 pub trait Choice: Copy + PartialEq + 'static {
     /// What an unknown word is called.

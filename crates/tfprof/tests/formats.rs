@@ -1,9 +1,8 @@
 //! Telling formats apart, and what each of them gives to the model.
 
 use std::path::{Path, PathBuf};
+use tfprof::engine::formats::Format;
 use tfprof::engine::profiler::Profiler;
-use tfprof::format::Format;
-use tfprof::format::detect::{Guess, guess};
 use tfprof::format::source::Source;
 use tfprof::options::{Options, ViewKind};
 use tfprof::render;
@@ -20,14 +19,15 @@ fn every_real_file_is_told_apart() {
             let path = entry.expect("an entry").path();
             let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
             let expect = match name.trim_end_matches(".gz") {
-                "graph.pb" | "graph.pbtxt" => Format::GraphDef,
-                "profile.pb" => Format::Profile,
-                name if name.starts_with("run_meta") => Format::RunMetadata,
-                name if name.starts_with("tfprof_log") => Format::OpLog,
+                "graph.pb" | "graph.pbtxt" => "GraphDef",
+                "profile.pb" => "ProfileProto",
+                name if name.starts_with("run_meta") => "RunMetadata",
+                name if name.starts_with("tfprof_log") => "OpLogProto",
                 _ => continue,
             };
             let mut source = Source::open(&path).expect("a file");
-            assert_eq!(guess(source.head().expect("bytes")), Guess::Is(expect), "{}", path.display());
+            let found = Format::recognize(source.head().expect("bytes")).map(|format| format.name);
+            assert_eq!(found, Some(expect), "{}", path.display());
             seen += 1;
         }
     }
@@ -45,9 +45,10 @@ fn a_meta_graph_names_what_is_trained() {
             node { name: "s" op: "VarHandleOp" attr { key: "shape" value { shape { dim { size: 2 } } } } }
         }"#;
     let mut source = Source::memory("x.meta", text).expect("memory");
-    assert_eq!(guess(source.head().expect("bytes")), Guess::Is(Format::MetaGraphDef));
+    let format = Format::recognize(source.head().expect("bytes")).expect("a known format");
+    assert_eq!(format.name, "MetaGraphDef");
     let mut profiler = Profiler::default();
-    profiler.add(source, Format::MetaGraphDef, 0).expect("a meta graph");
+    profiler.add(source, format, 0).expect("a meta graph");
     let mut options = Options::default();
     options.set("select", "params,op_types").expect("an option");
     options.set("account_type_regexes", "_trainable_variables").expect("an option");

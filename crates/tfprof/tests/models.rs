@@ -3,6 +3,7 @@
 use serde_json::Value;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
+use tfprof::engine::formats::Format;
 use tfprof::engine::inputs::Inputs;
 use tfprof::engine::profiler::Profiler;
 use tfprof::format::source::Source;
@@ -197,7 +198,7 @@ fn damaged_files_give_what_comes_before_the_damage() {
     for cut in (0..bytes.len()).step_by(997) {
         let mut profiler = Profiler::default();
         let source = Source::memory("saved_model.pb", &bytes[..cut]).unwrap();
-        if profiler.add(source, tfprof::format::Format::SavedModel, 0).is_ok() {
+        if profiler.add(source, Format::named("SavedModel").expect("a format"), 0).is_ok() {
             profiler.infer().unwrap();
             let _ = Cost::new(&profiler);
         }
@@ -214,7 +215,7 @@ fn damaged_files_give_what_comes_before_the_damage() {
         }
         let mut profiler = Profiler::default();
         let source = Source::memory("saved_model.pb", &broken).unwrap();
-        if profiler.add(source, tfprof::format::Format::SavedModel, 0).is_ok() {
+        if profiler.add(source, Format::named("SavedModel").expect("a format"), 0).is_ok() {
             profiler.infer().unwrap();
             let _ = Cost::new(&profiler);
         }

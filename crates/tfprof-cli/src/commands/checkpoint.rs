@@ -8,6 +8,7 @@ use tfprof::checkpoint::render;
 use tfprof::checkpoint::values::Values;
 use tfprof::checkpoint::verify::Verdict;
 use tfprof::checkpoint::{Checkpoint, Damage, locate};
+use tfprof::engine::formats::Role;
 use tfprof::error::{Error, Warning};
 use tfprof::options::{Form, Options};
 use tfprof::quirks::Quirks;
@@ -15,7 +16,8 @@ use tfprof::render::html::{self, Place};
 use tfprof::render::{json, tensor};
 
 pub fn run(request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Result<Exit, Error> {
-    let paths: Vec<_> = request.flags.inputs.checkpoints.iter().chain(&request.paths).collect();
+    let named = request.flags.inputs.of(Role::Checkpoint).map(|input| &input.path);
+    let paths: Vec<_> = named.chain(&request.paths).collect();
     let flags = &request.flags;
     if flags.verify && (flags.stats || !flags.values.is_empty()) {
         return Err(Error::Question("-verify takes neither -stats nor -values; ask one after the other".to_owned()));

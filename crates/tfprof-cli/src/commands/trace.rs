@@ -6,6 +6,7 @@ use crate::{Exit, target};
 use std::io::{Read, Write};
 use std::path::Path;
 use std::rc::Rc;
+use tfprof::engine::formats::Role;
 use tfprof::error::Error;
 use tfprof::format::source::Source;
 use tfprof::options::Form;
@@ -17,7 +18,7 @@ pub fn run(request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Resul
     if !matches!(options.output.form, Form::Stdout | Form::File | Form::Json) {
         return Err(Error::Question("a trace is JSON; name its file with --outfile=FILE".to_owned()));
     }
-    if !flags.inputs.xspaces.is_empty() {
+    if flags.inputs.of(Role::Host).next().is_some() {
         return profiles(request, out, err);
     }
     let trace = Trace::new(steps(flags)?, flags.trace)?;
@@ -31,7 +32,7 @@ pub fn run(request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Resul
 /// Writes profiles of hosts; each is opened again for every walk.
 fn profiles(request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Result<Exit, Error> {
     let Request { options, flags, .. } = request;
-    if !flags.inputs.runs.is_empty() {
+    if flags.inputs.of(Role::Run).next().is_some() {
         let message = "an XSpace and RunMetadata are not drawn as one trace; trace them one by one";
         return Err(Error::Question(message.to_owned()));
     }
@@ -45,20 +46,19 @@ fn profiles(request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Resu
 }
 
 fn steps(flags: &Flags) -> Result<Vec<Step<'static>>, Error> {
-    if flags.inputs.runs.is_empty() {
+    if flags.inputs.of(Role::Run).next().is_none() {
         return Err(Error::Missing(
             "no run to trace; name a RunMetadata, as in `tfprof trace run_meta_0` (tfprof help trace)".to_owned(),
         ));
     }
-    let runs = flags.inputs.runs.iter().zip(flags.inputs.steps());
-    runs.map(|((_, path), step)| self::step(flags, path, step)).collect()
+    flags.inputs.runs().map(|(step, run)| self::step(flags, &run.path, step)).collect()
 }
 
 /// A run that can be read again and again; what comes through a pipe is held for that.
 fn step(flags: &Flags, path: &Path, step: i64) -> Result<Step<'static>, Error> {
     let (path, limits) = (path.to_owned(), flags.inputs.limits);
     if path.is_file() {
-        return Ok(Step { step, open: Box::new(move || Source::open_watched(&path, limits, &|_| {})) });
+        return Ok(Step { step, open: Box::new(move || Source::open_with(&path, limits, &|_| {})) });
     }
     let mut source = flags.inputs.open(&path)?;
     let mut bytes = Vec::new();

@@ -3,6 +3,7 @@
 use crate::flags::{Flags, Request};
 use crate::{Exit, progress, target};
 use std::io::Write;
+use tfprof::engine::formats::Role;
 use tfprof::engine::profiler::Profiler;
 use tfprof::error::{Error, Warning};
 use tfprof::metric::{Detail, Metric, Unit};
@@ -150,8 +151,8 @@ fn notice(file: &str, what: &str, err: &mut dyn Write) {
 fn needed(kind: ViewKind, options: &Options, flags: &Flags) -> Keep {
     let whole = options.output.form == Form::Proto;
     let shapes = whole || options.select.is_some_and(|select| select.has_detail(Detail::InputShapes));
-    let mut steps = flags.inputs.steps();
-    let (runs, profiles) = (steps.len(), flags.inputs.profiles.len());
+    let mut steps: Vec<i64> = flags.inputs.runs().map(|(step, _)| step).collect();
+    let (runs, profiles) = (steps.len(), flags.inputs.of(Role::Profile).count());
     steps.sort_unstable();
     steps.dedup();
     let records = needs_records(kind, options);

@@ -8,6 +8,7 @@ use crate::shell::line;
 use crate::terminal::Terminal;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use tfprof::engine::formats::{Format, Role};
 use tfprof::error::Error;
 use tfprof::options::{Form, Options, ValueKind, boolean, refused};
 use tfprof::words;
@@ -110,7 +111,7 @@ impl Parser {
             if !flag.commands.is_empty() {
                 self.used.push(flag);
             }
-            if flag.names_input {
+            if flag.input.is_some() {
                 self.named.push(format!("--{name}={value}"));
             }
             return flag.apply(&mut self.flags, &value);
@@ -150,7 +151,7 @@ impl Parser {
             if self.demo {
                 let files = Sample::unpack()?;
                 self.flags.inputs.add_path(files.dir())?;
-                self.flags.inputs.checkpoints.push(files.checkpoint());
+                self.flags.inputs.add(files.checkpoint(), Format::of(Role::Checkpoint));
                 sample = Some(files);
             }
             for path in std::mem::take(&mut self.paths) {

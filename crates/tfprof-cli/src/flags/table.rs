@@ -1,8 +1,9 @@
-//! [`FLAGS`], the one list of flags that are not about a view: which files are read and as what, what is said of a
-//! model beyond its files, and what single commands take.
+//! [`FLAGS`], the one list of flags that are not about a view: the input flags of the library's formats, settings that
+//! complete a model, and the flags of single commands.
 
 use super::Flags;
-use std::path::PathBuf;
+use std::sync::LazyLock;
+use tfprof::engine::formats::{FORMATS, Format, InputFlag, Role};
 use tfprof::error::Error;
 use tfprof::infer::settings::Settings;
 use tfprof::options::{Form, OPTIONS, ValueKind, boolean, refused};
@@ -19,8 +20,8 @@ pub struct Flag {
     pub about: &'static str,
     /// The commands that take it; none means all.
     pub commands: &'static [&'static str],
-    /// It names something to read.
-    pub names_input: bool,
+    /// The format of the files that it names, if it names inputs.
+    pub input: Option<&'static Format>,
     /// What its value can be, where that is a word of a list.
     pub words: fn() -> Vec<&'static str>,
     set: fn(&mut Flags, &str) -> Result<(), String>,
@@ -29,6 +30,10 @@ pub struct Flag {
 impl Flag {
     /// Sets the flag from its text.
     pub fn apply(&self, flags: &mut Flags, value: &str) -> Result<(), Error> {
+        if let Some(format) = self.input {
+            flags.inputs.add_flag(format, value);
+            return Ok(());
+        }
         (self.set)(flags, value).map_err(|why| refused(self.name, &why))
     }
 
@@ -38,10 +43,6 @@ impl Flag {
 
     const fn only(self, commands: &'static [&'static str]) -> Flag {
         Flag { commands, ..self }
-    }
-
-    const fn input(self) -> Flag {
-        Flag { names_input: true, ..self }
     }
 
     const fn one_of(self, words: fn() -> Vec<&'static str>) -> Flag {
@@ -55,7 +56,7 @@ const fn flag(
     about: &'static str,
     set: fn(&mut Flags, &str) -> Result<(), String>,
 ) -> Flag {
-    Flag { name, value, about, commands: &[], names_input: false, words: Vec::new, set }
+    Flag { name, value, about, commands: &[], input: None, words: Vec::new, set }
 }
 
 /// What help, completion and the parser have to know of an option, whichever table it is in.
@@ -78,37 +79,17 @@ pub fn find(name: &str) -> Option<Spelling> {
     spellings().find(|known| known.name == name)
 }
 
-/// The flags that are not about a view.
-pub const FLAGS: &[Flag] = &[
-    flag("graph_path", ValueKind::Path, "a GraphDef, MetaGraphDef or SavedModel, binary or text", |flags, file| {
-        path(&mut flags.inputs.graphs, file)
-    })
-    .input(),
-    flag(
-        "run_meta_path",
-        ValueKind::Paths,
-        "RunMetadata files, [STEP=]FILE,...; without STEP the first is step 0, the next step 1",
-        |flags, list| {
-            flags.inputs.add_runs(list);
-            Ok(())
-        },
-    )
-    .input(),
-    flag("op_log_path", ValueKind::Path, "an OpLogProto: types, float operations and code traces", |flags, file| {
-        path(&mut flags.inputs.op_logs, file)
-    })
-    .input(),
-    flag("profile_path", ValueKind::Path, "a ProfileProto, which holds all of the above", |flags, file| {
-        path(&mut flags.inputs.profiles, file)
-    })
-    .input(),
-    flag(
-        "checkpoint_path",
-        ValueKind::Path,
-        "a checkpoint: what its files' names begin with, or its directory",
-        |flags, file| path(&mut flags.inputs.checkpoints, file),
-    )
-    .input(),
+/// The flags that are not about a view: those of inputs first.
+pub static FLAGS: LazyLock<Vec<Flag>> = LazyLock::new(|| {
+    let inputs = Format::flags().filter_map(|InputFlag { name, about }| {
+        let format = FORMATS.iter().find(|format| format.flag.name == name)?;
+        let value = if format.role == Role::Run { ValueKind::Paths } else { ValueKind::Path };
+        Some(Flag { input: Some(format), ..flag(name, value, about, |_, _| Ok(())) })
+    });
+    inputs.chain(OTHER_FLAGS).collect()
+});
+
+const OTHER_FLAGS: [Flag; 22] = [
     flag(
         "signature",
         ValueKind::Word,
@@ -154,13 +135,6 @@ pub const FLAGS: &[Flag] = &[
         "count constants as parameters: the weights of a frozen graph",
         |flags, value| switch(&mut flags.inputs.settings.const_params, value),
     ),
-    flag(
-        "xspace_path",
-        ValueKind::Path,
-        "an XSpace of TensorFlow 2 or JAX (HOST.xplane.pb); may be given for each host",
-        |flags, file| path(&mut flags.inputs.xspaces, file),
-    )
-    .input(),
     flag(
         "strict",
         ValueKind::Flag,
@@ -255,13 +229,6 @@ fn text(field: &mut String, value: &str) -> Result<(), String> {
 
 fn switch(field: &mut bool, value: &str) -> Result<(), String> {
     boolean(value).map(|on| *field = on)
-}
-
-#[expect(clippy::unnecessary_wraps, reason = "as above")]
-fn path(list: &mut Vec<PathBuf>, value: &str) -> Result<(), String> {
-    // As the original: an empty name is the same as none, as in --op_log_path=$LOG of a script.
-    list.extend((!value.is_empty()).then(|| PathBuf::from(value)));
-    Ok(())
 }
 
 fn size(field: &mut Option<u64>, value: &str) -> Result<(), String> {

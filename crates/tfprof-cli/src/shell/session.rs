@@ -7,6 +7,7 @@ use crate::progress;
 use crate::target;
 use crate::terminal::Terminal;
 use std::io::Write;
+use tfprof::engine::formats::Role;
 use tfprof::engine::inputs::Inputs;
 use tfprof::engine::profiler::Profiler;
 use tfprof::error::Error;
@@ -162,20 +163,16 @@ impl Session {
         if more.is_empty() {
             return Err(Error::Question("nothing to load; name a file or a directory, as in `load run_meta_7`".into()));
         }
-        let mut all = self.inputs.clone();
-        all.graphs.append(&mut more.graphs.clone());
-        all.op_logs.append(&mut more.op_logs.clone());
-        all.profiles.append(&mut more.profiles.clone());
-        all.checkpoints.append(&mut more.checkpoints.clone());
-        all.xspaces.append(&mut more.xspaces.clone());
-        all.runs.append(&mut more.runs.clone());
         let told = self.profiler.warnings().len();
-        // Logs speak of nodes that are there already, so a graph that comes late means to begin anew.
-        if more.graphs.is_empty() && more.profiles.is_empty() && more.checkpoints.is_empty() && more.xspaces.is_empty()
-        {
-            let steps = all.steps();
-            let first = steps.len() - more.runs.len();
-            more.runs.iter_mut().zip(&steps[first..]).for_each(|((given, _), step)| *given = Some(*step));
+        // Op logs refer to nodes that must be there, so a graph that comes late means to begin anew.
+        let adds = more.list.iter().all(|input| input.format.role.adds_to_loaded());
+        let mut all = self.inputs.clone();
+        all.extend(&more);
+        if adds {
+            let first = self.inputs.runs().count();
+            let steps: Vec<i64> = all.runs().skip(first).map(|(step, _)| step).collect();
+            let runs = more.list.iter_mut().filter(|input| input.format.role == Role::Run);
+            runs.zip(steps).for_each(|(run, step)| run.step = Some(step));
             let loaded = progress::load(&more, &mut self.profiler, self.terminal, err);
             view::warn(&self.profiler.warnings()[told..], err);
             loaded?;

@@ -6,11 +6,10 @@ use crate::checkpoint::{Checkpoint, Damage, Tensor};
 use crate::error::Error;
 use crate::metric::Metric;
 use crate::options::{Options, OrderBy};
+use crate::parallel;
 use crate::view::filter::Patterns;
 use crate::words;
 use std::ops::Range;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The tensors of a checkpoint that were asked for, in the order that was asked for.
 #[derive(Debug)]
@@ -74,30 +73,20 @@ impl<'c> Listing<'c> {
     }
 }
 
+/// Each thread holds a part of a tensor in memory.
+const MAX_THREADS: usize = 8;
+
 /// Fills in what the numbers look like, on all processors; tells what is wrong in the order of the rows.
 fn look_at_numbers(checkpoint: &Checkpoint, rows: &mut [Listed<'_>]) -> Vec<Damage> {
     let tensors: Vec<&Tensor> = rows.iter().map(|row| row.tensor).collect();
-    let (next, found) = (AtomicUsize::new(0), Mutex::new(Vec::with_capacity(rows.len())));
-    let work = || {
-        loop {
-            let number = next.fetch_add(1, Ordering::Relaxed);
-            let Some(tensor) = tensors.get(number) else { return };
-            let (summary, wrong) = match checkpoint.stats(tensor) {
-                Ok((stats, wrong)) => (stats.as_ref().map(summary), wrong),
-                Err(lost) => (None, vec![lost]),
-            };
-            if let Ok(mut found) = found.lock() {
-                found.push((number, summary, wrong));
-            }
-        }
-    };
-    let workers = std::thread::available_parallelism().map_or(1, usize::from).min(8).min(tensors.len());
-    std::thread::scope(|scope| (0..workers).for_each(|_| drop(scope.spawn(work))));
-    let mut found = found.into_inner().unwrap_or_default();
-    found.sort_by_key(|(number, ..)| *number);
+    let threads = parallel::processors(MAX_THREADS);
+    let found = parallel::map(tensors, threads, |tensor| match checkpoint.stats(tensor) {
+        Ok((stats, wrong)) => (stats.as_ref().map(summary), wrong),
+        Err(lost) => (None, vec![lost]),
+    });
     let mut damage = Vec::new();
-    for (number, summary, wrong) in found {
-        rows[number].summary = summary;
+    for (row, (summary, wrong)) in rows.iter_mut().zip(found) {
+        row.summary = summary;
         damage.extend(wrong);
     }
     damage

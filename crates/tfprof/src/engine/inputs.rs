@@ -1,16 +1,15 @@
-//! Which files to load, and as what: flags say so, directories hold files of known names, and other paths are
-//! guessed from their content.
+//! The files to load and their formats: flags name them, directories hold files of known names, and any other path is
+//! recognized by its content.
 
 mod loading;
 mod logdir;
-mod parallel;
 mod recognize;
 
-pub use loading::{Reading, Watch};
+pub use loading::{OnProgress, ReadProgress};
 
+use super::formats::{Format, Role};
 use crate::checkpoint::locate;
 use crate::error::{Error, Location};
-use crate::format::Format;
 use crate::format::source::{Limits, STDIN, Source};
 use crate::infer::settings::Settings;
 use crate::words;
@@ -19,101 +18,117 @@ use recognize::is_saved_model;
 use std::io::{Cursor, Read};
 use std::path::{Path, PathBuf};
 
-/// What a user named, in the order of loading.
+/// A file, or another path that a format can read, such as a checkpoint's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Input {
+    pub path: PathBuf,
+    pub format: &'static Format,
+    /// The step of a run, if a user or the file's name gave one.
+    pub step: Option<i64>,
+}
+
+/// The files that a user named, in any order, and how to read them.
 #[derive(Clone, Debug, Default)]
 pub struct Inputs {
-    pub graphs: Vec<PathBuf>,
-    pub op_logs: Vec<PathBuf>,
-    /// Runs with the step that a user or a file's name gave them.
-    pub runs: Vec<(Option<i64>, PathBuf)>,
-    pub profiles: Vec<PathBuf>,
-    /// What the names of their files begin with, or any other path that means a checkpoint.
-    pub checkpoints: Vec<PathBuf>,
-    /// What counts of a model, and what its files leave open.
+    pub list: Vec<Input>,
+    /// Which part of a model counts, and values that its files leave open.
     pub settings: Settings,
     /// How much the files may ask of the machine.
     pub limits: Limits,
-    /// Profiles of TensorFlow 2 and JAX, one for each host.
-    pub xspaces: Vec<PathBuf>,
-    /// The run of a log directory that was asked for; empty for the newest.
+    /// The run to read of a log directory; empty for the newest.
     pub run: String,
     /// The runs of log directories that are not read.
     pub other_runs: Vec<String>,
-    /// A pattern of the events that mark steps of profiles; empty to find them by rule.
+    /// A pattern of the events that mark steps; empty to find steps by rule.
     pub step_marker: String,
-    /// The first bytes of standard input, if they were taken from it to tell what it is.
+    /// The first bytes of standard input, if they were taken to recognize its format.
     stdin_head: Vec<u8>,
 }
 
 impl Inputs {
     pub fn is_empty(&self) -> bool {
-        self.paths().next().is_none()
+        self.list.is_empty()
     }
 
-    /// All files.
-    pub fn paths(&self) -> impl Iterator<Item = &Path> {
-        let plain = self.graphs.iter().chain(&self.op_logs).chain(&self.profiles).chain(&self.checkpoints);
-        let plain = plain.chain(&self.xspaces);
-        plain.chain(self.runs.iter().map(|(_, path)| path)).map(PathBuf::as_path)
+    /// Adds a file of a known format.
+    pub fn add(&mut self, path: impl Into<PathBuf>, format: &'static Format) {
+        self.list.push(Input { path: path.into(), format, step: None });
     }
 
-    /// All files that are read: those that were named, the parts of checkpoints, and what lies beside a `SavedModel`.
-    pub fn files(&self) -> Vec<PathBuf> {
-        let mut files: Vec<PathBuf> = self.paths().map(named_file).collect();
-        files.extend(self.graphs.iter().filter_map(|path| debug_info_beside(path)));
-        let models = self.graphs.iter().filter(|path| is_saved_model(path)).filter_map(|path| path.parent());
-        for checkpoint in self.checkpoints.iter().map(PathBuf::as_path).chain(models) {
-            files.extend(locate::files(checkpoint));
+    /// Adds the value of a format's flag: `FILE`, or `[STEP=]FILE,…` for runs.
+    pub fn add_flag(&mut self, format: &'static Format, value: &str) {
+        match format.role {
+            Role::Run => self.add_runs(format, value),
+            // As the original: an empty name is the same as none, as in --op_log_path=$LOG of a script.
+            _ if value.is_empty() => {}
+            _ => self.add(value, format),
         }
-        files
     }
 
     /// Adds `[STEP=]FILE,…`. A file whose name has commas may be given alone.
-    pub fn add_runs(&mut self, list: &str) {
+    fn add_runs(&mut self, format: &'static Format, list: &str) {
         if Path::new(list).exists() {
-            return self.runs.push((None, PathBuf::from(list)));
+            return self.add(list, format);
         }
         for item in words::split_list(list) {
             let step = item.split_once('=').and_then(|(step, path)| {
                 let digits = !step.is_empty() && step.bytes().all(|byte| byte.is_ascii_digit());
                 Some((step.parse().ok().filter(|_| digits)?, path))
             });
-            match step {
-                Some((step, path)) => self.runs.push((Some(step), PathBuf::from(path))),
-                None => self.runs.push((None, PathBuf::from(item))),
+            let (step, path) = step.map_or((None, item.as_str()), |(step, path)| (Some(step), path));
+            self.list.push(Input { path: PathBuf::from(path), format, step });
+        }
+    }
+
+    /// Adds all files of others. Settings stay as they are.
+    pub fn extend(&mut self, others: &Inputs) {
+        self.list.extend_from_slice(&others.list);
+        self.other_runs.extend_from_slice(&others.other_runs);
+        if self.stdin_head.is_empty() {
+            self.stdin_head.clone_from(&others.stdin_head);
+        }
+    }
+
+    /// The inputs that contribute the same, in the order in which they were named.
+    pub fn of(&self, role: Role) -> impl Iterator<Item = &Input> {
+        self.list.iter().filter(move |input| input.format.role == role)
+    }
+
+    /// The runs with their steps: those given, else 0, 1, 2 and so on by position.
+    pub fn runs(&self) -> impl Iterator<Item = (i64, &Input)> {
+        self.of(Role::Run).enumerate().map(|(at, input)| (input.step.unwrap_or(at as i64), input))
+    }
+
+    pub fn paths(&self) -> impl Iterator<Item = &Path> {
+        self.list.iter().map(|input| input.path.as_path())
+    }
+
+    /// All files that will be read: those named, the parts of checkpoints, and the files beside a `SavedModel`.
+    pub fn files(&self) -> Vec<PathBuf> {
+        let mut files: Vec<PathBuf> = self.paths().map(named_file).collect();
+        for Input { path, format, .. } in &self.list {
+            files.extend(debug_info_beside(path));
+            match format.role {
+                Role::Checkpoint => files.extend(locate::files(path)),
+                Role::Graph if is_saved_model(path) => files.extend(path.parent().into_iter().flat_map(locate::files)),
+                _ => {}
             }
         }
+        files
     }
 
-    /// The steps of the runs: those given, else 0, 1, 2 and so on by their places.
-    pub fn steps(&self) -> Vec<i64> {
-        self.runs.iter().enumerate().map(|(place, (step, _))| step.unwrap_or(place as i64)).collect()
-    }
-
-    /// Opens an input. Standard input can be opened once, even if it was looked at before.
+    /// Opens an input. Standard input can be opened once, even if its format was recognized before.
     pub fn open(&self, path: &Path) -> Result<Source<'static>, Error> {
-        self.open_watched(path, &|_| {})
+        self.open_with(path, &|_| {})
     }
 
-    /// The same, with a watch as [`Source::open_watched`] has it.
-    fn open_watched<'a>(&self, path: &Path, watch: &'a dyn Fn(u64)) -> Result<Source<'a>, Error> {
+    /// The same; `on_read` is called as [`Source::open_with`] says.
+    fn open_with<'a>(&self, path: &Path, on_read: &'a dyn Fn(u64)) -> Result<Source<'a>, Error> {
         if path.as_os_str() == "-" && !self.stdin_head.is_empty() {
             let whole = Cursor::new(self.stdin_head.clone()).chain(std::io::stdin());
-            return Source::watched(STDIN.to_owned(), whole, self.limits, watch);
+            return Source::with(STDIN.to_owned(), whole, self.limits, on_read);
         }
-        Source::open_watched(path, self.limits, watch)
-    }
-}
-
-impl Format {
-    /// The flag that names a file of this format.
-    pub fn flag(self) -> &'static str {
-        match self {
-            Format::GraphDef | Format::MetaGraphDef | Format::SavedModel => "--graph_path",
-            Format::RunMetadata => "--run_meta_path",
-            Format::OpLog => "--op_log_path",
-            Format::Profile => "--profile_path",
-        }
+        Source::open_with(path, self.limits, on_read)
     }
 }
 
@@ -135,10 +150,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn steps_come_from_flags_names_and_places() {
+    fn steps_come_from_flags_names_and_positions() {
         let mut inputs = Inputs::default();
-        inputs.add_runs("a,7=b,x=c");
-        assert_eq!(inputs.steps(), [0, 7, 2]);
-        assert_eq!(inputs.runs[2].1, PathBuf::from("x=c"));
+        inputs.add_flag(Format::of(Role::OpLog), "log");
+        inputs.add_flag(Format::of(Role::Run), "a,7=b,x=c");
+        inputs.add_flag(Format::of(Role::Graph), "");
+        assert_eq!(inputs.runs().map(|(step, _)| step).collect::<Vec<_>>(), [0, 7, 2]);
+        assert_eq!(inputs.list[3].path, PathBuf::from("x=c"));
     }
 }

@@ -1,4 +1,5 @@
 //! Loads files and answers questions: the one caller of formats, inference, views, reports and renderers.
 
+pub mod formats;
 pub mod inputs;
 pub mod profiler;

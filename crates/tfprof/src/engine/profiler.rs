@@ -1,10 +1,11 @@
 //! What is loaded so far, and the questions that can be put to it.
 
 use crate::checkpoint::{Checkpoint, Damage, OBJECT_GRAPH};
+use crate::engine::formats::{Format, Reader, Role};
 use crate::error::{Error, Warning};
+use crate::format;
 use crate::format::source::Source;
 use crate::format::xspace::{self, HostProfile, Layer, ProfileFile, Wanted};
-use crate::format::{self, Format};
 use crate::infer::functions::calls::Program;
 use crate::infer::functions::trip_counts::TripCounts;
 use crate::infer::opened;
@@ -13,12 +14,13 @@ use crate::model::Model;
 use crate::model::builder::{Builder, Keep};
 use crate::model::join::Fork;
 use crate::options::{CodeStacks, Events, Options, ViewKind};
+use crate::parallel;
 use crate::report::cost::{Linear, PerBatch};
 use crate::view::View;
 use regex::Regex;
 use std::ops::{Deref, DerefMut};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::path::Path;
+use std::sync::Arc;
 
 /// A model and what ran of it. Files are added one by one; views share the model, and adding more leaves them as they
 /// are.
@@ -115,22 +117,22 @@ impl Profiler {
 
     /// Adds a `GraphDef`: nodes whose names are new.
     pub fn add_graph(&mut self, source: Source<'_>) -> Result<(), Error> {
-        self.add(source, Format::GraphDef, 0)
+        self.add(source, Format::of(Role::Graph), 0)
     }
 
     /// Adds a `RunMetadata` to a step; several under one step add up.
     pub fn add_step(&mut self, step: i64, source: Source<'_>) -> Result<(), Error> {
-        self.add(source, Format::RunMetadata, step)
+        self.add(source, Format::of(Role::Run), step)
     }
 
     /// Adds an `OpLogProto`: types, float operations and traces of nodes that are loaded already.
     pub fn add_op_log(&mut self, source: Source<'_>) -> Result<(), Error> {
-        self.add(source, Format::OpLog, 0)
+        self.add(source, Format::of(Role::OpLog), 0)
     }
 
     /// Adds a `ProfileProto`.
     pub fn add_profile(&mut self, source: Source<'_>) -> Result<(), Error> {
-        self.add(source, Format::Profile, 0)
+        self.add(source, Format::of(Role::Profile), 0)
     }
 
     /// Adds a checkpoint: nodes that are loaded already learn that they are in it, and may be asked for their values.
@@ -169,7 +171,9 @@ impl Profiler {
         let settings = xspace::Settings { wanted, step_marker };
         let mut hosts = Vec::new();
         let mut failures = Vec::new();
-        for (read, file) in read_all(files, &settings).into_iter().zip(files) {
+        let threads = parallel::processors(files.len());
+        let reads = parallel::map(files.iter().collect(), threads, |file| xspace::read(file, &settings));
+        for (read, file) in reads.into_iter().zip(files) {
             done(&file.name, file.bytes.whole().end);
             match read {
                 Ok(host) => hosts.push(host),
@@ -216,12 +220,15 @@ impl Profiler {
         &self.hosts
     }
 
-    /// Adds a file of any format; `step` matters for `RunMetadata` alone.
-    pub fn add(&mut self, source: Source<'_>, format: Format, step: i64) -> Result<(), Error> {
-        let mut builder = self.edit();
-        let outcome = format::read(source, format, step, &mut builder);
-        builder.end_file();
-        outcome
+    /// Adds a file of any format but a checkpoint, which has several files; `step` is that of a run.
+    pub fn add(&mut self, source: Source<'_>, format: &Format, step: i64) -> Result<(), Error> {
+        match format.reader {
+            Reader::Records(read) => format::read(read, source, step, &mut self.edit()),
+            Reader::Host(open) => self.add_profiles(&[open(Path::new(""), source)?], None, &|_, _| {}),
+            Reader::Checkpoint(_) => {
+                Err(Error::Question(format!("{}: {format} is read by its path, not from one file", source.name)))
+            }
+        }
     }
 
     /// A profiler for runs alone that knows the same nodes, to read some of them on another thread.
@@ -316,34 +323,6 @@ impl DerefMut for Edit<'_> {
     fn deref_mut(&mut self) -> &mut Builder {
         self.builder
     }
-}
-
-/// Reads profiles, as many at a time as there are processors.
-fn read_all(files: &[ProfileFile], settings: &xspace::Settings) -> Vec<Result<HostProfile, Error>> {
-    let read = |file: &ProfileFile| xspace::read(file, settings);
-    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(files.len());
-    if threads <= 1 {
-        return files.iter().map(read).collect();
-    }
-    let next = AtomicUsize::new(0);
-    let done = Mutex::new(Vec::new());
-    std::thread::scope(|scope| {
-        for _ in 0..threads {
-            scope.spawn(|| {
-                loop {
-                    let at = next.fetch_add(1, Ordering::Relaxed);
-                    let Some(file) = files.get(at) else { return };
-                    let host = read(file);
-                    if let Ok(mut done) = done.lock() {
-                        done.push((at, host));
-                    }
-                }
-            });
-        }
-    });
-    let mut done = done.into_inner().unwrap_or_default();
-    done.sort_by_key(|(at, _)| *at);
-    done.into_iter().map(|(_, host)| host).collect()
 }
 
 #[cfg(test)]

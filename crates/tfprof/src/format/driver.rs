@@ -1,27 +1,28 @@
-//! Takes a file through the reader of its format: wire or text, whole or damaged.
+//! Drives the reader of a format through a file: wire or text format, whole or damaged.
 //!
-//! A format brings a layout and a [`FormatReader`]; what is the same for all of them is done here, once.
+//! A format brings a layout and a [`FormatReader`]; everything else is shared and done here.
 
-use super::Format;
 use super::source::Source;
 use crate::error::{Error, Location};
 use crate::model::builder::Builder;
+use crate::words::with_article;
 use std::io;
 use std::ops::ControlFlow;
 use tfprof_proto::lenient::first_fault;
+use tfprof_proto::schema::Message;
 use tfprof_proto::stream::{self, Layout, Record, Sink, Spot, StreamError, Tag};
 use tfprof_proto::text;
 use tfprof_proto::wire::Value;
 
-/// What a format does with the parts that its layout asks for.
+/// Handles the parts of a file that a format's layout selects.
 pub(super) trait FormatReader {
-    /// Tags of what stands beside the records: a file that has only such things has nothing to say.
+    /// Tags that are not records: a file that has nothing else is empty.
     const BESIDE: &'static [Tag] = &[];
 
     fn open(&mut self, _tag: Tag) {}
     fn close(&mut self, _tag: Tag) {}
     fn take(&mut self, tag: Tag, record: Record<'_>);
-    /// Puts in place what had to wait for the end of the file.
+    /// Called at the end of the file.
     fn finish(&mut self);
     fn builder(&mut self) -> &mut Builder;
 }
@@ -29,25 +30,25 @@ pub(super) trait FormatReader {
 /// Reads a file to its end, or to where it is damaged: what came before still counts, with a warning.
 pub(super) fn drive<R: FormatReader>(
     mut source: Source<'_>,
-    format: Format,
+    message: &'static Message,
     layout: &'static Layout,
     reader: R,
 ) -> Result<(), Error> {
     let mut driver = Driver { reader, records: 0 };
     let head = source.head().map_err(|error| cannot_read(driver.reader.builder(), error))?;
-    let outcome = if text::looks_like_text(head, format.message()) {
-        text::read(&mut source.input, format.message(), layout, &mut driver)
+    let outcome = if text::looks_like_text(head, message) {
+        text::read(&mut source.input, message, layout, &mut driver)
     } else {
         stream::read(&mut source.input, layout, &mut driver)
     };
-    // Of a file that is something else entirely there is nothing more to say than that.
+    // A file of another format gets one error and no warnings.
     if outcome.is_ok() || driver.records > 0 {
         driver.reader.finish();
     }
     driver.reader.builder().settle_types();
     match outcome {
         Ok(_) => Ok(()),
-        Err(error) => report(error, format, driver.records, driver.reader.builder()),
+        Err(error) => report(error, message, driver.records, driver.reader.builder()),
     }
 }
 
@@ -89,8 +90,8 @@ impl<R: FormatReader> Sink for Driver<R> {
     }
 }
 
-/// Says what is wrong with a file: a warning if `records` of it could be read.
-fn report(error: StreamError, format: Format, records: u64, builder: &mut Builder) -> Result<(), Error> {
+/// Reports damage: a warning if `records` of the file could be read, else an error.
+fn report(error: StreamError, expected: &Message, records: u64, builder: &mut Builder) -> Result<(), Error> {
     let (spot, message) = match error {
         StreamError::Io(error) => match error.kind() {
             io::ErrorKind::UnexpectedEof | io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput => {
@@ -104,8 +105,8 @@ fn report(error: StreamError, format: Format, records: u64, builder: &mut Builde
     };
     if records == 0 {
         let location = Location { file: builder.file().to_owned(), spot };
-        let article = if format == Format::OpLog { "an" } else { "a" };
-        return Err(Error::Input { location, message: format!("not {article} {}: {message}", format.name()) });
+        let name = expected.name.rsplit('.').next().unwrap_or_default();
+        return Err(Error::Input { location, message: format!("not {}: {message}", with_article(name)) });
     }
     builder.warn_damage("damaged", spot, format!("{message}; the answer is about the {records} records before it"));
     Ok(())

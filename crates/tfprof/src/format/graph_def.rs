@@ -1,12 +1,17 @@
 //! `GraphDef` and `MetaGraphDef`: the nodes of a graph.
 
-use super::driver::FormatReader;
+use super::detect::{Head, is_name};
+use super::driver::{FormatReader, drive};
+use crate::error::Error;
+use crate::format::saved_model;
+use crate::format::source::Source;
 use crate::infer::inference::CALL_OPS;
 use crate::model::builder::Builder;
 use crate::model::nodes::NodeId;
 use crate::model::type_names::{OPTIMIZER_SLOT, TRAINABLE};
 use rustc_hash::FxHashSet;
 use tfprof_proto::lenient::{each_quietly, map_entry};
+use tfprof_proto::schema;
 use tfprof_proto::shape::{attribute_shapes, shape_dims};
 use tfprof_proto::stream::{Layout, Record, Rule, Spot, Tag};
 use tfprof_proto::wire::{Fields, Value};
@@ -19,14 +24,51 @@ const DEBUG: Tag = 5;
 /// Not a tag of any other layout that has a library.
 pub(super) const FUNCTION: Tag = 100;
 
-pub(super) static GRAPH: Layout =
+static GRAPH: Layout =
     Layout { fields: &[(1, Rule::Take(NODE)), (2, Rule::Enter(LIBRARY, &FUNCTION_LIBRARY)), (5, Rule::Take(DEBUG))] };
 /// A library of functions; its gradients are not looked at.
 pub(super) static FUNCTION_LIBRARY: Layout = Layout { fields: &[(1, Rule::Take(FUNCTION))] };
-pub(super) static META_GRAPH: Layout =
-    Layout { fields: &[(2, Rule::Enter(GRAPH_OF_META, &GRAPH)), (4, Rule::Take(COLLECTION))] };
+static META_GRAPH: Layout = Layout { fields: &[(2, Rule::Enter(GRAPH_OF_META, &GRAPH)), (4, Rule::Take(COLLECTION))] };
 
-pub(super) struct Reader<'b> {
+/// Reads a `GraphDef`.
+pub fn read(source: Source<'_>, _step: i64, builder: &mut Builder) -> Result<(), Error> {
+    if builder.settings.signature.is_some() {
+        builder.warn("no_signatures", None, || "a GraphDef has no signatures; all of it counts".to_owned());
+    }
+    drive(source, &schema::GRAPH_DEF, &GRAPH, Reader::new(builder))
+}
+
+/// Reads a `MetaGraphDef`, like a `SavedModel` if one of its signatures is asked for.
+pub fn read_meta_graph(source: Source<'_>, _step: i64, builder: &mut Builder) -> Result<(), Error> {
+    if builder.settings.signature.is_some() {
+        return saved_model::read_meta_graph(source, builder);
+    }
+    drive(source, &schema::META_GRAPH_DEF, &META_GRAPH, Reader::new(builder))
+}
+
+/// A `GraphDef` starts with a node, which starts with its name and op, or with its versions.
+pub fn recognizes(head: &Head<'_>) -> bool {
+    match (head.field, head.first, head.second) {
+        ((1, Value::Bytes(_)), Some((1, Value::Bytes(name))), Some((2, Value::Bytes(op)))) => {
+            is_name(name) && is_name(op)
+        }
+        ((4, Value::Bytes(_)), ..) => true,
+        _ => false,
+    }
+}
+
+/// A `MetaGraphDef` starts with its meta info, or with a graph, which starts with a node.
+pub fn recognizes_meta_graph(head: &Head<'_>) -> bool {
+    match (head.field, head.first) {
+        ((2, Value::Bytes(_)), Some((1, Value::Bytes(_)))) => true,
+        ((1, Value::Bytes(_)), Some((4 | 5, Value::Bytes(_)))) => true,
+        // A list of ops; the name of a plane is at the same place of an XSpace.
+        ((1, Value::Bytes(_)), Some((2, Value::Bytes(ops)))) => ops.is_empty() || !is_name(ops),
+        _ => false,
+    }
+}
+
+struct Reader<'b> {
     builder: &'b mut Builder,
     /// The first node of this file.
     first: usize,

@@ -1,6 +1,9 @@
 //! `OpLogProto`: types, float operations and code traces of nodes.
 
-use super::driver::FormatReader;
+use super::detect::{Head, is_name};
+use super::driver::{FormatReader, drive};
+use crate::error::Error;
+use crate::format::source::Source;
 use crate::model::builder::Builder;
 use crate::model::name_order::common_length;
 use crate::model::names::NameId;
@@ -8,15 +11,34 @@ use crate::model::nodes::NodeId;
 use crate::model::stacks::{FrameId, StackId, Stacks};
 use rustc_hash::FxHashMap;
 use tfprof_proto::lenient::{each_quietly, next_quietly};
+use tfprof_proto::schema;
 use tfprof_proto::stream::{Layout, Record, Rule, Spot, Tag};
 use tfprof_proto::wire::{Fields, Value};
 
 const ENTRY: Tag = 1;
 const STRING: Tag = 2;
 
-pub(super) static LOG: Layout = Layout { fields: &[(1, Rule::Take(ENTRY)), (2, Rule::Take(STRING))] };
+static LOG: Layout = Layout { fields: &[(1, Rule::Take(ENTRY)), (2, Rule::Take(STRING))] };
 
-pub(super) struct Reader<'b> {
+/// Reads an `OpLogProto`.
+pub fn read(source: Source<'_>, _step: i64, builder: &mut Builder) -> Result<(), Error> {
+    drive(source, &schema::OP_LOG, &LOG, Reader::new(builder))
+}
+
+/// An `OpLogProto` starts with an entry, which starts with the name of a node, or with a numbered string.
+pub fn recognizes(head: &Head<'_>) -> bool {
+    match (head.field, head.first, head.second) {
+        ((2, Value::Bytes(_)), Some((1, Value::Varint(_))), _) => true,
+        (
+            (1, Value::Bytes(_)),
+            Some((1, Value::Bytes(name))),
+            Some((2, Value::Varint(_)) | (3 | 4, Value::Bytes(_))),
+        ) => is_name(name),
+        _ => false,
+    }
+}
+
+struct Reader<'b> {
     builder: &'b mut Builder,
     traces: Traces,
     /// The node of the entry before.

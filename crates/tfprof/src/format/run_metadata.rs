@@ -1,12 +1,16 @@
 //! `RunMetadata`: what ran in one step, record by record.
 
-use super::driver::FormatReader;
+use super::detect::{Head, first_field, is_name};
+use super::driver::{FormatReader, drive};
+use crate::error::Error;
+use crate::format::source::Source;
 use crate::infer::attributes;
 use crate::model::builder::{Batch, Builder, Execution, Run};
 use crate::model::devices::DeviceId;
 use crate::model::peaks::PeakFinder;
 use crate::model::records::{Details, OutputMemory};
 use tfprof_proto::lenient::{each_quietly, int_entry};
+use tfprof_proto::schema;
 use tfprof_proto::stream::{Layout, Record, Rule, Tag};
 use tfprof_proto::wire::{Fields, Value};
 
@@ -20,9 +24,26 @@ const NODE_STATS: Tag = 4;
 
 static DEVICE_LAYOUT: Layout = Layout { fields: &[(2, Rule::Take(NODE_STATS)), (1, Rule::Take(DEVICE))] };
 static STEP_LAYOUT: Layout = Layout { fields: &[(1, Rule::Enter(DEVICE_STATS, &DEVICE_LAYOUT))] };
-pub(super) static RUN: Layout = Layout { fields: &[(1, Rule::Enter(STEP_STATS, &STEP_LAYOUT))] };
+static RUN: Layout = Layout { fields: &[(1, Rule::Enter(STEP_STATS, &STEP_LAYOUT))] };
 
-pub(super) struct Reader<'b> {
+/// Reads a `RunMetadata`.
+pub fn read(source: Source<'_>, step: i64, builder: &mut Builder) -> Result<(), Error> {
+    drive(source, &schema::RUN_METADATA, &RUN, Reader::new(builder, step))
+}
+
+/// A `RunMetadata` starts with a device, which starts with its name or with a record.
+pub fn recognizes(head: &Head<'_>) -> bool {
+    let ((1, Value::Bytes(_)), Some((1, Value::Bytes(device)))) = (head.field, head.first) else { return false };
+    match first_field(device) {
+        Some((1, Value::Bytes(name))) => name.starts_with(b"/") && is_name(name),
+        Some((2, Value::Bytes(record))) => {
+            matches!(first_field(record), Some((1, Value::Bytes(name))) if is_name(name))
+        }
+        _ => false,
+    }
+}
+
+struct Reader<'b> {
     builder: &'b mut Builder,
     step: i64,
     run: Run,

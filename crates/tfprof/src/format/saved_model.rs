@@ -5,8 +5,11 @@
 mod objects;
 mod signature;
 
-use super::driver::FormatReader;
+use super::detect::Head;
+use super::driver::{FormatReader, drive};
 use super::graph_def::{Collections, FUNCTION, FUNCTION_LIBRARY};
+use crate::error::Error;
+use crate::format::source::Source;
 use crate::infer::attributes;
 use crate::infer::body::{Body, PendingBody};
 use crate::infer::functions::library::{PendingLibrary, needed};
@@ -18,6 +21,7 @@ use objects::{Objects, is_seed};
 use rustc_hash::FxHashMap;
 use signature::Signature;
 use tfprof_proto::lenient::{each_quietly, map_entry};
+use tfprof_proto::schema;
 use tfprof_proto::shape::{attribute_shapes, shape_dims};
 use tfprof_proto::stream::{Layout, Record, Rule, Tag};
 use tfprof_proto::wire::{Fields, Value};
@@ -34,8 +38,8 @@ const OBJECTS: Tag = 9;
 const OBJECT: Tag = 10;
 const CONCRETE_FUNCTION: Tag = 11;
 
-pub(super) static SAVED_MODEL: Layout = Layout { fields: &[(2, Rule::Enter(META, &META_GRAPH))] };
-pub(super) static META_GRAPH: Layout = Layout {
+static SAVED_MODEL: Layout = Layout { fields: &[(2, Rule::Enter(META, &META_GRAPH))] };
+static META_GRAPH: Layout = Layout {
     fields: &[
         (1, Rule::Take(INFO)),
         (2, Rule::Enter(GRAPH, &GRAPH_OF_META)),
@@ -48,7 +52,22 @@ static GRAPH_OF_META: Layout =
     Layout { fields: &[(1, Rule::Take(NODE)), (2, Rule::Enter(LIBRARY, &FUNCTION_LIBRARY)), (5, Rule::Take(DEBUG))] };
 static OBJECT_GRAPH: Layout = Layout { fields: &[(1, Rule::Take(OBJECT)), (2, Rule::Take(CONCRETE_FUNCTION))] };
 
-pub(super) struct Reader<'b> {
+/// Reads a `SavedModel`.
+pub fn read(source: Source<'_>, _step: i64, builder: &mut Builder) -> Result<(), Error> {
+    drive(source, &schema::SAVED_MODEL, &SAVED_MODEL, Reader::new(builder))
+}
+
+/// Reads a `MetaGraphDef` of which a signature is asked for.
+pub(super) fn read_meta_graph(source: Source<'_>, builder: &mut Builder) -> Result<(), Error> {
+    drive(source, &schema::META_GRAPH_DEF, &META_GRAPH, Reader::new(builder))
+}
+
+/// A `SavedModel` starts with the version of its schema.
+pub fn recognizes(head: &Head<'_>) -> bool {
+    matches!(head.field, (1, Value::Varint(_)))
+}
+
+struct Reader<'b> {
     builder: &'b mut Builder,
     current: MetaGraph,
     /// The graph that counts so far, and the tags of all.

@@ -8,12 +8,12 @@ use std::fs::File;
 use std::io::{self, Chain, Cursor, Read};
 use std::path::Path;
 
-/// Named bytes, of which the first are there to be looked at.
+/// A named stream of bytes whose first bytes can be peeked at.
 pub struct Source<'a> {
     /// The name for messages.
     pub name: String,
     pub input: Peeked<'a>,
-    /// What is read was unpacked on the way.
+    /// The stream is decompressed on the way.
     pub is_compressed: bool,
 }
 
@@ -32,7 +32,7 @@ pub struct Limits {
     pub memory: Option<u64>,
 }
 
-/// What no real profile reaches: text of a graph shrinks fifty times, runs of zeros a thousand times.
+/// No real profile compresses this well: the text of a graph shrinks fifty times, runs of zeros a thousand times.
 const GROWTH: u64 = 250;
 /// Up to this size, growth does not matter.
 const HARMLESS: u64 = 64 << 20;
@@ -41,21 +41,21 @@ const MOST_UNPACKED: u64 = 64 << 30;
 /// The name of standard input in messages.
 pub const STDIN: &str = "standard input";
 
-/// How many bytes are looked at to tell formats apart.
+/// How many bytes are peeked at to recognize the format.
 const HEAD: u64 = 64 * 1024;
 
 impl<'a> Source<'a> {
     /// A file, or standard input if the path is `-`.
     pub fn open(path: &Path) -> Result<Source<'static>, Error> {
-        Source::open_watched(path, Limits::default(), &|_| {})
+        Source::open_with(path, Limits::default(), &|_| {})
     }
 
-    /// The same, and `watch` is told now and then how many bytes were taken since it was told last.
-    pub fn open_watched(path: &Path, limits: Limits, watch: &'a dyn Fn(u64)) -> Result<Source<'a>, Error> {
+    /// The same with limits; `on_read` is called with the number of bytes of each piece that is read.
+    pub fn open_with(path: &Path, limits: Limits, on_read: &'a dyn Fn(u64)) -> Result<Source<'a>, Error> {
         let name = path.display().to_string();
         let io_error = |action, source| Error::Io { file: name.clone(), action, source };
         if path.as_os_str() == "-" {
-            return Source::watched(STDIN.to_owned(), io::stdin(), limits, watch);
+            return Source::with(STDIN.to_owned(), io::stdin(), limits, on_read);
         }
         let file = File::open(path).map_err(|error| io_error("cannot open", error))?;
         if file.metadata().is_ok_and(|metadata| metadata.is_dir()) {
@@ -63,18 +63,18 @@ impl<'a> Source<'a> {
                 io::Error::other("it is a directory, expected a file; without a flag, a directory is looked through");
             return Err(io_error("cannot read", error));
         }
-        Source::watched(name, file, limits, watch)
+        Source::with(name, file, limits, on_read)
     }
 
-    /// Anything that can be read, with a `watch` as above.
-    pub fn watched(
+    /// Any reader, with limits and `on_read` as above.
+    pub fn with(
         name: String,
         input: impl Read + 'a,
         limits: Limits,
-        watch: &'a dyn Fn(u64),
+        on_read: &'a dyn Fn(u64),
     ) -> Result<Source<'a>, Error> {
         let memory = limits.memory.map(|most| Memory { most, unseen: 0 });
-        Source::limited(name, Box::new(Watched { input, watch, memory }), limits)
+        Source::limited(name, Box::new(Reported { input, on_read, memory }), limits)
     }
 
     pub fn memory(name: &str, bytes: &'a [u8]) -> Result<Source<'a>, Error> {
@@ -113,17 +113,17 @@ impl<'a> Source<'a> {
     }
 }
 
-/// Tells of each piece that was read; pieces are large, so that it costs nothing.
-struct Watched<'a, R> {
+/// Reports each piece that was read; pieces are large, so this costs nothing.
+struct Reported<'a, R> {
     input: R,
-    watch: &'a dyn Fn(u64),
+    on_read: &'a dyn Fn(u64),
     memory: Option<Memory>,
 }
 
-impl<R: Read> Read for Watched<'_, R> {
+impl<R: Read> Read for Reported<'_, R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let length = self.input.read(buffer)?;
-        (self.watch)(length as u64);
+        (self.on_read)(length as u64);
         if let Some(memory) = &mut self.memory {
             memory.check(length as u64)?;
         }
@@ -131,14 +131,14 @@ impl<R: Read> Read for Watched<'_, R> {
     }
 }
 
-/// Looks now and then at how much memory the process holds.
+/// Checks now and then how much memory the process holds.
 struct Memory {
     most: u64,
     unseen: u64,
 }
 
 impl Memory {
-    /// So many bytes of a file cannot make the model grow by much more.
+    /// Bytes to read between two checks: they cannot make the model grow by much more than that.
     const PACE: u64 = 4 << 20;
 
     fn check(&mut self, read: u64) -> io::Result<()> {
@@ -163,7 +163,7 @@ impl Memory {
     }
 }
 
-/// How many bytes of memory the process holds, where the system tells.
+/// The resident memory of the process, if the system tells.
 fn held_memory() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
@@ -184,7 +184,7 @@ impl<R: Read> Read for Counted<R> {
     }
 }
 
-/// What a compressed file unpacks to, as long as that is not absurd.
+/// The content of a compressed file, limited to a plausible size.
 struct Unpacked<R> {
     packed: MultiGzDecoder<Counted<R>>,
     count: u64,
@@ -213,7 +213,7 @@ pub type Peeked<'a> = Chain<Cursor<Vec<u8>>, Box<dyn Read + 'a>>;
 fn peek<'a>(mut input: Box<dyn Read + 'a>, length: u64) -> io::Result<Peeked<'a>> {
     let mut head = Vec::new();
     match (&mut input).take(length).read_to_end(&mut head) {
-        // Damage in compressed data is reported by whoever gets to it, with what came before it.
+        // Damaged compressed data is reported when it is reached; the bytes before it still count.
         Err(error) if head.is_empty() || error.kind() == io::ErrorKind::Other => Err(error),
         _ => Ok(Cursor::new(head).chain(input)),
     }

@@ -7,6 +7,7 @@ mod missing;
 pub mod profiles;
 pub mod render;
 
+use crate::engine::formats::Role;
 use crate::engine::inputs::Inputs;
 use crate::engine::profiler::Profiler;
 use crate::error::{Error, Warning};
@@ -133,7 +134,7 @@ impl Overview {
             other_runs: inputs.other_runs.clone(),
             warnings: profiler.warnings().to_vec(),
         };
-        let has_graph = !inputs.graphs.is_empty() || !inputs.profiles.is_empty();
+        let has_graph = inputs.list.iter().any(|input| matches!(input.format.role, Role::Graph | Role::Profile));
         overview.missing =
             if hosts.is_empty() { missing::find(&overview, model, has_graph) } else { profiles::missing(hosts) };
         overview.deeper = deeper(&overview, !model.unknown.has(Metric::RequestedBytes));
@@ -141,19 +142,13 @@ impl Overview {
     }
 }
 
+/// The label and the name of each file.
 fn files(inputs: &Inputs) -> Vec<(String, String)> {
     let name = |path: &std::path::Path| path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
-    let mut files = Vec::new();
-    let mut add = |kind: &str, path: &std::path::Path| files.push((kind.to_owned(), name(path)));
-    inputs.graphs.iter().for_each(|path| add("graph", path));
-    inputs.profiles.iter().for_each(|path| add("profile", path));
-    inputs.checkpoints.iter().for_each(|path| add("checkpoint", path));
-    inputs.op_logs.iter().for_each(|path| add("op log", path));
-    inputs.xspaces.iter().for_each(|path| add("XSpace", path));
-    for ((_, path), step) in inputs.runs.iter().zip(inputs.steps()) {
-        add(&format!("step {step}"), path);
-    }
-    files
+    let roles = [Role::Graph, Role::Profile, Role::Checkpoint, Role::OpLog, Role::Host];
+    let plain = roles.into_iter().flat_map(|role| inputs.of(role));
+    let plain = plain.map(|input| (input.format.label.to_owned(), name(&input.path)));
+    plain.chain(inputs.runs().map(|(step, run)| (format!("{} {step}", run.format.label), name(&run.path)))).collect()
 }
 
 /// A question about one metric, the largest rows first.

@@ -1,115 +1,163 @@
-//! Reads all files into a profiler, in the order in which they need each other.
+//! Loads all files into a profiler, in the order in which they need each other.
 
 use super::recognize::is_saved_model;
-use super::{Inputs, input_error, logdir, parallel, read_error};
-use crate::checkpoint::Checkpoint;
+use super::{Input, Inputs, input_error, read_error};
+use crate::engine::formats::{Format, Reader, Role};
 use crate::engine::profiler::Profiler;
 use crate::error::{Error, Location};
-use crate::format::Format;
-use crate::format::detect::{Guess, guess};
 use crate::format::source::{STDIN, Source};
-use crate::format::xspace::{self, ProfileFile};
+use crate::format::xspace::ProfileFile;
+use crate::parallel;
+use std::collections::HashSet;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use tfprof_proto::stream::Spot;
 use tfprof_proto::wire::{Fault, Fields, WireError};
 
-/// How far reading is.
+/// Read progress: the file at hand, and the bytes of all files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Reading<'a> {
-    /// The file that is being read.
+pub struct ReadProgress<'a> {
     pub file: &'a str,
-    /// Bytes of all files so far, and of all files in all; 0 if that is not known.
     pub read: u64,
-    pub of: u64,
+    /// The size of all files; 0 if it is not known.
+    pub total: u64,
 }
 
-/// Who wants to know how far reading is.
-pub type Watch<'a> = &'a dyn Fn(&Reading<'_>);
+/// Called now and then while files are read.
+pub type OnProgress<'a> = &'a dyn Fn(&ReadProgress<'_>);
+
+/// A share of runs below this size is read before a thread has started.
+const WORTH_A_THREAD: u64 = 4 << 20;
+
+/// Each thread that reads runs holds sums of its own, so many of them would cost memory.
+const RUN_THREADS: usize = 8;
 
 impl Inputs {
     /// Loads everything: graphs, then op logs, then runs, as the original's command line does.
     pub fn load(&self, profiler: &mut Profiler) -> Result<(), Error> {
-        self.load_watched(profiler, &|_| {})
+        self.load_with(profiler, &|_| {})
     }
 
-    /// The same, and `watch` is told how far reading is.
-    pub fn load_watched(&self, profiler: &mut Profiler, watch: Watch<'_>) -> Result<(), Error> {
+    /// The same; `on_progress` is called as files are read.
+    pub fn load_with(&self, profiler: &mut Profiler, on_progress: OnProgress<'_>) -> Result<(), Error> {
         profiler.set(&self.settings);
-        let (read, of) = (AtomicU64::new(0), self.paths().map(file_size).sum());
-        let load = |path: &Path, format, step, profiler: &mut Profiler| {
-            let file = if path.as_os_str() == "-" { STDIN.to_owned() } else { path.display().to_string() };
-            let count = |bytes| {
-                let read = read.fetch_add(bytes, Ordering::Relaxed) + bytes;
-                watch(&Reading { file: &file, read, of });
-            };
-            load_one(self.open_watched(path, &count)?, path, format, step, profiler)
-        };
-        for (paths, format) in [(&self.profiles, Format::Profile), (&self.graphs, Format::GraphDef)] {
-            for path in once_each(paths) {
-                load(path, format, 0, profiler)?;
-                // Where nodes were made, if the model was saved with it.
-                if let Some(source) = debug_info_beside(path).and_then(|file| Source::open(&file).ok()) {
-                    profiler.add_debug_info(source);
-                }
+        let progress = Progress { read: AtomicU64::new(0), total: self.paths().map(file_size).sum() };
+        // Runs come after these and are read side by side, and so are hosts.
+        for input in self.in_load_order().into_iter().filter(|input| input.format.role < Role::Run) {
+            if let Reader::Checkpoint(open) = input.format.reader {
+                profiler.add_checkpoint(open(&input.path)?);
+                continue;
+            }
+            self.load_here(input, 0, profiler, &progress, on_progress)?;
+            // The debug info says where nodes were made, if the model was saved with it.
+            if let Some(source) = debug_info_beside(&input.path).and_then(|file| Source::open(&file).ok()) {
+                profiler.add_debug_info(source);
             }
         }
-        // Before op logs, which speak of nodes that are there: a checkpoint alone makes its own.
-        for path in &self.checkpoints {
-            profiler.add_checkpoint(Checkpoint::open(path)?);
-        }
-        for path in once_each(&self.op_logs) {
-            load(path, Format::OpLog, 0, profiler)?;
-        }
-        let runs: Vec<(i64, &Path)> = self.steps().into_iter().zip(self.runs.iter().map(|(_, path)| &**path)).collect();
-        let load_here =
-            |(step, path): (i64, &Path), profiler: &mut Profiler| load(path, Format::RunMetadata, step, profiler);
-        // On another thread nobody is told, but the bytes count.
-        let load_there = |(step, path): (i64, &Path), profiler: &mut Profiler| {
-            let count = |bytes| {
-                read.fetch_add(bytes, Ordering::Relaxed);
-            };
-            load_one(self.open_watched(path, &count)?, path, Format::RunMetadata, step, profiler)
-        };
-        parallel::load_runs(&runs, profiler, &load_here, &load_there)?;
+        self.load_runs(profiler, &progress, on_progress)?;
         profiler.infer()?;
-        let done = |file: &str, bytes: u64| {
-            let read = read.fetch_add(bytes, Ordering::Relaxed) + bytes;
-            watch(&Reading { file, read, of });
-        };
-        self.load_profiles(profiler, &done)
+        self.load_hosts(profiler, &|file, bytes| progress.report(file, bytes, on_progress))
     }
 
-    /// Opens the profiles, each to be read at any place.
+    /// The inputs by role. A file may be named by itself and by its directory: it counts once, but for runs.
+    fn in_load_order(&self) -> Vec<&Input> {
+        let mut seen = HashSet::new();
+        let mut is_new = |input: &Input| {
+            let path = input.path.canonicalize().unwrap_or_else(|_| input.path.clone());
+            seen.insert((input.format.flag.name, path))
+        };
+        let mut list: Vec<&Input> =
+            self.list.iter().filter(|input| input.format.role == Role::Run || is_new(input)).collect();
+        list.sort_by_key(|input| input.format.role);
+        list
+    }
+
+    /// Loads one file on the calling thread.
+    fn load_here(
+        &self,
+        input: &Input,
+        step: i64,
+        profiler: &mut Profiler,
+        progress: &Progress,
+        on_progress: OnProgress<'_>,
+    ) -> Result<(), Error> {
+        let is_stdin = input.path.as_os_str() == "-";
+        let file = if is_stdin { STDIN.to_owned() } else { input.path.display().to_string() };
+        self.load_one(input, step, profiler, &|bytes| progress.report(&file, bytes, on_progress))
+    }
+
+    fn load_one(&self, input: &Input, step: i64, profiler: &mut Profiler, on_read: &dyn Fn(u64)) -> Result<(), Error> {
+        let mut source = self.open_with(&input.path, on_read)?;
+        let head = source.head().map_err(|error| read_error(&input.path, error))?;
+        let format = checked_format(input, head)?;
+        profiler.add(source, format, step)
+    }
+
+    /// Loads runs: the first share on this thread, the others into forks of the profiler, which then join it in order.
+    fn load_runs(
+        &self,
+        profiler: &mut Profiler,
+        progress: &Progress,
+        on_progress: OnProgress<'_>,
+    ) -> Result<(), Error> {
+        let runs: Vec<(i64, &Input)> = self.runs().collect();
+        let sizes: Vec<u64> = runs.iter().map(|(_, input)| file_size(&input.path)).collect();
+        let mut shares = shares(&sizes, parallel::processors(RUN_THREADS)).into_iter().map(|share| &runs[share]);
+        let load_here = |share: &[(i64, &Input)], profiler: &mut Profiler| {
+            share.iter().try_for_each(|(step, input)| self.load_here(input, *step, profiler, progress, on_progress))
+        };
+        let first = shares.next().unwrap_or_default();
+        let (mut forks, mut joins) = (Vec::new(), Vec::new());
+        for share in shares {
+            let (fork, at) = profiler.fork();
+            forks.push((share, fork));
+            joins.push((share, at));
+        }
+        let threads = forks.len();
+        let load_fork = |(share, mut fork): (&[(i64, &Input)], Profiler)| {
+            // Another thread cannot report progress, but its bytes count.
+            let on_read = |bytes| progress.count(bytes);
+            let mut runs = share.iter();
+            runs.try_for_each(|(step, input)| self.load_one(input, *step, &mut fork, &on_read)).map(|()| fork)
+        };
+        let (first, forks) = parallel::map_beside(forks, threads, load_fork, || load_here(first, profiler));
+        first?;
+        for (fork, (share, at)) in forks.into_iter().zip(joins) {
+            if !profiler.join(fork?, at) {
+                load_here(share, profiler)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Opens the profiles of hosts for random access.
     pub fn open_profiles(&self) -> Result<Vec<ProfileFile>, Error> {
         let mut files = Vec::new();
-        for path in once_each(&self.xspaces) {
-            let mut source = self.open(path)?;
-            let head = source.head().map_err(|error| read_error(path, error))?;
-            if let Guess::Is(found) = guess(head)
-                && !logdir::is_profile(path)
-            {
-                let message = format!("this is a {}, expected an XSpace; use {}", found.name(), found.flag());
-                return Err(input_error(path, message));
-            }
-            // What is no protobuf is not read to its end, which it may not have.
+        for input in self.in_load_order() {
+            let Reader::Host(open) = input.format.reader else { continue };
+            let mut source = self.open(&input.path)?;
+            let head = source.head().map_err(|error| read_error(&input.path, error))?;
+            checked_format(input, head)?;
+            // Reject non-protobuf early: the stream may be infinite.
             if let Err(WireError { fault: fault @ (Fault::BadTag { .. } | Fault::LongNumber), .. }) =
                 Fields::new(head, 0).next_field()
             {
-                let location = Location { file: path.display().to_string(), spot: Some(Spot::Byte(0)) };
-                return Err(Error::Input { location, message: format!("not an XSpace: {fault}") });
+                let location = Location { file: input.path.display().to_string(), spot: Some(Spot::Byte(0)) };
+                return Err(Error::Input { location, message: format!("not {}: {fault}", input.format) });
             }
-            files.push(xspace::open(path, source)?);
+            files.push(open(&input.path, source)?);
         }
         Ok(files)
     }
 
-    /// Loads profiles, several at a time.
-    fn load_profiles(&self, profiler: &mut Profiler, done: &dyn Fn(&str, u64)) -> Result<(), Error> {
-        if self.xspaces.is_empty() {
+    /// Loads the profiles of hosts, several at a time.
+    fn load_hosts(&self, profiler: &mut Profiler, done: &dyn Fn(&str, u64)) -> Result<(), Error> {
+        let hosts: Vec<&Input> = self.of(Role::Host).collect();
+        if hosts.is_empty() {
             return Ok(());
         }
-        if !self.runs.is_empty() || !self.profiles.is_empty() {
+        if self.list.iter().any(|input| matches!(input.format.role, Role::Run | Role::Profile)) {
             let message =
                 "an XSpace cannot be loaded beside RunMetadata or a ProfileProto; ask about one of them at a time";
             return Err(Error::Question(message.to_owned()));
@@ -123,61 +171,115 @@ impl Inputs {
             })?),
         };
         let loaded = profiler.add_profiles(&self.open_profiles()?, marker, done);
-        match (loaded, self.xspaces.as_slice()) {
-            (Err(Error::Input { location, message }), [path]) => {
-                Err(Error::Input { location, message: message + &self.looks_like(path) })
+        match (loaded, hosts.as_slice()) {
+            (Err(Error::Input { location, message }), [input]) => {
+                Err(Error::Input { location, message: message + &self.looks_like(input) })
             }
             (loaded, _) => loaded,
         }
     }
 
-    /// What a file that is no profile looks like, if that can be told.
-    fn looks_like(&self, path: &Path) -> String {
-        let head = self.open(path).ok().and_then(|mut source| Some(guess(source.head().ok()?)));
-        match head {
-            Some(Guess::Is(found)) => format!("; it looks like a {}, for {}", found.name(), found.flag()),
+    /// The format that a rejected file seems to have.
+    fn looks_like(&self, input: &Input) -> String {
+        let found = self.open(&input.path).ok().and_then(|mut source| Format::recognize(source.head().ok()?));
+        match found {
+            Some(found) if found != input.format => {
+                format!("; it looks like {found}, for --{}", found.flag.name)
+            }
             _ => String::new(),
         }
     }
 }
 
-pub(super) fn file_size(path: &Path) -> u64 {
+/// The bytes read so far, by all threads.
+struct Progress {
+    read: AtomicU64,
+    total: u64,
+}
+
+impl Progress {
+    fn count(&self, bytes: u64) {
+        self.read.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    fn report(&self, file: &str, bytes: u64, on_progress: OnProgress<'_>) {
+        self.count(bytes);
+        on_progress(&ReadProgress { file, read: self.read.load(Ordering::Relaxed), total: self.total });
+    }
+}
+
+fn file_size(path: &Path) -> u64 {
     std::fs::metadata(path).map_or(0, |metadata| metadata.len())
 }
 
-/// Loads a file as what a flag says it is; if it plainly is something else, says which flag is right.
-fn load_one(
-    mut source: Source<'_>,
-    path: &Path,
-    format: Format,
-    step: i64,
-    profiler: &mut Profiler,
-) -> Result<(), Error> {
-    let head = source.head().map_err(|error| read_error(path, error))?;
-    let format = match (format, guess(head)) {
-        (Format::GraphDef, Guess::Is(found @ (Format::MetaGraphDef | Format::SavedModel))) => found,
-        (format, Guess::Is(found)) if found != format => {
-            let message = format!("this is a {}, expected a {}; use {}", found.name(), format.name(), found.flag());
-            return Err(input_error(path, message));
+/// The format of a file that starts with `head`; an error names the right flag if it was given with another one.
+fn checked_format(input: &Input, head: &[u8]) -> Result<&'static Format, Error> {
+    let Input { path, format, .. } = input;
+    match Format::recognize(head).filter(|_| !format.is_path(path)) {
+        Some(found) if found.flag != format.flag => {
+            let message = format!("this is {found}, expected {format}; use --{}", found.flag.name);
+            Err(input_error(path, message))
         }
-        (_, Guess::XSpace) => {
-            let message = format!("this is an XSpace, expected a {}; use --xspace_path", format.name());
-            return Err(input_error(path, message));
-        }
-        (format, _) => format,
-    };
-    profiler.add(source, format, step)
+        Some(found) => Ok(found),
+        None => Ok(format),
+    }
 }
 
-/// Each file once, though it may have been named by itself and by its directory.
-fn once_each(paths: &[PathBuf]) -> impl Iterator<Item = &PathBuf> {
-    let mut seen = std::collections::HashSet::new();
-    paths.iter().filter(move |path| seen.insert(path.canonicalize().unwrap_or_else(|_| (*path).clone())))
-}
-
-/// The debug info of a `SavedModel`, which lies in a directory of its own.
+/// The debug info of a `SavedModel`, in a directory beside it.
 pub(super) fn debug_info_beside(path: &Path) -> Option<PathBuf> {
     let directory = path.parent().filter(|_| is_saved_model(path))?.join("debug");
     let names = ["saved_model_debug_info.pb", "saved_model_debug_info.pb.gz"];
     names.iter().map(|name| directory.join(name)).find(|file| file.is_file())
+}
+
+/// Splits files into contiguous shares of about the same size, at most one for each thread.
+fn shares(sizes: &[u64], threads: usize) -> Vec<Range<usize>> {
+    let all: u64 = sizes.iter().sum();
+    let threads = (all / WORTH_A_THREAD).clamp(1, threads as u64);
+    let mut shares: Vec<Range<usize>> = Vec::new();
+    let (mut start, mut read) = (0, 0);
+    for (i, size) in sizes.iter().enumerate() {
+        read += size;
+        // A share ends with the file that completes its part of the bytes, the last share with the last file.
+        let number = shares.len() as u64 + 1;
+        if (number < threads && read * threads >= all * number) || i + 1 == sizes.len() {
+            shares.push(start..i + 1);
+            start = i + 1;
+        }
+    }
+    shares
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_are_whole_files_in_order() {
+        let mb = 1 << 20;
+        let check = |sizes: &[u64], threads, ends: &[usize]| {
+            let sizes: Vec<u64> = sizes.iter().map(|size| size * mb).collect();
+            assert_eq!(shares(&sizes, threads).iter().map(|share| share.end).collect::<Vec<_>>(), ends);
+        };
+        check(&[], 2, &[]);
+        check(&[0, 0], 2, &[2]);
+        check(&[1, 1, 1], 2, &[3]);
+        check(&[10, 10, 10, 10], 2, &[2, 4]);
+        check(&[10, 10, 10], 2, &[2, 3]);
+        check(&[100, 1, 1], 2, &[1, 3]);
+        check(&[10, 10], 8, &[1, 2]);
+    }
+
+    #[test]
+    fn graphs_load_before_what_refers_to_their_nodes() {
+        let mut inputs = Inputs::default();
+        for name in ["XSpace", "RunMetadata", "OpLogProto", "checkpoint", "SavedModel", "ProfileProto", "RunMetadata"] {
+            inputs.add(name, Format::named(name).unwrap());
+        }
+        inputs.add("OpLogProto", Format::of(Role::OpLog));
+        let order: Vec<_> = inputs.in_load_order().into_iter().map(|input| input.format.name).collect();
+        let expected =
+            ["ProfileProto", "SavedModel", "checkpoint", "OpLogProto", "RunMetadata", "RunMetadata", "XSpace"];
+        assert_eq!(order, expected);
+    }
 }

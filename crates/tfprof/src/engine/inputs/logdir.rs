@@ -1,10 +1,7 @@
-//! Log directories: `LOGDIR/plugins/profile/RUN/HOST.xplane.pb`, and patterns of paths.
+//! Log directories, `LOGDIR/plugins/profile/RUN/HOST.xplane.pb`, and glob patterns.
 
-use super::recognize::base_name;
+use crate::format::xspace::is_xplane_path;
 use std::path::{Path, PathBuf};
-
-/// The end of a profile's name, but for `.gz`.
-const END: &str = ".xplane.pb";
 
 /// A run: the profiles of all its hosts.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,11 +10,7 @@ pub struct Run {
     pub files: Vec<PathBuf>,
 }
 
-pub fn is_profile(path: &Path) -> bool {
-    base_name(path).ends_with(END)
-}
-
-/// The runs below a directory, in the order of their names: those that were recorded later come later.
+/// The runs below a directory, sorted by name, which is by the time of recording.
 pub fn runs(dir: &Path) -> Vec<Run> {
     let mut found = Vec::new();
     // A run itself, the directory of all runs, or those of a log directory, which may lie two levels deeper.
@@ -39,7 +32,7 @@ pub fn runs(dir: &Path) -> Vec<Run> {
 }
 
 fn add_run(dir: &Path, found: &mut Vec<Run>) {
-    let files: Vec<PathBuf> = entries(dir).into_iter().filter(|path| is_profile(path) && path.is_file()).collect();
+    let files: Vec<PathBuf> = entries(dir).into_iter().filter(|path| is_xplane_path(path) && path.is_file()).collect();
     if !files.is_empty() && !found.iter().any(|run| run.files == files) {
         let whole = dir.canonicalize().unwrap_or_else(|_| dir.to_owned());
         let name = whole.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -51,7 +44,7 @@ fn below(dir: &Path) -> Vec<PathBuf> {
     entries(dir).into_iter().filter(|path| path.is_dir()).collect()
 }
 
-/// What is in a directory, by name; nothing if it cannot be read.
+/// The entries of a directory, sorted by name; empty if it cannot be read.
 fn entries(dir: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(dir).into_iter().flatten();
     let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
@@ -59,7 +52,7 @@ fn entries(dir: &Path) -> Vec<PathBuf> {
     paths
 }
 
-/// The paths that a pattern with `*` and `?` stands for, by name; nothing if it has neither.
+/// The paths that match a glob pattern of `*` and `?`, sorted by name; empty if it has neither.
 pub fn expand(pattern: &Path) -> Vec<PathBuf> {
     let is_pattern = |part: &str| part.contains(['*', '?']);
     if !is_pattern(&pattern.to_string_lossy()) {
@@ -85,7 +78,7 @@ pub fn expand(pattern: &Path) -> Vec<PathBuf> {
     paths
 }
 
-/// Whether a name fits a pattern. A star goes back to the last one only, so that time is bounded by the product.
+/// Whether a name matches a pattern. Only the last star backtracks, which bounds the time by the product of the lengths.
 fn matches(pattern: &[u8], name: &[u8]) -> bool {
     let (mut p, mut n) = (0, 0);
     let mut back: Option<(usize, usize)> = None;

@@ -1,16 +1,15 @@
-//! Paths without a flag: what a file is by its content or its name, and what of a directory counts.
+//! Paths without a flag: recognizes a file by its content or its name, and picks the files of a directory.
 
-use super::{Inputs, input_error, logdir, read_error};
+use super::{Input, Inputs, input_error, logdir, read_error};
 use crate::checkpoint::locate;
+use crate::engine::formats::{Format, Role};
 use crate::error::Error;
-use crate::format::Format;
-use crate::format::detect::{Guess, guess};
 use crate::format::source::{STDIN, Source};
 use crate::words;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// How many bytes of standard input are looked at to tell what it is.
+/// How many bytes of standard input are taken to recognize its format.
 const STDIN_HEAD: u64 = 64 * 1024;
 
 impl Inputs {
@@ -19,18 +18,14 @@ impl Inputs {
         if path.is_dir() {
             return self.add_directory(path);
         }
-        if logdir::is_profile(path) && path.exists() {
-            self.xspaces.push(path.to_owned());
-            return Ok(());
-        }
         if !path.exists() {
             let paths = logdir::expand(path);
             if !paths.is_empty() {
                 return paths.iter().try_for_each(|path| self.add_path(path));
             }
         }
-        if locate::is_checkpoint(path) {
-            self.checkpoints.push(path.to_owned());
+        if let Some(format) = Format::of_path(path) {
+            self.add(path, format);
             return Ok(());
         }
         let is_stdin = path.as_os_str() == "-";
@@ -39,41 +34,22 @@ impl Inputs {
             head.map_err(|error| read_error(path, error))?;
         }
         let stdin_head = self.stdin_head.clone();
-        let mut source = if is_stdin {
-            Source::memory(STDIN, &stdin_head)?
-        } else {
-            Source::open_watched(path, self.limits, &|_| {})?
-        };
+        let mut source =
+            if is_stdin { Source::memory(STDIN, &stdin_head)? } else { Source::open_with(path, self.limits, &|_| {})? };
         let head = source.head().map_err(|error| read_error(path, error))?;
-        let unknown = || {
-            let flags =
-                "--graph_path, --run_meta_path, --op_log_path, --profile_path, --checkpoint_path or --xspace_path";
+        // An empty message has no content to recognize; its name may tell.
+        let by_name = || head.is_empty().then(|| Format::of_empty(&base_name(path))).flatten();
+        let Some(format) = Format::recognize(head).or_else(by_name) else {
             let message = if head.is_empty() {
-                "there is nothing in it; was it written to its end?".to_owned()
+                "the file is empty; was it written completely?".to_owned()
             } else {
-                format!("cannot tell what this file is; say so with {flags}")
+                format!("cannot tell what this file is; say so with {}", all_flags())
             };
-            input_error(if is_stdin { Path::new(STDIN) } else { path }, message)
+            return Err(input_error(if is_stdin { Path::new(STDIN) } else { path }, message));
         };
-        match guess(head) {
-            Guess::Is(format) => self.add_as(format, path),
-            Guess::XSpace => self.xspaces.push(path.to_owned()),
-            // An empty message has no content to tell it by; its name may.
-            Guess::Unknown => match format_by_name(path) {
-                Some(format) if head.is_empty() => self.add_as(format, path),
-                _ => return Err(unknown()),
-            },
-        }
+        let step = if format.role == Role::Run { step_by_name(path) } else { None };
+        self.list.push(Input { path: path.to_owned(), format, step });
         Ok(())
-    }
-
-    fn add_as(&mut self, format: Format, path: &Path) {
-        match format {
-            Format::GraphDef | Format::MetaGraphDef | Format::SavedModel => self.graphs.push(path.to_owned()),
-            Format::OpLog => self.op_logs.push(path.to_owned()),
-            Format::Profile => self.profiles.push(path.to_owned()),
-            Format::RunMetadata => self.runs.push((step_by_name(path), path.to_owned())),
-        }
     }
 
     /// A directory as the original's Python layer fills it: `graph.pb(txt)`, `run_meta_<N>`, `tfprof_log`, or only
@@ -103,15 +79,15 @@ impl Inputs {
         });
         let profile = profiles.max().map(|(_, file)| file).or_else(|| named("profile.pb"));
         match (graph, profile) {
-            (Some(graph), _) => self.graphs.push(graph.clone()),
+            (Some(graph), _) => self.add(graph, Format::of(Role::Graph)),
             (None, Some(profile)) if runs.is_empty() => {
-                self.profiles.push(profile.clone());
+                self.add(profile, Format::of(Role::Profile));
                 return Ok(());
             }
             (None, _) if !runs.is_empty() => {}
             (None, _) if self.add_log_directory(dir)? => return Ok(()),
             (None, _) if locate::locate(dir).is_ok() => {
-                self.checkpoints.push(dir.to_owned());
+                self.add(dir, Format::of(Role::Checkpoint));
                 return Ok(());
             }
             (None, _) => {
@@ -119,8 +95,15 @@ impl Inputs {
                 return Err(input_error(dir, format!("nothing to read in this directory; {expected}")));
             }
         }
-        self.op_logs.extend(named("tfprof_log").cloned());
-        self.runs.extend(runs.into_iter().map(|(step, file)| (Some(step), file.clone())));
+        if let Some(log) = named("tfprof_log") {
+            self.add(log, Format::of(Role::OpLog));
+        }
+        let run = |(step, file): (i64, &PathBuf)| Input {
+            path: file.clone(),
+            format: Format::of(Role::Run),
+            step: Some(step),
+        };
+        self.list.extend(runs.into_iter().map(run));
         Ok(())
     }
 
@@ -131,16 +114,16 @@ impl Inputs {
         if runs.is_empty() {
             return Ok(false);
         }
-        let place = if self.run.is_empty() {
+        let chosen = if self.run.is_empty() {
             runs.len() - 1
         } else {
             let unknown = || input_error(dir, words::unknown("run", &self.run, &names()));
             runs.iter().position(|run| run.name == self.run).ok_or_else(unknown)?
         };
-        let run = runs.swap_remove(place);
+        let run = runs.swap_remove(chosen);
         self.other_runs.extend(runs.into_iter().map(|run| run.name).filter(|name| *name != run.name));
         self.other_runs.sort();
-        self.xspaces.extend(run.files);
+        run.files.into_iter().for_each(|file| self.add(file, Format::of(Role::Host)));
         Ok(true)
     }
 }
@@ -170,15 +153,14 @@ fn step_by_name(path: &Path) -> Option<i64> {
     digits.parse().ok().filter(|_| before.ends_with(['_', '-']))
 }
 
-fn format_by_name(path: &Path) -> Option<Format> {
-    let name = base_name(path);
-    let starts = [
-        ("graph", Format::GraphDef),
-        ("run_meta", Format::RunMetadata),
-        ("tfprof_log", Format::OpLog),
-        ("profile", Format::Profile),
-    ];
-    starts.into_iter().find(|(start, _)| name.starts_with(start)).map(|(_, format)| format)
+/// The flags of all formats: `--graph_path, … or --xspace_path`.
+fn all_flags() -> String {
+    let flags: Vec<_> = Format::flags().map(|flag| format!("--{}", flag.name)).collect();
+    match flags.split_last() {
+        Some((last, [])) => last.clone(),
+        Some((last, others)) => format!("{} or {last}", others.join(", ")),
+        None => String::new(),
+    }
 }
 
 #[cfg(test)]

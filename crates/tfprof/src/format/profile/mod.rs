@@ -3,7 +3,7 @@
 mod reader;
 mod writer;
 
-pub(super) use reader::{PROFILE, ProfileReader};
+pub(crate) use reader::{read, recognizes};
 pub use writer::{warnings, write};
 
 /// Our own fields of `ProfileNode`, which other readers skip.

@@ -33,6 +33,7 @@ pub use sums::{Item, Sums, Tally};
 pub use tally::{Assigned, LineFacts, Wanted};
 
 use crate::error::{Error, Location, Warning};
+use crate::format::detect::{Head, is_name};
 use crate::format::source::Source;
 use bytes::Bytes;
 use ops::Ops;
@@ -42,6 +43,7 @@ use regex::Regex;
 use std::io;
 use std::path::Path;
 use tfprof_proto::stream::Spot;
+use tfprof_proto::wire::Value;
 use walk::{Stop, Walker};
 
 /// A file to be read at any place.
@@ -129,6 +131,25 @@ impl HostProfile {
     pub fn has_ops(&self) -> bool {
         !self.tally.items.is_empty()
     }
+}
+
+/// How the names of such files end, but for `.gz`.
+const XPLANE: &str = ".xplane.pb";
+
+/// Whether a path is that of an `XSpace`: `HOST.xplane.pb`, plain or gzipped.
+pub fn is_xplane_path(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    name.strip_suffix(".gz").unwrap_or(&name).ends_with(XPLANE)
+}
+
+/// An `XSpace` starts with a plane, which starts with its number or its name.
+pub(crate) fn recognizes(head: &Head<'_>) -> bool {
+    let plane = match (head.field, head.first, head.second) {
+        ((1, Value::Bytes(_)), Some((1, Value::Varint(_))), Some((2, Value::Bytes(name)))) => name,
+        ((1, Value::Bytes(_)), Some((2, Value::Bytes(name))), _) => name,
+        _ => return false,
+    };
+    !plane.is_empty() && is_name(plane)
 }
 
 /// Opens a file to be read at any place; what is compressed or comes through a pipe is held in memory.

@@ -5,8 +5,11 @@ mod merge;
 mod messages;
 
 use super::own_fields::{DECLARED_DEVICE, INPUT_OUTPUTS};
-use crate::format::driver::FormatReader;
+use crate::error::Error;
+use crate::format::detect::{Head, is_name};
+use crate::format::driver::{FormatReader, drive};
 use crate::format::op_log::Traces;
+use crate::format::source::Source;
 use crate::model::builder::Builder;
 use crate::model::devices::DeviceId;
 use crate::model::names::NameId;
@@ -17,6 +20,7 @@ use merge::{Definition, Merge};
 use messages::indexed_tuple;
 use rustc_hash::FxHashMap;
 use tfprof_proto::lenient::{each_quietly, int_entry, map_entry, next_quietly};
+use tfprof_proto::schema;
 use tfprof_proto::stream::{Layout, Record, Rule, Tag};
 use tfprof_proto::wire::{Fields, Value, each_int};
 
@@ -26,7 +30,7 @@ const STEPS: Tag = 3;
 const STRING: Tag = 4;
 const MISSES_STREAMS: Tag = 5;
 
-pub(in crate::format) static PROFILE: Layout = Layout {
+static PROFILE: Layout = Layout {
     fields: &[
         (1, Rule::Take(NODE)),
         (2, Rule::Take(HAS_TRACE)),
@@ -36,7 +40,20 @@ pub(in crate::format) static PROFILE: Layout = Layout {
     ],
 };
 
-pub(in crate::format) struct ProfileReader<'b> {
+/// Reads a `ProfileProto`.
+pub fn read(source: Source<'_>, _step: i64, builder: &mut Builder) -> Result<(), Error> {
+    drive(source, &schema::PROFILE, &PROFILE, ProfileReader::new(builder))
+}
+
+/// A `ProfileProto` starts with a node, which starts with its number and a message. A plane starts with its number and a
+/// name.
+pub fn recognizes(head: &Head<'_>) -> bool {
+    let starts_with_number = matches!((head.field, head.first), ((1, Value::Bytes(_)), Some((1, Value::Varint(_)))));
+    let is_plane = matches!(head.second, Some((2, Value::Bytes(name))) if !name.is_empty() && is_name(name));
+    starts_with_number && !is_plane
+}
+
+struct ProfileReader<'b> {
     builder: &'b mut Builder,
     traces: Traces,
     executions: Executions,

@@ -1,0 +1,272 @@
+//! [`FORMATS`]: the one list of input formats. A row says which flag names a file, how to recognize it, how to read it
+//! and what it contributes. A new format is a file in `format/` and a row here.
+//!
+//! The table is here and not in `format/` since a row may need any module: a checkpoint has a library of its own.
+
+use crate::checkpoint::{Checkpoint, locate};
+use crate::error::Error;
+use crate::format::detect::{Head, heads, is_text_of};
+use crate::format::source::Source;
+use crate::format::xspace::{self, ProfileFile};
+use crate::format::{ReadRecords, graph_def, op_log, profile, run_metadata, saved_model};
+use std::fmt;
+use std::path::Path;
+use tfprof_proto::schema::{self, Message};
+
+/// An input format: a row of [`FORMATS`].
+pub struct Format {
+    /// The name of its message, as errors print it.
+    pub name: &'static str,
+    /// The label of such a file in an overview; a run is labelled by its step.
+    pub label: &'static str,
+    /// Formats may share a flag: the content tells them apart.
+    pub flag: InputFlag,
+    pub role: Role,
+    /// The message, if it can also be in text format.
+    text: Option<&'static Message>,
+    /// Whether a wire-format file starts like one of these.
+    wire: fn(&Head<'_>) -> bool,
+    /// Whether a path says so, whatever the content.
+    path: fn(&Path) -> bool,
+    /// How the names of such files start, if an empty file may be one.
+    stem: Option<&'static str>,
+    pub reader: Reader,
+}
+
+/// The flag that names files of a format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InputFlag {
+    /// `graph_path`; Python calls the same file `graph`.
+    pub name: &'static str,
+    pub about: &'static str,
+}
+
+impl InputFlag {
+    /// The name without `_path`.
+    pub fn word(self) -> &'static str {
+        self.name.strip_suffix("_path").unwrap_or(self.name)
+    }
+}
+
+/// What a file contributes, in load order: graphs define the nodes that op logs and runs refer to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Role {
+    /// A saved model with all its steps.
+    Profile,
+    Graph,
+    /// Variables, or the shapes of those that a graph defines.
+    Checkpoint,
+    OpLog,
+    /// One step.
+    Run,
+    /// The steps of one host.
+    Host,
+}
+
+impl Role {
+    /// Whether such a file can be added to a loaded model. After other files, everything has to be loaded again: op logs
+    /// refer to nodes that must be there.
+    pub fn adds_to_loaded(self) -> bool {
+        matches!(self, Role::OpLog | Role::Run)
+    }
+}
+
+/// How a file is read.
+#[derive(Clone, Copy, Debug)]
+pub enum Reader {
+    /// Record by record into the model.
+    Records(ReadRecords),
+    /// The path stands for several files, of which values are read when asked for.
+    Checkpoint(fn(&Path) -> Result<Checkpoint, Error>),
+    /// The files of all hosts are opened first, then read side by side.
+    Host(fn(&Path, Source<'_>) -> Result<ProfileFile, Error>),
+}
+
+/// All input formats. No two of them recognize the same file; of flags and text formats the first row wins.
+pub static FORMATS: [Format; 8] = [
+    Format { wire: graph_def::recognizes, ..GRAPH },
+    Format {
+        name: "MetaGraphDef",
+        text: Some(&schema::META_GRAPH_DEF),
+        wire: graph_def::recognizes_meta_graph,
+        stem: None,
+        reader: Reader::Records(graph_def::read_meta_graph),
+        ..GRAPH
+    },
+    Format {
+        name: "SavedModel",
+        text: Some(&schema::SAVED_MODEL),
+        wire: saved_model::recognizes,
+        stem: None,
+        reader: Reader::Records(saved_model::read),
+        ..GRAPH
+    },
+    Format {
+        name: "RunMetadata",
+        label: "step",
+        flag: InputFlag {
+            name: "run_meta_path",
+            about: "RunMetadata files, [STEP=]FILE,...; without STEP the first is step 0, the next step 1",
+        },
+        role: Role::Run,
+        text: Some(&schema::RUN_METADATA),
+        wire: run_metadata::recognizes,
+        path: by_content,
+        stem: Some("run_meta"),
+        reader: Reader::Records(run_metadata::read),
+    },
+    Format {
+        name: "OpLogProto",
+        label: "op log",
+        flag: InputFlag { name: "op_log_path", about: "an OpLogProto: types, float operations and code traces" },
+        role: Role::OpLog,
+        text: Some(&schema::OP_LOG),
+        wire: op_log::recognizes,
+        path: by_content,
+        stem: Some("tfprof_log"),
+        reader: Reader::Records(op_log::read),
+    },
+    Format {
+        name: "ProfileProto",
+        label: "profile",
+        flag: InputFlag { name: "profile_path", about: "a ProfileProto, which holds all of the above" },
+        role: Role::Profile,
+        text: Some(&schema::PROFILE),
+        wire: profile::recognizes,
+        path: by_content,
+        stem: Some("profile"),
+        reader: Reader::Records(profile::read),
+    },
+    Format {
+        name: "checkpoint",
+        label: "checkpoint",
+        flag: InputFlag {
+            name: "checkpoint_path",
+            about: "a checkpoint: what its files' names begin with, or its directory",
+        },
+        role: Role::Checkpoint,
+        text: None,
+        wire: |_| false,
+        path: locate::is_checkpoint,
+        stem: None,
+        reader: Reader::Checkpoint(Checkpoint::open),
+    },
+    Format {
+        name: "XSpace",
+        label: "XSpace",
+        flag: InputFlag {
+            name: "xspace_path",
+            about: "an XSpace of TensorFlow 2 or JAX (HOST.xplane.pb); may be given for each host",
+        },
+        role: Role::Host,
+        text: None,
+        wire: xspace::recognizes,
+        path: xspace::is_xplane_path,
+        stem: None,
+        reader: Reader::Host(xspace::open),
+    },
+];
+
+const GRAPH: Format = Format {
+    name: "GraphDef",
+    label: "graph",
+    flag: InputFlag { name: "graph_path", about: "a GraphDef, MetaGraphDef or SavedModel, binary or text" },
+    role: Role::Graph,
+    text: Some(&schema::GRAPH_DEF),
+    wire: graph_def::recognizes,
+    path: by_content,
+    stem: Some("graph"),
+    reader: Reader::Records(graph_def::read),
+};
+
+fn by_content(_: &Path) -> bool {
+    false
+}
+
+impl Format {
+    /// The format of that name.
+    pub fn named(name: &str) -> Option<&'static Format> {
+        FORMATS.iter().find(|format| format.name == name)
+    }
+
+    /// The first format of a role: the one to assume where the content says nothing.
+    pub fn of(role: Role) -> &'static Format {
+        FORMATS.iter().find(|format| format.role == role).unwrap_or(&FORMATS[0])
+    }
+
+    /// The first format that Python calls by this word: `graph`, `run_meta`, ….
+    pub fn by_word(word: &str) -> Option<&'static Format> {
+        FORMATS.iter().find(|format| format.flag.word() == word)
+    }
+
+    /// The format of a file that starts with these bytes, if it can be recognized.
+    pub fn recognize(head: &[u8]) -> Option<&'static Format> {
+        let text = FORMATS.iter().find(|format| format.text.is_some_and(|message| is_text_of(head, message)));
+        text.or_else(|| heads(head).find_map(|head| FORMATS.iter().find(|format| (format.wire)(&head))))
+    }
+
+    /// The format of a path whose name says it, whatever the content.
+    pub fn of_path(path: &Path) -> Option<&'static Format> {
+        FORMATS.iter().find(|format| format.is_path(path))
+    }
+
+    /// The format of an empty file, by its name.
+    pub fn of_empty(file_name: &str) -> Option<&'static Format> {
+        FORMATS.iter().find(|format| format.stem.is_some_and(|stem| file_name.starts_with(stem)))
+    }
+
+    /// Whether the path says that the file has this format.
+    pub fn is_path(&self, path: &Path) -> bool {
+        (self.path)(path)
+    }
+
+    /// Of the formats that share a flag, the one of a file that starts with these bytes.
+    pub fn refined(&'static self, head: &[u8]) -> &'static Format {
+        Format::recognize(head).filter(|found| found.flag == self.flag).unwrap_or(self)
+    }
+
+    /// The flags of all formats, each once.
+    pub fn flags() -> impl Iterator<Item = InputFlag> {
+        let flag = |at: usize| FORMATS[at].flag;
+        (0..FORMATS.len()).filter(move |at| !(0..*at).any(|before| flag(before) == flag(*at))).map(flag)
+    }
+}
+
+impl PartialEq for Format {
+    fn eq(&self, other: &Format) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Eq for Format {}
+
+impl fmt::Debug for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+/// The name with its article: an `XSpace`, a `GraphDef`.
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&crate::words::with_article(self.name))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_role_and_word_has_a_format() {
+        let names = |word| Format::by_word(word).map(|format| format.name);
+        assert_eq!(names("graph"), Some("GraphDef"));
+        assert_eq!(names("xspace"), Some("XSpace"));
+        assert_eq!(names("micros"), None);
+        assert_eq!(Format::of(Role::Run).to_string(), "a RunMetadata");
+        assert_eq!(Format::of(Role::Host).to_string(), "an XSpace");
+        let flags: Vec<_> = Format::flags().map(|flag| flag.name).collect();
+        assert_eq!(flags[..2], ["graph_path", "run_meta_path"]);
+        assert_eq!(flags.len(), 6);
+    }
+}
