@@ -2,64 +2,79 @@
 
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
-use tfprof::metric::Metric;
-use tfprof::units::Amount;
-use tfprof::view::{Shown, View};
+use tfprof::view::View;
+use tfprof::view::columns::{Column, Content, Kind, Value};
 
-/// Numbers are 64 bits each, in the order of this machine: whole (`q`), or finer than their unit (`d`).
+/// The columns of a view that a table can hold.
 #[derive(Debug)]
 pub struct Columns {
-    names: Vec<String>,
-    parents: Vec<u8>,
-    depths: Vec<u8>,
-    accounted: Vec<u8>,
-    numbers: Vec<Numbers>,
+    columns: Vec<(Column, Cells)>,
+    metrics: Vec<&'static str>,
     warnings: Vec<String>,
 }
 
-/// A metric: its key, what its numbers are, those of rows alone, and totals. What the files do not say has none.
+/// The cells of one column.
 #[derive(Debug)]
-struct Numbers {
-    key: &'static str,
-    kind: &'static str,
-    own: Vec<u8>,
-    total: Vec<u8>,
+enum Cells {
+    Texts(Vec<String>),
+    /// Numbers of 64 bits in native byte order, or one byte for each flag. A missing real number is NaN.
+    Bytes(Vec<u8>),
+    /// Nothing is known of it.
+    Unknown,
+    /// In the JSON form only, where Python takes it from when it is needed.
+    Elsewhere,
 }
 
 impl Columns {
     pub fn new(view: &View) -> Self {
-        let rows = view.rows();
-        let column = |number: &dyn Fn(&Shown) -> i64| -> Vec<u8> {
-            rows.iter().flat_map(|row| number(row).to_ne_bytes()).collect()
-        };
-        let amounts = |metric: Metric, amount: &dyn Fn(&Shown) -> Amount| -> Vec<u8> {
-            let in_parts = view.model.parts(metric) > 1;
-            let bytes = |row| match amount(row) {
-                amount if in_parts => (amount.n as f64 / amount.parts as f64).to_ne_bytes(),
-                amount => amount.n.to_ne_bytes(),
-            };
-            rows.iter().flat_map(bytes).collect()
-        };
-        let numbers = |metric: Metric| {
-            let key = metric.info().key;
-            if !view.knows(metric) {
-                return Numbers { key, kind: "", own: Vec::new(), total: Vec::new() };
-            }
-            Numbers {
-                key,
-                kind: if view.model.parts(metric) > 1 { "d" } else { "q" },
-                own: amounts(metric, &|row| view.exact_own(metric, row)),
-                total: amounts(metric, &|row| view.exact_total(metric, row)),
-            }
-        };
+        let fits = |column: &Column| column.kind != Kind::Record && column.content != Content::Frame;
+        let columns = view.columns().into_iter().filter(fits);
         Columns {
-            names: rows.iter().map(|row| view.name(row).to_owned()).collect(),
-            parents: column(&|row| row.parent as i64),
-            depths: column(&|row| row.depth as i64),
-            accounted: rows.iter().map(|row| u8::from(view.is_accounted(row))).collect(),
-            numbers: view.metrics().iter().map(numbers).collect(),
+            columns: columns.map(|column| (column.clone(), cells(view, &column))).collect(),
+            metrics: view.metrics().iter().map(|metric| metric.info().key).collect(),
             warnings: view.warnings.iter().map(ToString::to_string).collect(),
         }
+    }
+}
+
+fn cells(view: &View, column: &Column) -> Cells {
+    let ids = 0..view.rows().len();
+    let values = ids.map(|id| view.cell(column, id));
+    match column.metric() {
+        _ if column.is_detail() => Cells::Elsewhere,
+        Some((_, metric)) if !view.knows(metric) => Cells::Unknown,
+        _ if column.kind == Kind::Text => Cells::Texts(
+            values.map(|value| if let Value::Text(text) = value { text.into_owned() } else { String::new() }).collect(),
+        ),
+        _ if column.kind == Kind::Bool => {
+            Cells::Bytes(values.map(|value| u8::from(matches!(value, Value::Bool(true)))).collect())
+        }
+        _ => Cells::Bytes(values.flat_map(|value| number(column.kind, &value)).collect()),
+    }
+}
+
+fn number(kind: Kind, value: &Value<'_>) -> [u8; 8] {
+    match value {
+        Value::Int(n) => n.to_ne_bytes(),
+        Value::Decimal(amount) => (amount.n as f64 / amount.parts as f64).to_ne_bytes(),
+        Value::Real(x) => x.to_ne_bytes(),
+        _ if kind == Kind::Int => 0_i64.to_ne_bytes(),
+        _ => f64::NAN.to_ne_bytes(),
+    }
+}
+
+/// The kind of a column, in the words of `_tables.py`.
+fn kind(column: &Column) -> &'static str {
+    match (column.kind, column.nullable) {
+        (Kind::Int, false) => "int",
+        (Kind::Int, true) => "optional int",
+        (Kind::Real, false) => "float",
+        (Kind::Real, true) => "optional float",
+        (Kind::Bool, _) => "bool",
+        (Kind::Texts, _) => "texts",
+        (Kind::Ints, _) => "ints",
+        (Kind::Shapes, _) => "shapes",
+        (Kind::Text | Kind::Record, _) => "text",
     }
 }
 
@@ -68,18 +83,19 @@ impl<'py> IntoPyObject<'py> for Columns {
     type Output = Bound<'py, PyDict>;
     type Error = PyErr;
 
+    /// A dict from the name of each column to its cells, besides `schema`, `metrics` and `warnings`.
     fn into_pyobject(self, py: Python<'py>) -> PyResult<Self::Output> {
         let columns = PyDict::new(py);
-        columns.set_item("name", self.names)?;
-        columns.set_item("parent", PyBytes::new(py, &self.parents))?;
-        columns.set_item("depth", PyBytes::new(py, &self.depths))?;
-        columns.set_item("accounted", PyBytes::new(py, &self.accounted))?;
-        for Numbers { key, own, total, .. } in &self.numbers {
-            columns.set_item(format!("self_{key}"), PyBytes::new(py, own))?;
-            columns.set_item(format!("total_{key}"), PyBytes::new(py, total))?;
+        let schema: Vec<_> = self.columns.iter().map(|(column, _)| (column.name.to_string(), kind(column))).collect();
+        for (column, cells) in self.columns {
+            match cells {
+                Cells::Texts(texts) => columns.set_item(column.name, texts)?,
+                Cells::Bytes(bytes) => columns.set_item(column.name, PyBytes::new(py, &bytes))?,
+                Cells::Unknown | Cells::Elsewhere => columns.set_item(column.name, py.None())?,
+            }
         }
-        columns.set_item("metrics", self.numbers.iter().map(|numbers| numbers.key).collect::<Vec<_>>())?;
-        columns.set_item("kinds", self.numbers.iter().map(|numbers| numbers.kind).collect::<Vec<_>>())?;
+        columns.set_item("schema", schema)?;
+        columns.set_item("metrics", self.metrics)?;
         columns.set_item("warnings", self.warnings)?;
         Ok(columns)
     }

@@ -23,7 +23,7 @@ pub fn options(given: &Bound<'_, PyDict>, original: bool) -> PyResult<Options> {
         options.show_name_regexes.clear();
         options.select = Some(Selection::default());
     }
-    for option in OPTIONS {
+    for option in OPTIONS.iter() {
         let Some(value) = given.get_item(option.name)? else { continue };
         let wrong = |expected: &str| {
             let found = value.get_type().name().map_or_else(|_| "something else".to_owned(), |name| name.to_string());

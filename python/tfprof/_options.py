@@ -62,7 +62,7 @@ class Options(TypedDict, total=False):
     run: str
     """The run of a log directory; it matters when files are read, so give it to `open`."""
     original_quirks: bool
-    """Play back the faults of the original, figure by figure."""
+    """Reproduce the bugs of the original, figure by figure."""
 
 
 def given(options: Mapping[str, Any], who: str) -> dict[str, Any]:

@@ -19,6 +19,7 @@ _ARROW: dict[str, Callable[[Any], Any]] = {
     "int": lambda pa: pa.int64(),
     "optional int": lambda pa: pa.int64(),
     "float": lambda pa: pa.float64(),
+    "optional float": lambda pa: pa.float64(),
     "bool": lambda pa: pa.bool_(),
     "text": lambda pa: pa.string(),
     "ints": lambda pa: pa.list_(pa.int64()),
@@ -29,13 +30,14 @@ _POLARS: dict[str, Callable[[Any], Any]] = {
     "int": lambda pl: pl.Int64,
     "optional int": lambda pl: pl.Int64,
     "float": lambda pl: pl.Float64,
+    "optional float": lambda pl: pl.Float64,
     "bool": lambda pl: pl.Boolean,
     "text": lambda pl: pl.String,
     "ints": lambda pl: pl.List(pl.Int64),
     "texts": lambda pl: pl.List(pl.String),
     "shapes": lambda pl: pl.List(pl.List(pl.Int64)),
 }
-_PANDAS = {"int": "int64", "optional int": "Int64", "float": "float64", "bool": "bool"}
+_PANDAS = {"int": "int64", "optional int": "Int64", "float": "float64", "optional float": "Float64", "bool": "bool"}
 
 
 class Column:

@@ -32,10 +32,6 @@ _FORMS = {
 }
 
 
-# What a column of numbers is in a table, by what the native part says of it.
-_KINDS = {"q": "int", "d": "float", "": "optional int"}
-
-
 class Numbers(dict[str, Any]):
     """Numbers by metric: by the key of JSON and tables (`requested_bytes`), or by the word of `select` (`bytes`).
 
@@ -47,6 +43,15 @@ class Numbers(dict[str, Any]):
         if key is not None and key in self:
             return self[key]
         raise KeyError(f"`{word}` was not selected; there is {', '.join(self) or 'nothing'}")
+
+
+def _numbers(kind: str, data: bytes | None, length: int) -> Sequence[Any]:
+    """The numbers of a column; None for those that are unknown."""
+    if data is None:
+        return [None] * length
+    if kind == "optional float":
+        return [None if number != number else number for number in array("d", data)]
+    return array("d" if kind == "float" else "q", data)
 
 
 class View(Table, Sequence["Row"]):
@@ -80,15 +85,16 @@ class View(Table, Sequence["Row"]):
         columns = native.columns(command, self.options)
         self.metrics = columns.pop("metrics")
         self.warnings = columns.pop("warnings")
+        # The kind of each column, by its name.
+        self._schema: dict[str, str] = dict(columns.pop("schema"))
         self._names: list[str] = columns.pop("name")
         self._accounted: bytes = columns.pop("accounted")
-        # By metric: whole numbers (q), others (d), or nothing that is known.
-        self._kinds: dict[str, str] = dict(zip(self.metrics, columns.pop("kinds")))
-        self._places: dict[str, array[int]] = {name: array("q", columns.pop(name)) for name in ("parent", "depth")}
+        self._places: dict[str, array[int]] = {
+            name: array("q", columns.pop(name)) for name in ("id", "parent", "depth")
+        }
         self._numbers: dict[str, Sequence[Any]] = {
-            f"{side}_{key}": array(kind, columns[f"{side}_{key}"]) if kind else [None] * len(self)
-            for key, kind in self._kinds.items()
-            for side in ("self", "total")
+            name: _numbers(self._schema[name], columns[name], len(self))
+            for name in (f"{side}_{key}" for side in ("self", "total") for key in self.metrics)
         }
         self._details: list[dict[str, Any]] | None = None
         self._children: list[list[int]] | None = None
@@ -147,26 +153,19 @@ class View(Table, Sequence["Row"]):
 
     def _columns(self) -> list[Column]:
         parents: list[int | None] = [None, *self._places["parent"][1:]]
-        columns = [
-            Column("id", "int", array("q", range(len(self)))),
-            Column("parent", "optional int", parents),
-            Column("depth", "int", self._places["depth"]),
-            Column("name", "text", self._names),
-            Column("accounted", "bool", [bool(one) for one in self._accounted]),
-        ]
-        for side in ("self", "total"):
-            for key, kind in self._kinds.items():
-                columns.append(Column(f"{side}_{key}", _KINDS[kind], self._numbers[f"{side}_{key}"]))
-        kinds = {"shape": "ints", "devices": "texts", "op_types": "texts", "input_shapes": "shapes"}
-        for name in self._detail_names():
-            columns.append(Column(name, kinds[name], [row.get(name) for row in self._detail_rows()]))
+        cells: dict[str, Sequence[Any]] = {
+            **self._places,
+            "parent": parents,
+            "name": self._names,
+            "accounted": [bool(one) for one in self._accounted],
+            **self._numbers,
+        }
+        columns = [Column(name, self._schema[name], cells[name]) for name in self._schema if name in cells]
+        # The shape of a variable comes before other details.
+        details = sorted((name for name in self._schema if name not in cells), key=lambda name: name != "shape")
+        for name in details:
+            columns.append(Column(name, self._schema[name], [row.get(name) for row in self._detail_rows()]))
         return columns
-
-    def _detail_names(self) -> list[str]:
-        """What rows have besides numbers, as far as a table can hold it."""
-        words = {"params": "shape", "device": "devices", "op_types": "op_types", "input_shapes": "input_shapes"}
-        asked = self.options.get("select") or (["params"] if "params" in self.metrics else [])
-        return [name for word, name in words.items() if word in asked]
 
     def _detail_rows(self) -> list[dict[str, Any]]:
         if self._details is None:

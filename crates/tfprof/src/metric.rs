@@ -1,42 +1,9 @@
-//! The one table of everything that is measured.
+//! The one table of metrics.
 //!
-//! `-select`, `-order_by`, `-min_*`, legends, columns of text, JSON keys and fields of messages all come from it.
+//! `-select`, `-order_by`, `-min_*`, legends, columns of text, JSON keys and message fields all come from [`METRICS`].
+//! A new metric is one row and the code that fills it; a new ratio is one row.
 
 use crate::words;
-
-/// A number that a row of a view has, for itself and in total.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Metric {
-    RequestedBytes,
-    PeakBytes,
-    ResidualBytes,
-    OutputBytes,
-    Micros,
-    AcceleratorMicros,
-    CpuMicros,
-    Parameters,
-    FloatOps,
-    /// How often it ran.
-    Runs,
-    /// How many nodes of the graph it stands for.
-    Definitions,
-    /// Multiply-adds, computed.
-    Macs,
-    /// Bytes read and written, computed.
-    IoBytes,
-    /// Nodes whose float operations nobody knows.
-    UnknownOps,
-    /// Time with that of the ops within it, which other numbers count once only.
-    InclusiveMicros,
-}
-
-impl Metric {
-    pub const COUNT: usize = 15;
-
-    pub fn info(self) -> &'static MetricInfo {
-        &METRICS[self as usize]
-    }
-}
 
 /// How a number is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,25 +13,262 @@ pub enum Unit {
     Count,
 }
 
+/// Where the numbers of a metric come from.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Source {
+    /// Recorded while the program ran.
+    Measured,
+    /// Counted by formulas, from shapes, or given by an op log.
+    Computed,
+    /// Read from the graph.
+    Graph,
+    /// Derived: the quotient of two other metrics of the same row. Totals are divided, quotients are never summed.
+    Ratio { numerator: Metric, denominator: Metric, scale: f64 },
+}
+
+/// The option that hides rows below a minimum.
+#[derive(Clone, Copy, Debug)]
+pub struct Minimum {
+    pub option: &'static str,
+    pub about: &'static str,
+}
+
+/// Everything there is to know about a metric.
 #[derive(Debug)]
 pub struct MetricInfo {
     pub metric: Metric,
-    /// The word for `-select` and `-order_by`; none for a number that comes along with another.
+    /// The word for `-select` and `-order_by`; none for a metric that comes along with another.
     pub word: Option<&'static str>,
-    /// The option that hides rows below a minimum.
-    pub min: Option<&'static str>,
-    /// What the same word shows besides.
+    pub min: Option<Minimum>,
+    /// Metrics that the same word also shows.
     pub with: &'static [Metric],
     /// The key in JSON and CSV.
     pub key: &'static str,
-    /// The column's name in text.
+    /// The column's title in text.
     pub legend: &'static str,
-    /// What stands behind the number in the text of the tree views, and of the op view.
+    /// The text after the number, in the tree views and in the op view.
     pub suffix: &'static str,
     pub op_suffix: &'static str,
     pub unit: Unit,
+    pub source: Source,
+    /// `-step -1` shows the average over the steps of a node; other metrics are the same in every step.
+    pub averaged: bool,
+    /// The original has it.
+    pub original: bool,
     /// One sentence for the head of a report and for help.
     pub about: &'static str,
+}
+
+impl MetricInfo {
+    const fn new(metric: Metric, source: Source, key: &'static str, legend: &'static str, unit: Unit) -> MetricInfo {
+        MetricInfo {
+            metric,
+            word: None,
+            min: None,
+            with: &[],
+            key,
+            legend,
+            suffix: "",
+            op_suffix: "",
+            unit,
+            source,
+            averaged: matches!(source, Source::Measured),
+            original: true,
+            about: "",
+        }
+    }
+
+    pub const fn is_ratio(&self) -> bool {
+        matches!(self.source, Source::Ratio { .. })
+    }
+
+    /// Measured memory, which files may have and readers may skip.
+    pub const fn is_measured_memory(&self) -> bool {
+        matches!((self.source, self.unit), (Source::Measured, Unit::Bytes))
+    }
+}
+
+/// Makes [`Metric`] and [`METRICS`] from one list of rows: `Variant(source, key, legend, unit) { other fields }`.
+macro_rules! metrics {
+    ($($(#[$doc:meta])* $metric:ident($($main:expr),+) { $($field:ident: $value:expr),* $(,)? })+) => {
+        /// A number that each row of a view has, for itself and in total.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Metric {
+            $($(#[$doc])* $metric,)+
+        }
+
+        impl Metric {
+            pub const COUNT: usize = [$(Metric::$metric),+].len();
+        }
+
+        /// In the order of [`Metric`], which is also the order of columns in code and op view.
+        pub const METRICS: [MetricInfo; Metric::COUNT] = [
+            $(MetricInfo { $($field: $value,)* ..MetricInfo::new(Metric::$metric, $($main),+) },)+
+        ];
+    };
+}
+
+metrics! {
+    RequestedBytes(Source::Measured, "requested_bytes", "requested bytes", Unit::Bytes) {
+        word: Some("bytes"),
+        min: minimum("min_bytes", "hide rows whose total of requested bytes is less"),
+        about: "all memory that the op asked its allocators for while it ran, freed or not",
+    }
+    PeakBytes(Source::Measured, "peak_bytes", "peak bytes", Unit::Bytes) {
+        word: Some("peak_bytes"),
+        min: minimum("min_peak_bytes", "hide rows whose total of peak bytes is less"),
+        about: "the most memory that the op held at one time",
+    }
+    ResidualBytes(Source::Measured, "residual_bytes", "residual bytes", Unit::Bytes) {
+        word: Some("residual_bytes"),
+        min: minimum("min_residual_bytes", "hide rows whose total of residual bytes is less"),
+        about: "memory that the op still held when it was done",
+    }
+    OutputBytes(Source::Measured, "output_bytes", "output bytes", Unit::Bytes) {
+        word: Some("output_bytes"),
+        min: minimum("min_output_bytes", "hide rows whose total of output bytes is less"),
+        about: "the size of what the op put out, whoever allocated it",
+    }
+    Micros(Source::Measured, "micros", "total execution time", Unit::Micros) {
+        word: Some("micros"),
+        min: minimum("min_micros", "hide rows whose total time is less, in microseconds"),
+        with: &[Metric::AcceleratorMicros, Metric::CpuMicros],
+        about: "accelerator time and cpu time together",
+    }
+    AcceleratorMicros(Source::Measured, "accelerator_micros", "accelerator execution time", Unit::Micros) {
+        word: Some("accelerator_micros"),
+        min: minimum("min_accelerator_micros", "hide rows whose total of accelerator time is less"),
+        about: "time that kernels took on the accelerator, as its driver measured it",
+    }
+    CpuMicros(Source::Measured, "cpu_micros", "cpu execution time", Unit::Micros) {
+        word: Some("cpu_micros"),
+        min: minimum("min_cpu_micros", "hide rows whose total of cpu time is less"),
+        about: "time from an op's start to its end on the host; for accelerator ops, the time to launch them",
+    }
+    Parameters(Source::Graph, "params", "# parameters", Unit::Count) {
+        word: Some("params"),
+        min: minimum("min_params", "hide rows with fewer parameters (of their own in scope and graph view)"),
+        suffix: " params",
+        op_suffix: " params",
+        about: "elements of variables",
+    }
+    FloatOps(Source::Computed, "float_ops", "# float_ops", Unit::Count) {
+        word: Some("float_ops"),
+        min: minimum("min_float_ops", "hide rows with fewer float operations (of their own in scope and graph view)"),
+        suffix: " flops",
+        op_suffix: " float_ops",
+        about: "float operations; a multiply-add is two",
+    }
+    /// How often it ran.
+    Runs(Source::Measured, "runs", "op count (run|defined)", Unit::Count) {
+        word: Some("occurrence"),
+        min: minimum("min_occurrence", "hide rows that ran less often; in op view, that have fewer nodes"),
+        with: &[Metric::Definitions],
+        about: "how often the op ran, and how many nodes define it",
+    }
+    /// How many nodes of the graph it stands for.
+    Definitions(Source::Graph, "definitions", "", Unit::Count) {
+        about: "how many nodes of the graph there are",
+    }
+    /// Multiply-adds.
+    Macs(Source::Computed, "macs", "# multiply-adds", Unit::Count) {
+        word: Some("macs"),
+        min: minimum("min_macs", "hide rows whose total of multiply-adds is less"),
+        suffix: " macs",
+        op_suffix: " macs",
+        original: false,
+        about: "multiply-adds of convolutions and products of matrices, by their formulas",
+    }
+    /// Bytes read and written.
+    IoBytes(Source::Computed, "io_bytes", "bytes read and written", Unit::Bytes) {
+        word: Some("io_bytes"),
+        min: minimum("min_io_bytes", "hide rows whose total of bytes read and written is less"),
+        original: false,
+        about: "bytes that ops read and write, by the shapes of their inputs and outputs",
+    }
+    /// Nodes whose float operations are unknown.
+    UnknownOps(Source::Computed, "unknown_ops", "# unknown ops", Unit::Count) {
+        word: Some("unknown_ops"),
+        min: minimum("min_unknown_ops", "hide rows with fewer nodes of unknown cost"),
+        suffix: " unknown",
+        op_suffix: " unknown",
+        original: false,
+        about: "nodes whose float operations are not known: no formula, or no shapes",
+    }
+    /// Time including the ops nested within it; other metrics count each interval once.
+    InclusiveMicros(Source::Measured, "inclusive_micros", "", Unit::Micros) {
+        original: false,
+        about: "time with that of the ops within it",
+    }
+    MicrosPerRun(ratio(Metric::Micros, Metric::Runs), "micros_per_run", "time per run", Unit::Micros) {
+        word: Some("micros_per_run"),
+        suffix: " per run",
+        op_suffix: " per run",
+        original: false,
+        about: "execution time of one run: micros divided by runs, as both are shown",
+    }
+    FlopsPerByte(ratio(Metric::FloatOps, Metric::IoBytes), "flops_per_byte", "float_ops per byte", Unit::Count) {
+        word: Some("flops_per_byte"),
+        suffix: " flops/byte",
+        op_suffix: " flops/byte",
+        original: false,
+        about: "arithmetic intensity: float operations for each byte that is read or written",
+    }
+}
+
+const fn minimum(option: &'static str, about: &'static str) -> Option<Minimum> {
+    Some(Minimum { option, about })
+}
+
+const fn ratio(numerator: Metric, denominator: Metric) -> Source {
+    Source::Ratio { numerator, denominator, scale: 1.0 }
+}
+
+impl Metric {
+    pub fn info(self) -> &'static MetricInfo {
+        &METRICS[self as usize]
+    }
+
+    /// The metric of a word for `-select` and `-order_by`.
+    pub fn of_word(word: &str) -> Option<Metric> {
+        METRICS.iter().find(|info| info.word == Some(word)).map(|info| info.metric)
+    }
+
+    pub fn is_ratio(self) -> bool {
+        self.info().is_ratio()
+    }
+
+    /// The metric itself, or the numerator of a ratio: shares of a whole only make sense for sums.
+    pub fn summed(self) -> Metric {
+        match self.info().source {
+            Source::Ratio { numerator, .. } => numerator,
+            _ => self,
+        }
+    }
+}
+
+/// The metrics that are averaged over steps.
+pub const AVERAGED: [Metric; averaged().1] = {
+    let (all, mut kept) = (averaged().0, [Metric::Micros; averaged().1]);
+    let mut i = 0;
+    while i < kept.len() {
+        kept[i] = all[i];
+        i += 1;
+    }
+    kept
+};
+
+/// The averaged metrics at the front of an array, and their number.
+const fn averaged() -> ([Metric; Metric::COUNT], usize) {
+    let (mut found, mut count, mut i) = ([Metric::Micros; Metric::COUNT], 0, 0);
+    while i < METRICS.len() {
+        if METRICS[i].averaged {
+            found[count] = METRICS[i].metric;
+            count += 1;
+        }
+        i += 1;
+    }
+    (found, count)
 }
 
 /// Words that people use for a metric, and ours.
@@ -81,6 +285,7 @@ const OTHER_WORDS: &[(&str, &str)] = &[
     ("occurrences", "occurrence"),
     ("gpu_micros", "accelerator_micros"),
     ("mac", "macs"),
+    ("intensity", "flops_per_byte"),
     ("type", "op_types"),
     ("devices", "device"),
     ("shape", "input_shapes"),
@@ -95,107 +300,7 @@ pub fn unknown_word(kind: &str, word: &str, known: &[&str]) -> String {
     }
 }
 
-/// In the order of [`Metric`], which is also the order of columns in code and op view.
-pub const METRICS: [MetricInfo; Metric::COUNT] = [
-    MetricInfo {
-        word: Some("bytes"),
-        min: Some("min_bytes"),
-        about: "all memory that the op asked its allocators for while it ran, freed or not",
-        ..column(Metric::RequestedBytes, "requested_bytes", "requested bytes", Unit::Bytes)
-    },
-    MetricInfo {
-        word: Some("peak_bytes"),
-        min: Some("min_peak_bytes"),
-        about: "the most memory that the op held at one time",
-        ..column(Metric::PeakBytes, "peak_bytes", "peak bytes", Unit::Bytes)
-    },
-    MetricInfo {
-        word: Some("residual_bytes"),
-        min: Some("min_residual_bytes"),
-        about: "memory that the op still held when it was done",
-        ..column(Metric::ResidualBytes, "residual_bytes", "residual bytes", Unit::Bytes)
-    },
-    MetricInfo {
-        word: Some("output_bytes"),
-        min: Some("min_output_bytes"),
-        about: "the size of what the op put out, whoever allocated it",
-        ..column(Metric::OutputBytes, "output_bytes", "output bytes", Unit::Bytes)
-    },
-    MetricInfo {
-        word: Some("micros"),
-        min: Some("min_micros"),
-        with: &[Metric::AcceleratorMicros, Metric::CpuMicros],
-        about: "accelerator time and cpu time together",
-        ..column(Metric::Micros, "micros", "total execution time", Unit::Micros)
-    },
-    MetricInfo {
-        word: Some("accelerator_micros"),
-        min: Some("min_accelerator_micros"),
-        about: "time that kernels took on the accelerator, as its driver measured it",
-        ..column(Metric::AcceleratorMicros, "accelerator_micros", "accelerator execution time", Unit::Micros)
-    },
-    MetricInfo {
-        word: Some("cpu_micros"),
-        min: Some("min_cpu_micros"),
-        about: "time from an op's start to its end on the host; for accelerator ops, the time to launch them",
-        ..column(Metric::CpuMicros, "cpu_micros", "cpu execution time", Unit::Micros)
-    },
-    MetricInfo {
-        word: Some("params"),
-        min: Some("min_params"),
-        suffix: " params",
-        op_suffix: " params",
-        about: "elements of variables",
-        ..column(Metric::Parameters, "params", "# parameters", Unit::Count)
-    },
-    MetricInfo {
-        word: Some("float_ops"),
-        min: Some("min_float_ops"),
-        suffix: " flops",
-        op_suffix: " float_ops",
-        about: "float operations; a multiply-add is two",
-        ..column(Metric::FloatOps, "float_ops", "# float_ops", Unit::Count)
-    },
-    MetricInfo {
-        word: Some("occurrence"),
-        min: Some("min_occurrence"),
-        with: &[Metric::Definitions],
-        about: "how often the op ran, and how many nodes define it",
-        ..column(Metric::Runs, "runs", "op count (run|defined)", Unit::Count)
-    },
-    MetricInfo {
-        about: "how many nodes of the graph there are",
-        ..column(Metric::Definitions, "definitions", "", Unit::Count)
-    },
-    MetricInfo {
-        word: Some("macs"),
-        min: Some("min_macs"),
-        suffix: " macs",
-        op_suffix: " macs",
-        about: "multiply-adds of convolutions and products of matrices, by their formulas",
-        ..column(Metric::Macs, "macs", "# multiply-adds", Unit::Count)
-    },
-    MetricInfo {
-        word: Some("io_bytes"),
-        min: Some("min_io_bytes"),
-        about: "bytes that ops read and write, by the shapes of their inputs and outputs",
-        ..column(Metric::IoBytes, "io_bytes", "bytes read and written", Unit::Bytes)
-    },
-    MetricInfo {
-        word: Some("unknown_ops"),
-        min: Some("min_unknown_ops"),
-        suffix: " unknown",
-        op_suffix: " unknown",
-        about: "nodes whose float operations are not known: no formula, or no shapes",
-        ..column(Metric::UnknownOps, "unknown_ops", "# unknown ops", Unit::Count)
-    },
-    MetricInfo {
-        about: "time with that of the ops within it",
-        ..column(Metric::InclusiveMicros, "inclusive_micros", "", Unit::Micros)
-    },
-];
-
-/// What a row tells besides numbers.
+/// What a row shows besides numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Detail {
     Device,
@@ -222,16 +327,6 @@ pub const DETAILS: [DetailInfo; 4] = [
     DetailInfo { detail: Detail::TensorValue, word: "tensor_value", about: "the values that a checkpoint holds" },
 ];
 
-const fn column(metric: Metric, key: &'static str, legend: &'static str, unit: Unit) -> MetricInfo {
-    MetricInfo { metric, word: None, min: None, with: &[], key, legend, suffix: "", op_suffix: "", unit, about: "" }
-}
-
-/// One number per metric and row; columns that nobody asked for are empty.
-#[derive(Clone, Debug, Default)]
-pub struct Table {
-    columns: [Vec<i64>; Metric::COUNT],
-}
-
 /// A set of metrics.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MetricSet(u32);
@@ -247,21 +342,47 @@ impl MetricSet {
         self.0 & 1 << metric as u32 != 0
     }
 
+    /// Whether it has the metric or, of a ratio, one of the two that are divided.
+    pub fn has_part_of(self, metric: Metric) -> bool {
+        match metric.info().source {
+            Source::Ratio { numerator, denominator, .. } => self.has(numerator) || self.has(denominator),
+            _ => self.has(metric),
+        }
+    }
+
+    /// The metrics to sum in order to show these: instead of a ratio, the two that are divided.
+    pub fn summed(self) -> MetricSet {
+        let mut summed = MetricSet::default();
+        for metric in self.iter() {
+            summed.add(metric.summed());
+            if let Source::Ratio { denominator, .. } = metric.info().source {
+                summed.add(denominator);
+            }
+        }
+        summed
+    }
+
     pub fn iter(self) -> impl Iterator<Item = Metric> {
         METRICS.iter().map(|info| info.metric).filter(move |metric| self.has(*metric))
     }
 }
 
+/// One number per metric and row. Columns of metrics that are not needed are empty, and so are those of ratios.
+#[derive(Clone, Debug, Default)]
+pub struct Table {
+    columns: [Vec<i64>; Metric::COUNT],
+}
+
 impl Table {
     pub fn new(metrics: MetricSet, rows: usize) -> Self {
         let mut table = Table::default();
-        for metric in metrics.iter() {
+        for metric in metrics.summed().iter() {
             table.columns[metric as usize] = vec![0; rows];
         }
         table
     }
 
-    /// The column of a metric; empty if it was not asked for.
+    /// The column of a metric; empty if it is not needed.
     #[inline]
     pub fn column(&self, metric: Metric) -> &[i64] {
         &self.columns[metric as usize]
@@ -272,19 +393,28 @@ impl Table {
         &mut self.columns[metric as usize]
     }
 
-    /// A number, 0 if its column was not asked for.
+    /// A number, 0 if its column is empty.
     #[inline]
     pub fn get(&self, metric: Metric, row: usize) -> i64 {
         self.columns[metric as usize].get(row).copied().unwrap_or(0)
     }
 
-    /// The columns that were asked for, with their metrics.
+    /// A ratio, from the numbers of its row; none where there is nothing to divide by.
+    pub fn ratio(&self, metric: Metric, row: usize) -> Option<f64> {
+        let Source::Ratio { numerator, denominator, scale } = metric.info().source else { return None };
+        match self.get(denominator, row) {
+            0 => None,
+            n => Some(scale * (self.get(numerator, row) as f64 / n as f64)),
+        }
+    }
+
+    /// The columns that are needed, with their metrics.
     pub fn columns_mut_with_metric(&mut self) -> impl Iterator<Item = (Metric, &mut Vec<i64>)> {
         let metrics = METRICS.iter().map(|info| info.metric);
         metrics.zip(self.columns.iter_mut()).filter(|(_, column)| !column.is_empty())
     }
 
-    /// The columns that were asked for.
+    /// The columns that are needed.
     pub fn columns_mut(&mut self) -> impl Iterator<Item = &mut Vec<i64>> {
         self.columns.iter_mut().filter(|column| !column.is_empty())
     }
@@ -295,9 +425,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_table_is_in_the_order_of_the_enum() {
-        for (i, info) in METRICS.iter().enumerate() {
-            assert_eq!(info.metric as usize, i);
+    fn minimums_are_named_after_the_word() {
+        for info in &METRICS {
+            assert_eq!(info.metric.info().metric, info.metric);
+            if let Some(min) = info.min {
+                assert_eq!(Some(min.option), info.word.map(|word| format!("min_{word}")).as_deref());
+            }
         }
+    }
+
+    #[test]
+    fn ratios_divide_sums_and_are_never_summed() {
+        for info in METRICS.iter().filter(|info| info.is_ratio()) {
+            let Source::Ratio { numerator, denominator, scale } = info.source else { unreachable!() };
+            assert!(!numerator.is_ratio() && !denominator.is_ratio() && scale > 0.0);
+            assert!(info.min.is_none() && !info.averaged && !info.original);
+        }
+        let mut table = Table::new(MetricSet::ALL, 2);
+        assert!(table.column(Metric::MicrosPerRun).is_empty());
+        table.column_mut(Metric::Micros)[1] = 7;
+        table.column_mut(Metric::Runs)[1] = 2;
+        assert_eq!([0, 1].map(|row| table.ratio(Metric::MicrosPerRun, row)), [None, Some(3.5)]);
+        assert_eq!(table.ratio(Metric::Micros, 1), None);
     }
 }

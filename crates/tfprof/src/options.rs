@@ -1,6 +1,6 @@
-//! What a user can ask: the options of a view, their defaults, and how words become them.
+//! The options of a view, their defaults, and how to parse them. [`OPTIONS`] lists them all.
 //!
-//! [`OPTIONS`] is the one list of them. Patterns stay text here; a view compiles them.
+//! Patterns stay text here; a view compiles them.
 
 mod choices;
 mod output;
@@ -13,15 +13,15 @@ pub use selection::Selection;
 pub use table::{OPTIONS, OptionInfo, ValueKind, boolean, refused};
 
 use crate::error::Error;
-use crate::metric::Metric;
+use crate::metric::{METRICS, Metric, MetricSet};
 use crate::quirks::Quirks;
 use crate::words;
 
-/// A question to a view.
+/// The options of a question.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
     pub max_depth: i64,
-    /// By metric; 0 where nothing was asked.
+    /// The minimum of each metric; 0 by default.
     pub min: [i64; Metric::COUNT],
     pub step: Step,
     pub order_by: OrderBy,
@@ -31,14 +31,14 @@ pub struct Options {
     pub show_name_regexes: Vec<String>,
     pub hide_name_regexes: Vec<String>,
     pub account_displayed_op_only: bool,
-    /// None: the most telling metric of what is loaded.
+    /// None: the metric that says most about the loaded files.
     pub select: Option<Selection>,
     pub output: Output,
     pub ops_only: bool,
     pub source_lines: bool,
     pub events: Events,
     pub stacks: CodeStacks,
-    /// A pattern of the events that mark steps; empty to find them by rule.
+    /// A pattern for the names of the events that mark steps; empty to find steps by rule.
     pub step_marker: String,
     /// The run of a log directory; empty for the newest.
     pub run: String,
@@ -82,7 +82,7 @@ impl Options {
         option.apply(self, value)
     }
 
-    /// What to show: what was asked for, else the most telling metric.
+    /// The selection, or the metric that says most about the loaded files.
     pub fn selection(&self, has_steps: bool) -> Selection {
         self.select.unwrap_or_else(|| {
             let metric = if has_steps || self.quirks.micros_by_default { Metric::Micros } else { Metric::Parameters };
@@ -90,6 +90,16 @@ impl Options {
             selection.add_metric(metric);
             selection
         })
+    }
+
+    /// The metrics to sum for this question: shown, sorted by or compared to a minimum.
+    pub fn summed_metrics(&self) -> MetricSet {
+        let mut metrics = self.selection(true).metrics();
+        if let OrderBy::Metric(metric) = self.order_by {
+            metrics.add(metric);
+        }
+        METRICS.iter().filter(|info| self.min[info.metric as usize] > 0).for_each(|info| metrics.add(info.metric));
+        metrics.summed()
     }
 }
 
@@ -134,7 +144,7 @@ mod tests {
         ] {
             let options = set(name, value).unwrap();
             let info = OPTIONS.iter().find(|info| info.name == name).unwrap();
-            assert_eq!((info.show)(&options), value);
+            assert_eq!(info.show(&options), value);
         }
     }
 }

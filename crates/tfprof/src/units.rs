@@ -4,11 +4,36 @@ use crate::digits;
 use crate::metric::Unit;
 
 /// Appends `n` in its unit. As the original: divided in double precision and rounded as C does.
+#[inline]
 pub fn push(out: &mut Vec<u8>, unit: Unit, n: i64) {
+    let (plain, steps) = steps(unit);
+    let suffix = match steps.iter().rev().find(|(least, _)| n >= *least) {
+        None => {
+            digits::push(out, n);
+            plain
+        }
+        Some((divisor, suffix)) => {
+            digits::push_hundredths(out, n as f64 / *divisor as f64);
+            suffix
+        }
+    };
+    out.extend_from_slice(suffix.as_bytes());
+}
+
+/// Appends a number that need not be whole, with two decimals.
+pub fn push_real(out: &mut Vec<u8>, unit: Unit, x: f64) {
+    let (plain, steps) = steps(unit);
+    let (divisor, suffix) = steps.iter().rev().find(|(least, _)| x >= *least as f64).copied().unwrap_or((1, plain));
+    digits::push_hundredths(out, x / divisor as f64);
+    out.extend_from_slice(suffix.as_bytes());
+}
+
+/// The unit of small numbers, and larger units with what they stand for.
+fn steps(unit: Unit) -> (&'static str, &'static [(i64, &'static str)]) {
     match unit {
-        Unit::Count => scaled(out, n, "", &[(1_000, "k"), (1_000_000, "m"), (1_000_000_000, "b")]),
-        Unit::Micros => scaled(out, n, "us", &[(1_000, "ms"), (1_000_000, "sec")]),
-        Unit::Bytes => scaled(out, n, "B", &[(1_000, "KB"), (1_000_000, "MB")]),
+        Unit::Count => ("", &[(1_000, "k"), (1_000_000, "m"), (1_000_000_000, "b")]),
+        Unit::Micros => ("us", &[(1_000, "ms"), (1_000_000, "sec")]),
+        Unit::Bytes => ("B", &[(1_000, "KB"), (1_000_000, "MB")]),
     }
 }
 
@@ -87,20 +112,6 @@ pub fn text(unit: Unit, n: i64) -> String {
     let mut out = Vec::new();
     push(&mut out, unit, n);
     String::from_utf8(out).unwrap_or_default()
-}
-
-fn scaled(out: &mut Vec<u8>, n: i64, plain: &str, steps: &[(i64, &str)]) {
-    let suffix = match steps.iter().rev().find(|(least, _)| n >= *least) {
-        None => {
-            digits::push(out, n);
-            plain
-        }
-        Some((divisor, suffix)) => {
-            digits::push_hundredths(out, n as f64 / *divisor as f64);
-            suffix
-        }
-    };
-    out.extend_from_slice(suffix.as_bytes());
 }
 
 /// A size as people write it: `1000`, `1.5GB`, `512 MiB`, `4g`.

@@ -268,3 +268,71 @@ fn the_additions_of_ours() {
     assert_eq!(names(ask("select occurrence ops_only true")), ["  a/b", "    a/b/c", "  d"]);
     assert_eq!(names(ask("select occurrence hide_name_regexes a,a/b order_by depth")), ["  d", "  a/b/c"]);
 }
+
+/// Two runs of `a`, one of `b` and none of `c`; `b` has no shape.
+fn ratios() -> Profiler {
+    let graph = r#"
+        node { name: "s/a" op: "A" } node { name: "s/b" op: "B" } node { name: "s/c" op: "C" }"#;
+    let run = r#"step_stats { dev_stats { device: "/job:x/replica:0/task:0/device:CPU:0"
+        node_stats { node_name: "s/a" all_start_micros: 1 op_end_rel_micros: 5 all_end_rel_micros: 5 }
+        node_stats { node_name: "s/a" all_start_micros: 9 op_end_rel_micros: 2 all_end_rel_micros: 2 }
+        node_stats { node_name: "s/b" all_start_micros: 20 op_end_rel_micros: 3001 all_end_rel_micros: 3001 } } }"#;
+    load(graph, &[], &[run])
+}
+
+#[test]
+fn ratios_are_computed_from_totals() {
+    let text = ask(&ratios(), ViewKind::Scope, Quirks::NONE, "select micros_per_run order_by micros_per_run");
+    let expect = "\
+node name | time per run
+_TFProfRoot (--/1.00ms per run)
+  s (--/1.00ms per run)
+    s/b (3.00ms/3.00ms per run)
+    s/a (3.50us/3.50us per run)
+    s/c (--/-- per run)
+";
+    assert_eq!(text, expect);
+    let text = ask(&ratios(), ViewKind::Op, Quirks::NONE, "select micros_per_run,occurrence order_by micros_per_run");
+    let lines: Vec<_> = text.lines().skip(1).collect();
+    assert_eq!(
+        lines,
+        [
+            "B                              3.00ms per run,        1|1",
+            "A                              3.50us per run,        2|1",
+            "C                                  -- per run,        0|1",
+        ]
+    );
+}
+
+#[test]
+fn ratios_are_in_every_table_and_in_no_drawing() {
+    let profiler = ratios();
+    let mut options = Options::default();
+    options.set("select", "micros_per_run").expect("a word");
+    let view = profiler.view(ViewKind::Scope, &options).expect("an answer");
+    let written = |write: &dyn Fn(&mut Vec<u8>)| {
+        let mut out = Vec::new();
+        write(&mut out);
+        String::from_utf8(out).expect("UTF-8")
+    };
+    let csv = written(&|out| render::csv::write(&view, out).expect("memory"));
+    assert!(
+        csv.starts_with("id,parent,depth,name,self_micros_per_run,total_micros_per_run\n0,,0,_TFProfRoot,,1002.666")
+    );
+    assert!(csv.ends_with("\n2,1,2,s/a,3.5,3.5\n3,1,2,s/b,3001,3001\n4,1,2,s/c,,\n"), "{csv}");
+    let json = written(&|out| render::json::write(&view, &[], out).expect("memory"));
+    assert!(json.contains("\"columns\":[\"micros_per_run\"]") && json.contains("\"self\":{\"micros_per_run\":3.5}"));
+    let html = written(&|out| render::html::write(&view, render::html::Place::Page, out).expect("memory"));
+    assert!(html.contains(">3.50us<") && html.contains(">time per run<"));
+    for form in ["pprof", "folded", "flamegraph", "speedscope"] {
+        options.set("output", &format!("{form}:outfile=x")).expect("a form");
+        let why = profiler.view(ViewKind::Scope, &options).expect_err("no sums").to_string();
+        assert!(why.contains("names a ratio, which cannot be summed"), "{why}");
+    }
+    for (name, value) in [("select", "flops_per_byte"), ("order_by", "micros_per_run")] {
+        let mut options = Options { quirks: Quirks::ORIGINAL, ..Options::default() };
+        options.set(name, value).expect("a word");
+        let why = profiler.view(ViewKind::Scope, &options).expect_err("not in the original").to_string();
+        assert!(why.contains(&format!("the original has no metric `{value}`")), "{why}");
+    }
+}

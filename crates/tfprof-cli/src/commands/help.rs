@@ -88,7 +88,7 @@ fn about(topic: &str) -> Result<String, Error> {
     let option = OPTIONS.iter().find(|option| option.name == topic);
     let dash = if option.is_some() { "" } else { "-" };
     let mut text = format!("{dash}{}\n  {}\n", spelled(topic, known.value), known.about);
-    let default = option.map(|option| (option.show)(&Options::default())).unwrap_or_default();
+    let default = option.map(|option| option.show(&Options::default())).unwrap_or_default();
     if !default.is_empty() && topic != "select" {
         text += &format!("  default: {default}\n");
     }

@@ -53,7 +53,7 @@ fn sections() -> Vec<(&'static str, Vec<Entry>)> {
         (format!("-{}", help::spelled(flag.name, flag.value)), format!("{}{only}", flag.about))
     });
     let options = OPTIONS.iter().map(|option| {
-        let default = (option.show)(&Options::default());
+        let default = option.show(&Options::default());
         let default = match (option.name, default.as_str()) {
             ("select" | "output", _) | (_, "" | "0" | "false") => String::new(),
             (_, default) => format!("; {default} by default"),

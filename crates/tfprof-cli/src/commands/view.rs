@@ -6,10 +6,10 @@ use std::io::Write;
 use tfprof::engine::formats::Role;
 use tfprof::engine::profiler::Profiler;
 use tfprof::error::{Error, Warning};
-use tfprof::metric::{Detail, Metric, Unit};
+use tfprof::metric::{Detail, Source, Unit};
 use tfprof::model::builder::Keep;
 use tfprof::model::runs::KeepSteps;
-use tfprof::options::{CodeStacks, Events, Form, Options, OrderBy, Step, ViewKind};
+use tfprof::options::{CodeStacks, Events, Form, Options, Step, ViewKind};
 use tfprof::render::theme::Theme;
 use tfprof::render::{self, html, timeline};
 use tfprof::units;
@@ -183,13 +183,8 @@ fn needed(kind: ViewKind, options: &Options, flags: &Flags) -> Keep {
 
 /// Whether a number is asked for that is computed from the graph.
 fn needs_costs(options: &Options, flags: &Flags) -> bool {
-    const COMPUTED: [Metric; 4] = [Metric::FloatOps, Metric::Macs, Metric::IoBytes, Metric::UnknownOps];
-    let asked = |metric: &Metric| {
-        options.select.is_some_and(|select| select.has(*metric))
-            || options.min[*metric as usize] > 0
-            || options.order_by == OrderBy::Metric(*metric)
-    };
-    flags.inputs.settings.const_params || options.output.form == Form::Proto || COMPUTED.iter().any(asked)
+    let computed = || options.summed_metrics().iter().any(|metric| metric.info().source == Source::Computed);
+    flags.inputs.settings.const_params || options.output.form == Form::Proto || computed()
 }
 
 /// How an answer from these inputs ends, unless damage is refused.

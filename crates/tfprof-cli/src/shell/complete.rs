@@ -217,10 +217,10 @@ mod tests {
         check("  gr", &["  graph "]);
         check("scope -max", &["scope -max_depth "]);
         check("scope --max", &["scope --max_depth "]);
-        check("op -order_by mic", &["op -order_by micros "]);
+        check("op -order_by mic", &["op -order_by micros ", "op -order_by micros_per_run "]);
         check("op -events a", &["op -events all "]);
         check("advise --checkers=Tr", &["advise --checkers=TransferChecker"]);
-        check("op -order_by=mic", &["op -order_by=micros "]);
+        check("op -order_by=mic", &["op -order_by=micros ", "op -order_by=micros_per_run "]);
         check("op -select micros,par", &["op -select micros,params"]);
         check("scope -account_type_regexes Con", &["scope -account_type_regexes Conv2D"]);
         check("scope -account_type_regexes 'Sum,Va", &["scope -account_type_regexes 'Sum,VariableV2"]);

@@ -207,7 +207,7 @@ pub fn dump(options: &Options, has_steps: bool) -> String {
     for option in OPTIONS.iter().filter(|option| option.original) {
         let value = match option.name {
             "select" => options.selection(has_steps).words().join(","),
-            _ => (option.show)(options),
+            _ => option.show(options),
         };
         text += &format!("{:28}{value}\n", format!("-{}", option.name));
     }

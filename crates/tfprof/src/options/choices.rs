@@ -1,4 +1,4 @@
-//! Options that are one of a few things: the view, the step, the order of rows, and what of a profile counts.
+//! Options with a few choices: the view, the step, the order of rows, and the events of a profile that count.
 
 use crate::metric::{self, METRICS, Metric};
 use crate::words::Choice;
@@ -44,7 +44,7 @@ pub enum Step {
     /// For each node, the average of the steps that have it.
     Average,
     At(i64),
-    /// The sum of everything, what lies in no step included.
+    /// The sum of everything, including what belongs to no step.
     All,
 }
 
@@ -53,7 +53,7 @@ pub enum Step {
 pub enum Events {
     #[default]
     Ops,
-    /// What the runtime did, too.
+    /// Those of the runtime, too.
     All,
 }
 
@@ -61,13 +61,13 @@ impl Choice for Events {
     const WORDS: &'static [(&'static str, Events)] = &[("ops", Events::Ops), ("all", Events::All)];
 }
 
-/// What the code view of a profile is made of.
+/// The stacks that the code view of a profile shows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CodeStacks {
     /// Lines of source if there are any, else Python calls.
     #[default]
     Auto,
-    /// The lines of source that ops were made by.
+    /// The source lines that made the ops.
     Source,
     /// The Python calls of the host.
     Python,
@@ -78,14 +78,14 @@ impl Choice for CodeStacks {
         &[("auto", CodeStacks::Auto), ("source", CodeStacks::Source), ("python", CodeStacks::Python)];
 }
 
-/// What rows are sorted by.
+/// The order of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OrderBy {
     Name,
-    /// How deep a row lies in its tree, then its name.
+    /// By depth in the tree, then by name.
     Depth,
     Metric(Metric),
-    /// As the tree has it.
+    /// The order of the tree.
     Unordered,
 }
 
@@ -110,10 +110,9 @@ impl OrderBy {
             "name" => Ok(OrderBy::Name),
             "depth" => Ok(OrderBy::Depth),
             "" => Ok(OrderBy::Unordered),
-            word => match METRICS.iter().find(|info| info.word == Some(word)) {
-                Some(info) => Ok(OrderBy::Metric(info.metric)),
-                None => Err(metric::unknown_word("order", word, &OrderBy::words())),
-            },
+            word => Metric::of_word(word)
+                .map(OrderBy::Metric)
+                .ok_or_else(|| metric::unknown_word("order", word, &OrderBy::words())),
         }
     }
 }

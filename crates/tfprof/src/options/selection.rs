@@ -1,8 +1,8 @@
-//! `-select`: the metrics and details that are shown of each row.
+//! `-select`: the metrics and details to show for each row.
 
 use crate::metric::{self, DETAILS, Detail, METRICS, Metric, MetricSet};
 
-/// What `-select` asks for.
+/// The words of `-select`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Selection {
     metrics: MetricSet,
@@ -21,8 +21,8 @@ impl Selection {
     pub fn parse<S: AsRef<str>>(words: &[S]) -> Result<Selection, String> {
         let mut selection = Selection::default();
         for word in words.iter().map(AsRef::as_ref) {
-            if let Some(info) = METRICS.iter().find(|info| info.word == Some(word)) {
-                selection.add_metric(info.metric);
+            if let Some(metric) = Metric::of_word(word) {
+                selection.add_metric(metric);
             } else if let Some(info) = DETAILS.iter().find(|info| info.word == word) {
                 selection.details |= 1 << info.detail as u32;
             } else {

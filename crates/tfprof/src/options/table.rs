@@ -1,23 +1,30 @@
-//! [`OPTIONS`], the one list of what can be asked of a view: names, defaults, help, and how words become values.
+//! [`OPTIONS`], the one list of the options of a view: names, defaults, help, and how to parse and print a value.
 
 use super::{CodeStacks, Events, Form, Options, OrderBy, Output, Selection, Step};
 use crate::error::Error;
-use crate::metric::Metric;
+use crate::metric::{METRICS, Metric, MetricInfo};
 use crate::quirks::Quirks;
 use crate::words::{self, Choice};
+use std::sync::LazyLock;
 
 /// One option.
+#[derive(Clone, Copy)]
 pub struct OptionInfo {
     pub name: &'static str,
     pub value: ValueKind,
     pub about: &'static str,
     /// The original has it, so its dump of options does too.
     pub original: bool,
-    /// What its value can be, where that is made of known words.
+    /// The words that its value may consist of; none if it takes anything else.
     pub words: fn() -> Vec<&'static str>,
-    pub set: fn(&mut Options, &str) -> Result<(), String>,
-    /// The value as it is typed.
-    pub show: fn(&Options) -> String,
+    access: Access,
+}
+
+/// How an option is set and printed.
+#[derive(Clone, Copy)]
+enum Access {
+    Field { set: fn(&mut Options, &str) -> Result<(), String>, show: fn(&Options) -> String },
+    Minimum(Metric),
 }
 
 impl std::fmt::Debug for OptionInfo {
@@ -26,7 +33,7 @@ impl std::fmt::Debug for OptionInfo {
     }
 }
 
-/// What is typed behind an option.
+/// The kind of value that an option takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ValueKind {
     Number,
@@ -44,23 +51,6 @@ pub enum ValueKind {
     Paths,
 }
 
-macro_rules! minimum {
-    ($name:literal, $metric:ident, $about:literal) => {
-        minimum!($name, $metric, true, $about)
-    };
-    ($name:literal, $metric:ident, $original:literal, $about:literal) => {
-        OptionInfo {
-            name: $name,
-            value: ValueKind::Number,
-            about: $about,
-            original: $original,
-            words: Vec::new,
-            set: |o, v| number(v).map(|n| o.min[Metric::$metric as usize] = n),
-            show: |o| o.min[Metric::$metric as usize].to_string(),
-        }
-    };
-}
-
 macro_rules! patterns {
     ($name:ident, $about:literal) => {
         OptionInfo {
@@ -69,11 +59,13 @@ macro_rules! patterns {
             about: $about,
             original: true,
             words: Vec::new,
-            set: |o, v| {
-                o.$name = words::split_list(v);
-                Ok(())
+            access: Access::Field {
+                set: |o, v| {
+                    o.$name = words::split_list(v);
+                    Ok(())
+                },
+                show: |o| o.$name.join(","),
             },
-            show: |o| o.$name.join(","),
         }
     };
 }
@@ -87,8 +79,10 @@ macro_rules! word {
             about: $about,
             original: false,
             words: $words::words,
-            set: |o, v| $words::from_word(v).map(|value| o.$name = value),
-            show: |o| o.$name.word().to_owned(),
+            access: Access::Field {
+                set: |o, v| $words::from_word(v).map(|value| o.$name = value),
+                show: |o| o.$name.word().to_owned(),
+            },
         }
     };
 }
@@ -101,11 +95,13 @@ macro_rules! text {
             about: $about,
             original: false,
             words: Vec::new,
-            set: |o, v| {
-                v.clone_into(&mut o.$name);
-                Ok(())
+            access: Access::Field {
+                set: |o, v| {
+                    v.clone_into(&mut o.$name);
+                    Ok(())
+                },
+                show: |o| o.$name.clone(),
             },
-            show: |o| o.$name.clone(),
         }
     };
 }
@@ -118,20 +114,39 @@ macro_rules! flag {
             about: $about,
             original: $original,
             words: Vec::new,
-            set: |o, v| boolean(v).map(|on| o.$name = on),
-            show: |o| o.$name.to_string(),
+            access: Access::Field { set: |o, v| boolean(v).map(|on| o.$name = on), show: |o| o.$name.to_string() },
         }
     };
 }
 
-/// All options of a view, in the order of the original's dump, ours behind them.
-pub const OPTIONS: &[OptionInfo] = &[
-    OptionInfo {
-        name: "max_depth",
-        value: ValueKind::Number,
-        about: "how many levels of the tree to show, the root being the first; in op view, how many rows",
-        original: true,
-        words: Vec::new,
+/// All options of a view, in the order of the original's dump, followed by ours.
+pub static OPTIONS: LazyLock<Vec<OptionInfo>> =
+    LazyLock::new(|| [vec![MAX_DEPTH], minimums(true), ORIGINAL.to_vec(), minimums(false), OURS.to_vec()].concat());
+
+/// The options of [`METRICS`] that hide rows below a minimum.
+fn minimums(original: bool) -> Vec<OptionInfo> {
+    let metrics = METRICS.iter().filter(|info| info.original == original);
+    let option = |info: &MetricInfo| {
+        let min = info.min?;
+        Some(OptionInfo {
+            name: min.option,
+            value: ValueKind::Number,
+            about: min.about,
+            original,
+            words: Vec::new,
+            access: Access::Minimum(info.metric),
+        })
+    };
+    metrics.filter_map(option).collect()
+}
+
+const MAX_DEPTH: OptionInfo = OptionInfo {
+    name: "max_depth",
+    value: ValueKind::Number,
+    about: "how many levels of the tree to show, the root being the first; in op view, how many rows",
+    original: true,
+    words: Vec::new,
+    access: Access::Field {
         set: |o, v| {
             let n = number(v)?;
             i32::try_from(n).map_err(|_| format!("{n} is too large; the most is {}", i32::MAX))?;
@@ -140,37 +155,32 @@ pub const OPTIONS: &[OptionInfo] = &[
         },
         show: |o| o.max_depth.to_string(),
     },
-    minimum!("min_bytes", RequestedBytes, "hide rows whose total of requested bytes is less"),
-    minimum!("min_peak_bytes", PeakBytes, "hide rows whose total of peak bytes is less"),
-    minimum!("min_residual_bytes", ResidualBytes, "hide rows whose total of residual bytes is less"),
-    minimum!("min_output_bytes", OutputBytes, "hide rows whose total of output bytes is less"),
-    minimum!("min_micros", Micros, "hide rows whose total time is less, in microseconds"),
-    minimum!("min_accelerator_micros", AcceleratorMicros, "hide rows whose total of accelerator time is less"),
-    minimum!("min_cpu_micros", CpuMicros, "hide rows whose total of cpu time is less"),
-    minimum!("min_params", Parameters, "hide rows with fewer parameters (of their own in scope and graph view)"),
-    minimum!("min_float_ops", FloatOps, "hide rows with fewer float operations (of their own in scope and graph view)"),
-    minimum!("min_occurrence", Runs, "hide rows that ran less often; in op view, that have fewer nodes"),
+};
+
+const ORIGINAL: &[OptionInfo] = &[
     OptionInfo {
         name: "step",
         value: ValueKind::Number,
         about: "the step to show; -1 is the average of the steps that have a node, all the sum of everything",
         original: true,
         words: Vec::new,
-        set: |o, v| {
-            o.step = match v.trim() {
-                "all" => Step::All,
-                text => match text.parse::<i64>() {
-                    Ok(n) if n < 0 => Step::Average,
-                    Ok(n) => Step::At(n),
-                    Err(_) => return Err(format!("expected a whole number or `all`, found `{v}`")),
-                },
-            };
-            Ok(())
-        },
-        show: |o| match o.step {
-            Step::All => "all".to_owned(),
-            Step::Average => "-1".to_owned(),
-            Step::At(step) => step.to_string(),
+        access: Access::Field {
+            set: |o, v| {
+                o.step = match v.trim() {
+                    "all" => Step::All,
+                    text => match text.parse::<i64>() {
+                        Ok(n) if n < 0 => Step::Average,
+                        Ok(n) => Step::At(n),
+                        Err(_) => return Err(format!("expected a whole number or `all`, found `{v}`")),
+                    },
+                };
+                Ok(())
+            },
+            show: |o| match o.step {
+                Step::All => "all".to_owned(),
+                Step::Average => "-1".to_owned(),
+                Step::At(step) => step.to_string(),
+            },
         },
     },
     OptionInfo {
@@ -179,8 +189,10 @@ pub const OPTIONS: &[OptionInfo] = &[
         about: "what rows are sorted by: name upwards, a metric downwards, or depth",
         original: true,
         words: OrderBy::words,
-        set: |o, v| OrderBy::parse(v).map(|order| o.order_by = order),
-        show: |o| o.order_by.word().to_owned(),
+        access: Access::Field {
+            set: |o, v| OrderBy::parse(v).map(|order| o.order_by = order),
+            show: |o| o.order_by.word().to_owned(),
+        },
     },
     patterns!(account_type_regexes, "count only nodes with a type (op, device, custom type) that matches one of these"),
     patterns!(start_name_regexes, "begin at the rows whose name matches one of these"),
@@ -194,8 +206,10 @@ pub const OPTIONS: &[OptionInfo] = &[
         about: "what to show of each row; by default micros if steps are loaded, else params",
         original: true,
         words: Selection::all_words,
-        set: |o, v| Selection::parse(&words::split_list(v)).map(|selection| o.select = Some(selection)),
-        show: |o| o.select.map_or_else(|| "micros".to_owned(), |selection| selection.words().join(",")),
+        access: Access::Field {
+            set: |o, v| Selection::parse(&words::split_list(v)).map(|selection| o.select = Some(selection)),
+            show: |o| o.select.map_or_else(|| "micros".to_owned(), |selection| selection.words().join(",")),
+        },
     },
     OptionInfo {
         name: "output",
@@ -203,12 +217,14 @@ pub const OPTIONS: &[OptionInfo] = &[
         about: "where the answer goes: stdout, none, or FORM:outfile=FILE (tfprof help output lists the forms)",
         original: true,
         words: Form::words,
-        set: |o, v| Output::parse(v, &o.output.outfile).map(|output| o.output = output),
-        show: |o| o.output.show(),
+        access: Access::Field {
+            set: |o, v| Output::parse(v, &o.output.outfile).map(|output| o.output = output),
+            show: |o| o.output.show(),
+        },
     },
-    minimum!("min_macs", Macs, false, "hide rows whose total of multiply-adds is less"),
-    minimum!("min_io_bytes", IoBytes, false, "hide rows whose total of bytes read and written is less"),
-    minimum!("min_unknown_ops", UnknownOps, false, "hide rows with fewer nodes of unknown cost"),
+];
+
+const OURS: &[OptionInfo] = &[
     flag!(ops_only, false, "leave out rows that are only name scopes and lift what lies below them"),
     flag!(source_lines, false, "in code view, append the text of the source line, cut at 20 characters"),
     word!(events, Events, "which events of an XSpace are nodes: ops, or all, with what the runtime did around them"),
@@ -221,22 +237,36 @@ pub const OPTIONS: &[OptionInfo] = &[
     OptionInfo {
         name: "original_quirks",
         value: ValueKind::Flag,
-        about: "play back the faults of the original, figure by figure",
+        about: "reproduce the bugs of the original, figure by figure",
         original: false,
         words: Vec::new,
-        set: |o, v| boolean(v).map(|on| o.quirks = if on { Quirks::ORIGINAL } else { Quirks::NONE }),
-        show: |o| (o.quirks == Quirks::ORIGINAL).to_string(),
+        access: Access::Field {
+            set: |o, v| boolean(v).map(|on| o.quirks = if on { Quirks::ORIGINAL } else { Quirks::NONE }),
+            show: |o| (o.quirks == Quirks::ORIGINAL).to_string(),
+        },
     },
 ];
 
 impl OptionInfo {
     /// Sets the option from its text.
     pub fn apply(&self, options: &mut Options, value: &str) -> Result<(), Error> {
-        (self.set)(options, value).map_err(|why| refused(self.name, &why))
+        let set = match self.access {
+            Access::Field { set, .. } => set(options, value),
+            Access::Minimum(metric) => number(value).map(|n| options.min[metric as usize] = n),
+        };
+        set.map_err(|why| refused(self.name, &why))
+    }
+
+    /// The value as a user would type it.
+    pub fn show(&self, options: &Options) -> String {
+        match self.access {
+            Access::Field { show, .. } => show(options),
+            Access::Minimum(metric) => options.min[metric as usize].to_string(),
+        }
     }
 }
 
-/// Why the value of an option is not taken.
+/// The error for a value that an option does not accept.
 pub fn refused(name: &str, why: &str) -> Error {
     // An unknown word is named before the option: that is what a user looks for.
     let unknown = why.strip_prefix("unknown ").and_then(|rest| rest.split_once("; "));

@@ -12,7 +12,7 @@ use super::{nesting, tensor, text, theme};
 use crate::metric::{DETAILS, Detail, Metric, Unit};
 use crate::options::{OPTIONS, Options, Step};
 use crate::units::Amount;
-use crate::view::{Shown, View};
+use crate::view::{Shown, Side, Value, View};
 pub use grid::{Grid, write_grid};
 pub use overview::write_overview;
 use std::io::{self, Write};
@@ -116,8 +116,8 @@ fn write_question(view: &View, out: &mut dyn Write) -> io::Result<()> {
     }
     let usual = Options::default();
     for option in OPTIONS.iter().filter(|option| !matches!(option.name, "output" | "step" | "select")) {
-        let value = (option.show)(&view.options);
-        if value != (option.show)(&usual) {
+        let value = option.show(&view.options);
+        if value != option.show(&usual) {
             write!(out, " · <code>{} {}</code>", option.name, Xml(&fit(&value, NAME)))?;
         }
     }
@@ -130,6 +130,8 @@ enum Column {
     Bar(Metric),
     /// Of the row alone.
     Own(Metric),
+    /// A ratio, of which no row has a share.
+    Ratio(Metric),
     /// In op view, the part of the whole.
     Share(Metric),
     Detail(Detail),
@@ -138,7 +140,7 @@ enum Column {
 impl Column {
     fn width(&self) -> &'static str {
         match self {
-            Column::Bar(_) => "118px",
+            Column::Bar(_) | Column::Ratio(_) => "118px",
             Column::Own(_) | Column::Share(_) => "72px",
             Column::Detail(_) => "180px",
         }
@@ -179,7 +181,7 @@ impl<'v> Tree<'v> {
         out.write_all(b"<div class=\"r h\"><span class=\"n\">name</span>")?;
         for column in &self.columns {
             let (class, title, about) = match column {
-                Column::Bar(metric) => ("c", legend(*metric), metric.info().about),
+                Column::Bar(metric) | Column::Ratio(metric) => ("c", legend(*metric), metric.info().about),
                 Column::Own(metric) => ("c s", "self", metric.info().about),
                 Column::Share(metric) => ("c s", "share", metric.info().about),
                 Column::Detail(detail) => {
@@ -264,16 +266,15 @@ impl<'v> Tree<'v> {
     fn write_cell(&self, column: &Column, row: &Shown, out: &mut dyn Write) -> io::Result<()> {
         let view = self.view;
         match column {
-            Column::Bar(metric) | Column::Own(metric) | Column::Share(metric) if !view.knows(*metric) => {
+            Column::Bar(metric) | Column::Own(metric) | Column::Share(metric) | Column::Ratio(metric)
+                if !view.knows(*metric) =>
+            {
                 out.write_all("<span class=\"c s none\" title=\"the files do not say\">–</span>".as_bytes())
             }
             Column::Bar(metric) => bar(metric.info().unit, self.bar(*metric, row), self.share(*metric, row), out),
             Column::Own(_) if !view.is_accounted(row) => out.write_all(b"<span class=\"c s\">\xe2\x80\x93</span>"),
-            Column::Own(metric) => {
-                let own = view.exact_own(*metric, row);
-                let none = if own.n == 0 { " none" } else { "" };
-                write!(out, "<span class=\"c s{none}\">{}</span>", own.text(metric.info().unit))
-            }
+            Column::Own(metric) => write_number(&view.number(Side::Own, *metric, row), *metric, out),
+            Column::Ratio(metric) => write_number(&view.number(self.side(row), *metric, row), *metric, out),
             Column::Share(metric) => {
                 write!(out, "<span class=\"c s\">{:.2}%</span>", 100.0 * self.share(*metric, row))
             }
@@ -297,16 +298,34 @@ impl<'v> Tree<'v> {
         }
     }
 
-    /// In op view a total is a running sum, and what a row weighs is its own; the root has it all.
-    fn bar(&self, metric: Metric, row: &Shown) -> Amount {
+    /// In op view a total is a running sum, so a row counts by its own number; the root has the whole.
+    fn side(&self, row: &Shown) -> Side {
         let own = self.view.rules().chain && row.row != self.view.rows()[0].row;
-        if own { self.view.exact_own(metric, row) } else { self.view.exact_total(metric, row) }
+        if own { Side::Own } else { Side::Total }
+    }
+
+    fn bar(&self, metric: Metric, row: &Shown) -> Amount {
+        match self.side(row) {
+            Side::Own => self.view.exact_own(metric, row),
+            Side::Total => self.view.exact_total(metric, row),
+        }
     }
 
     fn share(&self, metric: Metric, row: &Shown) -> f64 {
         let whole = self.view.exact_total(metric, &self.view.rows()[0]).n;
         if whole > 0 { self.bar(metric, row).n as f64 / whole as f64 } else { 0.0 }
     }
+}
+
+/// A number without a bar.
+fn write_number(value: &Value<'_>, metric: Metric, out: &mut dyn Write) -> io::Result<()> {
+    let none = if matches!(value, Value::Int(0) | Value::Decimal(Amount { n: 0, .. })) { " none" } else { "" };
+    let mut text = Vec::new();
+    match value {
+        Value::Missing => text.extend_from_slice("–".as_bytes()),
+        value => text::push_number(value, metric, &mut text),
+    }
+    write!(out, "<span class=\"c s{none}\">{}</span>", String::from_utf8_lossy(&text))
 }
 
 /// A number with a bar behind it.
@@ -334,8 +353,10 @@ fn columns(view: &View) -> Vec<Column> {
     for metric in view.selection.metrics().iter() {
         let tells = |main: Metric| main.info().with.contains(&metric) && all(metric) != all(main);
         if view.selection.has(metric) || (all(metric) != 0 && view.selection.given().any(tells)) {
-            columns.push(Column::Bar(metric));
-            columns.push(if view.rules().chain { Column::Share(metric) } else { Column::Own(metric) });
+            let chain = view.rules().chain;
+            columns.push(if metric.is_ratio() { Column::Ratio(metric) } else { Column::Bar(metric) });
+            columns.extend((!chain).then_some(Column::Own(metric)));
+            columns.extend((chain && !metric.is_ratio()).then_some(Column::Share(metric)));
         }
     }
     let details = DETAILS.iter().map(|info| info.detail).filter(|detail| view.selection.has_detail(*detail));

@@ -4,12 +4,11 @@ use super::rows::write_each;
 use super::tensor;
 use crate::digits;
 use crate::error::Warning;
-use crate::metric::{Detail, Metric};
-use crate::model::nodes::NodeId;
+use crate::metric::Metric;
 use crate::options::OPTIONS;
 use crate::units::Amount;
-use crate::view::{Line, Shown, View};
-use std::collections::BTreeMap;
+use crate::view::View;
+use crate::view::columns::{Column, Side, Value};
 use std::io::{self, Write};
 use tfprof_proto::stream::Spot;
 
@@ -20,7 +19,7 @@ pub fn write(view: &View, warnings: &[Warning], out: &mut dyn Write) -> io::Resu
         write!(out, "{}\"{}\":", if i > 0 { "," } else { "" }, option.name)?;
         let value = match option.name {
             "select" => view.selection.words().join(","),
-            _ => (option.show)(&view.options),
+            _ => option.show(&view.options),
         };
         write_string(&value, out)?;
     }
@@ -30,137 +29,125 @@ pub fn write(view: &View, warnings: &[Warning], out: &mut dyn Write) -> io::Resu
         write_warning(warning, out)?;
     }
     out.write_all(b"],\n\"columns\":[")?;
-    let metrics: Vec<_> = view.metrics().iter().collect();
-    for (i, metric) in metrics.iter().enumerate() {
+    for (i, metric) in view.metrics().iter().enumerate() {
         write!(out, "{}\"{}\"", if i > 0 { "," } else { "" }, metric.info().key)?;
     }
     out.write_all(b"],\n\"rows\":[")?;
+    let columns = view.columns();
+    let groups = Groups::new(&columns);
     let mut id = 0;
-    write_each(view.rows(), out, |row, text| {
+    write_each(view.rows(), out, |_, text| {
         text.extend_from_slice(if id > 0 { b",\n" } else { b"\n" });
-        write_row(view, &metrics, id, row, text)?;
+        groups.write_row(view, id, text)?;
         id += 1;
         Ok(())
     })?;
     out.write_all(b"]}\n")
 }
 
-fn write_row(view: &View, metrics: &[Metric], id: usize, row: &Shown, out: &mut Vec<u8>) -> io::Result<()> {
-    out.extend_from_slice(b"{\"id\":");
-    digits::push_unsigned(out, id as u64);
-    out.extend_from_slice(b",\"parent\":");
-    if id == 0 {
-        out.extend_from_slice(b"null");
-    } else {
-        digits::push_unsigned(out, row.parent as u64);
-    }
-    out.extend_from_slice(b",\"depth\":");
-    digits::push_unsigned(out, row.depth as u64);
-    out.extend_from_slice(b",\"name\":");
-    push_string(view.name(row), out);
-    out.extend_from_slice(b",\"accounted\":");
-    out.extend_from_slice(if view.is_accounted(row) { b"true" } else { b"false" });
-    out.extend_from_slice(b",\"self\":");
-    push_numbers(metrics, |metric| view.knows(metric).then(|| view.exact_own(metric, row)), out);
-    out.extend_from_slice(b",\"total\":");
-    push_numbers(metrics, |metric| view.knows(metric).then(|| view.exact_total(metric, row)), out);
-    write_details(view, row, out)?;
-    out.push(b'}');
-    Ok(())
+/// The columns of a row, by the object that they are in, each with the text before its value.
+struct Groups<'c> {
+    row: Vec<Keyed<'c>>,
+    own: Vec<Keyed<'c>>,
+    total: Vec<Keyed<'c>>,
+    /// Left out where they are missing.
+    details: Vec<Keyed<'c>>,
 }
 
-fn push_numbers(metrics: &[Metric], number: impl Fn(Metric) -> Option<Amount>, out: &mut Vec<u8>) {
-    out.push(b'{');
-    for (i, metric) in metrics.iter().enumerate() {
-        out.extend_from_slice(if i > 0 { b",\"" } else { b"\"" });
-        out.extend_from_slice(metric.info().key.as_bytes());
-        out.extend_from_slice(b"\":");
-        match number(*metric) {
-            Some(number) => number.push_exact(out),
-            None => out.extend_from_slice(b"null"),
-        }
-    }
-    out.push(b'}');
+struct Keyed<'c> {
+    before: String,
+    column: &'c Column,
 }
 
-/// What was selected besides numbers.
-fn write_details(view: &View, row: &Shown, out: &mut dyn Write) -> io::Result<()> {
-    let nodes: Vec<NodeId> = view.node(row).into_iter().chain(view.bag(row)).collect();
-    if view.selection.has_detail(Detail::Device) {
-        let mut devices: Vec<_> = nodes.iter().flat_map(|node| view.values().devices(*node)).collect();
-        devices.sort_unstable_by(|a, b| view.model.names.get(*a).cmp(view.model.names.get(*b)));
-        devices.dedup();
-        write_strings("devices", devices.into_iter().map(|device| view.model.names.get(device)), out)?;
-        if view.model.is_trace {
-            write_by_device(view, &nodes, out)?;
+impl<'c> Groups<'c> {
+    fn new(columns: &'c [Column]) -> Self {
+        let group = |is_first: bool, wanted: &dyn Fn(&Column) -> bool| -> Vec<Keyed<'c>> {
+            let columns = columns.iter().filter(|column| wanted(column)).enumerate();
+            let keyed = |(i, column): (usize, &'c Column)| {
+                let key = column.metric().map_or(&*column.name, |(_, metric)| metric.info().key);
+                Keyed { before: format!("{}\"{key}\":", if is_first && i == 0 { "" } else { "," }), column }
+            };
+            columns.map(keyed).collect()
+        };
+        let side = |wanted: Side| move |column: &Column| column.metric().is_some_and(|(side, _)| side == wanted);
+        Groups {
+            row: group(true, &|column| column.metric().is_none() && !column.is_detail()),
+            own: group(true, &side(Side::Own)),
+            total: group(true, &side(Side::Total)),
+            details: group(false, &Column::is_detail),
         }
     }
-    if view.model.is_trace
-        && let Some(Line { file, function, number, .. }) = view.line(row)
-    {
-        out.write_all(b",\"frame\":")?;
-        let line = if number < 0 { String::new() } else { format!(":{number}") };
-        write_string(&format!("{file}{line} {function}"), out)?;
-    }
-    if view.selection.has_detail(Detail::OpTypes) {
-        let mut types: Vec<_> = nodes.iter().flat_map(|node| view.values().types(*node)).collect();
-        types.sort_unstable();
-        types.dedup();
-        write_strings("op_types", types.into_iter(), out)?;
-    }
-    if let Some(values) = view.tensor(row, None) {
-        write!(
-            out,
-            ",\"tensor_value\":{{\"dtype\":\"{}\",\"shape\":{:?},\"values\":",
-            values.dtype.name(),
-            values.shape
-        )?;
-        tensor::json(&values, out)?;
-        out.write_all(b"}")?;
-    }
-    let Some(node) = view.node(row) else { return Ok(()) };
-    let shape = view.model.shapes.get(view.model.nodes.shape[node.index()]);
-    if view.selection.has(Metric::Parameters) && !shape.is_empty() {
-        write!(out, ",\"shape\":{shape:?}")?;
-    }
-    if view.selection.has_detail(Detail::InputShapes) {
-        out.write_all(b",\"input_shapes\":[")?;
-        for (i, input) in view.model.nodes.inputs(node).iter().enumerate() {
-            out.write_all(if i > 0 { b"," } else { b"" })?;
-            match view.model.shapes.get(view.values().input_shape(input)) {
-                [] => out.write_all(b"null")?,
-                dims => write!(out, "{dims:?}")?,
+
+    fn write_row(&self, view: &View, id: usize, out: &mut Vec<u8>) -> io::Result<()> {
+        out.push(b'{');
+        write_cells(&self.row, view, id, out)?;
+        out.extend_from_slice(b",\"self\":{");
+        write_cells(&self.own, view, id, out)?;
+        out.extend_from_slice(b"},\"total\":{");
+        write_cells(&self.total, view, id, out)?;
+        out.push(b'}');
+        for Keyed { before, column } in &self.details {
+            match view.cell(column, id) {
+                Value::Missing => {}
+                value => {
+                    out.extend_from_slice(before.as_bytes());
+                    write_value(view, &value, out)?;
+                }
             }
         }
-        out.write_all(b"]")?;
+        out.push(b'}');
+        Ok(())
+    }
+}
+
+#[inline]
+fn write_cells(cells: &[Keyed<'_>], view: &View, id: usize, out: &mut Vec<u8>) -> io::Result<()> {
+    for Keyed { before, column } in cells {
+        out.extend_from_slice(before.as_bytes());
+        write_value(view, &view.cell(column, id), out)?;
     }
     Ok(())
 }
 
-/// What the nodes of a row took on each device.
-fn write_by_device(view: &View, nodes: &[NodeId], out: &mut dyn Write) -> io::Result<()> {
-    let mut sums: BTreeMap<&str, [i64; 3]> = BTreeMap::new();
-    for (device, numbers) in nodes.iter().flat_map(|node| view.values().by_device(*node)) {
-        let sum = sums.entry(view.model.devices.spelled(device)).or_default();
-        sum.iter_mut().zip(numbers).for_each(|(sum, number)| *sum = sum.saturating_add(number));
+#[inline]
+fn write_value(view: &View, value: &Value<'_>, out: &mut Vec<u8>) -> io::Result<()> {
+    match value {
+        Value::Missing => out.extend_from_slice(b"null"),
+        Value::Int(n) => digits::push(out, *n),
+        Value::Decimal(amount) => amount.push_exact(out),
+        Value::Real(x) => write!(out, "{x}")?,
+        Value::Bool(is) => out.extend_from_slice(if *is { b"true" } else { b"false" }),
+        Value::Text(text) => push_string(text, out),
+        Value::Texts(texts) => push_list(texts, out, |text, out| push_string(text, out)),
+        Value::Ints(dims) => write!(out, "{dims:?}")?,
+        Value::Shapes(shapes) => push_list(shapes, out, |dims, out| match dims {
+            [] => out.extend_from_slice(b"null"),
+            dims => out.extend_from_slice(format!("{dims:?}").as_bytes()),
+        }),
+        Value::ByDevice(devices) => push_list(devices, out, |(device, times), out| {
+            out.extend_from_slice(b"{\"device\":");
+            push_string(device, out);
+            let parts = view.model.parts(Metric::Micros);
+            let [own, inclusive] = [times.own, times.inclusive].map(|n| Amount { n, parts });
+            let numbers = format!(",\"runs\":{},\"micros\":{own},\"inclusive_micros\":{inclusive}}}", times.runs);
+            out.extend_from_slice(numbers.as_bytes());
+        }),
+        Value::Tensor(values) => {
+            write!(out, "{{\"dtype\":\"{}\",\"shape\":{:?},\"values\":", values.dtype.name(), values.shape)?;
+            tensor::json(values, out)?;
+            out.push(b'}');
+        }
     }
-    out.write_all(b",\"by_device\":[")?;
-    for (i, (device, [runs, own, inclusive])) in sums.into_iter().enumerate() {
-        out.write_all(if i > 0 { b",{\"device\":" } else { b"{\"device\":" })?;
-        write_string(device, out)?;
-        let time = |n| Amount { n, parts: view.model.parts(Metric::Micros) };
-        write!(out, ",\"runs\":{runs},\"micros\":{},\"inclusive_micros\":{}}}", time(own), time(inclusive))?;
-    }
-    out.write_all(b"]")
+    Ok(())
 }
 
-fn write_strings<'a>(key: &str, strings: impl Iterator<Item = &'a str>, out: &mut dyn Write) -> io::Result<()> {
-    write!(out, ",\"{key}\":[")?;
-    for (i, string) in strings.enumerate() {
-        out.write_all(if i > 0 { b"," } else { b"" })?;
-        write_string(string, out)?;
+fn push_list<T: Copy>(items: &[T], out: &mut Vec<u8>, push: impl Fn(T, &mut Vec<u8>)) {
+    out.push(b'[');
+    for (i, item) in items.iter().enumerate() {
+        out.extend_from_slice(if i > 0 { b"," } else { b"" });
+        push(*item, out);
     }
-    out.write_all(b"]")
+    out.push(b']');
 }
 
 pub fn write_warning(warning: &Warning, out: &mut dyn Write) -> io::Result<()> {

@@ -9,7 +9,7 @@ use crate::model::nodes::NodeId;
 use crate::options::ViewKind;
 use crate::units::{self, Amount};
 use crate::view::values::plus;
-use crate::view::{Shown, View};
+use crate::view::{Shown, Side, Value, View};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 use std::io::{self, Write};
@@ -175,17 +175,20 @@ fn write_row(view: &View, columns: &[Column], theme: &Theme, row: &Shown, out: &
 }
 
 fn push_pair(view: &View, metric: Metric, row: &Shown, out: &mut Vec<u8>) {
-    let unit = metric.info().unit;
-    if !view.knows(metric) {
-        return out.extend_from_slice(b"--/--");
-    }
-    if view.is_accounted(row) {
-        view.exact_own(metric, row).push(out, unit);
-    } else {
-        out.extend_from_slice(b"--");
-    }
+    let own = if view.is_accounted(row) { view.number(Side::Own, metric, row) } else { Value::Missing };
+    push_number(&own, metric, out);
     out.push(b'/');
-    view.exact_total(metric, row).push(out, unit);
+    push_number(&view.number(Side::Total, metric, row), metric, out);
+}
+
+pub(super) fn push_number(value: &Value<'_>, metric: Metric, out: &mut Vec<u8>) {
+    let unit = metric.info().unit;
+    match value {
+        Value::Int(n) => units::push(out, unit, *n),
+        Value::Decimal(amount) => amount.push(out, unit),
+        Value::Real(x) => units::push_real(out, unit, *x),
+        _ => out.extend_from_slice(b"--"),
+    }
 }
 
 pub(super) fn push_shape(view: &View, row: &Shown, out: &mut Vec<u8>) -> bool {
@@ -284,6 +287,12 @@ fn write_op_row(
 fn write_share(view: &View, info: &MetricInfo, root: &Shown, row: &Shown, out: &mut Vec<u8>) -> io::Result<()> {
     if !view.knows(info.metric) {
         return write_padded(out, "--", 30);
+    }
+    if info.is_ratio() {
+        let mut text = Vec::new();
+        push_number(&view.number(Side::Own, info.metric, row), info.metric, &mut text);
+        text.extend_from_slice(info.op_suffix.as_bytes());
+        return write_padded(out, &String::from_utf8_lossy(&text), 20);
     }
     let (own, total) = (view.exact_own(info.metric, row).n, view.exact_total(info.metric, row).n);
     // As the original: memory has no share where the row itself has none, all else where its total has none.

@@ -88,7 +88,7 @@ pub fn share(view: &View, row: &Shown) -> f64 {
         _ => None,
     };
     let first = || METRICS.iter().map(|info| info.metric).find(|metric| shown.has(*metric));
-    let Some(metric) = sorted_by.or_else(first) else { return 0.0 };
+    let Some(metric) = sorted_by.or_else(first).map(Metric::summed) else { return 0.0 };
     let whole = whole(view, metric);
     let part = if view.rules().chain { view.exact_own(metric, row).n } else { view.exact_total(metric, row).n };
     if whole > 0 { part as f64 / whole as f64 } else { 0.0 }

@@ -10,6 +10,12 @@ pub fn check(kind: ViewKind, options: &Options, selection: Selection) -> Result<
     let refuse = |why: String| Err(Error::Question(format!("-output {}: {why}", options.output.form.word())));
     let fewer = options.quirks.fewer_outputs;
     let given = selection.given().count();
+    let ordered_by = if let OrderBy::Metric(metric) = options.order_by { Some(metric) } else { None };
+    if fewer && let Some(ratio) = selection.given().chain(ordered_by).find(|metric| metric.is_ratio()) {
+        let word = ratio.info().word.unwrap_or_default();
+        let why = format!("the original has no metric `{word}`; leave out -original_quirks, or the metric");
+        return Err(Error::Question(why));
+    }
     match options.output.form {
         Form::Timeline if kind == ViewKind::Op && fewer => {
             refuse("the op view has none; ask the graph, scope or code view, or leave out -original_quirks".to_owned())
@@ -27,6 +33,9 @@ pub fn check(kind: ViewKind, options: &Options, selection: Selection) -> Result<
         Form::Pprof | Form::Folded | Form::Speedscope | Form::Flamegraph if given == 0 => {
             refuse("-select names no metric; try -select micros".to_owned())
         }
+        Form::Pprof | Form::Folded | Form::Speedscope | Form::Flamegraph if selection.given().any(Metric::is_ratio) => {
+            refuse("it shows sums, and -select names a ratio, which cannot be summed; try -select micros".to_owned())
+        }
         Form::Folded | Form::Speedscope | Form::Flamegraph if given > 1 => {
             let found = selection.words().join(",");
             refuse(format!("it shows one metric, and -select names several ({found}); choose one"))
@@ -38,7 +47,7 @@ pub fn check(kind: ViewKind, options: &Options, selection: Selection) -> Result<
 /// Refuses to sort by or to ask for a minimum of what nobody knows.
 pub fn check_known(model: &Model, options: &Options) -> Result<(), Error> {
     let known = || {
-        let known = METRICS.iter().filter(|info| !model.unknown.has(info.metric));
+        let known = METRICS.iter().filter(|info| !model.unknown.has_part_of(info.metric));
         known.filter_map(|info| info.word).collect::<Vec<_>>().join(", ")
     };
     let refuse = |option: &str, word: &str| {
@@ -46,13 +55,13 @@ pub fn check_known(model: &Model, options: &Options) -> Result<(), Error> {
         Err(Error::Question(message))
     };
     if let OrderBy::Metric(metric) = options.order_by
-        && model.unknown.has(metric)
+        && model.unknown.has_part_of(metric)
     {
         return refuse("order_by", options.order_by.word());
     }
     let asked = |info: &&MetricInfo| model.unknown.has(info.metric) && options.min[info.metric as usize] != 0;
     match METRICS.iter().find(asked) {
-        Some(info) => refuse(info.min.unwrap_or_default(), info.word.unwrap_or_default()),
+        Some(info) => refuse(info.min.map_or("", |min| min.option), info.word.unwrap_or_default()),
         None => Ok(()),
     }
 }
@@ -68,12 +77,8 @@ pub fn metrics(form: Form, selection: Selection) -> MetricSet {
 
 /// Whether a question is about memory: if not, what runs say of it need not be read.
 pub fn needs_memory(options: &Options) -> bool {
-    const MEMORY: [Metric; 4] = [Metric::RequestedBytes, Metric::PeakBytes, Metric::ResidualBytes, Metric::OutputBytes];
-    let shown = metrics(options.output.form, options.selection(true));
-    let asked = |metric: Metric| {
-        shown.has(metric) || options.order_by == OrderBy::Metric(metric) || options.min[metric as usize] > 0
-    };
-    options.quirks.zero_minimum_hides || options.output.form == Form::Proto || MEMORY.into_iter().any(asked)
+    let asked = || options.summed_metrics().iter().any(|metric| metric.info().is_measured_memory());
+    options.quirks.zero_minimum_hides || options.output.form == Form::Proto || asked()
 }
 
 /// The one metric of a flame graph.

@@ -1,6 +1,7 @@
 //! Questions: a view groups the model's nodes into a tree, and one pipeline makes the answer of it.
 
 mod code;
+pub mod columns;
 pub mod filter;
 mod forms;
 mod graph;
@@ -14,12 +15,13 @@ pub mod values;
 use crate::checkpoint::values::Values as TensorValues;
 use crate::checkpoint::{Checkpoint, Damage};
 use crate::error::{Error, Warning};
-use crate::metric::{Detail, Metric, MetricSet};
+use crate::metric::{Detail, Metric, MetricSet, Table};
 use crate::model::Model;
 use crate::model::nodes::NodeId;
 use crate::model::stacks::Frame;
 use crate::options::{Form, Options, Selection, Step, ViewKind};
 use crate::units::Amount;
+pub use columns::{Side, Value};
 pub use forms::needs_memory;
 pub use pipeline::Shown;
 use pipeline::{Filters, Pipeline, Rows};
@@ -68,7 +70,7 @@ impl View {
         let selection = options.selection(!model.runs.is_empty() || model.is_trace);
         forms::check(kind, options, selection)?;
         forms::check_known(&model, options)?;
-        let unknown: Vec<_> = selection.given().filter(|metric| model.unknown.has(*metric)).collect();
+        let unknown: Vec<_> = selection.given().filter(|metric| model.unknown.has_part_of(*metric)).collect();
         if !unknown.is_empty() {
             let words: Vec<_> = unknown.iter().filter_map(|metric| metric.info().word).collect();
             let message = format!("this profile does not have {}, so they are unknown, not 0", words.join(", "));
@@ -214,9 +216,16 @@ impl View {
         Amount { n: self.rows.total.get(metric, row.row), parts: self.model.parts(metric) }
     }
 
+    fn table(&self, side: Side) -> &Table {
+        match side {
+            Side::Own => &self.rows.own,
+            Side::Total => &self.rows.total,
+        }
+    }
+
     /// Whether the files say anything about a metric.
     pub fn knows(&self, metric: Metric) -> bool {
-        !self.model.unknown.has(metric)
+        !self.model.unknown.has_part_of(metric)
     }
 
     /// The metrics that the selection shows, and what comes along with them in what is loaded.

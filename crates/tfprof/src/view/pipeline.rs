@@ -342,6 +342,10 @@ impl<'q, 'm> Pipeline<'q, 'm> {
             OrderBy::Metric(Metric::Runs) => {
                 Box::new(|a: &T, b: &T| by_column(self.own.column(Metric::Definitions), a, b))
             }
+            OrderBy::Metric(metric) if metric.is_ratio() => Box::new(move |a: &T, b: &T| {
+                let ratio = |row: &T| self.total.ratio(metric, key(row).0).unwrap_or(f64::NEG_INFINITY);
+                ratio(b).total_cmp(&ratio(a))
+            }),
             OrderBy::Metric(metric) => Box::new(move |a: &T, b: &T| by_column(self.total.column(metric), a, b)),
         };
         if !rows.is_sorted_by(|a, b| compare(a, b) != Ordering::Greater) {

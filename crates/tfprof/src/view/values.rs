@@ -1,7 +1,7 @@
 //! The numbers, devices and types of single nodes, as a question sees them: for a step or on average, with the
 //! quirks it asks for.
 
-use crate::metric::Metric;
+use crate::metric::{AVERAGED, Metric};
 use crate::model::Model;
 use crate::model::cells::{Cell, Cells, Measure};
 use crate::model::devices::{DeviceId, DeviceKind};
@@ -16,7 +16,23 @@ use rustc_hash::FxHashMap;
 
 use super::filter::Patterns;
 
-/// One number per metric.
+/// Runs, self time and inclusive time on one device.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct DeviceTimes {
+    pub runs: i64,
+    pub own: i64,
+    pub inclusive: i64,
+}
+
+impl DeviceTimes {
+    pub fn add(&mut self, more: DeviceTimes) {
+        self.runs = self.runs.saturating_add(more.runs);
+        self.own = self.own.saturating_add(more.own);
+        self.inclusive = self.inclusive.saturating_add(more.inclusive);
+    }
+}
+
+/// One number per metric; those of ratios stay 0.
 pub type Row = [i64; Metric::COUNT];
 
 /// How a question reads the numbers of nodes: its step, its quirks, and the names that decide what is a variable.
@@ -148,13 +164,12 @@ impl<'m> Values<'m> {
         true
     }
 
-    /// What a node took on each device, in the order in which they were met: the device, then runs, own and inclusive
-    /// time.
-    pub fn by_device(&self, node: NodeId) -> impl Iterator<Item = (DeviceId, [i64; 3])> + use<'m> {
+    /// Runs and time of a node on each device, in the order of the records.
+    pub fn by_device(&self, node: NodeId) -> impl Iterator<Item = (DeviceId, DeviceTimes)> + use<'m> {
         let cells = self.cells.into_iter().flat_map(move |cells| cells.with_inclusive(node));
         cells.map(|(cell, inclusive)| {
             let sum = |measure| cell.sum(measure).limited();
-            (cell.device, [sum(Measure::Runs), sum(Measure::Micros), inclusive])
+            (cell.device, DeviceTimes { runs: sum(Measure::Runs), own: sum(Measure::Micros), inclusive })
         })
     }
 
@@ -338,15 +353,3 @@ pub fn plus(a: i64, b: i64, wrap: bool) -> i64 {
 pub fn times(a: i64, b: i64, wrap: bool) -> i64 {
     if wrap { a.wrapping_mul(b) } else { a.saturating_mul(b) }
 }
-
-const AVERAGED: [Metric; 9] = [
-    Metric::Micros,
-    Metric::AcceleratorMicros,
-    Metric::CpuMicros,
-    Metric::RequestedBytes,
-    Metric::PeakBytes,
-    Metric::ResidualBytes,
-    Metric::OutputBytes,
-    Metric::Runs,
-    Metric::InclusiveMicros,
-];

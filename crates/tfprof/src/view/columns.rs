@@ -1,0 +1,246 @@
+//! The columns of a view: one schema and one way to get a cell, for JSON, CSV, HTML, Python and any other table.
+
+use super::values::DeviceTimes;
+use super::{Line, Shown, View};
+use crate::checkpoint::values::Values as TensorValues;
+use crate::metric::{DETAILS, Detail, Metric, Source, Unit};
+use crate::model::nodes::NodeId;
+use crate::units::Amount;
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+/// Whether a number is about the row alone, or about the row and everything below it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    Own,
+    Total,
+}
+
+/// What a column holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Column {
+    pub name: Cow<'static, str>,
+    pub kind: Kind,
+    pub unit: Option<Unit>,
+    /// Some cells may be [`Value::Missing`].
+    pub nullable: bool,
+    pub about: &'static str,
+    pub content: Content,
+}
+
+/// The type of a column's cells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Int,
+    Real,
+    Bool,
+    Text,
+    Texts,
+    Ints,
+    /// Lists of dimensions; each may be unknown.
+    Shapes,
+    /// Nested values, which only JSON can hold.
+    Record,
+}
+
+/// Where a column's cells come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Content {
+    Id,
+    Parent,
+    Depth,
+    Name,
+    Accounted,
+    Number(Side, Metric),
+    Devices,
+    ByDevice,
+    Frame,
+    OpTypes,
+    TensorValue,
+    Shape,
+    InputShapes,
+}
+
+/// A cell. Numbers and names are borrowed or copied, never allocated.
+#[derive(Debug)]
+pub enum Value<'v> {
+    Missing,
+    Int(i64),
+    /// Finer than its unit, and exact.
+    Decimal(Amount),
+    Real(f64),
+    Bool(bool),
+    Text(Cow<'v, str>),
+    Texts(Vec<&'v str>),
+    Ints(&'v [i64]),
+    /// An empty shape is unknown.
+    Shapes(Vec<&'v [i64]>),
+    ByDevice(Vec<(&'v str, DeviceTimes)>),
+    Tensor(Box<TensorValues>),
+}
+
+impl Column {
+    fn new(name: &'static str, kind: Kind, content: Content, about: &'static str) -> Column {
+        Column { name: name.into(), kind, unit: None, nullable: false, about, content }
+    }
+
+    fn detail(name: &'static str, kind: Kind, content: Content, detail: Detail) -> Column {
+        let about = DETAILS.iter().find(|info| info.detail == detail).map_or("", |info| info.about);
+        Column { nullable: true, ..Column::new(name, kind, content, about) }
+    }
+
+    fn number(view: &View, side: Side, metric: Metric) -> Column {
+        let info = metric.info();
+        Column {
+            name: format!("{}_{}", side.word(), info.key).into(),
+            kind: if info.is_ratio() || view.model.parts(metric) > 1 { Kind::Real } else { Kind::Int },
+            unit: Some(info.unit),
+            nullable: info.is_ratio() || !view.knows(metric),
+            about: info.about,
+            content: Content::Number(side, metric),
+        }
+    }
+
+    /// The metric of a number, and its side.
+    pub fn metric(&self) -> Option<(Side, Metric)> {
+        if let Content::Number(side, metric) = self.content { Some((side, metric)) } else { None }
+    }
+
+    /// Whether it comes after the numbers.
+    pub fn is_detail(&self) -> bool {
+        use Content::{ByDevice, Devices, Frame, InputShapes, OpTypes, Shape, TensorValue};
+        matches!(self.content, Devices | ByDevice | Frame | OpTypes | TensorValue | Shape | InputShapes)
+    }
+}
+
+impl Side {
+    pub const BOTH: [Side; 2] = [Side::Own, Side::Total];
+
+    pub fn word(self) -> &'static str {
+        match self {
+            Side::Own => "self",
+            Side::Total => "total",
+        }
+    }
+}
+
+impl View {
+    /// The columns of the answer: the place of a row, its numbers, its details.
+    pub fn columns(&self) -> Vec<Column> {
+        let mut columns = vec![
+            Column::new("id", Kind::Int, Content::Id, "the number of the row, from 0 on"),
+            Column {
+                nullable: true,
+                ..Column::new("parent", Kind::Int, Content::Parent, "the row that it lies in; the root has none")
+            },
+            Column::new("depth", Kind::Int, Content::Depth, "how many rows it lies in"),
+            Column::new("name", Kind::Text, Content::Name, "the name of a scope, a node, an op type or a line"),
+            Column::new("accounted", Kind::Bool, Content::Accounted, "whether the row itself counts"),
+        ];
+        for side in Side::BOTH {
+            columns.extend(self.metrics().iter().map(|metric| Column::number(self, side, metric)));
+        }
+        let has = |detail| self.selection.has_detail(detail);
+        if has(Detail::Device) {
+            columns.push(Column::detail("devices", Kind::Texts, Content::Devices, Detail::Device));
+        }
+        if has(Detail::Device) && self.model.is_trace {
+            columns.push(Column::detail("by_device", Kind::Record, Content::ByDevice, Detail::Device));
+        }
+        if self.model.is_trace {
+            let about = "the source line of the row";
+            columns.push(Column { nullable: true, ..Column::new("frame", Kind::Text, Content::Frame, about) });
+        }
+        if has(Detail::OpTypes) {
+            columns.push(Column::detail("op_types", Kind::Texts, Content::OpTypes, Detail::OpTypes));
+        }
+        if has(Detail::TensorValue) {
+            columns.push(Column::detail("tensor_value", Kind::Record, Content::TensorValue, Detail::TensorValue));
+        }
+        if self.selection.has(Metric::Parameters) {
+            let about = "the shape of a variable";
+            columns.push(Column { nullable: true, ..Column::new("shape", Kind::Ints, Content::Shape, about) });
+        }
+        if has(Detail::InputShapes) {
+            columns.push(Column::detail("input_shapes", Kind::Shapes, Content::InputShapes, Detail::InputShapes));
+        }
+        columns
+    }
+
+    /// The cell of a column in the row of a number.
+    #[inline]
+    pub fn cell(&self, column: &Column, id: usize) -> Value<'_> {
+        let row = &self.rows()[id];
+        match column.content {
+            Content::Number(side, metric) => self.number(side, metric, row),
+            Content::Id => Value::Int(id as i64),
+            Content::Parent if id == 0 => Value::Missing,
+            Content::Parent => Value::Int(row.parent as i64),
+            Content::Depth => Value::Int(row.depth as i64),
+            Content::Name => Value::Text(self.name(row).into()),
+            Content::Accounted => Value::Bool(self.is_accounted(row)),
+            detail => self.detail(detail, row),
+        }
+    }
+
+    /// A number of a row; missing if the files do not say, or if a ratio has nothing to divide by.
+    #[inline]
+    pub fn number(&self, side: Side, metric: Metric, row: &Shown) -> Value<'_> {
+        if !self.knows(metric) {
+            return Value::Missing;
+        }
+        if let Source::Ratio { numerator, denominator, .. } = metric.info().source {
+            let parts = self.model.parts(denominator) as f64 / self.model.parts(numerator) as f64;
+            return self.table(side).ratio(metric, row.row).map_or(Value::Missing, |ratio| Value::Real(ratio * parts));
+        }
+        let n = self.table(side).get(metric, row.row);
+        match self.model.parts(metric) {
+            1 => Value::Int(n),
+            parts => Value::Decimal(Amount { n, parts }),
+        }
+    }
+
+    fn detail(&self, detail: Content, row: &Shown) -> Value<'_> {
+        let nodes = || self.node(row).into_iter().chain(self.bag(row));
+        let name = |name| self.model.names.get(name);
+        match detail {
+            Content::Devices => {
+                let devices = nodes().flat_map(|node| self.values().devices(node));
+                Value::Texts(sorted(devices.map(name).collect()))
+            }
+            Content::OpTypes => Value::Texts(sorted(nodes().flat_map(|node| self.values().types(node)).collect())),
+            Content::ByDevice => Value::ByDevice(self.by_device(nodes())),
+            Content::Frame => self.line(row).map_or(Value::Missing, |Line { file, function, number, .. }| {
+                let line = if number < 0 { String::new() } else { format!(":{number}") };
+                Value::Text(format!("{file}{line} {function}").into())
+            }),
+            Content::TensorValue => {
+                self.tensor(row, None).map_or(Value::Missing, |values| Value::Tensor(Box::new(values)))
+            }
+            Content::Shape => {
+                let shape = |node: NodeId| self.model.shapes.get(self.model.nodes.shape[node.index()]);
+                self.node(row).map(shape).filter(|shape| !shape.is_empty()).map_or(Value::Missing, Value::Ints)
+            }
+            Content::InputShapes => self.node(row).map_or(Value::Missing, |node| {
+                let inputs = self.model.nodes.inputs(node).iter();
+                Value::Shapes(inputs.map(|input| self.model.shapes.get(self.values().input_shape(input))).collect())
+            }),
+            _ => Value::Missing,
+        }
+    }
+
+    /// Runs and time of nodes on each device, by the device's name.
+    fn by_device(&self, nodes: impl Iterator<Item = NodeId>) -> Vec<(&str, DeviceTimes)> {
+        let mut sums: BTreeMap<&str, DeviceTimes> = BTreeMap::new();
+        for (device, times) in nodes.flat_map(|node| self.values().by_device(node)) {
+            sums.entry(self.model.devices.spelled(device)).or_default().add(times);
+        }
+        sums.into_iter().collect()
+    }
+}
+
+fn sorted(mut texts: Vec<&str>) -> Vec<&str> {
+    texts.sort_unstable();
+    texts.dedup();
+    texts
+}
