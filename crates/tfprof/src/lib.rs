@@ -44,6 +44,7 @@ pub mod engine;
 pub mod error;
 pub mod format;
 pub mod infer;
+pub mod json;
 pub mod metric;
 pub mod model;
 pub mod options;

@@ -1,4 +1,4 @@
-//! Words that a user types: the nearest known one, choices among a few, and lists split at commas.
+//! Text helpers: the nearest known word to a mistyped one, choices, lists split at commas, escapes of invalid UTF-8.
 
 /// The known word that is closest to a mistyped one, if any is close.
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
@@ -100,6 +100,27 @@ pub fn split_list(text: &str) -> Vec<String> {
 pub fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || "-_./=:,@+".contains(c);
     if !word.is_empty() && word.chars().all(plain) { word.to_owned() } else { format!("'{word}'") }
+}
+
+/// Bytes as text, with each byte that is not UTF-8 written as `\xNN`.
+pub fn escape_invalid(mut bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(bytes.len() + 8);
+    while !bytes.is_empty() {
+        let (valid, bad) = match std::str::from_utf8(bytes) {
+            Ok(valid) => (valid, 0),
+            Err(error) => {
+                let (valid, _) = bytes.split_at(error.valid_up_to());
+                let bad = error.error_len().unwrap_or(bytes.len() - error.valid_up_to());
+                (std::str::from_utf8(valid).unwrap_or_default(), bad)
+            }
+        };
+        text.push_str(valid);
+        for byte in &bytes[valid.len()..valid.len() + bad] {
+            text.push_str(&format!("\\x{byte:02x}"));
+        }
+        bytes = &bytes[valid.len() + bad..];
+    }
+    text
 }
 
 #[cfg(test)]

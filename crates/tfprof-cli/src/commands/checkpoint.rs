@@ -10,10 +10,11 @@ use tfprof::checkpoint::verify::Verdict;
 use tfprof::checkpoint::{Checkpoint, Damage, locate};
 use tfprof::engine::formats::Role;
 use tfprof::error::{Error, Warning};
+use tfprof::json;
 use tfprof::options::{Form, Options};
 use tfprof::quirks::Quirks;
 use tfprof::render::html::{self, Place};
-use tfprof::render::{json, tensor};
+use tfprof::render::tensor;
 
 pub fn run(request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Result<Exit, Error> {
     let named = request.flags.inputs.of(Role::Checkpoint).map(|input| &input.path);

@@ -1,5 +1,6 @@
 //! Strings interned once: a [`NameId`] is four bytes and compares as a number.
 
+pub use crate::words::escape_invalid;
 use hashbrown::HashTable;
 use rustc_hash::FxHasher;
 use std::hash::Hasher;
@@ -118,27 +119,6 @@ impl NameHash {
     fn spread(self) -> u64 {
         u64::from(self.0).wrapping_mul(0x9e37_79b9_7f4a_7c15)
     }
-}
-
-/// Bytes as text, with each byte that is not UTF-8 written as `\xNN`.
-pub fn escape_invalid(mut bytes: &[u8]) -> String {
-    let mut text = String::with_capacity(bytes.len() + 8);
-    while !bytes.is_empty() {
-        let (valid, bad) = match std::str::from_utf8(bytes) {
-            Ok(valid) => (valid, 0),
-            Err(error) => {
-                let (valid, _) = bytes.split_at(error.valid_up_to());
-                let bad = error.error_len().unwrap_or(bytes.len() - error.valid_up_to());
-                (std::str::from_utf8(valid).unwrap_or_default(), bad)
-            }
-        };
-        text.push_str(valid);
-        for byte in &bytes[valid.len()..valid.len() + bad] {
-            text.push_str(&format!("\\x{byte:02x}"));
-        }
-        bytes = &bytes[valid.len() + bad..];
-    }
-    text
 }
 
 #[cfg(test)]

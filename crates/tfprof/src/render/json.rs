@@ -4,13 +4,13 @@ use super::rows::write_each;
 use super::tensor;
 use crate::digits;
 use crate::error::Warning;
+use crate::json::{push_string, write_string, write_warning};
 use crate::metric::Metric;
 use crate::options::OPTIONS;
 use crate::units::Amount;
 use crate::view::View;
 use crate::view::columns::{Column, Side, Value};
 use std::io::{self, Write};
-use tfprof_proto::stream::Spot;
 
 /// Writes one object and a newline. `warnings` are those of loading; the view adds its own.
 pub fn write(view: &View, warnings: &[Warning], out: &mut dyn Write) -> io::Result<()> {
@@ -148,52 +148,4 @@ fn push_list<T: Copy>(items: &[T], out: &mut Vec<u8>, push: impl Fn(T, &mut Vec<
         push(*item, out);
     }
     out.push(b']');
-}
-
-pub fn write_warning(warning: &Warning, out: &mut dyn Write) -> io::Result<()> {
-    write!(out, "{{\"code\":\"{}\",\"file\":", warning.code)?;
-    match &warning.location {
-        None => out.write_all(b"null,\"place\":null")?,
-        Some(location) => {
-            write_string(&location.file, out)?;
-            match location.spot {
-                None => out.write_all(b",\"place\":null")?,
-                Some(Spot::Byte(byte)) => write!(out, ",\"place\":\"byte {byte}\"")?,
-                Some(Spot::Line { line, column }) => write!(out, ",\"place\":\"{line}:{column}\"")?,
-            }
-        }
-    }
-    out.write_all(b",\"message\":")?;
-    write_string(&warning.message, out)?;
-    out.write_all(b"}")
-}
-
-/// Writes a string in quotes, with what JSON does not allow escaped.
-pub fn write_string(text: &str, out: &mut dyn Write) -> io::Result<()> {
-    let mut quoted = Vec::with_capacity(text.len() + 2);
-    push_string(text, &mut quoted);
-    out.write_all(&quoted)
-}
-
-/// The same, at the end of a buffer.
-pub fn push_string(text: &str, out: &mut Vec<u8>) {
-    out.push(b'"');
-    let mut from = 0;
-    for (i, byte) in text.bytes().enumerate() {
-        if byte >= 0x20 && byte != b'"' && byte != b'\\' && byte != 0x7f {
-            continue;
-        }
-        out.extend_from_slice(&text.as_bytes()[from..i]);
-        from = i + 1;
-        match byte {
-            b'"' => out.extend_from_slice(b"\\\""),
-            b'\\' => out.extend_from_slice(b"\\\\"),
-            b'\n' => out.extend_from_slice(b"\\n"),
-            b'\r' => out.extend_from_slice(b"\\r"),
-            b'\t' => out.extend_from_slice(b"\\t"),
-            byte => out.extend_from_slice(format!("\\u{byte:04x}").as_bytes()),
-        }
-    }
-    out.extend_from_slice(&text.as_bytes()[from..]);
-    out.push(b'"');
 }

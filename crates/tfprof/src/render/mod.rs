@@ -1,5 +1,6 @@
 //! Answers as bytes. Renderers read a [`View`](crate::view::View) and write to anything that takes bytes.
 
+pub(crate) mod chrome;
 pub mod csv;
 pub mod flamegraph;
 pub mod folded;

@@ -1,7 +1,7 @@
 //! A file for [speedscope](https://www.speedscope.app): boxes as frames that open and close.
 
-use super::json::write_string;
 use super::nesting::{self, Nested};
+use crate::json::write_string;
 use crate::metric::Unit;
 use crate::view::{Line, View};
 use rustc_hash::FxHashMap;

@@ -1,8 +1,8 @@
 //! The values of a tensor: as the text below a row, as a message, and as JSON.
 
 use super::csv::write_field;
-use super::json::write_string;
 use crate::checkpoint::values::Values;
+use crate::json::write_string;
 use crate::model::dtype::{DType, Element};
 use crate::model::names::escape_invalid;
 use crate::quirks::Quirks;

@@ -1,4 +1,4 @@
-//! Which events of a profile arrows go between: those of equal keys, where both ends are there.
+//! The arrows of an `XSpace`: they connect events with equal flow keys if both ends are in the file.
 
 use crate::format::xspace::trace::{FlowKey, HostTrace, Key, Texts};
 use rustc_hash::FxHashMap;
@@ -7,10 +7,9 @@ use std::io;
 /// The arrows of a file, in the order of the events at their ends.
 #[derive(Debug, Default)]
 pub(super) struct Arrows {
-    /// For each end, how many events lie between it and the one before, and which arrow it is of.
-    ends: Vec<(u32, u32)>,
+    ends: Vec<ArrowEnd>,
     at: usize,
-    /// How many events went by since the last end.
+    /// Events since the last end.
     since: u32,
 }
 
@@ -20,15 +19,23 @@ pub(super) enum End {
     Tip,
 }
 
-/// The bit of an arrow's number that tells the tip from the start.
+#[derive(Clone, Copy, Debug)]
+struct ArrowEnd {
+    /// The number of events between the previous end and this one.
+    gap: u32,
+    /// The number of the arrow, and whether this is its tip.
+    arrow: u32,
+}
+
+/// The bit of [`ArrowEnd::arrow`] that tells the tip from the start.
 const TIP: u32 = 1 << 31;
 
 impl Arrows {
-    /// Walks over all events.
+    /// Reads all events.
     pub fn find(host: &HostTrace<'_>) -> io::Result<Arrows> {
         let mut numbers = Numbers::default();
         let mut has = Vec::new();
-        let mut ends: Vec<(u32, u32)> = Vec::new();
+        let mut ends: Vec<ArrowEnd> = Vec::new();
         let mut since = 0_u32;
         let mut texts = Texts::default();
         host.each(true, |_, event| {
@@ -43,7 +50,7 @@ impl Arrows {
                 let is = if tip == 0 { 1 } else { 2 };
                 // An arrow has one start and any number of tips.
                 if tip != 0 || *has & is == 0 {
-                    ends.push((since, number | tip));
+                    ends.push(ArrowEnd { gap: since, arrow: number | tip });
                     since = 0;
                 }
                 *has |= is;
@@ -52,39 +59,38 @@ impl Arrows {
             Ok(())
         })?;
         drop(numbers);
-        // Ends that lead nowhere are left out; those behind them count from the one before.
+        // Ends without a counterpart are dropped; their gaps go to the next end.
         let mut carried = 0_u32;
-        ends.retain_mut(|(since, number)| {
-            carried = carried.saturating_add(*since);
-            let is_whole = has[(*number & !TIP) as usize] == 3;
+        ends.retain_mut(|end| {
+            carried = carried.saturating_add(end.gap);
+            let is_whole = has[(end.arrow & !TIP) as usize] == 3;
             if is_whole {
-                *since = std::mem::take(&mut carried);
+                end.gap = std::mem::take(&mut carried);
             }
             is_whole
         });
         Ok(Arrows { ends, at: 0, since: 0 })
     }
 
-    /// The next end at the event at hand.
+    /// The next end at the current event.
     #[inline]
     pub fn next_here(&mut self) -> Option<(u32, End)> {
-        let (since, number) = *self.ends.get(self.at)?;
-        if since != self.since {
+        let ArrowEnd { gap, arrow } = *self.ends.get(self.at)?;
+        if gap != self.since {
             return None;
         }
         self.at += 1;
         self.since = 0;
-        Some((number & !TIP, if number & TIP == 0 { End::Start } else { End::Tip }))
+        Some((arrow & !TIP, if arrow & TIP == 0 { End::Start } else { End::Tip }))
     }
 
-    /// Goes on to the next event.
     #[inline]
-    pub fn go_on(&mut self) {
+    pub fn next_event(&mut self) {
         self.since = self.since.saturating_add(1);
     }
 }
 
-/// Numbers of keys, as they are first met. Most keys are numbers of a few types.
+/// Numbers flow keys in the order of their first use. Most keys are integers of a few kinds.
 #[derive(Debug, Default)]
 struct Numbers {
     next: u32,

@@ -1,13 +1,14 @@
-//! The last walk: a region for each record, and arrows from the makers of its inputs.
+//! The last pass: an event for each record, and arrows from the ops that made its inputs.
 
-use super::record::{OpLabel, kernel};
+use super::record::{OpLabel, OpRun, kernel};
 use super::survey::Survey;
 use super::tensors::Tensors;
-use super::writer::{Events, Point};
+use super::writer::Events;
 use super::{Step, TraceOptions, walk};
+use crate::render::chrome::Point;
 use std::io;
 
-/// Writes the ops of a step; tells `tensors` who read what.
+/// Writes the ops of a step, and tells `tensors` which of them were read until when.
 pub(super) fn walk(
     step: &Step<'_>,
     survey: &Survey,
@@ -16,18 +17,19 @@ pub(super) fn walk(
     events: &mut Events<'_>,
 ) -> io::Result<()> {
     walk::records(step, survey, |device, record, lane| {
-        let begin = Point { process: device.compute, lane, at: record.start };
+        let begin = Point { process: device.compute, lane, time: record.start };
+        let run = OpRun { begin, duration: record.duration, name: record.name, op: record.name };
         if device.has_kernels {
             let (name, op) = kernel(record);
-            return events.op(begin, record.length, name, op, std::iter::empty());
+            return events.op(&OpRun { name, op, ..run }, std::iter::empty());
         }
-        // A transfer between workers; its label says something else.
+        // A transfer between workers has a label of another form.
         if record.name == b"RecvTensor" {
-            return events.op(begin, record.length, record.name, record.name, std::iter::empty());
+            return events.op(&run, std::iter::empty());
         }
         let label = OpLabel::parse(record.label);
-        events.op(begin, record.length, record.name, label.op, label.inputs())?;
-        if tensors.are_of_no_use() {
+        events.op(&OpRun { op: label.op, ..run }, label.inputs())?;
+        if tensors.are_unused() {
             return Ok(());
         }
         for input in label.inputs() {

@@ -1,4 +1,4 @@
-//! A tensor description as protobuf's text format spells it, without quotes, as the original puts it into snapshots.
+//! A tensor description in protobuf's text format, with the quotes missing as in the original's snapshots.
 
 use std::io::Write;
 use tfprof_proto::lenient::each_quietly;
@@ -14,7 +14,7 @@ pub(super) fn tensor(parts: &[Fields<'_>]) -> Vec<u8> {
     out
 }
 
-/// Prints fields in the order of their numbers. The depth is that of the schema, which does not nest in itself here.
+/// Prints fields in the order of their numbers. The recursion is bounded: no message here contains itself.
 fn print(message: &'static Message, parts: &[Fields<'_>], depth: usize, out: &mut Vec<u8>) {
     let mut fields: Vec<&Field> = message.fields.iter().collect();
     fields.sort_unstable_by_key(|field| field.number);
@@ -70,12 +70,12 @@ fn scalar(field: &Field, value: Value<'_>, out: &mut Vec<u8>) {
             escape(text, out);
             Ok(())
         }
-        // No field of these messages has a fixed size.
+        // These messages have no fixed-size fields.
         _ => Ok(()),
     };
 }
 
-/// Text between quotes, without them: a quote within leaves its backslash behind.
+/// As the original, which removes all quotes: an escaped quote leaves its backslash behind.
 fn escape(text: &[u8], out: &mut Vec<u8>) {
     for byte in text {
         match byte {

@@ -1,15 +1,22 @@
-//! When the kernels of each op ran, for traces that draw ops at the time of their kernels.
+//! The time span of each op's kernels, for traces that draw ops at the time of their kernels.
 
 use super::OpTime;
-use super::record::{Micros, Record, kernel};
+use super::record::{Record, kernel};
 use super::survey::Device;
+use crate::render::chrome::Micros;
 use rustc_hash::FxHashMap;
 
-/// First start and last end of the kernels of each op.
+/// By op: the first start and the last end of its kernels.
 #[derive(Debug, Default)]
 pub(super) struct Kernels {
     op_time: OpTime,
-    spans: FxHashMap<Vec<u8>, (Micros, Micros)>,
+    spans: FxHashMap<Vec<u8>, Span>,
+}
+
+#[derive(Debug)]
+struct Span {
+    start: Micros,
+    end: Micros,
 }
 
 impl Kernels {
@@ -17,15 +24,15 @@ impl Kernels {
         Kernels { op_time, spans: FxHashMap::default() }
     }
 
-    /// Adds a record of a device that has all streams.
+    /// Adds a kernel of a device that lists all streams.
     pub fn add(&mut self, record: &Record<'_>) {
         let (name, _) = kernel(record);
         match self.spans.get_mut(name) {
-            Some((start, end)) => {
-                *start = (*start).min(record.start);
-                *end = (*end).max(record.end());
+            Some(span) => {
+                span.start = span.start.min(record.start);
+                span.end = span.end.max(record.end());
             }
-            None => drop(self.spans.insert(name.to_vec(), (record.start, record.end()))),
+            None => drop(self.spans.insert(name.to_vec(), Span { start: record.start, end: record.end() })),
         }
     }
 
@@ -34,11 +41,11 @@ impl Kernels {
         if !device.has_ops || self.spans.is_empty() {
             return;
         }
-        let Some((start, end)) = self.spans.get(record.name) else { return };
-        let end = (*end).max(record.end());
+        let Some(span) = self.spans.get(record.name) else { return };
+        let end = span.end.max(record.end());
         if self.op_time == OpTime::Gpu {
-            record.start = *start;
+            record.start = span.start;
         }
-        record.length = end - record.start;
+        record.duration = end - record.start;
     }
 }

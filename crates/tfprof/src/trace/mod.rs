@@ -1,21 +1,18 @@
 //! A `RunMetadata` as a Chrome trace, event for event as TensorFlow's own `timeline` module writes it.
 //!
-//! Nothing but the file is needed, so the model takes no part. A trace begins with the names of its processes and
-//! draws arrows from producers that may stand anywhere, so the file is walked several times, and each walk forgets
-//! a record once it is done with it:
+//! A trace needs only the file, not the model. It begins with the names of its processes, and an arrow may begin at any
+//! record, so the file is read in several passes that keep no records:
 //!
 //! 1. `survey.rs`: the devices, which become processes; for times by GPU kernel, when each op's kernels ran;
-//! 2. `tensors.rs`: who made each tensor last, and the life of each tensor if memory is shown;
+//! 2. `tensors.rs`: the op that made each tensor last, and the lifetime of each tensor if memory is shown;
 //! 3. `compute.rs`: the ops and the arrows between them.
 //!
-//! Memory is the table of the tensors' names, and nothing at all if neither arrows nor memory are asked for.
+//! Memory use is the table of tensor names, and constant if neither arrows nor memory are shown.
 
 mod arrows;
 mod compute;
 mod describe;
 mod kernels;
-mod lanes;
-mod page;
 pub mod profile;
 mod record;
 mod survey;
@@ -36,7 +33,7 @@ use writer::Events;
 pub struct TraceOptions {
     /// Arrows from the op that makes a tensor to each op that reads it.
     pub show_dataflow: bool,
-    /// The life of each tensor, and how much each allocator holds.
+    /// The lifetime of each tensor, and how much each allocator holds.
     pub show_memory: bool,
     pub op_time: OpTime,
 }
@@ -47,10 +44,10 @@ impl Default for TraceOptions {
     }
 }
 
-/// From when to when an op that launches kernels is drawn.
+/// The time span of an op that launches kernels.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OpTime {
-    /// While it was launched.
+    /// Its launch.
     #[default]
     Schedule,
     /// From its first kernel to the end of its last.
@@ -65,7 +62,7 @@ impl Choice for OpTime {
         &[("schedule", OpTime::Schedule), ("gpu", OpTime::Gpu), ("all", OpTime::All)];
 }
 
-/// One step: a `RunMetadata` that can be read from its start as often as it takes.
+/// One step: a `RunMetadata` that can be read several times.
 pub struct Step<'a> {
     pub step: i64,
     pub open: Box<dyn Fn() -> Result<Source<'a>, Error> + 'a>,
@@ -81,14 +78,14 @@ impl std::fmt::Debug for Step<'_> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Peak {
     pub allocator: String,
-    /// When; a sum of two numbers of the file, and so wider than they are.
+    /// The time of the peak, the sum of two 64-bit numbers.
     pub at: i128,
     pub bytes: i128,
-    /// The tensors that it held then.
+    /// The tensors that it held at the peak.
     pub tensors: Vec<String>,
 }
 
-/// A trace that is ready to be written.
+/// A surveyed trace, ready to be written.
 #[derive(Debug)]
 pub struct Trace<'a> {
     steps: Vec<(Step<'a>, Survey)>,
@@ -97,14 +94,14 @@ pub struct Trace<'a> {
 }
 
 impl<'a> Trace<'a> {
-    /// Looks through all steps; what cannot be read is an error here, not half-way through the writing.
+    /// Surveys all steps. A file that cannot be read is an error here, not half-way through the output.
     pub fn new(steps: Vec<Step<'a>>, options: TraceOptions) -> Result<Trace<'a>, Error> {
         let mut warnings = Vec::new();
         let several = steps.len() > 1;
         let mut next_process = 0;
         let mut surveyed = Vec::new();
         for step in steps {
-            // Not part of the original: several steps in one trace, each with processes of its own.
+            // An extension of the original: several steps in one trace, each with its own processes.
             let prefix = if several { format!("step {}: ", step.step) } else { String::new() };
             let survey = Survey::new(&step, options.op_time, prefix, &mut next_process, &mut warnings)?;
             surveyed.push((step, survey));
@@ -112,16 +109,16 @@ impl<'a> Trace<'a> {
         Ok(Trace { steps: surveyed, options, warnings })
     }
 
-    /// Writes the trace as JSON. If memory is shown, the most that each allocator held in each step is returned.
+    /// Writes the trace as JSON. If memory is shown, returns the peak of each allocator in each step.
     pub fn write(&self, out: &mut dyn Write) -> io::Result<Vec<Peak>> {
-        let mut events = Events::begin(out)?;
+        let mut events = Events::begin(out);
         for (_, survey) in &self.steps {
             survey.write_processes(&mut events)?;
         }
         let mut peaks = Vec::new();
         for (step, survey) in &self.steps {
             let mut tensors = Tensors::new(self.options);
-            if !tensors.are_of_no_use() {
+            if !tensors.are_unused() {
                 tensors::walk(step, survey, &mut tensors, &mut events)?;
             }
             compute::walk(step, survey, self.options, &mut tensors, &mut events)?;

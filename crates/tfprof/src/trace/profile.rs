@@ -1,17 +1,17 @@
 //! An `XSpace` as a Chrome trace: a process for each plane, a thread for each line, every event once with all its stats.
 //!
-//! Names stand behind the events that they belong to, so the file is walked as a profile is: names, then the ends of
-//! arrows, then the events, each written and forgotten.
+//! Names follow the events that refer to them, so the file is read several times: names, then the ends of arrows, then
+//! the events, each written at once.
 
 use super::arrows::{Arrows, End};
-use super::page::{Page, Phrase};
-use super::writer::string;
 use crate::error::{Error, Warning};
 use crate::format::xspace::ProfileFile;
 use crate::format::xspace::trace::{HostTrace, Lane, Met, Meta, TracedEvent, Value};
+use crate::json;
+use crate::render::chrome::{Buffer, EventWriter, Fragment, Layout};
 use std::io::{self, Write};
 
-/// Profiles that are ready to be written.
+/// Profiles whose names are read: ready to be written.
 #[derive(Debug)]
 pub struct ProfileTrace<'f> {
     hosts: Vec<HostTrace<'f>>,
@@ -20,7 +20,7 @@ pub struct ProfileTrace<'f> {
 }
 
 impl<'f> ProfileTrace<'f> {
-    /// Reads the names; what is no profile is an error here, not half-way through the writing.
+    /// Reads the names. A file that is not a profile is an error here, not half-way through the output.
     pub fn new(files: &'f [ProfileFile], show_flows: bool) -> Result<Self, Error> {
         let mut hosts = Vec::new();
         let mut warnings = Vec::new();
@@ -32,13 +32,12 @@ impl<'f> ProfileTrace<'f> {
 
     /// Writes the trace as JSON.
     pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
-        let mut writer = Writer { page: Page::new(out), first: true };
-        writer.page.put(b"{\"displayTimeUnit\":\"ns\",\"traceEvents\":[");
+        let mut writer = Writer { events: EventWriter::begin(&Layout::LINES, out) };
         let first = self.hosts.iter().filter_map(HostTrace::began).min();
         let several = self.hosts.len() > 1;
         let mut process = 0;
         for host in &self.hosts {
-            // Hosts are put in line by when their recordings began.
+            // Hosts are aligned by the start of their recordings.
             let shift = match (host.began(), first) {
                 (Some(began), Some(first)) if several => began.saturating_sub(first).saturating_mul(1000),
                 _ => 0,
@@ -46,13 +45,12 @@ impl<'f> ProfileTrace<'f> {
             let arrows = if self.show_flows { Arrows::find(host)? } else { Arrows::default() };
             process = host.write(arrows, shift, several, process, &mut writer)?;
         }
-        writer.page.put(b"\n]}\n");
-        writer.page.flush()
+        writer.events.end()
     }
 }
 
 impl HostTrace<'_> {
-    /// Writes all planes; says which number the next process has.
+    /// Writes all planes and returns the number of the next process.
     fn write(
         &self,
         mut arrows: Arrows,
@@ -69,161 +67,142 @@ impl HostTrace<'_> {
             if plane.lines == 0 {
                 continue;
             }
-            writer.meta("process_name", next, None, &format!("{prefix}{}", plane.name))?;
-            for (lane, name) in plane.names.iter().zip(0..).map(|(name, lane)| (lane, name)) {
-                writer.meta("thread_name", next, Some(lane), name)?;
+            writer.events.process_name(next, &format!("{prefix}{}", plane.name))?;
+            for (lane, name) in (0..).zip(&plane.names) {
+                writer.events.thread_name(next, lane, name)?;
             }
             next += 1;
         }
-        let mut phrases = Phrases::default();
+        let mut fragments = Fragments::default();
         let flow_base = u64::from(first_process) << 32;
         self.each(false, |Lane { plane, lane }, event| {
-            phrases.turn_to(self, plane, process_of[plane], lane);
+            fragments.switch_to(self, plane, process_of[plane], lane);
             let at = event.start.saturating_add(shift);
-            writer.event(at, event, &mut phrases)?;
+            writer.event(at, event, &mut fragments)?;
             while let Some((id, end)) = arrows.next_here() {
-                // Arrows of several hosts must not be mixed up.
-                writer.flow(end, u64::from(id) + flow_base, at, &phrases)?;
+                // Arrows of different hosts have different ids.
+                writer.flow(end, u64::from(id) + flow_base, at, &fragments)?;
             }
-            arrows.go_on();
+            arrows.next_event();
             Ok(())
         })?;
         Ok(next)
     }
 }
 
+/// Puts events together from the fragments of their line.
 struct Writer<'w> {
-    page: Page<'w>,
-    first: bool,
+    events: EventWriter<'w>,
 }
 
 impl Writer<'_> {
-    /// The name of a process or of a thread.
-    fn meta(&mut self, what: &str, process: u32, lane: Option<u32>, name: &str) -> io::Result<()> {
-        let page = &mut self.page;
-        page.put(if self.first { b"\n" } else { b",\n" });
-        self.first = false;
-        page.put(b"{\"ph\":\"M\",\"name\":\"");
-        page.put(what.as_bytes());
-        page.put(b"\",\"pid\":");
-        page.unsigned(process.into());
-        if let Some(lane) = lane {
-            page.put(b",\"tid\":");
-            page.unsigned(lane.into());
-        }
-        page.put(b",\"args\":{\"name\":");
-        page.text(name.as_bytes());
-        page.put(b"}}");
-        page.end()
-    }
-
     #[inline]
-    fn event(&mut self, at: i64, event: &TracedEvent<'_>, phrases: &mut Phrases) -> io::Result<()> {
-        let Phrases { keys, texts, met, event: begin, names, long_names, .. } = phrases;
-        let page = &mut self.page;
-        page.phrase(begin);
-        page.micros(at);
-        page.fixed(b",\"dur\":");
-        page.micros(event.length);
+    fn event(&mut self, at: i64, event: &TracedEvent<'_>, fragments: &mut Fragments) -> io::Result<()> {
+        let Fragments { keys, texts, met, event: begin, names, long_names, .. } = fragments;
+        let buffer = self.events.buffer();
+        buffer.fragment(begin);
+        buffer.micros(at);
+        buffer.fixed(b",\"dur\":");
+        buffer.micros(event.length);
         match event.meta {
-            Some(meta) => page.phrase(&names[meta]),
+            Some(meta) => buffer.fragment(&names[meta]),
             None => {
-                page.put(b",\"name\":");
-                page.text(format!("<unknown event {}>", event.id).as_bytes());
+                buffer.put(b",\"name\":");
+                buffer.string(format!("<unknown event {}>", event.id).as_bytes());
             }
         }
         let mut is_first = true;
-        let mut key = |page: &mut Page<'_>, key: &Phrase| {
+        let mut key = |buffer: &mut Buffer<'_>, key: &Fragment| {
             if is_first {
-                page.fixed(b",\"args\":{");
+                buffer.fixed(b",\"args\":{");
             } else {
-                page.fixed(b",");
+                buffer.fixed(b",");
             }
             is_first = false;
-            page.phrase(key);
+            buffer.fragment(key);
         };
         if let Some(long_name) = event.meta.and_then(|meta| long_names[meta].as_ref()) {
-            key(page, long_name);
+            key(buffer, long_name);
         }
         if let Some(count) = event.count {
-            key(page, &Phrase::new(b"\"num_occurrences\":"));
-            page.integer(count);
+            key(buffer, &Fragment::new(b"\"num_occurrences\":"));
+            buffer.integer(count);
         }
         event.each_stat(met, |name, value| {
-            key(page, &keys[name]);
+            key(buffer, &keys[name]);
             match value {
-                Value::Int(n) => page.integer(n),
-                Value::Uint(n) => page.unsigned(n),
-                Value::Name(at) => page.phrase(&texts[at]),
-                Value::Text(text) => page.text(text),
-                Value::Double(n) if n.is_finite() => page.put(n.to_string().as_bytes()),
-                Value::Double(n) => page.text(n.to_string().as_bytes()),
-                Value::Bytes(length) => page.text(format!("{length} bytes").as_bytes()),
+                Value::Int(n) => buffer.integer(n),
+                Value::Uint(n) => buffer.unsigned(n),
+                Value::Name(at) => buffer.fragment(&texts[at]),
+                Value::Text(text) => buffer.string(text),
+                Value::Double(n) if n.is_finite() => buffer.put(n.to_string().as_bytes()),
+                Value::Double(n) => buffer.string(n.to_string().as_bytes()),
+                Value::Bytes(length) => buffer.string(format!("{length} bytes").as_bytes()),
             }
         });
         if is_first {
-            page.fixed(b"}");
+            buffer.fixed(b"}");
         } else {
-            page.fixed(b"}}");
+            buffer.fixed(b"}}");
         }
-        page.end()
+        buffer.flush_if_full()
     }
 
     /// One end of an arrow.
     #[inline]
-    fn flow(&mut self, end: End, id: u64, at: i64, phrases: &Phrases) -> io::Result<()> {
-        let page = &mut self.page;
-        page.phrase(if end == End::Start { &phrases.arrow_start } else { &phrases.arrow_end });
-        page.micros(at);
-        page.fixed(b",\"id\":");
-        page.unsigned(id);
-        page.fixed(b"}");
-        page.end()
+    fn flow(&mut self, end: End, id: u64, at: i64, fragments: &Fragments) -> io::Result<()> {
+        let buffer = self.events.buffer();
+        buffer.fragment(if end == End::Start { &fragments.arrow_start } else { &fragments.arrow_end });
+        buffer.micros(at);
+        buffer.fixed(b",\"id\":");
+        buffer.unsigned(id);
+        buffer.fixed(b"}");
+        buffer.flush_if_full()
     }
 }
 
-/// What is written again and again for the events of a line, made once.
+/// The fragments that all events of a line, or of its plane, share.
 #[derive(Default)]
-struct Phrases {
+struct Fragments {
     plane: Option<usize>,
     line: Option<(u32, u32)>,
-    /// How an event and both ends of an arrow begin, up to the time.
-    event: Phrase,
-    arrow_start: Phrase,
-    arrow_end: Phrase,
-    /// The strings of the plane: as keys, and as values.
-    keys: Vec<Phrase>,
-    texts: Vec<Phrase>,
+    /// The beginnings of an event and of both ends of an arrow, up to the time.
+    event: Fragment,
+    arrow_start: Fragment,
+    arrow_end: Fragment,
+    /// The strings of the plane as keys and as values.
+    keys: Vec<Fragment>,
+    texts: Vec<Fragment>,
     met: Met,
-    /// By metadata: the name with its key, and the long one with its key where that is another.
-    names: Vec<Phrase>,
-    long_names: Vec<Option<Phrase>>,
+    /// By metadata: the name with its key, and the long name with its key where it differs.
+    names: Vec<Fragment>,
+    long_names: Vec<Option<Fragment>>,
 }
 
-impl Phrases {
+impl Fragments {
     #[inline]
-    fn turn_to(&mut self, host: &HostTrace<'_>, plane: usize, process: u32, lane: u32) {
+    fn switch_to(&mut self, host: &HostTrace<'_>, plane: usize, process: u32, lane: u32) {
         if self.line == Some((process, lane)) {
             return;
         }
         self.line = Some((process, lane));
         if self.plane != Some(plane) {
-            self.turn_to_plane(host, plane);
+            self.switch_to_plane(host, plane);
         }
-        let place = format!(",\"pid\":{process},\"tid\":{lane},\"ts\":");
-        self.event = Phrase::new(format!(",\n{{\"ph\":\"X\"{place}").as_bytes());
+        let position = format!(",\"pid\":{process},\"tid\":{lane},\"ts\":");
+        self.event = Fragment::new(format!(",\n{{\"ph\":\"X\"{position}").as_bytes());
         let arrow = ",\"cat\":\"flow\",\"name\":\"flow\"";
-        self.arrow_start = Phrase::new(format!(",\n{{\"ph\":\"s\"{arrow}{place}").as_bytes());
-        self.arrow_end = Phrase::new(format!(",\n{{\"ph\":\"f\"{arrow},\"bp\":\"e\"{place}").as_bytes());
+        self.arrow_start = Fragment::new(format!(",\n{{\"ph\":\"s\"{arrow}{position}").as_bytes());
+        self.arrow_end = Fragment::new(format!(",\n{{\"ph\":\"f\"{arrow},\"bp\":\"e\"{position}").as_bytes());
     }
 
-    fn turn_to_plane(&mut self, host: &HostTrace<'_>, plane: usize) {
+    fn switch_to_plane(&mut self, host: &HostTrace<'_>, plane: usize) {
         self.plane = Some(plane);
         let quoted = |before: &[u8], text: &str, after: &[u8]| {
             let mut out = before.to_vec();
-            string(&mut out, text.as_bytes());
+            json::push_ascii(text.as_bytes(), &mut out);
             out.extend_from_slice(after);
-            Phrase::new(&out)
+            Fragment::new(&out)
         };
         self.keys = host.strings(plane).map(|text| quoted(b"", text, b":")).collect();
         self.texts = host.strings(plane).map(|text| quoted(b"", text, b"")).collect();

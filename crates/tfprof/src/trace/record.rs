@@ -1,21 +1,28 @@
-//! One record of a run, and the labels in it.
+//! One `NodeExecStats` record of a run, and its labels.
 
+use crate::render::chrome::{Micros, Point};
 use tfprof_proto::lenient::each_quietly;
 use tfprof_proto::wire::{Fields, Value};
 
-/// Microseconds. Wider than the file's numbers: an end is the sum of two of them.
-pub(super) type Micros = i128;
-
-/// `NodeExecStats`, as far as a trace needs it.
+/// The part of a `NodeExecStats` that a trace needs.
 pub(super) struct Record<'a> {
     pub name: &'a [u8],
     pub label: &'a [u8],
     pub start: Micros,
-    pub length: Micros,
+    pub duration: Micros,
     fields: Fields<'a>,
 }
 
-/// What was allocated for an output.
+/// An op or a kernel that ran, as one event.
+#[derive(Clone, Copy)]
+pub(super) struct OpRun<'a> {
+    pub begin: Point,
+    pub duration: Micros,
+    pub name: &'a [u8],
+    pub op: &'a [u8],
+}
+
+/// The memory of an output.
 #[derive(Default)]
 pub(super) struct Allocation<'a> {
     pub allocator: &'a [u8],
@@ -25,11 +32,11 @@ pub(super) struct Allocation<'a> {
 impl<'a> Record<'a> {
     pub fn new(bytes: &'a [u8], offset: u64) -> Self {
         let fields = Fields::new(bytes, offset);
-        let mut record = Record { name: b"", label: b"", start: 0, length: 0, fields: fields.clone() };
+        let mut record = Record { name: b"", label: b"", start: 0, duration: 0, fields: fields.clone() };
         each_quietly(fields, |_, number, value| match (number, value) {
             (1, Value::Bytes(name)) => record.name = name,
             (2, Value::Varint(n)) => record.start = Micros::from(n as i64),
-            (5, Value::Varint(n)) => record.length = Micros::from(n as i64),
+            (5, Value::Varint(n)) => record.duration = Micros::from(n as i64),
             (8, Value::Bytes(label)) => record.label = label,
             _ => {}
         });
@@ -37,10 +44,10 @@ impl<'a> Record<'a> {
     }
 
     pub fn end(&self) -> Micros {
-        self.start + self.length
+        self.start + self.duration
     }
 
-    /// Calls `each` for every output: the parts of its tensor description.
+    /// Calls `each` for every output with the parts of its tensor description.
     pub fn each_output(&self, mut each: impl FnMut(&[Fields<'a>])) {
         let mut descriptions = Vec::new();
         each_quietly(self.fields.clone(), |all, number, value| {
@@ -56,7 +63,7 @@ impl<'a> Record<'a> {
     }
 }
 
-/// The allocation of a tensor description, whose parts count as one message.
+/// The allocation in a tensor description, whose parts count as one message.
 pub(super) fn allocation<'a>(description: &[Fields<'a>]) -> Allocation<'a> {
     let mut found = Allocation::default();
     for part in description {
@@ -79,8 +86,8 @@ pub(super) struct OpLabel<'a> {
 }
 
 impl<'a> OpLabel<'a> {
-    /// As the original, where a greedy pattern decides: the last bracket that is closed later opens the inputs, and
-    /// the last ` = ` before it ends the name.
+    /// As the original's greedy pattern: the inputs begin at the last opening bracket before the last closing one, and
+    /// the op at the last ` = ` before that.
     pub fn parse(label: &'a [u8]) -> Self {
         let line = label.split(|byte| *byte == b'\n').next().unwrap_or_default();
         let parts = || {

@@ -1,4 +1,4 @@
-//! The first walk: which devices there are, and whether the file can be read at all.
+//! The first pass: lists the devices, and finds out whether the file can be read at all.
 
 use super::kernels::Kernels;
 use super::walk::{self, DEVICE, DEVICE_STATS, DEVICES};
@@ -12,13 +12,13 @@ use std::ops::ControlFlow;
 use tfprof_proto::stream::{Record as Part, Sink, Spot, StreamError, Tag};
 use tfprof_proto::wire::Value;
 
-/// What is known of a step before its records are looked at.
+/// What the first pass knows of a step.
 #[derive(Debug)]
 pub(super) struct Survey {
     /// In the order of the file.
     pub devices: Vec<Device>,
     pub kernels: Kernels,
-    /// The process of the allocators.
+    /// The process that shows the memory of the allocators.
     pub allocators: u32,
     prefix: String,
 }
@@ -26,14 +26,14 @@ pub(super) struct Survey {
 #[derive(Debug)]
 pub(super) struct Device {
     name: String,
-    /// The two processes that its events belong to.
+    /// The processes of its ops and of its tensors.
     pub compute: u32,
     pub tensors: u32,
-    /// Its records are kernels and copies, not ops.
+    /// Its records are kernels and copies rather than ops.
     pub has_kernels: bool,
-    /// It has ops, which may have launched kernels.
+    /// Its ops may have launched kernels.
     pub has_ops: bool,
-    /// It has the kernels of all its streams.
+    /// It lists the kernels of all streams of a GPU.
     pub has_all_streams: bool,
 }
 
@@ -64,7 +64,7 @@ impl Survey {
             })
             .collect();
         *next_process += 1 + 2 * devices.len() as u32;
-        join_namesakes(&mut devices);
+        share_processes(&mut devices);
         let mut survey = Survey { devices, kernels: Kernels::default(), allocators, prefix };
         if op_time != OpTime::Schedule {
             survey.kernels = survey.kernels_of(step, op_time)?;
@@ -87,17 +87,17 @@ impl Survey {
     /// The events that name the processes.
     pub fn write_processes(&self, events: &mut Events<'_>) -> io::Result<()> {
         let Survey { prefix, .. } = self;
-        events.process(self.allocators, &format!("{prefix}Allocators"))?;
+        events.process_name(self.allocators, &format!("{prefix}Allocators"))?;
         for (process, device) in (self.allocators + 1..).step_by(2).zip(&self.devices) {
-            events.process(process, &format!("{prefix}{} Compute", device.name))?;
-            events.process(process + 1, &format!("{prefix}{} Tensors", device.name))?;
+            events.process_name(process, &format!("{prefix}{} Compute", device.name))?;
+            events.process_name(process + 1, &format!("{prefix}{} Tensors", device.name))?;
         }
         Ok(())
     }
 }
 
-/// As the original: a device that is listed twice has the processes of its last place.
-fn join_namesakes(devices: &mut [Device]) {
+/// As the original: all entries of a device share the processes of the last one.
+fn share_processes(devices: &mut [Device]) {
     let mut last = FxHashMap::default();
     for device in devices.iter() {
         last.insert(device.name.clone(), (device.compute, device.tensors));
@@ -109,7 +109,7 @@ fn join_namesakes(devices: &mut [Device]) {
     }
 }
 
-/// The names of the devices, one for each place.
+/// The names of the devices in the order of the file.
 struct Names<'w> {
     file: String,
     found: Vec<String>,
@@ -133,7 +133,7 @@ impl Names<'_> {
         if self.found.is_empty() {
             return Err(Error::Input { location, message: format!("not a RunMetadata: {message}") });
         }
-        let message = format!("{message}; the trace has what stands before it");
+        let message = format!("{message}; the trace ends there");
         self.warnings.push(Warning { code: "damaged", location: Some(location), message, damage: true });
         Ok(())
     }

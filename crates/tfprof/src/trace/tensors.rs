@@ -1,10 +1,11 @@
-//! Who made each tensor last, where arrows begin; and the life of each tensor, if memory is shown.
+//! The op that made each tensor last, where arrows begin; and the lifetime of each tensor, if memory is shown.
 
-use super::record::{Micros, allocation};
+use super::record::allocation;
 use super::survey::Survey;
-use super::writer::{Events, Point};
+use super::writer::Events;
 use super::{Peak, Step, TraceOptions, describe, walk};
 use crate::model::names::{NameId, Names, escape_invalid};
+use crate::render::chrome::{Micros, Point};
 use hashbrown::HashTable;
 use std::borrow::Cow;
 use std::hash::{DefaultHasher, Hasher};
@@ -69,18 +70,18 @@ pub(super) fn walk(step: &Step<'_>, survey: &Survey, tensors: &mut Tensors, even
                 &numbered
             };
             place += 1;
-            let origin = Point { process: device.compute, lane, at: record.end() };
+            let origin = Point { process: device.compute, lane, time: record.end() };
             match tensors {
                 Tensors::None => {}
                 Tensors::Makers(makers) => makers.make(name, origin),
                 Tensors::Lives(lives) => {
-                    let born = Point { process: device.tensors, lane, at: record.start };
+                    let born = Point { process: device.tensors, lane, time: record.start };
                     let id = lives.make(name, born, origin, &allocation(description));
                     let id = events.tensors_before + id;
                     if written.is_ok() {
-                        written = events.tensor_made(name, born, id).and_then(|()| {
-                            let seen = Point { at: record.end() - 1, ..born };
-                            events.tensor_seen(name, seen, id, &describe::tensor(description))
+                        written = events.tensor_created(name, born, id).and_then(|()| {
+                            let seen = Point { time: record.end() - 1, ..born };
+                            events.tensor_snapshot(name, seen, id, &describe::tensor(description))
                         });
                     }
                 }
@@ -99,7 +100,7 @@ impl Tensors {
         }
     }
 
-    pub fn are_of_no_use(&self) -> bool {
+    pub fn are_unused(&self) -> bool {
         matches!(self, Tensors::None)
     }
 
@@ -133,8 +134,8 @@ impl Tensors {
         let Tensors::Lives(lives) = self else { return Ok(Vec::new()) };
         let mut changes: Vec<(NameId, Vec<Change>)> = Vec::new();
         for (name, life) in lives.in_order() {
-            let end = Point { process: life.process, lane: 0, at: life.last_read };
-            events.tensor_gone(lives.names.get(name).as_bytes(), end, events.tensors_before + life.id)?;
+            let end = Point { process: life.process, lane: 0, time: life.last_read };
+            events.tensor_deleted(lives.names.get(name).as_bytes(), end, events.tensors_before + life.id)?;
             let place = changes.iter().position(|(allocator, _)| *allocator == life.allocator);
             let place = place.unwrap_or_else(|| {
                 changes.push((life.allocator, Vec::new()));
@@ -152,7 +153,7 @@ impl Tensors {
                 if held > most {
                     (most, until) = (held, i + 1);
                 }
-                events.held(lives.names.get(allocator).as_bytes(), Point { process, lane: 0, at: *at }, held)?;
+                events.allocated(lives.names.get(allocator).as_bytes(), Point { process, lane: 0, time: *at }, held)?;
             }
             peaks.push(lives.peak(allocator, most, &changes[..until]));
         }
@@ -173,8 +174,8 @@ impl Lives {
         let life = Life {
             id,
             process: born.process,
-            made: born.at,
-            last_read: origin.at,
+            made: born.time,
+            last_read: origin.time,
             allocator,
             bytes: allocation.requested,
             origin,
@@ -208,14 +209,14 @@ impl Lives {
 
 impl Maker {
     fn new(name: [u64; 2], origin: Point) -> Maker {
-        let end = origin.at as i64;
-        let over = (origin.at - Micros::from(end)).signum() + 1;
+        let end = origin.time as i64;
+        let over = (origin.time - Micros::from(end)).signum() + 1;
         Maker { name, end, process: origin.process, lane_and_over: origin.lane << 2 | over as u32 }
     }
 
     fn origin(&self) -> Point {
         let over = Micros::from(self.lane_and_over & 3) - 1;
-        Point { process: self.process, lane: self.lane_and_over >> 2, at: Micros::from(self.end) + (over << 64) }
+        Point { process: self.process, lane: self.lane_and_over >> 2, time: Micros::from(self.end) + (over << 64) }
     }
 }
 
@@ -267,8 +268,8 @@ mod tests {
     #[test]
     fn ends_past_the_limits_of_the_file_are_kept() {
         for at in [0, 1, -1, i128::from(i64::MAX) * 2, i128::from(i64::MIN) * 2, 1 << 63, -(1 << 63) - 1] {
-            let origin = Maker::new([0, 0], Point { process: 3, lane: 9, at }).origin();
-            assert_eq!((origin.process, origin.lane, origin.at), (3, 9, at));
+            let origin = Maker::new([0, 0], Point { process: 3, lane: 9, time: at }).origin();
+            assert_eq!((origin.process, origin.lane, origin.time), (3, 9, at));
         }
     }
 }

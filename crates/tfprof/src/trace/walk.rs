@@ -1,11 +1,11 @@
-//! One walk over a `RunMetadata`, record by record.
+//! One pass over a `RunMetadata`, record by record.
 
 use super::Step;
-use super::lanes::Lanes;
 use super::record::Record;
 use super::survey::{Device, Survey};
 use crate::error::Error;
 use crate::format::source::Source;
+use crate::render::chrome::{Lanes, Micros};
 use std::io;
 use std::ops::ControlFlow;
 use tfprof_proto::stream::{self, Layout, Record as Part, Rule, Sink, Spot, StreamError, Tag};
@@ -24,7 +24,7 @@ pub(super) static DEVICES: Layout = Layout { fields: &[(1, Rule::Enter(STEP_STAT
 
 static RECORDS_ONLY: Layout = Layout { fields: &[(2, Rule::Take(NODE_STATS))] };
 static STEP_RECORDS: Layout = Layout { fields: &[(1, Rule::Enter(DEVICE_STATS, &RECORDS_ONLY))] };
-/// Only the records: by then the devices are known by their places.
+/// Only the records: the first pass numbered the devices.
 static RECORDS: Layout = Layout { fields: &[(1, Rule::Enter(STEP_STATS, &STEP_RECORDS))] };
 
 /// Reads a file in wire or text format.
@@ -39,7 +39,7 @@ pub(super) fn read(mut source: Source<'_>, layout: &'static Layout, sink: &mut d
 
 /// Calls `each` with every whole record of a step, its device and its lane.
 ///
-/// Damage was reported when the step was surveyed; here it only ends the walk.
+/// The first pass reported all damage; here it only ends the pass.
 pub(super) fn records(
     step: &Step<'_>,
     survey: &Survey,
@@ -49,11 +49,14 @@ pub(super) fn records(
         Error::Io { source, .. } => source,
         error => io::Error::other(error.to_string()),
     })?;
-    let mut sink = Records { survey, devices_seen: 0, lanes: Lanes::default(), each, failure: None };
-    // What ends a walk early has been told by the survey, which read the same bytes.
+    let mut sink = Records { survey, devices_seen: 0, lanes: Lanes::new(FREE_FROM), each, failure: None };
+    // The survey read the same bytes and reported any error.
     let _ = read(source, &RECORDS, &mut sink);
     sink.failure.map_or(Ok(()), Err)
 }
+
+/// As the original: the first lane of a device is busy until time 0, and a lane is free once its last record has ended.
+const FREE_FROM: Micros = 1;
 
 struct Records<'a, F> {
     survey: &'a Survey,
@@ -67,7 +70,7 @@ impl<F: FnMut(&Device, &Record<'_>, u32) -> io::Result<()>> Sink for Records<'_,
     fn open(&mut self, tag: Tag, _offset: u64) -> ControlFlow<()> {
         if tag == DEVICE_STATS {
             self.devices_seen += 1;
-            self.lanes = Lanes::default();
+            self.lanes = Lanes::new(FREE_FROM);
         }
         ControlFlow::Continue(())
     }
@@ -82,7 +85,7 @@ impl<F: FnMut(&Device, &Record<'_>, u32) -> io::Result<()>> Sink for Records<'_,
         }
         let mut record = Record::new(bytes, part.offset);
         self.survey.kernels.adjust(device, &mut record);
-        let lane = self.lanes.place(record.start, record.end());
+        let lane = self.lanes.place(record.start, record.end() + 1);
         match (self.each)(device, &record, lane) {
             Ok(()) => ControlFlow::Continue(()),
             Err(error) => {

@@ -1,13 +1,12 @@
-//! When each op of a step ran on each device, with arrows where data went from one device to another.
+//! The timeline of a step: its ops by device, with arrows where data moves between devices.
 
 use super::Peak;
-use super::events::{At, Events};
-use super::lanes::Lanes;
 use super::memory;
 use crate::model::devices::{DeviceId, DeviceKind};
 use crate::model::names::NameId;
 use crate::model::nodes::NodeId;
 use crate::model::records::{Records, Timing};
+use crate::render::chrome::{Event, EventWriter, Lanes, Layout, Micros, Point};
 use crate::view::View;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::io::{self, Write};
@@ -22,34 +21,42 @@ pub fn write(view: &View, step: i64, out: &mut dyn Write) -> io::Result<Vec<Peak
     let arrows = timeline.arrows();
     let memory = memory::of_devices(view, records, &nodes);
 
-    // Names and regions come first, arrows and figures behind them.
-    let mut events = Events::begin(out)?;
-    for (process, Process { name, .. }) in timeline.processes.iter().enumerate() {
+    // Names and ops come first, then arrows and counters.
+    let mut events = EventWriter::begin(&Layout::SORTED, out);
+    for (process, Process { name, .. }) in (0..).zip(&timeline.processes) {
         let kind = if name.contains("stream") { "execution" } else { "scheduling" };
-        events.process(process, &format!("Op {kind} threads: {name}"))?;
+        events.process_name(process, &format!("Op {kind} threads: {name}"))?;
     }
-    for (process, Process { executions, .. }) in timeline.processes.iter().enumerate() {
+    for (process, Process { executions, .. }) in (0..).zip(&timeline.processes) {
         let mut by_lane: Vec<&Execution> = executions.iter().collect();
         by_lane.sort_by_key(|execution| execution.lane);
         for execution in by_lane {
-            let at = At { process, lane: execution.lane as usize, micros: execution.start };
-            events.region(at, execution.length, view.model.name(execution.node), false)?;
+            let at = Point { process, lane: execution.lane, time: execution.start.into() };
+            let (name, duration) = (view.model.name(execution.node).as_bytes(), Some(execution.length.into()));
+            let event = Event { phase: "X", category: "Op", name, at, duration, id: None };
+            events.event_with(&event, |args| args.string(b"name", name))?;
         }
     }
-    let first = timeline.processes.len();
-    for (i, device) in memory.iter().enumerate() {
-        events.process(first + 2 * i, &format!("mem usage on:{}", device.name))?;
-        events.process(first + 2 * i + 1, &format!("mem usage on:{} allocations", device.name))?;
+    let memory_processes = (timeline.processes.len() as u32..).step_by(2);
+    for (process, device) in memory_processes.clone().zip(&memory) {
+        events.process_name(process, &format!("mem usage on:{}", device.name))?;
+        events.process_name(process + 1, &format!("mem usage on:{} allocations", device.name))?;
     }
+    let mut label = String::new();
     for (id, Arrow { from, to }) in (1_u64..).zip(&arrows) {
         let source = timeline.execution(*from);
         let start = timeline.at(*from, source.start.wrapping_add(source.length));
         let end = timeline.at(*to, timeline.execution(*to).start);
-        events.arrow(id, view.model.name(source.node), start, end)?;
+        label.clear();
+        label.extend([view.model.name(source.node), "_flow"]);
+        for (phase, at) in [("s", start), ("t", end)] {
+            let (name, id) = (label.as_bytes(), Some(id));
+            events.event(&Event { phase, category: "DataFlow", name, at, duration: None, id })?;
+        }
     }
     let mut peaks = Vec::new();
-    for (i, device) in memory.into_iter().enumerate() {
-        peaks.extend(device.write(&view.model, first + 2 * i, &mut events)?);
+    for (process, device) in memory_processes.zip(memory) {
+        peaks.extend(device.write(&view.model, process, &mut events)?);
     }
     events.end()?;
     Ok(peaks)
@@ -110,10 +117,10 @@ impl Timeline<'_> {
             if self.view.options.quirks.same_start_is_lost {
                 executions.dedup_by_key(|execution| execution.start);
             }
-            let mut lanes = Lanes::new();
+            let mut lanes = Lanes::new(Micros::MIN);
             for execution in executions {
                 let end = execution.start.saturating_add(execution.length);
-                execution.lane = lanes.place(execution.start, end) as u32;
+                execution.lane = lanes.place(execution.start.into(), end.into());
             }
         }
     }
@@ -172,8 +179,8 @@ impl Timeline<'_> {
         &self.processes[process as usize].executions[i as usize]
     }
 
-    fn at(&self, spot: Spot, micros: i64) -> At {
-        At { process: spot.0 as usize, lane: self.execution(spot).lane as usize, micros }
+    fn at(&self, spot: Spot, micros: i64) -> Point {
+        Point { process: spot.0, lane: self.execution(spot).lane, time: micros.into() }
     }
 }
 

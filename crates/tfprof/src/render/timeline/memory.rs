@@ -1,29 +1,40 @@
-//! What the allocators of accelerators had given out over time, and to which ops.
+//! Memory in use on each accelerator over time, and the ops that hold it.
 
 use super::Peak;
-use super::events::{Events, Text};
 use crate::model::Model;
 use crate::model::devices::{DeviceId, DeviceKind};
 use crate::model::nodes::NodeId;
 use crate::model::records::Records;
+use crate::render::chrome::{Args, Event, EventWriter, Point};
 use crate::view::View;
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{self, Write};
+use std::io;
 
-/// As the original: points nearer to the one before are left out.
+/// As the original: points closer than this to the previous one are left out.
 const LEAST_DISTANCE: i64 = 100;
-/// As the original: how many ops are named at each point.
+/// As the original: ops named at each point.
 const MOST_NAMED: usize = 10;
 
 /// One device over time.
 pub struct DeviceMemory<'m> {
     pub name: &'m str,
-    /// Time and what was in use then, by time.
-    points: Vec<(i64, i64)>,
-    /// Time, node, and by how much its memory changed, by time.
-    changes: Vec<(i64, NodeId, i64)>,
+    in_use: Vec<InUse>,
+    changes: Vec<Change>,
+}
+
+/// The bytes in use at a time.
+struct InUse {
+    micros: i64,
+    bytes: i64,
+}
+
+/// A node allocates or, with negative bytes, frees memory.
+struct Change {
+    micros: i64,
+    node: NodeId,
+    bytes: i64,
 }
 
 /// The memory of all devices but CPUs, by name. `nodes` are those on the timeline, in the order of rows.
@@ -33,7 +44,7 @@ pub fn of_devices<'m>(view: &'m View, records: &Records, nodes: &[NodeId]) -> Ve
     let mut devices: BTreeMap<&'m str, DeviceMemory<'m>> = BTreeMap::new();
     for node in nodes {
         let placement = model.placement[node.index()];
-        // A record without a device that came before the node was placed speaks of where it was placed.
+        // A record without a device, made before the node was placed, belongs to its placement.
         let device_of = |device: DeviceId| match model.devices.kind(device) {
             DeviceKind::Nameless if placement.is_some() => placement,
             _ => device,
@@ -50,34 +61,34 @@ pub fn of_devices<'m>(view: &'m View, records: &Records, nodes: &[NodeId]) -> Ve
         }
         for memory in records.memory(*node).iter().filter(|memory| memory.micros > 0 && elsewhere(memory.device)) {
             let device = at(&mut devices, name(device_of(memory.device)));
-            device.points.push((memory.micros, memory.allocator_in_use));
+            device.in_use.push(InUse { micros: memory.micros, bytes: memory.allocator_in_use });
         }
     }
     devices.into_values().collect()
 }
 
 fn at<'d, 'm>(devices: &'d mut BTreeMap<&'m str, DeviceMemory<'m>>, name: &'m str) -> &'d mut DeviceMemory<'m> {
-    devices.entry(name).or_insert_with(|| DeviceMemory { name, points: Vec::new(), changes: Vec::new() })
+    devices.entry(name).or_insert_with(|| DeviceMemory { name, in_use: Vec::new(), changes: Vec::new() })
 }
 
 impl<'m> DeviceMemory<'m> {
     fn change(&mut self, micros: i64, node: NodeId, bytes: i64) {
         if bytes != 0 {
-            self.changes.push((micros, node, bytes));
+            self.changes.push(Change { micros, node, bytes });
         }
     }
 
-    /// Writes a pair of figures for each point: what is in use, and who has it. The processes are `process` and the
-    /// next.
-    pub fn write(mut self, model: &'m Model, process: usize, events: &mut Events<'_>) -> io::Result<Option<Peak>> {
-        self.points.sort_by_key(|(micros, _)| *micros);
-        self.changes.sort_by_key(|(micros, ..)| *micros);
+    /// Writes two counters for each point: the bytes in use, and the ops that hold them. The processes are `process` and
+    /// the next one.
+    pub fn write(mut self, model: &'m Model, process: u32, events: &mut EventWriter<'_>) -> io::Result<Option<Peak>> {
+        self.in_use.sort_by_key(|in_use| in_use.micros);
+        self.changes.sort_by_key(|change| change.micros);
         let mut changes = self.changes.iter().peekable();
         let mut live = Live { model, amounts: FxHashMap::default(), ranked: BTreeSet::new() };
         let (mut last, mut peak) = (0, 0);
-        for (i, (micros, bytes)) in self.points.iter().enumerate() {
-            // As the original: of several at the same time the last counts.
-            if self.points.get(i + 1).is_some_and(|next| next.0 == *micros) {
+        for (i, InUse { micros, bytes }) in self.in_use.iter().enumerate() {
+            // As the original: the last of several at the same time counts.
+            if self.in_use.get(i + 1).is_some_and(|next| next.micros == *micros) {
                 continue;
             }
             peak = peak.max(*bytes);
@@ -85,24 +96,28 @@ impl<'m> DeviceMemory<'m> {
                 continue;
             }
             last = *micros;
-            while let Some((_, node, change)) = changes.next_if(|(at, ..)| at < micros) {
-                live.change(*node, *change);
+            while let Some(change) = changes.next_if(|change| change.micros < *micros) {
+                live.change(change.node, change.bytes);
             }
-            events.counter(process, *micros, "Allocated Bytes", |out| {
-                write!(out, "\"Allocator Bytes in Use\":{bytes}")
+            let counter = |process, name: &'static str| {
+                let at = Point { process, lane: 0, time: (*micros).into() };
+                Event { phase: "C", category: "Memory", name: name.as_bytes(), at, duration: None, id: None }
+            };
+            events.event_with(&counter(process, "Allocated Bytes"), |args| {
+                args.number(b"Allocator Bytes in Use", (*bytes).into());
             })?;
-            events.counter(process + 1, *micros, "Top Allocations", |out| write_top(&live, *bytes, out))?;
+            events.event_with(&counter(process + 1, "Top Allocations"), |args| write_top(&live, *bytes, args))?;
         }
         let gpu = self.name.contains("gpu");
         Ok(gpu.then(|| Peak { device: self.name.to_owned(), bytes: peak }))
     }
 }
 
-/// What each op has at the moment. Changes are applied as time goes on, so no point looks at the past again.
+/// The bytes that each op holds now. Changes are applied in order of time, each once.
 struct Live<'m> {
     model: &'m Model,
     amounts: FxHashMap<NodeId, i64>,
-    /// Those with something, from the most to the least, then by name.
+    /// Ops that hold something, largest first, then by name.
     ranked: BTreeSet<(Reverse<i64>, &'m str)>,
 }
 
@@ -117,12 +132,12 @@ impl Live<'_> {
         }
     }
 
-    /// The ops with the most that together have no more than `bytes`, and what is left of it.
+    /// The largest ops that fit into `bytes`, and the bytes left over.
     fn top(&self, bytes: i64) -> (Vec<(i64, &str)>, i64) {
         let (mut top, mut left) = (Vec::new(), bytes);
         let mut from = (Reverse(i64::MAX), "");
         while top.len() < MOST_NAMED {
-            // What is larger than the rest is passed over in one step.
+            // Ops larger than the rest are skipped at once.
             let at = from.max((Reverse(left), ""));
             let Some((Reverse(amount), name)) =
                 self.ranked.range(at..).find(|found| top.last() != Some(&(found.0.0, found.1)))
@@ -137,23 +152,20 @@ impl Live<'_> {
     }
 }
 
-fn write_top(live: &Live<'_>, bytes: i64, out: &mut dyn Write) -> io::Result<()> {
+fn write_top(live: &Live<'_>, bytes: i64, args: &mut Args<'_, '_>) {
     let (top, left) = live.top(bytes);
-    write!(out, "\"Not Displayed\":\"{:.2} MB\"", left as f64 / 1e6)?;
+    args.string(b"Not Displayed", format!("{:.2} MB", left as f64 / 1e6).as_bytes());
     for i in 0..MOST_NAMED {
-        match top.get(i) {
-            Some((amount, name)) => {
-                let text = format!("{} MB from {name}", six_digits(*amount as f64 / 1e6));
-                write!(out, ",\"Top Allocation {i:02}\":{}", Text(&text))?;
-            }
-            None if i > 0 => write!(out, ",\"Top Allocation {i:02}\":\"N/A\"")?,
-            None => {}
-        }
+        let text = match top.get(i) {
+            Some((amount, name)) => format!("{} MB from {name}", six_digits(*amount as f64 / 1e6)),
+            None if i > 0 => "N/A".to_owned(),
+            None => continue,
+        };
+        args.string(format!("Top Allocation {i:02}").as_bytes(), text.as_bytes());
     }
-    Ok(())
 }
 
-/// A number as C's `%g` has it: six digits that count, without zeros at the end.
+/// A number as C's `%g` prints it: six significant digits, without trailing zeros.
 fn six_digits(number: f64) -> String {
     let scientific = format!("{number:.5e}");
     let (digits, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));

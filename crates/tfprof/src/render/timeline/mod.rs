@@ -1,11 +1,9 @@
-//! Trace events, as the tracing page of Chrome and Perfetto read them.
+//! Timelines: Chrome trace events for `chrome://tracing` and Perfetto.
 //!
-//! The graph view shows when each op ran and what memory was held (`graph.rs`); the other views have no times of their
-//! own, so theirs shows how rows nest, each as long as its total (`tree.rs`).
+//! The graph view shows when each op ran and how much memory was in use (`graph.rs`). Rows of other views have no start
+//! times, so their timeline shows the tree, each row as long as its total (`tree.rs`).
 
-mod events;
 mod graph;
-mod lanes;
 mod memory;
 mod tree;
 
@@ -14,14 +12,14 @@ use crate::options::{Form, Options, Step, ViewKind};
 use crate::view::View;
 use std::io::{self, Write};
 
-/// The most memory that an allocator had given out.
+/// The peak of an allocator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Peak {
     pub device: String,
     pub bytes: i64,
 }
 
-/// Writes the timeline of a view, and says what it showed of the memory of GPUs.
+/// Writes the timeline of a view and returns the memory peaks of GPUs.
 pub fn write(view: &View, out: &mut dyn Write) -> io::Result<Vec<Peak>> {
     match (view.kind, view.options.step) {
         (ViewKind::Graph, Step::At(step)) => graph::write(view, step, out),

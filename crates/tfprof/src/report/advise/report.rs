@@ -2,8 +2,8 @@
 
 use super::Advice;
 use crate::error::Warning;
+use crate::json::{write_string, write_warning};
 use crate::quirks::Quirks;
-use crate::render::json::{write_string, write_warning};
 use std::io::{self, Write};
 use tfprof_proto::write as pb;
 

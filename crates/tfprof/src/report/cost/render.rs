@@ -1,7 +1,7 @@
 //! What a model costs as tables for people, in plain text or Markdown, and as JSON for programs.
 
+use crate::json::{write_string, write_warning};
 use crate::metric::{Metric, Unit};
-use crate::render::json::{write_string, write_warning};
 use crate::report::cost::baseline::Change;
 use crate::report::cost::budget::Over;
 use crate::report::cost::{COLUMNS, Cost, Figures, Linear, Scope, get};

@@ -2,8 +2,8 @@
 
 mod profiles;
 
+use crate::json::{write_string, write_warning};
 use crate::metric::Unit;
-use crate::render::json::{write_string, write_warning};
 use crate::render::theme::Theme;
 use crate::report::overview::{Overview, Top};
 use crate::units;

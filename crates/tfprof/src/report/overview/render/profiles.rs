@@ -1,8 +1,8 @@
 //! The part of an overview that only profiles of hosts have: recording, steps by host, lines, kinds of events.
 
 use crate::format::xspace::{Held, HostProfile, Kind, Step, Sums};
+use crate::json::write_string;
 use crate::metric::Unit;
-use crate::render::json::write_string;
 use crate::report::overview::profiles;
 use crate::units::Amount;
 use std::io::{self, Write};

@@ -1,54 +1,58 @@
-//! Text on its way out: short pieces are put together without a call for each, and written in large ones.
+//! An output buffer for millions of short pieces: numbers and repeated fragments are stored without a call for each.
 
-use super::writer::string;
-use crate::digits;
+use crate::{digits, json};
 use std::io::{self, Write};
 
-/// A piece of text that is put again and again.
+/// Text that is written again and again.
 #[derive(Debug)]
-pub(super) struct Phrase {
-    /// The text, if it is short.
-    head: [u8; SHORT],
+pub struct Fragment {
+    /// The text if it is short: copying a fixed size takes no call.
+    short: [u8; SHORT],
     length: usize,
     long: Box<[u8]>,
 }
 
 const SHORT: usize = 32;
 
-impl Default for Phrase {
+impl Default for Fragment {
     fn default() -> Self {
-        Phrase::new(b"")
+        Fragment::new(b"")
     }
 }
 
-impl Phrase {
-    pub fn new(text: &[u8]) -> Phrase {
-        let mut head = [0; SHORT];
-        match head.get_mut(..text.len()) {
-            Some(head) => head.copy_from_slice(text),
-            None => return Phrase { head, length: text.len(), long: text.into() },
+impl Fragment {
+    pub fn new(text: &[u8]) -> Fragment {
+        let mut short = [0; SHORT];
+        match short.get_mut(..text.len()) {
+            Some(short) => short.copy_from_slice(text),
+            None => return Fragment { short, length: text.len(), long: text.into() },
         }
-        Phrase { head, length: text.len(), long: Box::default() }
+        Fragment { short, length: text.len(), long: Box::default() }
     }
 }
 
-pub(super) struct Page<'w> {
+pub struct Buffer<'w> {
     out: &'w mut dyn Write,
     text: Vec<u8>,
     at: usize,
 }
 
-/// How much is held before it is written.
+impl std::fmt::Debug for Buffer<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Buffer").field("held", &self.at).finish_non_exhaustive()
+    }
+}
+
+/// Text is written out in pieces of about this size.
 const PIECE: usize = 1 << 16;
 
-impl<'w> Page<'w> {
-    pub fn new(out: &'w mut dyn Write) -> Page<'w> {
-        Page { out, text: vec![0; PIECE * 2], at: 0 }
+impl<'w> Buffer<'w> {
+    pub fn new(out: &'w mut dyn Write) -> Buffer<'w> {
+        Buffer { out, text: vec![0; PIECE * 2], at: 0 }
     }
 
-    /// Writes what is there if it is much.
     #[inline]
-    pub fn end(&mut self) -> io::Result<()> {
+    pub fn flush_if_full(&mut self) -> io::Result<()> {
         if self.at >= PIECE { self.flush() } else { Ok(()) }
     }
 
@@ -65,7 +69,7 @@ impl<'w> Page<'w> {
         }
         match self.text[self.at..].first_chunk_mut() {
             Some(room) => room,
-            None => unreachable!("there is room"),
+            None => unreachable!("grown above"),
         }
     }
 
@@ -75,12 +79,12 @@ impl<'w> Page<'w> {
     }
 
     #[inline]
-    pub fn phrase(&mut self, phrase: &Phrase) {
-        if phrase.length <= SHORT {
-            *self.room() = phrase.head;
-            self.at += phrase.length;
+    pub fn fragment(&mut self, fragment: &Fragment) {
+        if fragment.length <= SHORT {
+            *self.room() = fragment.short;
+            self.at += fragment.length;
         } else {
-            self.put(&phrase.long);
+            self.put(&fragment.long);
         }
     }
 
@@ -98,11 +102,17 @@ impl<'w> Page<'w> {
         self.at += text.len();
     }
 
-    /// A string of JSON.
-    pub fn text(&mut self, text: &[u8]) {
-        let mut quoted = Vec::with_capacity(text.len() + 2);
-        string(&mut quoted, text);
-        self.put(&quoted);
+    /// A JSON string in ASCII.
+    pub fn string(&mut self, text: &[u8]) {
+        if json::is_plain(text) {
+            self.fixed(b"\"");
+            self.put(text);
+            self.fixed(b"\"");
+        } else {
+            let mut quoted = Vec::with_capacity(text.len() + 8);
+            json::push_ascii(text, &mut quoted);
+            self.put(&quoted);
+        }
     }
 
     #[inline]
@@ -111,6 +121,15 @@ impl<'w> Page<'w> {
             self.fixed(b"-");
         }
         self.unsigned(n.unsigned_abs());
+    }
+
+    /// A number that hardly ever needs more than 64 bits.
+    #[inline]
+    pub fn wide_integer(&mut self, n: i128) {
+        match i64::try_from(n) {
+            Ok(n) => self.integer(n),
+            Err(_) => self.put(n.to_string().as_bytes()),
+        }
     }
 
     #[inline]
@@ -150,17 +169,17 @@ impl<'w> Page<'w> {
 mod tests {
     use super::*;
 
-    fn written(put: impl FnOnce(&mut Page<'_>)) -> String {
+    fn written(put: impl FnOnce(&mut Buffer<'_>)) -> String {
         let mut out = Vec::new();
-        let mut page = Page::new(&mut out);
-        put(&mut page);
-        page.flush().unwrap();
+        let mut buffer = Buffer::new(&mut out);
+        put(&mut buffer);
+        buffer.flush().unwrap();
         String::from_utf8(out).unwrap()
     }
 
     #[test]
     fn times_are_exact() {
-        let check = |picos, expect: &str| assert_eq!(written(|page| page.micros(picos)), expect);
+        let check = |picos, expect: &str| assert_eq!(written(|buffer| buffer.micros(picos)), expect);
         check(0, "0");
         check(1, "0.000001");
         check(24_403_000, "24.403");
@@ -171,23 +190,23 @@ mod tests {
     }
 
     #[test]
-    fn numbers_have_no_zeros_before_them() {
+    fn numbers_have_no_leading_zeros() {
         for n in [0, 7, 10, 99, 100, 999, 1000, 1001, 12_345, 999_999, 1_000_000, u64::MAX] {
-            assert_eq!(written(|page| page.unsigned(n)), n.to_string());
+            assert_eq!(written(|buffer| buffer.unsigned(n)), n.to_string());
         }
-        assert_eq!(written(|page| page.integer(i64::MIN)), i64::MIN.to_string());
+        assert_eq!(written(|buffer| buffer.integer(i64::MIN)), i64::MIN.to_string());
     }
 
     #[test]
     fn long_texts_fit() {
         let long = "x".repeat(PIECE * 5);
         let expect = format!("a{long}\"{long}\"b");
-        let phrase = Phrase::new(long.as_bytes());
-        let out = written(|page| {
-            page.fixed(b"a");
-            page.phrase(&phrase);
-            page.text(long.as_bytes());
-            page.phrase(&Phrase::new(b"b"));
+        let fragment = Fragment::new(long.as_bytes());
+        let out = written(|buffer| {
+            buffer.fixed(b"a");
+            buffer.fragment(&fragment);
+            buffer.string(long.as_bytes());
+            buffer.fragment(&Fragment::new(b"b"));
         });
         assert_eq!(out, expect);
     }
