@@ -6,7 +6,7 @@ use tfprof::report::cost::budget::Budget;
 use tfprof::report::cost::{Cost, NEEDS};
 use tfprof::engine::formats::Format;
 use tfprof::format::source::Source;
-use tfprof::infer::settings::Settings;
+use tfprof::model::settings::Settings;
 use tfprof::engine::profiler::Profiler;
 use tfprof::report::cost::render::{Report, Style, write_json, write_tables};
 

@@ -2,10 +2,10 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use tfprof::infer::body::{Body, Tensor};
+use tfprof::model::body::{Body, Tensor};
 use tfprof::infer::fact::LONGEST_VALUE;
 use tfprof::infer::inference::{NoCalls, NodeCost, infer};
-use tfprof::infer::known::Overrides;
+use tfprof::infer::overrides::Overrides;
 use tfprof::infer::shapes;
 
 fuzz_target!(|bytes: &[u8]| {

@@ -10,8 +10,8 @@ use tfprof::engine::inputs::Inputs;
 use tfprof::engine::profiler::Profiler;
 use tfprof::error::Error;
 use tfprof::format::source::Source;
-use tfprof::infer::fact::Shape;
-use tfprof::infer::settings::Settings;
+use tfprof::model::settings::Settings;
+use tfprof::model::shape::Shape;
 use tfprof::report::cost::render::{Report, Style, write_json, write_tables};
 use tfprof::report::cost::{Cost, NEEDS};
 

@@ -7,13 +7,13 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use tfprof::engine::profiler::Profiler;
 use tfprof::format::source::Source;
-use tfprof::infer::attributes;
-use tfprof::infer::body::Body;
 use tfprof::infer::flops;
 use tfprof::infer::inference::{Instance, NoCalls, NodeCost, infer};
-use tfprof::infer::known::Overrides;
+use tfprof::infer::overrides::Overrides;
 use tfprof::metric::Metric;
 use tfprof::model::Model;
+use tfprof::model::attr_value;
+use tfprof::model::body::Body;
 use tfprof::options::{Options, ViewKind};
 use tfprof_proto::wire::{Fields, Value};
 
@@ -65,7 +65,7 @@ fn shapes_are_those_that_tensorflow_stated() {
         let (mut stated, mut found) = (0, 0);
         for node in 0..graph.len() as u32 {
             let Some(shapes) = graph.attribute(node, "_output_shapes") else { continue };
-            for (output, shape) in attributes::shapes(shapes).iter().enumerate() {
+            for (output, shape) in attr_value::shapes(shapes).iter().enumerate() {
                 let fact = instance.outputs(node).get(output).cloned().unwrap_or_default();
                 let name = graph.name(node);
                 assert!(fact.shape.fits(shape), "{model}: {name}: {:?}, stated {shape:?}", fact.shape);

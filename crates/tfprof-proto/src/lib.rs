@@ -2,7 +2,8 @@
 //! messages, recurses, or believes a length that no bytes stand behind.
 //!
 //! * [`wire`] walks the fields of one message that is in memory, without copying.
-//! * [`lenient`] does so for damaged messages: what precedes the damage counts. [`shape`] reads shapes this way.
+//! * [`lenient`] does so for damaged messages: what precedes the damage counts. [`shape`] and
+//!   [`node_def`] read shapes and nodes of graphs this way.
 //! * [`stream`] walks a whole file through a sliding window and hands out one record at a time, as a
 //!   [`Layout`](stream::Layout) of the file asks for.
 //! * [`text`] does the same for text format: it turns each record into wire bytes with the help of
@@ -13,6 +14,7 @@
 pub mod canonical;
 pub mod fields;
 pub mod lenient;
+pub mod node_def;
 pub mod schema;
 pub mod shape;
 pub mod stream;

@@ -3,9 +3,9 @@
 //! `tests/tf/shapes.py` compares them with TensorFlow's own inference.
 
 use std::io::{BufWriter, Write};
-use tfprof::infer::body::Body;
 use tfprof::infer::inference::{NoCalls, NodeCost, infer};
-use tfprof::infer::known::Overrides;
+use tfprof::infer::overrides::Overrides;
+use tfprof::model::body::Body;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut args = std::env::args().skip(1);

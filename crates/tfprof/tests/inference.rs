@@ -2,12 +2,13 @@
 
 use proptest::prelude::*;
 use std::sync::Arc;
-use tfprof::infer::body::{Body, NOWHERE, Tensor};
 use tfprof::infer::fact::{Fact, LONGEST_VALUE, Shape};
-use tfprof::infer::flops::{FORMULAS, Unknown};
+use tfprof::infer::flops::FORMULAS;
 use tfprof::infer::inference::{Instance, NoCalls, NodeCost, infer};
-use tfprof::infer::known::Overrides;
+use tfprof::infer::overrides::Overrides;
 use tfprof::infer::shapes;
+use tfprof::model::body::{Body, NO_NODE, Tensor};
+use tfprof::model::costs::UnknownReason;
 use tfprof_proto::write as pb;
 
 const FLOAT: [u8; 2] = [0x30, 1];
@@ -79,7 +80,7 @@ fn cycles_that_are_no_loops_end() {
     let a = node(&mut body, "AddV2", &[1, 2]);
     node(&mut body, "AddV2", &[a, 2]);
     node(&mut body, "AddV2", &[2, 0]);
-    node(&mut body, "Relu", &[NOWHERE]);
+    node(&mut body, "Relu", &[NO_NODE]);
     assert_eq!(shown(&run(&body, &Overrides::default()), 0), "?");
 }
 
@@ -111,7 +112,7 @@ fn what_is_said_from_outside_wins() {
             known.inputs.insert(name.clone(), Shape::of(inputs));
         }
         if !ran.is_empty() {
-            known.ran = Arc::new([(name.clone(), vec![Shape::of(ran)])].into_iter().collect());
+            known.observed = Arc::new([(name.clone(), vec![Shape::of(ran)])].into_iter().collect());
         }
         known
     };
@@ -122,7 +123,7 @@ fn what_is_said_from_outside_wins() {
     check(&known(Some(7), &[], &[32, 9]), "[32,9]", false);
     check(&known(Some(7), &[2, 5], &[32, 9]), "[2,5]", false);
     let instance = run(&body, &known(None, &[], &[]));
-    assert!(matches!(instance.costs[y as usize], NodeCost::Unknown(Unknown::Shape, _)));
+    assert!(matches!(instance.costs[y as usize], NodeCost::Unknown(UnknownReason::Shape, _)));
     assert_eq!(instance.blame(&body, y), x);
 }
 

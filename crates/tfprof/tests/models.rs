@@ -8,8 +8,8 @@ use tfprof::engine::inputs::Inputs;
 use tfprof::engine::profiler::Profiler;
 use tfprof::format::source::Source;
 use tfprof::infer::flops;
-use tfprof::infer::settings::Settings;
 use tfprof::metric::Metric;
+use tfprof::model::settings::Settings;
 use tfprof::report::cost::Cost;
 
 fn root(path: &str) -> PathBuf {

@@ -5,7 +5,7 @@ use super::Flags;
 use std::sync::LazyLock;
 use tfprof::engine::formats::{FORMATS, Format, InputFlag, Role};
 use tfprof::error::Error;
-use tfprof::infer::settings::Settings;
+use tfprof::model::settings::Settings;
 use tfprof::options::{Form, OPTIONS, ValueKind, boolean, refused};
 use tfprof::report::advise::{self, CHECKERS};
 use tfprof::trace::OpTime;

@@ -11,9 +11,9 @@ use tfprof::engine::formats::Role;
 use tfprof::engine::inputs::Inputs;
 use tfprof::engine::profiler::Profiler;
 use tfprof::error::Error;
-use tfprof::infer::settings::Settings;
 use tfprof::model::Model;
 use tfprof::model::builder::Keep;
+use tfprof::model::settings::Settings;
 use tfprof::options::{OPTIONS, Options, ViewKind};
 
 /// Any view may be asked for. Single executions and attributes are most of the memory and few questions need them.

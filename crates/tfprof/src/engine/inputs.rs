@@ -11,7 +11,7 @@ use super::formats::{Format, Role};
 use crate::checkpoint::locate;
 use crate::error::{Error, Location};
 use crate::format::source::{Limits, STDIN, Source};
-use crate::infer::settings::Settings;
+use crate::model::settings::Settings;
 use crate::words;
 use loading::debug_info_beside;
 use recognize::is_saved_model;

@@ -4,15 +4,16 @@ use crate::checkpoint::{Checkpoint, Damage, OBJECT_GRAPH};
 use crate::engine::formats::{Format, Reader, Role};
 use crate::error::{Error, Warning};
 use crate::format;
+use crate::format::debug_info;
 use crate::format::source::Source;
 use crate::format::xspace::{self, HostProfile, Layer, ProfileFile, Wanted};
+use crate::infer::annotate::{self, annotate};
 use crate::infer::functions::calls::Program;
-use crate::infer::functions::trip_counts::TripCounts;
-use crate::infer::opened;
-use crate::infer::settings::Settings;
+use crate::infer::overrides::check_inputs;
 use crate::model::Model;
 use crate::model::builder::{Builder, Keep};
 use crate::model::join::Fork;
+use crate::model::settings::Settings;
 use crate::options::{CodeStacks, Events, Options, ViewKind};
 use crate::parallel;
 use crate::report::cost::{Linear, PerBatch};
@@ -66,32 +67,25 @@ impl Profiler {
 
     /// Says which part of a model counts, before it is loaded.
     pub fn set(&mut self, settings: &Settings) {
-        self.builder.settings = settings.clone();
+        self.builder.program.settings = settings.clone();
     }
 
     /// Looks into functions and computes what nodes take, as far as was kept. Do this when everything is loaded, and again
     /// when more was.
     pub fn infer(&mut self) -> Result<(), Error> {
+        let program = &mut self.program;
         let mut builder = Edit::new(&mut self.builder, &mut self.model);
-        if !builder.graph.is_empty() {
-            self.program.graph = std::mem::take(&mut builder.graph).finish();
-        } else if !builder.served.is_empty() {
-            self.program.graph = std::mem::take(&mut builder.served);
-        }
-        if !builder.library.is_empty() {
-            self.program.library = std::mem::take(&mut builder.library).finish();
-        }
-        if !self.program.graph.is_empty() {
-            self.program.trip_counts = TripCounts::new(&builder.settings.trip_counts);
-            opened::check_inputs(&self.program, &builder.settings)?;
-            opened::open(&self.program, &mut builder);
+        program.update(&mut builder.program);
+        if !program.graph.is_empty() {
+            check_inputs(program, &builder.program.settings)?;
+            annotate(program, &mut builder);
         }
         Ok(())
     }
 
     /// Adds a `GraphDebugInfo`: where nodes were made.
     pub fn add_debug_info(&mut self, mut source: Source<'_>) {
-        self.edit().add_debug_info(&mut source.input);
+        debug_info::read(&mut source.input, &mut self.edit());
     }
 
     /// Says which variables are trained, where no file does.
@@ -104,7 +98,7 @@ impl Profiler {
     /// Float operations, multiply-adds and bytes of one run as functions of the batch, where they are linear.
     pub fn per_batch(&self) -> [PerBatch; 3] {
         let at = |batch| {
-            let total = opened::total(&self.program, &self.builder.settings, batch);
+            let total = annotate::total(&self.program, &self.builder.program.settings, batch);
             [total.float_ops, total.macs, total.io_bytes]
         };
         let [one, two, three] = [1, 2, 3].map(at);

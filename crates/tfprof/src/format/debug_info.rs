@@ -1,104 +1,62 @@
-//! `GraphDebugInfo`: where in the source the nodes of a graph and of its functions were made.
+//! `GraphDebugInfo`: where in the source the nodes of a graph and of its functions were created.
 
 use super::driver::GO_ON;
-use crate::model::names::{NameId, Names};
-use crate::model::stacks::{Frame, FrameId, StackId, Stacks};
-use rustc_hash::FxHashMap;
+use crate::model::builder::Builder;
+use crate::model::debug_info::{DebugInfo, SourceLine};
 use std::io::Read;
 use std::ops::ControlFlow;
+use tfprof_proto::fields::graph_debug_info::{self, file_line_col, stack_trace};
+use tfprof_proto::fields::map_entry::{KEY, VALUE};
 use tfprof_proto::lenient::{each_quietly, map_entry};
-use tfprof_proto::stream::{self, Layout, Record, Rule, Sink, Spot, StreamError, Tag};
+use tfprof_proto::stream::{self, Layout, Record, Rule, Sink, Spot, Tag};
 use tfprof_proto::wire::{Fields, Value};
 
 const FILE: Tag = 1;
 const TRACE: Tag = 2;
-const FRAME_OF_ID: Tag = 4;
+const FRAME_BY_ID: Tag = 4;
 const TRACE_OF_NAME: Tag = 5;
-const TRACE_OF_ID: Tag = 6;
+const TRACE_BY_ID: Tag = 6;
 
 static LAYOUT: Layout = Layout {
     fields: &[
-        (1, Rule::Take(FILE)),
-        (2, Rule::Take(TRACE)),
-        (4, Rule::Take(FRAME_OF_ID)),
-        (5, Rule::Take(TRACE_OF_NAME)),
-        (6, Rule::Take(TRACE_OF_ID)),
+        (graph_debug_info::FILES, Rule::Take(FILE)),
+        (graph_debug_info::TRACES, Rule::Take(TRACE)),
+        (graph_debug_info::FRAMES_BY_ID, Rule::Take(FRAME_BY_ID)),
+        (graph_debug_info::NAME_TO_TRACE_ID, Rule::Take(TRACE_OF_NAME)),
+        (graph_debug_info::TRACES_BY_ID, Rule::Take(TRACE_BY_ID)),
     ],
 };
 
-/// Traces by the names of nodes: `node`, or `node@function`.
-#[derive(Debug, Default)]
-pub struct DebugInfo {
-    files: Vec<String>,
-    frames: FxHashMap<u64, Line>,
-    traces: FxHashMap<u64, Vec<u64>>,
-    names: FxHashMap<String, u64>,
-    /// Frames and traces that have no numbers of their own get some from the end of all numbers.
-    spelled_out: u64,
+/// Adds a `GraphDebugInfo` if traces are kept. Everything before damage counts.
+pub fn read(input: &mut dyn Read, builder: &mut Builder) {
+    if !builder.keep.traces {
+        return;
+    }
+    let mut reader = DebugInfoReader { info: &mut builder.program.debug_info };
+    if let Err(error) = stream::read(input, &LAYOUT, &mut reader) {
+        builder.warn_damage("damaged", None, format!("the debug info is damaged ({error:?}); traces may be missing"));
+    }
 }
 
-#[derive(Clone, Debug, Default)]
-struct Line {
-    file: usize,
-    number: i32,
-    function: String,
-    code: String,
+struct DebugInfoReader<'a> {
+    info: &'a mut DebugInfo,
 }
 
-impl DebugInfo {
-    /// Reads a message; what comes before damage counts.
-    pub fn read(&mut self, input: &mut dyn Read) -> Result<(), StreamError> {
-        stream::read(input, &LAYOUT, self).map(|_| ())
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.names.is_empty()
-    }
-
-    /// The call stack of a node of the graph, or of a function.
-    pub fn stack(&self, node: &str, function: Option<&str>, names: &mut Names, stacks: &mut Stacks) -> Option<StackId> {
-        let trace = match function {
-            Some(function) => self.names.get(&format!("{node}@{function}")),
-            None => self.names.get(node).or_else(|| self.names.get(&format!("{node}@"))),
-        }?;
-        let mut stack = StackId::EMPTY;
-        for id in self.traces.get(trace)? {
-            let Some(line) = self.frames.get(id) else { continue };
-            let frame = self.frame(line, names, stacks);
-            stack = stacks.push(stack, frame);
-        }
-        stack.has_frames().then_some(stack)
-    }
-
-    fn frame(&self, line: &Line, names: &mut Names, stacks: &mut Stacks) -> FrameId {
-        let mut name = |text: &str| if text.is_empty() { NameId::EMPTY } else { names.intern(text) };
-        let file = name(self.files.get(line.file).map_or("", String::as_str));
-        let (function, code) = (name(&line.function), name(&line.code));
-        stacks.intern_frame(Frame {
-            file,
-            function,
-            line: code,
-            lineno: line.number,
-            function_start: -1,
-            string_ids: [0; 3],
-        })
-    }
-
-    /// The frames of a `StackTrace`: numbers, or lines that are spelled out.
+impl DebugInfoReader<'_> {
+    /// The frames of a `StackTrace`: ids, or lines that are spelled out.
     fn trace(&mut self, trace: &[u8]) -> Vec<u64> {
         let mut ids = Vec::new();
         each_quietly(Fields::new(trace, 0), |_, number, value| match (number, value) {
-            (1, Value::Bytes(bytes)) => {
-                self.spelled_out += 1;
-                let id = u64::MAX - self.spelled_out;
-                self.frames.insert(id, line(bytes));
+            (stack_trace::FILE_LINE_COLS, Value::Bytes(bytes)) => {
+                let id = self.info.new_id();
+                self.info.frames.insert(id, source_line(bytes));
                 ids.push(id);
             }
-            (2, Value::Bytes(packed)) => {
+            (stack_trace::FRAME_ID, Value::Bytes(packed)) => {
                 let word = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().unwrap_or_default());
                 ids.extend(packed.chunks_exact(8).map(word));
             }
-            (2, Value::Fixed64(id)) => ids.push(id),
+            (stack_trace::FRAME_ID, Value::Fixed64(id)) => ids.push(id),
             _ => {}
         });
         ids
@@ -106,60 +64,62 @@ impl DebugInfo {
 }
 
 /// A `FileLineCol`.
-fn line(bytes: &[u8]) -> Line {
-    let mut line = Line::default();
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+fn source_line(bytes: &[u8]) -> SourceLine {
+    let mut line = SourceLine::default();
     each_quietly(Fields::new(bytes, 0), |_, number, value| match (number, value) {
-        (1, Value::Varint(n)) => line.file = usize::try_from(n).unwrap_or(usize::MAX),
-        (2, Value::Varint(n)) => line.number = n as i32,
-        (4, Value::Bytes(bytes)) => line.function = text(bytes),
-        (5, Value::Bytes(bytes)) => line.code = text(bytes),
+        (file_line_col::FILE_INDEX, Value::Varint(n)) => line.file = usize::try_from(n).unwrap_or(usize::MAX),
+        (file_line_col::LINE, Value::Varint(n)) => line.number = n as i32,
+        (file_line_col::FUNC, Value::Bytes(bytes)) => line.function = text(bytes),
+        (file_line_col::CODE, Value::Bytes(bytes)) => line.code = text(bytes),
         _ => {}
     });
     line
 }
 
 /// Key and value of an entry whose key is a `fixed64`.
-fn numbered(entry: &[u8]) -> (u64, &[u8]) {
+fn fixed64_entry(entry: &[u8]) -> (u64, &[u8]) {
     let (mut key, mut value) = (0, &b""[..]);
     each_quietly(Fields::new(entry, 0), |_, number, field| match (number, field) {
-        (1, Value::Fixed64(n)) => key = n,
-        (2, Value::Bytes(bytes)) => value = bytes,
+        (KEY, Value::Fixed64(n)) => key = n,
+        (VALUE, Value::Bytes(bytes)) => value = bytes,
         _ => {}
     });
     (key, value)
 }
 
-impl Sink for DebugInfo {
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+impl Sink for DebugInfoReader<'_> {
     fn take(&mut self, tag: Tag, record: Record<'_>) -> ControlFlow<()> {
         let Value::Bytes(bytes) = record.value else { return GO_ON };
         match tag {
-            FILE => self.files.push(String::from_utf8_lossy(bytes).into_owned()),
-            FRAME_OF_ID => {
-                let (id, frame) = numbered(bytes);
-                self.frames.insert(id, line(frame));
+            FILE => self.info.files.push(text(bytes)),
+            FRAME_BY_ID => {
+                let (id, frame) = fixed64_entry(bytes);
+                self.info.frames.insert(id, source_line(frame));
             }
-            TRACE_OF_ID => {
-                let (id, trace) = numbered(bytes);
+            TRACE_BY_ID => {
+                let (id, trace) = fixed64_entry(bytes);
                 let trace = self.trace(trace);
-                self.traces.insert(id, trace);
+                self.info.traces.insert(id, trace);
             }
             TRACE_OF_NAME => {
                 let (mut name, mut id) = (&b""[..], 0);
                 each_quietly(Fields::new(bytes, 0), |_, number, value| match (number, value) {
-                    (1, Value::Bytes(bytes)) => name = bytes,
-                    (2, Value::Fixed64(n)) => id = n,
+                    (KEY, Value::Bytes(bytes)) => name = bytes,
+                    (VALUE, Value::Fixed64(n)) => id = n,
                     _ => {}
                 });
-                self.names.insert(String::from_utf8_lossy(name).into_owned(), id);
+                self.info.trace_of_node.insert(text(name), id);
             }
             _ => {
                 let (name, trace) = map_entry(bytes);
-                let (name, trace) = (String::from_utf8_lossy(name).into_owned(), self.trace(trace.unwrap_or_default()));
-                self.spelled_out += 1;
-                let id = u64::MAX - self.spelled_out;
-                self.traces.insert(id, trace);
-                self.names.insert(name, id);
+                let trace = self.trace(trace.unwrap_or_default());
+                let id = self.info.new_id();
+                self.info.traces.insert(id, trace);
+                self.info.trace_of_node.insert(text(name), id);
             }
         }
         GO_ON

@@ -1,18 +1,18 @@
-//! `GraphDef` and `MetaGraphDef`: the nodes of a graph.
+//! `GraphDef` and `MetaGraphDef`: the nodes of a graph. Each node is decoded once, for the model and for inference.
 
 use super::detect::{Head, is_name};
 use super::driver::{FormatReader, drive};
+use super::{debug_info, function_def, saved_model};
 use crate::error::Error;
-use crate::format::saved_model;
 use crate::format::source::Source;
-use crate::infer::inference::CALL_OPS;
 use crate::model::builder::Builder;
+use crate::model::functions::CALL_OPS;
 use crate::model::nodes::NodeId;
 use crate::model::type_names::{OPTIMIZER_SLOT, TRAINABLE};
 use rustc_hash::FxHashSet;
 use tfprof_proto::lenient::{each_quietly, map_entry};
+use tfprof_proto::node_def::{Attribute, NodeDecoder, NodeDef};
 use tfprof_proto::schema;
-use tfprof_proto::shape::{attribute_shapes, shape_dims};
 use tfprof_proto::stream::{Layout, Record, Rule, Spot, Tag};
 use tfprof_proto::wire::{Fields, Value};
 
@@ -32,7 +32,7 @@ static META_GRAPH: Layout = Layout { fields: &[(2, Rule::Enter(GRAPH_OF_META, &G
 
 /// Reads a `GraphDef`.
 pub fn read(source: Source<'_>, _step: i64, builder: &mut Builder) -> Result<(), Error> {
-    if builder.settings.signature.is_some() {
+    if builder.program.settings.signature.is_some() {
         builder.warn("no_signatures", None, || "a GraphDef has no signatures; all of it counts".to_owned());
     }
     drive(source, &schema::GRAPH_DEF, &GRAPH, Reader::new(builder))
@@ -40,7 +40,7 @@ pub fn read(source: Source<'_>, _step: i64, builder: &mut Builder) -> Result<(),
 
 /// Reads a `MetaGraphDef`, like a `SavedModel` if one of its signatures is asked for.
 pub fn read_meta_graph(source: Source<'_>, _step: i64, builder: &mut Builder) -> Result<(), Error> {
-    if builder.settings.signature.is_some() {
+    if builder.program.settings.signature.is_some() {
         return saved_model::read_meta_graph(source, builder);
     }
     drive(source, &schema::META_GRAPH_DEF, &META_GRAPH, Reader::new(builder))
@@ -70,93 +70,58 @@ pub fn recognizes_meta_graph(head: &Head<'_>) -> bool {
 
 struct Reader<'b> {
     builder: &'b mut Builder,
+    decoder: NodeDecoder,
     /// The first node of this file.
     first: usize,
     collections: Collections,
-    dims: Vec<i64>,
-    parts: Vec<Part>,
-}
-
-/// An input or an attribute of the node at hand: which field, and where its value stands in the node's bytes.
-#[derive(Clone, Copy)]
-struct Part {
-    number: u32,
-    start: usize,
-    length: usize,
 }
 
 impl<'b> Reader<'b> {
     pub fn new(builder: &'b mut Builder) -> Self {
         let first = builder.model.nodes.len();
-        Reader { builder, first, collections: Collections::default(), dims: Vec::new(), parts: Vec::new() }
+        Reader { builder, decoder: NodeDecoder::default(), first, collections: Collections::default() }
     }
+}
 
-    fn node(&mut self, bytes: &[u8], offset: u64) {
-        let (mut name, mut op, mut device) = (&b""[..], &b""[..], &b""[..]);
-        let parts = &mut self.parts;
-        parts.clear();
-        each_quietly(Fields::new(bytes, offset), |all, number, value| match (number, value) {
-            (1, Value::Bytes(value)) => name = value,
-            (2, Value::Bytes(value)) => op = value,
-            (number @ (3 | 5), Value::Bytes(value)) => {
-                let start = (all.nested(value).offset() - offset) as usize;
-                parts.push(Part { number, start, length: value.len() });
-            }
-            (4, Value::Bytes(value)) => device = value,
-            _ => {}
+fn add_node(builder: &mut Builder, node: &NodeDef<'_>) {
+    let keep = builder.keep;
+    if keep.costs || (keep.functions && CALL_OPS.iter().any(|call| call.as_bytes() == node.op)) {
+        builder.program.graph.push_node(node);
+    }
+    let name = builder.name(node.name, node.offset());
+    let op = builder.name(node.op, node.offset());
+    let Some(id) = builder.add_node(name, op) else {
+        let text = builder.model.names.get(name).to_owned();
+        builder.warn("duplicate_node", Some(Spot::Byte(node.offset())), || {
+            format!("there is a node `{text}` already; the first definition counts")
         });
-        let keep = self.builder.keep;
-        if keep.costs || (keep.functions && CALL_OPS.iter().any(|call| call.as_bytes() == op)) {
-            self.builder.graph.push_node(bytes);
-        }
-        let name = self.builder.name(name, offset);
-        let op = self.builder.name(op, offset);
-        let Some(node) = self.builder.add_node(name, op) else {
-            let text = self.builder.model.names.get(name).to_owned();
-            self.builder.warn("duplicate_node", Some(Spot::Byte(offset)), || {
-                format!("there is a node `{text}` already; the first definition counts")
-            });
-            return;
-        };
-        if !device.is_empty() {
-            let device = self.builder.name(&device.to_ascii_lowercase(), offset);
-            self.builder.model.nodes.declared_device[node.index()] = device;
-        }
-        self.inputs_and_shapes(node, bytes, offset);
+        return;
+    };
+    if !node.device.is_empty() {
+        let device = builder.name(&node.device.to_ascii_lowercase(), node.offset());
+        builder.model.nodes.declared_device[id.index()] = device;
     }
+    if keep.inputs {
+        node.inputs.iter().for_each(|input| builder.add_input(input, node.offset_of(input)));
+    }
+    add_attributes(builder, id, node);
+}
 
-    fn inputs_and_shapes(&mut self, node: NodeId, bytes: &[u8], offset: u64) {
-        let keep = self.builder.keep;
-        let mut output_shapes = None;
-        let mut attributes = Vec::new();
-        let dims = &mut self.dims;
-        for Part { number, start, length } in &self.parts {
-            let part = &bytes[*start..start + length];
-            if *number == 3 {
-                if keep.inputs {
-                    self.builder.add_input(part, offset + *start as u64);
-                }
-                continue;
-            }
-            let (key, value) = map_entry(part);
-            if keep.attributes {
-                attributes.push((key, value.unwrap_or_default()));
-            }
-            let Some(value) = value else { continue };
-            if key == b"shape" {
-                self.builder.set_shape_attribute(node, Some(value));
-            } else if key == b"_output_shapes" && keep.output_shapes {
-                output_shapes = Some(value);
-            }
+fn add_attributes(builder: &mut Builder, id: NodeId, node: &NodeDef<'_>) {
+    let keep = builder.keep;
+    let mut output_shapes = None;
+    for Attribute { key, value } in &node.attributes {
+        if value.is_some() && *key == b"shape" {
+            builder.set_shape_attribute(id, *value);
+        } else if value.is_some() && *key == b"_output_shapes" {
+            output_shapes = *value;
         }
-        if keep.attributes {
-            self.builder.set_attributes(node, &attributes, offset);
-        }
-        for shape in output_shapes.into_iter().flat_map(attribute_shapes) {
-            shape_dims(shape, dims);
-            let shape = self.builder.shape(dims);
-            self.builder.model.nodes.push_output_shape(shape);
-        }
+    }
+    if keep.attributes {
+        builder.set_attributes(id, &node.attributes, node.offset());
+    }
+    if let (true, Some(output_shapes)) = (keep.output_shapes, output_shapes) {
+        builder.add_output_shapes(output_shapes);
     }
 }
 
@@ -211,10 +176,12 @@ impl FormatReader for Reader<'_> {
     fn take(&mut self, tag: Tag, record: Record<'_>) {
         let Value::Bytes(bytes) = record.value else { return };
         match tag {
-            NODE => self.node(bytes, record.offset),
+            NODE => self.decoder.decode(bytes, record.offset, |node| add_node(self.builder, node)),
             COLLECTION => self.collections.read(bytes, record.offset),
-            FUNCTION if self.builder.keep.functions => self.builder.library.push_function(bytes),
-            DEBUG => self.builder.add_debug_info(&mut &*bytes),
+            FUNCTION if self.builder.keep.functions => {
+                function_def::read_function(bytes, &mut self.builder.program.functions);
+            }
+            DEBUG => debug_info::read(&mut &*bytes, self.builder),
             _ => {}
         }
     }

@@ -6,6 +6,7 @@
 pub mod debug_info;
 pub(crate) mod detect;
 mod driver;
+mod function_def;
 pub(crate) mod graph_def;
 pub mod live_graph;
 pub(crate) mod op_log;

@@ -4,7 +4,7 @@ use super::detect::{Head, first_field, is_name};
 use super::driver::{FormatReader, drive};
 use crate::error::Error;
 use crate::format::source::Source;
-use crate::infer::attributes;
+use crate::model::attr_value;
 use crate::model::builder::{Batch, Builder, Execution, Run};
 use crate::model::devices::DeviceId;
 use crate::model::peaks::PeakFinder;
@@ -136,13 +136,13 @@ impl Reader<'_> {
                 (1, Value::Varint(n)) => slot = n as i64,
                 (3, Value::Bytes(tensor)) => each_quietly(all.nested(tensor), |_, number, value| {
                     if let (2, Value::Bytes(bytes)) = (number, value) {
-                        shape = Some(attributes::shape_of(bytes));
+                        shape = Some(attr_value::shape_of(bytes));
                     }
                 }),
                 _ => {}
             });
             if let (Ok(slot @ 0..MOST_OUTPUTS), Some(shape)) = (usize::try_from(slot), shape) {
-                self.builder.add_ran_shape(name, slot, shape);
+                self.builder.program.observe_shape(name, slot, shape);
             }
         }
     }

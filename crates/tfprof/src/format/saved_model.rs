@@ -8,12 +8,13 @@ mod signature;
 use super::detect::Head;
 use super::driver::{FormatReader, drive};
 use super::graph_def::{Collections, FUNCTION, FUNCTION_LIBRARY};
+use super::{debug_info, function_def};
 use crate::error::Error;
 use crate::format::source::Source;
-use crate::infer::attributes;
-use crate::infer::body::{Body, PendingBody};
-use crate::infer::functions::library::{PendingLibrary, needed};
+use crate::model::attr_value;
+use crate::model::body::{Body, UnresolvedBody};
 use crate::model::builder::Builder;
+use crate::model::functions::FunctionDefs;
 use crate::model::names::NameId;
 use crate::model::nodes::NodeId;
 use crate::model::type_names::{GENERATOR_STATE, OPTIMIZER_SLOT, TRAINABLE};
@@ -21,8 +22,8 @@ use objects::{Objects, is_seed};
 use rustc_hash::FxHashMap;
 use signature::Signature;
 use tfprof_proto::lenient::{each_quietly, map_entry};
+use tfprof_proto::node_def::{Attribute, NodeDecoder};
 use tfprof_proto::schema;
-use tfprof_proto::shape::{attribute_shapes, shape_dims};
 use tfprof_proto::stream::{Layout, Record, Rule, Tag};
 use tfprof_proto::wire::{Fields, Value};
 
@@ -69,6 +70,7 @@ pub fn recognizes(head: &Head<'_>) -> bool {
 
 struct Reader<'b> {
     builder: &'b mut Builder,
+    decoder: NodeDecoder,
     current: MetaGraph,
     /// The graph that counts so far, and the tags of all.
     best: Option<MetaGraph>,
@@ -79,10 +81,10 @@ struct Reader<'b> {
 #[derive(Default)]
 struct MetaGraph {
     tags: Vec<String>,
-    graph: PendingBody,
-    /// Where nodes are to be placed, for those that say so.
+    graph: UnresolvedBody,
+    /// The devices that nodes ask for, by name.
     devices: FxHashMap<String, Vec<u8>>,
-    library: PendingLibrary,
+    functions: FunctionDefs,
     signatures: Vec<Signature>,
     collections: Collections,
     objects: Objects,
@@ -90,7 +92,13 @@ struct MetaGraph {
 
 impl<'b> Reader<'b> {
     pub fn new(builder: &'b mut Builder) -> Self {
-        Reader { builder, current: MetaGraph::default(), best: None, all_tags: Vec::new() }
+        Reader {
+            builder,
+            decoder: NodeDecoder::default(),
+            current: MetaGraph::default(),
+            best: None,
+            all_tags: Vec::new(),
+        }
     }
 
     /// The graph that is served counts, else the first.
@@ -112,7 +120,7 @@ impl<'b> Reader<'b> {
                 format!("the file has {count} graphs, with the tags `{all}`; the answer is about `{tags}`")
             });
         }
-        let settings = &self.builder.settings;
+        let settings = &self.builder.program.settings;
         let chosen = match signature::choose(&meta.signatures, settings.signature.as_deref(), settings.all) {
             Ok(chosen) => chosen,
             Err(message) => {
@@ -120,13 +128,13 @@ impl<'b> Reader<'b> {
                 return;
             }
         };
-        let (graph, places) = meta.graph.finish_named();
+        let (graph, nodes) = meta.graph.resolve_named();
         let graph = match chosen {
             None => graph,
             Some(signature) => {
-                let place = |name: &str| places.get(name).copied();
+                let node = |name: &str| nodes.get(name).copied();
                 let asked = signature.outputs.iter().chain(&signature.inputs).map(String::as_str);
-                needed(&graph, asked.chain(meta.objects.unread()).filter_map(place))
+                graph.pruned(asked.chain(meta.objects.unread()).filter_map(node))
             }
         };
         self.builder.model.knows_trainable |= !meta.objects.is_empty() || !meta.collections.variables.is_empty();
@@ -134,16 +142,15 @@ impl<'b> Reader<'b> {
         let variables = Variables { graph: &graph, nodes: &nodes };
         variables.mark_objects(self.builder, &meta.objects);
         variables.mark_collections(self.builder, &meta.collections);
-        self.builder.served = graph;
-        self.builder.library = meta.library;
+        self.builder.program.served = graph;
+        self.builder.program.functions = meta.functions;
     }
 }
 
 /// Adds the nodes of a body to the model.
-fn push_graph(builder: &mut Builder, graph: &Body, devices: &FxHashMap<String, Vec<u8>>) -> Vec<Option<NodeId>> {
+fn push_graph<'a>(builder: &mut Builder, graph: &'a Body, devices: &FxHashMap<String, Vec<u8>>) -> Vec<Option<NodeId>> {
     let keep = builder.keep;
     let names: Vec<NameId> = (0..graph.len() as u32).map(|node| builder.model.names.intern(graph.name(node))).collect();
-    let mut dims = Vec::new();
     let mut nodes = Vec::with_capacity(graph.len());
     for at in 0..graph.len() as u32 {
         let op = builder.model.names.intern(graph.op(at));
@@ -163,15 +170,12 @@ fn push_graph(builder: &mut Builder, graph: &Body, devices: &FxHashMap<String, V
                 }
             }
         }
-        if keep.output_shapes {
-            for shape in attribute_shapes(graph.attribute(at, "_output_shapes").unwrap_or_default()) {
-                shape_dims(shape, &mut dims);
-                let shape = builder.shape(&dims);
-                builder.model.nodes.push_output_shape(shape);
-            }
+        if let (true, Some(output_shapes)) = (keep.output_shapes, graph.attribute(at, "_output_shapes")) {
+            builder.add_output_shapes(output_shapes);
         }
-        let attributes: Vec<_> = graph.attributes(at).map(|(key, value)| (key.as_bytes(), value)).collect();
         if keep.attributes {
+            let attribute = |(key, value): (&'a str, &'a [u8])| Attribute { key: key.as_bytes(), value: Some(value) };
+            let attributes: Vec<_> = graph.attributes(at).map(attribute).collect();
             builder.set_attributes(node, &attributes, 0);
         }
     }
@@ -210,7 +214,7 @@ impl Variables<'_> {
             }
         }
         for handle in (0..self.graph.len() as u32).filter(|node| self.graph.op(*node) == "VarHandleOp") {
-            let shared = self.graph.attribute(handle, "shared_name").and_then(attributes::text).unwrap_or_default();
+            let shared = self.graph.attribute(handle, "shared_name").and_then(attr_value::text).unwrap_or_default();
             let name = if shared.is_empty() { self.graph.name(handle).into() } else { String::from_utf8_lossy(shared) };
             let object = variable_of.get(&handle).copied().filter(|object| objects.variable(*object).is_some());
             let Some(object) = object.or_else(|| objects.named(&name)) else { continue };
@@ -263,26 +267,22 @@ impl FormatReader for Reader<'_> {
             INFO => each_quietly(Fields::new(bytes, record.offset), |all, number, value| match (number, value) {
                 (2, Value::Bytes(ops)) => each_quietly(all.nested(ops), |_, number, value| {
                     if let (1, Value::Bytes(op)) = (number, value) {
-                        meta.library.push_op(op);
+                        function_def::read_op(op, &mut meta.functions);
                     }
                 }),
                 (4, Value::Bytes(tag)) => meta.tags.push(String::from_utf8_lossy(tag).into_owned()),
                 _ => {}
             }),
             NODE => {
-                meta.graph.push_node(bytes);
-                let (mut name, mut device) = (&b""[..], &b""[..]);
-                each_quietly(Fields::new(bytes, 0), |_, number, value| match (number, value) {
-                    (1, Value::Bytes(value)) => name = value,
-                    (4, Value::Bytes(value)) => device = value,
-                    _ => {}
+                self.decoder.decode(bytes, record.offset, |node| {
+                    meta.graph.push_node(node);
+                    if !node.device.is_empty() {
+                        meta.devices.insert(String::from_utf8_lossy(node.name).into_owned(), node.device.to_vec());
+                    }
                 });
-                if !device.is_empty() {
-                    meta.devices.insert(String::from_utf8_lossy(name).into_owned(), device.to_vec());
-                }
             }
-            FUNCTION => meta.library.push_function(bytes),
-            DEBUG => self.builder.add_debug_info(&mut &*bytes),
+            FUNCTION => function_def::read_function(bytes, &mut meta.functions),
+            DEBUG => debug_info::read(&mut &*bytes, self.builder),
             COLLECTION => meta.collections.read(bytes, record.offset),
             SIGNATURE => {
                 let (name, signature) = map_entry(bytes);

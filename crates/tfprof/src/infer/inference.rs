@@ -4,12 +4,14 @@
 //! meets at its entry is what holds for all rounds. Nothing recurses; calls of functions are put to [`Calls`], which may
 //! ask to be asked again later.
 
-use super::attributes;
-use super::body::{Body, NOWHERE, Tensor};
 use super::fact::{Fact, Integers, Shape};
-use super::flops::{self, Unknown};
-use super::known::Overrides;
+use super::flops;
+use super::overrides::Overrides;
 use super::shapes::{self, Op, Rule};
+use crate::model::attr_value;
+use crate::model::body::{Body, NO_NODE, Tensor};
+use crate::model::costs::UnknownReason;
+use crate::model::functions::CALL_OPS;
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -22,25 +24,6 @@ const MOST_VISITS: u8 = 32;
 /// a few bytes a node must not take kilobytes a node.
 const SMALL: usize = 16;
 const ALL_LARGE: usize = 1 << 22;
-
-/// Ops that call functions by an attribute. Ops whose name is a function call it, too.
-pub const CALL_OPS: &[&str] = &[
-    "PartitionedCall",
-    "StatefulPartitionedCall",
-    "TPUPartitionedCall",
-    "RemoteCall",
-    "If",
-    "StatelessIf",
-    "_If",
-    "Case",
-    "StatelessCase",
-    "While",
-    "StatelessWhile",
-    "_While",
-    "For",
-    "MapDefun",
-    "SymbolicGradient",
-];
 
 /// What is known of a body for certain arguments.
 #[derive(Clone, Debug, Default)]
@@ -68,7 +51,7 @@ pub struct Cost {
 pub enum NodeCost {
     Known(Cost),
     /// Float operations and multiply-adds are not known. The bytes are, as far as shapes are.
-    Unknown(Unknown, Cost),
+    Unknown(UnknownReason, Cost),
     /// The node calls functions, and what it takes is what their nodes take.
     Call,
 }
@@ -173,7 +156,7 @@ impl Inference {
     /// Goes on until all facts are found (true), or a call has to be answered later (false).
     pub fn run(&mut self, body: &Body, known: &Overrides, calls: &mut dyn Calls) -> bool {
         let is_call: Vec<bool> = body.ops().0.map(|op| calls.is_call(op)).collect();
-        let mut is_arg = vec![NOWHERE; body.len()];
+        let mut is_arg = vec![NO_NODE; body.len()];
         for (at, node) in body.args.iter().enumerate() {
             if let Some(slot) = is_arg.get_mut(*node as usize) {
                 *slot = at as u32;
@@ -186,14 +169,14 @@ impl Inference {
             let at = if first { self.next } else { again.unwrap_or_default() };
             let Some(node) = self.order.get(at).copied() else { return true };
             inputs.clear();
-            // Where ways meet, one that was not gone yet has nothing to say.
+            // A Merge ignores inputs not yet visited.
             let meets = matches!(body.op(node), "Merge" | "RefMerge");
             let gone = |tensor: &&Tensor| !meets || self.facts.get(tensor.node as usize).is_none_or(Option::is_some);
             inputs.extend(body.inputs(node).iter().filter(gone).map(|tensor| self.input(*tensor)));
             inputs.extend(self.pushes.get(&node).map(|push| self.input(*push)));
             let op = Op { body, node, inputs: &inputs };
             let op_id = body.ops().1[node as usize] as usize;
-            let mut outputs = if is_arg[node as usize] != NOWHERE {
+            let mut outputs = if is_arg[node as usize] != NO_NODE {
                 vec![self.args.get(is_arg[node as usize] as usize).cloned().unwrap_or_default()]
             } else if let Some(rule) = self.rules[op_id] {
                 rule(&op)
@@ -211,7 +194,7 @@ impl Inference {
                 self.again.pop();
             }
             self.waits[node as usize] = false;
-            self.complete(&op, is_arg[node as usize] != NOWHERE, known, &mut outputs);
+            self.complete(&op, is_arg[node as usize] != NO_NODE, known, &mut outputs);
             self.settle(node, outputs);
         }
     }
@@ -233,15 +216,15 @@ impl Inference {
     /// Adds what the file, a user and runs say of the outputs.
     fn complete(&mut self, op: &Op<'_>, is_arg: bool, known: &Overrides, outputs: &mut Vec<Fact>) {
         if let Some(stated) = op.body.attribute(op.node, "_output_shapes") {
-            for (at, shape) in attributes::shapes(stated).into_iter().enumerate() {
+            for (at, shape) in attr_value::shapes(stated).into_iter().enumerate() {
                 at_least(outputs, at);
                 set_shape(&mut outputs[at], |own| own.and(&shape));
             }
         }
-        if !known.ran.is_empty()
-            && let Some(ran) = known.ran.get(op.body.name(op.node))
+        if !known.observed.is_empty()
+            && let Some(observed) = known.observed.get(op.body.name(op.node))
         {
-            for (at, shape) in ran.iter().enumerate().filter(|(_, shape)| shape.dims().is_some()) {
+            for (at, shape) in observed.iter().enumerate().filter(|(_, shape)| shape.dims().is_some()) {
                 at_least(outputs, at);
                 set_shape(&mut outputs[at], |own| shape.and(own));
             }
@@ -310,7 +293,7 @@ impl Instance {
         let mut at = node;
         for _ in 0..FAR {
             let Some(next) = body.inputs(at).iter().find(|input| unknown(input)) else { return at };
-            if next.node == NOWHERE || next.node as usize >= body.len() || next.node == node {
+            if next.node == NO_NODE || next.node as usize >= body.len() || next.node == node {
                 return at;
             }
             at = next.node;
@@ -353,7 +336,7 @@ fn pushes(body: &Body) -> Pushes {
             "StackPopV2" | "StackPop" => (false, true),
             _ => continue,
         };
-        let mut at = body.inputs(node).first().map_or(NOWHERE, |handle| handle.node);
+        let mut at = body.inputs(node).first().map_or(NO_NODE, |handle| handle.node);
         for _ in 0..FAR {
             let hands_on =
                 (at as usize) < body.len() && matches!(body.op(at), "Enter" | "RefEnter" | "Identity" | "Switch");

@@ -1,16 +1,16 @@
-//! Facts that no file states: computed from the graph.
+//! Facts that no file states, computed from the graph.
 //!
-//! [`inference`] goes through a [`body`] and finds a [`fact`] for each tensor by the rules in [`shapes`], then the cost
-//! of each node by the formulas in [`flops`].
+//! [`inference`] walks a [`Body`](crate::model::body::Body) and finds a [`fact`] for each tensor by the rules in
+//! [`shapes`], then the cost of each node by the formulas in [`flops`]. [`functions`] does so for a graph and all
+//! functions that it calls, and [`annotate`] writes the results into the model. [`op_log`] makes the log that
+//! TensorFlow's Python layer would write.
 
-pub mod attributes;
-pub mod body;
+pub mod annotate;
+mod constant;
 pub mod fact;
 pub mod flops;
 pub mod functions;
 pub mod inference;
-pub mod known;
 pub mod op_log;
-pub mod opened;
-pub mod settings;
+pub mod overrides;
 pub mod shapes;

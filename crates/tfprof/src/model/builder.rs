@@ -1,8 +1,8 @@
-//! Records become the model. Several files merge here; no policy of any view is applied.
+//! [`Builder`] turns records of files into a [`Model`]. Several files merge here; views and their policies are not
+//! known yet.
 
 mod keep;
 mod runs;
-mod shapes;
 mod traces;
 
 pub use keep::Keep;
@@ -11,48 +11,38 @@ pub use runs::{Batch, Execution, Run};
 use super::Model;
 use super::names::NameId;
 use super::nodes::{Input, NO_INPUT, NodeId, ShapeId};
+use super::program::ProgramBuilder;
 use super::type_names::IN_CHECKPOINT;
 use crate::error::{Location, Warning};
-use crate::format::debug_info::DebugInfo;
-use crate::infer::body::{Body, PendingBody};
-use crate::infer::functions::library::PendingLibrary;
-use crate::infer::known::RanShapes;
-use crate::infer::settings::Settings;
 use rustc_hash::FxHashMap;
-use std::sync::Arc;
-use tfprof_proto::shape::attribute_shape;
+use tfprof_proto::node_def::Attribute;
+use tfprof_proto::shape::{attribute_shape, attribute_shapes, shape_dims};
 use tfprof_proto::stream::Spot;
 use tfprof_proto::{canonical, schema};
 
-/// Fills a model, and notes what was odd on the way.
+/// Fills a model, and collects warnings on the way.
 #[derive(Debug)]
 pub struct Builder {
     pub model: Model,
     pub keep: Keep,
     pub warnings: Vec<Warning>,
-    /// Why the file at hand does not fit to what was loaded before.
+    /// Why the current file contradicts the files before it.
     pub conflict: Option<String>,
-    /// Why the file at hand cannot answer what is asked of it.
+    /// Why the current file cannot be used with the user's settings.
     pub refused: Option<String>,
-    pub settings: Settings,
-    /// The graph as inference needs it; of a `SavedModel` what is served.
-    pub graph: PendingBody,
-    pub served: Body,
-    /// Shapes that runs told of; of several runs of a node the first counts.
-    pub ran: Arc<RanShapes>,
-    pub library: PendingLibrary,
-    /// Where nodes were made.
-    pub debug_info: DebugInfo,
-    /// The file that is being read, for warnings.
+    pub program: ProgramBuilder,
+    /// The current file, for warnings.
     file: String,
     warned: FxHashMap<&'static str, u64>,
-    further_types: Vec<(NodeId, NameId)>,
+    deferred_types: Vec<(NodeId, NameId)>,
+    /// Scratch space.
+    dims: Vec<i64>,
 }
 
-/// So many types of a node are added one by one: each time a set is made anew, which would take the square of many.
-const FEW_TYPES: usize = 16;
+/// Above this count of types of a node, defer: inserting one by one is quadratic.
+const MANY_TYPES: usize = 16;
 
-/// How many warnings of one kind are worth reading.
+/// Warnings of one kind beyond this count are only counted.
 const WARNINGS_OF_A_KIND: u64 = 5;
 
 impl Builder {
@@ -65,15 +55,11 @@ impl Builder {
             warnings: Vec::new(),
             conflict: None,
             refused: None,
-            settings: Settings::default(),
-            graph: PendingBody::default(),
-            served: Body::default(),
-            ran: Arc::default(),
-            library: PendingLibrary::default(),
-            debug_info: DebugInfo::default(),
+            program: ProgramBuilder::default(),
             file: String::new(),
             warned: FxHashMap::default(),
-            further_types: Vec::new(),
+            deferred_types: Vec::new(),
+            dims: Vec::new(),
         }
     }
 
@@ -87,7 +73,7 @@ impl Builder {
         &self.file
     }
 
-    /// Says how many warnings were held back, if any.
+    /// Reports how many warnings were held back, if any.
     pub fn end_file(&mut self) {
         let mut counts: Vec<_> = std::mem::take(&mut self.warned).into_iter().collect();
         counts.sort_unstable();
@@ -107,7 +93,7 @@ impl Builder {
         }
     }
 
-    /// Part of the file was lost.
+    /// Warns that a part of the file was lost.
     pub fn warn_damage(&mut self, code: &'static str, spot: Option<Spot>, message: String) {
         let count = self.warned.entry(code).or_default();
         *count += 1;
@@ -121,7 +107,7 @@ impl Builder {
         self.warnings.push(Warning { code, location, message, damage });
     }
 
-    /// Interns a name from a file; what is not UTF-8 is escaped, with a warning.
+    /// Interns a name from a file. Bytes that are not UTF-8 are escaped, with a warning.
     pub fn name(&mut self, bytes: &[u8], offset: u64) -> NameId {
         let (id, escaped) = self.model.names.intern_bytes(bytes);
         if escaped {
@@ -135,7 +121,7 @@ impl Builder {
 
     // ---- graphs
 
-    /// Adds a node unless there is one of that name: the first definition counts.
+    /// Adds a node unless there is one of that name: the first definition wins.
     pub fn add_node(&mut self, name: NameId, op: NameId) -> Option<NodeId> {
         if self.model.node(name).is_some() {
             return None;
@@ -154,8 +140,7 @@ impl Builder {
         self.model.nodes.push_input(Input { source, output });
     }
 
-    /// Gives a node a type. Of a node with many types the further ones are there after [`Builder::settle_types`].
-    /// Tells of inputs that name no node, among the nodes from `first` on.
+    /// Warns about inputs that name no node, for the nodes from `first` on.
     pub fn warn_missing_inputs(&mut self, first: usize) {
         for node in self.model.nodes.all().skip(first) {
             for place in 0..self.model.nodes.inputs(node).len() {
@@ -170,6 +155,7 @@ impl Builder {
         }
     }
 
+    /// Gives a node a type. If it has many, further ones appear after [`Builder::settle_types`].
     pub fn add_type(&mut self, node: NodeId, ty: NameId) {
         let model = &mut self.model;
         let nodes = &mut *model.nodes;
@@ -178,8 +164,8 @@ impl Builder {
         if old.contains(&ty) || nodes.op[node.index()] == ty {
             return;
         }
-        if old.len() >= FEW_TYPES {
-            return self.further_types.push((node, ty));
+        if old.len() >= MANY_TYPES {
+            return self.deferred_types.push((node, ty));
         }
         let mut new = old.to_vec();
         new.push(ty);
@@ -187,12 +173,12 @@ impl Builder {
         *types = model.type_sets.intern(&new);
     }
 
-    /// Adds the types that are left, all those of a node at once.
+    /// Adds the deferred types, all those of a node at once.
     pub fn settle_types(&mut self) {
-        let mut further = std::mem::take(&mut self.further_types);
-        further.sort_unstable();
+        let mut deferred = std::mem::take(&mut self.deferred_types);
+        deferred.sort_unstable();
         let model = &mut self.model;
-        for of_node in further.chunk_by(|(a, _), (b, _)| a == b) {
+        for of_node in deferred.chunk_by(|(a, _), (b, _)| a == b) {
             let types = &mut model.nodes.types[of_node[0].0.index()];
             let mut new = model.type_sets.get(*types).to_vec();
             new.extend(of_node.iter().map(|(_, ty)| *ty));
@@ -202,11 +188,13 @@ impl Builder {
         }
     }
 
-    /// Gives a node its attributes: keys and values of a map, values in any form.
-    pub fn set_attributes(&mut self, node: NodeId, entries: &[(&[u8], &[u8])], offset: u64) {
-        let keys = entries.iter().enumerate().map(|(place, (key, _))| (self.name(key, offset), place)).collect();
+    /// Gives a node its attributes. Values are stored in canonical form.
+    pub fn set_attributes(&mut self, node: NodeId, entries: &[Attribute<'_>], offset: u64) {
+        let keys = entries.iter().enumerate().map(|(at, entry)| (self.name(entry.key, offset), at)).collect();
         let Model { attributes, names, .. } = &mut self.model;
-        attributes.set(node, keys, names, |place, out| canonical::encode(&schema::ATTR_VALUE, entries[place].1, out));
+        attributes.set(node, keys, names, |at, out| {
+            canonical::encode(&schema::ATTR_VALUE, entries[at].value.unwrap_or_default(), out);
+        });
     }
 
     pub fn shape(&mut self, dims: &[i64]) -> ShapeId {
@@ -215,9 +203,17 @@ impl Builder {
 
     /// Gives a node the shape that its attribute `shape` holds.
     pub fn set_shape_attribute(&mut self, node: NodeId, attribute: Option<&[u8]>) {
-        let mut dims = Vec::new();
-        let known = attribute.and_then(|attribute| attribute_shape(attribute, &mut dims));
-        self.model.nodes.shape[node.index()] = known.map_or(ShapeId::EMPTY, |()| self.model.shapes.intern(&dims));
+        let known = attribute.and_then(|attribute| attribute_shape(attribute, &mut self.dims));
+        self.model.nodes.shape[node.index()] = known.map_or(ShapeId::EMPTY, |()| self.model.shapes.intern(&self.dims));
+    }
+
+    /// Gives the last node the shapes that its attribute `_output_shapes` lists.
+    pub fn add_output_shapes(&mut self, attribute: &[u8]) {
+        for shape in attribute_shapes(attribute) {
+            shape_dims(shape, &mut self.dims);
+            let shape = self.model.shapes.intern(&self.dims);
+            self.model.nodes.push_output_shape(shape);
+        }
     }
 
     /// Gives the nodes of these names a type.
@@ -230,19 +226,9 @@ impl Builder {
         }
     }
 
-    /// Adds a `GraphDebugInfo`, if traces are kept.
-    pub fn add_debug_info(&mut self, input: &mut dyn std::io::Read) {
-        if self.keep.traces
-            && let Err(error) = self.debug_info.read(input)
-        {
-            let message = format!("the debug info is damaged ({error:?}); traces may be missing");
-            self.push_warning("damaged", None, message, true);
-        }
-    }
-
     // ---- checkpoints
 
-    /// Notes that a checkpoint has a variable of that name; without a graph, the name and the shape are all there is.
+    /// Marks a variable as contained in a checkpoint. Without a graph (`alone`), its name and shape become a node.
     pub fn add_variable(&mut self, name: &str, shape: &[i64], alone: bool) {
         let ty = self.model.names.intern(IN_CHECKPOINT);
         let name = self.model.names.intern(name);
@@ -260,7 +246,7 @@ impl Builder {
     }
 }
 
-/// The number of an output; what is not a number means the first.
+/// The number of an output; anything that is not a number means the first.
 fn output_number(digits: &[u8]) -> u32 {
     let digits = digits.split(|byte| *byte == b':').next_back().unwrap_or_default();
     std::str::from_utf8(digits).ok().and_then(|digits| digits.parse().ok()).unwrap_or(0)

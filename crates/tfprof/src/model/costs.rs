@@ -4,8 +4,30 @@ use super::nodes::NodeId;
 use crate::model::dtype::DType;
 use rustc_hash::FxHashMap;
 
-/// Why the cost of a node is not known.
-pub type Why = crate::infer::flops::Unknown;
+/// Why the cost of a node is unknown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum UnknownReason {
+    /// There is no formula for the op.
+    NoFormula,
+    /// A shape that the formula needs is not fully known.
+    Shape,
+    /// The formula does not know this layout of data.
+    DataFormat,
+    /// The node contradicts the definition of its op: an input, a dimension or an attribute is missing.
+    Malformed,
+}
+
+impl UnknownReason {
+    /// The reason in a few words.
+    pub fn words(self) -> &'static str {
+        match self {
+            UnknownReason::NoFormula => "there is no formula for the op",
+            UnknownReason::Shape => "a shape is not known",
+            UnknownReason::DataFormat => "the data format has no formula",
+            UnknownReason::Malformed => "an input or attribute is missing",
+        }
+    }
+}
 
 /// What one execution of each node takes, and how often it runs. Columns may be shorter than there are nodes.
 #[derive(Clone, Debug, Default)]
@@ -26,7 +48,7 @@ pub struct NodeCosts {
     pub io_bytes: i64,
     /// How many nodes of unknown cost it stands for: itself, or those of functions that are not listed.
     pub unknown: i64,
-    pub why: Option<Why>,
+    pub why: Option<UnknownReason>,
     /// How often it runs, by the structure of the program.
     pub runs: i64,
     /// There is something to be known of it: it came from a graph.

@@ -48,7 +48,7 @@ impl Builder {
     /// the fork took the wrong device for the node's first.
     #[must_use]
     pub fn join(&mut self, fork: Builder, at: Fork) -> bool {
-        let Builder { model: later, warnings, ran, .. } = fork;
+        let Builder { model: later, warnings, program, .. } = fork;
         let model = &mut self.model;
         let names: Vec<NameId> =
             (at.names..later.names.len()).map(|id| model.names.intern(later.names.get(NameId(id as u32)))).collect();
@@ -74,7 +74,7 @@ impl Builder {
         *placement = after;
         model.misses_streams |= later.misses_streams;
         self.warnings.extend(warnings);
-        self.add_ran_shapes(&ran);
+        self.program.merge_observed_shapes(&program.observed_shapes);
         true
     }
 }

@@ -2,20 +2,27 @@
 //!
 //! A [`Builder`](builder::Builder) fills a [`Model`] while bytes are read. From then on it only lends.
 
+pub mod attr_value;
 pub mod attributes;
+pub mod body;
 pub mod builder;
 pub mod cells;
 pub mod costs;
+pub mod debug_info;
 pub mod devices;
 pub mod dtype;
+pub mod functions;
 pub mod join;
 pub mod lists;
 pub mod name_order;
 pub mod names;
 pub mod nodes;
 pub mod peaks;
+pub mod program;
 pub mod records;
 pub mod runs;
+pub mod settings;
+pub mod shape;
 pub mod shared;
 pub mod stacks;
 pub mod type_names;

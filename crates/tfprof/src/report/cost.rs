@@ -7,10 +7,10 @@ pub mod render;
 
 use crate::engine::profiler::Profiler;
 use crate::error::{Error, Warning};
-use crate::infer::flops::Unknown;
 use crate::metric::Metric;
 use crate::model::Model;
 use crate::model::builder::Keep;
+use crate::model::costs::UnknownReason;
 use crate::model::dtype::DType;
 use crate::model::nodes::NodeId;
 use crate::model::runs::KeepSteps;
@@ -263,11 +263,11 @@ fn scopes(view: &View) -> Vec<Scope> {
 }
 
 /// A few words on why a cost is not known.
-pub fn reason(why: Option<Unknown>) -> &'static str {
+pub fn reason(why: Option<UnknownReason>) -> &'static str {
     match why {
-        Some(Unknown::Shape) => "shapes are not known",
-        Some(Unknown::DataFormat) => "unknown layout of data",
-        Some(Unknown::Malformed) => "not as the op is defined",
-        Some(Unknown::NoFormula) | None => "no formula",
+        Some(UnknownReason::Shape) => "shapes are not known",
+        Some(UnknownReason::DataFormat) => "unknown layout of data",
+        Some(UnknownReason::Malformed) => "not as the op is defined",
+        Some(UnknownReason::NoFormula) | None => "no formula",
     }
 }

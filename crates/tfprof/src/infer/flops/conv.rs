@@ -1,7 +1,7 @@
 //! Convolutions and their gradients.
 
 use super::matmul::with_fused;
-use super::{Count, Dims, Flops, Formula, Op, Unknown, Work, dim, elements, formula, original};
+use super::{Count, Dims, Flops, Formula, Op, UnknownReason, Work, dim, elements, formula, original};
 
 #[rustfmt::skip]
 pub const FORMULAS: &[Formula] = &[
@@ -39,14 +39,14 @@ pub fn convolution(op: &Op<'_>, dims: usize) -> Flops {
 }
 
 fn taps(filter: Dims<'_>, dims: usize, outputs: Dims<'_>) -> Flops {
-    let taps = filter.get(..dims).ok_or(Unknown::Malformed)?;
+    let taps = filter.get(..dims).ok_or(UnknownReason::Malformed)?;
     Ok(Work::multiply_adds(elements(taps).saturating_mul(elements(outputs))))
 }
 
 /// The same with all dimensions of the filter but the channels of the output.
 fn all_but_last(op: &Op<'_>, filter: Dims<'_>, outputs: Dims<'_>) -> Flops {
     op.channels_first()?;
-    taps(filter, filter.len().checked_sub(1).ok_or(Unknown::Malformed)?, outputs)
+    taps(filter, filter.len().checked_sub(1).ok_or(UnknownReason::Malformed)?, outputs)
 }
 
 /// The same work as the convolution forwards, from the shapes of its image and its filter.
@@ -54,10 +54,10 @@ fn all_but_last(op: &Op<'_>, filter: Dims<'_>, outputs: Dims<'_>) -> Flops {
 fn gradient(op: &Op<'_>, channels_first: bool, image: Dims<'_>, filter: Dims<'_>) -> Flops {
     let strides = op.integers("strides")?;
     let (channels, space) = if channels_first { (image.get(1), 2) } else { (image.last(), 1) };
-    let channels = *channels.ok_or(Unknown::Malformed)?;
+    let channels = *channels.ok_or(UnknownReason::Malformed)?;
     let divisor = channels as f64 * dim(&strides, space)? as f64 * dim(&strides, space + 1)? as f64;
     if divisor == 0.0 {
-        return Err(Unknown::Malformed);
+        return Err(UnknownReason::Malformed);
     }
     let float_ops = (2.0 * elements(image) as f64 * elements(filter) as f64 / divisor) as i64;
     Ok(Work { float_ops, macs: float_ops / 2 })

@@ -1,9 +1,9 @@
 //! The cost of each node of a body, once its facts are found.
 
-use super::super::body::Body;
 use super::super::fact::Fact;
 use super::super::inference::{Calls, Cost, Instance, NodeCost};
-use super::{Dims, Formula, Io, Op, Unknown, find};
+use super::{Dims, Formula, Io, Op, UnknownReason, find};
+use crate::model::body::Body;
 use crate::model::dtype::DType;
 
 pub fn costs(body: &Body, instance: &Instance, calls: &dyn Calls) -> Vec<NodeCost> {
@@ -15,7 +15,7 @@ pub fn costs(body: &Body, instance: &Instance, calls: &dyn Calls) -> Vec<NodeCos
         if is_call {
             return NodeCost::Call;
         }
-        let Some(formula) = formula else { return NodeCost::Unknown(Unknown::NoFormula, Cost::default()) };
+        let Some(formula) = formula else { return NodeCost::Unknown(UnknownReason::NoFormula, Cost::default()) };
         facts.clear();
         facts.extend(body.inputs(node).iter().map(|input| instance.fact(*input).cloned().unwrap_or_default()));
         let outputs = instance.outputs(node);

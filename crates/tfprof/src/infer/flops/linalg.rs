@@ -1,6 +1,6 @@
 //! Decompositions of matrices, equations, and Fourier transforms, by the leading terms of the usual algorithms.
 
-use super::{Count, Flops, Formula, Op, Unknown, Work, elements, formula, halvings, product};
+use super::{Count, Flops, Formula, Op, UnknownReason, Work, elements, formula, halvings, product};
 
 #[rustfmt::skip]
 pub const FORMULAS: &[Formula] = &[
@@ -36,8 +36,8 @@ pub const FORMULAS: &[Formula] = &[
 ];
 
 /// The elements of one transform over the last dimensions.
-fn span(dims: &[i64], rank: usize) -> Result<i64, Unknown> {
-    Ok(product(dims.get(dims.len().checked_sub(rank).ok_or(Unknown::Malformed)?..).unwrap_or_default()))
+fn span(dims: &[i64], rank: usize) -> Result<i64, UnknownReason> {
+    Ok(product(dims.get(dims.len().checked_sub(rank).ok_or(UnknownReason::Malformed)?..).unwrap_or_default()))
 }
 
 fn fft(op: &Op<'_>, rank: usize, each: i64) -> Flops {
@@ -54,8 +54,8 @@ fn inverse(op: &Op<'_>, rank: usize) -> Flops {
 }
 
 /// The size of square matrices.
-fn square(op: &Op<'_>) -> Result<i64, Unknown> {
-    op.input(0)?.last().copied().ok_or(Unknown::Malformed)
+fn square(op: &Op<'_>) -> Result<i64, UnknownReason> {
+    op.input(0)?.last().copied().ok_or(UnknownReason::Malformed)
 }
 
 /// So many thirds, or so many, cubes of the size for each matrix.
@@ -66,6 +66,6 @@ fn cubes(op: &Op<'_>, times: i64, over: i64) -> Flops {
 
 fn rectangle(op: &Op<'_>, times: i64) -> Flops {
     let dims = op.input(0)?;
-    let [.., rows, columns] = dims else { return Err(Unknown::Malformed) };
+    let [.., rows, columns] = dims else { return Err(UnknownReason::Malformed) };
     Ok(Work::plain(product(&[elements(dims), *rows.min(columns), times])))
 }

@@ -1,9 +1,9 @@
 //! Products of matrices, dense and sparse, and einsums.
 
-use super::super::attributes;
 use super::super::fact::Shape;
 use super::super::shapes::Labels;
-use super::{Count, Flops, Formula, Op, Unknown, Work, dim, elements, formula, original, product};
+use super::{Count, Flops, Formula, Op, UnknownReason, Work, dim, elements, formula, original, product};
+use crate::model::attr_value;
 
 #[rustfmt::skip]
 pub const FORMULAS: &[Formula] = &[
@@ -41,13 +41,13 @@ fn batched(op: &Op<'_>) -> Flops {
     let a = op.input(0)?;
     let flipped = op.flag(if op.as_original { "transpose_a" } else { "adj_x" });
     let last = if flipped { 2 } else { 1 };
-    let pair = a.len().checked_sub(last).and_then(|index| a.get(index)).ok_or(Unknown::Malformed)?;
+    let pair = a.len().checked_sub(last).and_then(|index| a.get(index)).ok_or(UnknownReason::Malformed)?;
     pairs(op, *pair)
 }
 
 /// What ops that were fused into another one add to it.
 pub fn with_fused(op: &Op<'_>, work: Work) -> Flops {
-    let fused = (op.attribute)("fused_ops").map(attributes::texts).unwrap_or_default();
+    let fused = (op.attribute)("fused_ops").map(attr_value::texts).unwrap_or_default();
     let each: i64 = fused.iter().map(|name| if name.starts_with(b"FusedBatchNorm") { 2 } else { 1 }).sum();
     Ok(work.and(elements(op.output()?).saturating_mul(each)))
 }
@@ -55,14 +55,14 @@ pub fn with_fused(op: &Op<'_>, work: Work) -> Flops {
 fn einsum(op: &Op<'_>) -> Flops {
     let shapes: Vec<Shape> = (0..op.facts.len()).map(|at| op.input(at).map(Shape::of)).collect::<Result<_, _>>()?;
     let (labels, output) =
-        Labels::new(op.text("equation"), &shapes.iter().collect::<Vec<_>>()).ok_or(Unknown::Malformed)?;
+        Labels::new(op.text("equation"), &shapes.iter().collect::<Vec<_>>()).ok_or(UnknownReason::Malformed)?;
     if shapes.len() == 1 {
-        let results = labels.dims(&output).ok_or(Unknown::Malformed)?;
+        let results = labels.dims(&output).ok_or(UnknownReason::Malformed)?;
         return Ok(Work::plain(elements(op.input(0)?).saturating_sub(product(&results)).max(0)));
     }
     let (summed, all) = labels.sizes(&output);
     if all.iter().any(|size| *size < 0) {
-        return Err(Unknown::Shape);
+        return Err(UnknownReason::Shape);
     }
     let all = product(&all);
     Ok(if summed.is_empty() { Work::plain(all) } else { Work::multiply_adds(all) })

@@ -24,8 +24,9 @@ mod zero;
 pub use costs::costs;
 pub use doc::write_page;
 
-use super::attributes;
 use super::fact::Fact;
+use crate::model::attr_value;
+use crate::model::costs::UnknownReason;
 use rustc_hash::FxHashMap;
 use std::sync::OnceLock;
 
@@ -53,31 +54,6 @@ impl std::fmt::Debug for Op<'_> {
     }
 }
 
-/// Why there is no figure.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Unknown {
-    /// There is no formula for the op.
-    NoFormula,
-    /// A shape that the formula needs is not fully known.
-    Shape,
-    /// The formula does not know this layout of data.
-    DataFormat,
-    /// The op is not as its definition has it: an input, a dimension or an attribute is missing.
-    Malformed,
-}
-
-impl Unknown {
-    /// In a few words.
-    pub fn words(self) -> &'static str {
-        match self {
-            Unknown::NoFormula => "there is no formula for the op",
-            Unknown::Shape => "a shape is not known",
-            Unknown::DataFormat => "the data format has no formula",
-            Unknown::Malformed => "an input or attribute is missing",
-        }
-    }
-}
-
 /// Float operations, and how many of them are multiply-adds, which are two each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Work {
@@ -100,7 +76,7 @@ impl Work {
     }
 }
 
-pub type Flops = Result<Work, Unknown>;
+pub type Flops = Result<Work, UnknownReason>;
 
 /// How an op is counted.
 #[derive(Clone, Copy, Debug)]
@@ -193,45 +169,45 @@ impl Formula {
 
 impl<'a> Op<'a> {
     /// The shape of an input, which must be known.
-    fn input(&self, index: usize) -> Result<Dims<'a>, Unknown> {
-        known(*self.inputs.get(index).ok_or(Unknown::Malformed)?)
+    fn input(&self, index: usize) -> Result<Dims<'a>, UnknownReason> {
+        known(*self.inputs.get(index).ok_or(UnknownReason::Malformed)?)
     }
 
     /// The shape of the first output, which must be known.
-    fn output(&self) -> Result<Dims<'a>, Unknown> {
+    fn output(&self) -> Result<Dims<'a>, UnknownReason> {
         known(self.output)
     }
 
     /// A boolean attribute; false if it is not there.
     fn flag(&self, name: &str) -> bool {
-        (self.attribute)(name).is_some_and(attributes::flag)
+        (self.attribute)(name).is_some_and(attr_value::flag)
     }
 
     fn text(&self, name: &str) -> &'a [u8] {
-        (self.attribute)(name).and_then(attributes::text).unwrap_or_default()
+        (self.attribute)(name).and_then(attr_value::text).unwrap_or_default()
     }
 
     /// An attribute that is a list of integers.
-    fn integers(&self, name: &str) -> Result<Vec<i64>, Unknown> {
-        (self.attribute)(name).and_then(attributes::ints).ok_or(Unknown::Malformed)
+    fn integers(&self, name: &str) -> Result<Vec<i64>, UnknownReason> {
+        (self.attribute)(name).and_then(attr_value::ints).ok_or(UnknownReason::Malformed)
     }
 
     /// Whether channels come before the dimensions of space. Some layouts have no formula; the original has none but for
     /// channels that come last.
-    fn channels_first(&self) -> Result<bool, Unknown> {
-        match (self.attribute)("data_format").and_then(attributes::text) {
+    fn channels_first(&self) -> Result<bool, UnknownReason> {
+        match (self.attribute)("data_format").and_then(attr_value::text) {
             Some(b"NHWC") => Ok(false),
-            _ if self.as_original => Err(Unknown::DataFormat),
+            _ if self.as_original => Err(UnknownReason::DataFormat),
             Some(b"NCHW" | b"NCDHW") => Ok(true),
             Some(b"NDHWC") | None => Ok(false),
-            Some(_) => Err(Unknown::DataFormat),
+            Some(_) => Err(UnknownReason::DataFormat),
         }
     }
 }
 
 /// A shape without unknown sizes.
-fn known(dims: Option<Dims<'_>>) -> Result<Dims<'_>, Unknown> {
-    dims.filter(|dims| dims.iter().all(|dim| *dim >= 0)).ok_or(Unknown::Shape)
+fn known(dims: Option<Dims<'_>>) -> Result<Dims<'_>, UnknownReason> {
+    dims.filter(|dims| dims.iter().all(|dim| *dim >= 0)).ok_or(UnknownReason::Shape)
 }
 
 /// The number of elements of a shape.
@@ -239,8 +215,8 @@ fn elements(dims: Dims<'_>) -> i64 {
     super::fact::product(dims)
 }
 
-fn dim(dims: Dims<'_>, index: usize) -> Result<i64, Unknown> {
-    dims.get(index).copied().ok_or(Unknown::Malformed)
+fn dim(dims: Dims<'_>, index: usize) -> Result<i64, UnknownReason> {
+    dims.get(index).copied().ok_or(UnknownReason::Malformed)
 }
 
 /// A product that stays at the limit.

@@ -1,7 +1,7 @@
 //! Normalisation.
 
-use super::super::attributes;
 use super::{Count, Flops, Formula, Op, Work, elements, formula};
+use crate::model::attr_value;
 
 #[rustfmt::skip]
 pub const FORMULAS: &[Formula] = &[
@@ -21,13 +21,13 @@ pub const FORMULAS: &[Formula] = &[
 fn batch_norm(op: &Op<'_>) -> Flops {
     let (all, channels) = (elements(op.input(0)?), elements(op.input(1)?));
     // The default is to train.
-    let trains = (op.attribute)("is_training").is_none_or(attributes::flag);
+    let trains = (op.attribute)("is_training").is_none_or(attr_value::flag);
     let (each, once) = if trains { (6, 6) } else { (2, 4) };
     Ok(Work::plain(all.saturating_mul(each).saturating_add(channels.saturating_mul(once))))
 }
 
 fn local(op: &Op<'_>, times: i64) -> Flops {
-    let radius = (op.attribute)("depth_radius").and_then(attributes::int).unwrap_or(5).max(0);
+    let radius = (op.attribute)("depth_radius").and_then(attr_value::int).unwrap_or(5).max(0);
     let each = radius.saturating_mul(4).saturating_add(6).saturating_mul(times);
     Ok(Work::plain(elements(op.input(0)?).saturating_mul(each)))
 }

@@ -1,6 +1,6 @@
 //! Pooling and its gradients.
 
-use super::{Count, Flops, Formula, Op, Unknown, Work, elements, formula, original};
+use super::{Count, Flops, Formula, Op, UnknownReason, Work, elements, formula, original};
 
 #[rustfmt::skip]
 pub const FORMULAS: &[Formula] = &[
@@ -9,11 +9,11 @@ pub const FORMULAS: &[Formula] = &[
     original(&["MaxPoolGrad"], Count::By(largest_gradient, "(window + 1) · N(in1)")),
     formula(&["AvgPool3D", "MaxPool3D", "MaxPoolWithArgmax", "QuantizedAvgPool", "QuantizedMaxPool"], Count::By(pool, "window · N(out)")),
     formula(&["MaxPoolV2"], Count::By(|op| {
-        let window = op.facts.get(1).and_then(|fact| fact.known_integers()).ok_or(Unknown::Shape)?;
+        let window = op.facts.get(1).and_then(|fact| fact.known_integers()).ok_or(UnknownReason::Shape)?;
         Ok(Work::plain(elements(window).saturating_mul(elements(op.output()?))))
     }, "window · N(out)")),
     formula(&["MaxPoolGradV2", "MaxPoolGradGradV2"], Count::By(|op| {
-        let window = op.facts.get(3).and_then(|fact| fact.known_integers()).ok_or(Unknown::Shape)?;
+        let window = op.facts.get(3).and_then(|fact| fact.known_integers()).ok_or(UnknownReason::Shape)?;
         Ok(Work::plain(elements(window).saturating_add(1).saturating_mul(elements(op.input(1)?))))
     }, "(window + 1) · N(in1)")),
     formula(&["AvgPool3DGrad"], Count::By(average_gradient, "2 · window · N(in1)")),
@@ -36,7 +36,7 @@ fn largest_gradient(op: &Op<'_>) -> Flops {
 }
 
 /// How many elements a window covers.
-fn window(op: &Op<'_>) -> Result<i64, Unknown> {
+fn window(op: &Op<'_>) -> Result<i64, UnknownReason> {
     // There is no layout to an op that has no such attribute.
     if !op.name.starts_with("Quantized") && op.name != "MaxPoolWithArgmax" {
         op.channels_first()?;

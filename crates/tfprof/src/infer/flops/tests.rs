@@ -31,7 +31,13 @@ fn count(op: &str, inputs: &[Dims<'_>], output: Dims<'_>, attributes: Attributes
 }
 
 /// The figure, whether by us or by the original.
-fn check(op: &str, inputs: &[Dims<'_>], output: Dims<'_>, attributes: Attributes<'_>, expect: Result<i64, Unknown>) {
+fn check(
+    op: &str,
+    inputs: &[Dims<'_>],
+    output: Dims<'_>,
+    attributes: Attributes<'_>,
+    expect: Result<i64, UnknownReason>,
+) {
     for as_original in [false, true] {
         let work = count(op, inputs, output, attributes, as_original);
         assert_eq!(work.map(|work| work.float_ops), expect, "{op}, {as_original}");
@@ -100,8 +106,8 @@ fn channels_may_come_first() {
     let inputs: &[Dims<'_>] = &[&[4], &[3, 3, 3, 4], &[2, 4, 4, 4]];
     ours("Conv2DBackpropInput", inputs, image, &[nchw(), strides()], 6912, 3456);
     let deep = [("data_format", text("NCHW_VECT_C")), ("ksize", list(&[1]))];
-    assert_eq!(count("MaxPool", &[image], image, &deep, false), Err(Unknown::DataFormat));
-    assert_eq!(count("MaxPool", &[image], image, &[nchw()], true), Err(Unknown::DataFormat));
+    assert_eq!(count("MaxPool", &[image], image, &deep, false), Err(UnknownReason::DataFormat));
+    assert_eq!(count("MaxPool", &[image], image, &[nchw()], true), Err(UnknownReason::DataFormat));
 }
 
 #[test]
@@ -155,10 +161,10 @@ fn all_else() {
 
 #[test]
 fn what_is_not_known_is_said() {
-    check("Add", &[], &[-1, 3], &[], Err(Unknown::Shape));
-    check("Square", &[&[-9]], &[4], &[], Err(Unknown::Shape));
-    check("Square", &[], &[4], &[], Err(Unknown::Malformed));
-    check("MaxPool", &[&[1, 2, 2, 1]], &[1, 1, 1, 1], &[("data_format", text("X"))], Err(Unknown::DataFormat));
-    check("Conv2D", &[&[1, 8], &[3]], &[1, 6], &[], Err(Unknown::Malformed));
+    check("Add", &[], &[-1, 3], &[], Err(UnknownReason::Shape));
+    check("Square", &[&[-9]], &[4], &[], Err(UnknownReason::Shape));
+    check("Square", &[], &[4], &[], Err(UnknownReason::Malformed));
+    check("MaxPool", &[&[1, 2, 2, 1]], &[1, 1, 1, 1], &[("data_format", text("X"))], Err(UnknownReason::DataFormat));
+    check("Conv2D", &[&[1, 8], &[3]], &[1, 6], &[], Err(UnknownReason::Malformed));
     assert!(find("NoSuchOp").is_none());
 }

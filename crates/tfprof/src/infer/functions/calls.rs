@@ -8,14 +8,20 @@ use super::frames;
 use super::library::Library;
 use super::trip_counts::TripCounts;
 use super::trips::{self, Trips};
-use crate::infer::attributes;
-use crate::infer::body::Body;
 use crate::infer::fact::{ANY, Fact, Shape};
-use crate::infer::inference::{Answer, CALL_OPS, Calls, Cost, Inference, Instance, NodeCost};
-use crate::infer::known::Overrides;
+use crate::infer::inference::{Answer, Calls, Cost, Inference, Instance, NodeCost};
+use crate::infer::overrides::Overrides;
 use crate::infer::shapes::Op;
+use crate::model::attr_value;
+use crate::model::body::Body;
+use crate::model::functions::CALL_OPS;
+use crate::model::program::ProgramBuilder;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
+use tfprof_proto::fields::attr_value::{FUNC, LIST, list_value};
+use tfprof_proto::fields::name_attr_list;
+use tfprof_proto::lenient::each_quietly;
+use tfprof_proto::wire::{Fields, Value};
 
 /// How often the facts of a loop are widened before nothing but their types is kept.
 const MOST_ROUNDS: usize = 8;
@@ -97,6 +103,21 @@ impl Total {
 }
 
 impl Program {
+    /// Takes over the graph and the functions that were read since the last call.
+    pub fn update(&mut self, builder: &mut ProgramBuilder) {
+        if !builder.graph.is_empty() {
+            self.graph = std::mem::take(&mut builder.graph).resolve();
+        } else if !builder.served.is_empty() {
+            self.graph = std::mem::take(&mut builder.served);
+        }
+        if !builder.functions.is_empty() {
+            self.library = Library::new(std::mem::take(&mut builder.functions));
+        }
+        if !self.graph.is_empty() {
+            self.trip_counts = TripCounts::new(&builder.settings.trip_counts);
+        }
+    }
+
     /// The body of an instance.
     pub fn body(&self, function: Option<u32>) -> &Body {
         function.map_or(&self.graph, |function| &self.library.get(function).body)
@@ -361,7 +382,7 @@ impl Resolver<'_> {
             Target { instance: inside, part: "body".to_owned(), runs: count, skipped: 0 },
         ];
         if let Some(stated) = call.body.attribute(call.node, "output_shapes") {
-            for (fact, shape) in facts.iter_mut().zip(attributes::shapes(stated)) {
+            for (fact, shape) in facts.iter_mut().zip(attr_value::shapes(stated)) {
                 fact.shape = fact.shape.and(&shape);
             }
         }
@@ -407,7 +428,7 @@ impl Resolver<'_> {
     /// `MapDefun`: the function takes one element of each argument, and all of what is captured.
     fn mapped(&mut self, call: &Op<'_>) -> Result<Resolved, Missing> {
         let Some(function) = self.function(call, "f") else { return Ok((Vec::new(), Vec::new())) };
-        let mapped = call.body.attribute(call.node, "Targuments").map_or(0, |types| attributes::dtypes(types).len());
+        let mapped = call.body.attribute(call.node, "Targuments").map_or(0, |types| attr_value::dtypes(types).len());
         let element = |fact: &Fact| {
             let shape = fact.shape.dims().and_then(|dims| dims.get(1..)).map_or(Shape::UNKNOWN, Shape::of);
             Fact::new(fact.dtype, shape)
@@ -451,22 +472,18 @@ impl Resolver<'_> {
 
 /// The names in an attribute that is a function or a list of functions.
 fn function_names(attribute: &[u8]) -> Vec<String> {
-    use tfprof_proto::lenient::each_quietly;
-    use tfprof_proto::wire::{Fields, Value};
-    const FUNCTION: u32 = 10;
-    const FUNCTION_OF_LIST: u32 = 9;
     let mut names = Vec::new();
     let mut name_of = |function: &[u8]| {
         each_quietly(Fields::new(function, 0), |_, number, value| {
-            if let (1, Value::Bytes(name)) = (number, value) {
+            if let (name_attr_list::NAME, Value::Bytes(name)) = (number, value) {
                 names.push(String::from_utf8_lossy(name).into_owned());
             }
         });
     };
     each_quietly(Fields::new(attribute, 0), |all, number, value| match (number, value) {
-        (FUNCTION, Value::Bytes(function)) => name_of(function),
-        (1, Value::Bytes(list)) => each_quietly(all.nested(list), |_, number, value| {
-            if let (FUNCTION_OF_LIST, Value::Bytes(function)) = (number, value) {
+        (FUNC, Value::Bytes(function)) => name_of(function),
+        (LIST, Value::Bytes(list)) => each_quietly(all.nested(list), |_, number, value| {
+            if let (list_value::FUNC, Value::Bytes(function)) = (number, value) {
                 name_of(function);
             }
         }),

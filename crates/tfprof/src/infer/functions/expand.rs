@@ -1,10 +1,10 @@
 //! What a program runs as one flat list of nodes: those of functions lie under the call, `call/inner/MatMul`.
 
 use super::calls::{Inferred, Opened, Program, Total};
-use crate::infer::body::{Body, Tensor};
 use crate::infer::fact::Fact;
-use crate::infer::flops::Unknown;
 use crate::infer::inference::{Cost, Instance, NodeCost};
+use crate::model::body::{Body, Tensor};
+use crate::model::costs::UnknownReason;
 
 /// The most nodes that are listed. What lies beyond is summed up in the node that calls it.
 pub const MOST_NODES: i64 = 500_000;
@@ -28,7 +28,7 @@ pub struct Node<'a> {
     /// Nodes that it stands for whose cost is not known, itself included.
     pub unknown: i64,
     /// Why its own cost is not known.
-    pub why: Option<Unknown>,
+    pub why: Option<UnknownReason>,
     /// How many nodes it calls that are not listed.
     pub closed: i64,
     pub outputs: &'a [Fact],
@@ -139,7 +139,7 @@ pub fn expand(program: &Program, inferred: &Inferred, most: i64, each: &mut dyn 
             runs,
             cost,
             unknown: if runs > 0 { unknown } else { 0 },
-            why: if unknown > 0 { why.or(Some(Unknown::NoFormula)) } else { None },
+            why: if unknown > 0 { why.or(Some(UnknownReason::NoFormula)) } else { None },
             closed: if is_closed { total.nodes } else { 0 },
             outputs: visit.opened.instance.outputs(node),
             instance: &visit.opened.instance,

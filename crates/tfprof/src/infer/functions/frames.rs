@@ -2,10 +2,10 @@
 //! `Exit`.
 
 use super::trips::{self, Affine, Numbers};
-use crate::infer::attributes;
-use crate::infer::body::{Body, Tensor};
 use crate::infer::fact::Fact;
 use crate::infer::inference::Instance;
+use crate::model::attr_value;
+use crate::model::body::{Body, Tensor};
 use std::collections::VecDeque;
 
 /// How often each node runs.
@@ -130,7 +130,7 @@ fn frames(body: &Body) -> (Vec<Frame>, Vec<u32>) {
             }
         };
         let frame = if entered(node) && frames[outer as usize].depth < DEEPEST {
-            let name = body.attribute(node, "frame_name").and_then(attributes::text).unwrap_or_default();
+            let name = body.attribute(node, "frame_name").and_then(attr_value::text).unwrap_or_default();
             inner(&mut frames, outer, &String::from_utf8_lossy(name))
         } else {
             outer

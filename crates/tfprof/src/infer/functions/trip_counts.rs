@@ -1,37 +1,37 @@
-//! How often loops go round because a user says so, and whether there are such loops.
+//! [`TripCounts`]: how often loops iterate according to the user, and whether such loops exist.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Numbers of rounds by the names of loops; of two for one loop the last counts.
+/// Iterations by the names of loops. Of two for one loop the last wins.
 #[derive(Clone, Debug, Default)]
 pub struct TripCounts {
     given: Vec<(String, i64)>,
-    /// Whether a loop of that name was met.
-    met: Arc<[AtomicBool]>,
+    /// Whether a loop of that name exists.
+    matched: Arc<[AtomicBool]>,
 }
 
 impl TripCounts {
     pub fn new(given: &[(String, i64)]) -> TripCounts {
-        TripCounts { given: given.to_vec(), met: given.iter().map(|_| AtomicBool::new(false)).collect() }
+        TripCounts { given: given.to_vec(), matched: given.iter().map(|_| AtomicBool::new(false)).collect() }
     }
 
-    /// What was said of a loop; it may be named with the scopes around it.
+    /// The iterations of a loop. The user may name it with its enclosing scopes.
     pub fn get(&self, name: &str) -> Option<i64> {
         let names = |given: &str| given == name || given.strip_suffix(name).is_some_and(|rest| rest.ends_with('/'));
         let mut last = None;
-        for ((given, count), met) in self.given.iter().zip(&*self.met) {
+        for ((given, count), matched) in self.given.iter().zip(&*self.matched) {
             if names(given) {
-                met.store(true, Ordering::Relaxed);
+                matched.store(true, Ordering::Relaxed);
                 last = Some(*count);
             }
         }
         last
     }
 
-    /// The names that no loop had so far.
-    pub fn not_met(&self) -> impl Iterator<Item = &str> {
-        let all = self.given.iter().zip(&*self.met);
-        all.filter(|(_, met)| !met.load(Ordering::Relaxed)).map(|((name, _), _)| name.as_str())
+    /// The names that no loop has so far.
+    pub fn unmatched(&self) -> impl Iterator<Item = &str> {
+        let all = self.given.iter().zip(&*self.matched);
+        all.filter(|(_, matched)| !matched.load(Ordering::Relaxed)).map(|((name, _), _)| name.as_str())
     }
 }

@@ -3,9 +3,9 @@
 //! A counter is `base + step·t` in round `t`, and a comparison of two such numbers changes its mind at most a few times. So
 //! the first round in which the condition does not hold is next to one of these changes.
 
-use crate::infer::body::{Body, Tensor};
 use crate::infer::fact::Fact;
 use crate::infer::inference::Instance;
+use crate::model::body::{Body, Tensor};
 
 /// A number of rounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,9 +1,9 @@
 //! Products, decompositions and transforms of matrices.
 
-use super::super::attributes;
 use super::super::fact::{ANY, Fact, Shape};
 use super::elementwise::bound;
 use super::{Family, Op, broadcast, like_first, one, typed};
+use crate::model::attr_value;
 use crate::model::dtype::DType;
 use rustc_hash::FxHashMap;
 
@@ -59,7 +59,7 @@ pub const RULES: Family = &[
             let of = |dims: &[i64]| Fact::new(op.t(), Shape::of(&[batch, dims].concat()));
             let full = op.flag("full_matrices");
             let (left, right) = if full { (*m, *n) } else { (short, short) };
-            if op.attribute("compute_uv").is_none_or(attributes::flag) {
+            if op.attribute("compute_uv").is_none_or(attr_value::flag) {
                 vec![of(&[short]), of(&[*m, left]), of(&[*n, right])]
             } else {
                 vec![of(&[short]), Fact::new(op.t(), Shape::of(&[0])), Fact::new(op.t(), Shape::of(&[0]))]

@@ -24,9 +24,9 @@ mod training;
 
 pub use matrix::Labels;
 
-use super::attributes;
-use super::body::Body;
 use super::fact::{ANY, Fact, Held, Shape};
+use crate::model::attr_value;
+use crate::model::body::Body;
 use crate::model::dtype::DType;
 use rustc_hash::FxHashMap;
 use std::sync::{Arc, OnceLock};
@@ -116,11 +116,11 @@ impl<'a> Op<'a> {
 
     /// False if it is not there.
     fn flag(&self, name: &str) -> bool {
-        self.attribute(name).is_some_and(attributes::flag)
+        self.attribute(name).is_some_and(attr_value::flag)
     }
 
     fn int(&self, name: &str) -> Option<i64> {
-        self.attribute(name).and_then(attributes::int)
+        self.attribute(name).and_then(attr_value::int)
     }
 
     /// A number of inputs or outputs.
@@ -130,28 +130,28 @@ impl<'a> Op<'a> {
 
     /// Empty if it is not there.
     fn ints(&self, name: &str) -> Vec<i64> {
-        self.attribute(name).and_then(attributes::ints).unwrap_or_default()
+        self.attribute(name).and_then(attr_value::ints).unwrap_or_default()
     }
 
     fn text(&self, name: &str) -> &'a [u8] {
-        self.attribute(name).and_then(attributes::text).unwrap_or_default()
+        self.attribute(name).and_then(attr_value::text).unwrap_or_default()
     }
 
     fn dtype(&self, name: &str) -> DType {
-        self.attribute(name).and_then(attributes::dtype).unwrap_or_default()
+        self.attribute(name).and_then(attr_value::dtype).unwrap_or_default()
     }
 
     fn dtypes(&self, name: &str) -> Vec<DType> {
-        self.attribute(name).map(attributes::dtypes).unwrap_or_default()
+        self.attribute(name).map(attr_value::dtypes).unwrap_or_default()
     }
 
     /// A shape among the attributes; unknown if it is not there.
     fn stated_shape(&self, name: &str) -> Shape {
-        self.attribute(name).and_then(attributes::shape).unwrap_or_default()
+        self.attribute(name).and_then(attr_value::shape).unwrap_or_default()
     }
 
     fn stated_shapes(&self, name: &str) -> Vec<Shape> {
-        self.attribute(name).map(attributes::shapes).unwrap_or_default()
+        self.attribute(name).map(attr_value::shapes).unwrap_or_default()
     }
 
     /// The type `T`, which is that of most inputs and outputs.
@@ -164,7 +164,7 @@ impl<'a> Op<'a> {
 
     /// The attribute, or a default for graphs from which it was stripped.
     fn dtype_or(&self, name: &str, default: DType) -> DType {
-        self.attribute(name).and_then(attributes::dtype).unwrap_or(default)
+        self.attribute(name).and_then(attr_value::dtype).unwrap_or(default)
     }
 }
 

@@ -1,13 +1,14 @@
 //! Ops without inputs that matter: constants, placeholders, variables, random numbers, iterators and queues.
 
-use super::super::attributes;
+use super::super::constant;
 use super::super::fact::{ANY, Fact, Shape};
 use super::{Family, Op, none, scalar, shape_from, typed};
+use crate::model::attr_value;
 use crate::model::dtype::DType;
 
 #[rustfmt::skip]
 pub const RULES: Family = &[
-    (&["Const", "HostConst"], |op| vec![op.attribute("value").and_then(attributes::tensor).unwrap_or_default()]),
+    (&["Const", "HostConst"], |op| vec![op.attribute("value").and_then(constant::constant).unwrap_or_default()]),
     (&["Placeholder", "PlaceholderV2"], placeholder),
     (&["_Arg", "_DeviceArg"], argument),
     (&["ImmutableConst", "FakeParam"], |op| typed(op.dtype("dtype"), op.stated_shape("shape"))),
@@ -151,7 +152,7 @@ fn dequeued(op: &Op<'_>, count: Option<i64>) -> Vec<Fact> {
         op.body.inputs(op.node).first().map(|handle| handle.node).filter(|node| (*node as usize) < op.body.len());
     let mut shapes = queue
         .and_then(|queue| op.body.attribute(queue, "shapes"))
-        .map(attributes::shapes)
+        .map(attr_value::shapes)
         .unwrap_or_default()
         .into_iter();
     let fact = |dtype| {

@@ -1,9 +1,9 @@
 //! One line for each branch of a rule: an op, what it is given, and the shapes, or values, that come out.
 
-use super::super::attributes;
-use super::super::body::Body;
+use super::super::constant;
 use super::super::fact::{Fact, Shape, UNKNOWN};
 use super::*;
+use crate::model::body::Body;
 use tfprof_proto::write as pb;
 
 fn f(dims: &[i64]) -> Fact {
@@ -279,7 +279,7 @@ fn constants_and_placeholders() {
         pb::packed(out, 7, &[5]);
     });
     folds("Const", &[], &[("value", tensor.clone())], &[5, 5]);
-    assert_eq!(attributes::tensor(&tensor).map(|fact| fact.dtype), Some(DType::INT32));
+    assert_eq!(constant::constant(&tensor).map(|fact| fact.dtype), Some(DType::INT32));
     check("Placeholder", &[], &[("dtype", dtype(1))], "?");
     check("RandomUniform", &[v(&[2, 3])], &[("dtype", dtype(1))], "[2,3]");
     check("LSTMBlockCell", &[f(&[2, 8]), f(&[2, 16])], &[], &["[2,16]"; 7].join(" "));

@@ -7,6 +7,7 @@ use crate::model::names::NameId;
 use crate::model::nodes::{Input, NO_INPUT, NodeId, ShapeId};
 use crate::model::stacks::{Frame, StackId};
 use rustc_hash::FxHashMap;
+use tfprof_proto::node_def::Attribute;
 use tfprof_proto::{canonical, schema};
 
 /// What a file says of a node beyond what ran.
@@ -20,7 +21,7 @@ pub(super) struct Definition<'f> {
     pub float_ops: i64,
     /// In the numbers of the file.
     pub stack: Option<StackId>,
-    pub attributes: Vec<(&'f [u8], &'f [u8])>,
+    pub attributes: Vec<Attribute<'f>>,
     /// Index, number of the source in the file, and which of its outputs.
     pub inputs: Vec<(i64, i64, u32)>,
     pub output_shapes: Vec<(i64, Vec<i64>)>,
@@ -155,7 +156,8 @@ fn other_attribute(model: &Model, node: NodeId, definition: &Definition<'_>) -> 
     if known.len() == 0 || definition.attributes.is_empty() {
         return None;
     }
-    let mut new: FxHashMap<&[u8], &[u8]> = definition.attributes.iter().copied().collect();
+    let entries = definition.attributes.iter().map(|entry| (entry.key, entry.value.unwrap_or_default()));
+    let mut new: FxHashMap<&[u8], &[u8]> = entries.collect();
     let mut bytes = Vec::new();
     for (key, old) in known {
         let name = model.names.get(key);

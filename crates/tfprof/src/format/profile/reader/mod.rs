@@ -20,6 +20,7 @@ use merge::{Definition, Merge};
 use messages::indexed_tuple;
 use rustc_hash::FxHashMap;
 use tfprof_proto::lenient::{each_quietly, int_entry, map_entry, next_quietly};
+use tfprof_proto::node_def::Attribute;
 use tfprof_proto::schema;
 use tfprof_proto::stream::{Layout, Record, Rule, Tag};
 use tfprof_proto::wire::{Fields, Value, each_int};
@@ -178,7 +179,7 @@ impl<'b> ProfileReader<'b> {
                 }
                 (11, Value::Bytes(entry)) if keep.attributes => {
                     let (key, value) = map_entry(entry);
-                    found.attributes.push((key, value.unwrap_or_default()));
+                    found.attributes.push(Attribute { key, value });
                 }
                 (DECLARED_DEVICE, Value::Bytes(device)) => {
                     found.declared_device = self.builder.name(&device.to_ascii_lowercase(), offset);

@@ -1,83 +1,46 @@
-//! What inference finds, put into the model: costs of nodes, and the nodes of functions under those that call them.
+//! Writes the results of inference into the model: costs of nodes, nodes of functions under the calls that run them,
+//! and types of variables and constants.
 
-use super::body::ORIGINAL;
 use super::functions::calls::Program;
 use super::functions::expand::{self, MOST_NODES, Node};
 use super::inference::Cost;
-use super::known::Overrides;
-use super::settings::Settings;
-use super::shapes;
-use crate::error::{Error, Warning};
-use crate::infer::attributes;
-use crate::infer::flops::Unknown;
+use super::overrides::Overrides;
+use crate::error::Warning;
 use crate::model::Model;
+use crate::model::attr_value;
+use crate::model::body::ORIGINAL_NAMES;
 use crate::model::builder::Builder;
-use crate::model::costs::{Costs, NodeCosts};
+use crate::model::costs::{Costs, NodeCosts, UnknownReason};
 use crate::model::nodes::{Input, NodeId};
+use crate::model::settings::Settings;
 use crate::model::type_names::{CONST_PARAMETER, SAME_VARIABLE};
-use crate::words;
 use rustc_hash::FxHashSet;
+use tfprof_proto::fields::node_def::experimental_debug_info::{ORIGINAL_FUNC_NAMES, ORIGINAL_NODE_NAMES};
 use tfprof_proto::lenient::each_quietly;
 use tfprof_proto::wire::Fields;
 
-/// What one run of a program takes at a size of the batch.
+/// The cost of one run of a program at a batch size.
 pub fn total(program: &Program, settings: &Settings, batch: i64) -> Cost {
-    let inferred = program.infer(&overrides(program, settings, batch));
+    let inferred = program.infer(&Overrides::new(program, settings, batch));
     inferred.instances.last().map(|graph| graph.total.cost).unwrap_or_default()
 }
 
-fn overrides(program: &Program, settings: &Settings, batch: i64) -> Overrides {
-    let fed = fed(program, settings);
-    let node = |name: &String| fed.iter().find(|(key, _)| key == name).map(|(_, node)| node.clone());
-    let inputs = settings.inputs.iter().filter_map(|(name, shape)| Some((node(name)?, shape.clone()))).collect();
-    Overrides { batch: Some(batch), inputs, ..Overrides::default() }
-}
-
-/// What is fed, by the name that a user may give it: that of the node, and that which a signature has for it.
-fn fed(program: &Program, settings: &Settings) -> Vec<(String, String)> {
-    let graph = &program.graph;
-    let prefix = format!("{}_", settings.signature.as_deref().unwrap_or("serving_default"));
-    let nodes = (0..graph.len() as u32).filter(|node| shapes::is_fed(graph.op(*node)) || graph.arg(*node).is_some());
-    let names = nodes.map(|node| graph.name(node).to_owned());
-    let mut fed: Vec<(String, String)> = names.map(|name| (name.clone(), name)).collect();
-    let keys: Vec<_> =
-        fed.iter().filter_map(|(_, name)| Some((name.strip_prefix(&prefix)?.to_owned(), name.clone()))).collect();
-    fed.extend(keys);
-    fed
-}
-
-/// Refuses names of inputs that nothing has.
-pub fn check_inputs(program: &Program, settings: &Settings) -> Result<(), Error> {
-    let fed = fed(program, settings);
-    let names: Vec<&str> = fed.iter().map(|(key, _)| key.as_str()).collect();
-    for (name, _) in &settings.inputs {
-        if !names.contains(&name.as_str()) {
-            let why = if names.is_empty() {
-                format!("nothing is fed to this graph, so there is no `{name}`")
-            } else {
-                words::unknown("input", name, &names)
-            };
-            return Err(Error::Question(format!("-input: {why}")));
-        }
-    }
-    Ok(())
-}
-
-/// How many nodes that lack shapes are looked into.
+/// For so many nodes that lack shapes, the place where the shape got lost is listed.
 const LISTED: usize = 20;
 
-/// Infers a program and adds what comes out to the model. May be done again when more is known.
-pub fn open(program: &Program, builder: &mut Builder) {
-    let settings = builder.settings.clone();
-    let known = Overrides { ran: builder.ran.clone(), ..overrides(program, &settings, settings.batch.unwrap_or(1)) };
-    let inferred = program.infer(&known);
+/// Infers a program and writes the results into the model. May be repeated when more files are loaded.
+pub fn annotate(program: &Program, builder: &mut Builder) {
+    let settings = builder.program.settings.clone();
+    let overrides = Overrides::new(program, &settings, settings.batch.unwrap_or(1));
+    let overrides = Overrides { observed: builder.program.observed_shapes.clone(), ..overrides };
+    let inferred = program.infer(&overrides);
     let uses_batch = inferred.instances.last().is_some_and(|graph| graph.instance.uses_batch);
-    let mut filler = Filler { costs: Costs::default(), handles: FxHashSet::default(), constants: FxHashSet::default() };
-    filler.costs.batch = uses_batch.then_some(settings.batch.unwrap_or(1));
+    let mut annotator = Annotator::default();
+    annotator.costs.batch = uses_batch.then_some(settings.batch.unwrap_or(1));
     expand::expand(program, &inferred, MOST_NODES, &mut |node| {
-        filler.add(node, builder);
+        annotator.add(node, builder);
     });
-    // How often loops run matters to costs alone.
+    // Trip counts matter to costs alone.
     let matters = |code: &str| builder.keep.costs || code != "trip_count";
     let mut warnings: Vec<(&'static str, String)> =
         inferred.warnings.into_iter().filter(|(code, _)| matters(code)).collect();
@@ -85,11 +48,11 @@ pub fn open(program: &Program, builder: &mut Builder) {
         if uses_batch && settings.batch.is_none() {
             warnings.push(("batch", "the size of the batch is left open; it counts as 1 (say --batch=N)".to_owned()));
         }
-        for name in program.trip_counts.not_met() {
+        for name in program.trip_counts.unmatched() {
             let message = format!("no loop is named `{name}`; what --trip_count says of it changes nothing");
             warnings.push(("unknown_loop", message));
         }
-        builder.model.costs = filler.costs;
+        builder.model.costs = annotator.costs;
     }
     for (code, message) in warnings {
         let warning = Warning { code, location: None, message, damage: false };
@@ -99,17 +62,18 @@ pub fn open(program: &Program, builder: &mut Builder) {
     }
 }
 
-struct Filler {
+#[derive(Default)]
+struct Annotator {
     costs: Costs,
-    /// Variables that a handle was met of.
-    handles: FxHashSet<String>,
-    /// Constants of functions that were met.
+    /// Variables whose handle we have seen.
+    variables: FxHashSet<String>,
+    /// Constants that we have seen, by function and node.
     constants: FxHashSet<(Option<u32>, u32)>,
 }
 
-impl Filler {
+impl Annotator {
     fn add(&mut self, node: &Node<'_>, builder: &mut Builder) {
-        let Some(id) = Filler::node(node, builder) else { return };
+        let Some(id) = Annotator::node(node, builder) else { return };
         let costs = NodeCosts {
             float_ops: node.cost.float_ops,
             macs: node.cost.macs,
@@ -121,8 +85,8 @@ impl Filler {
             closed: node.closed,
         };
         self.costs.set(id, costs);
-        trace(node, id, builder);
-        if node.why == Some(Unknown::Shape) && self.costs.missing.len() < LISTED {
+        find_stack(node, id, builder);
+        if node.why == Some(UnknownReason::Shape) && self.costs.missing.len() < LISTED {
             self.costs.missing.push((id, node.blame()));
         }
         match node.body.op(node.node) {
@@ -131,17 +95,17 @@ impl Filler {
                 self.handle(node, id, builder);
             }
             "Variable" | "VariableV2" => self.variable(node, id),
-            "Const" if builder.settings.const_params => self.constant(node, id, builder),
+            "Const" if builder.program.settings.const_params => self.constant(node, id, builder),
             _ => {}
         }
     }
 
-    /// The node of the model: there already if it is one of the graph, or if a run told of it.
+    /// Finds or adds the model's node. Nodes of the graph exist; those of functions may, if a run recorded them.
     fn node(node: &Node<'_>, builder: &mut Builder) -> Option<NodeId> {
         let mut name = builder.model.names.intern(node.name);
         if node.function.is_none() {
             let id = builder.model.node(name)?;
-            lead_inside(node, id, builder);
+            add_inputs_and_shapes(node, id, builder);
             return Some(id);
         }
         let op = builder.model.names.intern(node.body.op(node.node));
@@ -149,7 +113,7 @@ impl Filler {
         let id = loop {
             match builder.model.node(name) {
                 None => break builder.add_node(name, op)?,
-                // Only a run has told of it, or it was opened before.
+                // Only a run mentions it, or an earlier call of `annotate` added it.
                 Some(id) if builder.model.nodes.op[id.index()] == name || builder.model.nodes.inner[id.index()] => {
                     builder.model.nodes.op[id.index()] = op;
                     break id;
@@ -162,32 +126,32 @@ impl Filler {
         };
         builder.model.nodes.inner[id.index()] = true;
         builder.set_shape_attribute(id, node.body.attribute(node.node, "shape"));
-        lead_inside(node, id, builder);
+        add_inputs_and_shapes(node, id, builder);
         Some(id)
     }
 
     fn variable(&mut self, node: &Node<'_>, id: NodeId) {
-        if let Some(dtype) = node.body.attribute(node.node, "dtype").and_then(attributes::dtype) {
+        if let Some(dtype) = node.body.attribute(node.node, "dtype").and_then(attr_value::dtype) {
             self.costs.dtypes.insert(id, dtype);
         }
     }
 
     /// Each variable counts once, however many handles it has.
     fn handle(&mut self, node: &Node<'_>, id: NodeId, builder: &mut Builder) {
-        let text = |key: &str| node.body.attribute(node.node, key).and_then(attributes::text).unwrap_or_default();
+        let text = |key: &str| node.body.attribute(node.node, key).and_then(attr_value::text).unwrap_or_default();
         let shared = String::from_utf8_lossy(text("shared_name"));
         let variable = if shared.is_empty() {
             node.body.name(node.node).to_owned()
         } else {
             format!("{}\0{shared}", String::from_utf8_lossy(text("container")))
         };
-        if !self.handles.insert(variable) {
+        if !self.variables.insert(variable) {
             let ty = builder.model.names.intern(SAME_VARIABLE);
             builder.add_type(id, ty);
         }
     }
 
-    /// Constants that were variables before the graph was frozen: numbers with at least one dimension.
+    /// Constants that were variables before the graph was frozen: floats with at least one dimension.
     fn constant(&mut self, node: &Node<'_>, id: NodeId, builder: &mut Builder) {
         let Some(fact) = node.outputs.first() else { return };
         let Some(dims @ [_, ..]) = fact.shape.known() else { return };
@@ -200,21 +164,22 @@ impl Filler {
     }
 }
 
-/// Finds where a node was made, by its name or by the one that it had before the graph was rewritten.
-fn trace(node: &Node<'_>, id: NodeId, builder: &mut Builder) {
-    if builder.debug_info.is_empty() || builder.model.nodes.stack[id.index()].has_frames() {
+/// Finds the call stack of a node, by its name or by the name it had before the graph was rewritten.
+fn find_stack(node: &Node<'_>, id: NodeId, builder: &mut Builder) {
+    if builder.program.debug_info.is_empty() || builder.model.nodes.stack[id.index()].has_frames() {
         return;
     }
-    let Builder { model, debug_info, .. } = builder;
+    let Builder { model, program, .. } = builder;
+    let debug_info = &program.debug_info;
     let Model { names, stacks, .. } = model;
     let mut stack = debug_info.stack(node.body.name(node.node), node.function_name, names, stacks);
     if stack.is_none()
-        && let Some(original) = node.body.attribute(node.node, ORIGINAL)
+        && let Some(original) = node.body.attribute(node.node, ORIGINAL_NAMES)
     {
         let (mut of_node, mut of_function) = (None, None);
         each_quietly(Fields::new(original, 0), |_, number, value| match number {
-            1 => of_node = of_node.or(value.bytes()),
-            2 => of_function = of_function.or(value.bytes()),
+            ORIGINAL_NODE_NAMES => of_node = of_node.or(value.bytes()),
+            ORIGINAL_FUNC_NAMES => of_function = of_function.or(value.bytes()),
             _ => {}
         });
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
@@ -227,8 +192,8 @@ fn trace(node: &Node<'_>, id: NodeId, builder: &mut Builder) {
     }
 }
 
-/// Gives a node of a function, or one that calls functions, its inputs; what a call returns is one of them.
-fn lead_inside(node: &Node<'_>, id: NodeId, builder: &mut Builder) {
+/// Gives inputs and output shapes to a node that calls functions or belongs to one. A call reads what it returns.
+fn add_inputs_and_shapes(node: &Node<'_>, id: NodeId, builder: &mut Builder) {
     let keep = builder.keep;
     if !(keep.inputs || keep.output_shapes) || (node.function.is_none() && node.inside.is_empty()) {
         return;

@@ -1,24 +1,25 @@
-//! One graph or function body, ready for inference: nodes as columns, inputs by place, attributes as bytes.
-//!
-//! A body owns what it needs and no more: the contents of large constants are left out.
+//! [`Body`]: one graph or the body of one function, ready for inference. Nodes are columns, inputs are node numbers,
+//! attributes are the bytes of their `AttrValue`. The contents of large constants are dropped.
 
 use rustc_hash::FxHashMap;
 use std::ops::Range;
-use tfprof_proto::lenient::{each_quietly, map_entry};
+use tfprof_proto::fields::{attr_value, tensor};
+use tfprof_proto::lenient::each_quietly;
+use tfprof_proto::node_def::{Attribute, NodeDef, each_node};
+use tfprof_proto::shape::attribute_value;
 use tfprof_proto::wire::{Fields, Value};
 use tfprof_proto::write as pb;
 
-/// What stands for a node that is not there.
-pub const NOWHERE: u32 = u32::MAX;
+/// The number of a node that does not exist.
+pub const NO_NODE: u32 = u32::MAX;
 
-/// The attribute under which a node keeps its `experimental_debug_info`: what it was called before it was rewritten.
-pub const ORIGINAL: &str = "_original";
+/// The attribute under which a body keeps `experimental_debug_info`: the node's names before the graph was rewritten.
+pub const ORIGINAL_NAMES: &str = "_original";
 
-/// The longest tensor that is kept in an attribute with its contents: longer ones hold no shapes.
+/// Longer tensors are stored in attributes without their contents: no shape is that long.
 const LONGEST_TENSOR: usize = 16 * 1024;
 
-/// An output of a node of the body. The node may be [`NOWHERE`], or any number that is not a node: then nothing is
-/// known of the tensor.
+/// An output of a node of the body. If the number is not that of a node, nothing is known about the tensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Tensor {
     pub node: u32,
@@ -28,18 +29,18 @@ pub struct Tensor {
 /// Nodes are numbered in the order in which they were pushed. Inputs may point forward, and there may be cycles.
 #[derive(Clone, Debug, Default)]
 pub struct Body {
-    names: Texts,
-    /// By node, the place of its op in `ops`.
+    names: StringList,
+    /// By node, the position of its op in `ops`.
     op: Vec<u32>,
-    ops: Words,
+    ops: StringSet,
     inputs: Vec<Tensor>,
     inputs_end: Vec<u32>,
     controls: Vec<u32>,
     controls_end: Vec<u32>,
-    /// Places in `keys` and ranges of `bytes`.
+    /// Positions in `keys` and ranges of `bytes`.
     attributes: Vec<(u32, Range<usize>)>,
     attributes_end: Vec<u32>,
-    keys: Words,
+    keys: StringSet,
     bytes: Vec<u8>,
     /// The nodes that stand for the arguments: output 0 of `args[i]` is argument `i`. Empty for a graph.
     pub args: Vec<u32>,
@@ -48,15 +49,13 @@ pub struct Body {
 }
 
 impl Body {
-    /// The nodes of a `GraphDef`; what is damaged is left out. Of two nodes of one name the first counts.
+    /// Reads the nodes of a `GraphDef` as far as it is not damaged. Of two nodes of one name the first wins.
     pub fn of_graph(graph: &[u8]) -> Body {
-        let mut pending = PendingBody::default();
-        each_quietly(Fields::new(graph, 0), |_, number, value| {
-            if let (1, Value::Bytes(node)) = (number, value) {
-                pending.push_node(node);
-            }
+        let mut body = UnresolvedBody::default();
+        each_node(graph, |node, _| {
+            body.push_node(node);
         });
-        pending.finish()
+        body.resolve()
     }
 
     pub fn len(&self) -> usize {
@@ -66,8 +65,6 @@ impl Body {
     pub fn is_empty(&self) -> bool {
         self.op.is_empty()
     }
-
-    // ---- filling
 
     /// Adds a node; inputs and attributes are pushed to the last one.
     pub fn push_node(&mut self, name: &str, op: &str) -> u32 {
@@ -95,7 +92,7 @@ impl Body {
         }
     }
 
-    /// Adds an attribute to the last node: the bytes of an `AttrValue`. Of two of one name the last counts.
+    /// Adds an attribute to the last node: the bytes of an `AttrValue`. Of two of one name the last wins.
     pub fn push_attribute(&mut self, key: &str, value: &[u8]) {
         let start = self.bytes.len();
         if value.len() <= LONGEST_TENSOR || !push_without_contents(value, &mut self.bytes) {
@@ -108,8 +105,6 @@ impl Body {
         }
     }
 
-    // ---- reading
-
     pub fn name(&self, node: u32) -> &str {
         self.names.get(node as usize)
     }
@@ -120,12 +115,12 @@ impl Body {
     }
 
     pub fn op(&self, node: u32) -> &str {
-        self.ops.texts.get(self.op[node as usize] as usize)
+        self.ops.list.get(self.op[node as usize] as usize)
     }
 
-    /// The distinct ops, and by node the place of its own among them.
+    /// The distinct ops, and by node the position of its own among them.
     pub fn ops(&self) -> (impl Iterator<Item = &str>, &[u32]) {
-        ((0..self.ops.texts.len()).map(|op| self.ops.texts.get(op)), &self.op)
+        ((0..self.ops.list.len()).map(|op| self.ops.list.get(op)), &self.op)
     }
 
     /// Data inputs, in order.
@@ -147,46 +142,75 @@ impl Body {
     /// All attributes of a node, in the order of the file.
     pub fn attributes(&self, node: u32) -> impl Iterator<Item = (&str, &[u8])> {
         let attributes = &self.attributes[range(&self.attributes_end, node)];
-        attributes.iter().map(|(key, range)| (self.keys.texts.get(*key as usize), &self.bytes[range.clone()]))
+        attributes.iter().map(|(key, range)| (self.keys.list.get(*key as usize), &self.bytes[range.clone()]))
+    }
+
+    /// A copy with only the nodes that `wanted` depend on, by data or control. Arguments stay.
+    #[must_use]
+    pub fn pruned(&self, wanted: impl Iterator<Item = u32>) -> Body {
+        let mut is_needed = vec![false; self.len()];
+        let mut waiting: Vec<u32> = wanted.chain(self.args.iter().copied()).collect();
+        while let Some(node) = waiting.pop() {
+            let Some(slot) = is_needed.get_mut(node as usize) else { continue };
+            if !std::mem::replace(slot, true) {
+                waiting.extend(self.inputs(node).iter().map(|input| input.node));
+                waiting.extend(self.controls(node));
+            }
+        }
+        if is_needed.iter().all(|needed| *needed) {
+            return self.clone();
+        }
+        let mut next = 0;
+        let renumbered: Vec<u32> = is_needed
+            .iter()
+            .map(|needed| {
+                next += u32::from(*needed);
+                if *needed { next - 1 } else { NO_NODE }
+            })
+            .collect();
+        let moved = |node: u32| renumbered.get(node as usize).copied().unwrap_or(NO_NODE);
+        let moved_tensor = |tensor: &Tensor| Tensor { node: moved(tensor.node), output: tensor.output };
+        let mut smaller = Body::default();
+        for node in (0..self.len() as u32).filter(|node| is_needed[*node as usize]) {
+            smaller.push_node(self.name(node), self.op(node));
+            self.inputs(node).iter().for_each(|input| smaller.push_input(moved_tensor(input)));
+            self.controls(node).iter().for_each(|control| smaller.push_control(moved(*control)));
+            self.attributes(node).for_each(|(key, value)| smaller.push_attribute(key, value));
+        }
+        smaller.args = self.args.iter().map(|arg| moved(*arg)).collect();
+        smaller.returns = self.returns.iter().map(moved_tensor).collect();
+        smaller
     }
 }
 
-/// A body of nodes as a `GraphDef` has them, whose inputs name nodes that may come later.
+/// A body whose inputs are still names: they may name nodes that come later.
 #[derive(Clone, Debug, Default)]
-pub struct PendingBody {
+pub struct UnresolvedBody {
     body: Body,
-    /// By name; the first of a name counts.
-    places: FxHashMap<Box<str>, u32>,
-    /// Inputs of all nodes, and where those of each end.
-    spellings: Texts,
+    by_name: NodesByName,
+    /// Inputs of all nodes as spelled, and where those of each node end.
+    spellings: StringList,
     spellings_end: Vec<u32>,
 }
 
-impl PendingBody {
-    /// Adds a `NodeDef`; false if there is a node of that name.
-    pub fn push_node(&mut self, node: &[u8]) -> bool {
-        let (mut name, mut op) = (&b""[..], &b""[..]);
-        each_quietly(Fields::new(node, 0), |_, number, value| match (number, value) {
-            (1, Value::Bytes(bytes)) => name = bytes,
-            (2, Value::Bytes(bytes)) => op = bytes,
-            _ => {}
-        });
-        let name = String::from_utf8_lossy(name);
-        if self.places.contains_key(&*name) {
+/// Numbers of nodes by name. The first node of a name wins.
+pub type NodesByName = FxHashMap<Box<str>, u32>;
+
+impl UnresolvedBody {
+    /// Adds a node; false if there is one of that name.
+    pub fn push_node(&mut self, node: &NodeDef<'_>) -> bool {
+        let name = String::from_utf8_lossy(node.name);
+        if self.by_name.contains_key(&*name) {
             return false;
         }
-        let at = self.body.push_node(&name, &String::from_utf8_lossy(op));
-        self.places.insert(name.into(), at);
-        each_quietly(Fields::new(node, 0), |_, number, value| match (number, value) {
-            (3, Value::Bytes(input)) => self.spellings.push(&String::from_utf8_lossy(input)),
-            (5, Value::Bytes(entry)) => {
-                let (key, value) = map_entry(entry);
-                self.body.push_attribute(&String::from_utf8_lossy(key), value.unwrap_or_default());
-            }
-            (6, Value::Bytes(info)) => self.body.push_attribute(ORIGINAL, info),
-            _ => {}
-        });
+        let at = self.body.push_node(&name, &String::from_utf8_lossy(node.op));
+        self.by_name.insert(name.into(), at);
+        node.inputs.iter().for_each(|input| self.spellings.push(&String::from_utf8_lossy(input)));
         self.spellings_end.push(self.spellings.len() as u32);
+        node.attributes.iter().for_each(|attribute| self.push_attribute(attribute));
+        if let Some(original_names) = node.original_names {
+            self.body.push_attribute(ORIGINAL_NAMES, original_names);
+        }
         true
     }
 
@@ -198,53 +222,50 @@ impl PendingBody {
     pub fn push_arg(&mut self, name: &str) {
         let at = self.body.push_node(name, "_Arg");
         self.body.args.push(at);
-        self.places.entry(name.into()).or_insert(at);
+        self.by_name.entry(name.into()).or_insert(at);
         self.spellings_end.push(self.spellings.len() as u32);
     }
 
-    /// Adds an attribute to the node that was pushed last.
-    pub fn push_attribute(&mut self, key: &str, value: &[u8]) {
-        self.body.push_attribute(key, value);
+    /// Adds an attribute to the last node.
+    pub fn push_attribute(&mut self, attribute: &Attribute<'_>) {
+        self.body.push_attribute(&String::from_utf8_lossy(attribute.key), attribute.value.unwrap_or_default());
     }
 
-    /// The body, its inputs in place.
-    pub fn finish(self) -> Body {
-        self.finish_named().0
+    /// Resolves inputs as a graph spells them.
+    pub fn resolve(self) -> Body {
+        self.resolve_named().0
     }
 
-    /// The same, and the places of nodes by their names.
-    pub fn finish_named(self) -> (Body, FxHashMap<Box<str>, u32>) {
-        self.finish_with(|_, places, spelling| {
+    /// Like [`resolve`](Self::resolve); also returns the numbers of nodes by name.
+    pub fn resolve_named(self) -> (Body, NodesByName) {
+        self.resolve_with(|_, by_name, spelling| {
             let (name, output) = match spelling.rsplit_once(':') {
                 None => (spelling, 0),
-                Some((name, digits)) => (name, digits.parse().unwrap_or(NOWHERE)),
+                Some((name, digits)) => (name, digits.parse().unwrap_or(NO_NODE)),
             };
-            Tensor { node: places.get(name).copied().unwrap_or(NOWHERE), output }
+            Tensor { node: by_name.get(name).copied().unwrap_or(NO_NODE), output }
         })
     }
 
-    /// The same, where data inputs are spelled in another way; and where the nodes are.
-    pub fn finish_with(
-        self,
-        mut tensor: impl FnMut(&Body, &FxHashMap<Box<str>, u32>, &str) -> Tensor,
-    ) -> (Body, FxHashMap<Box<str>, u32>) {
-        let PendingBody { mut body, places, spellings, spellings_end } = self;
+    /// Resolves data inputs by `tensor`.
+    pub fn resolve_with(self, mut tensor: impl FnMut(&Body, &NodesByName, &str) -> Tensor) -> (Body, NodesByName) {
+        let UnresolvedBody { mut body, by_name, spellings, spellings_end } = self;
         body.inputs_end.clear();
         body.controls_end.clear();
         for node in 0..body.op.len() as u32 {
             for at in range(&spellings_end, node) {
                 let spelling = spellings.get(at);
                 if let Some(control) = spelling.strip_prefix('^') {
-                    body.controls.push(places.get(control).copied().unwrap_or(NOWHERE));
+                    body.controls.push(by_name.get(control).copied().unwrap_or(NO_NODE));
                     continue;
                 }
-                let input = tensor(&body, &places, spelling);
+                let input = tensor(&body, &by_name, spelling);
                 body.inputs.push(input);
             }
             body.inputs_end.push(body.inputs.len() as u32);
             body.controls_end.push(body.controls.len() as u32);
         }
-        (body, places)
+        (body, by_name)
     }
 }
 
@@ -253,31 +274,27 @@ fn range(ends: &[u32], node: u32) -> Range<usize> {
     start..ends[node as usize] as usize
 }
 
-/// Copies an attribute that is a tensor without its numbers; false if it is no tensor.
+/// Copies an attribute that is a tensor without its elements; false if it is not a tensor.
 fn push_without_contents(value: &[u8], out: &mut Vec<u8>) -> bool {
-    let mut tensor = None;
-    each_quietly(Fields::new(value, 0), |_, number, value| {
-        tensor = value.bytes().filter(|_| number == 8);
-    });
-    let Some(tensor) = tensor else { return false };
-    pb::message(out, 8, |out| {
-        each_quietly(Fields::new(tensor, 0), |_, number, value| match (number, value) {
-            (1, Value::Varint(dtype)) => pb::int(out, 1, dtype as i64),
-            (2, Value::Bytes(shape)) => pb::element(out, 2, shape),
+    let Some((attr_value::TENSOR, Value::Bytes(bytes))) = attribute_value(value) else { return false };
+    pb::message(out, attr_value::TENSOR, |out| {
+        each_quietly(Fields::new(bytes, 0), |_, number, value| match (number, value) {
+            (tensor::DTYPE, Value::Varint(dtype)) => pb::int(out, tensor::DTYPE, dtype as i64),
+            (tensor::TENSOR_SHAPE, Value::Bytes(shape)) => pb::element(out, tensor::TENSOR_SHAPE, shape),
             _ => {}
         });
     });
     true
 }
 
-/// Texts one after the other.
+/// Strings one after the other in one allocation.
 #[derive(Clone, Debug, Default)]
-struct Texts {
+struct StringList {
     text: String,
     ends: Vec<usize>,
 }
 
-impl Texts {
+impl StringList {
     fn push(&mut self, text: &str) {
         self.text.push_str(text);
         self.ends.push(self.text.len());
@@ -293,21 +310,21 @@ impl Texts {
     }
 }
 
-/// Words that come again and again, each once.
+/// Distinct strings, numbered in the order of their first use.
 #[derive(Clone, Debug, Default)]
-struct Words {
-    texts: Texts,
+struct StringSet {
+    list: StringList,
     ids: FxHashMap<Box<str>, u32>,
 }
 
-impl Words {
-    fn id(&mut self, word: &str) -> u32 {
-        if let Some(id) = self.ids.get(word) {
+impl StringSet {
+    fn id(&mut self, text: &str) -> u32 {
+        if let Some(id) = self.ids.get(text) {
             return *id;
         }
-        let id = self.texts.len() as u32;
-        self.texts.push(word);
-        self.ids.insert(word.into(), id);
+        let id = self.list.len() as u32;
+        self.list.push(text);
+        self.ids.insert(text.into(), id);
         id
     }
 }
@@ -341,8 +358,8 @@ mod tests {
         let body = Body::of_graph(&graph);
         let tensor = |node, output| Tensor { node, output };
         assert_eq!(body.len(), 3);
-        assert_eq!(body.inputs(0), [tensor(1, 1), tensor(NOWHERE, 0), tensor(1, 0)]);
-        assert_eq!((body.controls(0), body.inputs(1)), (&[2][..], &[tensor(0, NOWHERE)][..]));
+        assert_eq!(body.inputs(0), [tensor(1, 1), tensor(NO_NODE, 0), tensor(1, 0)]);
+        assert_eq!((body.controls(0), body.inputs(1)), (&[2][..], &[tensor(0, NO_NODE)][..]));
         assert_eq!((body.name(2), body.op(2), body.inputs(2)), ("c", "Op", &[][..]));
         assert_eq!((body.attribute(0, "x"), body.attribute(0, "y")), (Some(&b"2"[..]), None));
         assert_eq!(body.attributes(2).collect::<Vec<_>>(), [("y", &b"3"[..])]);

@@ -1,6 +1,6 @@
 //! What a user says of a model beyond its files: which part of it counts, sizes that it leaves open, how often loops run.
 
-use super::fact::{ANY, Shape};
+use super::shape::{ANY, Shape};
 
 /// Settings of an inference. They are load options: another answer means to infer anew.
 #[derive(Clone, Debug, Default, PartialEq)]

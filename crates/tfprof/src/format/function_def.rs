@@ -1,0 +1,118 @@
+//! `FunctionDef` and `OpDef`: functions of a graph's library, and the outputs of ops that a file defines itself.
+
+use crate::model::functions::{FunctionDef, FunctionDefs, OutputDef, OutputLength};
+use rustc_hash::FxHashMap;
+use tfprof_proto::fields::function_def::{self, arg_attrs};
+use tfprof_proto::fields::map_entry::{KEY, VALUE};
+use tfprof_proto::fields::op_def::{self, arg_def};
+use tfprof_proto::lenient::{each_quietly, map_entry};
+use tfprof_proto::node_def::{Attribute, NodeDecoder};
+use tfprof_proto::wire::{Fields, Value};
+
+/// Adds an `OpDef`: the names of its outputs.
+pub(super) fn read_op(bytes: &[u8], defs: &mut FunctionDefs) {
+    let op = op_def(bytes);
+    defs.op_outputs.insert(op.name.into(), op.outputs);
+}
+
+/// Adds a `FunctionDef`. The first one of a name wins.
+pub(super) fn read_function(bytes: &[u8], defs: &mut FunctionDefs) {
+    let mut signature = OpDef::default();
+    each_quietly(Fields::new(bytes, 0), |_, number, value| {
+        if let (function_def::SIGNATURE, Value::Bytes(definition)) = (number, value) {
+            signature = op_def(definition);
+        }
+    });
+    if defs.by_name.contains_key(signature.name.as_str()) {
+        return;
+    }
+    let mut function = FunctionDef { name: signature.name, outputs: signature.outputs, ..FunctionDef::default() };
+    let attributes = argument_attributes(bytes);
+    for (at, argument) in signature.inputs.iter().enumerate() {
+        function.body.push_arg(argument);
+        for attribute in attributes.get(&(at as u64)).into_iter().flatten() {
+            function.body.push_attribute(attribute);
+        }
+    }
+    let mut decoder = NodeDecoder::default();
+    each_quietly(Fields::new(bytes, 0), |all, number, value| {
+        let Value::Bytes(bytes) = value else { return };
+        match number {
+            function_def::NODE_DEF => {
+                let offset = all.nested(bytes).offset();
+                decoder.decode(bytes, offset, |node| function.body.push_node(node));
+            }
+            function_def::RET => {
+                let (key, value) = map_entry(bytes);
+                function.returns.insert(text(key), text(value.unwrap_or_default()));
+            }
+            function_def::CONTROL_RET => {
+                function.control_returns.push(text(map_entry(bytes).1.unwrap_or_default()));
+            }
+            _ => {}
+        }
+    });
+    defs.push(function);
+}
+
+#[derive(Default)]
+struct OpDef {
+    name: String,
+    inputs: Vec<String>,
+    outputs: Vec<OutputDef>,
+}
+
+fn op_def(bytes: &[u8]) -> OpDef {
+    let mut op = OpDef::default();
+    each_quietly(Fields::new(bytes, 0), |all, number, value| {
+        let Value::Bytes(bytes) = value else { return };
+        match number {
+            op_def::NAME => op.name = text(bytes),
+            op_def::INPUT_ARG => op.inputs.push(arg_def(all.nested(bytes)).name),
+            op_def::OUTPUT_ARG => op.outputs.push(arg_def(all.nested(bytes))),
+            _ => {}
+        }
+    });
+    op
+}
+
+fn arg_def(fields: Fields<'_>) -> OutputDef {
+    let mut arg = OutputDef::default();
+    each_quietly(fields, |_, number, value| match (number, value) {
+        (arg_def::NAME, Value::Bytes(bytes)) => arg.name = text(bytes),
+        (arg_def::NUMBER_ATTR, Value::Bytes(bytes)) if !bytes.is_empty() => {
+            arg.length = OutputLength::Number(text(bytes));
+        }
+        (arg_def::TYPE_LIST_ATTR, Value::Bytes(bytes)) if !bytes.is_empty() => {
+            arg.length = OutputLength::Types(text(bytes));
+        }
+        _ => {}
+    });
+    arg
+}
+
+/// Attributes of a function's arguments, such as `_output_shapes`, by their positions.
+fn argument_attributes(function: &[u8]) -> FxHashMap<u64, Vec<Attribute<'_>>> {
+    let mut by_position = FxHashMap::default();
+    each_quietly(Fields::new(function, 0), |all, number, value| {
+        let (function_def::ARG_ATTR, Value::Bytes(entry)) = (number, value) else { return };
+        let (mut position, mut list) = (0, Vec::new());
+        each_quietly(all.nested(entry), |all, number, value| match (number, value) {
+            (KEY, Value::Varint(n)) => position = n,
+            (VALUE, Value::Bytes(attributes)) => each_quietly(all.nested(attributes), |_, number, value| {
+                if let (arg_attrs::ATTR, Value::Bytes(entry)) = (number, value)
+                    && let (key, value @ Some(_)) = map_entry(entry)
+                {
+                    list.push(Attribute { key, value });
+                }
+            }),
+            _ => {}
+        });
+        by_position.insert(position, list);
+    });
+    by_position
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
