@@ -166,7 +166,7 @@ fn types(model: &Model) -> BTreeSet<&str> {
 /// Names of nodes, scope by scope.
 fn names(text: &str, start: usize, model: &Model) -> Offer {
     let typed = &text[start..];
-    let nodes = model.by_name();
+    let nodes = model.ops_by_name();
     let mut words = Vec::new();
     let mut at = nodes.partition_point(|node| model.name(*node) < typed);
     while let Some(node) = nodes.get(at) {

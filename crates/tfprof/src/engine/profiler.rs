@@ -6,13 +6,14 @@ use crate::error::{Error, Warning};
 use crate::format;
 use crate::format::debug_info;
 use crate::format::source::Source;
-use crate::format::xspace::{self, HostProfile, Layer, ProfileFile, Wanted};
+use crate::format::xspace::{self, HostProfile, ProfileFile, Wanted};
 use crate::infer::annotate::{self, annotate};
 use crate::infer::functions::calls::Program;
 use crate::infer::overrides::check_inputs;
 use crate::model::Model;
 use crate::model::builder::{Builder, Keep};
 use crate::model::join::Fork;
+use crate::model::layers::{Layer, Layers};
 use crate::model::settings::Settings;
 use crate::options::{CodeStacks, Events, Options, ViewKind};
 use crate::parallel;
@@ -32,10 +33,8 @@ pub struct Profiler {
     model: Arc<Model>,
     program: Program,
     checkpoints: Vec<Arc<Checkpoint>>,
-    /// Profiles of hosts, and the layers of them besides ops: with what the runtime did, and of Python calls.
+    /// The hosts whose traces are loaded.
     hosts: Vec<HostProfile>,
-    with_runtime: Option<Arc<Model>>,
-    calls: Option<Arc<Model>>,
 }
 
 /// How many damaged places of a checkpoint are worth reading.
@@ -60,8 +59,6 @@ impl Profiler {
             program: Program::default(),
             checkpoints: Vec::new(),
             hosts: Vec::new(),
-            with_runtime: None,
-            calls: None,
         }
     }
 
@@ -189,21 +186,14 @@ impl Profiler {
         }
         hosts.iter_mut().for_each(|host| warnings.append(&mut host.warnings));
         warnings.extend(xspace::reconcile(&mut hosts));
-        xspace::merge(&hosts, Layer::Ops, keep.steps, &mut builder);
         let no_ops = !hosts.iter().any(HostProfile::has_ops);
         if no_ops {
             let message =
                 "none of the events is an op, so everything that ran is shown, as with -events all".to_owned();
             builder.warnings.push(Warning { code: "no_ops", location: None, message, damage: false });
         }
-        let layer = |layer| {
-            let mut builder = Builder::new(Keep { traces: true, ..keep });
-            xspace::merge(&hosts, layer, keep.steps, &mut builder);
-            Some(Arc::new(builder.model))
-        };
-        self.with_runtime = if keep.runtime || no_ops { layer(Layer::All) } else { None };
-        let has_calls = hosts.iter().any(|host| !host.paths.is_empty());
-        self.calls = if has_calls { layer(Layer::Calls) } else { None };
+        let with_runtime = keep.runtime || no_ops;
+        xspace::merge(&hosts, with_runtime, keep.steps, &mut builder);
         hosts.iter_mut().for_each(HostProfile::forget_sums);
         self.hosts = hosts;
         Ok(())
@@ -252,34 +242,30 @@ impl Profiler {
         &self.builder.warnings
     }
 
-    /// The part of what is loaded that a question is about.
-    fn layer(&self, kind: ViewKind, options: &Options) -> Result<&Arc<Model>, Error> {
+    /// The layers that a question is about.
+    fn layers(&self, kind: ViewKind, options: &Options) -> Result<Layers, Error> {
+        let model = self.model();
         if self.hosts.is_empty() {
-            return Ok(self.model());
+            return Ok(Layers::OPS);
         }
         if kind == ViewKind::Code {
-            let has_source = self.model().has_traces;
-            return match (options.stacks, &self.calls) {
-                (CodeStacks::Source, _) => Ok(self.model()),
-                (CodeStacks::Auto, _) if has_source => Ok(self.model()),
-                (_, Some(calls)) => Ok(calls),
-                (CodeStacks::Auto, None) => Ok(self.model()),
-                (CodeStacks::Python, None) => {
+            return match options.stacks {
+                CodeStacks::Source => Ok(Layers::OPS),
+                CodeStacks::Auto if model.has_traces || !model.has_calls => Ok(Layers::OPS),
+                _ if model.has_calls => Ok(Layers::CALLS),
+                _ => {
                     let how = "JAX records them with jax.profiler.ProfileOptions().python_tracer_level = 1";
                     Err(Error::Missing(format!("no Python call is in this profile; {how}")))
                 }
             };
         }
-        let all = options.events == Events::All || self.model().runs.everything().is_empty();
-        match (&self.with_runtime, all) {
-            (Some(model), true) => Ok(model),
-            _ => Ok(self.model()),
-        }
+        let has_ops = || model.runs.everything().rows().iter().any(|cell| model.nodes.layer(cell.node) == Layer::Ops);
+        Ok(if options.events == Events::All || !has_ops() { Layers::OPS_AND_RUNTIME } else { Layers::OPS })
     }
 
     /// Answers a question.
     pub fn view(&self, kind: ViewKind, options: &Options) -> Result<View, Error> {
-        let mut view = View::new(Arc::clone(self.layer(kind, options)?), kind, options)?;
+        let mut view = View::new(Arc::clone(self.model()), self.layers(kind, options)?, kind, options)?;
         view.checkpoints.clone_from(&self.checkpoints);
         Ok(view)
     }

@@ -170,7 +170,7 @@ mod tests {
         for step in [Step::Average, Step::At(0), Step::At(1), Step::At(2), Step::At(3)] {
             for quirks in [Quirks::NONE, Quirks::ORIGINAL] {
                 let values = Values::new(model, step, quirks);
-                for node in model.by_name() {
+                for node in model.ops_by_name() {
                     let (row, types) = (values.row(*node), values.types(*node));
                     text += &format!("{step:?} {} {row:?} {types:?}\n", model.name(*node));
                 }

@@ -13,6 +13,7 @@ pub mod devices;
 pub mod dtype;
 pub mod functions;
 pub mod join;
+pub mod layers;
 pub mod lists;
 pub mod name_order;
 pub mod names;
@@ -31,6 +32,7 @@ use crate::metric::{Metric, MetricSet, Unit};
 use attributes::Attributes;
 use costs::Costs;
 use devices::{DeviceId, DeviceKind, Devices};
+use layers::{Layer, Layers, NodeFilter};
 use lists::Lists;
 use name_order::NameOrder;
 use names::{NameHash, NameId, Names};
@@ -40,6 +42,7 @@ use runs::Runs;
 use rustc_hash::FxHashMap;
 use shared::Shared;
 use stacks::Stacks;
+use std::borrow::Cow;
 use std::sync::OnceLock;
 
 /// The unit in which times are stored.
@@ -79,8 +82,10 @@ pub struct Model {
     pub knows_trainable: bool,
     /// What nodes take by computation. Empty if it was not asked for.
     pub costs: Costs,
-    /// An op log had traces, if only empty ones.
+    /// Ops have (possibly empty) call stacks.
     pub has_traces: bool,
+    /// A trace has Python calls.
+    pub has_calls: bool,
     /// A step named GPUs but none of their streams.
     pub misses_streams: bool,
     /// A profile that was loaded says so of its steps. As the original: views do not look at it.
@@ -97,8 +102,11 @@ pub struct Model {
     /// What each number meant in the first op log that used it.
     pub first_strings: FxHashMap<i64, NameId>,
     node_of: Shared<Vec<u32>>,
-    by_name: OnceLock<Vec<NodeId>>,
+    ops_by_name: OnceLock<Vec<NodeId>>,
 }
+
+/// The metrics that Python calls do not have.
+const TIMELESS: [Metric; 5] = [Metric::Parameters, Metric::FloatOps, Metric::Macs, Metric::IoBytes, Metric::UnknownOps];
 
 impl Model {
     /// How many parts of a stored number make one of the metric's unit: times may be finer than microseconds.
@@ -147,22 +155,48 @@ impl Model {
         self.names.get(self.nodes.name[node.index()])
     }
 
-    /// The nodes to show: all of them, or those outside of functions.
-    pub fn shown(&self, inner: bool) -> impl Iterator<Item = NodeId> + '_ {
-        self.nodes.all().filter(move |node| self.is_shown(*node, inner))
+    /// The nodes that a filter admits.
+    pub fn shown(&self, filter: NodeFilter) -> impl Iterator<Item = NodeId> + '_ {
+        self.nodes.all().filter(move |node| self.is_shown(*node, filter))
     }
 
-    pub fn is_shown(&self, node: NodeId, inner: bool) -> bool {
-        inner || !self.nodes.inner[node.index()]
+    #[inline]
+    pub fn is_shown(&self, node: NodeId, filter: NodeFilter) -> bool {
+        (filter.inside_functions || !self.nodes.inner[node.index()]) && filter.layers.has(self.nodes.layer(node))
     }
 
-    /// All nodes in ascending order of their names' bytes.
-    pub fn by_name(&self) -> &[NodeId] {
-        self.by_name.get_or_init(|| {
-            let mut nodes: Vec<NodeId> = self.nodes.all().collect();
-            name_order::sort(&mut nodes, NameOrder::Bytes, |node| self.name(node));
-            nodes
-        })
+    /// The nodes that are ops, not other events of a trace.
+    pub fn ops(&self) -> impl Iterator<Item = NodeId> + '_ {
+        self.in_layers(Layers::OPS)
+    }
+
+    fn in_layers(&self, layers: Layers) -> impl Iterator<Item = NodeId> + '_ {
+        self.nodes.all().filter(move |node| layers.has(self.nodes.layer(*node)))
+    }
+
+    /// All ops in ascending order of their names' bytes.
+    pub fn ops_by_name(&self) -> &[NodeId] {
+        self.ops_by_name.get_or_init(|| self.sorted(Layers::OPS))
+    }
+
+    /// All nodes of some layers in ascending order of their names' bytes.
+    pub fn by_name(&self, layers: Layers) -> Cow<'_, [NodeId]> {
+        if layers == Layers::OPS { Cow::Borrowed(self.ops_by_name()) } else { Cow::Owned(self.sorted(layers)) }
+    }
+
+    fn sorted(&self, layers: Layers) -> Vec<NodeId> {
+        let mut nodes: Vec<NodeId> = self.in_layers(layers).collect();
+        name_order::sort(&mut nodes, NameOrder::Bytes, |node| self.name(node));
+        nodes
+    }
+
+    /// The metrics that no file has for these layers, so that they are unknown rather than 0.
+    pub fn unknown_in(&self, layers: Layers) -> MetricSet {
+        let mut unknown = self.unknown;
+        if layers == Layers::CALLS {
+            TIMELESS.into_iter().for_each(|metric| unknown.add(metric));
+        }
+        unknown
     }
 
     /// Whether any number could be below zero, so that even a minimum of 0 hides something: one that is negative
@@ -183,15 +217,26 @@ impl Model {
 
     /// Adds a node whose name is new.
     pub(crate) fn push_node(&mut self, name: NameId, op: NameId) -> NodeId {
-        let hash = NameHash::of(self.names.get(name).as_bytes());
-        let node = self.nodes.push(name, hash, op);
+        let node = self.push_unnamed(name, op);
         if name.index() >= self.node_of.len() {
             self.node_of.resize(self.names.len(), u32::MAX);
         }
         self.node_of[name.index()] = node.0;
-        self.placement.push(DeviceId::NONE);
-        self.by_name = OnceLock::new();
         node
+    }
+
+    /// Adds an event of a trace that is not an op: no input refers to it by its name.
+    pub(crate) fn push_event(&mut self, name: NameId, op: NameId, layer: Layer) -> NodeId {
+        let node = self.push_unnamed(name, op);
+        self.nodes.set_layer(node, layer);
+        node
+    }
+
+    fn push_unnamed(&mut self, name: NameId, op: NameId) -> NodeId {
+        let hash = NameHash::of(self.names.get(name).as_bytes());
+        self.placement.push(DeviceId::NONE);
+        self.ops_by_name = OnceLock::new();
+        self.nodes.push(name, hash, op)
     }
 }
 

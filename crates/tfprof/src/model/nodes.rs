@@ -1,5 +1,6 @@
 //! The graph as columns: one entry per node in each.
 
+use super::layers::Layer;
 use super::lists::ListId;
 use super::names::{NameHash, NameId};
 use super::stacks::StackId;
@@ -37,6 +38,8 @@ pub struct Nodes {
     pub inner: Vec<bool>,
     /// The device that the graph asks for, in lower case.
     pub declared_device: Vec<NameId>,
+    /// Nodes beyond its end are ops, so that graphs do not pay for it.
+    layers: Vec<Layer>,
     inputs: Vec<Input>,
     inputs_end: Vec<u32>,
     output_shapes: Vec<ShapeId>,
@@ -65,6 +68,18 @@ impl Nodes {
 
     pub fn all(&self) -> impl Iterator<Item = NodeId> + use<> {
         (0..self.len() as u32).map(NodeId)
+    }
+
+    #[inline]
+    pub fn layer(&self, node: NodeId) -> Layer {
+        self.layers.get(node.index()).copied().unwrap_or_default()
+    }
+
+    pub fn set_layer(&mut self, node: NodeId, layer: Layer) {
+        if node.index() >= self.layers.len() {
+            self.layers.resize(node.index() + 1, Layer::Ops);
+        }
+        self.layers[node.index()] = layer;
     }
 
     /// Adds a node without inputs and shapes.

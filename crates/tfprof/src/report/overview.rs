@@ -15,8 +15,9 @@ use crate::format::xspace::HostProfile;
 use crate::metric::Metric;
 use crate::model::Model;
 use crate::model::builder::Keep;
-use crate::model::cells::{Cells, Measure};
+use crate::model::cells::{Cell, Cells, Measure};
 use crate::model::devices::DeviceKind;
+use crate::model::layers::Layer;
 use crate::model::type_names::TRAINABLE;
 use crate::options::{Options, OrderBy, Selection, Step, ViewKind};
 use crate::quirks::Quirks;
@@ -116,8 +117,12 @@ impl Overview {
         let top = top(profiler, metric)?;
         let mut overview = Overview {
             files: files(inputs),
-            nodes: model.nodes.len(),
-            op_types: model.nodes.op.iter().collect::<std::collections::BTreeSet<_>>().len(),
+            nodes: model.ops().count(),
+            op_types: model
+                .ops()
+                .map(|node| model.nodes.op[node.index()])
+                .collect::<std::collections::BTreeSet<_>>()
+                .len(),
             parameters,
             trainable: (trainable > 0).then_some(trainable),
             float_ops,
@@ -184,7 +189,8 @@ fn span(cells: &Cells) -> i64 {
 fn devices(model: &Model) -> Vec<(String, i64)> {
     let steps = (model.runs.steps().count() as i64).max(1);
     let mut micros: BTreeMap<String, i64> = BTreeMap::new();
-    for cell in model.runs.totals().rows() {
+    let is_op = |cell: &&Cell| model.nodes.layer(cell.node) == Layer::Ops;
+    for cell in model.runs.totals().rows().iter().filter(is_op) {
         // The streams of a device are what its `stream:all` has in one.
         if model.devices.kind(cell.device) != DeviceKind::OneStream {
             let time = micros.entry(device_name(model, cell.device)).or_default();

@@ -2,6 +2,7 @@
 
 use super::tree::Tree;
 use crate::model::Model;
+use crate::model::layers::NodeFilter;
 use crate::model::names::{NameId, Names};
 use crate::model::nodes::NodeId;
 use crate::model::stacks::{Frame, FrameId, StackId};
@@ -20,12 +21,11 @@ pub struct Grouped {
     pub lost_gradients: usize,
 }
 
-pub fn group(model: &Model, quirks: &Quirks) -> Grouped {
+pub fn group(model: &Model, quirks: &Quirks, filter: NodeFilter) -> Grouped {
     let mut lines = Lines::new(model, quirks);
     let mut gradients: BTreeMap<&str, Vec<NodeId>> = BTreeMap::new();
-    let inner = !quirks.functions_are_closed;
     let forward_name = ForwardName::new();
-    for node in model.by_name().iter().filter(|node| model.is_shown(**node, inner)) {
+    for node in model.by_name(filter.layers).iter().filter(|node| model.is_shown(**node, filter)) {
         let stack = model.nodes.stack[node.index()];
         if stack.has_frames() {
             match forward_name.of(model.name(*node)) {

@@ -2,7 +2,6 @@
 
 use crate::error::Error;
 use crate::metric::{METRICS, Metric, MetricInfo, MetricSet};
-use crate::model::Model;
 use crate::options::{Form, Options, OrderBy, Selection, Step, ViewKind};
 
 /// Refuses what a view cannot give.
@@ -45,9 +44,9 @@ pub fn check(kind: ViewKind, options: &Options, selection: Selection) -> Result<
 }
 
 /// Refuses to sort by or to ask for a minimum of what nobody knows.
-pub fn check_known(model: &Model, options: &Options) -> Result<(), Error> {
+pub fn check_known(unknown: MetricSet, options: &Options) -> Result<(), Error> {
     let known = || {
-        let known = METRICS.iter().filter(|info| !model.unknown.has_part_of(info.metric));
+        let known = METRICS.iter().filter(|info| !unknown.has_part_of(info.metric));
         known.filter_map(|info| info.word).collect::<Vec<_>>().join(", ")
     };
     let refuse = |option: &str, word: &str| {
@@ -55,11 +54,11 @@ pub fn check_known(model: &Model, options: &Options) -> Result<(), Error> {
         Err(Error::Question(message))
     };
     if let OrderBy::Metric(metric) = options.order_by
-        && model.unknown.has_part_of(metric)
+        && unknown.has_part_of(metric)
     {
         return refuse("order_by", options.order_by.word());
     }
-    let asked = |info: &&MetricInfo| model.unknown.has(info.metric) && options.min[info.metric as usize] != 0;
+    let asked = |info: &&MetricInfo| unknown.has(info.metric) && options.min[info.metric as usize] != 0;
     match METRICS.iter().find(asked) {
         Some(info) => refuse(info.min.map_or("", |min| min.option), info.word.unwrap_or_default()),
         None => Ok(()),

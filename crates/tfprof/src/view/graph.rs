@@ -2,25 +2,26 @@
 
 use super::tree::Tree;
 use crate::model::Model;
+use crate::model::layers::NodeFilter;
 use crate::model::nodes::NodeId;
 
 /// With `cycles_too`, nodes that no root reaches become roots themselves, one after the other by name.
-/// With `inner`, nodes of functions are there, too.
-pub fn group(model: &Model, cycles_too: bool, inner: bool) -> Tree {
-    // What is not shown counts as seen.
-    let visited = model.nodes.inner.iter().map(|is_inner| *is_inner && !inner).collect();
+pub fn group(model: &Model, cycles_too: bool, filter: NodeFilter) -> Tree {
+    // Hidden nodes count as visited.
+    let visited = model.nodes.all().map(|node| !model.is_shown(node, filter)).collect();
     let mut walk = Walk { model, tree: Tree::new(), visited, open: Vec::new() };
     let mut read = vec![false; model.nodes.len()];
-    for node in model.shown(inner) {
+    for node in model.shown(filter) {
         for source in model.nodes.inputs(node).iter().filter_map(|input| model.node(input.source)) {
             read[source.index()] = true;
         }
     }
-    for node in model.by_name().iter().filter(|node| !read[node.index()]) {
+    let by_name = model.by_name(filter.layers);
+    for node in by_name.iter().filter(|node| !read[node.index()]) {
         walk.from(*node);
     }
     if cycles_too {
-        for node in model.by_name() {
+        for node in by_name.iter() {
             walk.from(*node);
         }
     }

@@ -17,6 +17,7 @@ use crate::checkpoint::{Checkpoint, Damage};
 use crate::error::{Error, Warning};
 use crate::metric::{Detail, Metric, MetricSet, Table};
 use crate::model::Model;
+use crate::model::layers::{Layer, Layers, NodeFilter};
 use crate::model::nodes::NodeId;
 use crate::model::stacks::Frame;
 use crate::options::{Form, Options, Selection, Step, ViewKind};
@@ -38,6 +39,8 @@ pub struct View {
     pub options: Options,
     pub selection: Selection,
     pub model: Arc<Model>,
+    /// The metrics that the files do not have for these layers.
+    unknown: MetricSet,
     pub warnings: Vec<Warning>,
     /// Where the values of tensors come from.
     pub checkpoints: Vec<Arc<Checkpoint>>,
@@ -58,8 +61,8 @@ pub struct Line<'a> {
 }
 
 impl View {
-    /// Asks a question.
-    pub fn new(model: Arc<Model>, kind: ViewKind, options: &Options) -> Result<Self, Error> {
+    /// Asks a question about some layers of a model.
+    pub fn new(model: Arc<Model>, layers: Layers, kind: ViewKind, options: &Options) -> Result<Self, Error> {
         if let Step::At(step) = options.step {
             check_step(&model, step)?;
         }
@@ -69,23 +72,24 @@ impl View {
         let mut warn = |code, message| warnings.push(Warning { code, location: None, message, damage: false });
         let selection = options.selection(!model.runs.is_empty() || model.is_trace);
         forms::check(kind, options, selection)?;
-        forms::check_known(&model, options)?;
-        let unknown: Vec<_> = selection.given().filter(|metric| model.unknown.has_part_of(*metric)).collect();
-        if !unknown.is_empty() {
-            let words: Vec<_> = unknown.iter().filter_map(|metric| metric.info().word).collect();
+        let unknown = model.unknown_in(layers);
+        forms::check_known(unknown, options)?;
+        let asked: Vec<_> = selection.given().filter(|metric| unknown.has_part_of(*metric)).collect();
+        if !asked.is_empty() {
+            let words: Vec<_> = asked.iter().filter_map(|metric| metric.info().word).collect();
             let message = format!("this profile does not have {}, so they are unknown, not 0", words.join(", "));
             warn("unknown_metric", message);
         }
         // A message has all numbers, and its nodes in the order of their names.
         let whole = options.output.form == Form::Proto;
         let by_name = whole || options.output.form == Form::Pprof;
-        let inner = !quirks.functions_are_closed;
+        let filter = NodeFilter { layers, inside_functions: !quirks.functions_are_closed };
         let tree = match kind {
-            ViewKind::Scope => scope::group(&model, inner),
-            ViewKind::Graph => graph::group(&model, !quirks.cycles_are_lost, inner),
-            ViewKind::Op => op::group(&model, by_name, inner),
+            ViewKind::Scope => scope::group(&model, filter),
+            ViewKind::Graph => graph::group(&model, !quirks.cycles_are_lost, filter),
+            ViewKind::Op => op::group(&model, by_name, filter),
             ViewKind::Code => {
-                let grouped = code_tree(&model, options)?;
+                let grouped = code_tree(&model, options, filter)?;
                 if grouped.lost_gradients > 0 {
                     let message = format!(
                         "{} groups of gradient nodes have no forward node with a trace",
@@ -125,6 +129,7 @@ impl View {
             options: options.clone(),
             selection,
             model,
+            unknown,
             warnings,
             checkpoints: Vec::new(),
             late_warnings: Mutex::default(),
@@ -225,7 +230,7 @@ impl View {
 
     /// Whether the files say anything about a metric.
     pub fn knows(&self, metric: Metric) -> bool {
-        !self.model.unknown.has_part_of(metric)
+        !self.unknown.has_part_of(metric)
     }
 
     /// The metrics that the selection shows, and what comes along with them in what is loaded.
@@ -305,7 +310,7 @@ fn check_step(model: &Model, step: i64) -> Result<(), Error> {
     Err(Error::Question(format!("-step: there is no step {step}; {loaded}")))
 }
 
-fn code_tree(model: &Model, options: &Options) -> Result<code::Grouped, Error> {
+fn code_tree(model: &Model, options: &Options, filter: NodeFilter) -> Result<code::Grouped, Error> {
     let missing = || {
         if model.is_trace {
             let how = "JAX records both with jax.profiler.ProfileOptions().python_tracer_level = 1";
@@ -316,9 +321,10 @@ fn code_tree(model: &Model, options: &Options) -> Result<code::Grouped, Error> {
         let how = "load an op log with traces (--op_log_path), as tfprof.write_op_log writes it";
         Error::Missing(format!("the code view needs code traces, and there are none; {how}"))
     };
-    if !model.has_traces {
+    let has_stacks = if filter.layers.has(Layer::Calls) { model.has_calls } else { model.has_traces };
+    if !has_stacks {
         return Err(missing());
     }
-    let grouped = code::group(model, &options.quirks);
+    let grouped = code::group(model, &options.quirks, filter);
     if grouped.tree.is_empty() { Err(missing()) } else { Ok(grouped) }
 }

@@ -2,15 +2,15 @@
 
 use super::tree::Tree;
 use crate::model::Model;
+use crate::model::layers::NodeFilter;
 use crate::model::names::NameId;
 use crate::model::nodes::NodeId;
 
 /// With `by_name`, the nodes of a row are in the order of their names, which sums do not need.
-/// With `inner`, nodes of functions are there, too.
-pub fn group(model: &Model, by_name: bool, inner: bool) -> Tree {
+pub fn group(model: &Model, by_name: bool, filter: NodeFilter) -> Tree {
     // Bags by op, filled by counting: how many nodes each op has, then where its bag begins.
     let mut counts = vec![0_u32; model.names.len()];
-    for node in model.shown(inner) {
+    for node in model.shown(filter) {
         counts[model.nodes.op[node.index()].index()] += 1;
     }
     let mut ops: Vec<NameId> = (0..model.names.len() as u32).map(NameId).filter(|op| counts[op.index()] > 0).collect();
@@ -28,9 +28,9 @@ pub fn group(model: &Model, by_name: bool, inner: bool) -> Tree {
         *next += 1;
     };
     if by_name {
-        model.by_name().iter().copied().filter(|node| model.is_shown(*node, inner)).for_each(&mut put);
+        model.by_name(filter.layers).iter().copied().filter(|node| model.is_shown(*node, filter)).for_each(&mut put);
     } else {
-        model.shown(inner).for_each(&mut put);
+        model.shown(filter).for_each(&mut put);
     }
     let mut tree = Tree::new();
     let mut bags = bags.into_iter();

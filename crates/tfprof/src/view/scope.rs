@@ -2,12 +2,12 @@
 
 use super::tree::Tree;
 use crate::model::Model;
+use crate::model::layers::NodeFilter;
 use crate::model::name_order::{self, NameOrder, common_length};
 use crate::model::nodes::NodeId;
 
-/// With `inner`, nodes of functions are there, too.
-pub fn group(model: &Model, inner: bool) -> Tree {
-    let mut nodes: Vec<NodeId> = model.shown(inner).collect();
+pub fn group(model: &Model, filter: NodeFilter) -> Tree {
+    let mut nodes: Vec<NodeId> = model.shown(filter).collect();
     name_order::sort(&mut nodes, NameOrder::Scopes, |node| model.name(node));
     let mut tree = Tree::new();
     // The scopes around the node before, and itself: (row, length of its name).
@@ -37,6 +37,7 @@ pub fn group(model: &Model, inner: bool) -> Tree {
 mod tests {
     use super::*;
     use crate::model::builder::{Builder, Keep};
+    use crate::model::layers::Layers;
 
     fn rows(names: &[&str]) -> Vec<String> {
         let mut builder = Builder::new(Keep::EVERYTHING);
@@ -44,7 +45,7 @@ mod tests {
             let name = builder.model.names.intern(name);
             builder.add_node(name, name);
         }
-        let tree = group(&builder.model, true);
+        let tree = group(&builder.model, NodeFilter { layers: Layers::OPS, inside_functions: true });
         (1..tree.len())
             .map(|row| {
                 let parent = tree.name(tree.parent(row), &builder.model);

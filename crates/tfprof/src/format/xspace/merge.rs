@@ -9,21 +9,12 @@ use crate::model::TimeUnit;
 use crate::model::builder::Builder;
 use crate::model::cells::{Cells, Sum};
 use crate::model::devices::{DeviceId, DeviceKind};
+use crate::model::layers::Layer;
 use crate::model::nodes::NodeId;
 use crate::model::runs::{KeepSteps, ProfileRuns};
 use crate::model::stacks::StackId;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
-
-/// Which events become nodes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Layer {
-    Ops,
-    /// Ops, and what the runtime did around them.
-    All,
-    /// Python calls.
-    Calls,
-}
 
 /// Gives hosts of equal names those of their files, and says where their steps were found in different ways.
 pub fn reconcile(hosts: &mut [HostProfile]) -> Vec<Warning> {
@@ -72,13 +63,15 @@ pub fn reconcile(hosts: &mut [HostProfile]) -> Vec<Warning> {
     warnings
 }
 
-/// Fills a model with a layer of the profiles.
-pub fn merge(hosts: &[HostProfile], layer: Layer, keep: KeepSteps, builder: &mut Builder) {
+/// Adds ops and Python calls to a model; events of the runtime only if they are asked for.
+pub fn merge(hosts: &[HostProfile], with_runtime: bool, keep: KeepSteps, builder: &mut Builder) {
     let alone = builder.model.nodes.is_empty();
     let mut into = Into {
         builder,
         several: hosts.len() > 1,
         node_of: FxHashMap::default(),
+        runtime_of: FxHashMap::default(),
+        call_of: FxHashMap::default(),
         runs: ProfileRuns::default(),
         seen: FxHashMap::default(),
         place_of: FxHashMap::default(),
@@ -91,13 +84,12 @@ pub fn merge(hosts: &[HostProfile], layer: Layer, keep: KeepSteps, builder: &mut
             let next = into.place_of.len() as u32;
             into.place_of.entry(step.number).or_insert(next);
         }
-        match layer {
-            Layer::Ops => into.ops(host),
-            Layer::All => {
-                into.ops(host);
-                into.runtime(host);
-            }
-            Layer::Calls => into.calls(host),
+        into.ops(host);
+        if with_runtime {
+            into.runtime(host);
+        }
+        if !host.paths.is_empty() {
+            into.calls(host);
         }
     }
     into.finish(alone);
@@ -108,6 +100,9 @@ struct Into<'b> {
     several: bool,
     /// By name and type; equal names of several programs and hosts are one node.
     node_of: FxHashMap<(String, String), NodeId>,
+    /// By name, nodes of the runtime layer; by call stack, those of calls.
+    runtime_of: FxHashMap<String, NodeId>,
+    call_of: FxHashMap<StackId, NodeId>,
     runs: ProfileRuns,
     /// By node, the steps that it was seen in, by their places among all steps.
     seen: FxHashMap<u32, StepSet>,
@@ -158,7 +153,7 @@ impl Into<'_> {
             .runtime_names
             .iter()
             .map(|(plane, name)| {
-                let node = self.node(&format!("runtime/{name}"), "Runtime");
+                let node = self.runtime_node(name);
                 (node, self.device(host, &host.planes[*plane].name))
             })
             .collect();
@@ -169,10 +164,6 @@ impl Into<'_> {
         let device = self.device(host, "/host:CPU");
         let kind = self.builder.model.names.intern("Python");
         let mut items: Vec<NodeId> = Vec::with_capacity(host.paths.len());
-        let mut node_of: FxHashMap<StackId, NodeId> = FxHashMap::default();
-        for node in self.builder.model.nodes.all() {
-            node_of.insert(self.builder.model.nodes.stack[node.index()], node);
-        }
         // A path comes behind the path around it.
         for (outer, call) in &host.paths {
             let outer =
@@ -181,16 +172,27 @@ impl Into<'_> {
             let call = &host.calls[*call as usize];
             let frame = frame_of(&super::places::of_call(call), model);
             let stack = model.stacks.push(outer, frame);
-            model.has_traces = true;
-            let node = *node_of.entry(stack).or_insert_with(|| {
+            model.has_calls = true;
+            let node = *self.call_of.entry(stack).or_insert_with(|| {
                 let name = model.names.intern(call);
-                let node = model.push_node(name, kind);
+                let node = model.push_event(name, kind, Layer::Calls);
                 model.nodes.stack[node.index()] = stack;
                 node
             });
             items.push(node);
         }
         self.tally(host, &host.python, |path| (items[path as usize], device));
+    }
+
+    fn runtime_node(&mut self, name: &str) -> NodeId {
+        if let Some(node) = self.runtime_of.get(name) {
+            return *node;
+        }
+        let model = &mut self.builder.model;
+        let (name_id, kind) = (model.names.intern(&format!("runtime/{name}")), model.names.intern("Runtime"));
+        let node = model.push_event(name_id, kind, Layer::Runtime);
+        self.runtime_of.insert(name.to_owned(), node);
+        node
     }
 
     fn node(&mut self, name: &str, kind: &str) -> NodeId {

@@ -25,7 +25,7 @@ mod tally;
 pub mod trace;
 mod walk;
 
-pub use merge::{Layer, events, has_source, has_steps, merge, reconcile};
+pub use merge::{events, has_source, has_steps, merge, reconcile};
 pub use ops::{About, Kind, Op};
 pub use stats::Held;
 pub use steps::{Rule, Step};

@@ -18,7 +18,7 @@ pub(super) fn check(evidence: &Evidence<'_>, advice: &mut Advice) {
     let model = evidence.model;
     let steps = model.runs.steps_of_nodes();
     let mut devices: BTreeMap<&str, Use> = BTreeMap::new();
-    for node in model.nodes.all() {
+    for node in model.ops() {
         let placement = model.placement[node.index()];
         if !placement.is_some() {
             continue;

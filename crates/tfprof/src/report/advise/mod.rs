@@ -19,6 +19,7 @@ use crate::metric::{Metric, Unit};
 use crate::model::Model;
 use crate::model::cells::{Cell, Measure};
 use crate::model::devices::DeviceKind;
+use crate::model::layers::Layer;
 use crate::quirks::Quirks;
 use crate::units::Amount;
 use crate::{units, words};
@@ -112,9 +113,10 @@ impl Evidence<'_> {
 
     /// The cells of all steps together that count, each with the kind and the name of its device.
     fn cells(&self) -> impl Iterator<Item = (&Cell, DeviceKind, &str)> {
-        let Model { runs, devices, names, .. } = &**self.model;
+        let Model { runs, devices, names, nodes, .. } = &**self.model;
         let cells = runs.totals().rows().iter();
         cells
+            .filter(|cell| nodes.layer(cell.node) == Layer::Ops)
             .filter(|cell| self.model.counts(cell.node, cell.device, self.quirks.first_device_only))
             .map(|cell| (cell, devices.kind(cell.device), names.get(devices.name(cell.device))))
     }

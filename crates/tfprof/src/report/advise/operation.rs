@@ -15,15 +15,15 @@ pub(super) fn check(evidence: &Evidence<'_>, advice: &mut Advice) {
         let op = model.nodes.op[node.index()];
         types.iter().chain([&op]).any(|ty| fused(model.names.get(*ty)))
     };
-    let named = || model.nodes.all().filter(|node| model.name(*node).contains("BatchNorm"));
-    if named().next().is_some() && !model.nodes.all().any(has_fused_type) {
+    let named = || model.ops().filter(|node| model.name(*node).contains("BatchNorm"));
+    if named().next().is_some() && !model.ops().any(has_fused_type) {
         let first = named().map(|node| model.name(node)).min().unwrap_or_default();
         advice.report(format!(
             "batch normalization is made of single ops (as in {first}); FusedBatchNorm does the same in one kernel"
         ));
     }
     let mut wide: Vec<&str> =
-        model.nodes.all().filter(|node| is_nhwc_on_gpu(evidence, *node)).map(|n| model.name(n)).collect();
+        model.ops().filter(|node| is_nhwc_on_gpu(evidence, *node)).map(|n| model.name(n)).collect();
     wide.sort_unstable();
     if let Some(first) = wide.first() {
         let count = wide.len();

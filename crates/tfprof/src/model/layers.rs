@@ -1,0 +1,35 @@
+//! Layers: which part of a trace a node stands for. A question is about some of them.
+
+/// The part of a trace that a node stands for. Nodes of graphs are ops.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Layer {
+    #[default]
+    Ops,
+    /// Work of the runtime around ops.
+    Runtime,
+    /// Python calls, each with its call stack.
+    Calls,
+}
+
+/// A set of layers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Layers(u8);
+
+impl Layers {
+    pub const OPS: Layers = Layers(1 << Layer::Ops as u8);
+    pub const OPS_AND_RUNTIME: Layers = Layers(1 << Layer::Ops as u8 | 1 << Layer::Runtime as u8);
+    pub const CALLS: Layers = Layers(1 << Layer::Calls as u8);
+
+    #[inline]
+    pub fn has(self, layer: Layer) -> bool {
+        self.0 & 1 << layer as u8 != 0
+    }
+}
+
+/// The nodes that a view groups.
+#[derive(Clone, Copy, Debug)]
+pub struct NodeFilter {
+    pub layers: Layers,
+    /// Nodes in the bodies of functions, too.
+    pub inside_functions: bool,
+}
