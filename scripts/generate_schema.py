@@ -150,8 +150,11 @@ NAMED = {
     ],
 }
 
-# Fields that newer releases than the installed one write.
-NEWER = {"tensorflow.profiler.XStat": {"gzip_str_value": 8}}
+# Fields that files have and the installed release does not list: older or newer ones.
+UNLISTED = {
+    "tensorflow.profiler.XStat": {"gzip_str_value": 8},
+    "tensorflow.tfprof.CodeDef.Trace": {"file": 1, "function": 3, "line": 4},
+}
 
 KINDS = {
     F.TYPE_INT32: "Int32",
@@ -220,7 +223,7 @@ def write_fields(pool, target):
     for package, names in NAMED.items():
         for name in names:
             message = pool.FindMessageTypeByName(f"{package}.{name}")
-            fields = {f.name: f.number for f in message.fields} | NEWER.get(message.full_name, {})
+            fields = {f.name: f.number for f in message.fields} | UNLISTED.get(message.full_name, {})
             path = [snake(re.sub("Proto$", "", part)).lower() for part in name.split(".")]
             inside = modules
             for outer in [*(["pprof"] if package.endswith(".pprof") else []), *path[:-1]]:

@@ -96,7 +96,10 @@ pub mod code_def {
 
     /// `tensorflow.tfprof.CodeDef.Trace`
     pub mod trace {
+        pub const FILE: u32 = 1;
         pub const LINENO: u32 = 2;
+        pub const FUNCTION: u32 = 3;
+        pub const LINE: u32 = 4;
         pub const FUNC_START_LINE: u32 = 5;
         pub const FILE_ID: u32 = 6;
         pub const FUNCTION_ID: u32 = 7;

@@ -1,24 +1,27 @@
-//! A graph in TensorFlow's memory: its bytes, and the shapes that only the live one knows, become one message.
+//! A live TensorFlow graph: adds the output shapes that only the live graph knows to its serialized `GraphDef`.
 
 use rustc_hash::FxHashMap;
+use tfprof_proto::fields::attr_value::{self, list_value};
+use tfprof_proto::fields::map_entry;
+use tfprof_proto::fields::tensor_shape::{self, dim};
+use tfprof_proto::fields::{graph_def, node_def};
 use tfprof_proto::wire::{Fields, Value};
 use tfprof_proto::write;
 
-const KEY: &[u8] = b"_output_shapes";
+const OUTPUT_SHAPES: &[u8] = b"_output_shapes";
 
-/// The dimensions of an output, as far as they are known, and whether not even their number is.
+/// The shape of an output: its dimensions, each `None` if unknown, and whether even the rank is unknown.
 pub type LiveShape = (Vec<Option<i64>>, bool);
 
-/// A `GraphDef` whose nodes have the attribute `_output_shapes`, as TensorFlow's `as_graph_def(add_shapes=True)` has
-/// them. `shapes` are those of the node of the same place in `names`.
+/// Adds the attribute `_output_shapes` to the nodes of a `GraphDef`, as TensorFlow's `as_graph_def(add_shapes=True)`
+/// does. `shapes[i]` are the shapes of the outputs of the node `names[i]`.
 ///
-/// None if that is not all there is to do: the graph has functions, whose nodes have shapes as well, it has shapes
-/// already, or it is damaged.
+/// `None` if the graph has functions (whose nodes have shapes, too), has shapes already, or is damaged.
 pub fn with_output_shapes(graph: &[u8], names: &[String], shapes: &[Vec<LiveShape>]) -> Option<Vec<u8>> {
-    if names.len() != shapes.len() || memchr::memmem::find(graph, KEY).is_some() {
+    if names.len() != shapes.len() || memchr::memmem::find(graph, OUTPUT_SHAPES).is_some() {
         return None;
     }
-    let mut places: Option<FxHashMap<&[u8], usize>> = None;
+    let mut index_of: Option<FxHashMap<&[u8], usize>> = None;
     let mut out = Vec::with_capacity(graph.len() + 40 * names.len());
     let mut fields = Fields::new(graph, 0);
     let mut next = 0;
@@ -26,27 +29,27 @@ pub fn with_output_shapes(graph: &[u8], names: &[String], shapes: &[Vec<LiveShap
         let start = fields.offset() as usize;
         let Some(field) = fields.next_field().ok()? else { return Some(out) };
         match (field.number, field.value) {
-            (1, Value::Bytes(node)) => {
+            (graph_def::NODE, Value::Bytes(node)) => {
                 let name = name_of(node)?;
-                // Nodes come in the order in which they were made, unless the graph was changed since.
-                let place = if names.get(next).is_some_and(|next| next.as_bytes() == name) {
+                // Nodes come in the order of their creation, unless the graph has changed since.
+                let index = if names.get(next).is_some_and(|next| next.as_bytes() == name) {
                     next
                 } else {
-                    let places = places.get_or_insert_with(|| {
-                        names.iter().enumerate().map(|(place, name)| (name.as_bytes(), place)).collect()
+                    let index_of = index_of.get_or_insert_with(|| {
+                        names.iter().enumerate().map(|(index, name)| (name.as_bytes(), index)).collect()
                     });
-                    *places.get(name)?
+                    *index_of.get(name)?
                 };
-                next = place + 1;
-                write::message(&mut out, 1, |out| {
+                next = index + 1;
+                write::message(&mut out, graph_def::NODE, |out| {
                     out.extend_from_slice(node);
-                    if !shapes[place].is_empty() {
-                        write::message(out, 5, |out| attribute(out, &shapes[place]));
+                    if !shapes[index].is_empty() {
+                        write::message(out, node_def::ATTR, |out| write_shapes(out, &shapes[index]));
                     }
                 });
             }
-            // A library of functions is there always, and mostly empty.
-            (2, Value::Bytes(library)) if !library.is_empty() => return None,
+            // Every graph has a function library, mostly an empty one.
+            (graph_def::LIBRARY, Value::Bytes(library)) if !library.is_empty() => return None,
             _ => out.extend_from_slice(&graph[start..fields.offset() as usize]),
         }
     }
@@ -55,25 +58,25 @@ pub fn with_output_shapes(graph: &[u8], names: &[String], shapes: &[Vec<LiveShap
 fn name_of(node: &[u8]) -> Option<&[u8]> {
     let mut fields = Fields::new(node, 0);
     while let Some(field) = fields.next_field().ok()? {
-        if let (1, Value::Bytes(name)) = (field.number, field.value) {
+        if let (node_def::NAME, Value::Bytes(name)) = (field.number, field.value) {
             return Some(name);
         }
     }
     None
 }
 
-/// An entry of a node's attributes.
-fn attribute(out: &mut Vec<u8>, shapes: &[LiveShape]) {
-    write::bytes(out, 1, KEY);
-    write::message(out, 2, |value| {
-        write::message(value, 1, |list| {
-            for (dims, unknown) in shapes {
-                write::message(list, 7, |shape| {
-                    if *unknown {
-                        write::int(shape, 3, 1);
-                    } else {
-                        dims.iter()
-                            .for_each(|size| write::message(shape, 2, |dim| write::int(dim, 1, size.unwrap_or(-1))));
+/// Writes the entry `_output_shapes` of a node's attributes.
+fn write_shapes(out: &mut Vec<u8>, shapes: &[LiveShape]) {
+    write::bytes(out, map_entry::KEY, OUTPUT_SHAPES);
+    write::message(out, map_entry::VALUE, |value| {
+        write::message(value, attr_value::LIST, |list| {
+            for (dims, unknown_rank) in shapes {
+                write::message(list, list_value::SHAPE, |shape| {
+                    if *unknown_rank {
+                        return write::int(shape, tensor_shape::UNKNOWN_RANK, 1);
+                    }
+                    for size in dims {
+                        write::message(shape, tensor_shape::DIM, |out| write::int(out, dim::SIZE, size.unwrap_or(-1)));
                     }
                 });
             }
@@ -103,11 +106,11 @@ mod tests {
         let text = String::from_utf8_lossy(&found);
         assert_eq!(text.matches("_output_shapes").count(), 2);
         assert!(found.ends_with(&[0x22, 2, 0x08, 0x1b]));
-        // Two shapes: 2 × unknown × 0, and one of which nothing is known.
+        // Two shapes: 2 × unknown × 0, and one of unknown rank.
         let list =
             [0x3a, 19, 0x12, 2, 0x08, 2, 0x12, 11, 0x08, 255, 255, 255, 255, 255, 255, 255, 255, 255, 1, 0x12, 0];
         assert!(memchr::memmem::find(&found, &[&list[..], &[0x3a, 2, 0x18, 1]].concat()).is_some());
-        assert_eq!(with_output_shapes(&graph, &names(&["a", "b", "x"]), &shapes), None, "a node that nobody knows");
+        assert_eq!(with_output_shapes(&graph, &names(&["a", "b", "x"]), &shapes), None, "an unknown node");
         assert_eq!(with_output_shapes(&found, &names(&["c", "a", "b"]), &shapes), None, "shapes are there already");
     }
 

@@ -1,4 +1,4 @@
-//! `OpLogProto`: types, float operations and code traces of nodes.
+//! `OpLogProto`: types, FLOPs and call stacks of nodes.
 
 use super::detect::{Head, is_name};
 use super::driver::{FormatReader, drive};
@@ -8,9 +8,11 @@ use crate::model::builder::Builder;
 use crate::model::name_order::common_length;
 use crate::model::names::NameId;
 use crate::model::nodes::NodeId;
-use crate::model::stacks::{FrameId, StackId, Stacks};
+use crate::model::stacks::{FrameId, StackId, Stacks, StringIds};
 use rustc_hash::FxHashMap;
-use tfprof_proto::lenient::{each_quietly, next_quietly};
+use tfprof_proto::fields::map_entry::KEY;
+use tfprof_proto::fields::{code_def, code_def::trace, op_log, op_log_entry};
+use tfprof_proto::lenient::{each_quietly, int_keyed_entry, next_quietly};
 use tfprof_proto::schema;
 use tfprof_proto::stream::{Layout, Record, Rule, Spot, Tag};
 use tfprof_proto::wire::{Fields, Value};
@@ -18,66 +20,71 @@ use tfprof_proto::wire::{Fields, Value};
 const ENTRY: Tag = 1;
 const STRING: Tag = 2;
 
-static LOG: Layout = Layout { fields: &[(1, Rule::Take(ENTRY)), (2, Rule::Take(STRING))] };
+static LOG: Layout =
+    Layout { fields: &[(op_log::LOG_ENTRIES, Rule::Take(ENTRY)), (op_log::ID_TO_STRING, Rule::Take(STRING))] };
 
 /// Reads an `OpLogProto`.
 pub fn read(source: Source<'_>, _step: i64, builder: &mut Builder) -> Result<(), Error> {
-    drive(source, &schema::OP_LOG, &LOG, Reader::new(builder))
+    drive(source, &schema::OP_LOG, &LOG, OpLogReader::new(builder))
 }
 
 /// An `OpLogProto` starts with an entry, which starts with the name of a node, or with a numbered string.
 pub fn recognizes(head: &Head<'_>) -> bool {
     match (head.field, head.first, head.second) {
-        ((2, Value::Bytes(_)), Some((1, Value::Varint(_))), _) => true,
+        ((op_log::ID_TO_STRING, Value::Bytes(_)), Some((KEY, Value::Varint(_))), _) => true,
         (
-            (1, Value::Bytes(_)),
-            Some((1, Value::Bytes(name))),
-            Some((2, Value::Varint(_)) | (3 | 4, Value::Bytes(_))),
+            (op_log::LOG_ENTRIES, Value::Bytes(_)),
+            Some((op_log_entry::NAME, Value::Bytes(name))),
+            Some(
+                (op_log_entry::FLOAT_OPS, Value::Varint(_))
+                | (op_log_entry::TYPES | op_log_entry::CODE_DEF, Value::Bytes(_)),
+            ),
         ) => is_name(name),
         _ => false,
     }
 }
 
-struct Reader<'b> {
+struct OpLogReader<'b> {
     builder: &'b mut Builder,
-    traces: Traces,
-    /// The node of the entry before.
-    last: u32,
+    call_stacks: CallStacks,
+    /// The node of the previous entry: where to look first for the next.
+    last_node: u32,
 }
 
-/// Call stacks whose strings are still numbers: the strings stand behind them in the file.
+/// Call stacks of a log or a profile. Their strings stay numbers until the end of the file, where the strings are.
 #[derive(Default)]
-pub(super) struct Traces {
+pub(super) struct CallStacks {
     stacks: Stacks,
     entries: Vec<(NodeId, StackId)>,
     strings: FxHashMap<i64, NameId>,
-    /// Logs of 2017 spelled strings out; each gets a number below all others.
-    spelled_out: i64,
-    /// By the bytes that spell them: most frames of a log were there before.
+    /// The count of strings without a number. Logs of 2017 contain the strings themselves; see
+    /// [`number_string`](Self::number_string).
+    unnumbered: i64,
+    /// Frames by their bytes: most frames of a log occur many times.
     frames: FxHashMap<Box<[u8]>, FrameId>,
-    /// The stack before: its bytes, and where each of its frames ends with the path up to there.
+    /// The bytes of the previous stack, and for each of its frames the end in these bytes and the path up to it.
     last_code: Vec<u8>,
     last_paths: Vec<(usize, StackId)>,
 }
 
-impl<'b> Reader<'b> {
+impl<'b> OpLogReader<'b> {
     pub fn new(builder: &'b mut Builder) -> Self {
-        Reader { builder, traces: Traces::default(), last: 0 }
+        OpLogReader { builder, call_stacks: CallStacks::default(), last_node: 0 }
     }
 
     fn entry(&mut self, fields: Fields<'_>) {
         let mut name = &b""[..];
         each_quietly(fields.clone(), |_, number, value| {
-            if let (1, Value::Bytes(bytes)) = (number, value) {
+            if let (op_log_entry::NAME, Value::Bytes(bytes)) = (number, value) {
                 name = bytes;
             }
         });
-        let Some(node) = self.builder.model.node_near(self.last, name) else { return };
-        self.last = node.0;
-        let mut trace = None;
+        let Some(node) = self.builder.model.node_near(self.last_node, name) else { return };
+        self.last_node = node.0;
+        let mut call_stack = None;
         each_quietly(fields, |all, number, value| match (number, value) {
             // As the original: the last number that is not zero counts.
-            (2, Value::Varint(n)) if n != 0 => {
+            (op_log_entry::FLOAT_OPS, Value::Varint(n)) if n != 0 => {
                 let count = n as i64;
                 self.builder.model.nodes.float_ops[node.index()] = count;
                 if count < 0 {
@@ -86,43 +93,43 @@ impl<'b> Reader<'b> {
                     self.builder.warn("negative_count", Some(Spot::Byte(all.offset())), message);
                 }
             }
-            (3, Value::Bytes(ty)) => {
+            (op_log_entry::TYPES, Value::Bytes(ty)) => {
                 let ty = self.builder.name(ty, all.offset());
                 self.builder.add_type(node, ty);
             }
-            (4, Value::Bytes(code)) => {
+            (op_log_entry::CODE_DEF, Value::Bytes(code)) => {
                 let stack = if self.builder.keep.traces {
-                    self.traces.stack(&all.nested(code), self.builder)
+                    self.call_stacks.stack(&all.nested(code), self.builder)
                 } else {
                     StackId::EMPTY
                 };
-                trace = Some(stack);
+                call_stack = Some(stack);
             }
             _ => {}
         });
-        if let Some(stack) = trace {
-            self.traces.entries.push((node, stack));
+        if let Some(stack) = call_stack {
+            self.call_stacks.push(node, stack);
         }
     }
 }
 
-impl Traces {
-    /// `CodeDef`: frames from the outermost to the innermost.
+impl CallStacks {
+    /// Reads a `CodeDef`: frames from the outermost to the innermost.
     pub(super) fn stack(&mut self, code: &Fields<'_>, builder: &mut Builder) -> StackId {
         let (bytes, offset) = (code.rest(), code.offset());
-        // Calls of one program begin alike: what is the same as in the stack before need not be read again.
+        // The stacks of one program share their outer frames, so decode only those that differ from the previous stack.
         let common = common_length(&self.last_code, bytes);
-        let known = self.last_paths.partition_point(|(end, _)| *end <= common);
-        self.last_paths.truncate(known);
+        let shared = self.last_paths.partition_point(|(end, _)| *end <= common);
+        self.last_paths.truncate(shared);
         let (skip, mut stack) = self.last_paths.last().copied().unwrap_or((0, StackId::EMPTY));
         self.last_code.truncate(skip);
         self.last_code.extend_from_slice(&bytes[skip..]);
         let mut fields = Fields::new(&bytes[skip..], offset + skip as u64);
         let all = fields.clone();
         while let Some(field) = next_quietly(&mut fields) {
-            if let (1, Value::Bytes(trace)) = (field.number, field.value) {
-                let known = self.frames.get(trace).copied();
-                let frame = known.unwrap_or_else(|| self.frame(all.nested(trace), builder));
+            if let (code_def::TRACES, Value::Bytes(trace)) = (field.number, field.value) {
+                let seen = self.frames.get(trace).copied();
+                let frame = seen.unwrap_or_else(|| self.frame(all.nested(trace), builder));
                 stack = self.stacks.push(stack, frame);
                 self.last_paths.push((bytes.len() - fields.rest().len(), stack));
             }
@@ -130,26 +137,33 @@ impl Traces {
         stack
     }
 
-    /// `CodeDef.Trace`, one that is new.
+    /// Reads a `CodeDef.Trace` that occurs for the first time.
     fn frame(&mut self, trace: Fields<'_>, builder: &mut Builder) -> FrameId {
         let bytes = trace.rest();
-        let (mut ids, mut lineno, mut start) = ([0_i64; 3], 0, 0);
+        let mut ids = StringIds::default();
+        let (mut lineno, mut function_start) = (0, 0);
         each_quietly(trace, |all, number, value| match (number, value) {
-            (2, Value::Varint(n)) => lineno = n as i32,
-            (5, Value::Varint(n)) => start = n as i32,
-            (6..=8, Value::Varint(n)) => ids[number as usize - 6] = n as i64,
-            (1 | 3 | 4, Value::Bytes(text)) => {
-                let place = [0, 0, 0, 1, 2][number as usize];
-                self.spelled_out -= 1;
-                let id = i64::MIN / 2 + self.spelled_out;
-                self.strings.insert(id, builder.name(text, all.offset()));
-                ids[place] = id;
-            }
+            (trace::LINENO, Value::Varint(n)) => lineno = n as i32,
+            (trace::FUNC_START_LINE, Value::Varint(n)) => function_start = n as i32,
+            (trace::FILE_ID, Value::Varint(n)) => ids.file = n as i64,
+            (trace::FUNCTION_ID, Value::Varint(n)) => ids.function = n as i64,
+            (trace::LINE_ID, Value::Varint(n)) => ids.line = n as i64,
+            (trace::FILE, Value::Bytes(text)) => ids.file = self.number_string(text, all.offset(), builder),
+            (trace::FUNCTION, Value::Bytes(text)) => ids.function = self.number_string(text, all.offset(), builder),
+            (trace::LINE, Value::Bytes(text)) => ids.line = self.number_string(text, all.offset(), builder),
             _ => {}
         });
-        let frame = self.stacks.intern_frame(Builder::unresolved_frame(ids, lineno, start));
+        let frame = self.stacks.intern_frame(Builder::unresolved_frame(ids, lineno, function_start));
         self.frames.insert(bytes.into(), frame);
         frame
+    }
+
+    /// Gives a string without a number one that is below all numbers of logs.
+    fn number_string(&mut self, text: &[u8], offset: u64, builder: &mut Builder) -> i64 {
+        self.unnumbered += 1;
+        let id = i64::MIN / 2 - self.unnumbered;
+        self.strings.insert(id, builder.name(text, offset));
+        id
     }
 
     pub(super) fn push(&mut self, node: NodeId, stack: StackId) {
@@ -158,18 +172,13 @@ impl Traces {
 
     /// An entry of `id_to_string`.
     pub(super) fn string(&mut self, entry: Fields<'_>, builder: &mut Builder) {
-        let (mut id, mut text) = (0, &b""[..]);
         let offset = entry.offset();
-        each_quietly(entry, |_, number, value| match (number, value) {
-            (1, Value::Varint(n)) => id = n as i64,
-            (2, Value::Bytes(bytes)) => text = bytes,
-            _ => {}
-        });
-        let name = builder.name(text, offset);
+        let (id, text) = int_keyed_entry(entry);
+        let name = builder.name(text.as_ref().map_or(b"", Fields::rest), offset);
         self.strings.insert(id, name);
     }
 
-    /// Says what each stack of the log became.
+    /// Adds the stacks to the model and returns for each stack of the file its id there.
     pub(super) fn finish(self, builder: &mut Builder) -> Vec<StackId> {
         let mut ids: Vec<_> = self.strings.iter().map(|(id, name)| (*id, *name)).collect();
         ids.sort_unstable();
@@ -180,18 +189,18 @@ impl Traces {
     }
 }
 
-impl FormatReader for Reader<'_> {
+impl FormatReader for OpLogReader<'_> {
     fn take(&mut self, tag: Tag, record: Record<'_>) {
         let Value::Bytes(bytes) = record.value else { return };
         let fields = Fields::new(bytes, record.offset);
         match tag {
             ENTRY => self.entry(fields),
-            _ => self.traces.string(fields, self.builder),
+            _ => self.call_stacks.string(fields, self.builder),
         }
     }
 
     fn finish(&mut self) {
-        std::mem::take(&mut self.traces).finish(self.builder);
+        std::mem::take(&mut self.call_stacks).finish(self.builder);
     }
 
     fn builder(&mut self) -> &mut Builder {

@@ -1,7 +1,7 @@
 //! Where in the source the nodes of a graph and of its functions were created.
 
 use super::names::{NameId, Names};
-use super::stacks::{Frame, FrameId, StackId, Stacks};
+use super::stacks::{Frame, FrameId, StackId, Stacks, StringIds};
 use rustc_hash::FxHashMap;
 
 /// Stack traces by the names of nodes: `node`, or `node@function`.
@@ -61,7 +61,7 @@ impl DebugInfo {
             line: code,
             lineno: line.number,
             function_start: -1,
-            string_ids: [0; 3],
+            string_ids: StringIds::default(),
         })
     }
 }

@@ -12,9 +12,46 @@ pub struct Frame {
     pub line: NameId,
     pub lineno: i32,
     pub function_start: i32,
-    /// The numbers of file, function and line in the log they came from, which only the quirk of shared numbers
-    /// looks at.
-    pub string_ids: [i64; 3],
+    /// Only the quirk of shared numbers and the writer of profiles need these.
+    pub string_ids: StringIds,
+}
+
+/// The numbers of a frame's strings in the log that it came from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct StringIds {
+    pub file: i64,
+    pub function: i64,
+    pub line: i64,
+}
+
+/// One of the strings of a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FrameText {
+    File,
+    Function,
+    Line,
+}
+
+impl FrameText {
+    pub const ALL: [FrameText; 3] = [FrameText::File, FrameText::Function, FrameText::Line];
+}
+
+impl Frame {
+    pub fn name(&self, text: FrameText) -> NameId {
+        match text {
+            FrameText::File => self.file,
+            FrameText::Function => self.function,
+            FrameText::Line => self.line,
+        }
+    }
+
+    pub fn string_id(&self, text: FrameText) -> i64 {
+        match text {
+            FrameText::File => self.string_ids.file,
+            FrameText::Function => self.string_ids.function,
+            FrameText::Line => self.string_ids.line,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

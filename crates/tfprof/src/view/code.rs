@@ -5,7 +5,7 @@ use crate::model::Model;
 use crate::model::layers::NodeFilter;
 use crate::model::names::{NameId, Names};
 use crate::model::nodes::NodeId;
-use crate::model::stacks::{Frame, FrameId, StackId};
+use crate::model::stacks::{Frame, FrameId, FrameText, StackId};
 use crate::quirks::Quirks;
 use memchr::memmem::Finder;
 use rustc_hash::FxHashMap;
@@ -180,7 +180,8 @@ impl<'m> Lines<'m> {
 
 /// `file:line:function`, the directory left out and a long function cut.
 fn label(model: &Model, quirks: &Quirks, frame: &Frame) -> String {
-    let (file, function) = (string(model, quirks, frame, 0), string(model, quirks, frame, 1));
+    let string = |text| string(model, quirks, frame, text);
+    let (file, function) = (string(FrameText::File), string(FrameText::Function));
     let file = file.rsplit('/').next().unwrap_or_default();
     if frame.lineno < 0 && model.is_trace {
         return format!("{file}:{}", cut(function));
@@ -188,11 +189,10 @@ fn label(model: &Model, quirks: &Quirks, frame: &Frame) -> String {
     format!("{file}:{}:{}", frame.lineno, cut(function))
 }
 
-/// The file (0), the function (1) or the source text (2) of a frame.
-pub fn string<'m>(model: &'m Model, quirks: &Quirks, frame: &Frame, which: usize) -> &'m str {
-    let own = [frame.file, frame.function, frame.line][which];
-    let shared = quirks.op_logs_share_strings.then(|| model.first_strings.get(&frame.string_ids[which])).flatten();
-    model.names.get(*shared.unwrap_or(&own))
+/// A string of a frame. As the original, with quirks: logs share their numbers, so the first log's string counts.
+pub fn string<'m>(model: &'m Model, quirks: &Quirks, frame: &Frame, text: FrameText) -> &'m str {
+    let shared = if quirks.op_logs_share_strings { model.first_strings.get(&frame.string_id(text)) } else { None };
+    model.names.get(shared.copied().unwrap_or_else(|| frame.name(text)))
 }
 
 /// Cuts a text of 20 bytes or more to 17 and three dots.

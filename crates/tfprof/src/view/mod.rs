@@ -19,7 +19,7 @@ use crate::metric::{Detail, Metric, MetricSet, Table};
 use crate::model::Model;
 use crate::model::layers::{Layer, Layers, NodeFilter};
 use crate::model::nodes::NodeId;
-use crate::model::stacks::Frame;
+use crate::model::stacks::{Frame, FrameText};
 use crate::options::{Form, Options, Selection, Step, ViewKind};
 use crate::units::Amount;
 pub use columns::{Side, Value};
@@ -163,7 +163,7 @@ impl View {
     /// The text of that line.
     pub fn source_line(&self, row: &Shown) -> Option<String> {
         let frame = self.frame(row)?;
-        let line = code::string(&self.model, &self.options.quirks, frame, 2).trim();
+        let line = code::string(&self.model, &self.options.quirks, frame, FrameText::Line).trim();
         Some(if line.is_empty() { "none".to_owned() } else { code::cut(line) })
     }
 
@@ -171,10 +171,10 @@ impl View {
     pub fn line(&self, row: &Shown) -> Option<Line<'_>> {
         let (frame, is_gradient) = self.rows.tree.frame(row.row)?;
         let frame = self.model.stacks.frame(frame);
-        let string = |which| code::string(&self.model, &self.options.quirks, frame, which);
+        let string = |text| code::string(&self.model, &self.options.quirks, frame, text);
         Some(Line {
-            file: string(0),
-            function: string(1),
+            file: string(FrameText::File),
+            function: string(FrameText::Function),
             number: frame.lineno,
             function_start: frame.function_start,
             is_gradient,

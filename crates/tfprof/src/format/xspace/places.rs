@@ -3,7 +3,7 @@
 use crate::format::xspace::hlo::Place;
 use crate::model::Model;
 use crate::model::names::NameId;
-use crate::model::stacks::{Frame, FrameId};
+use crate::model::stacks::{Frame, FrameId, StringIds};
 
 /// A built-in function has no line.
 const NO_LINE: i64 = -1;
@@ -15,7 +15,7 @@ pub fn frame_of(place: &Place, model: &mut Model) -> FrameId {
         line: NameId::EMPTY,
         lineno: place.line.clamp(i64::from(i32::MIN), i64::from(i32::MAX)) as i32,
         function_start: 0,
-        string_ids: [0; 3],
+        string_ids: StringIds::default(),
     };
     model.stacks.intern_frame(frame)
 }

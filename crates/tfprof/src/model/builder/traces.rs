@@ -3,7 +3,7 @@
 use super::Builder;
 use crate::model::names::NameId;
 use crate::model::nodes::NodeId;
-use crate::model::stacks::{Frame, StackId, Stacks};
+use crate::model::stacks::{Frame, StackId, Stacks, StringIds};
 use rustc_hash::FxHashMap;
 
 impl Builder {
@@ -28,7 +28,7 @@ impl Builder {
                     missing
                 })
             };
-            let [file, function, line] = frame.string_ids;
+            let StringIds { file, function, line } = frame.string_ids;
             frame.file = string(file);
             frame.function = string(function);
             frame.line = strings.get(&line).copied().unwrap_or(NameId::EMPTY);
@@ -50,7 +50,7 @@ impl Builder {
     }
 
     /// A frame whose strings are still numbers.
-    pub fn unresolved_frame(string_ids: [i64; 3], lineno: i32, function_start: i32) -> Frame {
+    pub fn unresolved_frame(string_ids: StringIds, lineno: i32, function_start: i32) -> Frame {
         let name = NameId::EMPTY;
         Frame { file: name, function: name, line: name, lineno, function_start, string_ids }
     }

@@ -1,6 +1,7 @@
-//! What ran, as a saved profile has it: node by node, and for each node step by step.
+//! Executions in a saved profile: for each node an `ExecProfile` for each of its steps.
 
 use super::messages::{device_time, each_time, memory_use};
+use crate::format::run_metadata::read_allocation;
 use crate::model::Model;
 use crate::model::builder::Builder;
 use crate::model::cells::{Cells, Measure, Sum, Sums};
@@ -10,47 +11,55 @@ use crate::model::nodes::NodeId;
 use crate::model::records::{Allocation, MemoryUse, Records, Timing};
 use rustc_hash::FxHashSet;
 use std::collections::BTreeMap;
-use tfprof_proto::lenient::{each_quietly, int_entry};
+use tfprof_proto::fields::{exec_memory, exec_profile, map_entry};
+use tfprof_proto::lenient::{each_quietly, int_keyed_entry};
 use tfprof_proto::wire::{Fields, Value};
 
 #[derive(Default)]
 pub(super) struct Executions {
-    /// The steps that are kept. The others are summed as they come.
+    /// The cells of the steps that are kept. The others are added to the sums at once.
     steps: BTreeMap<i64, Cells>,
     records: BTreeMap<i64, Records>,
-    /// The sums of the entry at hand, by device in the order in which they are met.
-    here: Vec<(DeviceId, Sums)>,
-    /// By device, its place there.
-    place_of: Vec<usize>,
-    /// The steps of the node at hand, which are counted once even if a file has a node or a step twice.
-    steps_here: FxHashSet<i64>,
-    /// By node, its steps, if they were summed as they came. Most nodes have the same.
+    /// The sums of the current `ExecProfile`, by device in the order of the file.
+    device_sums: Vec<(DeviceId, Sums)>,
+    /// By device, its index in `device_sums`; stale if that entry is of another device.
+    sums_index: Vec<usize>,
+    /// The steps of the current node that were not kept. Each counts once even if a file has the node or the step twice.
+    node_steps: FxHashSet<i64>,
+    /// The same of all nodes read so far. Most nodes have the same steps.
     steps_of: Vec<ListId<i64>>,
     step_sets: Lists<i64>,
     last_set: ListId<i64>,
-    /// A list for sorting, which is used again.
+    /// Scratch space.
     sorted: Vec<i64>,
 }
 
+/// The figures of an `ExecProfile` that do not name a device, and the device to count them on.
+struct Interval {
+    device: DeviceId,
+    start: i64,
+    end: i64,
+}
+
 impl Executions {
-    /// Notes that the file has a step.
-    pub fn meet_step(&mut self, step: i64) {
+    /// Adds a step, if only an empty one.
+    pub fn add_step(&mut self, step: i64) {
         self.steps.entry(step).or_default();
     }
 
     pub fn begin_node(&mut self, node: NodeId) {
-        self.steps_here.clear();
+        self.node_steps.clear();
         if let Some(steps) = self.steps_of.get(node.index()) {
-            self.steps_here.extend(self.step_sets.get(*steps));
+            self.node_steps.extend(self.step_sets.get(*steps));
         }
     }
 
     pub fn end_node(&mut self, node: NodeId) {
-        if self.steps_here.is_empty() {
+        if self.node_steps.is_empty() {
             return;
         }
         self.sorted.clear();
-        self.sorted.extend(&self.steps_here);
+        self.sorted.extend(&self.node_steps);
         self.sorted.sort_unstable();
         if self.step_sets.get(self.last_set) != self.sorted {
             self.last_set = self.step_sets.intern(&self.sorted);
@@ -61,122 +70,115 @@ impl Executions {
         self.steps_of[node.index()] = self.last_set;
     }
 
-    /// An entry of the map from step to what ran in it.
+    /// Adds an entry of the map from step to `ExecProfile`.
     pub fn add(&mut self, node: NodeId, entry: Fields<'_>, builder: &mut Builder) {
-        let (mut step, mut profile) = (0, None);
-        each_quietly(entry, |all, number, value| match (number, value) {
-            (1, Value::Varint(n)) => step = n as i64,
-            (2, Value::Bytes(bytes)) => profile = Some(all.nested(bytes)),
-            _ => {}
-        });
-        let Some(profile) = profile else { return };
+        let (step, Some(profile)) = int_keyed_entry(entry) else { return };
         if builder.keep.records {
             self.record(node, step, profile.clone(), builder);
         }
-        let (device, start, end) = self.sums(node, profile, builder);
+        let interval = self.read_sums(node, profile, builder);
         let Model { runs, placement, devices, .. } = &mut builder.model;
-        let when = |other: DeviceId| if other == device { (start, end) } else { (0, 0) };
+        let times = |device| if device == interval.device { (interval.start, interval.end) } else { (0, 0) };
         if runs.keeps(step) {
             let cells = self.steps.entry(step).or_default();
-            for (device, sums) in &self.here {
-                let (start, end) = when(*device);
+            for (device, sums) in &self.device_sums {
+                let (start, end) = times(*device);
                 cells.at(node, *device).record(sums, start, end);
             }
             return;
         }
         runs.end_run(step);
-        let is_new = self.steps_here.insert(step);
+        let is_new = self.node_steps.insert(step);
         if is_new {
             runs.begin_run(step);
         }
-        for (device, sums) in &self.here {
+        for (device, sums) in &self.device_sums {
             let counts = devices.kind(*device) != DeviceKind::Placement || placement[node.index()] == *device;
             let cell = if is_new { runs.cell(node, *device, counts) } else { runs.counted_cell(node, *device) };
-            let (start, end) = when(*device);
+            let (start, end) = times(*device);
             cell.record(sums, start, end);
             let ran = cell.sum(Measure::Runs).wrapped();
             runs.note(sums, ran);
         }
     }
 
-    /// Sums of `ExecProfile` by device, and the device that has what is said of all of them together, with start and
-    /// end.
-    fn sums(&mut self, node: NodeId, profile: Fields<'_>, builder: &mut Builder) -> (DeviceId, i64, i64) {
-        self.here.clear();
+    /// Reads an `ExecProfile` into `device_sums`.
+    fn read_sums(&mut self, node: NodeId, profile: Fields<'_>, builder: &mut Builder) -> Interval {
+        self.device_sums.clear();
         let keeps_memory = builder.keep.memory;
-        let mut placed: Sums = [Sum::default(); Measure::COUNT];
+        let mut sums: Sums = [Sum::default(); Measure::COUNT];
         let (mut start, mut end) = (0, 0);
-        let mut add = |index: Measure, n: i64| placed[index as usize].add(n);
+        let mut add = |index: Measure, n: i64| sums[index as usize].add(n);
         each_quietly(profile, |all, number, value| match (number, value) {
-            (1, Value::Varint(n)) => add(Measure::Runs, n as i64),
-            (2, Value::Varint(n)) => start = n as i64,
-            (3, Value::Varint(n)) => end = n as i64,
-            (4 | 5, Value::Bytes(entry)) => {
+            (exec_profile::RUN_COUNT, Value::Varint(n)) => add(Measure::Runs, n as i64),
+            (exec_profile::ALL_START_MICROS, Value::Varint(n)) => start = n as i64,
+            (exec_profile::LATEST_END_MICROS, Value::Varint(n)) => end = n as i64,
+            (exec_profile::ACCELERATOR_EXECS | exec_profile::CPU_EXECS, Value::Bytes(entry)) => {
                 let (device, micros) = device_time(all.nested(entry));
                 let device = builder.device(device);
                 self.sums_on(device)[Measure::Micros as usize].add_sum(micros);
             }
-            (6, Value::Bytes(device)) => {
+            (exec_profile::DEVICES, Value::Bytes(device)) => {
                 let device = builder.device(device);
                 self.sums_on(device);
             }
-            (7, Value::Bytes(memory)) if keeps_memory => each_quietly(all.nested(memory), |_, number, value| {
-                let Value::Varint(n) = value else { return };
-                match number {
-                    6 => add(Measure::RequestedBytes, n as i64),
-                    7 => add(Measure::PeakBytes, n as i64),
-                    8 => add(Measure::ResidualBytes, n as i64),
-                    9 => add(Measure::OutputBytes, n as i64),
-                    _ => {}
-                }
-            }),
+            (exec_profile::MEMORY_EXECS, Value::Bytes(memory)) if keeps_memory => {
+                each_quietly(all.nested(memory), |_, number, value| {
+                    let Value::Varint(n) = value else { return };
+                    match number {
+                        exec_memory::REQUESTED_BYTES => add(Measure::RequestedBytes, n as i64),
+                        exec_memory::PEAK_BYTES => add(Measure::PeakBytes, n as i64),
+                        exec_memory::RESIDUAL_BYTES => add(Measure::ResidualBytes, n as i64),
+                        exec_memory::OUTPUT_BYTES => add(Measure::OutputBytes, n as i64),
+                        _ => {}
+                    }
+                });
+            }
             _ => {}
         });
-        let nothing = placed.iter().all(|sum| *sum == Sum::default());
-        let device = self.device_of_sums(node, nothing, builder);
-        let sums = self.sums_on(device);
-        sums.iter_mut().zip(placed).for_each(|(sum, more)| sum.add_sum(more));
-        (device, start, end)
+        let is_empty = sums.iter().all(|sum| *sum == Sum::default());
+        let device = self.device_of_sums(node, is_empty, builder);
+        self.sums_on(device).iter_mut().zip(sums).for_each(|(sum, more)| sum.add_sum(more));
+        Interval { device, start, end }
     }
 
     fn sums_on(&mut self, device: DeviceId) -> &mut Sums {
-        if device.index() >= self.place_of.len() {
-            self.place_of.resize(device.index() + 1, 0);
+        if device.index() >= self.sums_index.len() {
+            self.sums_index.resize(device.index() + 1, 0);
         }
-        let place = &mut self.place_of[device.index()];
-        // What stands there may be of an earlier entry.
-        if self.here.get(*place).is_none_or(|(there, _)| *there != device) {
-            *place = self.here.len();
-            self.here.push((device, [Sum::default(); Measure::COUNT]));
+        let index = &mut self.sums_index[device.index()];
+        if self.device_sums.get(*index).is_none_or(|(other, _)| *other != device) {
+            *index = self.device_sums.len();
+            self.device_sums.push((device, [Sum::default(); Measure::COUNT]));
         }
-        &mut self.here[*place].1
+        &mut self.device_sums[*index].1
     }
 
-    /// Where to put what is said of all devices together: on the placement, or else on a device that is named, so that
-    /// saving again names no other.
-    fn device_of_sums(&self, node: NodeId, nothing: bool, builder: &mut Builder) -> DeviceId {
+    /// The device to count sums on that name none: the placement of the node, or else a device of this `ExecProfile`, so
+    /// that saving it again adds no other.
+    fn device_of_sums(&self, node: NodeId, is_empty: bool, builder: &mut Builder) -> DeviceId {
         let placement = placement(node, builder);
         let devices = &builder.model.devices;
-        let mut here = self.here.iter().map(|(device, _)| *device);
-        if here.clone().any(|device| device == placement) {
+        let mut named = self.device_sums.iter().map(|(device, _)| *device);
+        if named.clone().any(|device| device == placement) {
             return placement;
         }
-        // A record without a device, before the node was placed, is the only one besides that has memory.
+        // Besides the placement, only a nameless device from before the placement can have memory.
         let kinds: &[DeviceKind] = &[DeviceKind::Nameless, DeviceKind::Placement, DeviceKind::Other];
-        let of_kind = |kind: &DeviceKind| here.clone().find(|device| devices.kind(*device) == *kind);
+        let of_kind = |kind: &DeviceKind| named.clone().find(|device| devices.kind(*device) == *kind);
         let some = kinds.iter().find_map(of_kind);
-        here.next().filter(|_| nothing).or(some).unwrap_or(placement)
+        named.next().filter(|_| is_empty).or(some).unwrap_or(placement)
     }
 
-    /// `ExecProfile` again, execution by execution.
+    /// Reads the single executions of an `ExecProfile`.
     fn record(&mut self, node: NodeId, step: i64, profile: Fields<'_>, builder: &mut Builder) {
         let placement = placement(node, builder);
         let records = self.records.entry(step).or_default();
         each_quietly(profile, |all, number, value| match (number, value) {
-            (4 | 5, Value::Bytes(entry)) => {
+            (exec_profile::ACCELERATOR_EXECS | exec_profile::CPU_EXECS, Value::Bytes(entry)) => {
                 let mut device = &b""[..];
                 each_quietly(all.nested(entry), |_, number, value| {
-                    if let (1, Value::Bytes(name)) = (number, value) {
+                    if let (map_entry::KEY, Value::Bytes(name)) = (number, value) {
                         device = name;
                     }
                 });
@@ -185,13 +187,13 @@ impl Executions {
                     records.push_timing(Timing { node, device, start, length });
                 });
             }
-            (7, Value::Bytes(memory)) => {
+            (exec_profile::MEMORY_EXECS, Value::Bytes(memory)) => {
                 let mut outputs = Vec::new();
                 let memory = memory_use(all.nested(memory), MemoryUse::new(node, placement), &mut outputs);
                 records.push_memory(memory, &outputs);
             }
-            (11, Value::Bytes(allocation)) => {
-                let (micros, bytes) = int_entry(all.nested(allocation));
+            (exec_profile::ALLOCATIONS, Value::Bytes(allocation)) => {
+                let (micros, bytes) = read_allocation(all.nested(allocation));
                 records.push_allocation(Allocation { node, device: placement, micros, bytes });
             }
             _ => {}

@@ -1,4 +1,4 @@
-//! Nodes that an earlier profile has as well: what both say must agree, whichever came first.
+//! Merges nodes that several profiles have. Their definitions must agree, and the order of the files does not matter.
 
 use crate::model::Model;
 use crate::model::builder::Builder;
@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 use tfprof_proto::node_def::Attribute;
 use tfprof_proto::{canonical, schema};
 
-/// What a file says of a node beyond what ran.
+/// The definition of a node in one file: everything but its executions.
 #[derive(Default)]
 pub(super) struct Definition<'f> {
     pub offset: u64,
@@ -19,15 +19,24 @@ pub(super) struct Definition<'f> {
     pub dims: Vec<i64>,
     pub types: Vec<NameId>,
     pub float_ops: i64,
-    /// In the numbers of the file.
+    /// An id of the file's own stacks.
     pub stack: Option<StackId>,
     pub attributes: Vec<Attribute<'f>>,
-    /// Index, number of the source in the file, and which of its outputs.
-    pub inputs: Vec<(i64, i64, u32)>,
+    pub inputs: Vec<SavedInput>,
+    /// By index.
     pub output_shapes: Vec<(i64, Vec<i64>)>,
 }
 
-/// What waits for the end of the file, when numbers have become names.
+/// An input of a node in a file.
+pub(super) struct SavedInput {
+    pub index: i64,
+    /// The id of the source in the file.
+    pub source: i64,
+    /// The output of the source.
+    pub output: u32,
+}
+
+/// The checks that wait for the end of the file, when all ids have names.
 #[derive(Default)]
 pub(super) struct Merge {
     inputs: Vec<Pending>,
@@ -36,14 +45,14 @@ pub(super) struct Merge {
 
 struct Pending {
     node: NodeId,
-    inputs: Vec<(i64, i64, u32)>,
+    inputs: Vec<SavedInput>,
     output_shapes: Vec<ShapeId>,
-    /// The node was only seen running until now.
+    /// Until now, the node was known from its executions alone.
     is_new: bool,
 }
 
 impl Merge {
-    /// Adds what this file says of a node to what is known of it.
+    /// Merges the definition of a node in this file into the model.
     pub fn add(&mut self, node: NodeId, op: NameId, definition: Definition<'_>, builder: &mut Builder) {
         definition.types.iter().filter(|ty| **ty != op).for_each(|ty| builder.add_type(node, *ty));
         let at = node.index();
@@ -51,7 +60,7 @@ impl Merge {
         if definition.declared_device != NameId::EMPTY {
             model.nodes.declared_device[at] = definition.declared_device;
         }
-        // The canonical device must not depend on the order of the files: of two, it is the first by name.
+        // The canonical device must not depend on the order of the files, so the first by name counts.
         if let Some(device) = definition.device {
             let old = model.placement[at];
             let name = |device: DeviceId| model.names.get(model.devices.name(device));
@@ -72,7 +81,7 @@ impl Merge {
             );
         }
         *float_ops = if *float_ops == 0 { definition.float_ops } else { *float_ops };
-        // A run knows a node by its name alone.
+        // A node that is known from a run alone has only a name.
         let is_bare = op == model.nodes.name[at]
             && definition.inputs.is_empty()
             && definition.dims.is_empty()
@@ -118,11 +127,11 @@ impl Merge {
         self.inputs.push(Pending { node, inputs: definition.inputs, output_shapes, is_new });
     }
 
-    /// `name_of` names the nodes of the file, `placed` says what its stacks became.
+    /// `name_of` has the names of the file's nodes, `placed` the ids of its stacks in the model.
     pub fn finish(self, name_of: &FxHashMap<i64, NameId>, placed: &[StackId], builder: &mut Builder) {
         for Pending { node, inputs, output_shapes, is_new } in self.inputs {
             let mut list = Vec::new();
-            for (index, source, output) in inputs {
+            for SavedInput { index, source, output } in inputs {
                 list.resize(index as usize, NO_INPUT);
                 list.push(name_of.get(&source).map_or(NO_INPUT, |source| Input { source: *source, output }));
             }
@@ -150,7 +159,7 @@ fn disagree(builder: &mut Builder, node: NodeId, why: &str) {
     builder.conflict.get_or_insert(message);
 }
 
-/// An attribute that both have, with different values, or that only one of them has.
+/// An attribute that differs, or that only one of the two has.
 fn other_attribute(model: &Model, node: NodeId, definition: &Definition<'_>) -> Option<String> {
     let known = model.attributes.of(node);
     if known.len() == 0 || definition.attributes.is_empty() {
@@ -171,22 +180,22 @@ fn other_attribute(model: &Model, node: NodeId, definition: &Definition<'_>) -> 
     new.keys().min().map(|name| String::from_utf8_lossy(name).into_owned())
 }
 
-/// Inputs that name no node were left out when a profile was saved, so only the others are compared.
+/// Compares inputs. Those without a source node are left out: saved profiles do not have them.
 fn same_inputs(model: &Model, old: &[Input], new: &[Input]) -> bool {
     let get = |inputs: &[Input], i: usize| inputs.get(i).copied().filter(|input| model.node(input.source).is_some());
     (0..old.len().max(new.len())).all(|i| get(old, i) == get(new, i))
 }
 
-/// Call stacks of two files have their own numbers; what counts is what they say.
+/// Compares call stacks by their frames; the ids of two files differ.
 fn same_stacks(model: &Model, mut a: StackId, mut b: StackId) -> bool {
-    let says = |frame: &Frame| (frame.file, frame.function, frame.line, frame.lineno, frame.function_start);
+    let content = |frame: &Frame| (frame.file, frame.function, frame.line, frame.lineno, frame.function_start);
     loop {
         if a == b {
             return true;
         }
         match (model.stacks.last(a), model.stacks.last(b)) {
             (Some((outer_a, frame_a)), Some((outer_b, frame_b))) => {
-                if says(model.stacks.frame(frame_a)) != says(model.stacks.frame(frame_b)) {
+                if content(model.stacks.frame(frame_a)) != content(model.stacks.frame(frame_b)) {
                     return false;
                 }
                 (a, b) = (outer_a, outer_b);

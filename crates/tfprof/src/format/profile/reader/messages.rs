@@ -1,38 +1,39 @@
-//! The small messages within a saved profile: entries of its maps, times, and memory.
+//! The small messages inside a `ProfileNode`: entries of its maps, times, and memory.
 
 use crate::model::cells::Sum;
 use crate::model::records::{MemoryUse, OutputMemory};
-use tfprof_proto::lenient::each_quietly;
+use tfprof_proto::fields::{exec_memory, map_entry, memory as output_memory};
+use tfprof_proto::lenient::{each_quietly, int_keyed_entry};
 use tfprof_proto::wire::{Fields, Value, each_int};
 
-/// An entry of a map from number to a list of numbers.
-pub fn indexed_tuple(entry: Fields<'_>) -> (i64, Vec<i64>) {
-    let (mut index, mut numbers) = (0, Vec::new());
+/// An entry of the map from output to shape: the index of the output, and the dimensions.
+pub fn shape_entry(entry: Fields<'_>) -> (i64, Vec<i64>) {
+    let (mut index, mut dims) = (0, Vec::new());
     each_quietly(entry, |all, number, value| match (number, value) {
-        (1, Value::Varint(n)) => index = n as i64,
-        (2, Value::Bytes(tuple)) => each_quietly(all.nested(tuple), |_, _, value| {
-            drop(each_int(value, |n| numbers.push(n)));
+        (map_entry::KEY, Value::Varint(n)) => index = n as i64,
+        (map_entry::VALUE, Value::Bytes(tuple)) => each_quietly(all.nested(tuple), |_, _, value| {
+            drop(each_int(value, |n| dims.push(n)));
         }),
         _ => {}
     });
-    (index, numbers)
+    (index, dims)
 }
 
-/// An entry of the map from device to times: the device, and the sum of the lengths.
+/// An entry of the map from device to times: the device, and the sum of the durations.
 pub fn device_time(entry: Fields<'_>) -> (&[u8], Sum) {
     let (mut device, mut micros) = (&b""[..], Sum::default());
     each_quietly(entry, |all, number, value| match (number, value) {
-        (1, Value::Bytes(name)) => device = name,
-        (2, Value::Bytes(times)) => times_of(all.nested(times), &mut |_, length| micros.add(length)),
+        (map_entry::KEY, Value::Bytes(name)) => device = name,
+        (map_entry::VALUE, Value::Bytes(times)) => times_of(all.nested(times), &mut |_, length| micros.add(length)),
         _ => {}
     });
     (device, micros)
 }
 
-/// The times of such an entry: a start and a length each.
+/// Calls `each` with the start and the duration of every time in such an entry.
 pub fn each_time(entry: Fields<'_>, mut each: impl FnMut(i64, i64)) {
     each_quietly(entry, |all, number, value| {
-        if let (2, Value::Bytes(times)) = (number, value) {
+        if let (map_entry::VALUE, Value::Bytes(times)) = (number, value) {
             times_of(all.nested(times), &mut each);
         }
     });
@@ -41,35 +42,37 @@ pub fn each_time(entry: Fields<'_>, mut each: impl FnMut(i64, i64)) {
 fn times_of(times: Fields<'_>, each: &mut impl FnMut(i64, i64)) {
     each_quietly(times, |all, _, value| {
         let Value::Bytes(tuple) = value else { return };
-        let (mut pair, mut place) = ([0; 2], 0);
+        let (mut start, mut duration, mut count) = (0, 0, 0);
         each_quietly(all.nested(tuple), |_, _, value| {
             drop(each_int(value, |n| {
-                if let Some(slot) = pair.get_mut(place) {
-                    *slot = n;
+                match count {
+                    0 => start = n,
+                    1 => duration = n,
+                    _ => {}
                 }
-                place += 1;
+                count += 1;
             }));
         });
-        each(pair[0], pair[1]);
+        each(start, duration);
     });
 }
 
-/// `ExecMemory`.
+/// Reads an `ExecMemory` into `memory`, which is returned, and `outputs`.
 pub fn memory_use(fields: Fields<'_>, mut memory: MemoryUse, outputs: &mut Vec<OutputMemory>) -> MemoryUse {
     each_quietly(fields, |all, number, value| match (number, value) {
-        (11, Value::Bytes(entry)) => outputs.push(output_memory(all.nested(entry))),
+        (exec_memory::OUTPUT_MEMORY, Value::Bytes(entry)) => outputs.push(output_entry(all.nested(entry))),
         (number, Value::Varint(n)) => {
             let slot = match number {
-                1 => &mut memory.micros,
-                2 => &mut memory.host_temp,
-                3 => &mut memory.host_persistent,
-                4 => &mut memory.accelerator_temp,
-                5 => &mut memory.accelerator_persistent,
-                6 => &mut memory.requested,
-                7 => &mut memory.peak,
-                8 => &mut memory.residual,
-                9 => &mut memory.output,
-                10 => &mut memory.allocator_in_use,
+                exec_memory::MEMORY_MICROS => &mut memory.micros,
+                exec_memory::HOST_TEMP_BYTES => &mut memory.host_temp,
+                exec_memory::HOST_PERSISTENT_BYTES => &mut memory.host_persistent,
+                exec_memory::ACCELERATOR_TEMP_BYTES => &mut memory.accelerator_temp,
+                exec_memory::ACCELERATOR_PERSISTENT_BYTES => &mut memory.accelerator_persistent,
+                exec_memory::REQUESTED_BYTES => &mut memory.requested,
+                exec_memory::PEAK_BYTES => &mut memory.peak,
+                exec_memory::RESIDUAL_BYTES => &mut memory.residual,
+                exec_memory::OUTPUT_BYTES => &mut memory.output,
+                exec_memory::ALLOCATOR_BYTES_IN_USE => &mut memory.allocator_in_use,
                 _ => return,
             };
             *slot = n as i64;
@@ -79,16 +82,14 @@ pub fn memory_use(fields: Fields<'_>, mut memory: MemoryUse, outputs: &mut Vec<O
     memory
 }
 
-/// An entry of the map from slot to the memory of an output.
-pub fn output_memory(entry: Fields<'_>) -> OutputMemory {
-    let mut output = OutputMemory::default();
-    each_quietly(entry, |all, number, value| match (number, value) {
-        (1, Value::Varint(n)) => output.slot = n as i32,
-        (2, Value::Bytes(memory)) => each_quietly(all.nested(memory), |_, number, value| match (number, value) {
-            (1, Value::Varint(n)) => output.bytes = n as i64,
-            (2, Value::Varint(n)) => output.address = n,
-            _ => {}
-        }),
+/// An entry of the map from output to its memory.
+fn output_entry(entry: Fields<'_>) -> OutputMemory {
+    let (slot, memory) = int_keyed_entry(entry);
+    let mut output = OutputMemory { slot: slot as i32, ..OutputMemory::default() };
+    let Some(memory) = memory else { return output };
+    each_quietly(memory, |_, number, value| match (number, value) {
+        (output_memory::BYTES, Value::Varint(n)) => output.bytes = n as i64,
+        (output_memory::PTR, Value::Varint(n)) => output.address = n,
         _ => {}
     });
     output

@@ -1,7 +1,7 @@
-//! A model as a `ProfileProto`, which tfprof reads back to the same answers.
+//! Writes a model as a `ProfileProto`, from which tfprof gives the same answers as from the original files.
 //!
-//! Map entries are sorted by key, attributes have one form, and nothing depends on how the files were spelled: the
-//! same model is the same bytes. Nodes are written one by one.
+//! The same model is the same bytes: map entries are sorted by key and attributes are in canonical form. Nodes are
+//! written one by one.
 
 mod executions;
 mod strings;
@@ -18,6 +18,8 @@ use crate::quirks::Quirks;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use strings::Strings;
+use tfprof_proto::fields::code_def::{self, trace};
+use tfprof_proto::fields::{map_entry, profile, profile_node as field, tuple};
 use tfprof_proto::write;
 
 /// Writes everything that was loaded; the model must have been built with
@@ -37,24 +39,24 @@ pub fn write(model: &Model, quirks: Quirks, out: &mut dyn Write) -> io::Result<(
     let mut bytes = Vec::new();
     for node in nodes {
         bytes.clear();
-        entry(&mut bytes, 1, writer.ids[node.index()], |out| writer.node(node, out));
+        entry(&mut bytes, profile::NODES, writer.ids[node.index()], |out| writer.node(node, out));
         out.write_all(&bytes)?;
     }
     bytes.clear();
-    write::int(&mut bytes, 2, model.has_traces.into());
-    write::packed(&mut bytes, 3, &writer.steps);
+    write::int(&mut bytes, profile::HAS_TRACE, model.has_traces.into());
+    write::packed(&mut bytes, profile::STEPS, &writer.steps);
     for (id, text) in writer.strings.all() {
-        write::message(&mut bytes, 4, |out| {
-            number(out, 1, id);
-            write::element(out, 2, text.as_bytes());
+        write::message(&mut bytes, profile::ID_TO_STRING, |out| {
+            int_or_zero(out, map_entry::KEY, id);
+            write::element(out, map_entry::VALUE, text.as_bytes());
         });
     }
     let missed_before = model.saved_without_streams && !quirks.saving_again_alters;
-    write::int(&mut bytes, 5, (model.misses_streams || missed_before).into());
+    write::int(&mut bytes, profile::MISS_ACCELERATOR_STREAM, (model.misses_streams || missed_before).into());
     out.write_all(&bytes)
 }
 
-/// What cannot be saved: inputs that name no node.
+/// Warns about the inputs that a profile cannot store: those from nodes that do not exist.
 pub fn warnings(model: &Model) -> Vec<Warning> {
     let mut missing = Vec::new();
     for node in model.nodes.all() {
@@ -82,7 +84,7 @@ struct Writer<'m> {
     ids: Vec<i64>,
 }
 
-/// Nodes keep the numbers of the profile they came from, if those tell them apart; others are counted on.
+/// Nodes keep the ids of the profile that they came from, if these are unique; the others continue from the largest.
 fn ids(model: &Model) -> Vec<i64> {
     let mut ids = model.saved_ids.clone();
     let mut sorted = ids.clone();
@@ -98,20 +100,20 @@ fn ids(model: &Model) -> Vec<i64> {
 }
 
 impl Writer<'_> {
-    /// `ProfileNode`.
+    /// Writes a `ProfileNode`.
     fn node(&self, node: NodeId, out: &mut Vec<u8>) {
         let Writer { model, quirks, .. } = self;
         let nodes = &model.nodes;
         let name = |id: NameId| model.names.get(id);
         let at = node.index();
-        write::bytes(out, 1, model.name(node).as_bytes());
+        write::bytes(out, field::NAME, model.name(node).as_bytes());
         let inputs: Vec<_> = nodes.inputs(node).iter().map(|input| model.node(input.source)).collect();
         for (i, source) in inputs.iter().enumerate() {
             if let Some(source) = source {
-                pair(out, 2, i as i64, self.ids[source.index()]);
+                pair(out, field::INPUTS, i as i64, self.ids[source.index()]);
             }
         }
-        write::packed(out, 4, model.shapes.get(nodes.shape[at]));
+        write::packed(out, field::SHAPE, model.shapes.get(nodes.shape[at]));
         let device = model.placement[at];
         let device = if device.is_some() { name(model.devices.name(device)) } else { "" };
         let types = model.type_sets.get(nodes.types[at]).iter().map(|ty| name(*ty));
@@ -119,26 +121,28 @@ impl Writer<'_> {
         types.extend(Some(device).filter(|device| !device.is_empty()));
         types.sort_unstable();
         types.dedup();
-        types.iter().for_each(|ty| write::element(out, 5, ty.as_bytes()));
-        write::bytes(out, 6, device.as_bytes());
-        write::bytes(out, 7, host_of(device).as_bytes());
-        write::int(out, 8, nodes.float_ops[at]);
-        write::bytes(out, 9, name(nodes.op[at]).as_bytes());
+        types.iter().for_each(|ty| write::element(out, field::OP_TYPES, ty.as_bytes()));
+        write::bytes(out, field::CANONICAL_DEVICE, device.as_bytes());
+        write::bytes(out, field::HOST_DEVICE, host_of(device).as_bytes());
+        write::int(out, field::FLOAT_OPS, nodes.float_ops[at]);
+        write::bytes(out, field::OP, name(nodes.op[at]).as_bytes());
         let stack = nodes.stack[at];
         if stack != StackId::NONE || (quirks.saving_again_alters && at < model.saved_ids.len()) {
-            write::message(out, 10, |out| self.trace(stack, out));
+            write::message(out, field::TRACE, |out| self.call_stack(stack, out));
         }
         for (key, value) in model.attributes.of(node) {
-            write::message(out, 11, |out| {
-                write::element(out, 1, name(key).as_bytes());
-                write::element(out, 2, value);
+            write::message(out, field::ATTRS, |out| {
+                write::element(out, map_entry::KEY, name(key).as_bytes());
+                write::element(out, map_entry::VALUE, value);
             });
         }
         self.executions(node, out);
-        write::int(out, 13, self.ids[at]);
+        write::int(out, field::ID, self.ids[at]);
         let outputs = self.outputs_of_sources(node, out);
         for (i, shape) in nodes.output_shapes(node).iter().enumerate() {
-            entry(out, 15, i as i64, |out| write::packed(out, 1, model.shapes.get(*shape)));
+            entry(out, field::OUTPUT_SHAPES, i as i64, |out| {
+                write::packed(out, tuple::INT64_VALUES, model.shapes.get(*shape))
+            });
         }
         if !quirks.first_output_only
             && outputs.iter().zip(nodes.inputs(node)).any(|(saved, input)| *saved != i64::from(input.output))
@@ -151,7 +155,8 @@ impl Writer<'_> {
         }
     }
 
-    /// The output that is read of each source, one for each: the last counts. Says what each input will be read as.
+    /// Writes which output of each source the node reads. The message holds one for each source, and the last counts;
+    /// returns the output that each input will have when the profile is read.
     fn outputs_of_sources(&self, node: NodeId, out: &mut Vec<u8>) -> Vec<i64> {
         let mut output_of = BTreeMap::new();
         let inputs = self.model.nodes.inputs(node);
@@ -164,7 +169,7 @@ impl Writer<'_> {
             }
         }
         for (source, output) in &output_of {
-            pair(out, 14, *source, *output);
+            pair(out, field::SRC_OUTPUT_INDEX, *source, *output);
         }
         let saved = |input: &crate::model::nodes::Input| {
             let source = self.model.node(input.source);
@@ -173,8 +178,8 @@ impl Writer<'_> {
         inputs.iter().map(saved).collect()
     }
 
-    /// `CodeDef`, from the outermost frame to the innermost.
-    fn trace(&self, stack: StackId, out: &mut Vec<u8>) {
+    /// Writes a `CodeDef`, from the outermost frame to the innermost.
+    fn call_stack(&self, stack: StackId, out: &mut Vec<u8>) {
         let mut frames = Vec::new();
         let mut at = stack;
         while let Some((outer, frame)) = self.model.stacks.last(at) {
@@ -183,13 +188,13 @@ impl Writer<'_> {
         }
         for frame in frames.into_iter().rev() {
             let frame = self.model.stacks.frame(frame);
-            let [file, function, line] = self.strings.of(frame);
-            write::message(out, 1, |out| {
-                write::int(out, 2, frame.lineno.into());
-                write::int(out, 5, frame.function_start.into());
-                write::int(out, 6, file);
-                write::int(out, 7, function);
-                write::int(out, 8, line);
+            let ids = self.strings.ids(frame);
+            write::message(out, code_def::TRACES, |out| {
+                write::int(out, trace::LINENO, frame.lineno.into());
+                write::int(out, trace::FUNC_START_LINE, frame.function_start.into());
+                write::int(out, trace::FILE_ID, ids.file);
+                write::int(out, trace::FUNCTION_ID, ids.function);
+                write::int(out, trace::LINE_ID, ids.line);
             });
         }
     }
@@ -204,7 +209,7 @@ impl Writer<'_> {
     }
 }
 
-/// The CPU of the machine that a device belongs to: `gpu:3` becomes `cpu:0`.
+/// The CPU of the host that a device belongs to: `gpu:3` becomes `cpu:0`.
 fn host_of(device: &str) -> String {
     let mut host = String::new();
     let mut rest = device;
@@ -218,25 +223,25 @@ fn host_of(device: &str) -> String {
     host + rest
 }
 
-/// A number that is written even if zero, as both halves of a map's entry are.
-fn number(out: &mut Vec<u8>, field: u32, n: i64) {
+/// Writes an integer even if it is zero, as keys and values of maps are.
+fn int_or_zero(out: &mut Vec<u8>, field: u32, n: i64) {
     write::key(out, field, 0);
     write::varint(out, n as u64);
 }
 
-/// An entry of a map from number to number.
+/// Writes an entry of a map from integer to integer.
 fn pair(out: &mut Vec<u8>, field: u32, key: i64, value: i64) {
     write::message(out, field, |out| {
-        number(out, 1, key);
-        number(out, 2, value);
+        int_or_zero(out, map_entry::KEY, key);
+        int_or_zero(out, map_entry::VALUE, value);
     });
 }
 
-/// An entry of a map from number to message.
+/// Writes an entry of a map from integer to message.
 fn entry(out: &mut Vec<u8>, field: u32, key: i64, fill: impl FnOnce(&mut Vec<u8>)) {
     write::message(out, field, |out| {
-        number(out, 1, key);
-        write::message(out, 2, fill);
+        int_or_zero(out, map_entry::KEY, key);
+        write::message(out, map_entry::VALUE, fill);
     });
 }
 

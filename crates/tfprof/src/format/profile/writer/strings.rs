@@ -1,32 +1,37 @@
-//! The numbers of the strings in code traces.
+//! The table of the strings in call stacks, and the number of each.
 
 use crate::model::Model;
 use crate::model::names::NameId;
-use crate::model::stacks::Frame;
+use crate::model::stacks::{Frame, FrameText, StringIds};
 use crate::quirks::Quirks;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
-/// Numbers stay what they were in the first log; a string that another log numbered differently gets a new one.
+/// Strings keep their numbers of the first log; a string with another number in a later log gets a new one.
 pub(super) struct Strings<'m> {
     model: &'m Model,
-    shared: bool,
+    /// A quirk of the original: a number means the string of the first log in all of them.
+    logs_share_numbers: bool,
     first: BTreeMap<i64, NameId>,
     added: FxHashMap<NameId, i64>,
 }
 
-/// Logs of 2017 have no numbers; the reader made some up, all of them below this.
-const MADE_UP: i64 = i64::MIN / 4;
+/// Logs of 2017 have no numbers; those that the reader assigns are all below this one.
+const ASSIGNED: i64 = i64::MIN / 4;
 
 impl<'m> Strings<'m> {
     pub fn new(model: &'m Model, quirks: Quirks) -> Self {
-        let first = model.first_strings.iter().map(|(id, name)| (*id, *name)).filter(|(id, _)| *id > MADE_UP).collect();
-        let mut strings = Strings { model, shared: quirks.op_logs_share_strings, first, added: FxHashMap::default() };
-        let frames = || model.stacks.frames().iter();
-        let largest = frames().flat_map(|frame| frame.string_ids).chain(strings.first.keys().copied()).max();
+        let first =
+            model.first_strings.iter().map(|(id, name)| (*id, *name)).filter(|(id, _)| *id > ASSIGNED).collect();
+        let mut strings =
+            Strings { model, logs_share_numbers: quirks.op_logs_share_strings, first, added: FxHashMap::default() };
+        let texts = || model.stacks.frames().iter().flat_map(|frame| FrameText::ALL.map(|text| (frame, text)));
+        let ids = texts().map(|(frame, text)| frame.string_id(text));
+        let largest = ids.chain(strings.first.keys().copied()).max();
         let mut next = largest.unwrap_or(0).max(0).saturating_add(1);
-        for (id, name) in frames().flat_map(|frame| frame.string_ids.into_iter().zip(names(frame))) {
-            if !strings.keeps(id, name) && !strings.added.contains_key(&name) {
+        for (frame, text) in texts() {
+            let name = frame.name(text);
+            if !strings.keeps(frame.string_id(text), name) && !strings.added.contains_key(&name) {
                 strings.added.insert(name, next);
                 next = next.saturating_add(1);
             }
@@ -34,23 +39,23 @@ impl<'m> Strings<'m> {
         strings
     }
 
-    /// The numbers of file, function and line.
-    pub fn of(&self, frame: &Frame) -> [i64; 3] {
-        let names = names(frame);
-        std::array::from_fn(|i| {
-            let id = frame.string_ids[i];
-            if self.keeps(id, names[i]) { id } else { self.added.get(&names[i]).copied().unwrap_or(id) }
-        })
+    /// The numbers to write for a frame.
+    pub fn ids(&self, frame: &Frame) -> StringIds {
+        let id = |text: FrameText| {
+            let (id, name) = (frame.string_id(text), frame.name(text));
+            if self.keeps(id, name) { id } else { self.added.get(&name).copied().unwrap_or(id) }
+        };
+        StringIds { file: id(FrameText::File), function: id(FrameText::Function), line: id(FrameText::Line) }
     }
 
-    /// Whether a number still means the string that it meant in its log.
+    /// Whether a number still stands for the string that it stood for in its log.
     fn keeps(&self, id: i64, name: NameId) -> bool {
-        if id <= MADE_UP {
+        if id <= ASSIGNED {
             return false;
         }
         match self.first.get(&id) {
-            Some(first) => self.shared || *first == name,
-            // Its log did not have it either.
+            Some(first) => self.logs_share_numbers || *first == name,
+            // The string was missing in its log, too.
             None => name == NameId::EMPTY || self.model.names.get(name) == "unknown",
         }
     }
@@ -63,8 +68,4 @@ impl<'m> Strings<'m> {
         let all = self.first.iter().map(|(id, name)| (*id, *name)).chain(added);
         all.map(move |(id, name)| (id, model.names.get(name)))
     }
-}
-
-fn names(frame: &Frame) -> [NameId; 3] {
-    [frame.file, frame.function, frame.line]
 }
