@@ -3,8 +3,9 @@
 
 use libfuzzer_sys::fuzz_target;
 use tfprof::report::cost::budget::Budget;
-use tfprof::report::cost::{Cost, NEEDS};
 use tfprof::engine::formats::Format;
+use tfprof::engine::needs;
+use tfprof::report::cost::Cost;
 use tfprof::format::source::Source;
 use tfprof::model::settings::Settings;
 use tfprof::engine::profiler::Profiler;
@@ -14,7 +15,7 @@ fuzz_target!(|bytes: &[u8]| {
     let Some((choice, bytes)) = bytes.split_first() else { return };
     let format = Format::named(["SavedModel", "GraphDef", "MetaGraphDef"][usize::from(choice % 3)]).expect("a format");
     let settings = Settings { all: choice & 16 != 0, const_params: choice & 32 != 0, ..Settings::default() };
-    let mut profiler = Profiler::new(NEEDS);
+    let mut profiler = Profiler::new(needs::COST);
     profiler.set(&settings);
     let Ok(source) = Source::memory("fuzz", bytes) else { return };
     if profiler.add(source, format, 0).is_err() || profiler.infer().is_err() {

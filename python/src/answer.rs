@@ -15,19 +15,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use tfprof::engine::formats::{Format, Reader, Role};
 use tfprof::engine::inputs::{Input, Inputs};
+use tfprof::engine::needs;
 use tfprof::engine::profiler::Profiler;
+use tfprof::engine::question::Question;
 use tfprof::error::{Error, Warning};
 use tfprof::format::profile;
 use tfprof::format::source::Source;
-use tfprof::model::builder::Keep;
 use tfprof::model::cells::Measure;
-use tfprof::options::{Form, Options, Output, ViewKind};
+use tfprof::options::{Output, ViewKind};
 use tfprof::quirks::Quirks;
 use tfprof::render::theme::Theme;
-use tfprof::render::{self, html, timeline};
+use tfprof::render::{self, Dress, html};
+use tfprof::report::advise;
 use tfprof::report::overview::Overview;
-use tfprof::words::unknown;
-use tfprof::{report::advise, view::View};
 use tfprof_cli::Sample;
 
 /// Messages of this size are read, and models of this many nodes are asked, in a few milliseconds: no time for Ctrl-C.
@@ -64,44 +64,18 @@ struct Loaded {
     stale: bool,
 }
 
-/// A question of Python: the view, the form, and how the form is dressed.
-struct Asked {
-    kind: ViewKind,
-    options: Options,
-    dress: Dress,
-    /// Of a report, how many lines are wanted.
-    lines: usize,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Dress {
-    /// As the command writes it.
-    Plain,
-    /// Text without its head.
-    Report,
-    /// HTML for the cell of a notebook.
-    Cell,
-}
-
 #[pymethods]
 impl Profile {
     /// `cmd` is the only question that will be asked, if that is known.
     #[new]
     #[pyo3(signature = (cmd=None, *, records=true))]
     fn new(cmd: Option<&str>, records: bool) -> Self {
-        let keep = match cmd {
-            None => Keep::EVERYTHING,
-            Some(cmd) => Keep {
-                traces: matches!(cmd, "code" | "advise"),
-                attributes: cmd == "advise",
-                records,
-                functions: false,
-                costs: false,
-                ..Keep::EVERYTHING
-            },
+        let profiler = match cmd {
+            None => Profiler::default(),
+            Some(cmd) => Profiler::new(needs::of_original(cmd, records)),
         };
         let loaded = RwLock::new(Loaded {
-            profiler: Profiler::new(keep),
+            profiler,
             inputs: Inputs::default(),
             sample: None,
             told: 0,
@@ -196,23 +170,19 @@ impl Profile {
         lines: usize,
     ) -> PyResult<(Vec<(String, Bound<'py, PyBytes>)>, Vec<String>)> {
         let (form, dress) = match form {
-            "report" => (Form::Stdout, Dress::Report),
-            "cell" => (Form::Html, Dress::Cell),
-            form => {
-                let known = Form::ALL.into_iter().find(|known| known.word() == form);
-                let words = Form::ALL.map(Form::word);
-                (known.ok_or_else(|| PyValueError::new_err(unknown("form", form, &words)))?, Dress::Plain)
-            }
+            "report" => (Output::SCREEN, Dress { legend: false, ..Dress::PLAIN }),
+            "cell" => ("html", Dress { place: html::Place::Cell, ..Dress::PLAIN }),
+            form => (form, Dress::PLAIN),
         };
-        let (kind, mut options) = (view_kind(cmd)?, question::options(options, original)?);
-        options.output = Output { form, outfile: outfile.to_owned() };
-        let asked = Asked { kind, options, dress, lines };
+        render::form_of(form).map_err(|error| PyValueError::new_err(error.to_string()))?;
+        let mut question = Question { kind: view_kind(cmd)?, options: question::options(options, original)? };
+        question.options.output = Output { form: form.to_owned(), outfile: outfile.to_owned() };
         let (files, warnings) = self.ask(py, move |shared| {
             // The original computes nothing itself.
             if !original {
                 shared.infer()?;
             }
-            shared.answer(&asked)
+            shared.answer(&question, &dress, lines)
         })?;
         let files = files.into_iter().map(|(name, bytes)| (name, PyBytes::new(py, &bytes))).collect();
         Ok((files, warnings))
@@ -221,7 +191,7 @@ impl Profile {
     /// The rows of an answer as columns, numbers as 64 bits each, and what was odd.
     fn columns(&self, py: Python<'_>, cmd: &str, options: &Bound<'_, PyDict>) -> PyResult<Columns> {
         let (kind, mut options) = (view_kind(cmd)?, question::options(options, false)?);
-        options.output = Output { form: Form::Json, outfile: String::new() };
+        options.output = Output::default();
         self.ask(py, move |shared| {
             shared.infer()?;
             shared.read().profiler.view(kind, &options).map(|view| Columns::new(&view))
@@ -252,9 +222,9 @@ impl Profile {
 
     /// Where the `output` of options sends an answer: the form and the file.
     #[staticmethod]
-    fn target(options: &Bound<'_, PyDict>) -> PyResult<(&'static str, String)> {
+    fn target(options: &Bound<'_, PyDict>) -> PyResult<(String, String)> {
         let output = question::options(options, true)?.output;
-        Ok((output.form.word(), output.outfile))
+        Ok((output.form, output.outfile))
     }
 
     /// What the checkers say: as text, as a message, and what they could not look at.
@@ -439,27 +409,31 @@ impl Shared {
         loaded.profiler.infer()
     }
 
-    /// One file for each step of a timeline, else one.
-    fn answer(&self, asked: &Asked) -> Result<(Vec<(String, Vec<u8>)>, Vec<String>), Error> {
-        let loaded = self.read();
-        let profiler = &loaded.profiler;
-        let Asked { kind, options, .. } = asked;
+    /// The files of an answer, the first `lines` of each, and its warnings.
+    fn answer(
+        &self,
+        question: &Question,
+        dress: &Dress<'_>,
+        lines: usize,
+    ) -> Result<(Vec<(String, Vec<u8>)>, Vec<String>), Error> {
+        let answer = self.read().profiler.ask(question)?;
         let (mut files, mut warnings) = (Vec::new(), Vec::new());
-        let steps = timeline::steps(profiler.model(), *kind, options);
-        if steps.is_empty() {
-            let why = "a timeline of the graph view needs steps, and there are none; add a RunMetadata";
-            return Err(Error::Missing(why.to_owned()));
-        }
-        for step in steps {
-            let options = Options { step, ..options.clone() };
-            let view = profiler.view(*kind, &options)?;
+        answer.each_part(|part| {
             let mut out = Vec::new();
-            render(&view, asked, profiler.warnings(), &mut out).map_err(in_memory)?;
-            let outfile = &options.output.outfile;
-            let timeline = options.output.form == Form::Timeline;
-            files.push((if timeline { timeline::file_name(outfile, step) } else { outfile.clone() }, out));
-            warnings.extend(view.warnings.iter().chain(&view.late_warnings()).map(Warning::to_string));
-        }
+            if lines < usize::MAX {
+                let mut head = Head { out: &mut out, lines };
+                // A head that is full refuses more.
+                part.write(dress, &mut head).or_else(|error| if head.lines == 0 { Ok(()) } else { Err(error) })
+            } else if question.options.output.to_nowhere() {
+                Ok(())
+            } else {
+                part.write(dress, &mut out)
+            }
+            .map_err(in_memory)?;
+            files.push((part.file.clone(), out));
+            warnings.extend(part.view.warnings.iter().chain(&part.view.late_warnings()).map(Warning::to_string));
+            Ok::<(), Error>(())
+        })?;
         Ok((files, warnings))
     }
 }
@@ -474,29 +448,6 @@ impl Loaded {
 
 fn view_kind(cmd: &str) -> PyResult<ViewKind> {
     ViewKind::parse(cmd).ok_or_else(|| PyValueError::new_err(format!("unknown cmd: {cmd}")))
-}
-
-fn render(view: &View, asked: &Asked, warnings: &[Warning], out: &mut Vec<u8>) -> io::Result<()> {
-    match (asked.options.output.form, asked.dress) {
-        (Form::None, _) => Ok(()),
-        (Form::Stdout, Dress::Report) => {
-            let mut head = Head { out, lines: asked.lines };
-            // Whoever has enough refuses more.
-            render::text::write_report(view, &mut head)
-                .or_else(|error| if head.lines == 0 { Ok(()) } else { Err(error) })
-        }
-        (Form::Stdout | Form::File, _) => render::text::write(view, out),
-        (Form::Proto, _) => render::proto::write(view, out),
-        (Form::Json, _) => render::json::write(view, warnings, out),
-        (Form::Csv, _) => render::csv::write(view, out),
-        (Form::Pprof, _) => render::pprof::write(view, out),
-        (Form::Folded, _) => render::folded::write(view, out),
-        (Form::Speedscope, _) => render::speedscope::write(view, out),
-        (Form::Flamegraph, _) => render::flamegraph::write(view, out),
-        (Form::Html, Dress::Cell) => html::write(view, html::Place::Cell, out),
-        (Form::Html, _) => html::write(view, html::Place::Page, out),
-        (Form::Timeline, _) => timeline::write(view, out).map(|_| ()),
-    }
 }
 
 /// Takes so many lines and no more.

@@ -7,13 +7,14 @@ use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
 use std::path::PathBuf;
 use tfprof::engine::inputs::Inputs;
+use tfprof::engine::needs;
 use tfprof::engine::profiler::Profiler;
 use tfprof::error::Error;
 use tfprof::format::source::Source;
 use tfprof::model::settings::Settings;
 use tfprof::model::shape::Shape;
+use tfprof::report::cost::Cost;
 use tfprof::report::cost::render::{Report, Style, write_json, write_tables};
-use tfprof::report::cost::{Cost, NEEDS};
 
 /// The cost of a file, or of a graph, as JSON and as tables.
 #[pyfunction]
@@ -37,7 +38,7 @@ pub fn cost(
     let settings = Settings { batch, inputs, signature, all, trip_counts, const_params };
     // A large model takes long enough for Ctrl-C.
     let answer = interruptible(py, false, move || -> Result<_, Error> {
-        let mut profiler = Profiler::new(NEEDS);
+        let mut profiler = Profiler::new(needs::COST);
         if let Some(path) = path {
             let mut files = Inputs::default();
             files.add_path(&path)?;

@@ -28,7 +28,7 @@ use tfprof::error;
 use tfprof::format::source::Source;
 use tfprof::infer::op_log;
 use tfprof::metric::METRICS;
-use tfprof::render::html;
+use tfprof::render::{FORMS, html};
 
 create_exception!(tfprof, Error, PyException, "Why tfprof has no answer: one sentence.");
 create_exception!(tfprof, MissingData, Error, "The question is right, but what is loaded cannot answer it.");
@@ -48,7 +48,7 @@ mod native {
     #[pymodule_export]
     use super::{Error, MissingData};
     #[pymodule_export]
-    use super::{Shapes, html_text, metric_words, option_names, read_file, run_command, write_sample};
+    use super::{Shapes, form_endings, html_text, metric_words, option_names, read_file, run_command, write_sample};
 }
 
 /// The library's error as a Python exception.
@@ -164,6 +164,12 @@ fn option_names() -> Vec<&'static str> {
 #[pyfunction]
 fn metric_words() -> Vec<(&'static str, &'static str)> {
     METRICS.iter().filter_map(|info| Some((info.word?, info.key))).collect()
+}
+
+/// How the names of files end, and the form that each ending means.
+#[pyfunction]
+fn form_endings() -> Vec<(&'static str, &'static str)> {
+    FORMS.iter().flat_map(|form| form.endings.iter().map(|ending| (*ending, form.word))).collect()
 }
 
 /// Writes the files of the sample that is built in.

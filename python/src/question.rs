@@ -4,8 +4,10 @@ use crate::raise;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBoolMethods, PyDict, PyString};
-use tfprof::options::{Form, OPTIONS, Options, Output, Selection, ValueKind};
+use tfprof::engine::question;
+use tfprof::options::{OPTIONS, Options, Output, Selection, ValueKind};
 use tfprof::quirks::Quirks;
+use tfprof::render;
 
 /// The names of all options.
 pub fn names() -> Vec<&'static str> {
@@ -72,12 +74,12 @@ pub fn options(given: &Bound<'_, PyDict>, original: bool) -> PyResult<Options> {
         }
         // Differs from the original: a path is taken as it is, with commas and all.
         let target = text.split_once(":outfile=").filter(|(_, file)| option.name == "output" && file.contains(','));
-        let form = target.and_then(|(word, _)| Form::ALL.into_iter().find(|form| form.word() == word));
-        if let (Some(form), Some((_, file))) = (form.filter(|form| form.needs_file()), target) {
-            options.output = Output { form, outfile: file.to_owned() };
+        if let Some((word, file)) = target.filter(|(word, _)| Output::takes_file(word)) {
+            render::form_of(word).map_err(|error| raise(&error))?;
+            options.output = Output { form: word.to_owned(), outfile: file.to_owned() };
             continue;
         }
-        options.set(option.name, &text).map_err(|error| raise(&error))?;
+        question::set(&mut options, option.name, &text).map_err(|error| raise(&error))?;
     }
     Ok(options)
 }

@@ -15,21 +15,8 @@ from tfprof._tables import Column, Table, form_of
 # How many lines are worth printing where nobody asked for all of them.
 _SHOWN = 200
 
-_FORMS = {
-    ".txt": "file",
-    ".json": "json",
-    ".csv": "csv",
-    ".html": "html",
-    ".htm": "html",
-    ".svg": "flamegraph",
-    ".pb": "proto",
-    ".pb.gz": "pprof",
-    ".pprof": "pprof",
-    ".folded": "folded",
-    ".speedscope.json": "speedscope",
-    ".trace.json": "timeline",
-    ".timeline.json": "timeline",
-}
+# How the names of files end, and the form that each ending means.
+_FORMS = dict(_native.form_endings())
 
 
 class Numbers(dict[str, Any]):

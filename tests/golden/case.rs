@@ -8,9 +8,10 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use tfprof::checkpoint::Checkpoint;
 use tfprof::engine::profiler::Profiler;
+use tfprof::engine::question;
 use tfprof::error::Error;
 use tfprof::format::source::Source;
-use tfprof::options::{Form, Options, ViewKind};
+use tfprof::options::{Options, ViewKind};
 use tfprof::quirks::Quirks;
 use tfprof::render;
 
@@ -90,7 +91,7 @@ impl<'a> Case<'a> {
             Ok(profiler) => profiler,
             Err(error) => return error_is_fine(error),
         };
-        if matches!(options.output.form, Form::Timeline | Form::Pprof) {
+        if matches!(options.output.form.as_str(), "timeline" | "pprof") {
             match outputs::compare(self.dir, expect, profiler, kind, &options) {
                 Ok(None) if expect.get("proto").is_none() => return Verdict::Same,
                 Ok(None) if died => return Verdict::OursAlone,
@@ -122,7 +123,7 @@ impl<'a> Case<'a> {
         };
         let golden = read_maybe_gzipped(&self.dir.join(path)).expect("a golden file");
         let mut options = options.clone();
-        options.output.form = Form::Proto;
+        options.output.form = "proto".to_owned();
         let mut proto = Vec::new();
         render::proto::write(&profiler.view(kind, &options).expect("the same question"), &mut proto)
             .expect("memory takes all");
@@ -154,7 +155,7 @@ impl<'a> Case<'a> {
                 ("output", Value::String(output)) => match output.as_str() {
                     "file" | "stdout" | "none" => {}
                     "timeline" | "pprof" => options.set("output", &format!("{output}:outfile=F"))?,
-                    output => options.set("output", output)?,
+                    output => question::set(&mut options, "output", output)?,
                 },
                 ("order_by", Value::String(order)) => options.set("order_by", order)?,
                 (key, Value::Number(number)) => options.set(key, &number.to_string())?,

@@ -4,9 +4,10 @@ use crate::case::read_maybe_gzipped;
 use serde_json::Value;
 use std::path::Path;
 use tfprof::engine::profiler::Profiler;
+use tfprof::engine::question::Question;
 use tfprof::error::Error;
-use tfprof::options::{Form, Options, ViewKind};
-use tfprof::render::{pprof, timeline};
+use tfprof::options::{Options, ViewKind};
+use tfprof::render::Dress;
 use tfprof_proto::wire::{Fields, Value as WireValue};
 
 /// Writes all files of a question and compares each with the golden of its name; `Some` says what differs.
@@ -18,28 +19,25 @@ pub fn compare(
     options: &Options,
 ) -> Result<Option<String>, Error> {
     let mut written = Vec::new();
-    for step in timeline::steps(profiler.model(), kind, options) {
-        let options = Options { step, ..options.clone() };
-        let view = profiler.view(kind, &options)?;
+    let mut difference = None;
+    profiler.ask(&Question::new(kind, options))?.each_part(|part| {
         let mut file = Vec::new();
-        let key = if options.output.form == Form::Timeline {
-            timeline::write(&view, &mut file).expect("memory takes all");
-            timeline::file_name("timeline", step).replacen('_', ":", 1)
-        } else {
-            pprof::write(&view, &mut file).expect("memory takes all");
-            "pprof".to_owned()
+        part.write(&Dress::PLAIN, &mut file).expect("memory takes all");
+        let timeline = options.output.form == "timeline";
+        let key = match part.file.strip_prefix(&options.output.outfile) {
+            Some(step) if timeline => format!("timeline{}", step.replacen('_', ":", 1)),
+            _ => options.output.form.clone(),
         };
         if let Some(path) = expect[&key].as_str() {
             let golden = read_maybe_gzipped(&dir.join(path)).expect("a golden file");
-            let difference = match options.output.form {
-                Form::Timeline => compare_json(&golden, &file),
-                _ => compare_pprof(&golden, &file),
-            };
-            if difference.is_some() {
-                return Ok(difference.map(|difference| format!("{key}: {difference}")));
-            }
+            let found = if timeline { compare_json(&golden, &file) } else { compare_pprof(&golden, &file) };
+            difference = difference.take().or(found.map(|found| format!("{key}: {found}")));
         }
         written.push(key);
+        Ok::<(), Error>(())
+    })?;
+    if difference.is_some() {
+        return Ok(difference);
     }
     let goldens = files(expect);
     if expect["exit"] == 0 && goldens.len() != written.len() {

@@ -18,6 +18,7 @@ use std::path::{Path, PathBuf};
 use tfprof::engine::inputs::Inputs;
 use tfprof::error::Error;
 use tfprof::options::Options;
+use tfprof::render::theme::Theme;
 use tfprof::trace::TraceOptions;
 
 /// What to do, with what.
@@ -33,6 +34,13 @@ pub struct Request {
     /// The sample, if the request is about it; its files are there as long as the request is.
     pub sample: Option<Sample>,
     pub terminal: Terminal,
+}
+
+impl Request {
+    /// How text is dressed on the terminal.
+    pub fn theme(&self) -> Theme {
+        if self.terminal.colour { Theme::COLOUR } else { Theme::PLAIN }
+    }
 }
 
 /// Everything that is not about a view: what is loaded, and what single commands take.
@@ -91,7 +99,7 @@ pub fn parse_line(text: &str, options: &Options, terminal: Terminal) -> Result<R
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tfprof::options::{Form, Step};
+    use tfprof::options::Step;
 
     fn parsed(line: &str) -> Result<Request, String> {
         parse(line.split_whitespace().map(OsString::from), Terminal::default()).map_err(|error| error.to_string())
@@ -131,9 +139,9 @@ mod tests {
     #[test]
     fn format_and_outfile_are_an_output() {
         let output = parsed("op --graph_path=g --format=json").unwrap().options.output;
-        assert_eq!((output.form, output.outfile.as_str()), (Form::Json, "-"));
+        assert_eq!((output.form.as_str(), output.outfile.as_str()), ("json", "-"));
         let output = parsed("op --graph_path=g --outfile=x").unwrap().options.output;
-        assert_eq!((output.form, output.outfile.as_str()), (Form::File, "x"));
+        assert_eq!((output.form.as_str(), output.outfile.as_str()), ("file", "x"));
     }
 
     #[test]

@@ -6,6 +6,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use tfprof::error::Error;
+use tfprof::options::Output;
 
 type Fill<'a> = &'a mut dyn FnMut(&mut dyn Write) -> io::Result<()>;
 
@@ -43,6 +44,38 @@ pub fn to_file(
         return Err(Error::Question(message));
     }
     write(file, Disk::Waited, &mut fill)
+}
+
+/// A form that a command writes: its word, and its writer.
+pub type Writer<'w> = (&'static str, &'w dyn Fn(&mut dyn Write) -> io::Result<()>);
+
+/// Writes an answer where `-output` sends it, in the form that it names. The first of the forms is text.
+pub fn deliver(
+    output: &Output,
+    inputs: &[PathBuf],
+    out: &mut dyn Write,
+    command: &str,
+    forms: &[Writer<'_>],
+) -> Result<(), Error> {
+    if output.to_nowhere() {
+        return Ok(());
+    }
+    if output.to_screen() {
+        return to_stdout(out, forms[0].1);
+    }
+    check_form(output, command, &forms.iter().map(|(word, _)| *word).collect::<Vec<_>>())?;
+    let form = forms.iter().find(|(word, _)| *word == output.form);
+    form.map_or(Ok(()), |(_, write)| to_file(&output.outfile, inputs, out, write))
+}
+
+/// Refuses a form that a command does not write.
+pub fn check_form(output: &Output, command: &str, words: &[&str]) -> Result<(), Error> {
+    let form = output.form.as_str();
+    if !Output::takes_file(form) || words.contains(&form) {
+        return Ok(());
+    }
+    let words = words.join(", ");
+    Err(Error::Question(format!("{command} has no form `{form}`; expected stdout, {words} or none")))
 }
 
 /// Writes to a file of which there will be many: after a power failure, the last ones may be empty.

@@ -8,7 +8,7 @@ mod selection;
 mod table;
 
 pub use choices::{CodeStacks, Events, OrderBy, Step, ViewKind};
-pub use output::{Form, Output};
+pub use output::Output;
 pub use selection::Selection;
 pub use table::{OPTIONS, OptionInfo, ValueKind, boolean, refused};
 
@@ -60,7 +60,7 @@ impl Default for Options {
             hide_name_regexes: Vec::new(),
             account_displayed_op_only: false,
             select: None,
-            output: Output { form: Form::Stdout, outfile: String::new() },
+            output: Output::default(),
             ops_only: false,
             source_lines: false,
             events: Events::Ops,
@@ -124,7 +124,6 @@ mod tests {
             error("select", "params,FLOPs").contains("unknown metric `FLOPs` in -select; did you mean `float_ops`?")
         );
         assert!(error("max_dept", "3").contains("unknown option `max_dept`; did you mean `max_depth`?"));
-        assert!(error("output", "paper").contains("unknown form `paper`"));
         assert!(error("output", "file").contains("needs a file"));
         assert!(error("output", "stdout:outfile=x").contains("takes no file"));
         assert!(error("max_depth", "3000000000").contains("too large"));

@@ -4,22 +4,17 @@ use super::view::{self, warn};
 use crate::flags::Request;
 use crate::{Exit, target};
 use std::io::Write;
+use tfprof::engine::needs;
 use tfprof::error::{Error, Warning};
-use tfprof::model::builder::Keep;
-use tfprof::options::Form;
+use tfprof::options::Output;
 use tfprof::quirks::Quirks;
 use tfprof::report::advise;
 
-const KEEP: Keep = Keep { inputs: false, output_shapes: false, functions: false, costs: false, ..Keep::EVERYTHING };
-
 pub fn run(request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Result<Exit, Error> {
     let Request { options, flags, .. } = request;
-    if !matches!(options.output.form, Form::Stdout | Form::File | Form::Json | Form::Proto | Form::None) {
-        let form = options.output.form.word();
-        let message = format!("advise has no form `{form}`; expected stdout, file, json, proto or none");
-        return Err(Error::Question(message));
-    }
-    let (profiler, exit) = view::load(request, KEEP, err)?;
+    // Before anything is read.
+    target::check_form(&options.output, "advise", &[Output::TEXT, "json", "proto"])?;
+    let (profiler, exit) = view::load(request, needs::ADVICE, err)?;
     let quirks = options.quirks;
     let names = if flags.checkers.is_empty() { advise::default_names(quirks) } else { flags.checkers.clone() };
     let advice = advise::advise(profiler.model(), &names, quirks)?;
@@ -31,15 +26,16 @@ pub fn run(request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Resul
             warn(&[Warning { code: "no_data", location: None, message: note, damage: false }], err);
         }
     }
-    let (file, inputs) = (&options.output.outfile, &flags.files());
-    match options.output.form {
-        Form::Json => {
-            target::to_file(file, inputs, out, |out| advise::write_json(&advice, profiler.warnings(), out))?;
-        }
-        Form::Proto => target::to_file(file, inputs, out, |out| advise::write_proto(&advice, quirks, out))?,
-        Form::File => target::to_file(file, inputs, out, |out| advise::write_text(&advice, quirks, out))?,
-        Form::None => {}
-        _ => target::to_stdout(out, |out| advise::write_text(&advice, quirks, out))?,
-    }
+    target::deliver(
+        &options.output,
+        &flags.files(),
+        out,
+        "advise",
+        &[
+            (Output::TEXT, &|out| advise::write_text(&advice, quirks, out)),
+            ("json", &|out| advise::write_json(&advice, profiler.warnings(), out)),
+            ("proto", &|out| advise::write_proto(&advice, quirks, out)),
+        ],
+    )?;
     Ok(exit)
 }

@@ -11,7 +11,7 @@ use tfprof::checkpoint::{Checkpoint, Damage, locate};
 use tfprof::engine::formats::Role;
 use tfprof::error::{Error, Warning};
 use tfprof::json;
-use tfprof::options::{Form, Options};
+use tfprof::options::{Options, Output};
 use tfprof::quirks::Quirks;
 use tfprof::render::html::{self, Place};
 use tfprof::render::tensor;
@@ -189,22 +189,18 @@ fn write_to(
     out: &mut dyn Write,
     what: &dyn Answer,
 ) -> Result<(), Error> {
-    let file = &options.output.outfile;
-    // Forms of views come and go; none of them is for this.
-    #[allow(clippy::match_wildcard_for_single_variants)]
-    match options.output.form {
-        Form::None => Ok(()),
-        Form::Stdout => target::to_stdout(out, |out| what.text(out)),
-        Form::File => target::to_file(file, inputs, out, |out| what.text(out)),
-        Form::Json => target::to_file(file, inputs, out, |out| what.json(warnings, out)),
-        Form::Csv => target::to_file(file, inputs, out, |out| what.csv(out)),
-        Form::Html => target::to_file(file, inputs, out, |out| what.html(out)),
-        form => {
-            let why =
-                format!("-output: the form `{}` is not for checkpoint; expected file, json, csv or html", form.word());
-            Err(Error::Question(why))
-        }
-    }
+    target::deliver(
+        &options.output,
+        inputs,
+        out,
+        "checkpoint",
+        &[
+            (Output::TEXT, &|out| what.text(out)),
+            ("json", &|out| what.json(warnings, out)),
+            ("csv", &|out| what.csv(out)),
+            ("html", &|out| what.html(out)),
+        ],
+    )
 }
 
 fn warnings<'d>(damage: impl Iterator<Item = &'d Damage>) -> Vec<Warning> {

@@ -6,19 +6,20 @@ use crate::{Exit, progress, target};
 use std::io::Write;
 use std::path::Path;
 use tfprof::engine::inputs::Inputs;
+use tfprof::engine::needs;
 use tfprof::engine::profiler::Profiler;
 use tfprof::error::{Error, Warning};
-use tfprof::options::Form;
+use tfprof::options::Output;
+use tfprof::report::cost::Cost;
 use tfprof::report::cost::baseline::changes;
 use tfprof::report::cost::budget::Budget;
 use tfprof::report::cost::render::{Report, Style, write_json, write_tables};
-use tfprof::report::cost::{self, Cost};
 
 pub fn run(request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Result<Exit, Error> {
     let (flags, output) = (&request.flags, &request.options.output);
     let style = if flags.markdown { Style::Markdown } else { Style::Text };
-    if !matches!(output.form, Form::Stdout | Form::File | Form::Json | Form::None) {
-        let form = output.form.word();
+    if Output::takes_file(&output.form) && ![Output::TEXT, "json"].contains(&output.form.as_str()) {
+        let form = &output.form;
         return Err(Error::Question(format!("cost has no form `{form}`; expected table, json or markdown")));
     }
     // Before anything is read: a wrong budget is found out at once.
@@ -30,7 +31,7 @@ pub fn run(request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Resul
         budget.get_or_insert_default().limit_unknown();
     }
     let cost = load(request, &flags.inputs, err)?;
-    warn(&told(&cost, output.form), err);
+    warn(&told(&cost, output), err);
     let mut exit = refuse_damage(&cost.warnings, flags.strict)?;
     let baseline = match flags.baseline.as_str() {
         "" => None,
@@ -47,25 +48,25 @@ pub fn run(request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Resul
     }
     let changes = baseline.as_ref().map(|(name, before)| (*name, changes(before, &cost)));
     let report = Report { cost: &cost, over, changes };
-    let inputs = &flags.files();
-    match output.form {
-        Form::None => {}
-        Form::Json => target::to_file(&output.outfile, inputs, out, |out| write_json(&report, out))?,
-        Form::File => target::to_file(&output.outfile, inputs, out, |out| write_tables(&report, style, out))?,
-        _ => target::to_stdout(out, |out| write_tables(&report, style, out))?,
-    }
+    target::deliver(
+        output,
+        &flags.files(),
+        out,
+        "cost",
+        &[(Output::TEXT, &|out| write_tables(&report, style, out)), ("json", &|out| write_json(&report, out))],
+    )?;
     Ok(exit)
 }
 
 fn load(request: &Request, inputs: &Inputs, err: &mut dyn Write) -> Result<Cost, Error> {
-    let mut profiler = Profiler::new(cost::NEEDS);
+    let mut profiler = Profiler::new(needs::COST);
     progress::load(inputs, &mut profiler, request.terminal, err)?;
     Cost::new(&profiler)
 }
 
 /// Tables say themselves what the batch was taken as.
-fn told(cost: &Cost, form: Form) -> Vec<Warning> {
-    let needed = |warning: &&Warning| form == Form::Json || warning.code != "batch";
+fn told(cost: &Cost, output: &Output) -> Vec<Warning> {
+    let needed = |warning: &&Warning| output.form == "json" || warning.code != "batch";
     cost.warnings.iter().filter(needed).cloned().collect()
 }
 

@@ -7,7 +7,8 @@ use crate::{Exit, target};
 use std::io::Write;
 use tfprof::error::Error;
 use tfprof::metric::{DETAILS, METRICS};
-use tfprof::options::{Form, OPTIONS, Options, ValueKind, ViewKind};
+use tfprof::options::{OPTIONS, Options, ValueKind, ViewKind};
+use tfprof::render;
 use tfprof::report::advise::CHECKERS;
 use tfprof::words;
 
@@ -100,7 +101,7 @@ fn about(topic: &str) -> Result<String, Error> {
             let metrics = METRICS.iter().filter_map(|info| Some((info.word?, info.about)));
             list(&mut metrics.chain(DETAILS.iter().map(|info| (info.word, info.about))))
         }
-        "output" | "format" => list(&mut Form::ALL.iter().map(|form| (form.word(), form.about()))),
+        "output" | "format" => list(&mut render::outputs()),
         "checkers" => list(&mut CHECKERS.iter().map(|checker| (checker.name, checker.about))),
         _ => match (known.words)() {
             words if words.is_empty() => String::new(),

@@ -4,17 +4,18 @@ use super::view;
 use crate::flags::Request;
 use crate::{Exit, target};
 use std::io::Write;
+use tfprof::engine::needs;
 use tfprof::engine::profiler::Profiler;
 use tfprof::error::Error;
-use tfprof::options::Form;
+use tfprof::options::Output;
 use tfprof::render::html;
 use tfprof::render::theme::Theme;
+use tfprof::report::overview::Overview;
 use tfprof::report::overview::render;
-use tfprof::report::overview::{self, Overview};
 use tfprof::words;
 
 pub fn run(request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Result<Exit, Error> {
-    let (profiler, exit) = view::load(request, overview::NEEDS, err)?;
+    let (profiler, exit) = view::load(request, needs::OVERVIEW, err)?;
     let prefix = if request.sample.is_some() { "tfprof demo " } else { "tfprof " };
     let named: Vec<_> = request.named.iter().map(|name| words::quoted(name)).collect();
     let ask = |question: &str| {
@@ -35,21 +36,16 @@ pub fn answer(
 ) -> Result<(), Error> {
     let overview = Overview::new(profiler, &request.flags.inputs)?;
     let output = &request.options.output;
-    let theme = if request.terminal.colour { Theme::COLOUR } else { Theme::PLAIN };
-    let inputs = &request.flags.files();
-    match output.form {
-        Form::None => Ok(()),
-        Form::Stdout => target::to_stdout(out, |out| render::write_text(&overview, &theme, ask, out)),
-        Form::File => {
-            target::to_file(&output.outfile, inputs, out, |out| render::write_text(&overview, &Theme::PLAIN, ask, out))
-        }
-        Form::Json => target::to_file(&output.outfile, inputs, out, |out| render::write_json(&overview, out)),
-        Form::Html => target::to_file(&output.outfile, inputs, out, |out| {
-            html::write_overview(&overview, ask, html::Place::Page, out)
-        }),
-        form => {
-            let message = format!("info has no form `{}`; expected stdout, file, json, html or none", form.word());
-            Err(Error::Question(message))
-        }
-    }
+    let theme = if output.to_screen() { request.theme() } else { Theme::PLAIN };
+    target::deliver(
+        output,
+        &request.flags.files(),
+        out,
+        "info",
+        &[
+            (Output::TEXT, &|out| render::write_text(&overview, &theme, ask, out)),
+            ("json", &|out| render::write_json(&overview, out)),
+            ("html", &|out| html::write_overview(&overview, ask, html::Place::Page, out)),
+        ],
+    )
 }

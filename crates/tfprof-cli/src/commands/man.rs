@@ -9,8 +9,8 @@ use std::io::Write;
 use tfprof::error::Error;
 use tfprof::infer::flops;
 use tfprof::metric::{DETAILS, METRICS};
-use tfprof::options::{Form, OPTIONS, Options, OrderBy};
-use tfprof::words;
+use tfprof::options::{OPTIONS, Options, OrderBy};
+use tfprof::{render, words};
 
 pub fn run(request: &Request, out: &mut dyn Write) -> Result<Exit, Error> {
     let form = request.paths.first().map_or_else(|| "roff".into(), |word| word.to_string_lossy());
@@ -60,7 +60,7 @@ fn sections() -> Vec<(&'static str, Vec<Entry>)> {
         };
         let values = match option.name {
             "order_by" => format!(": {}", OrderBy::words().join(", ")),
-            "output" => format!("; the forms are {}", Form::ALL.map(Form::word).join(", ")),
+            "output" => format!("; the forms are {}", render::output_words().join(", ")),
             _ => String::new(),
         };
         (help::spelled(option.name, option.value), format!("{}{values}{default}", option.about))

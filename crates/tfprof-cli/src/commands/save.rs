@@ -4,18 +4,18 @@ use super::view::{refuse_damage, warn};
 use crate::flags::Request;
 use crate::{Exit, target};
 use std::io::Write;
+use tfprof::engine::needs;
 use tfprof::engine::profiler::Profiler;
 use tfprof::error::Error;
 use tfprof::format::profile;
-use tfprof::model::builder::Keep;
-use tfprof::options::Form;
+use tfprof::options::Output;
 
 pub fn run(request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Result<Exit, Error> {
     let Request { options, flags, .. } = request;
-    if !matches!(options.output.form, Form::File | Form::Proto) {
+    if ![Output::TEXT, "proto"].contains(&options.output.form.as_str()) {
         return Err(Error::Question("say where to save, as in `tfprof save DIR --outfile=all.profile`".to_owned()));
     }
-    let mut profiler = Profiler::new(Keep { functions: false, costs: false, ..Keep::EVERYTHING });
+    let mut profiler = Profiler::new(needs::SAVING);
     flags.inputs.load(&mut profiler)?;
     warn(profiler.warnings(), err);
     if !profiler.hosts().is_empty() {

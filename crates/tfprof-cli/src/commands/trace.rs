@@ -9,13 +9,13 @@ use std::rc::Rc;
 use tfprof::engine::formats::Role;
 use tfprof::error::Error;
 use tfprof::format::source::Source;
-use tfprof::options::Form;
+use tfprof::options::Output;
 use tfprof::trace::profile::ProfileTrace;
 use tfprof::trace::{Step, Trace};
 
 pub fn run(request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Result<Exit, Error> {
     let Request { options, flags, .. } = request;
-    if !matches!(options.output.form, Form::Stdout | Form::File | Form::Json) {
+    if ![Output::SCREEN, Output::TEXT, "json"].contains(&options.output.form.as_str()) {
         return Err(Error::Question("a trace is JSON; name its file with --outfile=FILE".to_owned()));
     }
     if flags.inputs.of(Role::Host).next().is_some() {
@@ -24,7 +24,7 @@ pub fn run(request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Resul
     let trace = Trace::new(steps(flags)?, flags.trace)?;
     warn(&trace.warnings, err);
     let exit = refuse_damage(&trace.warnings, flags.strict)?;
-    let file = if options.output.form == Form::Stdout { "-" } else { &options.output.outfile };
+    let file = if options.output.to_screen() { "-" } else { &options.output.outfile };
     target::to_file(file, &flags.files(), out, |out| trace.write(out).map(|_| ()))?;
     Ok(exit)
 }
@@ -40,7 +40,7 @@ fn profiles(request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Resu
     let trace = ProfileTrace::new(&files, flags.trace.show_dataflow)?;
     warn(&trace.warnings, err);
     let exit = refuse_damage(&trace.warnings, flags.strict)?;
-    let file = if options.output.form == Form::Stdout { "-" } else { &options.output.outfile };
+    let file = if options.output.to_screen() { "-" } else { &options.output.outfile };
     target::to_file(file, &flags.files(), out, |out| trace.write(out))?;
     Ok(exit)
 }

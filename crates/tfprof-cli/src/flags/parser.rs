@@ -9,8 +9,10 @@ use crate::terminal::Terminal;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use tfprof::engine::formats::{Format, Role};
+use tfprof::engine::question;
 use tfprof::error::Error;
-use tfprof::options::{Form, Options, ValueKind, boolean, refused};
+use tfprof::options::{Options, Output, ValueKind, boolean, refused};
+use tfprof::render;
 use tfprof::words;
 
 /// Where words come from.
@@ -127,7 +129,7 @@ impl Parser {
                 value
             }
         };
-        self.options.set(name, &value)
+        question::set(&mut self.options, name, &value)
     }
 
     pub fn finish(mut self, terminal: Terminal) -> Result<Request, Error> {
@@ -231,9 +233,8 @@ impl Parser {
         if !format.is_empty() || !outfile.is_empty() {
             let form = if format.is_empty() { "file" } else { format };
             let file = if outfile.is_empty() { "-" } else { outfile };
-            let takes_file = !matches!(form, "stdout" | "none");
-            let output = if takes_file { format!("{form}:outfile={file}") } else { form.to_owned() };
-            self.options.set("output", &output)?;
+            let output = if Output::takes_file(form) { format!("{form}:outfile={file}") } else { form.to_owned() };
+            question::set(&mut self.options, "output", &output)?;
         }
         Ok(())
     }
@@ -271,7 +272,7 @@ fn known(name: &str) -> Result<Spelling, Error> {
         let near = match name {
             "o" => Some("-outfile".to_owned()),
             "v" => Some("-V".to_owned()),
-            form if Form::words().contains(&form) => Some(format!("--format={form}")),
+            form if render::output_words().contains(&form) => Some(format!("--format={form}")),
             _ => words::nearest(name, spellings().map(|known| known.name)).map(|near| format!("-{near}")),
         };
         let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();

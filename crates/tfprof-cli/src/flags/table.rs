@@ -6,7 +6,8 @@ use std::sync::LazyLock;
 use tfprof::engine::formats::{FORMATS, Format, InputFlag, Role};
 use tfprof::error::Error;
 use tfprof::model::settings::Settings;
-use tfprof::options::{Form, OPTIONS, ValueKind, boolean, refused};
+use tfprof::options::{OPTIONS, OptionInfo, ValueKind, boolean, refused};
+use tfprof::render;
 use tfprof::report::advise::{self, CHECKERS};
 use tfprof::trace::OpTime;
 use tfprof::units;
@@ -70,7 +71,9 @@ pub struct Spelling {
 
 /// The options of the views, then the flags.
 pub fn spellings() -> impl Iterator<Item = Spelling> {
-    let options = OPTIONS.iter().map(|o| Spelling { name: o.name, value: o.value, about: o.about, words: o.words });
+    let words = |o: &OptionInfo| if o.value == ValueKind::Output { render::output_words } else { o.words };
+    let options =
+        OPTIONS.iter().map(move |o| Spelling { name: o.name, value: o.value, about: o.about, words: words(o) });
     options.chain(FLAGS.iter().map(Flag::spelling))
 }
 
@@ -156,7 +159,7 @@ const OTHER_FLAGS: [Flag; 22] = [
     flag("format", ValueKind::Word, "the form of -output, such as json, timeline or flamegraph", |flags, word| {
         text(&mut flags.format, word)
     })
-    .one_of(Form::words),
+    .one_of(render::output_words),
     flag("outfile", ValueKind::Path, "the file of -output; - is standard output", |flags, file| {
         text(&mut flags.outfile, file)
     }),

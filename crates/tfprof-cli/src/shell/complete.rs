@@ -12,7 +12,8 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::rc::Rc;
 use tfprof::model::Model;
-use tfprof::options::{Form, OPTIONS, ValueKind};
+use tfprof::options::{OPTIONS, Output, ValueKind};
+use tfprof::render;
 
 /// Completes words of the shell's line.
 pub struct Words {
@@ -147,10 +148,8 @@ fn offer_output(text: &str, start: usize) -> Offer {
     if let Some(at) = text[start..].find("outfile=") {
         return Offer::files(text, start + at + "outfile=".len());
     }
-    let forms = Form::ALL.map(|form| match form {
-        Form::Stdout | Form::None => form.word().to_owned(),
-        _ => format!("{}:outfile=", form.word()),
-    });
+    let typed = |word: &str| if Output::takes_file(word) { format!("{word}:outfile=") } else { word.to_owned() };
+    let forms: Vec<_> = render::output_words().into_iter().map(typed).collect();
     Offer::of(text, start, forms.iter().map(String::as_str), "")
 }
 

@@ -9,15 +9,13 @@ use crate::terminal::Terminal;
 use std::io::Write;
 use tfprof::engine::formats::Role;
 use tfprof::engine::inputs::Inputs;
+use tfprof::engine::needs;
 use tfprof::engine::profiler::Profiler;
+use tfprof::engine::question::Question;
 use tfprof::error::Error;
 use tfprof::model::Model;
-use tfprof::model::builder::Keep;
 use tfprof::model::settings::Settings;
 use tfprof::options::{OPTIONS, Options, ViewKind};
-
-/// Any view may be asked for. Single executions and attributes are most of the memory and few questions need them.
-const KEEP: Keep = Keep { records: false, attributes: false, ..Keep::EVERYTHING };
 
 pub struct Session {
     profiler: Profiler,
@@ -41,7 +39,7 @@ pub enum Next {
 impl Session {
     /// Loads what the request names.
     pub fn new(request: &Request, err: &mut dyn Write) -> Result<Session, Error> {
-        let (profiler, exit) = view::load(request, KEEP, err)?;
+        let (profiler, exit) = view::load(request, needs::ANY_VIEW, err)?;
         Ok(Session {
             profiler,
             inputs: request.flags.inputs.clone(),
@@ -135,9 +133,9 @@ impl Session {
             "set" => self.options = request.options,
             "info" => info::answer(&self.profiler, &request, &str::to_owned, out)?,
             "help" => drop(help::run_in_shell(&request, out)?),
-            word => match ViewKind::parse(word) {
-                Some(kind) if !view::needs_records(kind, &request.options) => {
-                    if view::answer(kind, &self.profiler, &request, out, err)? == Exit::Damaged {
+            word => match ViewKind::parse(word).map(|kind| Question::new(kind, &request.options)) {
+                Some(question) if !question.needs_records()? => {
+                    if view::answer(&question, &self.profiler, &request, out, err)? == Exit::Damaged {
                         self.exit = Exit::Damaged;
                     }
                 }
@@ -177,7 +175,7 @@ impl Session {
             view::warn(&self.profiler.warnings()[told..], err);
             loaded?;
         } else {
-            let mut profiler = Profiler::new(KEEP);
+            let mut profiler = Profiler::new(needs::ANY_VIEW);
             let loaded = progress::load(&all, &mut profiler, self.terminal, err);
             view::warn(profiler.warnings(), err);
             loaded?;

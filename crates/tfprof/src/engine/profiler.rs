@@ -1,5 +1,7 @@
 //! What is loaded so far, and the questions that can be put to it.
 
+use super::answer::Answer;
+use super::question::Question;
 use crate::checkpoint::{Checkpoint, Damage, OBJECT_GRAPH};
 use crate::engine::formats::{Format, Reader, Role};
 use crate::error::{Error, Warning};
@@ -17,6 +19,7 @@ use crate::model::layers::{Layer, Layers};
 use crate::model::settings::Settings;
 use crate::options::{CodeStacks, Events, Options, ViewKind};
 use crate::parallel;
+use crate::render;
 use crate::report::cost::{Linear, PerBatch};
 use crate::view::View;
 use regex::Regex;
@@ -264,8 +267,15 @@ impl Profiler {
     }
 
     /// Answers a question.
+    pub fn ask(&self, question: &Question) -> Result<Answer, Error> {
+        Answer::new(self, question)
+    }
+
+    /// The rows of a view.
     pub fn view(&self, kind: ViewKind, options: &Options) -> Result<View, Error> {
-        let mut view = View::new(Arc::clone(self.model()), self.layers(kind, options)?, kind, options)?;
+        let demand = render::form(&options.output)?.demand;
+        let layers = self.layers(kind, options)?;
+        let mut view = View::new(Arc::clone(self.model()), layers, kind, options, demand)?;
         view.checkpoints.clone_from(&self.checkpoints);
         Ok(view)
     }
@@ -312,7 +322,7 @@ mod tests {
     #[test]
     fn a_view_is_shared_between_threads_and_stays_as_it_was() {
         fn is_shareable<T: Send + Sync + 'static>() {}
-        is_shareable::<View>();
+        is_shareable::<Answer>();
         let graph = |name: &str| format!("node {{ name: '{name}' op: 'NoOp' }}");
         let mut profiler = Profiler::default();
         profiler.add_graph(Source::memory("one", graph("a").as_bytes()).unwrap()).unwrap();

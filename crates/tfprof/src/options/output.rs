@@ -1,123 +1,71 @@
-//! `-output`: where an answer goes, and in which form.
-
-use crate::words;
+//! `-output`: where an answer goes, and in which form. A form is known here by its word alone; `render::FORMS` lists them.
 
 /// Where an answer goes, and in which form.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Output {
-    pub form: Form,
-    /// Empty for standard output and for nothing at all.
+    /// [`SCREEN`](Output::SCREEN), [`NOWHERE`](Output::NOWHERE), or the word of a form.
+    pub form: String,
+    /// Empty for the screen and for nowhere.
     pub outfile: String,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
-    Stdout,
-    File,
-    None,
-    Proto,
-    Json,
-    Csv,
-    /// When things ran, or how they nest: trace events for Chrome and Perfetto.
-    Timeline,
-    Pprof,
-    /// Collapsed stacks, one line each.
-    Folded,
-    Speedscope,
-    /// A picture that a browser opens.
-    Flamegraph,
-    /// A tree that a browser opens and closes.
-    Html,
+impl Default for Output {
+    fn default() -> Self {
+        Output { form: Output::SCREEN.to_owned(), outfile: String::new() }
+    }
 }
 
 impl Output {
-    /// `form` or `form:outfile=F`; nothing means standard output.
+    pub const SCREEN: &str = "stdout";
+    pub const NOWHERE: &str = "none";
+    /// Text in a file: what a screen shows, without its colours.
+    pub const TEXT: &str = "file";
+
+    pub fn to_screen(&self) -> bool {
+        self.form == Output::SCREEN
+    }
+
+    pub fn to_nowhere(&self) -> bool {
+        self.form == Output::NOWHERE
+    }
+
+    /// Whether an answer in the form of this word goes to a file.
+    pub fn takes_file(word: &str) -> bool {
+        !matches!(word, Output::SCREEN | Output::NOWHERE)
+    }
+
+    /// The word of the form in `form` or `form:outfile=F`; nothing means the screen.
+    pub fn word_of(text: &str) -> &str {
+        match text.split_once(':').map_or(text, |(word, _)| word) {
+            "" => Output::SCREEN,
+            word => word,
+        }
+    }
+
+    /// `form` or `form:outfile=F`; nothing means the screen. Any word may be a form.
     // As the original: a file that was named before stays until another one is.
     pub(super) fn parse(text: &str, before: &str) -> Result<Output, String> {
-        let (word, pairs) = text.split_once(':').unwrap_or((text, ""));
-        let word = if word.is_empty() { "stdout" } else { word };
-        let Some(form) = Form::ALL.into_iter().find(|form| form.word() == word) else {
-            return Err(words::unknown("form", word, &Form::words()));
-        };
-        let mut outfile = if form.needs_file() { before.to_owned() } else { String::new() };
+        let (word, pairs) = (Output::word_of(text), text.split_once(':').map_or("", |(_, pairs)| pairs));
+        let takes_file = Output::takes_file(word);
+        let mut outfile = if takes_file { before.to_owned() } else { String::new() };
         for pair in pairs.split(',').filter(|pair| !pair.is_empty()) {
             match pair.split_once('=') {
-                Some(("outfile", file)) if !file.is_empty() && form.needs_file() => file.clone_into(&mut outfile),
+                Some(("outfile", file)) if !file.is_empty() && takes_file => file.clone_into(&mut outfile),
                 Some((key, file)) if !file.is_empty() && key != "outfile" => {
                     return Err(format!("unknown key `{key}` for the form `{word}`; expected {word}:outfile=FILE"));
                 }
-                Some(_) if !form.needs_file() => return Err(format!("the form `{word}` takes no file")),
+                Some(_) if !takes_file => return Err(format!("the form `{word}` takes no file")),
                 _ => return Err(format!("expected {word}:outfile=FILE, found `{text}`")),
             }
         }
-        if form.needs_file() && outfile.is_empty() {
+        if takes_file && outfile.is_empty() {
             return Err(format!("the form `{word}` needs a file: {word}:outfile=FILE (- is standard output)"));
         }
-        Ok(Output { form, outfile })
+        Ok(Output { form: word.to_owned(), outfile })
     }
 
     pub(super) fn show(&self) -> String {
         let file = if self.outfile.is_empty() { String::new() } else { format!("outfile={}", self.outfile) };
-        format!("{}:{file}", self.form.word())
-    }
-}
-
-impl Form {
-    pub const ALL: [Form; 12] = [
-        Form::Stdout,
-        Form::File,
-        Form::None,
-        Form::Timeline,
-        Form::Pprof,
-        Form::Flamegraph,
-        Form::Folded,
-        Form::Speedscope,
-        Form::Proto,
-        Form::Json,
-        Form::Csv,
-        Form::Html,
-    ];
-
-    pub fn words() -> Vec<&'static str> {
-        Form::ALL.map(Form::word).to_vec()
-    }
-
-    pub fn word(self) -> &'static str {
-        match self {
-            Form::Stdout => "stdout",
-            Form::File => "file",
-            Form::None => "none",
-            Form::Proto => "proto",
-            Form::Json => "json",
-            Form::Csv => "csv",
-            Form::Timeline => "timeline",
-            Form::Pprof => "pprof",
-            Form::Folded => "folded",
-            Form::Speedscope => "speedscope",
-            Form::Flamegraph => "flamegraph",
-            Form::Html => "html",
-        }
-    }
-
-    pub fn about(self) -> &'static str {
-        match self {
-            Form::Stdout => "text on standard output",
-            Form::File => "text in a file",
-            Form::None => "nothing",
-            Form::Proto => "a GraphNodeProto or MultiGraphNodeProto",
-            Form::Json => "all rows with their numbers",
-            Form::Csv => "the same as a table",
-            Form::Timeline => "trace events for chrome://tracing and Perfetto, in FILE_<step>",
-            Form::Pprof => "a gzipped profile for go tool pprof",
-            Form::Folded => "collapsed stacks of one metric",
-            Form::Speedscope => "a file of one metric for https://www.speedscope.app",
-            Form::Flamegraph => "an SVG of one metric for a browser, with zoom and search",
-            Form::Html => "a page for a browser: a tree that opens and closes, with bars",
-        }
-    }
-
-    /// Whether an answer of this form goes to a file.
-    pub fn needs_file(self) -> bool {
-        !matches!(self, Form::Stdout | Form::None)
+        format!("{}:{file}", self.form)
     }
 }

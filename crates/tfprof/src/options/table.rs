@@ -1,6 +1,6 @@
 //! [`OPTIONS`], the one list of the options of a view: names, defaults, help, and how to parse and print a value.
 
-use super::{CodeStacks, Events, Form, Options, OrderBy, Output, Selection, Step};
+use super::{CodeStacks, Events, Options, OrderBy, Output, Selection, Step};
 use crate::error::Error;
 use crate::metric::{METRICS, Metric, MetricInfo};
 use crate::quirks::Quirks;
@@ -216,7 +216,7 @@ const ORIGINAL: &[OptionInfo] = &[
         value: ValueKind::Output,
         about: "where the answer goes: stdout, none, or FORM:outfile=FILE (tfprof help output lists the forms)",
         original: true,
-        words: Form::words,
+        words: Vec::new,
         access: Access::Field {
             set: |o, v| Output::parse(v, &o.output.outfile).map(|output| o.output = output),
             show: |o| o.output.show(),

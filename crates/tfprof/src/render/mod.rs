@@ -1,4 +1,5 @@
-//! Answers as bytes. Renderers read a [`View`](crate::view::View) and write to anything that takes bytes.
+//! Answers as bytes. [`FORMS`] is the one list of output forms: each has a file here that writes a
+//! [`View`](crate::view::View), and a row that names it.
 
 pub(crate) mod chrome;
 pub mod csv;
@@ -16,3 +17,160 @@ pub mod tensor;
 pub mod text;
 pub mod theme;
 pub mod timeline;
+
+use crate::error::{Error, Warning};
+use crate::metric::Unit;
+use crate::options::{Output, refused};
+use crate::view::{Demand, View};
+use crate::{units, words};
+use html::Place;
+use std::io::{self, Write};
+use theme::Theme;
+
+/// An output form.
+#[derive(Clone, Copy, Debug)]
+pub struct Form {
+    pub word: &'static str,
+    pub about: &'static str,
+    /// How the names of its files end, the usual ending first.
+    pub endings: &'static [&'static str],
+    /// How to open a file of it; empty if any program does.
+    pub opened_with: &'static str,
+    pub demand: Demand,
+    pub write: fn(&View, &Dress<'_>, &mut dyn Write) -> io::Result<()>,
+}
+
+/// How an answer is presented, as far as its form leaves that open.
+#[derive(Clone, Copy, Debug)]
+pub struct Dress<'w> {
+    /// Text: colours and bars.
+    pub theme: Theme,
+    /// Text: begin with what the words of the question mean.
+    pub legend: bool,
+    /// HTML: what it is a part of.
+    pub place: Place,
+    /// JSON: what was odd while loading.
+    pub load_warnings: &'w [Warning],
+}
+
+impl Dress<'_> {
+    pub const PLAIN: Dress<'static> =
+        Dress { theme: Theme::PLAIN, legend: true, place: Place::Page, load_warnings: &[] };
+}
+
+/// All output forms, in the order of the help. The first is text, which a screen shows, too.
+pub const FORMS: &[Form] = &[
+    Form {
+        word: Output::TEXT,
+        about: "text in a file",
+        endings: &[".txt"],
+        opened_with: "",
+        demand: Demand::ROWS,
+        write: |view, dress, out| match dress.legend {
+            true => text::write_themed(view, &dress.theme, out),
+            false => text::write_report(view, out),
+        },
+    },
+    Form {
+        word: "timeline",
+        about: "trace events for chrome://tracing and Perfetto, in FILE_<step>",
+        endings: &[".trace.json", ".timeline.json"],
+        opened_with: "open it at chrome://tracing or https://ui.perfetto.dev",
+        demand: timeline::DEMAND,
+        write: |view, _, out| {
+            for timeline::Peak { device, bytes } in timeline::write(view, out)? {
+                view.note(format!("{device}: {} in use at the most", units::text(Unit::Bytes, bytes)));
+            }
+            Ok(())
+        },
+    },
+    Form {
+        word: "pprof",
+        about: "a gzipped profile for go tool pprof",
+        endings: &[".pb.gz", ".pprof"],
+        opened_with: "look at it with `go tool pprof -top` or `-http=:`",
+        demand: pprof::DEMAND,
+        write: |view, _, out| pprof::write(view, out),
+    },
+    Form {
+        word: "flamegraph",
+        about: "an SVG of one metric for a browser, with zoom and search",
+        endings: &[".svg"],
+        opened_with: "open it in a browser",
+        demand: Demand::DRAWING,
+        write: |view, _, out| flamegraph::write(view, out),
+    },
+    Form {
+        word: "folded",
+        about: "collapsed stacks of one metric",
+        endings: &[".folded"],
+        opened_with: "",
+        demand: Demand::DRAWING,
+        write: |view, _, out| folded::write(view, out),
+    },
+    Form {
+        word: "speedscope",
+        about: "a file of one metric for https://www.speedscope.app",
+        endings: &[".speedscope.json"],
+        opened_with: "open it at https://www.speedscope.app",
+        demand: Demand::DRAWING,
+        write: |view, _, out| speedscope::write(view, out),
+    },
+    Form {
+        word: "proto",
+        about: "a GraphNodeProto or MultiGraphNodeProto",
+        endings: &[".pb"],
+        opened_with: "",
+        demand: Demand { all_metrics: true, nodes_by_name: true, ..Demand::ROWS },
+        write: |view, _, out| proto::write(view, out),
+    },
+    Form {
+        word: "json",
+        about: "all rows with their numbers",
+        endings: &[".json"],
+        opened_with: "",
+        demand: Demand::ROWS,
+        write: |view, dress, out| json::write(view, dress.load_warnings, out),
+    },
+    Form {
+        word: "csv",
+        about: "the same as a table",
+        endings: &[".csv"],
+        opened_with: "",
+        demand: Demand::ROWS,
+        write: |view, _, out| csv::write(view, out),
+    },
+    Form {
+        word: "html",
+        about: "a page for a browser: a tree that opens and closes, with bars",
+        endings: &[".html", ".htm"],
+        opened_with: "open it in a browser",
+        demand: Demand::ROWS,
+        write: |view, dress, out| html::write(view, dress.place, out),
+    },
+];
+
+/// The form of an output; text if it goes to the screen or nowhere.
+pub fn form(output: &Output) -> Result<&'static Form, Error> {
+    form_of(&output.form)
+}
+
+/// The form that a word of `-output` means.
+pub fn form_of(word: &str) -> Result<&'static Form, Error> {
+    let known = if Output::takes_file(word) { word } else { Output::TEXT };
+    let found = FORMS.iter().find(|form| form.word == known);
+    found.ok_or_else(|| refused("output", &words::unknown("form", word, &output_words())))
+}
+
+/// What `-output` takes, with a description: the screen, text in a file, nowhere, and the other forms.
+pub fn outputs() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let (text, others) = FORMS.split_at(1);
+    let row = |form: &'static Form| (form.word, form.about);
+    let screen = [(Output::SCREEN, "text on standard output")];
+    screen.into_iter().chain(text.iter().map(row)).chain([(Output::NOWHERE, "nothing")]).chain(others.iter().map(row))
+}
+
+/// The words that `-output` takes.
+pub fn output_words() -> Vec<&'static str> {
+    outputs().map(|(word, _)| word).collect()
+}

@@ -7,10 +7,31 @@ mod profile;
 
 use crate::metric::Metric;
 use crate::model::nodes::NodeId;
-use crate::view::View;
+use crate::options::ViewKind;
+use crate::view::{Demand, View};
 use flate2::{Compression, GzBuilder};
 use profile::{Frame, Profile, Stack};
 use std::io::{self, Write};
+
+pub const DEMAND: Demand = Demand {
+    nodes_by_name: true,
+    sums: true,
+    check: |kind, options, selection| {
+        let words = selection.words();
+        if !options.quirks.fewer_outputs {
+            return Ok(());
+        }
+        if kind != ViewKind::Code {
+            return Err("only the code view has it; ask that, or leave out -original_quirks".to_owned());
+        }
+        if selection.given().count() != 1 || selection.has(Metric::Runs) || words.len() != 1 {
+            let found = words.join(",");
+            return Err(format!("-select must be one metric and not occurrence, found `{found}`; try -select micros"));
+        }
+        Ok(())
+    },
+    ..Demand::ROWS
+};
 
 /// The mark of the system that gzip's header names: Unix, wherever this runs, so that equal profiles are equal files.
 const UNIX: u8 = 3;

@@ -9,11 +9,9 @@ use crate::engine::profiler::Profiler;
 use crate::error::{Error, Warning};
 use crate::metric::Metric;
 use crate::model::Model;
-use crate::model::builder::Keep;
 use crate::model::costs::UnknownReason;
 use crate::model::dtype::DType;
 use crate::model::nodes::NodeId;
-use crate::model::runs::KeepSteps;
 use crate::model::type_names::{OPTIMIZER_SLOT, SAME_VARIABLE, TRAINABLE};
 use crate::options::{Options, ViewKind};
 use crate::view::View;
@@ -35,24 +33,6 @@ const LARGE: i64 = 4;
 
 /// The fewest parts to show, if there are as many.
 const FEWEST_PARTS: usize = 8;
-
-/// What a cost needs of the files.
-pub const NEEDS: Keep = Keep {
-    steps: KeepSteps::TotalsOnly,
-    memory: false,
-    inputs: false,
-    output_shapes: false,
-    traces: false,
-    records: false,
-    attributes: false,
-    peaks: false,
-    functions: true,
-    costs: true,
-    step_marks: false,
-    runtime: false,
-    calls: false,
-    busy: false,
-};
 
 #[derive(Debug, Default)]
 pub struct Cost {

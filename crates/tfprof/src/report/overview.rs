@@ -14,7 +14,6 @@ use crate::error::{Error, Warning};
 use crate::format::xspace::HostProfile;
 use crate::metric::Metric;
 use crate::model::Model;
-use crate::model::builder::Keep;
 use crate::model::cells::{Cell, Cells, Measure};
 use crate::model::devices::DeviceKind;
 use crate::model::layers::Layer;
@@ -78,17 +77,6 @@ pub struct Top {
 
 /// How many rows of a kind are shown.
 const ROWS: usize = 5;
-
-/// What an overview needs of the files.
-pub const NEEDS: Keep = Keep {
-    inputs: false,
-    output_shapes: false,
-    records: false,
-    attributes: false,
-    runtime: false,
-    calls: false,
-    ..Keep::EVERYTHING
-};
 
 impl Overview {
     /// Looks at what is loaded; `inputs` are the files it came from.

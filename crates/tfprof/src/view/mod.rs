@@ -2,8 +2,8 @@
 
 mod code;
 pub mod columns;
+mod demand;
 pub mod filter;
-mod forms;
 mod graph;
 mod op;
 mod pipeline;
@@ -20,10 +20,10 @@ use crate::model::Model;
 use crate::model::layers::{Layer, Layers, NodeFilter};
 use crate::model::nodes::NodeId;
 use crate::model::stacks::{Frame, FrameText};
-use crate::options::{Form, Options, Selection, Step, ViewKind};
+use crate::options::{Options, Selection, Step, ViewKind};
 use crate::units::Amount;
 pub use columns::{Side, Value};
-pub use forms::needs_memory;
+pub use demand::Demand;
 pub use pipeline::Shown;
 use pipeline::{Filters, Pipeline, Rows};
 use rules::Rules;
@@ -46,6 +46,9 @@ pub struct View {
     pub checkpoints: Vec<Arc<Checkpoint>>,
     /// Found while the answer was written: tensor values are read only then.
     late_warnings: Mutex<Vec<Warning>>,
+    notes: Mutex<Vec<String>>,
+    layers: Layers,
+    demand: Demand,
     rows: Rows,
 }
 
@@ -61,8 +64,14 @@ pub struct Line<'a> {
 }
 
 impl View {
-    /// Asks a question about some layers of a model.
-    pub fn new(model: Arc<Model>, layers: Layers, kind: ViewKind, options: &Options) -> Result<Self, Error> {
+    /// Asks a question about some layers of a model; `demand` is that of the form in which the answer will be written.
+    pub fn new(
+        model: Arc<Model>,
+        layers: Layers,
+        kind: ViewKind,
+        options: &Options,
+        demand: Demand,
+    ) -> Result<Self, Error> {
         if let Step::At(step) = options.step {
             check_step(&model, step)?;
         }
@@ -71,23 +80,21 @@ impl View {
         let mut warnings = Vec::new();
         let mut warn = |code, message| warnings.push(Warning { code, location: None, message, damage: false });
         let selection = options.selection(!model.runs.is_empty() || model.is_trace);
-        forms::check(kind, options, selection)?;
+        demand::check_original(options, selection)?;
+        demand.check(kind, options, selection)?;
         let unknown = model.unknown_in(layers);
-        forms::check_known(unknown, options)?;
+        demand::check_known(unknown, options)?;
         let asked: Vec<_> = selection.given().filter(|metric| unknown.has_part_of(*metric)).collect();
         if !asked.is_empty() {
             let words: Vec<_> = asked.iter().filter_map(|metric| metric.info().word).collect();
             let message = format!("this profile does not have {}, so they are unknown, not 0", words.join(", "));
             warn("unknown_metric", message);
         }
-        // A message has all numbers, and its nodes in the order of their names.
-        let whole = options.output.form == Form::Proto;
-        let by_name = whole || options.output.form == Form::Pprof;
         let filter = NodeFilter { layers, inside_functions: !quirks.functions_are_closed };
         let tree = match kind {
             ViewKind::Scope => scope::group(&model, filter),
             ViewKind::Graph => graph::group(&model, !quirks.cycles_are_lost, filter),
-            ViewKind::Op => op::group(&model, by_name, filter),
+            ViewKind::Op => op::group(&model, demand.nodes_by_name, filter),
             ViewKind::Code => {
                 let grouped = code_tree(&model, options, filter)?;
                 if grouped.lost_gradients > 0 {
@@ -104,7 +111,7 @@ impl View {
         if options.account_displayed_op_only && !rules.can_recount {
             warn("ignored_option", format!("{} view ignores -account_displayed_op_only", kind.word()));
         }
-        let mut metrics = if whole { MetricSet::ALL } else { forms::metrics(options.output.form, selection) };
+        let mut metrics = demand.metrics(selection);
         if model.is_trace && metrics.has(Metric::Micros) {
             metrics.add(Metric::InclusiveMicros);
         }
@@ -118,7 +125,7 @@ impl View {
                 format!("the sum of {key} is larger than any number that fits, and stays at the limit"),
             );
         }
-        if let Some(metric) = forms::drawn(options.output.form, selection)
+        if let Some(metric) = demand.drawn(selection)
             && rows.total.get(metric, 0) <= 0
         {
             let total = rows.total.get(metric, 0);
@@ -133,8 +140,19 @@ impl View {
             warnings,
             checkpoints: Vec::new(),
             late_warnings: Mutex::default(),
+            notes: Mutex::default(),
+            layers,
+            demand,
             rows,
         })
+    }
+
+    /// The same question about another step.
+    pub fn at(&self, step: Step) -> Result<View, Error> {
+        let options = Options { step, ..self.options.clone() };
+        let mut view = View::new(Arc::clone(&self.model), self.layers, self.kind, &options, self.demand)?;
+        view.checkpoints.clone_from(&self.checkpoints);
+        Ok(view)
     }
 
     pub fn rules(&self) -> &'static Rules {
@@ -278,6 +296,16 @@ impl View {
     /// What was found while the answer was written, so far and since the last time of asking.
     pub fn late_warnings(&self) -> Vec<Warning> {
         std::mem::take(&mut *self.late_warnings.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Leaves a remark for the user about what was written.
+    pub(crate) fn note(&self, note: String) {
+        self.notes.lock().unwrap_or_else(PoisonError::into_inner).push(note);
+    }
+
+    /// Takes the remarks that were left while the answer was written.
+    pub fn take_notes(&self) -> Vec<String> {
+        std::mem::take(&mut *self.notes.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Whether the tree has nothing but a root.

@@ -115,7 +115,7 @@ fn set_lasts_and_reset_takes_it_back() {
 #[test]
 fn an_output_file_stays_until_another_is_named() {
     let options = parsed("scope -output file:outfile=x -output json").unwrap().options;
-    assert_eq!((options.output.form.word(), options.output.outfile.as_str()), ("json", "x"));
+    assert_eq!((options.output.form.as_str(), options.output.outfile.as_str()), ("json", "x"));
     let options = parsed("scope -output file:outfile=x -output stdout").unwrap().options;
     assert_eq!(options.output.outfile, "");
 }

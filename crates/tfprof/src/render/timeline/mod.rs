@@ -7,10 +7,25 @@ mod graph;
 mod memory;
 mod tree;
 
-use crate::model::Model;
-use crate::options::{Form, Options, Step, ViewKind};
-use crate::view::View;
+use crate::metric::Metric;
+use crate::options::{Step, ViewKind};
+use crate::view::{Demand, View};
 use std::io::{self, Write};
+
+pub const DEMAND: Demand = Demand {
+    extra_metric: Some(Metric::Micros),
+    executions: true,
+    check: |kind, options, _| match kind {
+        ViewKind::Op if options.quirks.fewer_outputs => {
+            Err("the op view has none; ask the graph, scope or code view, or leave out -original_quirks".to_owned())
+        }
+        ViewKind::Graph if !matches!(options.step, Step::At(_)) => {
+            Err("in graph view it is about one step; give it with -step".to_owned())
+        }
+        _ => Ok(()),
+    },
+    ..Demand::ROWS
+};
 
 /// The peak of an allocator.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,20 +39,5 @@ pub fn write(view: &View, out: &mut dyn Write) -> io::Result<Vec<Peak>> {
     match (view.kind, view.options.step) {
         (ViewKind::Graph, Step::At(step)) => graph::write(view, step, out),
         _ => tree::write(view, out).map(|()| Vec::new()),
-    }
-}
-
-/// The steps that each have a timeline of their own: in graph view, all that are loaded unless one is asked for.
-pub fn steps(model: &Model, kind: ViewKind, options: &Options) -> Vec<Step> {
-    let each = options.output.form == Form::Timeline && kind == ViewKind::Graph && options.step == Step::Average;
-    if each { model.runs.steps().map(Step::At).collect() } else { vec![options.step] }
-}
-
-/// As the original: the number of the step stands behind the name of the file, -1 for an average.
-pub fn file_name(outfile: &str, step: Step) -> String {
-    match step {
-        Step::Average => format!("{outfile}_-1"),
-        Step::All => format!("{outfile}_all"),
-        Step::At(step) => format!("{outfile}_{step}"),
     }
 }

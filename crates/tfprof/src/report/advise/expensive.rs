@@ -5,7 +5,7 @@ use crate::metric::Metric;
 use crate::model::layers::Layers;
 use crate::options::{Options, OrderBy, Selection, ViewKind};
 use crate::quirks::Quirks;
-use crate::view::{Shown, View};
+use crate::view::{Demand, Shown, View};
 
 /// A line of code is worth a line of advice from here on.
 const LEAST_MICROS: i64 = 1000;
@@ -45,7 +45,7 @@ fn times(number: impl Fn(Metric) -> i64) -> String {
 
 fn by_op(evidence: &Evidence<'_>, advice: &mut Advice) {
     let options = options(evidence, 3, 1);
-    let Ok(view) = View::new(evidence.model.clone(), Layers::OPS, ViewKind::Op, &options) else { return };
+    let Ok(view) = View::new(evidence.model.clone(), Layers::OPS, ViewKind::Op, &options, Demand::ROWS) else { return };
     let Some((root, rows)) = view.rows().split_first() else { return };
     let total = view.total(Metric::Micros, root) as f64 + 1e-10;
     let lines: Vec<String> = (1..)
@@ -64,7 +64,9 @@ fn by_op(evidence: &Evidence<'_>, advice: &mut Advice) {
 /// As the original: a scope is reported with the times of its own node, not with what lies below it.
 fn by_scope(evidence: &Evidence<'_>, advice: &mut Advice) {
     let options = options(evidence, 100, 100);
-    let Ok(view) = View::new(evidence.model.clone(), Layers::OPS, ViewKind::Scope, &options) else { return };
+    let Ok(view) = View::new(evidence.model.clone(), Layers::OPS, ViewKind::Scope, &options, Demand::ROWS) else {
+        return;
+    };
     let lines: Vec<String> = (1..)
         .zip(Below::new(&view).of(0).take(3))
         .map(|(i, child)| {
@@ -82,7 +84,9 @@ fn by_scope(evidence: &Evidence<'_>, advice: &mut Advice) {
 /// Lines that many callers share are libraries; the first that calls several others is where a user's code begins.
 fn by_line(evidence: &Evidence<'_>, advice: &mut Advice) {
     let options = options(evidence, 100, 1);
-    let Ok(view) = View::new(evidence.model.clone(), Layers::OPS, ViewKind::Code, &options) else { return };
+    let Ok(view) = View::new(evidence.model.clone(), Layers::OPS, ViewKind::Code, &options, Demand::ROWS) else {
+        return;
+    };
     let below = Below::new(&view);
     let mut at = 0;
     let begin = loop {

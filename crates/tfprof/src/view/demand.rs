@@ -1,0 +1,110 @@
+//! What an output form asks of a view, and what a view refuses.
+
+use crate::error::Error;
+use crate::metric::{METRICS, Metric, MetricInfo, MetricSet};
+use crate::options::{Options, OrderBy, Selection, ViewKind};
+
+/// What an output form asks of a view.
+#[derive(Clone, Copy, Debug)]
+pub struct Demand {
+    /// All metrics, whatever was selected.
+    pub all_metrics: bool,
+    /// The nodes of a row of the op view in the order of their names.
+    pub nodes_by_name: bool,
+    /// Shown even if it was not selected.
+    pub extra_metric: Option<Metric>,
+    /// The form draws one metric: exactly one must be selected, and its total must be positive.
+    pub one_metric: bool,
+    /// The form shows sums: some metric must be selected, and no ratio.
+    pub sums: bool,
+    /// In graph view, each step has a file of its own, drawn from its single executions.
+    pub executions: bool,
+    /// Says why the form cannot show a view.
+    pub check: fn(ViewKind, &Options, Selection) -> Result<(), String>,
+}
+
+impl Demand {
+    /// The rows as the question has them.
+    pub const ROWS: Demand = Demand {
+        all_metrics: false,
+        nodes_by_name: false,
+        extra_metric: None,
+        one_metric: false,
+        sums: false,
+        executions: false,
+        check: |_, _, _| Ok(()),
+    };
+
+    /// A drawing of one metric.
+    pub const DRAWING: Demand = Demand { one_metric: true, sums: true, ..Demand::ROWS };
+
+    /// Refuses a question that the form cannot show.
+    pub fn check(&self, kind: ViewKind, options: &Options, selection: Selection) -> Result<(), Error> {
+        let given = selection.given().count();
+        let checked = (self.check)(kind, options, selection).and_then(|()| {
+            if self.sums && given == 0 {
+                return Err("-select names no metric; try -select micros".to_owned());
+            }
+            if self.sums && selection.given().any(Metric::is_ratio) {
+                let why = "it shows sums, and -select names a ratio, which cannot be summed; try -select micros";
+                return Err(why.to_owned());
+            }
+            if self.one_metric && given > 1 {
+                let found = selection.words().join(",");
+                return Err(format!("it shows one metric, and -select names several ({found}); choose one"));
+            }
+            Ok(())
+        });
+        checked.map_err(|why| Error::Question(format!("-output {}: {why}", options.output.form)))
+    }
+
+    /// The metrics that the form shows.
+    pub fn metrics(&self, selection: Selection) -> MetricSet {
+        if self.all_metrics {
+            return MetricSet::ALL;
+        }
+        let mut metrics = selection.metrics();
+        self.extra_metric.into_iter().for_each(|metric| metrics.add(metric));
+        metrics
+    }
+
+    /// The one metric that the form draws.
+    pub fn drawn(&self, selection: Selection) -> Option<Metric> {
+        selection.given().next().filter(|_| self.one_metric)
+    }
+}
+
+/// Refuses ratios where the original's answer is wanted: it has none.
+pub fn check_original(options: &Options, selection: Selection) -> Result<(), Error> {
+    let ordered_by = if let OrderBy::Metric(metric) = options.order_by { Some(metric) } else { None };
+    match selection.given().chain(ordered_by).find(|metric| metric.is_ratio()) {
+        Some(ratio) if options.quirks.fewer_outputs => {
+            let word = ratio.info().word.unwrap_or_default();
+            let why = format!("the original has no metric `{word}`; leave out -original_quirks, or the metric");
+            Err(Error::Question(why))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Refuses to sort by, or to filter by a minimum of, a metric that the files do not have.
+pub fn check_known(unknown: MetricSet, options: &Options) -> Result<(), Error> {
+    let known = || {
+        let known = METRICS.iter().filter(|info| !unknown.has_part_of(info.metric));
+        known.filter_map(|info| info.word).collect::<Vec<_>>().join(", ")
+    };
+    let refuse = |option: &str, word: &str| {
+        let message = format!("-{option}: this profile does not have {word}; it has {}", known());
+        Err(Error::Question(message))
+    };
+    if let OrderBy::Metric(metric) = options.order_by
+        && unknown.has_part_of(metric)
+    {
+        return refuse("order_by", options.order_by.word());
+    }
+    let asked = |info: &&MetricInfo| unknown.has(info.metric) && options.min[info.metric as usize] != 0;
+    match METRICS.iter().find(asked) {
+        Some(info) => refuse(info.min.map_or("", |min| min.option), info.word.unwrap_or_default()),
+        None => Ok(()),
+    }
+}
