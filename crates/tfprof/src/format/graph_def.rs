@@ -21,12 +21,12 @@ const GRAPH_OF_META: Tag = 2;
 const COLLECTION: Tag = 3;
 const LIBRARY: Tag = 4;
 const DEBUG: Tag = 5;
-/// Not a tag of any other layout that has a library.
+/// Distinct from the tags of other layouts that contain a library.
 pub(super) const FUNCTION: Tag = 100;
 
 static GRAPH: Layout =
     Layout { fields: &[(1, Rule::Take(NODE)), (2, Rule::Enter(LIBRARY, &FUNCTION_LIBRARY)), (5, Rule::Take(DEBUG))] };
-/// A library of functions; its gradients are not looked at.
+/// A library of functions. Its gradients are ignored.
 pub(super) static FUNCTION_LIBRARY: Layout = Layout { fields: &[(1, Rule::Take(FUNCTION))] };
 static META_GRAPH: Layout = Layout { fields: &[(2, Rule::Enter(GRAPH_OF_META, &GRAPH)), (4, Rule::Take(COLLECTION))] };
 
@@ -125,7 +125,7 @@ fn add_attributes(builder: &mut Builder, id: NodeId, node: &NodeDef<'_>) {
     }
 }
 
-/// Names of variables, as the collections of TensorFlow 1 have them.
+/// Names of variables in the collections of TensorFlow 1.
 #[derive(Default)]
 pub(super) struct Collections {
     pub variables: FxHashSet<String>,
@@ -159,7 +159,7 @@ impl Collections {
         self.variables.is_empty() && self.trainable.is_empty()
     }
 
-    /// Whether a variable is not trained, and named as what an optimizer of TensorFlow 1 keeps beside one that is.
+    /// Whether a variable is not trainable and has the name of an optimizer slot of TensorFlow 1.
     pub fn is_slot(&self, name: &str) -> bool {
         let of_variable = || name.rsplit_once('/').is_some_and(|(variable, _)| self.trainable.contains(variable));
         let last = name.rsplit('/').next().unwrap_or(name);

@@ -86,7 +86,7 @@ impl<'b> RunMetadataReader<'b> {
     fn set_device(&mut self, name: &[u8]) -> DeviceId {
         self.flush();
         let device = self.builder.device(name);
-        self.builder.meet_device(&mut self.run, device);
+        self.builder.add_device(&mut self.run, device);
         self.device = Some(device);
         let pending = std::mem::take(&mut self.pending);
         let mut start = 0;

@@ -1,6 +1,6 @@
-//! `SavedModel`: of its graphs the one that is served, of that what a signature needs, and which variables are trained.
+//! `SavedModel`: reads the serving graph, prunes it to what a signature needs, and finds the trainable variables.
 //!
-//! A `MetaGraphDef` is read in the same way if a signature of it is asked for.
+//! A `MetaGraphDef` is read in the same way if one of its signatures is asked for.
 
 mod objects;
 mod signature;
@@ -72,7 +72,7 @@ struct Reader<'b> {
     builder: &'b mut Builder,
     decoder: NodeDecoder,
     current: MetaGraph,
-    /// The graph that counts so far, and the tags of all.
+    /// The best graph so far, and the tags of all graphs.
     best: Option<MetaGraph>,
     all_tags: Vec<String>,
 }
@@ -101,7 +101,7 @@ impl<'b> Reader<'b> {
         }
     }
 
-    /// The graph that is served counts, else the first.
+    /// Prefers the serving graph, else the first one.
     fn consider(&mut self) {
         let graph = std::mem::take(&mut self.current);
         self.all_tags.push(graph.tags.join(","));
@@ -182,7 +182,7 @@ fn push_graph<'a>(builder: &mut Builder, graph: &'a Body, devices: &FxHashMap<St
     nodes
 }
 
-/// The variables of a graph: handles, and the nodes of the model that they became.
+/// The variables of a graph: its handles, and their nodes in the model.
 struct Variables<'a> {
     graph: &'a Body,
     nodes: &'a [Option<NodeId>],
@@ -196,12 +196,12 @@ impl Variables<'_> {
         }
     }
 
-    /// What the objects of TensorFlow 2 say of variables.
+    /// Types variables by the objects of TensorFlow 2.
     fn mark_objects(&self, builder: &mut Builder, objects: &Objects) {
         if objects.is_empty() {
             return;
         }
-        // What a function is bound to comes after its inputs, in the same order as the objects.
+        // Captured objects of a function follow its other inputs, in the same order.
         let mut variable_of: FxHashMap<u32, u32> = FxHashMap::default();
         for call in 0..self.graph.len() as u32 {
             let Some(bound) = self.graph.attribute(call, "f").and_then(|function| objects.bound_to(function)) else {
@@ -226,7 +226,7 @@ impl Variables<'_> {
             } else if objects.is_trainable(object) {
                 self.add_type(builder, handle, TRAINABLE);
             }
-            // Where the handle leaves the shape open, the object may have it.
+            // If the handle's shape is not fully known, the object may have it.
             if let (Some(Some(node)), Some(dims)) = (self.nodes.get(handle as usize), &variable.dims) {
                 let own = builder.model.nodes.shape[node.index()];
                 let open = builder.model.shapes.get(own);
@@ -237,7 +237,7 @@ impl Variables<'_> {
         }
     }
 
-    /// What the collections of TensorFlow 1 say of variables.
+    /// Types variables by the collections of TensorFlow 1.
     fn mark_collections(&self, builder: &mut Builder, known: &Collections) {
         if known.is_empty() {
             return;
@@ -298,7 +298,7 @@ impl FormatReader for Reader<'_> {
     }
 
     fn finish(&mut self) {
-        // A `MetaGraphDef` is one graph, and nothing closes it; nor does it in a file that was cut short.
+        // Nothing closes the graph of a `MetaGraphDef`, nor the last one of a truncated file.
         if !self.current.graph.is_empty() {
             self.consider();
         }

@@ -1,38 +1,38 @@
-//! What is known of a tensor before anything runs: its type, its shape, small integer values, and what a handle holds.
+//! [`Fact`]: static knowledge about a tensor: its type, its shape, small integer values, and the contents of handles.
 
 use crate::model::dtype::DType;
 pub use crate::model::shape::{ANY, Shape, product};
 use std::sync::Arc;
 
-/// An element of a value that is not known.
+/// An unknown element of a value.
 pub const UNKNOWN: i64 = i64::MIN;
 
-/// The most elements of a value that are followed. Shapes have few.
+/// Longer values are not tracked. Shapes have few elements.
 pub const LONGEST_VALUE: usize = 512;
 
-/// Everything that is known of a tensor. The default is nothing.
+/// Everything that is known about a tensor. By default, nothing.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Fact {
     pub dtype: DType,
     pub shape: Shape,
     pub value: Option<Integers>,
-    /// For handles of variables, lists and arrays of tensors: what they hold.
+    /// The contents, for handles of variables, lists and arrays of tensors.
     pub held: Option<Arc<Held>>,
 }
 
-/// What a resource handle or a list of tensors holds.
+/// The contents of a resource handle or of a list of tensors.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Held {
     pub dtype: DType,
     /// The variable's shape, or that of each element of a list.
     pub shape: Shape,
-    /// How many elements a list has; [`ANY`] if that is not known or if it is no list.
+    /// The length of a list; [`ANY`] if it is unknown or not a list.
     pub length: i64,
 }
 
-/// The elements of a small integer or boolean tensor, in the order of rows, each known or [`UNKNOWN`].
+/// The elements of a small integer or boolean tensor in row-major order, each known or [`UNKNOWN`].
 ///
-/// The shape is that of the fact and fully known.
+/// The fact's shape is then fully known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Integers(Arc<[i64]>);
 
@@ -41,7 +41,7 @@ impl Fact {
         Fact { dtype, shape, ..Fact::default() }
     }
 
-    /// A tensor with known elements. Those of long tensors are not followed, and those that do not fit are dropped.
+    /// A tensor with known elements. They are dropped if there are too many or if they do not fit the shape.
     pub fn with_value(dtype: DType, shape: Shape, value: Option<Vec<i64>>) -> Fact {
         let fits = |value: &Vec<i64>| value.len() <= LONGEST_VALUE && shape.elements() == Some(value.len() as i64);
         let value = value.filter(fits).map(|value| Integers(value.into()));
@@ -54,7 +54,7 @@ impl Fact {
         Fact { dtype: DType::RESOURCE, shape: Shape::scalar(), value: None, held }
     }
 
-    /// The elements, where they are followed at all.
+    /// The elements, if they are tracked.
     pub fn integers(&self) -> Option<&[i64]> {
         self.value.as_ref().map(|value| &*value.0)
     }
@@ -64,7 +64,7 @@ impl Fact {
         self.integers().filter(|value| !value.contains(&UNKNOWN))
     }
 
-    /// The only element.
+    /// The element of a tensor that has exactly one.
     pub fn integer(&self) -> Option<i64> {
         match self.known_integers()? {
             [integer] => Some(*integer),
@@ -72,18 +72,18 @@ impl Fact {
         }
     }
 
-    /// The bytes of the tensor, if its shape and its type are known.
+    /// The size of the tensor in bytes, if its shape and type are known.
     pub fn bytes(&self) -> Option<i64> {
         Some(self.shape.elements()?.saturating_mul(self.dtype.size()? as i64))
     }
 
-    /// How many sizes and elements it holds.
+    /// The memory it takes, as a number of sizes and elements.
     pub fn weight(&self) -> usize {
         let held = self.held.as_ref().and_then(|held| held.shape.rank()).unwrap_or(0);
         self.shape.rank().unwrap_or(0) + held + self.value.as_ref().map_or(0, Integers::len)
     }
 
-    /// What holds whichever of the two the tensor is.
+    /// The fact that holds for either tensor.
     #[must_use]
     pub fn either(&self, other: &Fact) -> Fact {
         let dtype = if self.dtype == other.dtype { self.dtype } else { DType::UNKNOWN };

@@ -1,8 +1,8 @@
-//! Facts and costs of all nodes of a body.
+//! Infers facts and costs of all nodes of a body.
 //!
-//! Nodes are visited in the order of the data. A loop goes round until nothing changes, a bounded number of times: what
-//! meets at its entry is what holds for all rounds. Nothing recurses; calls of functions are put to [`Calls`], which may
-//! ask to be asked again later.
+//! Nodes are visited in data order. Loops iterate to a fixed point, a bounded number of times: a Merge at the loop's
+//! entry keeps what holds in all iterations. Nothing recurses. [`Calls`] answers calls of functions, and may ask to be
+//! asked again later.
 
 use super::fact::{Fact, Integers, Shape};
 use super::flops;
@@ -16,47 +16,46 @@ use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// How often a node may be visited before it is given up as unknown, so that the work is bounded even where everything
-/// reads everything.
+/// After so many visits a node counts as unknown, which bounds the work even if everything reads everything.
 const MOST_VISITS: u8 = 32;
 
-/// Sizes and elements that a fact may have in passing, and how many all of those with more may have together: a graph of
-/// a few bytes a node must not take kilobytes a node.
+/// Facts up to this weight are free; all heavier ones share a budget. A graph of a few bytes per node must not take
+/// kilobytes per node.
 const SMALL: usize = 16;
 const ALL_LARGE: usize = 1 << 22;
 
-/// What is known of a body for certain arguments.
+/// Facts and costs of a body for given arguments.
 #[derive(Clone, Debug, Default)]
 pub struct Instance {
     /// By node, then by output.
     facts: Vec<Vec<Fact>>,
     /// By node.
     pub costs: Vec<NodeCost>,
-    /// Whether some unknown leading dimension was taken for the batch.
+    /// Whether an unknown leading dimension was replaced by the batch size.
     pub uses_batch: bool,
 }
 
-/// What one execution of a node takes.
+/// The cost of one execution of a node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cost {
     pub float_ops: i64,
     /// Multiply-adds.
     pub macs: i64,
-    /// Bytes of what is read and written, as far as shapes are known.
+    /// Bytes read and written, as far as shapes are known.
     pub io_bytes: i64,
 }
 
-/// What is known of the cost of a node.
+/// The cost of a node, as far as it is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NodeCost {
     Known(Cost),
-    /// Float operations and multiply-adds are not known. The bytes are, as far as shapes are.
+    /// FLOPs and multiply-adds are unknown. Bytes are known as far as shapes are.
     Unknown(UnknownReason, Cost),
-    /// The node calls functions, and what it takes is what their nodes take.
+    /// The node calls functions; its cost is that of their nodes.
     Call,
 }
 
-/// Who knows functions.
+/// Resolves calls of functions.
 pub trait Calls {
     /// Whether an op calls a function: one of [`CALL_OPS`], or the name of a function.
     fn is_call(&self, op: &str) -> bool {
@@ -67,12 +66,12 @@ pub trait Calls {
     fn call(&mut self, call: &Op<'_>) -> Answer;
 }
 
-/// What [`Calls`] say.
+/// The answer of [`Calls`].
 #[derive(Clone, Debug)]
 pub enum Answer {
-    /// The outputs; fewer than there are means that nothing is known of the others.
+    /// The outputs. Nothing is known about missing ones.
     Outputs(Vec<Fact>),
-    /// The function has to be looked at first. [`Inference::run`] returns and asks again when it is called again.
+    /// The function must be inferred first. [`Inference::run`] returns, and asks again when it is called again.
     Later,
 }
 
@@ -86,7 +85,7 @@ impl Calls for NoCalls {
     }
 }
 
-/// Facts and costs of a body in one go. A call that is to be answered later is taken as unknown.
+/// Infers a body in one go. Calls that would be answered later count as unknown.
 pub fn infer(body: &Body, args: &[Fact], known: &Overrides, calls: &mut dyn Calls) -> Instance {
     let mut inference = Inference::new(body, args);
     if !inference.run(body, known, calls) {
@@ -107,29 +106,29 @@ pub fn infer(body: &Body, args: &[Fact], known: &Overrides, calls: &mut dyn Call
     inference.finish(body, calls)
 }
 
-/// An inference on its way. It can stop at a call and go on when the function has been looked at.
+/// An inference in progress. It can stop at a call and resume once the callee is inferred.
 #[derive(Debug)]
 pub struct Inference {
     args: Vec<Fact>,
     facts: Vec<Option<Vec<Fact>>>,
     uses_batch: bool,
-    /// Nodes, sources before those that read them except round loops; and the inverse.
+    /// Nodes in data order (sources before readers, except around loops), and the inverse.
     order: Vec<u32>,
     position: Vec<u32>,
     readers: Readers,
     pushes: Pushes,
     rules: Vec<Option<Rule>>,
     visits: Vec<u8>,
-    /// How far the first visits are, and the positions that are to be visited once more.
+    /// The next first visit, and the positions to visit again.
     next: usize,
     again: BinaryHeap<Reverse<u32>>,
     waits: Vec<bool>,
-    /// What is left of [`ALL_LARGE`].
+    /// The rest of the budget [`ALL_LARGE`].
     large: usize,
 }
 
 impl Inference {
-    /// Facts of arguments beyond those given are unknown.
+    /// Arguments beyond those given are unknown.
     pub fn new(body: &Body, args: &[Fact]) -> Self {
         let pushes = pushes(body);
         let readers = Readers::new(body, &pushes);
@@ -153,7 +152,7 @@ impl Inference {
         }
     }
 
-    /// Goes on until all facts are found (true), or a call has to be answered later (false).
+    /// Runs until all facts are found (true), or until a call must be answered later (false).
     pub fn run(&mut self, body: &Body, known: &Overrides, calls: &mut dyn Calls) -> bool {
         let is_call: Vec<bool> = body.ops().0.map(|op| calls.is_call(op)).collect();
         let mut is_arg = vec![NO_NODE; body.len()];
@@ -170,9 +169,10 @@ impl Inference {
             let Some(node) = self.order.get(at).copied() else { return true };
             inputs.clear();
             // A Merge ignores inputs not yet visited.
-            let meets = matches!(body.op(node), "Merge" | "RefMerge");
-            let gone = |tensor: &&Tensor| !meets || self.facts.get(tensor.node as usize).is_none_or(Option::is_some);
-            inputs.extend(body.inputs(node).iter().filter(gone).map(|tensor| self.input(*tensor)));
+            let is_merge = matches!(body.op(node), "Merge" | "RefMerge");
+            let visited =
+                |tensor: &&Tensor| !is_merge || self.facts.get(tensor.node as usize).is_none_or(Option::is_some);
+            inputs.extend(body.inputs(node).iter().filter(visited).map(|tensor| self.input(*tensor)));
             inputs.extend(self.pushes.get(&node).map(|push| self.input(*push)));
             let op = Op { body, node, inputs: &inputs };
             let op_id = body.ops().1[node as usize] as usize;
@@ -199,7 +199,7 @@ impl Inference {
         }
     }
 
-    /// The instance, with costs.
+    /// Computes the costs.
     pub fn finish(self, body: &Body, calls: &dyn Calls) -> Instance {
         let facts: Vec<Vec<Fact>> = self.facts.into_iter().map(Option::unwrap_or_default).collect();
         let mut instance = Instance { facts, costs: Vec::new(), uses_batch: self.uses_batch };
@@ -207,13 +207,13 @@ impl Inference {
         instance
     }
 
-    /// What is known of an input. A source that was not visited yet is on a cycle; nothing is known of it.
+    /// The fact of an input. A source that was not visited yet is on a cycle and unknown.
     fn input(&self, tensor: Tensor) -> Fact {
         let outputs = self.facts.get(tensor.node as usize).and_then(Option::as_ref);
         outputs.and_then(|outputs| outputs.get(tensor.output as usize)).cloned().unwrap_or_default()
     }
 
-    /// Adds what the file, a user and runs say of the outputs.
+    /// Completes outputs by shapes that the file, the user or runs state.
     fn complete(&mut self, op: &Op<'_>, is_arg: bool, known: &Overrides, outputs: &mut Vec<Fact>) {
         if let Some(stated) = op.body.attribute(op.node, "_output_shapes") {
             for (at, shape) in attr_value::shapes(stated).into_iter().enumerate() {
@@ -237,7 +237,7 @@ impl Inference {
         }
     }
 
-    /// Stores the outputs of a node and has its readers visited again if they have been.
+    /// Stores the outputs of a node. If they changed, readers that were visited are visited again.
     fn settle(&mut self, node: u32, mut outputs: Vec<Fact>) {
         let visits = &mut self.visits[node as usize];
         *visits += 1;
@@ -271,7 +271,7 @@ impl Inference {
 }
 
 impl Instance {
-    /// What is known of the outputs of a node; fewer than it has if nothing is known of the others.
+    /// The facts of a node's outputs. Nothing is known about missing ones.
     pub fn outputs(&self, node: u32) -> &[Fact] {
         self.facts.get(node as usize).map_or(&[], Vec::as_slice)
     }
@@ -280,13 +280,13 @@ impl Instance {
         self.outputs(tensor.node).get(tensor.output as usize)
     }
 
-    /// What is known of what the body returns.
+    /// The facts of the returned tensors.
     pub fn returns(&self, body: &Body) -> Vec<Fact> {
         body.returns.iter().map(|tensor| self.fact(*tensor).cloned().unwrap_or_default()).collect()
     }
 
-    /// Where a shape that a node lacks got lost: the first node upstream whose own inputs are all known, or the node
-    /// itself. Looks at each node once and at few of them.
+    /// The node where a missing shape got lost: the first one upstream whose inputs are all known, or the node itself.
+    /// Follows one path, up to a bounded length.
     pub fn blame(&self, body: &Body, node: u32) -> u32 {
         const FAR: usize = 4096;
         let unknown = |tensor: &Tensor| self.fact(*tensor).is_none_or(|fact| !fact.shape.is_known());
@@ -308,7 +308,7 @@ fn at_least(outputs: &mut Vec<Fact>, at: usize) {
     }
 }
 
-/// Changes a shape; a value that does not go with it is dropped.
+/// Changes a shape, and drops a value that does not fit it.
 fn set_shape(fact: &mut Fact, change: impl FnOnce(&Shape) -> Shape) {
     let shape = change(&fact.shape);
     let fits = |value: &Integers| shape.elements() == Some(value.len() as i64);
@@ -323,10 +323,10 @@ struct Readers {
     ends: Vec<u32>,
 }
 
-/// Tensors that are pushed to a stack, by the nodes that pop them: no input tells.
+/// Tensors that are pushed to a stack, by the nodes that pop them: no edge of the graph connects them.
 type Pushes = FxHashMap<u32, Tensor>;
 
-/// Finds what stacks hold: all that is pushed to one is alike. Handles come through the entries of loops.
+/// Finds the contents of stacks, assuming that all tensors pushed to one are alike. Handles pass through loop entries.
 fn pushes(body: &Body) -> Pushes {
     const FAR: usize = 64;
     let (mut pushed, mut pops) = (FxHashMap::default(), Vec::new());
@@ -354,7 +354,7 @@ fn pushes(body: &Body) -> Pushes {
     pops.into_iter().filter_map(|(pop, stack)| Some((pop, *pushed.get(&stack)?))).collect()
 }
 
-/// All that a node needs to be visited before it.
+/// The nodes that must be visited before a node.
 fn sources<'a>(body: &'a Body, pushes: &'a Pushes, node: u32) -> impl Iterator<Item = u32> + 'a {
     let data = body.inputs(node).iter().chain(pushes.get(&node));
     data.map(|input| input.node).filter(|source| (*source as usize) < body.len())
@@ -388,8 +388,8 @@ impl Readers {
     }
 }
 
-/// Nodes in the order of the data. What closes a loop is not waited for; what is left after that is on a cycle that is
-/// none of TensorFlow's, and comes last.
+/// Nodes in data order, ignoring the back edges of loops. Nodes on other cycles, which TensorFlow does not make, come
+/// last.
 fn order(body: &Body, readers: &Readers, pushes: &Pushes) -> Vec<u32> {
     let nodes = body.len();
     let closes = |node: u32| matches!(body.op(node), "NextIteration" | "RefNextIteration");
@@ -398,11 +398,11 @@ fn order(body: &Body, readers: &Readers, pushes: &Pushes) -> Vec<u32> {
         open[node as usize] = sources(body, pushes, node).filter(|source| !closes(*source)).count() as u32;
     }
     let mut order: Vec<u32> = (0..nodes as u32).filter(|node| open[*node as usize] == 0).collect();
-    let mut met = vec![false; nodes];
+    let mut ordered = vec![false; nodes];
     let mut at = 0;
     while let Some(node) = order.get(at).copied() {
         at += 1;
-        met[node as usize] = true;
+        ordered[node as usize] = true;
         if closes(node) {
             continue;
         }
@@ -413,6 +413,6 @@ fn order(body: &Body, readers: &Readers, pushes: &Pushes) -> Vec<u32> {
             }
         }
     }
-    order.extend((0..nodes as u32).filter(|node| !met[*node as usize]));
+    order.extend((0..nodes as u32).filter(|node| !ordered[*node as usize]));
     order
 }

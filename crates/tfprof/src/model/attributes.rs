@@ -1,6 +1,6 @@
-//! The attributes of nodes, each as the bytes of its `AttrValue` in canonical form.
+//! Attributes of nodes, each as the canonical bytes of its `AttrValue`.
 //!
-//! Kept only if [`Keep::attributes`](super::builder::Keep) asks for them: the weights of a frozen graph are attributes.
+//! Stored only if [`Keep::attributes`](super::builder::Keep) asks for them: the weights of a frozen graph are attributes.
 
 use super::names::{NameId, Names};
 use super::nodes::NodeId;
@@ -10,7 +10,7 @@ use std::ops::Range;
 pub struct Attributes {
     bytes: Vec<u8>,
     entries: Vec<(NameId, Range<usize>)>,
-    /// By node, which of the entries are its own.
+    /// By node, the range of its entries.
     of: Vec<Range<u32>>,
 }
 
@@ -25,7 +25,7 @@ impl Attributes {
         self.of(node).find(|(key, _)| *key == name).map(|(_, value)| value)
     }
 
-    /// Gives a node its attributes. `fill` appends the value of the entry at a place to the bytes.
+    /// Gives a node its attributes. `fill` appends the value of an entry to the bytes.
     pub fn set(
         &mut self,
         node: NodeId,
@@ -36,7 +36,7 @@ impl Attributes {
         if keys.is_empty() {
             return;
         }
-        // Of two entries with one key the last counts.
+        // Of two entries with one key the last wins.
         keys.sort_by(|a, b| names.get(a.0).cmp(names.get(b.0)).then(b.1.cmp(&a.1)));
         keys.dedup_by_key(|(key, _)| *key);
         let first = self.entries.len() as u32;

@@ -1,13 +1,12 @@
-//! What was measured: sums by (node, device), for one step or for all of them.
+//! Measurements: sums by (node, device), for one step or for all steps.
 //!
-//! Only sums, counts, minima and maxima are kept, so merging is addition. Which of the sums count is the business
-//! of a view, not of this file.
+//! Cells hold only sums, counts, minima and maxima, so merging is addition. Views decide which sums count.
 
 use super::devices::DeviceId;
 use super::nodes::NodeId;
 use rustc_hash::FxHashMap;
 
-/// A number that adds up over the records of a cell.
+/// A number that is summed over the records of a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Measure {
     /// Records with a start time.
@@ -23,8 +22,7 @@ impl Measure {
     pub const COUNT: usize = 6;
 }
 
-/// A sum that remembers how often it went over the largest number or under the smallest, so that it can be read
-/// as it wraps or as it stays at the limit.
+/// A sum that counts its overflows, so that it can be read wrapped (as the original) or saturated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sum {
     wrapped: i64,
@@ -51,13 +49,13 @@ impl Sum {
         self.carry = self.carry.saturating_add(other.carry);
     }
 
-    /// The sum as the original has it.
+    /// The sum as the original has it: wrapped.
     #[inline]
     pub fn wrapped(self) -> i64 {
         self.wrapped
     }
 
-    /// The sum, or the limit that it went past.
+    /// The sum, saturated at the limit.
     #[inline]
     pub fn limited(self) -> i64 {
         match self.carry {
@@ -82,23 +80,23 @@ pub struct Cell {
     pub last_end: i64,
 }
 
-/// Cells, found by node. A node's cells are in the order in which its devices were met.
+/// Cells by node. A node's cells are in the order in which its devices first appeared.
 #[derive(Clone, Debug, Default)]
 pub struct Cells {
     rows: Vec<Cell>,
-    /// Beside each row, so that finding one does not touch the others.
+    /// Parallel to the rows, so that a search does not load the rows themselves.
     links: Vec<Link>,
     /// By node, its first row.
     first: Vec<u32>,
-    /// The same for nodes with numbers far beyond how many rows there are: a step may have one node of a million.
+    /// The same for nodes whose numbers are far above the count of rows: a step may have one node of a million.
     first_of_few: FxHashMap<NodeId, u32>,
-    /// By row: time with what lies within it, where it is known; as long as the rows or empty.
+    /// By row, the inclusive time where it is known. As long as the rows, or empty.
     inclusive: Vec<i64>,
-    /// Rows of nodes with many devices, past the first few.
+    /// Rows of nodes with many devices, beyond the first few.
     many: FxHashMap<(NodeId, DeviceId), u32>,
 }
 
-/// So many rows of a node are looked through one by one.
+/// Up to this many rows of a node are searched one by one.
 const FEW_DEVICES: usize = 32;
 
 #[derive(Clone, Copy, Debug)]
@@ -119,7 +117,7 @@ impl Cells {
         self.rows.is_empty()
     }
 
-    /// The nodes that have cells, each once.
+    /// The nodes with cells, each once.
     pub fn nodes(&self) -> impl Iterator<Item = NodeId> + '_ {
         let first = |(row, cell): &(usize, &Cell)| self.first_row(cell.node) as usize == *row;
         self.rows.iter().enumerate().filter(first).map(|(_, cell)| cell.node)
@@ -156,7 +154,7 @@ impl Cells {
         CellsOf { cells: self, next: self.first_row(node) }
     }
 
-    /// The cell of a node on a device, made if it is not there.
+    /// The cell of a node on a device. Creates it if necessary.
     #[inline]
     pub fn at(&mut self, node: NodeId, device: DeviceId) -> &mut Cell {
         let row = self.row(node, device);
@@ -179,7 +177,7 @@ impl Cells {
         self.row_of_many(node, device, last)
     }
 
-    /// The row of a node with many devices, of which `last` is the last that was looked at.
+    /// The row of a node with many devices. `last` is the last row that was searched.
     #[cold]
     fn row_of_many(&mut self, node: NodeId, device: DeviceId, last: u32) -> usize {
         if let Some(row) = self.many.get(&(node, device)) {
@@ -187,7 +185,7 @@ impl Cells {
         }
         let new = self.rows.len() as u32;
         self.many.insert((node, device), new);
-        // Where the node's last row is, is filed under no device.
+        // The entry without a device holds the node's last row.
         let last = self.many.insert((node, DeviceId::NONE), new).unwrap_or(last);
         self.push(node, device, last)
     }
@@ -222,15 +220,14 @@ impl Cells {
         }
     }
 
-    /// Adds time with what lies within it to a cell.
+    /// Adds inclusive time to a cell.
     pub fn add_inclusive(&mut self, node: NodeId, device: DeviceId, time: i64) {
         let row = self.row(node, device);
         self.inclusive.resize(self.rows.len(), 0);
         self.inclusive[row] = self.inclusive[row].saturating_add(time);
     }
 
-    /// The cells of one node, each with its time including what lies within it, which is its own where that is all
-    /// that is known.
+    /// The cells of one node, each with its inclusive time, or its self time if that is all that is known.
     pub fn with_inclusive(&self, node: NodeId) -> impl Iterator<Item = (&Cell, i64)> {
         let mut next = self.first_row(node);
         std::iter::from_fn(move || {
@@ -354,7 +351,7 @@ mod tests {
             assert!(nodes.iter().all(|node| cells.of(*node).map(|cell| cell.sum(Measure::Runs).limited()).eq([round])));
         }
         assert!(!cells.has(NodeId(2)) && !cells.has(NodeId(999_999_999)) && cells.first.len() < 100_000);
-        // Numbers that were far once have company later.
+        // Numbers that were sparse become dense.
         for node in 0..100_000 {
             cells.at(NodeId(node), DeviceId(1));
         }

@@ -1,4 +1,4 @@
-//! What nodes take by computation, not by measurement: filled by inference, one entry per node in each column.
+//! Computed, not measured, costs of nodes: filled by inference, one entry per node.
 
 use super::nodes::NodeId;
 use crate::model::dtype::DType;
@@ -29,15 +29,15 @@ impl UnknownReason {
     }
 }
 
-/// What one execution of each node takes, and how often it runs. Columns may be shorter than there are nodes.
+/// The cost of one execution of each node, and how often it runs. May have fewer entries than there are nodes.
 #[derive(Clone, Debug, Default)]
 pub struct Costs {
     entries: Vec<NodeCosts>,
-    /// The types of variables and of constants that count as such.
+    /// Data types of variables, and of constants that count as variables.
     pub dtypes: FxHashMap<NodeId, DType>,
-    /// The first nodes that lack shapes, and where these got lost.
+    /// The first nodes that lack shapes, and where the shapes got lost.
     pub missing: Vec<(NodeId, String)>,
-    /// Unknown leading dimensions were taken as this size.
+    /// The size that was assumed for unknown leading dimensions.
     pub batch: Option<i64>,
 }
 
@@ -46,14 +46,14 @@ pub struct NodeCosts {
     pub float_ops: i64,
     pub macs: i64,
     pub io_bytes: i64,
-    /// How many nodes of unknown cost it stands for: itself, or those of functions that are not listed.
+    /// How many nodes of unknown cost it stands for: itself, or unlisted nodes of functions.
     pub unknown: i64,
     pub why: Option<UnknownReason>,
     /// How often it runs, by the structure of the program.
     pub runs: i64,
-    /// There is something to be known of it: it came from a graph.
+    /// It comes from a graph, so that its cost is defined.
     pub counted: bool,
-    /// Nodes of functions that it stands for and that are not listed.
+    /// How many unlisted nodes of functions it stands for.
     pub closed: i64,
 }
 

@@ -1,4 +1,4 @@
-//! The devices that runs name, and what each kind of name means.
+//! Devices of runs, and how records on each kind of device count.
 
 use super::names::{NameId, Names, escape_invalid};
 use rustc_hash::FxHashMap;
@@ -6,28 +6,28 @@ use rustc_hash::FxHashMap;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DeviceId(pub(crate) u32);
 
-/// What a record on a device counts as.
+/// How a record on a device counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DeviceKind {
     /// `…/cpu:N` or `…/gpu:N`: where an op is placed and scheduled. Its time is cpu time.
     Placement,
-    /// `…stream:all`: what an accelerator executed.
+    /// `…stream:all`: everything that an accelerator executed.
     AllStreams,
-    /// One stream or a copy engine: the same work again, as part of all streams.
+    /// One stream or a copy engine: a part of the work of all streams.
     OneStream,
     /// TPU, XLA and the like: execution on a device of its own.
     Other,
-    /// No name at all, on a node that had no placement yet.
+    /// No name, on a node without a placement so far.
     Nameless,
-    /// No name at all, on a node that was placed by an earlier record.
+    /// No name, on a node that an earlier record placed.
     NamelessLate,
 }
 
-/// Device names in lower case, in the order in which they were met.
+/// Device names in lower case, in the order of their first use.
 #[derive(Clone, Debug, Default)]
 pub struct Devices {
     names: Vec<NameId>,
-    /// As they were spelled first.
+    /// Their first spelling.
     spelled: Vec<String>,
     kinds: Vec<DeviceKind>,
     ids: FxHashMap<NameId, DeviceId>,
@@ -51,12 +51,12 @@ impl Devices {
         self.names[id.0 as usize]
     }
 
-    /// The name as it was spelled first.
+    /// The first spelling of the name.
     pub fn spelled(&self, id: DeviceId) -> &str {
         &self.spelled[id.0 as usize]
     }
 
-    /// Says what records on a device count as, where its name does not.
+    /// Sets how records on a device count, if its name does not say so.
     pub fn set_kind(&mut self, id: DeviceId, kind: DeviceKind) {
         self.kinds[id.0 as usize] = kind;
     }
@@ -69,7 +69,7 @@ impl Devices {
         (0..self.names.len() as u32).map(DeviceId)
     }
 
-    /// The device of that name, in any case.
+    /// The device of that name, ignoring case.
     pub fn intern(&mut self, name: &[u8], names: &mut Names) -> DeviceId {
         if let Some(id) = self.spellings.get(name) {
             return *id;
@@ -90,9 +90,9 @@ impl Devices {
         id
     }
 
-    /// The other half of a nameless device: records that came after a placement.
+    /// The counterpart of a nameless device for records after a placement.
     ///
-    /// As the original: an empty name equals a placement that is not known yet, so only records before it count.
+    /// As the original: an empty name equals a missing placement, so only records before the placement count.
     pub fn late(&self, id: DeviceId) -> DeviceId {
         debug_assert_eq!(self.kind(id), DeviceKind::Nameless);
         DeviceId(id.0 + 1)
@@ -120,7 +120,7 @@ fn kind_of(name: &str) -> DeviceKind {
     }
 }
 
-/// `.*/(device:gpu|gpu|device:cpu|cpu):\d+`, whole, where `.` is no newline.
+/// `.*/(device:gpu|gpu|device:cpu|cpu):\d+`, matching the whole name, where `.` does not match a newline.
 fn is_placement(name: &str) -> bool {
     let without_number = name.trim_end_matches(|c: char| c.is_ascii_digit());
     if without_number.len() == name.len() || name.contains('\n') {

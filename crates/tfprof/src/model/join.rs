@@ -1,4 +1,4 @@
-//! Runs that are read side by side: each reader fills a model of its own, which then joins the one it came from.
+//! Parallel reading of runs: each reader fills a fork of the builder, and the forks are joined in order.
 
 use super::Model;
 use super::builder::Builder;
@@ -8,28 +8,28 @@ use super::names::NameId;
 use super::nodes::NodeId;
 use super::runs::KeepSteps;
 
-/// How many nodes and names there were when a reader was sent off.
+/// How many nodes and names there were when the fork was made.
 #[derive(Clone, Copy, Debug)]
 pub struct Fork {
     nodes: usize,
     names: usize,
 }
 
-/// What the numbers of a reader's own model mean in the one that it joins.
+/// Translates ids of a fork to ids of the model that it joins.
 #[derive(Debug)]
 pub struct Renumber<'m> {
-    /// Below this, nodes are the same.
+    /// Nodes below this number are the same in both.
     known: usize,
     nodes: Vec<NodeId>,
     device_of: Vec<DeviceId>,
-    /// Devices have the same numbers, and each has a name.
+    /// Devices have the same ids in both, and each has a name.
     all_same: bool,
     placed_before: &'m [DeviceId],
     pub devices: &'m Devices,
 }
 
 impl Builder {
-    /// A builder for runs alone that knows the same nodes; it must come back by [`Builder::join`].
+    /// A builder for runs that shares the nodes of this one. Pass it to [`Builder::join`] afterwards.
     pub fn fork(&mut self) -> (Builder, Fork) {
         let mut fork = Builder::new(self.keep);
         let model = &mut self.model;
@@ -42,10 +42,10 @@ impl Builder {
         (fork, at)
     }
 
-    /// Adds the runs that a fork has read, as if they had been read here, after all that was read so far.
+    /// Adds the runs of a fork as if they had been read here, after everything read so far.
     ///
-    /// False if that cannot be told from its sums, and nothing was added: a node was placed elsewhere before, so that
-    /// the fork took the wrong device for the node's first.
+    /// Returns false and adds nothing if its sums do not allow that: an earlier run placed a node elsewhere, so the fork
+    /// took the wrong device for the node's first.
     #[must_use]
     pub fn join(&mut self, fork: Builder, at: Fork) -> bool {
         let Builder { model: later, warnings, program, .. } = fork;
@@ -89,8 +89,7 @@ impl Renumber<'_> {
         if node.index() < self.known { node } else { self.nodes[node.index() - self.known] }
     }
 
-    /// The first placement of each node, now that the fork's come on top; nothing if the fork's own were wrong and
-    /// cannot be put right.
+    /// The first placement of each node after joining; `None` if the fork's placements were wrong beyond repair.
     fn placements(&self, later: &[DeviceId], keep: KeepSteps) -> Option<Vec<DeviceId>> {
         let mut placements = self.placed_before.to_vec();
         for (old, device) in later.iter().enumerate().filter(|(_, device)| device.is_some()) {
@@ -105,9 +104,9 @@ impl Renumber<'_> {
         Some(placements)
     }
 
-    /// The device of a record of a node, which is the node's number here.
+    /// The device of a record of a node (by its id in the joined model).
     ///
-    /// What has no device's name comes too late if the node had a placement before.
+    /// A record without a device name comes too late if the node already had a placement.
     #[inline]
     pub fn device(&self, node: NodeId, device: DeviceId) -> DeviceId {
         let device = self.device_of[device.0 as usize];
@@ -149,7 +148,7 @@ mod tests {
         let mut run = builder.begin_run(step);
         for (node, device, start, length) in records {
             let device = builder.device(DEVICES[*device].as_bytes());
-            builder.meet_device(&mut run, device);
+            builder.add_device(&mut run, device);
             let name = format!("node_{node}");
             let bytes = Sum::new(*length * 10);
             let execution = Execution {
@@ -164,7 +163,7 @@ mod tests {
         builder.end_run(&mut run);
     }
 
-    /// All that a question could see.
+    /// Everything that a question can see.
     fn describe(model: &Model) -> String {
         let mut text = format!("{:?} {}\n", model.runs.steps().collect::<Vec<_>>(), model.misses_streams);
         for step in [Step::Average, Step::At(0), Step::At(1), Step::At(2), Step::At(3)] {

@@ -1,11 +1,11 @@
-//! Short lists, each distinct one stored once: shapes and sets of types.
+//! Interned short lists (shapes, sets of types): each distinct list is stored once.
 
 use rustc_hash::FxHashMap;
 use std::fmt;
 use std::hash::Hash;
 use std::marker::PhantomData;
 
-/// The number of a list of `T`.
+/// The id of a list of `T`.
 pub struct ListId<T>(u32, PhantomData<T>);
 
 impl<T> ListId<T> {

@@ -1,6 +1,7 @@
-//! What the program knows, free of any file format: a graph as columns, and a table of what ran.
+//! The data of all loaded files, independent of their formats: a graph as columns, and a table of measurements.
 //!
-//! A [`Builder`](builder::Builder) fills a [`Model`] while bytes are read. From then on it only lends.
+//! A [`Builder`](builder::Builder) fills a [`Model`] while files are read; afterwards it is read-only. What inference
+//! needs besides is gathered by a [`ProgramBuilder`](program::ProgramBuilder).
 
 pub mod attr_value;
 pub mod attributes;
@@ -75,31 +76,31 @@ pub struct Model {
     pub type_sets: Lists<NameId>,
     pub devices: Devices,
     pub runs: Runs,
-    /// How much memory was in use at the most.
+    /// Peak memory.
     pub peaks: Peaks,
     pub stacks: Stacks,
-    /// A file says which variables are trained.
+    /// Some file says which variables are trainable.
     pub knows_trainable: bool,
-    /// What nodes take by computation. Empty if it was not asked for.
+    /// Computed costs of nodes. Empty unless asked for.
     pub costs: Costs,
     /// Ops have (possibly empty) call stacks.
     pub has_traces: bool,
     /// A trace has Python calls.
     pub has_calls: bool,
-    /// A step named GPUs but none of their streams.
+    /// A step has GPUs but none of their streams.
     pub misses_streams: bool,
-    /// A profile that was loaded says so of its steps. As the original: views do not look at it.
+    /// A loaded profile says that its steps lack streams. As the original: views ignore it.
     pub saved_without_streams: bool,
     /// The unit of all times in cells.
     pub time_unit: TimeUnit,
     /// The times come from a trace of single events: ops have inclusive time, copies are ops of their GPU, and stack
     /// frames have whole paths.
     pub is_trace: bool,
-    /// What the files cannot say anything about, so that it is unknown rather than 0.
+    /// Metrics that the files cannot have, which are unknown rather than 0.
     pub unknown: MetricSet,
-    /// The numbers that the first nodes had in the profile that was loaded first.
+    /// The ids of the first nodes in the first profile that was loaded.
     pub saved_ids: Vec<i64>,
-    /// What each number meant in the first op log that used it.
+    /// The string of each id, from the first op log that used it.
     pub first_strings: FxHashMap<i64, NameId>,
     node_of: Shared<Vec<u32>>,
     ops_by_name: OnceLock<Vec<NodeId>>,
@@ -123,8 +124,8 @@ impl Model {
         }
     }
 
-    /// The node of a name that is probably near the node of the record before: files list nodes in much the same
-    /// order, give or take what runs side by side.
+    /// The node of a name, which is probably near the last record's node: files list nodes in much the same order, up
+    /// to concurrency.
     #[inline]
     pub fn node_near(&self, last: u32, name: &[u8]) -> Option<NodeId> {
         let hash = NameHash::of(name);
@@ -134,7 +135,7 @@ impl Model {
             .or_else(|| self.names.find_hashed(name, hash).and_then(|name| self.node(name)))
     }
 
-    /// The node of a name if it is one of `count` from `start` on.
+    /// The node of a name if it is among the `count` nodes from `start` on.
     #[inline]
     fn node_within(&self, start: u32, count: u32, name: &[u8], hash: NameHash) -> Option<NodeId> {
         let start = start as usize;
@@ -145,8 +146,8 @@ impl Model {
         (self.name(node).as_bytes() == name).then_some(node)
     }
 
-    /// Whether what a device says of a node counts. As the original, if `first_only`: of the devices on which ops are
-    /// placed, only the first of each node.
+    /// Whether records of a node on a device count. With `first_only`, as the original: of a node's placements, only
+    /// the first one.
     pub fn counts(&self, node: NodeId, device: DeviceId, first_only: bool) -> bool {
         !first_only || self.devices.kind(device) != DeviceKind::Placement || self.placement[node.index()] == device
     }
@@ -199,8 +200,8 @@ impl Model {
         unknown
     }
 
-    /// Whether any number could be below zero, so that even a minimum of 0 hides something: one that is negative
-    /// itself, or a sum or product that wraps.
+    /// Whether any number could be negative, so that even a minimum of 0 hides something: a negative number in a file,
+    /// or a sum or product that wraps.
     ///
     /// `times` is how often one node may be summed.
     pub fn may_have_negative_numbers(&self, times: usize) -> bool {
@@ -240,12 +241,12 @@ impl Model {
     }
 }
 
-/// How far from the last node the next ones are looked for: executors run some dozens of ops side by side, and a batch
-/// of records is looked up at once.
+/// How far from the last node to search: executors run some dozens of ops concurrently, and a batch of records is
+/// looked up at once.
 const AHEAD: u32 = 128;
 const BEHIND: u32 = 64;
 
-/// Where a hash stands, looked for in blocks that the compiler compares at once.
+/// The position of a hash. Searches in blocks that the compiler vectorizes.
 #[inline]
 fn position(hashes: &[NameHash], wanted: NameHash) -> Option<usize> {
     if hashes.first() == Some(&wanted) {

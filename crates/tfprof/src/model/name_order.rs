@@ -1,7 +1,7 @@
-//! Nodes in the order of their names.
+//! Sorts nodes by name.
 //!
-//! Names of one model begin alike, so comparing two of them reads far into both, at two places that are far apart. Here
-//! eight bytes of each name are fetched at a time; those that are equal in them are told apart by the next eight.
+//! Names of one model share long prefixes, so comparing two of them reads far into both, with cache misses. This radix
+//! sort fetches eight bytes of each name at a time; the next eight break ties.
 
 use super::nodes::NodeId;
 use std::cmp::Ordering;
@@ -9,13 +9,13 @@ use std::cmp::Ordering;
 /// Which bytes come first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NameOrder {
-    /// As numbers.
+    /// By their numeric value.
     Bytes,
-    /// The slash before all others, so that each name comes right before all names within its scope.
+    /// The slash before all others, so that each name directly precedes the names in its scope.
     Scopes,
 }
 
-/// So many nodes or fewer are sorted by comparing their names.
+/// Up to this many nodes are sorted by comparing names.
 const FEW: usize = 6;
 
 /// Eight bytes of a node's name.
@@ -34,7 +34,7 @@ pub fn sort<'n>(nodes: &mut [NodeId], order: NameOrder, name: impl Fn(NodeId) ->
     while let Some((range, depth)) = open.pop() {
         let alike = &mut pieces[range.clone()];
         if alike.len() <= FEW {
-            // Of names that have ended, one may have ended in a slash where the other has nothing: that counts as equal.
+            // Of names that have ended, one may end in a slash where the other has nothing: they count as equal.
             alike.sort_unstable_by(|a, b| {
                 let (a, b) = (name(a.node), name(b.node));
                 order.compare(rest(a, depth), rest(b, depth)).then(a.len().cmp(&b.len()))
@@ -55,7 +55,7 @@ pub fn sort<'n>(nodes: &mut [NodeId], order: NameOrder, name: impl Fn(NodeId) ->
             if group.iter().any(|piece| name(piece.node).len() > depth + 8) {
                 open.push((from..end, depth + 8));
             } else {
-                // All have ended, in what counts as the lowest of bytes.
+                // All have ended, which counts as the lowest byte.
                 group.sort_unstable_by_key(|piece| name(piece.node).len());
             }
         }
@@ -67,7 +67,7 @@ fn rest(name: &[u8], depth: usize) -> &[u8] {
     name.get(depth..).unwrap_or_default()
 }
 
-/// How many bytes two names have in common at their start.
+/// The length of the common prefix of two names.
 pub(crate) fn common_length(a: &[u8], b: &[u8]) -> usize {
     let ((a_words, _), (b_words, _)) = (a.as_chunks::<8>(), b.as_chunks::<8>());
     let number = |word: &[u8; 8]| u64::from_le_bytes(*word);
@@ -82,7 +82,7 @@ pub(crate) fn common_length(a: &[u8], b: &[u8]) -> usize {
 }
 
 impl NameOrder {
-    /// The first eight bytes as a number that compares as they do; what is missing is 0.
+    /// The first eight bytes, padded with 0, as a number that compares as they do.
     fn eight(self, name: &[u8]) -> u64 {
         let mut bytes = [0; 8];
         let length = name.len().min(8);
@@ -109,12 +109,12 @@ impl NameOrder {
     }
 }
 
-/// Makes each slash among eight bytes 0, and what is below a slash one more. All eight at once.
+/// Maps each slash among eight bytes to 0, and each byte below a slash to the next higher, all at once.
 fn slash_first(bytes: u64) -> u64 {
     const ONES: u64 = 0x0101_0101_0101_0101;
     const HIGH: u64 = 0x80 * ONES;
     const SLASH: u64 = b'/' as u64;
-    // The highest bit of each byte says whether it is a slash or above, and whether it is above; no sum carries over.
+    // The highest bit of each byte tells whether it is at least a slash, and whether it is above. No sum carries over.
     let low = bytes & !HIGH;
     let from_slash = (low + (0x80 - SLASH) * ONES) | bytes;
     let above_slash = (low + (0x80 - SLASH - 1) * ONES) | bytes;

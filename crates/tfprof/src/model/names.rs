@@ -1,4 +1,4 @@
-//! Strings interned once: a [`NameId`] is four bytes and compares as a number.
+//! Interned strings: a [`NameId`] is four bytes and compares as a number.
 
 pub use crate::words::escape_invalid;
 use hashbrown::HashTable;
@@ -8,7 +8,7 @@ use std::hash::Hasher;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NameId(pub(crate) u32);
 
-/// All strings of a model, each stored once in one long text.
+/// All strings of a model, each stored once in one buffer.
 #[derive(Clone, Debug)]
 pub struct Names {
     text: String,
@@ -16,14 +16,14 @@ pub struct Names {
     table: HashTable<Entry>,
 }
 
-/// The hash turns most unequal strings away without a look at the text, and lets the table grow without one.
+/// The hash rejects most unequal strings without reading the text, and lets the table grow without it.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     hash: NameHash,
     id: NameId,
 }
 
-/// Of the bytes of a string: equal strings have equal ones.
+/// The hash of a string's bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NameHash(pub(crate) u32);
 
@@ -49,7 +49,7 @@ impl Names {
         self.ends.len()
     }
 
-    /// Never: the empty string is always there.
+    /// Never true: the empty string is always interned.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
@@ -61,13 +61,13 @@ impl Names {
         &self.text[start..self.ends[index]]
     }
 
-    /// The id of a string that is there already.
+    /// The id of a string, if it is interned.
     #[inline]
     pub fn find(&self, name: &[u8]) -> Option<NameId> {
         self.find_hashed(name, NameHash::of(name))
     }
 
-    /// The same, for a caller that has the hash.
+    /// Like [`find`](Self::find), if the hash is known.
     #[inline]
     pub fn find_hashed(&self, name: &[u8], hash: NameHash) -> Option<NameId> {
         let is_it = |entry: &Entry| entry.hash == hash && self.get(entry.id).as_bytes() == name;
@@ -97,7 +97,7 @@ impl Names {
     }
 
     fn insert(&mut self, name: &str, hash: NameHash) -> NameId {
-        // Four billion names would take more memory than any machine that runs this has.
+        // Four billion names do not fit into memory.
         let id = NameId(self.ends.len() as u32);
         self.text.push_str(name);
         self.ends.push(self.text.len());
@@ -114,7 +114,7 @@ impl NameHash {
         NameHash((hasher.finish() >> 32) as u32)
     }
 
-    /// The table looks at the lowest and at the highest bits.
+    /// The hash table uses the lowest and the highest bits.
     #[inline]
     fn spread(self) -> u64 {
         u64::from(self.0).wrapping_mul(0x9e37_79b9_7f4a_7c15)

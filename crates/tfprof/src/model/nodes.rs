@@ -1,4 +1,4 @@
-//! The graph as columns: one entry per node in each.
+//! The graph as columns, one entry per node in each.
 
 use super::layers::Layer;
 use super::lists::ListId;
@@ -6,17 +6,17 @@ use super::names::{NameHash, NameId};
 use super::stacks::StackId;
 use rustc_hash::FxHashMap;
 
-/// A node, numbered in the order in which nodes were met.
+/// A node, numbered in the order of its first appearance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeId(pub(crate) u32);
 
 /// The dimensions of a tensor. As the original: a scalar is `[1]`, an unknown rank is `[]`, an unknown size −1.
 pub type ShapeId = ListId<i64>;
 
-/// Types of a node beyond its op and its devices, in the order of their names.
+/// Types of a node besides its op and its devices, sorted by name.
 pub type TypesId = ListId<NameId>;
 
-/// An input of a node: the node it comes from, by name since that node may not exist, and which of its outputs.
+/// An input of a node: the name of its source, which need not exist, and the number of the source's output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Input {
     pub source: NameId,
@@ -26,15 +26,15 @@ pub struct Input {
 #[derive(Clone, Debug, Default)]
 pub struct Nodes {
     pub name: Vec<NameId>,
-    /// Of the names, side by side, so that many can be looked through at once.
+    /// Hashes of the names, adjacent so that many can be searched at once.
     pub name_hash: Vec<NameHash>,
     pub op: Vec<NameId>,
     pub types: Vec<TypesId>,
-    /// The attribute `shape`, which variables and placeholders have.
+    /// The attribute `shape` of variables and placeholders.
     pub shape: Vec<ShapeId>,
     pub stack: Vec<StackId>,
     pub float_ops: Vec<i64>,
-    /// It belongs to the body of a function, under the node that calls it.
+    /// It belongs to the body of a function, listed under the node that calls it.
     pub inner: Vec<bool>,
     /// The device that the graph asks for, in lower case.
     pub declared_device: Vec<NameId>,
@@ -44,7 +44,7 @@ pub struct Nodes {
     inputs_end: Vec<u32>,
     output_shapes: Vec<ShapeId>,
     output_shapes_end: Vec<u32>,
-    /// Inputs and output shapes of nodes that a later file defined, after an earlier one had only seen them run.
+    /// Inputs and output shapes of nodes that one file recorded and a later file defined.
     defined_late: FxHashMap<NodeId, (Vec<Input>, Vec<ShapeId>)>,
 }
 
@@ -99,7 +99,7 @@ impl Nodes {
         id
     }
 
-    /// Adds an input to the node that was pushed last.
+    /// Adds an input to the last node.
     pub fn push_input(&mut self, input: Input) {
         self.inputs.push(input);
         if let Some(end) = self.inputs_end.last_mut() {
@@ -107,7 +107,7 @@ impl Nodes {
         }
     }
 
-    /// Adds the shape of the next output to the node that was pushed last.
+    /// Adds the shape of the next output to the last node.
     pub fn push_output_shape(&mut self, shape: ShapeId) {
         self.output_shapes.push(shape);
         if let Some(end) = self.output_shapes_end.last_mut() {
@@ -129,18 +129,18 @@ impl Nodes {
         }
     }
 
-    /// Gives a node inputs and output shapes that it was pushed without.
+    /// Sets inputs and output shapes of a node that was added without them.
     pub fn define_late(&mut self, node: NodeId, inputs: Vec<Input>, output_shapes: Vec<ShapeId>) {
         self.defined_late.insert(node, (inputs, output_shapes));
     }
 
     #[inline]
     fn late(&self, node: NodeId) -> Option<&(Vec<Input>, Vec<ShapeId>)> {
-        // There are none but in merged profiles.
+        // Only merged profiles have any.
         if self.defined_late.is_empty() { None } else { self.defined_late.get(&node) }
     }
 
-    /// Puts sources in place that were not known while the nodes were read.
+    /// Sets sources that were unknown while the nodes were read.
     pub fn resolve_inputs(&mut self, from: NodeId, mut resolve: impl FnMut(&mut Input)) {
         let start = range(&self.inputs_end, from).start;
         self.inputs[start..].iter_mut().for_each(&mut resolve);

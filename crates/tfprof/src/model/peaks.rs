@@ -1,15 +1,15 @@
-//! How much memory was in use at the most: what an allocator says of itself, else what its records add up to.
+//! Peak memory: as an allocator reports it, else summed from its allocation records.
 
 use super::devices::DeviceId;
 use std::collections::BTreeMap;
 
-/// The most memory that was in use at one time, by step and device.
+/// Peak memory by step and device.
 #[derive(Clone, Debug, Default)]
 pub struct Peaks {
     bytes: BTreeMap<(i64, DeviceId), i64>,
 }
 
-/// Looks for the peaks of one run.
+/// Finds the peaks of one run.
 #[derive(Clone, Debug, Default)]
 pub struct PeakFinder {
     in_use: BTreeMap<DeviceId, i64>,
@@ -20,11 +20,11 @@ impl Peaks {
     /// The device with the largest peak of all steps, and that peak.
     pub fn largest(&self) -> Option<(DeviceId, i64)> {
         let device_and_bytes = self.bytes.iter().map(|((_, device), bytes)| (*device, *bytes));
-        // The first of equals, so that the answer does not depend on how they are counted.
+        // The first of equals, so that the answer does not depend on device ids.
         device_and_bytes.rev().max_by_key(|(_, bytes)| *bytes)
     }
 
-    /// Adds the peaks of other runs, with other numbers for devices.
+    /// Adds the peaks of other runs, whose device ids differ.
     pub fn join(&mut self, later: Peaks, number: impl Fn(DeviceId) -> DeviceId) {
         for ((step, device), bytes) in later.bytes {
             let peak = self.bytes.entry((step, number(device))).or_default();
@@ -32,7 +32,7 @@ impl Peaks {
         }
     }
 
-    /// Adds what was found in a run of the step.
+    /// Adds the peaks of a run of the step.
     pub fn add(&mut self, step: i64, found: PeakFinder) {
         for (device, bytes) in found.peaks() {
             let peak = self.bytes.entry((step, device)).or_default();
@@ -42,7 +42,7 @@ impl Peaks {
 }
 
 impl PeakFinder {
-    /// An allocator of the device said how much it had given out.
+    /// An allocator of the device reports how much is in use.
     pub fn in_use(&mut self, device: DeviceId, bytes: i64) {
         if bytes > 0 {
             let peak = self.in_use.entry(device).or_default();
@@ -50,14 +50,14 @@ impl PeakFinder {
         }
     }
 
-    /// Memory was taken, or given back if `bytes` is below zero.
+    /// Memory was allocated, or freed if `bytes` is negative.
     pub fn allocation(&mut self, device: DeviceId, micros: i64, bytes: i64) {
         self.allocations.push((device, micros, bytes));
     }
 
     fn peaks(mut self) -> BTreeMap<DeviceId, i64> {
         let mut peaks = self.in_use;
-        // What is given back at a moment comes before what is taken at it.
+        // At the same time, frees come before allocations.
         self.allocations.sort_unstable();
         let mut held: BTreeMap<DeviceId, (i64, i64)> = BTreeMap::new();
         for (device, _, bytes) in self.allocations {

@@ -1,18 +1,18 @@
-//! Single executions, for the answers that sums cannot give: timelines, and profiles that are saved.
+//! Single executions, for answers that need more than sums: timelines and saved profiles.
 //!
-//! Kept only if [`Keep::records`](super::builder::Keep) asks for them, one [`Records`] for each kept step. What a file
-//! says is stored, whatever device it speaks of; which devices count is the business of who reads it, as with cells.
+//! Stored only if [`Keep::records`](super::builder::Keep) asks for them, one [`Records`] for each kept step. Records of
+//! all devices are stored; as with cells, the reader decides which devices count.
 
 use super::devices::DeviceId;
 use super::join::Renumber;
 use super::nodes::NodeId;
 
-/// When a node ran on a device. Records without a start time are not here; their device is known from the cells.
+/// When a node ran on a device. Records without a start time are left out; the cells have their device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timing {
     pub node: NodeId,
     pub device: DeviceId,
-    /// In microseconds; always positive if it came from a run.
+    /// In microseconds; always positive if it comes from a run.
     pub start: i64,
     /// In microseconds, and at least 1 if the file says 0.
     pub length: i64,
@@ -25,7 +25,7 @@ pub struct MemoryUse {
     pub node: NodeId,
     /// Of a saved profile: the placement of the node, or the nameless device if it has none.
     pub device: DeviceId,
-    /// When the op was done and its memory was looked at, in microseconds.
+    /// When the op finished and its memory was measured, in microseconds.
     pub micros: i64,
     pub host_temp: i64,
     pub host_persistent: i64,
@@ -35,7 +35,7 @@ pub struct MemoryUse {
     pub peak: i64,
     pub residual: i64,
     pub output: i64,
-    /// What the GPU allocators had given out at that time, to all ops together.
+    /// Bytes that the GPU allocators had in use at that time, for all ops together.
     pub allocator_in_use: i64,
     outputs_start: u32,
     outputs_end: u32,
@@ -49,7 +49,7 @@ pub struct OutputMemory {
     pub address: u64,
 }
 
-/// A node was given memory by a GPU allocator, or gave it back (negative).
+/// Memory that a GPU allocator gave to a node, or got back (negative).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Allocation {
     pub node: NodeId,
@@ -58,7 +58,7 @@ pub struct Allocation {
     pub bytes: i64,
 }
 
-/// What one record of a file says beyond the numbers that are summed; scratch space of a reader.
+/// Fields of one record besides the sums; scratch space of a reader.
 #[derive(Clone, Debug, Default)]
 pub struct Details {
     pub temp: i64,
@@ -77,7 +77,7 @@ impl Details {
     }
 }
 
-/// The executions of a step, by node; those of one node are in the order of the files.
+/// The executions of a step by node. Those of one node are in the order of the files.
 #[derive(Clone, Debug, Default)]
 pub struct Records {
     timings: ByNode<Timing>,
@@ -86,7 +86,7 @@ pub struct Records {
     allocations: ByNode<Allocation>,
 }
 
-/// Rows that are found by node, once they are sorted. No index: a step may have one node of a million.
+/// Rows sorted by node. No index by node: a step may have one node of a million.
 #[derive(Clone, Debug)]
 struct ByNode<T> {
     rows: Vec<T>,
@@ -142,17 +142,17 @@ impl Records {
         self.timings.of(node)
     }
 
-    /// What a node's executions held.
+    /// Memory of a node's executions.
     pub fn memory(&self, node: NodeId) -> &[MemoryUse] {
         self.memory.of(node)
     }
 
-    /// The outputs of one execution, in the order of the file; a slot may come twice, and then the last counts.
+    /// The outputs of one execution, in the order of the file. If a slot comes twice, the last wins.
     pub fn outputs(&self, memory: &MemoryUse) -> &[OutputMemory] {
         &self.outputs[memory.outputs_start as usize..memory.outputs_end as usize]
     }
 
-    /// What a node's executions were given and gave back.
+    /// Allocations of a node's executions.
     pub fn allocations(&self, node: NodeId) -> &[Allocation] {
         self.allocations.of(node)
     }
@@ -177,7 +177,7 @@ impl Records {
         self.allocations.rows.push(allocation);
     }
 
-    /// Adds what another file says of the same step, behind what is here.
+    /// Appends the records that another file has of the same step.
     pub fn merge(&mut self, other: &Records) {
         let shift = self.outputs.len() as u32;
         self.outputs.extend_from_slice(&other.outputs);
@@ -191,7 +191,7 @@ impl Records {
         self.sort();
     }
 
-    /// Gives nodes and devices other numbers.
+    /// Translates ids of nodes and devices.
     pub fn renumber(&mut self, numbers: &Renumber<'_>) {
         let change = |node: &mut NodeId, device: &mut DeviceId| {
             *node = numbers.node(*node);
@@ -202,14 +202,14 @@ impl Records {
         self.allocations.rows.iter_mut().for_each(|allocation| change(&mut allocation.node, &mut allocation.device));
     }
 
-    /// Puts the records of each node together. Files often have them so already; the sort is quick then.
+    /// Groups records by node. Files often have them grouped; then the sort is fast.
     pub fn sort(&mut self) {
         self.timings.sort();
         self.memory.sort();
         self.allocations.sort();
     }
 
-    /// Forgets all but the persistent memory of accelerators, which other steps look at.
+    /// Drops everything except persistent memory of accelerators, which other steps need.
     pub fn keep_persistent_only(&mut self) {
         let mut memory = std::mem::take(&mut self.memory).rows;
         memory.retain(|memory| memory.accelerator_persistent != 0);

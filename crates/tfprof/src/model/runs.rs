@@ -1,4 +1,4 @@
-//! The steps that were loaded and what they measured.
+//! The loaded steps and their measurements.
 
 use super::cells::{Cell, Cells, Measure, Sums};
 use super::devices::{DeviceId, DeviceKind, Devices};
@@ -7,17 +7,17 @@ use super::nodes::NodeId;
 use super::records::Records;
 use std::collections::BTreeMap;
 
-/// Which steps can be asked for one by one. Sums over all steps are always there.
+/// Which steps are kept individually. Sums over all steps are always kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum KeepSteps {
-    /// None: every step must arrive in one piece, since a step that comes back is counted as another.
+    /// None. Each step must arrive in one piece: if it comes back, it counts as another step.
     TotalsOnly,
     One(i64),
     #[default]
     Each,
 }
 
-/// In how many steps a node was seen: in all records, and in those on the first device of the node only.
+/// In how many steps a node ran: on any device, and on its first device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StepCount {
     pub any_device: u32,
@@ -28,19 +28,19 @@ pub struct StepCount {
 pub struct Runs {
     pub keep: KeepSteps,
     steps: BTreeMap<i64, Option<Cells>>,
-    /// By step, if single executions are kept; of steps that are not kept, only what others look at.
+    /// By step, if single executions are kept. Of other steps, only the parts that kept steps need.
     records: BTreeMap<i64, Records>,
     totals: Cells,
-    /// Sums over the steps and over what lies in none, if files have such.
+    /// Sums over all steps and everything outside of steps, if files have such.
     everything: Option<Cells>,
     seen: Vec<Seen>,
-    /// The number of the run at hand, from 1.
+    /// The number of the current run, from 1.
     run: u32,
     most_often: u64,
     sizes: Sizes,
 }
 
-/// In how many steps a node was seen, and the last run that counts there.
+/// In how many steps a node ran, and the last run that was counted.
 #[derive(Clone, Copy, Debug, Default)]
 struct Seen {
     steps: StepCount,
@@ -48,7 +48,7 @@ struct Seen {
     last_first: u32,
 }
 
-/// How large numbers are, roughly, and whether any is below zero: enough to know that no sum wraps.
+/// A bound on the size of numbers, and whether any is negative: enough to know that no sum wraps.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sizes {
     numbers: u64,
@@ -69,7 +69,7 @@ impl Sizes {
         self.numbers += 1;
     }
 
-    /// No sum over any part of the numbers is larger than this, whatever its sign.
+    /// An upper bound on the absolute value of any partial sum.
     fn bound(self) -> u128 {
         let largest = u64::MAX.checked_shr(self.bits.leading_zeros()).unwrap_or(0);
         u128::from(largest) * u128::from(self.numbers)
@@ -82,18 +82,18 @@ impl Sizes {
     }
 }
 
-/// What profiles say of all their steps, put together from all their files.
+/// All steps of profiles, merged from all files.
 #[derive(Debug, Default)]
 pub struct ProfileRuns {
-    /// The steps, with their sums where they are kept.
+    /// The steps, with their sums if they are kept.
     pub steps: BTreeMap<i64, Option<Cells>>,
     pub totals: Cells,
     pub everything: Cells,
-    /// In how many steps each node was seen.
+    /// In how many steps each node ran.
     pub seen: Vec<(NodeId, u32)>,
 }
 
-/// For each node, the steps that have it.
+/// By node, the steps in which it ran.
 #[derive(Clone, Debug, Default)]
 pub struct NodeSteps {
     steps: Vec<i64>,
@@ -111,7 +111,7 @@ impl NodeSteps {
 }
 
 impl Runs {
-    /// The steps of each node, of those that are kept: looking into each step for each node would take far longer.
+    /// The kept steps of each node. An index, as searching every step for every node would be slow.
     pub fn steps_of_nodes(&self) -> NodeSteps {
         let kept = || self.steps.iter().filter_map(|(step, cells)| Some((*step, cells.as_ref()?)));
         let nodes = kept().flat_map(|(_, cells)| cells.rows()).map(|cell| cell.node.index() + 1).max().unwrap_or(0);
@@ -119,7 +119,7 @@ impl Runs {
         kept().flat_map(|(_, cells)| cells.nodes()).for_each(|node| ends[node.index()] += 1);
         let mut end = 0;
         for slot in &mut ends {
-            // From how many there are to where the first goes.
+            // Turn counts into start positions.
             end += std::mem::replace(slot, end);
         }
         let mut steps = vec![0; end];
@@ -133,7 +133,7 @@ impl Runs {
         NodeSteps { steps, ends }
     }
 
-    /// The steps that were loaded, in ascending order.
+    /// The loaded steps, in ascending order.
     pub fn steps(&self) -> impl Iterator<Item = i64> + '_ {
         self.steps.keys().copied()
     }
@@ -151,7 +151,7 @@ impl Runs {
         &self.totals
     }
 
-    /// Sums over the steps and over what lies in none of them.
+    /// Sums over all steps and everything outside of steps.
     pub fn everything(&self) -> &Cells {
         self.everything.as_ref().unwrap_or(&self.totals)
     }
@@ -183,12 +183,12 @@ impl Runs {
         self.sizes.negative
     }
 
-    /// How often a node ran on one device at the most.
+    /// The highest run count of any node on one device.
     pub fn most_often(&self) -> u64 {
         self.most_often
     }
 
-    /// No sum over any part of the cells is larger than this, whatever its sign.
+    /// An upper bound on the absolute value of any partial sum of the cells.
     pub fn size_of_all(&self) -> u128 {
         self.sizes.bound()
     }
@@ -199,8 +199,8 @@ impl Runs {
         self.keeps(step)
     }
 
-    /// The cell that a record of the run at hand goes to, in a step that is only summed. `counts` is whether that
-    /// device counts as the first of the node.
+    /// The cell for a record of the current run, in a step that is only summed. `counts`: the device counts as the
+    /// node's first.
     #[inline]
     pub fn cell(&mut self, node: NodeId, device: DeviceId, counts: bool) -> &mut Cell {
         if node.index() >= self.seen.len() {
@@ -218,12 +218,12 @@ impl Runs {
         self.totals.at(node, device)
     }
 
-    /// The same for more of a step that was counted for this node before.
+    /// Like [`Runs::cell`], for a step that was already counted for this node.
     pub fn counted_cell(&mut self, node: NodeId, device: DeviceId) -> &mut Cell {
         self.totals.at(node, device)
     }
 
-    /// Notes numbers that were added to a cell that [`Runs::cell`] gave, which has run so often by now.
+    /// Updates the bound after numbers were added to a cell of [`Runs::cell`]; `ran` is its run count.
     #[inline]
     pub fn note(&mut self, sums: &Sums, ran: i64) {
         self.sizes.note(sums);
@@ -235,14 +235,14 @@ impl Runs {
         self.steps.entry(step).or_default();
     }
 
-    /// Adds the runs of steps that come after these, with other numbers for nodes and devices.
+    /// Adds later steps, whose ids of nodes and devices differ.
     pub fn join(&mut self, later: Runs, numbers: &Renumber<'_>, placement: &[DeviceId]) {
         for (step, mut records) in later.records {
             records.renumber(numbers);
             self.fold_records(step, records);
         }
         if self.keep == KeepSteps::Each {
-            // A step may be in both, so that each is counted anew.
+            // A step may be in both, so count again.
             for (step, cells) in later.steps {
                 let cells = numbers.cells(cells.unwrap_or_default());
                 self.fold(step, cells, placement, numbers.devices);
@@ -254,7 +254,7 @@ impl Runs {
         for (step, cells) in later.steps {
             self.steps.insert(step, cells.map(|cells| numbers.cells(cells)));
         }
-        // There may be room for more nodes than there are.
+        // The column may be longer than there are nodes.
         for (old, seen) in later.seen.into_iter().enumerate().filter(|(_, seen)| seen.steps.any_device > 0) {
             let node = numbers.node(NodeId(old as u32)).index();
             if node >= self.seen.len() {
@@ -267,7 +267,7 @@ impl Runs {
         self.totals.merge(&numbers.cells(later.totals));
     }
 
-    /// Adds the executions that one file has of a step.
+    /// Adds one file's executions of a step.
     pub fn fold_records(&mut self, step: i64, mut records: Records) {
         records.sort();
         if !self.keeps(step) {
@@ -279,7 +279,7 @@ impl Runs {
         }
     }
 
-    /// Whether the step can be asked for by itself.
+    /// Whether the step is kept individually.
     pub fn keeps(&self, step: i64) -> bool {
         match self.keep {
             KeepSteps::TotalsOnly => false,
@@ -288,7 +288,7 @@ impl Runs {
         }
     }
 
-    /// Takes what profiles say of all their steps at once.
+    /// Adds all steps of profiles at once.
     pub fn set_profile(&mut self, profile: ProfileRuns, nodes: usize) {
         let ProfileRuns { mut steps, totals, everything, seen } = profile;
         for cell in everything.rows() {
@@ -304,7 +304,7 @@ impl Runs {
         self.everything = Some(everything);
     }
 
-    /// Adds what one file says of a step.
+    /// Adds one file's sums of a step.
     pub fn fold(&mut self, step: i64, cells: Cells, placement: &[DeviceId], devices: &Devices) {
         let keep = self.keeps(step);
         let before = self.steps.entry(step).or_default();
@@ -318,7 +318,7 @@ impl Runs {
         for cell in cells.rows() {
             self.sizes.note(&cell.sums());
             most_often = most_often.max(cell.sum(Measure::Runs).wrapped().unsigned_abs());
-            // The first cell of a node stands for all of them.
+            // Count a node once, at its first cell.
             if cells.of(cell.node).next().is_some_and(|first| first.device == cell.device) {
                 let seen = &mut self.seen[cell.node.index()].steps;
                 let old = || before.iter().flat_map(|before| before.of(cell.node));

@@ -1,27 +1,26 @@
-//! What a user says of a model beyond its files: which part of it counts, sizes that it leaves open, how often loops run.
+//! A user's settings for inference: the part of the model that counts, sizes that it leaves open, trip counts of loops.
 
 use super::shape::{ANY, Shape};
 
-/// Settings of an inference. They are load options: another answer means to infer anew.
+/// Settings of inference. They are load options: changing them means to infer again.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Settings {
-    /// The size of unknown leading dimensions of what is fed; 1 if it is not said.
+    /// The size of unknown leading dimensions of inputs; 1 by default.
     pub batch: Option<i64>,
-    /// Shapes of what is fed, by name.
+    /// Shapes of inputs by name.
     pub inputs: Vec<(String, Shape)>,
-    /// The signature of a `SavedModel` that counts.
+    /// The signature of a `SavedModel` to look at.
     pub signature: Option<String>,
-    /// Everything counts, not only what a signature needs.
+    /// The whole graph counts, not only the part that a signature needs.
     pub all: bool,
-    /// How often loops run, by the names of their nodes.
+    /// Trip counts of loops, by the names of their nodes.
     pub trip_counts: Vec<(String, i64)>,
-    /// Constants of floating point with at least one dimension are parameters: the weights of a frozen graph.
+    /// Floating-point constants with at least one dimension are parameters: the weights of a frozen graph.
     pub const_params: bool,
 }
 
 impl Settings {
-    /// These settings and what is said on top of them. What chooses among the contents of a file has to be said before
-    /// the file is read.
+    /// These settings, overridden by `more`. Settings that select contents of a file have to be made before it is read.
     pub fn and(&self, more: &Settings) -> Result<Settings, String> {
         if more.signature.is_some() || more.all || more.const_params {
             let flags = "-signature, -all and -const_params";
@@ -34,7 +33,7 @@ impl Settings {
         Ok(all)
     }
 
-    /// `NAME=1x224x224x3`; a size may be `?` or -1, and nothing behind `=` is a scalar.
+    /// `NAME=1x224x224x3`. A size may be `?` or -1; nothing after `=` means a scalar.
     pub fn parse_input(text: &str) -> Result<(String, Shape), String> {
         let expected = || format!("expected NAME=SIZExSIZEx..., as in image=1x224x224x3, found `{text}`");
         let (name, sizes) = text.rsplit_once('=').filter(|(name, _)| !name.is_empty()).ok_or_else(expected)?;
@@ -46,7 +45,7 @@ impl Settings {
         let dims: Option<Vec<i64>> =
             if sizes.is_empty() { Some(Vec::new()) } else { sizes.split(['x', ',']).map(size).collect() };
         let shape = Shape::of(&dims.ok_or_else(expected)?);
-        // Tensors are named `image:0`; what is fed has one output.
+        // Tensors are named `image:0`; an input has one output.
         Ok((name.strip_suffix(":0").unwrap_or(name).to_owned(), shape))
     }
 }

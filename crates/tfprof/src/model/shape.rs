@@ -1,9 +1,9 @@
-//! Shapes of tensors of which not everything need be known: single sizes or even the rank may be open.
+//! [`Shape`]: shapes of tensors, possibly partial. Single sizes or even the rank may be unknown.
 
 use std::fmt;
 use std::sync::Arc;
 
-/// A size that is not known.
+/// An unknown size.
 pub const ANY: i64 = -1;
 
 /// Tensors of more dimensions than TensorFlow allows are of unknown rank.
@@ -29,7 +29,7 @@ impl Shape {
         Shape::of(&[])
     }
 
-    /// That many dimensions of which nothing is known.
+    /// That many dimensions of unknown size.
     pub fn of_rank(rank: usize) -> Shape {
         if rank > HIGHEST_RANK { Shape::UNKNOWN } else { Shape(Some(vec![ANY; rank].into())) }
     }
@@ -52,19 +52,19 @@ impl Shape {
         self.known().is_some()
     }
 
-    /// How many elements there are; stays at the limit.
+    /// The number of elements; saturates.
     pub fn elements(&self) -> Option<i64> {
         self.known().map(product)
     }
 
-    /// A dimension; negative places count from the end. [`ANY`] if it is not known or not there.
+    /// The size of a dimension; negative indices count from the end. [`ANY`] if it is unknown or missing.
     pub fn dim(&self, place: i64) -> i64 {
         let Some(dims) = self.dims() else { return ANY };
         let place = if place < 0 { place.saturating_add(dims.len() as i64) } else { place };
         usize::try_from(place).ok().and_then(|place| dims.get(place)).copied().unwrap_or(ANY)
     }
 
-    /// Two true statements about one shape as one; where they contradict each other, this one counts.
+    /// Combines two statements about one shape. Where they contradict each other, this one wins.
     #[must_use]
     pub fn and(&self, other: &Shape) -> Shape {
         match (&self.0, &other.0) {
@@ -76,7 +76,7 @@ impl Shape {
         }
     }
 
-    /// Whether one tensor can have both.
+    /// Whether a tensor can have both shapes.
     pub fn fits(&self, other: &Shape) -> bool {
         match (&self.0, &other.0) {
             (Some(a), Some(b)) => a.len() == b.len() && a.iter().zip(&**b).all(|(a, b)| *a < 0 || *b < 0 || a == b),
@@ -84,7 +84,7 @@ impl Shape {
         }
     }
 
-    /// What holds whichever of the two the shape is.
+    /// The statement that holds for either shape.
     #[must_use]
     pub fn either(&self, other: &Shape) -> Shape {
         match (&self.0, &other.0) {
@@ -97,13 +97,13 @@ impl Shape {
     }
 }
 
-/// The number of elements of known dimensions; stays at the limit.
+/// The number of elements of known dimensions; saturates.
 pub fn product(dims: &[i64]) -> i64 {
     // A size of 0 wins over the limit.
     if dims.contains(&0) { 0 } else { dims.iter().fold(1_i64, |product, dim| product.saturating_mul(*dim)) }
 }
 
-/// As `[2,?,3]`, or `?` for an unknown rank.
+/// Writes `[2,?,3]`, or `?` for an unknown rank.
 impl fmt::Debug for Shape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Some(dims) = self.dims() else { return f.write_str("?") };

@@ -1,9 +1,9 @@
-//! A part of the model that several readers look at side by side, and that each of them may have to change.
+//! [`Shared`]: copy-on-write, for parts of the model that parallel readers share and may have to change.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
-/// Owned until it is lent; who changes what is lent changes a copy of its own.
+/// Owned until it is lent; copy-on-write afterwards.
 #[derive(Clone, Debug)]
 pub enum Shared<T> {
     Own(T),
@@ -11,7 +11,7 @@ pub enum Shared<T> {
 }
 
 impl<T> Shared<T> {
-    /// Another owner of the same.
+    /// Another owner of the same value.
     #[must_use]
     pub fn lend(&mut self) -> Shared<T>
     where
@@ -48,7 +48,7 @@ impl<T: Clone + Default> DerefMut for Shared<T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut T {
         if let Shared::Lent(lent) = self {
-            // The last owner takes it back, others copy it.
+            // The last owner takes the value back, others copy it.
             *self = Shared::Own(Arc::unwrap_or_clone(std::mem::take(lent)));
         }
         match self {

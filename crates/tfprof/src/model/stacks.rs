@@ -1,4 +1,4 @@
-//! Where in the source an op was made: frames and call paths, each stored once, a parent before its children.
+//! Call stacks of the code that created ops: frames and call paths, each stored once, parents before children.
 
 use super::names::NameId;
 use rustc_hash::FxHashMap;
@@ -57,12 +57,12 @@ impl Frame {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FrameId(pub(crate) u32);
 
-/// A call path, from the outermost frame to the innermost.
+/// A call path from the outermost frame to the innermost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StackId(pub(crate) u32);
 
 impl StackId {
-    /// No call stack is known.
+    /// The call stack is unknown.
     pub const NONE: StackId = StackId(0);
     /// A call stack without frames.
     pub const EMPTY: StackId = StackId(1);
@@ -112,7 +112,7 @@ impl Stacks {
         self.paths.len() <= 2
     }
 
-    /// The path around the innermost frame, and that frame. `None` for a path without frames.
+    /// The path without its innermost frame, and that frame. `None` for a path without frames.
     pub fn last(&self, id: StackId) -> Option<(StackId, FrameId)> {
         id.has_frames().then(|| self.paths[id.0 as usize])
     }
@@ -124,7 +124,7 @@ impl Stacks {
         })
     }
 
-    /// The path that goes one frame further than `outer`.
+    /// The path `outer` extended by one frame.
     pub fn push(&mut self, outer: StackId, frame: FrameId) -> StackId {
         let outer = if outer.has_frames() { outer } else { StackId::EMPTY };
         *self.path_ids.entry((outer, frame)).or_insert_with(|| {

@@ -1,5 +1,4 @@
-//! The objects of a `SavedModel` of TensorFlow 2: which variables there are, which are trained, and which an optimizer
-//! keeps for itself.
+//! The object graph of a TensorFlow 2 `SavedModel`: its variables, which are trainable, and which are optimizer slots.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use tfprof_proto::lenient::each_quietly;
@@ -9,18 +8,18 @@ use tfprof_proto::wire::{Fields, Value, each_int};
 #[derive(Debug, Default)]
 pub struct Objects {
     all: Vec<Object>,
-    /// By the name of a function, the objects that it is bound to.
+    /// By the name of a function, its captured objects.
     functions: FxHashMap<Vec<u8>, Vec<u32>>,
     by_name: FxHashMap<String, u32>,
     slots: FxHashSet<u32>,
-    /// Names of the variables that a Keras model calls trainable, if it lists them.
+    /// Names of the trainable variables, if a Keras model lists them.
     trainable: Option<FxHashSet<String>>,
 }
 
 #[derive(Debug, Default)]
 struct Object {
     children: Vec<(String, u32)>,
-    /// Variables that an optimizer keeps for others, by the numbers of their objects.
+    /// Optimizer slots, by the ids of their objects.
     slots: Vec<u32>,
     variable: Option<Variable>,
 }
@@ -29,7 +28,7 @@ struct Object {
 pub struct Variable {
     pub name: String,
     pub trainable: bool,
-    /// None if a size is not known.
+    /// `None` if a size is unknown.
     pub dims: Option<Vec<i64>>,
 }
 
@@ -70,14 +69,14 @@ impl Objects {
         let mut bound = Vec::new();
         each_quietly(Fields::new(function, 0), |_, number, value| {
             if number == 2 {
-                // What is wrong is as if it were not there.
+                // Damaged numbers are ignored.
                 let _ = each_int(value, |n| bound.push(n as u32));
             }
         });
         self.functions.insert(name.to_vec(), bound);
     }
 
-    /// Finds what follows from all objects together.
+    /// Completes the data once all objects are read.
     pub fn finish(&mut self) {
         for (at, object) in self.all.iter().enumerate() {
             self.slots.extend(&object.slots);
@@ -87,7 +86,7 @@ impl Objects {
         }
         let names = |list: Vec<u32>| list.iter().filter_map(|at| self.name(*at)).map(str::to_owned).collect();
         self.trainable = self.listed("variables").and_then(|_| self.listed("trainable_variables")).map(names);
-        // What is not trained and belongs to an optimizer alone is a slot.
+        // A variable that is not trainable and belongs to an optimizer alone is a slot.
         let (anywhere, elsewhere) = (self.reached(true), self.reached(false));
         for (at, object) in self.all.iter().enumerate() {
             let trainable = object.variable.as_ref().is_none_or(|variable| variable.trainable);
@@ -97,7 +96,7 @@ impl Objects {
         }
     }
 
-    /// The variables that a list of the root holds, by name.
+    /// The variables in a list of the root object, by name.
     fn listed(&self, list: &str) -> Option<Vec<u32>> {
         let child = |at: u32, name: &str| {
             let object = self.all.get(at as usize)?;
@@ -107,13 +106,12 @@ impl Objects {
         Some(list.children.iter().map(|(_, child)| *child).filter(|child| self.variable(*child).is_some()).collect())
     }
 
-    /// Names of variables that belong to a Keras model although no function of it reads them, such as the numbers that
-    /// a normalization was adapted with.
+    /// Names of variables of a Keras model that no function reads, such as statistics of an adapted normalization.
     pub fn unread(&self) -> Vec<&str> {
         let read: FxHashSet<&str> = self.functions.values().flatten().filter_map(|at| self.name(*at)).collect();
         let own = match (self.listed("variables"), self.all.first()) {
             (Some(listed), _) if self.trainable.is_some() => listed,
-            // Stored as it is, not exported: its layers hold them.
+            // Saved, not exported: its layers hold them.
             (_, Some(root)) if root.children.iter().any(|(name, _)| name == "_inbound_nodes") => {
                 let reached = self.reached(false);
                 (0..self.all.len() as u32).filter(|at| reached[*at as usize]).collect()
@@ -130,13 +128,13 @@ impl Objects {
         self.variable(object).map(|variable| variable.name.as_str())
     }
 
-    /// Whether a variable is trained: by the list of a Keras model if there is one, else by its own word.
+    /// Whether a variable is trainable: by the list of a Keras model if there is one, else by its own flag.
     pub fn is_trainable(&self, object: u32) -> bool {
         let listed = |variable: &Variable| self.trainable.as_ref().map(|names| names.contains(&variable.name));
         self.variable(object).is_some_and(|variable| listed(variable).unwrap_or(variable.trainable))
     }
 
-    /// Which objects the root leads to, through optimizers or without them.
+    /// The objects that are reachable from the root, through optimizers or without them.
     fn reached(&self, optimizers: bool) -> Vec<bool> {
         let mut reached = vec![false; self.all.len()];
         let mut waiting = vec![0];
@@ -155,14 +153,14 @@ impl Objects {
         reached
     }
 
-    /// Whether an object is an optimizer by what it has.
+    /// Whether an object looks like an optimizer, by its children.
     fn counts_iterations(&self, at: u32) -> bool {
         let children = self.all.get(at as usize).map_or(&[][..], |object| &object.children);
         let has = |names: &[&str]| children.iter().any(|(name, _)| names.contains(&name.as_str()));
         has(&["iter", "iterations", "_iterations"]) && has(&["learning_rate", "_learning_rate", "_variables", "decay"])
     }
 
-    /// The objects that the function of an attribute is bound to.
+    /// The captured objects of the function that an attribute names.
     pub fn bound_to(&self, attribute: &[u8]) -> Option<&[u32]> {
         let mut name = None;
         each_quietly(Fields::new(attribute, 0), |all, number, value| {
@@ -181,7 +179,7 @@ impl Objects {
         self.all.get(object as usize)?.variable.as_ref()
     }
 
-    /// A variable by the name of its handle, which may have got a number to tell it from others.
+    /// A variable by the name of its handle, which may have a number appended.
     pub fn named(&self, name: &str) -> Option<u32> {
         let plain = name.trim_end_matches(|c: char| c.is_ascii_digit()).trim_end_matches('_');
         self.by_name.get(name).or_else(|| self.by_name.get(plain)).copied()
@@ -192,7 +190,7 @@ impl Objects {
     }
 }
 
-/// Whether a variable is the state of a generator of random numbers.
+/// Whether a variable is the state of a random number generator.
 pub fn is_seed(name: &str) -> bool {
     let name = name.trim_end_matches(|c: char| c.is_ascii_digit()).trim_end_matches('_');
     name.ends_with("seed_generator_state")

@@ -1,13 +1,13 @@
-//! Signatures: what a `SavedModel` can be asked for, and the nodes behind it.
+//! Signatures of a `SavedModel`: its entry points, and their nodes.
 
 use crate::words;
 use tfprof_proto::lenient::{each_quietly, map_entry};
 use tfprof_proto::wire::{Fields, Value};
 
-/// The signature that is served if nobody says which.
+/// The default signature.
 const DEFAULT: &str = "serving_default";
 
-/// Names of the nodes that are fed and fetched.
+/// A signature, with the names of its input and output nodes.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Signature {
     pub name: String,
@@ -31,7 +31,7 @@ impl Signature {
         read
     }
 
-    /// Whether it prepares a model instead of asking it.
+    /// Whether it initializes or trains the model instead of running it.
     fn is_preparation(&self) -> bool {
         matches!(self.name.as_str(), "__saved_model_init_op" | "__saved_model_train_op")
     }
@@ -62,7 +62,7 @@ fn push(tensor: &[u8], nodes: &mut Vec<String>) {
     nodes.push(node.trim_start_matches('^').to_owned());
 }
 
-/// The signature that counts; none if all of the graph does.
+/// The signature to use; `None` for the whole graph.
 pub fn choose<'a>(
     all: &'a [Signature],
     asked: Option<&str>,

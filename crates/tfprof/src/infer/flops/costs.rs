@@ -1,4 +1,4 @@
-//! The cost of each node of a body, once its facts are found.
+//! The cost of each node of a body, from its facts.
 
 use super::super::fact::Fact;
 use super::super::inference::{Calls, Cost, Instance, NodeCost};
@@ -38,7 +38,7 @@ pub fn costs(body: &Body, instance: &Instance, calls: &dyn Calls) -> Vec<NodeCos
     (0..body.len() as u32).map(cost).collect()
 }
 
-/// The shape of a tensor, or of the variable that a handle stands for.
+/// The shape of a tensor, or of the variable behind a handle.
 fn dims(fact: &Fact) -> Option<Dims<'_>> {
     match &fact.held {
         Some(held) if fact.dtype == DType::RESOURCE => held.shape.dims(),
@@ -46,7 +46,7 @@ fn dims(fact: &Fact) -> Option<Dims<'_>> {
     }
 }
 
-/// The bytes of a tensor or of the variable behind a handle; none where they are not known.
+/// The bytes of a tensor or of the variable behind a handle; 0 if unknown.
 fn size(fact: &Fact) -> i64 {
     let known = match &fact.held {
         Some(held) if fact.dtype == DType::RESOURCE => Fact::new(held.dtype, held.shape.clone()).bytes(),
@@ -62,7 +62,7 @@ fn bytes(io: Io, inputs: &[Fact], outputs: &[Fact]) -> i64 {
         Io::All => sum(inputs).saturating_add(sum(outputs)),
         Io::Updates(state) => sum(inputs).saturating_add(sum(&inputs[..state.min(inputs.len())])),
         Io::Picks => {
-            // What is picked is the result; what is placed is the largest input after the first.
+            // A gather picks its result; a scatter places its largest input after the first.
             let placed = inputs.iter().skip(1).map(size).max().unwrap_or(0);
             let numbers = inputs.iter().skip(1).fold(0_i64, |sum, fact| sum.saturating_add(size(fact)));
             let picked = sum(outputs);

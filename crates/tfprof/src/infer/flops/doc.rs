@@ -1,9 +1,9 @@
-//! The page of the documentation about float operations: the convention, and the formulas as a table.
+//! The documentation page about FLOPs: the convention, and the formulas as a table.
 
 use super::{Count, FORMULAS, Formula, Io};
 use std::io::{self, Write};
 
-/// The convention, and what the words of the table mean.
+/// The convention, and the terms of the table.
 const HEAD: &str = "\
 # How float operations are counted
 
@@ -34,7 +34,7 @@ marks those that the original counts.
 
 ";
 
-/// Writes the page about float operations.
+/// Writes the page about FLOPs.
 pub fn write_page(out: &mut dyn Write) -> io::Result<()> {
     out.write_all(HEAD.as_bytes())?;
     write_table(out)
@@ -56,7 +56,7 @@ fn write_table(out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-/// Ops in the order of their names; those whose figures are the original's are marked.
+/// Ops sorted by name; those that are counted as the original does are marked.
 fn ops(formula: &Formula) -> String {
     let mut ops = formula.ops.to_vec();
     ops.sort_unstable();

@@ -1,8 +1,8 @@
-//! What one execution of an op takes, from the shapes around it and its attributes.
+//! The cost of one execution of an op, from its shapes and attributes.
 //!
-//! [`FORMULAS`] is the list of all formulas; each family of ops has a file of its own. A multiply-add is two float
-//! operations, arithmetic is one for each element, and data movement, shapes and control are nothing by definition. The
-//! figures of the 46 ops that the original knows are the original's.
+//! [`FORMULAS`] lists all formulas; each family of ops has its own file. A multiply-add is two FLOPs, arithmetic is one
+//! FLOP per element, and data movement, shapes and control flow are free by definition. The 46 ops that the original
+//! counts are counted as the original does.
 
 mod conv;
 mod costs;
@@ -33,18 +33,18 @@ use std::sync::OnceLock;
 /// The dimensions of a tensor; −1 is an unknown size.
 pub type Dims<'a> = &'a [i64];
 
-/// What a formula may look at.
+/// The input of a formula.
 pub struct Op<'a> {
     pub name: &'a str,
-    /// Shapes by input, control inputs among them; none is an unknown rank.
+    /// Shapes by input, including control inputs; `None` is an unknown rank.
     pub inputs: &'a [Option<Dims<'a>>],
     /// The shape of the first output.
     pub output: Option<Dims<'a>>,
-    /// What else is known of the inputs, as far as it was inferred.
+    /// Inferred facts of the inputs, if any.
     pub facts: &'a [Fact],
     /// The bytes of an attribute's `AttrValue`.
     pub attribute: &'a dyn Fn(&str) -> Option<&'a [u8]>,
-    /// Play back what the original gets wrong or does not know: transposed batches of matrices, `NCHW`.
+    /// Reproduce the original's bugs and gaps: transposed batches of matrices, `NCHW`.
     pub as_original: bool,
 }
 
@@ -54,7 +54,7 @@ impl std::fmt::Debug for Op<'_> {
     }
 }
 
-/// Float operations, and how many of them are multiply-adds, which are two each.
+/// FLOPs, and the multiply-adds among them, which are two FLOPs each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Work {
     pub float_ops: i64,
@@ -62,7 +62,7 @@ pub struct Work {
 }
 
 impl Work {
-    /// Operations none of which is a multiply-add.
+    /// FLOPs without multiply-adds.
     fn plain(float_ops: i64) -> Work {
         Work { float_ops, macs: 0 }
     }
@@ -81,15 +81,15 @@ pub type Flops = Result<Work, UnknownReason>;
 /// How an op is counted.
 #[derive(Clone, Copy, Debug)]
 pub enum Count {
-    /// So many for each element of the first input.
+    /// FLOPs per element of the first input.
     In(i64),
-    /// So many for each element of the first output.
+    /// FLOPs per element of the first output.
     Out(i64),
-    /// One for each element of the first input less one for each result.
+    /// One per element of the first input, minus one per result.
     Reduce,
     /// Nothing, by definition.
     Zero,
-    /// A function, and how the table of formulas states it.
+    /// A function, and its wording in the documentation.
     By(fn(&Op<'_>) -> Flops, &'static str),
 }
 
@@ -98,21 +98,21 @@ pub enum Count {
 pub enum Io {
     /// All inputs and all outputs.
     All,
-    /// None: it hands on what it gets, or looks at nothing but shapes.
+    /// None: it passes its input on, or uses only shapes.
     None,
-    /// What it puts out, twice, since it reads as much; and the numbers that say what.
+    /// Its output twice, since it reads as much, and the indices.
     Picks,
-    /// All inputs, and the first so many of them once more, since it changes them.
+    /// All inputs, and this many first inputs once more, since it writes them.
     Updates(usize),
 }
 
-/// Ops that are counted in one way.
+/// Ops that share a formula.
 #[derive(Clone, Copy, Debug)]
 pub struct Formula {
     pub ops: &'static [&'static str],
     pub count: Count,
     pub io: Io,
-    /// The original counts these ops, and in this way.
+    /// The original counts these ops in the same way.
     pub original: bool,
 }
 
@@ -125,7 +125,7 @@ const fn formula(ops: &'static [&'static str], count: Count) -> Formula {
     Formula { ops, count, io: Io::All, original: false }
 }
 
-/// A name for a family of formulas, and the formulas.
+/// The name of a family of formulas, and the formulas.
 pub type Family = (&'static str, &'static [Formula]);
 
 /// The formulas, by family, in the order of the documentation.
@@ -178,7 +178,7 @@ impl<'a> Op<'a> {
         known(self.output)
     }
 
-    /// A boolean attribute; false if it is not there.
+    /// A boolean attribute; false if it is missing.
     fn flag(&self, name: &str) -> bool {
         (self.attribute)(name).is_some_and(attr_value::flag)
     }
@@ -192,8 +192,8 @@ impl<'a> Op<'a> {
         (self.attribute)(name).and_then(attr_value::ints).ok_or(UnknownReason::Malformed)
     }
 
-    /// Whether channels come before the dimensions of space. Some layouts have no formula; the original has none but for
-    /// channels that come last.
+    /// Whether channels precede the spatial dimensions. Some layouts have no formula; the original supports only channels
+    /// that come last.
     fn channels_first(&self) -> Result<bool, UnknownReason> {
         match (self.attribute)("data_format").and_then(attr_value::text) {
             Some(b"NHWC") => Ok(false),
@@ -219,12 +219,12 @@ fn dim(dims: Dims<'_>, index: usize) -> Result<i64, UnknownReason> {
     dims.get(index).copied().ok_or(UnknownReason::Malformed)
 }
 
-/// A product that stays at the limit.
+/// A saturating product.
 fn product(factors: &[i64]) -> i64 {
     super::fact::product(factors)
 }
 
-/// How often a number can be halved until one is left, rounded up: 0 for 1, 10 for 1000.
+/// The binary logarithm, rounded up: 0 for 1, 10 for 1000.
 fn halvings(n: i64) -> i64 {
     i64::from(64 - (n.max(1) as u64 - 1).leading_zeros())
 }

@@ -1,8 +1,7 @@
-//! A graph and all that it calls: one instance for each function and what it is called with.
+//! Infers a graph and all its callees: one specialization for each function and its arguments.
 //!
-//! Inferences wait on a stack while what they call is looked at, so depth of calls costs no stack of ours; a function that
-//! is called again with the same facts is not looked at again, so calls that fan out cost no time. Functions that call
-//! themselves are not opened.
+//! Callers wait on an explicit stack while their callees are inferred, so deep calls need no native stack. Results are
+//! memoized by function and arguments, so calls that fan out cost nothing extra. Recursive functions are not expanded.
 
 use super::frames;
 use super::library::Library;
@@ -23,16 +22,16 @@ use tfprof_proto::fields::name_attr_list;
 use tfprof_proto::lenient::each_quietly;
 use tfprof_proto::wire::{Fields, Value};
 
-/// How often the facts of a loop are widened before nothing but their types is kept.
+/// How often the facts of a loop are widened before only their types are kept.
 const MOST_ROUNDS: usize = 8;
 
-/// The most nodes of functions that are looked at, each instance of a function anew.
+/// The limit of inferred nodes, over all specializations.
 const MOST_NODES: usize = 4_000_000;
 
-/// Ops that call functions, beyond those that every inference knows.
+/// Further ops that call functions. They count as calls only if functions are known.
 const MORE_CALL_OPS: &[&str] = &["BatchFunction", "XlaLaunch"];
 
-/// A graph, the functions that it may call, and how often a user says that loops go round.
+/// A graph, its functions, and the user's trip counts.
 #[derive(Clone, Debug, Default)]
 pub struct Program {
     pub graph: Body,
@@ -40,28 +39,28 @@ pub struct Program {
     pub trip_counts: TripCounts,
 }
 
-/// What is known of a program. The last instance is the graph itself; an instance comes after all that it calls.
+/// The result of inference. Callees come before their callers; the last instance is the graph itself.
 #[derive(Clone, Debug, Default)]
 pub struct Inferred {
-    pub instances: Vec<Opened>,
-    /// What a user should know, with a stable word each.
+    pub instances: Vec<Specialization>,
+    /// Warnings, each with a stable code.
     pub warnings: BTreeSet<(&'static str, String)>,
 }
 
-/// A function, or the graph, for certain arguments.
+/// A function, or the graph, inferred for given arguments.
 #[derive(Clone, Debug)]
-pub struct Opened {
+pub struct Specialization {
     /// None for the graph.
     pub function: Option<u32>,
     pub instance: Instance,
     /// In the order of nodes.
     pub calls: Vec<Call>,
-    /// How often each node runs within one run of the body, unless all of them run once.
+    /// How often each node runs per run of the body; `None` if all run once.
     pub runs: Option<Vec<i64>>,
     pub total: Total,
 }
 
-/// A node and what it calls.
+/// A node and its callees.
 #[derive(Clone, Debug)]
 pub struct Call {
     pub node: u32,
@@ -71,21 +70,21 @@ pub struct Call {
 #[derive(Clone, Debug)]
 pub struct Target {
     pub instance: u32,
-    /// Which part of the call it is, such as `body`; empty if there is only one.
+    /// The callee's role, such as `body`; empty if there is only one callee.
     pub part: String,
-    /// How often it runs for one run of the call; 0 for a branch that is not taken.
+    /// How often it runs per run of the call; 0 for a branch that is not taken.
     pub runs: i64,
-    /// How many inputs of the call come before its arguments.
+    /// How many inputs of the call precede its arguments.
     pub skipped: u32,
 }
 
-/// What one run of a body takes.
+/// The cost of one run of a body.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Total {
     pub cost: Cost,
-    /// Nodes, those of called functions included, arguments left out.
+    /// Nodes, including those of callees, without arguments.
     pub nodes: i64,
-    /// Nodes whose cost is not known, unless they do not run.
+    /// Nodes of unknown cost that run.
     pub unknown: i64,
 }
 
@@ -123,7 +122,7 @@ impl Program {
         function.map_or(&self.graph, |function| &self.library.get(function).body)
     }
 
-    /// Goes through the graph and all that it calls.
+    /// Infers the graph and all its callees.
     pub fn infer(&self, known: &Overrides) -> Inferred {
         let nothing = Overrides::default();
         let mut resolver = Resolver {
@@ -157,21 +156,21 @@ impl Program {
     }
 }
 
-/// Answers calls from the instances that there are, and notes which one is needed next.
+/// Answers calls from finished instances, and remembers which one is needed next.
 struct Resolver<'p> {
     program: &'p Program,
     recursive: Vec<bool>,
-    /// By function, what it was called with and the place of the instance.
+    /// By function, its arguments and the number of the instance.
     found: FxHashMap<u32, Vec<(Vec<Fact>, u32)>>,
     done: Inferred,
     wanted: Option<(u32, Vec<Fact>)>,
     nodes: usize,
 }
 
-/// The function and the facts that an instance is missing for.
+/// The function and arguments of a missing instance.
 struct Missing(u32, Vec<Fact>);
 
-/// What a call makes, and what it calls.
+/// The outputs and callees of a call.
 type Resolved = (Vec<Fact>, Vec<Target>);
 
 impl Calls for Resolver<'_> {
@@ -206,21 +205,21 @@ impl Resolver<'_> {
         for (code, message) in frames.warnings {
             self.done.warnings.insert((code, message));
         }
-        let mut opened = Opened { function, instance, calls, runs: frames.runs, total: Total::default() };
-        opened.total = self.total(body, &opened);
+        let mut inferred = Specialization { function, instance, calls, runs: frames.runs, total: Total::default() };
+        inferred.total = self.total(body, &inferred);
         if let Some(function) = function {
             self.found.entry(function).or_default().push((args, self.done.instances.len() as u32));
         }
-        self.done.instances.push(opened);
+        self.done.instances.push(inferred);
     }
 
-    fn total(&self, body: &Body, opened: &Opened) -> Total {
+    fn total(&self, body: &Body, inferred: &Specialization) -> Total {
         let mut total = Total { nodes: -(body.args.len() as i64), ..Total::default() };
-        let mut calls = opened.calls.iter().peekable();
+        let mut calls = inferred.calls.iter().peekable();
         for node in 0..body.len() as u32 {
-            let runs = opened.runs.as_ref().map_or(1, |runs| runs[node as usize]);
+            let runs = inferred.runs.as_ref().map_or(1, |runs| runs[node as usize]);
             let mut own = Total { nodes: 1, ..Total::default() };
-            match opened.instance.costs[node as usize] {
+            match inferred.instance.costs[node as usize] {
                 NodeCost::Known(cost) => own.cost = cost,
                 NodeCost::Unknown(_, cost) => {
                     own.cost = cost;
@@ -239,7 +238,7 @@ impl Resolver<'_> {
         total
     }
 
-    /// The instance of a function for these facts, or that it is missing; nothing if the function is not opened.
+    /// The instance of a function for these arguments, or that it is missing; `None` if the function is not expanded.
     fn instance(&mut self, function: u32, args: &[Fact]) -> Result<Option<u32>, Missing> {
         let name = || self.program.library.get(function).name.clone();
         if self.recursive[function as usize] {
@@ -264,11 +263,11 @@ impl Resolver<'_> {
     }
 
     fn returns(&self, instance: u32) -> Vec<Fact> {
-        let opened = &self.done.instances[instance as usize];
-        opened.instance.returns(self.program.body(opened.function))
+        let inferred = &self.done.instances[instance as usize];
+        inferred.instance.returns(self.program.body(inferred.function))
     }
 
-    /// What a call makes and what it calls. How often loops go round is found out if it is the `last` time of asking.
+    /// The outputs and callees of a call. Trip counts are determined only the `last` time.
     fn resolve(&mut self, call: &Op<'_>, last: bool) -> Result<Resolved, Missing> {
         let op = call.body.op(call.node);
         if let Some(function) = self.program.library.find(op) {
@@ -294,7 +293,7 @@ impl Resolver<'_> {
             "While" | "StatelessWhile" | "_While" => self.round_and_round(call, last),
             "For" => self.counted(call),
             "MapDefun" => self.mapped(call),
-            // What gradients take is not in the file.
+            // The cost of gradients is not in the file.
             "SymbolicGradient" => Ok((call.inputs.to_vec(), Vec::new())),
             "RemoteCall" => self.attribute_call(call, "f", 1),
             "XlaLaunch" => self.attribute_call(call, "function", 0),
@@ -315,7 +314,7 @@ impl Resolver<'_> {
         Ok((self.returns(instance), vec![Target { instance, part: String::new(), runs: 1, skipped }]))
     }
 
-    /// One of several functions runs: the one that is known to be taken, else the costliest.
+    /// One of several branches runs: the one that is known to be taken, else the costliest.
     fn branches(
         &mut self,
         call: &Op<'_>,
@@ -371,7 +370,7 @@ impl Resolver<'_> {
                 facts.iter_mut().for_each(|fact| *fact = Fact { dtype: fact.dtype, ..Fact::default() });
             }
             if rounds > MOST_ROUNDS {
-                // Whatever it returns, nothing that could be wrong is known of it.
+                // Nothing is known about its outputs, so nothing can be wrong.
                 break inside;
             }
         };
@@ -395,8 +394,8 @@ impl Resolver<'_> {
             return count;
         }
         let part = |at: u32| {
-            let opened = &self.done.instances[at as usize];
-            (self.program.body(opened.function), &opened.instance)
+            let inferred = &self.done.instances[at as usize];
+            (self.program.body(inferred.function), &inferred.instance)
         };
         let trips = trips::of_functions(part(asks), part(inside), call.inputs);
         self.done.warnings.extend(trips::warning(name, &trips));
@@ -406,7 +405,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// `For`: start, limit and delta, then what goes round; the body takes the index before that.
+    /// `For`: start, limit and delta, then the loop variables. The body takes the index, then the loop variables.
     fn counted(&mut self, call: &Op<'_>) -> Result<Resolved, Missing> {
         let Some(body) = self.function(call, "body") else { return Ok((Vec::new(), Vec::new())) };
         let index = call.inputs.first().map_or_else(Fact::default, |fact| Fact::new(fact.dtype, Shape::scalar()));
@@ -425,7 +424,7 @@ impl Resolver<'_> {
         Ok((self.returns(instance), vec![Target { instance, part: "body".to_owned(), runs, skipped: 2 }]))
     }
 
-    /// `MapDefun`: the function takes one element of each argument, and all of what is captured.
+    /// `MapDefun`: the function takes one element of each argument, and captured tensors as a whole.
     fn mapped(&mut self, call: &Op<'_>) -> Result<Resolved, Missing> {
         let Some(function) = self.function(call, "f") else { return Ok((Vec::new(), Vec::new())) };
         let mapped = call.body.attribute(call.node, "Targuments").map_or(0, |types| attr_value::dtypes(types).len());
@@ -492,10 +491,9 @@ fn function_names(attribute: &[u8]) -> Vec<String> {
     names
 }
 
-/// By function, whether a call of it may lead to another one.
+/// By function, whether it is recursive.
 ///
-/// Functions on a cycle of calls are what is left when those that call nobody, then those that call only such, and so on,
-/// are taken away from either end.
+/// Repeatedly removes functions without callees, then those without callers: the rest is on cycles of calls.
 fn recursive(library: &Library) -> Vec<bool> {
     let count = library.len();
     let mut called: Vec<Vec<u32>> = vec![Vec::new(); count];

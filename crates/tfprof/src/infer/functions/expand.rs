@@ -1,18 +1,19 @@
-//! What a program runs as one flat list of nodes: those of functions lie under the call, `call/inner/MatMul`.
+//! Lists all nodes that a program runs as one flat graph: those of a function appear under its call,
+//! `call/inner/MatMul`.
 
-use super::calls::{Inferred, Opened, Program, Total};
+use super::calls::{Inferred, Program, Specialization, Target, Total};
 use crate::infer::fact::Fact;
 use crate::infer::inference::{Cost, Instance, NodeCost};
 use crate::model::body::{Body, Tensor};
 use crate::model::costs::UnknownReason;
 
-/// The most nodes that are listed. What lies beyond is summed up in the node that calls it.
+/// The limit of listed nodes. Beyond it, callees are summed up in the calling node.
 pub const MOST_NODES: i64 = 500_000;
 
-/// The longest name of a call that is opened: names of deep calls grow with every level.
+/// Calls with longer names are not expanded: names grow with every level of calls.
 const LONGEST_NAME: usize = 4096;
 
-/// A node at one place of the program.
+/// A node at one position of the program.
 #[derive(Debug)]
 pub struct Node<'a> {
     pub name: &'a str,
@@ -21,26 +22,26 @@ pub struct Node<'a> {
     /// None for a node of the graph itself.
     pub function: Option<u32>,
     pub function_name: Option<&'a str>,
-    /// How often it runs for one run of the graph.
+    /// How often it runs per run of the graph.
     pub runs: i64,
-    /// What one run takes; for a call that is not opened any further, what all it calls take.
+    /// The cost of one run. For a call that is not expanded, the cost of its callees.
     pub cost: Cost,
-    /// Nodes that it stands for whose cost is not known, itself included.
+    /// How many nodes of unknown cost it stands for, itself included.
     pub unknown: i64,
-    /// Why its own cost is not known.
+    /// Why its own cost is unknown.
     pub why: Option<UnknownReason>,
-    /// How many nodes it calls that are not listed.
+    /// How many nodes of callees are not listed.
     pub closed: i64,
     pub outputs: &'a [Fact],
     instance: &'a Instance,
-    /// Where its data comes from: the name of a node and which of its outputs; arguments are followed to the caller.
+    /// Its data inputs: name and output of the source. Arguments are traced to the caller.
     pub inputs: &'a [(String, u32)],
-    /// What it returns from inside, if it is a call that is opened.
+    /// The inner tensors that it returns, if it is an expanded call.
     pub inside: &'a [(String, u32)],
 }
 
 impl Node<'_> {
-    /// Where a shape that it lacks got lost, in words.
+    /// Describes where a missing shape got lost.
     pub fn blame(&self) -> String {
         let culprit = self.instance.blame(self.body, self.node);
         let (name, op) = (self.body.name(culprit), self.body.op(culprit));
@@ -52,11 +53,11 @@ impl Node<'_> {
     }
 }
 
-/// A body on the way.
+/// A body that is being listed.
 struct Visit<'a> {
-    opened: &'a Opened,
+    inferred: &'a Specialization,
     prefix: String,
-    /// The part of inner names that only repeats that of the call.
+    /// The prefix of inner names that only repeats the name of the call.
     repeated: String,
     runs: i64,
     args: Vec<(String, u32)>,
@@ -64,16 +65,14 @@ struct Visit<'a> {
     next_call: usize,
 }
 
-/// Calls `each` for all nodes of a program; a call comes before what it calls.
+/// Calls `each` for all nodes of a program. A call precedes its callee's nodes.
 pub fn expand(program: &Program, inferred: &Inferred, most: i64, each: &mut dyn FnMut(&Node<'_>)) {
     let Some(graph) = inferred.instances.last() else { return };
-    let start =
-        |opened, prefix, repeated, runs, args| Visit { opened, prefix, repeated, runs, args, next: 0, next_call: 0 };
     let mut listed = graph.instance.costs.len() as i64;
-    let mut open = vec![start(graph, String::new(), String::new(), 1, Vec::new())];
+    let mut open = vec![Visit::new(graph, 1)];
     let (mut name, mut inputs) = (String::new(), Vec::new());
     while let Some(visit) = open.last_mut() {
-        let body = program.body(visit.opened.function);
+        let body = program.body(visit.inferred.function);
         let node = visit.next;
         if node as usize >= body.len() {
             open.pop();
@@ -86,14 +85,14 @@ pub fn expand(program: &Program, inferred: &Inferred, most: i64, each: &mut dyn 
         visit.name_of(body, node, &mut name);
         inputs.clear();
         inputs.extend(body.inputs(node).iter().map(|tensor| visit.source(body, *tensor)));
-        let runs = visit.runs.saturating_mul(visit.opened.runs.as_ref().map_or(1, |runs| runs[node as usize]));
-        let (mut cost, mut unknown, why) = match visit.opened.instance.costs[node as usize] {
+        let runs = visit.runs.saturating_mul(visit.inferred.runs.as_ref().map_or(1, |runs| runs[node as usize]));
+        let (mut cost, mut unknown, why) = match visit.inferred.instance.costs[node as usize] {
             NodeCost::Known(cost) => (cost, 0, None),
             NodeCost::Unknown(why, cost) => (cost, 1, Some(why)),
             NodeCost::Call => (Cost::default(), 0, None),
         };
         let mut targets = &[][..];
-        if let Some(call) = visit.opened.calls.get(visit.next_call).filter(|call| call.node == node) {
+        if let Some(call) = visit.inferred.calls.get(visit.next_call).filter(|call| call.node == node) {
             visit.next_call += 1;
             targets = &call.targets;
             unknown = i64::from(targets.is_empty());
@@ -112,21 +111,11 @@ pub fn expand(program: &Program, inferred: &Inferred, most: i64, each: &mut dyn 
         let mut visits = Vec::new();
         let mut inside = Vec::new();
         if !is_closed {
-            let local = body.name(node);
             for target in targets {
-                let opened = &inferred.instances[target.instance as usize];
-                let mut prefix = format!("{name}/");
-                let mut repeated = String::new();
-                if !target.part.is_empty() {
-                    prefix.push_str(&target.part);
-                    prefix.push('/');
-                    repeated = format!("{local}/");
-                }
-                let args = inputs.get(target.skipped as usize..).unwrap_or_default().to_vec();
-                let visit = start(opened, prefix, repeated, runs.saturating_mul(target.runs), args);
-                let called = program.body(opened.function);
-                inside.extend(called.returns.iter().map(|tensor| visit.source(called, *tensor)));
-                visits.push(visit);
+                let callee = Visit::of_callee(inferred, target, &name, body.name(node), runs, &inputs);
+                let body = program.body(callee.inferred.function);
+                inside.extend(body.returns.iter().map(|tensor| callee.source(body, *tensor)));
+                visits.push(callee);
             }
             inside.retain(|(source, _)| source.starts_with(&name));
         }
@@ -134,15 +123,15 @@ pub fn expand(program: &Program, inferred: &Inferred, most: i64, each: &mut dyn 
             name: &name,
             body,
             node,
-            function: visit.opened.function,
-            function_name: visit.opened.function.map(|function| program.library.get(function).name.as_str()),
+            function: visit.inferred.function,
+            function_name: visit.inferred.function.map(|function| program.library.get(function).name.as_str()),
             runs,
             cost,
             unknown: if runs > 0 { unknown } else { 0 },
             why: if unknown > 0 { why.or(Some(UnknownReason::NoFormula)) } else { None },
             closed: if is_closed { total.nodes } else { 0 },
-            outputs: visit.opened.instance.outputs(node),
-            instance: &visit.opened.instance,
+            outputs: visit.inferred.instance.outputs(node),
+            instance: &visit.inferred.instance,
             inputs: &inputs,
             inside: &inside,
         });
@@ -150,7 +139,33 @@ pub fn expand(program: &Program, inferred: &Inferred, most: i64, each: &mut dyn 
     }
 }
 
-impl Visit<'_> {
+impl<'a> Visit<'a> {
+    fn new(inferred: &'a Specialization, runs: i64) -> Visit<'a> {
+        let (prefix, repeated) = (String::new(), String::new());
+        Visit { inferred, prefix, repeated, runs, args: Vec::new(), next: 0, next_call: 0 }
+    }
+
+    /// The body that a call runs. `name` is the listed name of the call, `local` its name in the caller's body.
+    fn of_callee(
+        all: &'a Inferred,
+        target: &Target,
+        name: &str,
+        local: &str,
+        runs: i64,
+        inputs: &[(String, u32)],
+    ) -> Visit<'a> {
+        let inferred = &all.instances[target.instance as usize];
+        let mut visit = Visit::new(inferred, runs.saturating_mul(target.runs));
+        visit.prefix = format!("{name}/");
+        if !target.part.is_empty() {
+            visit.prefix.push_str(&target.part);
+            visit.prefix.push('/');
+            visit.repeated = format!("{local}/");
+        }
+        visit.args = inputs.get(target.skipped as usize..).unwrap_or_default().to_vec();
+        visit
+    }
+
     fn name_of(&self, body: &Body, node: u32, out: &mut String) {
         let inner = body.name(node);
         out.clear();
@@ -158,7 +173,7 @@ impl Visit<'_> {
         out.push_str(inner.strip_prefix(&self.repeated).unwrap_or(inner));
     }
 
-    /// Where a tensor comes from, seen from outside.
+    /// The source of a tensor, by its listed name.
     fn source(&self, body: &Body, tensor: Tensor) -> (String, u32) {
         if tensor.node as usize >= body.len() {
             return (String::new(), 0);

@@ -1,4 +1,4 @@
-//! Loops of TensorFlow 1, which are not functions but frames within a graph: `Enter`, `Merge`, `Switch`, `NextIteration`,
+//! Loops of TensorFlow 1: not functions but frames of a graph, made of `Enter`, `Merge`, `Switch`, `NextIteration` and
 //! `Exit`.
 
 use super::trips::{self, Affine, Numbers};
@@ -11,15 +11,15 @@ use std::collections::VecDeque;
 /// How often each node runs.
 #[derive(Clone, Debug, Default)]
 pub struct Runs {
-    /// None if there is no loop: all nodes run once.
+    /// `None` if there is no loop: all nodes run once.
     pub runs: Option<Vec<i64>>,
     pub warnings: Vec<(&'static str, String)>,
 }
 
-/// How deep loops may lie in each other.
+/// The limit of nested loops.
 const DEEPEST: u32 = 32;
 
-/// The place of what is in no loop.
+/// The frame of nodes outside of all loops.
 const OUTSIDE: u32 = 0;
 
 #[derive(Debug)]
@@ -30,7 +30,7 @@ struct Frame {
     trips: i64,
 }
 
-/// Finds the loops of a body; `given` says how often a loop of a name goes round, if a user said so.
+/// Finds the loops of a body. `given` returns the user's trip count for the name of a loop.
 pub fn runs(body: &Body, instance: &Instance, given: &dyn Fn(&str) -> Option<i64>) -> Runs {
     let is = |node: u32, names: [&str; 2]| names.contains(&body.op(node));
     if !body.ops().0.any(|op| op == "Enter" || op == "RefEnter") {
@@ -43,7 +43,7 @@ pub fn runs(body: &Body, instance: &Instance, given: &dyn Fn(&str) -> Option<i64
     let mut warnings = Vec::new();
     let mut conditions: Vec<u32> =
         (0..nodes).filter(|node| is(*node, ["LoopCond", ""]) && frame_of[*node as usize] != OUTSIDE).collect();
-    // A loop may begin to count where another one ended, as gradients do: those that are known say more of the others.
+    // A loop may start counting where another one ended, as gradients do: known trip counts reveal more of them.
     let mut known = vec![None; frames.len()];
     loop {
         let before = conditions.len();
@@ -67,7 +67,7 @@ pub fn runs(body: &Body, instance: &Instance, given: &dyn Fn(&str) -> Option<i64
         warnings.extend(trips::warning(names_of(&frames[frame]).1, &trips));
         frames[frame].trips = trips.map_or(1, |trips| trips.count);
     }
-    // A frame comes after the one around it.
+    // A frame comes after its enclosing frame.
     let mut times = vec![1_i64; frames.len()];
     for at in 1..frames.len() {
         times[at] = times[frames[at].parent as usize].saturating_mul(frames[at].trips);
@@ -87,14 +87,14 @@ pub fn runs(body: &Body, instance: &Instance, given: &dyn Fn(&str) -> Option<i64
     Runs { runs: Some((0..nodes).map(count).collect()), warnings }
 }
 
-/// A frame is named after its loop, `while/while_context`: both names.
+/// The names of a loop: a frame is called `while/while_context`, its loop `while`.
 fn names_of(frame: &Frame) -> (&str, &str) {
     let name = frame.name.as_str();
     let short = name.strip_suffix("/while_context").or_else(|| name.rsplit_once('/').map(|(scope, _)| scope));
     (name, short.unwrap_or(name))
 }
 
-/// The frames, and by node the one it runs in.
+/// The frames, and the frame of each node.
 fn frames(body: &Body) -> (Vec<Frame>, Vec<u32>) {
     let nodes = body.len();
     let mut readers: Vec<Vec<u32>> = vec![Vec::new(); nodes];
@@ -109,7 +109,7 @@ fn frames(body: &Body) -> (Vec<Frame>, Vec<u32>) {
     let mut frame_of = vec![OUTSIDE; nodes];
     let entered = |node: u32| matches!(body.op(node), "Enter" | "RefEnter");
     let mut waiting: VecDeque<u32> = (0..nodes as u32).filter(|node| entered(*node)).collect();
-    // Each node may go deeper a bounded number of times.
+    // The frame of each node may deepen a bounded number of times.
     let mut visits = vec![0_u32; nodes];
     while let Some(node) = waiting.pop_front() {
         visits[node as usize] += 1;
@@ -152,7 +152,7 @@ fn inner(frames: &mut Vec<Frame>, parent: u32, name: &str) -> u32 {
     frames.len() as u32 - 1
 }
 
-/// Marks what the condition of a loop needs within its frame: it runs once more than the rest.
+/// Marks the nodes of a loop's condition: they run once more than the rest of the frame.
 fn mark_condition(body: &Body, condition: u32, frame_of: &[u32], asks: &mut [bool]) {
     let frame = frame_of[condition as usize];
     let mut waiting = vec![condition];
@@ -170,13 +170,13 @@ fn mark_condition(body: &Body, condition: u32, frame_of: &[u32], asks: &mut [boo
 struct InFrame<'a> {
     body: &'a Body,
     instance: &'a Instance,
-    /// By frame, how often it goes round as far as that is known.
+    /// By frame, its trip count if known.
     known: &'a [Option<trips::Trips>],
     frame_of: &'a [u32],
 }
 
 impl InFrame<'_> {
-    /// The number that a counter begins with: known, or what another counter ends with.
+    /// The start of a counter: a constant, or the end of another counter.
     fn start(&self, entered: Tensor) -> Option<i64> {
         let mut at = entered;
         for _ in 0..DEEPEST {
@@ -194,14 +194,14 @@ impl InFrame<'_> {
         None
     }
 
-    /// The number that a counter ends with, which leaves its loop as `tensor`.
+    /// The final value of a counter that leaves its loop as `tensor`.
     fn end(&self, tensor: Tensor) -> Option<i64> {
         let mut at = tensor;
         for _ in 0..DEEPEST {
             if self.merge(at.node).is_some() {
                 let frame = *self.frame_of.get(at.node as usize)?;
                 let trips = self.known.get(frame as usize).copied()??;
-                // Only a counter that begins with a known number: no chain of loops is followed.
+                // Only counters that start with a constant: chains of loops are not followed.
                 let [entered, next] = self.merge(at.node)? else { return None };
                 let base = self.fact(*entered)?.integer()?;
                 let merge = Tensor { node: at.node, output: 0 };

@@ -1,43 +1,43 @@
-//! How often a loop goes round, where counters, constants and shapes say so.
+//! Trip counts of loops, derived from counters, constants and shapes.
 //!
-//! A counter is `base + step·t` in round `t`, and a comparison of two such numbers changes its mind at most a few times. So
-//! the first round in which the condition does not hold is next to one of these changes.
+//! A counter is `base + step·t` in iteration `t`, and a comparison of two counters changes its result at most a few
+//! times. So the first iteration in which the condition fails is next to one of these changes.
 
 use crate::infer::fact::Fact;
 use crate::infer::inference::Instance;
 use crate::model::body::{Body, Tensor};
 
-/// A number of rounds.
+/// A trip count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Trips {
     pub count: i64,
-    /// False if another condition, which is not known, may end the loop before.
+    /// False if another, unknown condition may end the loop earlier.
     pub exact: bool,
 }
 
-/// A number that changes by the same amount in each round.
+/// A number that changes by the same amount in each iteration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Affine {
     pub base: i64,
     pub step: i64,
 }
 
-/// How deep conditions and sums are followed.
+/// The limit of nested conditions and sums.
 const DEEPEST: u32 = 32;
 
-/// Where the numbers of a condition come from.
+/// The sources of the numbers in a condition.
 pub trait Numbers {
     fn body(&self) -> &Body;
     fn fact(&self, tensor: Tensor) -> Option<&Fact>;
-    /// The number that goes round as `tensor`, if it is one that does.
+    /// The counter behind `tensor`, if it is a loop variable.
     fn counter(&self, tensor: Tensor) -> Option<Affine>;
-    /// What a node passes on, if it only does that.
+    /// The input of a node that only passes it on.
     fn passed(&self, node: u32) -> Option<Tensor> {
         passed(self.body(), node)
     }
 }
 
-/// The input that a node hands on as it is.
+/// The input that a node passes on unchanged.
 pub fn passed(body: &Body, node: u32) -> Option<Tensor> {
     const PASSES: &[&str] =
         &["Identity", "StopGradient", "Snapshot", "EnsureShape", "PreventGradient", "Cast", "Squeeze", "Reshape"];
@@ -45,14 +45,14 @@ pub fn passed(body: &Body, node: u32) -> Option<Tensor> {
     first.filter(|_| PASSES.contains(&body.op(node)))
 }
 
-/// Rounds of a loop that is a function for its condition and one for its body, each with what is known of it in any
-/// round; `args` is what is known before the first.
+/// The trip count of a loop with a condition function and a body function, each with facts that hold in any iteration.
+/// `args` are the facts before the first iteration.
 pub fn of_functions(cond: (&Body, &Instance), body: (&Body, &Instance), args: &[Fact]) -> Option<Trips> {
     let numbers = Functions { cond, body, args };
     of_condition(&numbers, *cond.0.returns.first()?)
 }
 
-/// Rounds of a range.
+/// The trip count of a range.
 pub fn of_range(start: i64, limit: i64, delta: i64) -> Option<Trips> {
     if delta == 0 {
         return None;
@@ -64,7 +64,7 @@ pub fn of_range(start: i64, limit: i64, delta: i64) -> Option<Trips> {
     Some(Trips { count: i64::try_from(rounds).ok()?, exact: true })
 }
 
-/// What to tell of a loop whose rounds are not known for certain.
+/// The warning about a loop whose trip count is uncertain.
 pub fn warning(name: &str, trips: &Option<Trips>) -> Option<(&'static str, String)> {
     let say = format!("say how often with --trip_count={name}=N");
     match trips {
@@ -102,7 +102,7 @@ impl Numbers for Functions<'_> {
     }
 }
 
-/// By how much `after` is more than `before`.
+/// The increment from `before` to `after`.
 pub fn step(
     body: &Body,
     instance: &Instance,
@@ -140,7 +140,7 @@ pub fn step(
 #[derive(Debug)]
 enum Condition {
     Is(bool),
-    /// Whether `base + step·t` is below zero.
+    /// Whether `base + step·t` is negative.
     Negative(i128, i128),
     Zero(i128, i128),
     Not(Box<Condition>),
@@ -149,7 +149,7 @@ enum Condition {
     Unknown,
 }
 
-/// The number of the first round in which a condition does not hold.
+/// The first iteration in which a condition fails.
 pub fn of_condition(numbers: &dyn Numbers, condition: Tensor) -> Option<Trips> {
     let condition = read(numbers, condition, DEEPEST);
     let mut rounds = vec![0_i128];
@@ -157,7 +157,7 @@ pub fn of_condition(numbers: &dyn Numbers, condition: Tensor) -> Option<Trips> {
     rounds.retain(|round| *round >= 0);
     rounds.sort_unstable();
     rounds.dedup();
-    // Where something is not known, the loop goes on: what comes out is the most.
+    // An unknown condition counts as true, so that the result is an upper bound.
     let first = rounds.into_iter().find(|round| holds(&condition, *round) == Some(false))?;
     Some(Trips { count: i64::try_from(first).ok()?, exact: !has_unknown(&condition) })
 }
@@ -224,7 +224,7 @@ fn affine(numbers: &dyn Numbers, tensor: Tensor, depth: u32) -> Option<Affine> {
     Some(Affine { base: sum(a.base, b.base)?, step: sum(a.step, b.step)? })
 }
 
-/// The rounds next to which a part of the condition changes.
+/// The iterations next to which a part of the condition changes.
 fn changes(condition: &Condition, rounds: &mut Vec<i128>) {
     match condition {
         Condition::Negative(base, step) | Condition::Zero(base, step) if *step != 0 => {

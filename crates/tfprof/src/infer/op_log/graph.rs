@@ -67,7 +67,7 @@ impl<'a> GraphShapes<'a> {
     }
 
     /// The `GraphDef` with shapes completed from runs; `None` if runs add nothing.
-    // As the original, which completes the graph of its caller for this, and for good.
+    // As the original, which changes its caller's graph in place.
     pub fn completed(&self, graph: &[u8], run_shapes: &RunShapes) -> Option<Vec<u8>> {
         if run_shapes.shapes.is_empty() {
             return None;

@@ -1,7 +1,7 @@
-//! What an op's outputs are, from what its inputs are: one file per family of ops, and one table of them all.
+//! Rules that infer an op's outputs from its inputs: one file per family of ops, and one table of all rules.
 //!
-//! A rule says what TensorFlow's own shape inference says, or less, and follows small integer tensors as far as shapes
-//! are computed from them. It never guesses: a size that is not known stays unknown.
+//! A rule yields what TensorFlow's own shape inference yields, or less, and tracks small integer tensors from which
+//! shapes are computed. It never guesses: an unknown size stays unknown.
 
 mod arrays;
 mod control;
@@ -31,10 +31,10 @@ use crate::model::dtype::DType;
 use rustc_hash::FxHashMap;
 use std::sync::{Arc, OnceLock};
 
-/// The most outputs of a node that are followed.
+/// Further outputs of a node are not tracked.
 const MOST_OUTPUTS: usize = 4096;
 
-/// What a rule may look at: a node and what is known of its inputs.
+/// The input of a rule: a node and the facts of its inputs.
 #[derive(Clone, Copy, Debug)]
 pub struct Op<'a> {
     pub body: &'a Body,
@@ -42,7 +42,7 @@ pub struct Op<'a> {
     pub inputs: &'a [Fact],
 }
 
-/// The outputs of an op. Fewer than it has means that nothing is known of the others.
+/// The outputs of an op. Nothing is known about missing ones.
 pub type Rule = fn(&Op<'_>) -> Vec<Fact>;
 
 /// Ops and the rule that they share.
@@ -74,7 +74,7 @@ pub fn rule(op: &str) -> Option<Rule> {
     static BY_OP: OnceLock<FxHashMap<&'static str, Rule>> = OnceLock::new();
     let rows = || RULES.iter().copied().flatten().flat_map(|(ops, rule)| ops.iter().map(|op| (*op, *rule)));
     let rule = BY_OP.get_or_init(|| rows().collect()).get(op).copied();
-    // There are some two hundred kinds of datasets, and all of them are one thing.
+    // The some two hundred kinds of datasets are all alike.
     rule.or_else(|| op.contains("Dataset").then_some(|_: &Op<'_>| typed(DType::VARIANT, Shape::scalar())))
 }
 
@@ -83,7 +83,7 @@ pub fn ops() -> impl Iterator<Item = &'static str> {
     RULES.iter().copied().flatten().flat_map(|(ops, _)| ops.iter().copied())
 }
 
-/// Whether an op stands for what a program is fed, so that an unknown leading dimension is the batch.
+/// Whether an op is an input of the program, so that an unknown leading dimension is the batch.
 pub fn is_fed(op: &str) -> bool {
     const FED: &[&str] = &[
         "Placeholder",
@@ -101,7 +101,7 @@ pub fn is_fed(op: &str) -> bool {
 static NOTHING: Fact = Fact { dtype: DType::UNKNOWN, shape: Shape::UNKNOWN, value: None, held: None };
 
 impl<'a> Op<'a> {
-    /// What is known of an input; nothing if it is not there.
+    /// The fact of an input; unknown if it is missing.
     fn input(&self, at: usize) -> &'a Fact {
         self.inputs.get(at).unwrap_or(&NOTHING)
     }
@@ -114,7 +114,7 @@ impl<'a> Op<'a> {
         self.body.attribute(self.node, name)
     }
 
-    /// False if it is not there.
+    /// False if it is missing.
     fn flag(&self, name: &str) -> bool {
         self.attribute(name).is_some_and(attr_value::flag)
     }
@@ -128,7 +128,7 @@ impl<'a> Op<'a> {
         self.int(name).and_then(|n| usize::try_from(n).ok()).unwrap_or(0).min(MOST_OUTPUTS)
     }
 
-    /// Empty if it is not there.
+    /// Empty if it is missing.
     fn ints(&self, name: &str) -> Vec<i64> {
         self.attribute(name).and_then(attr_value::ints).unwrap_or_default()
     }
@@ -145,7 +145,7 @@ impl<'a> Op<'a> {
         self.attribute(name).map(attr_value::dtypes).unwrap_or_default()
     }
 
-    /// A shape among the attributes; unknown if it is not there.
+    /// A shape among the attributes; unknown if it is missing.
     fn stated_shape(&self, name: &str) -> Shape {
         self.attribute(name).and_then(attr_value::shape).unwrap_or_default()
     }
@@ -154,7 +154,7 @@ impl<'a> Op<'a> {
         self.attribute(name).map(attr_value::shapes).unwrap_or_default()
     }
 
-    /// The type `T`, which is that of most inputs and outputs.
+    /// The type `T` of most inputs and outputs.
     fn t(&self) -> DType {
         match self.dtype("T") {
             DType::UNKNOWN => self.input(0).dtype,
@@ -188,7 +188,7 @@ fn scalar(op: &Op<'_>) -> Vec<Fact> {
     one(op, Shape::scalar())
 }
 
-/// The first input, for ops that change values and nothing else.
+/// The first input, for ops that change only values.
 fn like_first(op: &Op<'_>) -> Vec<Fact> {
     one(op, op.shape(0).clone())
 }
@@ -226,7 +226,7 @@ fn times(a: i64, b: i64) -> i64 {
     }
 }
 
-/// Unknown, too, if nothing is left or the divisor is no size.
+/// Also unknown if nothing is left or the divisor is not a size.
 fn minus(a: i64, b: i64) -> i64 {
     if a < 0 || b < 0 { ANY } else { (a - b).max(ANY) }
 }
@@ -235,7 +235,7 @@ fn over(a: i64, b: i64) -> i64 {
     if a < 0 || b <= 0 { ANY } else { a / b }
 }
 
-/// Places of dimensions, counted from the end if negative; none if one is out of range or not known.
+/// Indices of dimensions, from the end if negative; `None` if one is out of range or unknown.
 fn axes(values: &[i64], rank: usize) -> Option<Vec<usize>> {
     values.iter().map(|axis| axis_of(*axis, rank)).collect()
 }
@@ -245,7 +245,7 @@ fn axis_of(axis: i64, rank: usize) -> Option<usize> {
     usize::try_from(axis).ok().filter(|axis| *axis < rank)
 }
 
-/// The shape to which two are broadcast.
+/// The shape to which two shapes are broadcast.
 fn broadcast(a: &Shape, b: &Shape) -> Shape {
     let (Some(a), Some(b)) = (a.dims(), b.dims()) else { return Shape::UNKNOWN };
     let rank = a.len().max(b.len());

@@ -1,32 +1,32 @@
-//! [`Keep`]: how much of the files a question needs, decided before they are read.
+//! [`Keep`]: the parts of files that questions need, decided before the files are read.
 
 use crate::model::runs::KeepSteps;
 
-/// Which parts of the files the questions at hand need. What is not kept cannot be asked for later.
+/// The parts of files to keep. Questions about other parts cannot be answered later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Keep {
     pub steps: KeepSteps,
     /// Bytes as well as times.
     pub memory: bool,
-    /// Inputs of nodes, and with `output_shapes` the shapes of what they produce.
+    /// Inputs of nodes, and the shapes of their outputs.
     pub inputs: bool,
     pub output_shapes: bool,
     pub traces: bool,
     /// Single executions, for timelines and for saving.
     pub records: bool,
-    /// The attributes of nodes, for saving and for advice.
+    /// Attributes of nodes, for saving and for advice.
     pub attributes: bool,
-    /// How much memory was in use at the most.
+    /// Peak memory.
     pub peaks: bool,
-    /// What functions have inside.
+    /// Nodes inside of functions.
     pub functions: bool,
-    /// What ops take by computation; it needs all of a graph.
+    /// Computed costs of ops, which need the whole graph.
     pub costs: bool,
-    /// Of profiles: where steps begin and end, what the runtime did, and Python calls.
+    /// Of profiles: boundaries of steps, events of the runtime, and Python calls.
     pub step_marks: bool,
     pub runtime: bool,
     pub calls: bool,
-    /// Of profiles: how busy each line was, and with what.
+    /// Of profiles: how busy each lane was, and with what.
     pub busy: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What ran: single executions become the sums of their step.
+//! Executions of nodes: each is added to the sums of its step.
 
 use super::Builder;
 use crate::model::Model;
@@ -9,23 +9,23 @@ use crate::model::peaks::PeakFinder;
 use crate::model::records::{Allocation, Details, MemoryUse, Records, Timing};
 use tfprof_proto::stream::Spot;
 
-/// What a run says of one execution of a node.
+/// One execution of a node.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Execution<'a> {
     pub name: &'a [u8],
     pub start: i64,
-    /// Length of the op, in microseconds.
+    /// The duration in microseconds.
     pub length: i64,
     pub requested_bytes: Sum,
     pub peak_bytes: Sum,
     pub residual_bytes: Sum,
     pub output_bytes: Sum,
-    /// There if single executions are kept.
+    /// Present if single executions are kept.
     pub details: Option<&'a Details>,
 }
 
 impl Execution<'_> {
-    /// Whether a clock or a count cannot be right. Numbers below zero are the largest ones here.
+    /// Whether a time or a count is implausible. As unsigned numbers, negative ones are the largest.
     #[inline]
     fn is_odd(&self) -> bool {
         let bytes = self.requested_bytes.wrapped() | self.peak_bytes.wrapped() | self.output_bytes.wrapped();
@@ -33,31 +33,31 @@ impl Execution<'_> {
     }
 }
 
-/// In microseconds: of a year, of the year 2300, and of a century, which is longer than anything runs.
+/// In microseconds: a year; the year 2300; a century, longer than anything runs.
 const YEAR: u64 = 31_556_952_000_000;
 const LAST_START: u64 = 330 * YEAR;
 const LONGEST: u64 = 100 * YEAR;
 
-/// One step, as one file tells it.
+/// One step as one file records it.
 #[derive(Debug)]
 pub struct Run {
     pub peaks: PeakFinder,
     step: i64,
-    /// Its own sums, if its step can be asked for.
+    /// The sums of this step alone, if questions may ask for it.
     cells: Option<Cells>,
     records: Records,
-    /// The node of the record before: the next one is a good guess for the next record.
+    /// The node of the last record. The one after it is a good guess for the next record.
     last: u32,
     gpu: bool,
     streams: bool,
 }
 
-/// Executions on one device that are looked up together: most of the work is waiting for memory, and waiting for many
-/// places at once takes little longer than for one.
+/// Executions on one device that are looked up together: the time goes into cache misses, and many misses at once
+/// take little longer than one.
 #[derive(Debug, Default)]
 pub struct Batch {
     names: Vec<u8>,
-    /// With the end of its name, and where it stands in the file.
+    /// Each with the end of its name and its offset in the file.
     executions: Vec<(Execution<'static>, usize, u64)>,
 }
 
@@ -87,15 +87,15 @@ impl Builder {
         Run { peaks, step, cells, records, last: 0, gpu: false, streams: false }
     }
 
-    /// Notes that the run has records of this device.
-    pub fn meet_device(&mut self, run: &mut Run, device: DeviceId) {
+    /// Records that the run has executions on this device.
+    pub fn add_device(&mut self, run: &mut Run, device: DeviceId) {
         let name = self.model.names.get(self.model.devices.name(device));
         let gpu = name.contains("gpu");
         run.gpu |= gpu;
         run.streams |= gpu && name.contains("stream:all");
     }
 
-    /// Adds executions of nodes on a device; the batch is empty then.
+    /// Adds the executions of a batch and empties it.
     pub fn add_batch(&mut self, run: &mut Run, device: DeviceId, batch: &mut Batch) {
         let mut start = 0;
         let names = batch
@@ -110,7 +110,7 @@ impl Builder {
         for ((execution, end, offset), node) in batch.executions.iter().zip(nodes) {
             let name = node_name(&batch.names[start..*end]);
             start = *end;
-            let Some(node) = node.or_else(|| self.stranger(name, *offset)) else { continue };
+            let Some(node) = node.or_else(|| self.node_outside_graph(name, *offset)) else { continue };
             self.add_execution_of(run, device, node, execution, *offset);
         }
         batch.names.clear();
@@ -120,7 +120,7 @@ impl Builder {
     /// Adds one execution of a node on a device.
     pub fn add_execution(&mut self, run: &mut Run, device: DeviceId, execution: &Execution<'_>, offset: u64) {
         let name = node_name(execution.name);
-        let node = self.model.node_near(run.last, name).or_else(|| self.stranger(name, offset));
+        let node = self.model.node_near(run.last, name).or_else(|| self.node_outside_graph(name, offset));
         if let Some(node) = node {
             self.add_execution_of(run, device, node, execution, offset);
         }
@@ -136,7 +136,7 @@ impl Builder {
         offset: u64,
     ) {
         run.last = node.0;
-        let device = self.place(node, device);
+        let device = self.note_placement(node, device);
         let counts = self.model.counts(node, device, true);
         let cell = match &mut run.cells {
             Some(cells) => cells.at(node, device),
@@ -151,7 +151,7 @@ impl Builder {
             }
             return;
         }
-        // As the original: an op that was traced takes at least a microsecond.
+        // As the original: an execution takes at least a microsecond.
         let length = if execution.length == 0 { 1 } else { execution.length };
         let sums: Sums = [
             Sum::new(1),
@@ -175,7 +175,7 @@ impl Builder {
         }
     }
 
-    /// Says what cannot be right about an execution. It counts all the same: the rest of it may be.
+    /// Warns about implausible numbers of an execution. It counts nonetheless: its other numbers may be right.
     #[cold]
     fn warn_odd(&mut self, node: NodeId, execution: &Execution<'_>, offset: u64) {
         let name = self.model.name(node).to_owned();
@@ -204,7 +204,7 @@ impl Builder {
         }
     }
 
-    /// Adds the memory of one execution, unless it is on a stream, which speaks of what is scheduled elsewhere.
+    /// Adds the memory of one execution, unless it is on a stream: streams repeat ops that are scheduled elsewhere.
     fn add_memory(
         &self,
         records: &mut Records,
@@ -234,10 +234,10 @@ impl Builder {
         }
     }
 
-    /// A node for a name that no graph has.
+    /// Adds a node for a name that is not in the graph.
     #[inline(never)]
-    fn stranger(&mut self, name: &[u8], offset: u64) -> Option<NodeId> {
-        // As the original: these are the session's own doings.
+    fn node_outside_graph(&mut self, name: &[u8], offset: u64) -> Option<NodeId> {
+        // As the original: these belong to the session, not to the model.
         if name == b"RecvTensor" || name == b"_SOURCE" || memchr::memmem::find(name, b"MEMCPY").is_some() {
             return None;
         }
@@ -245,9 +245,9 @@ impl Builder {
         Some(self.model.node(name).unwrap_or_else(|| self.model.push_node(name, name)))
     }
 
-    /// Notes the first placement of a node.
+    /// Stores the first placement of a node.
     #[inline]
-    fn place(&mut self, node: NodeId, device: DeviceId) -> DeviceId {
+    fn note_placement(&mut self, node: NodeId, device: DeviceId) -> DeviceId {
         let placement = &mut self.model.placement[node.index()];
         match self.model.devices.kind(device) {
             DeviceKind::Placement if !placement.is_some() => *placement = device,
@@ -257,7 +257,7 @@ impl Builder {
         device
     }
 
-    /// Puts what a run had into the model.
+    /// Adds the sums and records of a run to the model.
     pub fn end_run(&mut self, run: &mut Run) {
         let step = run.step;
         self.model.misses_streams |= run.gpu && !run.streams;
@@ -271,14 +271,14 @@ impl Builder {
         }
     }
 
-    /// Adds what was measured in a step.
+    /// Adds the measurements of a step.
     pub fn add_step(&mut self, step: i64, cells: Cells) {
         let Model { runs, placement, devices, .. } = &mut self.model;
         runs.fold(step, cells, placement, devices);
     }
 }
 
-/// As the original: what follows a colon is not part of the name.
+/// As the original: the name ends at a colon.
 #[inline]
 fn node_name(name: &[u8]) -> &[u8] {
     match memchr::memchr(b':', name) {

@@ -1,4 +1,4 @@
-//! Call stacks, whose strings stand behind them in the file.
+//! Call stacks of op logs. Their strings come after them in the file.
 
 use super::Builder;
 use crate::model::names::NameId;
@@ -7,8 +7,8 @@ use crate::model::stacks::{Frame, StackId, Stacks, StringIds};
 use rustc_hash::FxHashMap;
 
 impl Builder {
-    /// Puts call stacks in place that were read before their strings: `strings` says what the log's numbers mean. Says
-    /// what each stack of the log became.
+    /// Adds the call stacks of a log, now that its string table (`strings`) is read. Returns the model's stack for each
+    /// stack of the log.
     pub fn end_log(
         &mut self,
         log: &Stacks,
@@ -49,7 +49,7 @@ impl Builder {
         placed
     }
 
-    /// A frame whose strings are still numbers.
+    /// A frame whose strings are still ids.
     pub fn unresolved_frame(string_ids: StringIds, lineno: i32, function_start: i32) -> Frame {
         let name = NameId::EMPTY;
         Frame { file: name, function: name, line: name, lineno, function_start, string_ids }
