@@ -10,6 +10,8 @@ use crate::model::functions::CALL_OPS;
 use crate::model::nodes::NodeId;
 use crate::model::type_names::{OPTIMIZER_SLOT, TRAINABLE};
 use rustc_hash::FxHashSet;
+use tfprof_proto::fields::meta_graph_def::{self, meta_info_def};
+use tfprof_proto::fields::{function_def_library, graph_def, node_def, variable_def};
 use tfprof_proto::lenient::{each_quietly, map_entry};
 use tfprof_proto::node_def::{Attribute, NodeDecoder, NodeDef};
 use tfprof_proto::schema;
@@ -24,11 +26,22 @@ const DEBUG: Tag = 5;
 /// Distinct from the tags of other layouts that contain a library.
 pub(super) const FUNCTION: Tag = 100;
 
-static GRAPH: Layout =
-    Layout { fields: &[(1, Rule::Take(NODE)), (2, Rule::Enter(LIBRARY, &FUNCTION_LIBRARY)), (5, Rule::Take(DEBUG))] };
+static GRAPH: Layout = Layout {
+    fields: &[
+        (graph_def::NODE, Rule::Take(NODE)),
+        (graph_def::LIBRARY, Rule::Enter(LIBRARY, &FUNCTION_LIBRARY)),
+        (graph_def::DEBUG_INFO, Rule::Take(DEBUG)),
+    ],
+};
 /// A library of functions. Its gradients are ignored.
-pub(super) static FUNCTION_LIBRARY: Layout = Layout { fields: &[(1, Rule::Take(FUNCTION))] };
-static META_GRAPH: Layout = Layout { fields: &[(2, Rule::Enter(GRAPH_OF_META, &GRAPH)), (4, Rule::Take(COLLECTION))] };
+pub(super) static FUNCTION_LIBRARY: Layout =
+    Layout { fields: &[(function_def_library::FUNCTION, Rule::Take(FUNCTION))] };
+static META_GRAPH: Layout = Layout {
+    fields: &[
+        (meta_graph_def::GRAPH_DEF, Rule::Enter(GRAPH_OF_META, &GRAPH)),
+        (meta_graph_def::COLLECTION_DEF, Rule::Take(COLLECTION)),
+    ],
+};
 
 /// Reads a `GraphDef`.
 pub fn read(source: Source<'_>, _step: i64, builder: &mut Builder) -> Result<(), Error> {
@@ -49,10 +62,12 @@ pub fn read_meta_graph(source: Source<'_>, _step: i64, builder: &mut Builder) ->
 /// A `GraphDef` starts with a node, which starts with its name and op, or with its versions.
 pub fn recognizes(head: &Head<'_>) -> bool {
     match (head.field, head.first, head.second) {
-        ((1, Value::Bytes(_)), Some((1, Value::Bytes(name))), Some((2, Value::Bytes(op)))) => {
-            is_name(name) && is_name(op)
-        }
-        ((4, Value::Bytes(_)), ..) => true,
+        (
+            (graph_def::NODE, Value::Bytes(_)),
+            Some((node_def::NAME, Value::Bytes(name))),
+            Some((node_def::OP, Value::Bytes(op))),
+        ) => is_name(name) && is_name(op),
+        ((graph_def::VERSIONS, Value::Bytes(_)), ..) => true,
         _ => false,
     }
 }
@@ -60,10 +75,16 @@ pub fn recognizes(head: &Head<'_>) -> bool {
 /// A `MetaGraphDef` starts with its meta info, or with a graph, which starts with a node.
 pub fn recognizes_meta_graph(head: &Head<'_>) -> bool {
     match (head.field, head.first) {
-        ((2, Value::Bytes(_)), Some((1, Value::Bytes(_)))) => true,
-        ((1, Value::Bytes(_)), Some((4 | 5, Value::Bytes(_)))) => true,
-        // A list of ops; the name of a plane is at the same place of an XSpace.
-        ((1, Value::Bytes(_)), Some((2, Value::Bytes(ops)))) => ops.is_empty() || !is_name(ops),
+        ((meta_graph_def::GRAPH_DEF, Value::Bytes(_)), Some((graph_def::NODE, Value::Bytes(_)))) => true,
+        (
+            (meta_graph_def::META_INFO_DEF, Value::Bytes(_)),
+            Some((meta_info_def::TAGS | meta_info_def::TENSORFLOW_VERSION, Value::Bytes(_))),
+        ) => true,
+        // The name of a plane has the same field numbers in an XSpace.
+        (
+            (meta_graph_def::META_INFO_DEF, Value::Bytes(_)),
+            Some((meta_info_def::STRIPPED_OP_LIST, Value::Bytes(ops))),
+        ) => ops.is_empty() || !is_name(ops),
         _ => false,
     }
 }
@@ -125,6 +146,9 @@ fn add_attributes(builder: &mut Builder, id: NodeId, node: &NodeDef<'_>) {
     }
 }
 
+/// `CollectionDef.bytes_list`.
+const BYTES_LIST: u32 = 2;
+
 /// Names of variables in the collections of TensorFlow 1.
 #[derive(Default)]
 pub(super) struct Collections {
@@ -142,11 +166,11 @@ impl Collections {
             _ => return,
         };
         each_quietly(Fields::new(collection, offset), |all, number, value| {
-            let (2, Value::Bytes(list)) = (number, value) else { return };
+            let (BYTES_LIST, Value::Bytes(list)) = (number, value) else { return };
             each_quietly(all.nested(list), |all, _, value| {
                 let Value::Bytes(variable) = value else { return };
                 each_quietly(all.nested(variable), |_, number, value| {
-                    if let (1, Value::Bytes(variable)) = (number, value) {
+                    if let (variable_def::VARIABLE_NAME, Value::Bytes(variable)) = (number, value) {
                         let variable = variable.split(|byte| *byte == b':').next().unwrap_or_default();
                         names.insert(String::from_utf8_lossy(variable).into_owned());
                     }

@@ -21,6 +21,8 @@ use crate::model::type_names::{GENERATOR_STATE, OPTIMIZER_SLOT, TRAINABLE};
 use objects::{Objects, is_seed};
 use rustc_hash::FxHashMap;
 use signature::Signature;
+use tfprof_proto::fields::meta_graph_def::{self, meta_info_def};
+use tfprof_proto::fields::{graph_def, op_list, saved_model, saved_object_graph};
 use tfprof_proto::lenient::{each_quietly, map_entry};
 use tfprof_proto::node_def::{Attribute, NodeDecoder};
 use tfprof_proto::schema;
@@ -39,33 +41,43 @@ const OBJECTS: Tag = 9;
 const OBJECT: Tag = 10;
 const CONCRETE_FUNCTION: Tag = 11;
 
-static SAVED_MODEL: Layout = Layout { fields: &[(2, Rule::Enter(META, &META_GRAPH))] };
+static SAVED_MODEL: Layout = Layout { fields: &[(saved_model::META_GRAPHS, Rule::Enter(META, &META_GRAPH))] };
 static META_GRAPH: Layout = Layout {
     fields: &[
-        (1, Rule::Take(INFO)),
-        (2, Rule::Enter(GRAPH, &GRAPH_OF_META)),
-        (4, Rule::Take(COLLECTION)),
-        (5, Rule::Take(SIGNATURE)),
-        (7, Rule::Enter(OBJECTS, &OBJECT_GRAPH)),
+        (meta_graph_def::META_INFO_DEF, Rule::Take(INFO)),
+        (meta_graph_def::GRAPH_DEF, Rule::Enter(GRAPH, &GRAPH_OF_META)),
+        (meta_graph_def::COLLECTION_DEF, Rule::Take(COLLECTION)),
+        (meta_graph_def::SIGNATURE_DEF, Rule::Take(SIGNATURE)),
+        (meta_graph_def::OBJECT_GRAPH_DEF, Rule::Enter(OBJECTS, &OBJECT_GRAPH)),
     ],
 };
-static GRAPH_OF_META: Layout =
-    Layout { fields: &[(1, Rule::Take(NODE)), (2, Rule::Enter(LIBRARY, &FUNCTION_LIBRARY)), (5, Rule::Take(DEBUG))] };
-static OBJECT_GRAPH: Layout = Layout { fields: &[(1, Rule::Take(OBJECT)), (2, Rule::Take(CONCRETE_FUNCTION))] };
+static GRAPH_OF_META: Layout = Layout {
+    fields: &[
+        (graph_def::NODE, Rule::Take(NODE)),
+        (graph_def::LIBRARY, Rule::Enter(LIBRARY, &FUNCTION_LIBRARY)),
+        (graph_def::DEBUG_INFO, Rule::Take(DEBUG)),
+    ],
+};
+static OBJECT_GRAPH: Layout = Layout {
+    fields: &[
+        (saved_object_graph::NODES, Rule::Take(OBJECT)),
+        (saved_object_graph::CONCRETE_FUNCTIONS, Rule::Take(CONCRETE_FUNCTION)),
+    ],
+};
 
 /// Reads a `SavedModel`.
 pub fn read(source: Source<'_>, _step: i64, builder: &mut Builder) -> Result<(), Error> {
     drive(source, &schema::SAVED_MODEL, &SAVED_MODEL, Reader::new(builder))
 }
 
-/// Reads a `MetaGraphDef` of which a signature is asked for.
+/// Reads a `MetaGraphDef` if the user asks for one of its signatures.
 pub(super) fn read_meta_graph(source: Source<'_>, builder: &mut Builder) -> Result<(), Error> {
     drive(source, &schema::META_GRAPH_DEF, &META_GRAPH, Reader::new(builder))
 }
 
 /// A `SavedModel` starts with the version of its schema.
 pub fn recognizes(head: &Head<'_>) -> bool {
-    matches!(head.field, (1, Value::Varint(_)))
+    matches!(head.field, (saved_model::SAVED_MODEL_SCHEMA_VERSION, Value::Varint(_)))
 }
 
 struct Reader<'b> {
@@ -265,12 +277,14 @@ impl FormatReader for Reader<'_> {
         let meta = &mut self.current;
         match tag {
             INFO => each_quietly(Fields::new(bytes, record.offset), |all, number, value| match (number, value) {
-                (2, Value::Bytes(ops)) => each_quietly(all.nested(ops), |_, number, value| {
-                    if let (1, Value::Bytes(op)) = (number, value) {
-                        function_def::read_op(op, &mut meta.functions);
-                    }
-                }),
-                (4, Value::Bytes(tag)) => meta.tags.push(String::from_utf8_lossy(tag).into_owned()),
+                (meta_info_def::STRIPPED_OP_LIST, Value::Bytes(ops)) => {
+                    each_quietly(all.nested(ops), |_, number, value| {
+                        if let (op_list::OP, Value::Bytes(op)) = (number, value) {
+                            function_def::read_op(op, &mut meta.functions);
+                        }
+                    });
+                }
+                (meta_info_def::TAGS, Value::Bytes(tag)) => meta.tags.push(String::from_utf8_lossy(tag).into_owned()),
                 _ => {}
             }),
             NODE => {

@@ -1,6 +1,8 @@
 //! The object graph of a TensorFlow 2 `SavedModel`: its variables, which are trainable, and which are optimizer slots.
 
 use rustc_hash::{FxHashMap, FxHashSet};
+use tfprof_proto::fields::trackable_object_graph::trackable_object::{object_reference, slot_variable_reference};
+use tfprof_proto::fields::{attr_value, name_attr_list, saved_concrete_function, saved_object, saved_variable};
 use tfprof_proto::lenient::each_quietly;
 use tfprof_proto::shape::shape_dims;
 use tfprof_proto::wire::{Fields, Value, each_int};
@@ -43,21 +45,23 @@ impl Objects {
         each_quietly(Fields::new(object, 0), |all, number, value| {
             let Value::Bytes(bytes) = value else { return };
             match number {
-                1 => {
+                saved_object::CHILDREN => {
                     let (mut child, mut name) = (0, String::new());
                     each_quietly(all.nested(bytes), |_, number, value| match (number, value) {
-                        (1, Value::Varint(n)) => child = n as u32,
-                        (2, Value::Bytes(bytes)) => name = String::from_utf8_lossy(bytes).into_owned(),
+                        (object_reference::NODE_ID, Value::Varint(n)) => child = n as u32,
+                        (object_reference::LOCAL_NAME, Value::Bytes(bytes)) => {
+                            name = String::from_utf8_lossy(bytes).into_owned();
+                        }
                         _ => {}
                     });
                     read.children.push((name, child));
                 }
-                3 => each_quietly(all.nested(bytes), |_, number, value| {
-                    if let (3, Value::Varint(n)) = (number, value) {
+                saved_object::SLOT_VARIABLES => each_quietly(all.nested(bytes), |_, number, value| {
+                    if let (slot_variable_reference::SLOT_VARIABLE_NODE_ID, Value::Varint(n)) = (number, value) {
                         read.slots.push(n as u32);
                     }
                 }),
-                7 => read.variable = Some(variable(bytes)),
+                saved_object::VARIABLE => read.variable = Some(variable(bytes)),
                 _ => {}
             }
         });
@@ -68,7 +72,7 @@ impl Objects {
     pub fn push_function(&mut self, name: &[u8], function: &[u8]) {
         let mut bound = Vec::new();
         each_quietly(Fields::new(function, 0), |_, number, value| {
-            if number == 2 {
+            if number == saved_concrete_function::BOUND_INPUTS {
                 // Damaged numbers are ignored.
                 let _ = each_int(value, |n| bound.push(n as u32));
             }
@@ -164,9 +168,9 @@ impl Objects {
     pub fn bound_to(&self, attribute: &[u8]) -> Option<&[u32]> {
         let mut name = None;
         each_quietly(Fields::new(attribute, 0), |all, number, value| {
-            if let (10, Value::Bytes(function)) = (number, value) {
+            if let (attr_value::FUNC, Value::Bytes(function)) = (number, value) {
                 each_quietly(all.nested(function), |_, number, value| {
-                    if number == 1 {
+                    if number == name_attr_list::NAME {
                         name = value.bytes();
                     }
                 });
@@ -205,12 +209,12 @@ fn variable(bytes: &[u8]) -> Variable {
     let mut variable = Variable::default();
     let mut dims = Vec::new();
     each_quietly(Fields::new(bytes, 0), |_, number, value| match (number, value) {
-        (2, Value::Bytes(shape)) => {
+        (saved_variable::SHAPE, Value::Bytes(shape)) => {
             shape_dims(shape, &mut dims);
             variable.dims = Some(dims.clone()).filter(|dims| !dims.is_empty() && dims.iter().all(|dim| *dim >= 0));
         }
-        (3, Value::Varint(n)) => variable.trainable = n != 0,
-        (6, Value::Bytes(name)) => variable.name = String::from_utf8_lossy(name).into_owned(),
+        (saved_variable::TRAINABLE, Value::Varint(n)) => variable.trainable = n != 0,
+        (saved_variable::NAME, Value::Bytes(name)) => variable.name = String::from_utf8_lossy(name).into_owned(),
         _ => {}
     });
     variable

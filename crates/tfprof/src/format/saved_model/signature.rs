@@ -1,8 +1,12 @@
 //! Signatures of a `SavedModel`: its entry points, and their nodes.
 
 use crate::words;
+use tfprof_proto::fields::{signature_def, tensor_info};
 use tfprof_proto::lenient::{each_quietly, map_entry};
 use tfprof_proto::wire::{Fields, Value};
+
+/// `TensorInfo.CompositeTensor.components`.
+const COMPONENTS: u32 = 2;
 
 /// The default signature.
 const DEFAULT: &str = "serving_default";
@@ -22,8 +26,8 @@ impl Signature {
         each_quietly(Fields::new(signature, 0), |_, number, value| {
             let Value::Bytes(entry) = value else { return };
             let list = match number {
-                1 => &mut read.inputs,
-                2 => &mut read.outputs,
+                signature_def::INPUTS => &mut read.inputs,
+                signature_def::OUTPUTS => &mut read.outputs,
                 _ => return,
             };
             tensors(map_entry(entry).1.unwrap_or_default(), list);
@@ -42,15 +46,17 @@ fn tensors(info: &[u8], nodes: &mut Vec<String>) {
     let mut waiting = vec![info];
     while let Some(info) = waiting.pop() {
         each_quietly(Fields::new(info, 0), |all, number, value| match (number, value) {
-            (1, Value::Bytes(tensor)) => push(tensor, nodes),
-            (4, Value::Bytes(sparse)) => each_quietly(all.nested(sparse), |_, _, value| {
+            (tensor_info::NAME, Value::Bytes(tensor)) => push(tensor, nodes),
+            (tensor_info::COO_SPARSE, Value::Bytes(sparse)) => each_quietly(all.nested(sparse), |_, _, value| {
                 value.bytes().into_iter().for_each(|tensor| push(tensor, nodes));
             }),
-            (5, Value::Bytes(composite)) => each_quietly(all.nested(composite), |_, number, value| {
-                if number == 2 {
-                    waiting.extend(value.bytes());
-                }
-            }),
+            (tensor_info::COMPOSITE_TENSOR, Value::Bytes(composite)) => {
+                each_quietly(all.nested(composite), |_, number, value| {
+                    if number == COMPONENTS {
+                        waiting.extend(value.bytes());
+                    }
+                })
+            }
             _ => {}
         });
     }
