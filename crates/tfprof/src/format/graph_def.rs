@@ -75,8 +75,8 @@ pub fn recognizes(head: &Head<'_>) -> bool {
 /// A `MetaGraphDef` starts with its meta info, or with a graph, which starts with a node.
 pub fn recognizes_meta_graph(head: &Head<'_>) -> bool {
     match (head.field, head.first) {
-        ((meta_graph_def::GRAPH_DEF, Value::Bytes(_)), Some((graph_def::NODE, Value::Bytes(_)))) => true,
-        (
+        ((meta_graph_def::GRAPH_DEF, Value::Bytes(_)), Some((graph_def::NODE, Value::Bytes(_))))
+        | (
             (meta_graph_def::META_INFO_DEF, Value::Bytes(_)),
             Some((meta_info_def::TAGS | meta_info_def::TENSORFLOW_VERSION, Value::Bytes(_))),
         ) => true,

@@ -55,7 +55,7 @@ fn tensors(info: &[u8], nodes: &mut Vec<String>) {
                     if number == COMPONENTS {
                         waiting.extend(value.bytes());
                     }
-                })
+                });
             }
             _ => {}
         });
