@@ -1,4 +1,4 @@
-//! A profile that Python fills and asks.
+//! `Profile`: loads files for Python and answers its questions.
 
 use crate::columns::Columns;
 use crate::interrupt::interruptible;
@@ -30,43 +30,43 @@ use tfprof::report::advise;
 use tfprof::report::overview::Overview;
 use tfprof_cli::Sample;
 
-/// Messages of this size are read, and models of this many nodes are asked, in a few milliseconds: no time for Ctrl-C.
+/// Below these sizes, reading and asking take a few milliseconds: not worth a thread that Ctrl-C can interrupt.
 const SHORT: usize = 256 * 1024;
 const FEW_NODES: usize = 2000;
 
-/// What is loaded, and the questions that can be put to it.
+/// The loaded files, and all questions about them.
 #[pyclass(frozen)]
 #[derive(Debug)]
 pub struct Profile {
     shared: Arc<Shared>,
 }
 
-/// What outlives a call that was interrupted.
+/// The state that survives an interrupted call.
 #[derive(Debug)]
 struct Shared {
     loaded: RwLock<Loaded>,
-    /// Something was being added when Ctrl-C came: nobody can say how much of it is there.
+    /// Ctrl-C interrupted loading, so the model may be incomplete.
     interrupted: AtomicBool,
 }
 
 #[derive(Debug)]
 struct Loaded {
     profiler: Profiler,
-    /// What was loaded.
+    /// The loaded files.
     inputs: Inputs,
-    /// Files that are looked into again when values are asked for; they go away with this.
+    /// The sample's files, which are read again for tensor values; dropping this deletes them.
     sample: Option<Sample>,
-    /// How many warnings Python has been told.
+    /// The number of warnings that Python has already seen.
     told: usize,
-    /// Nodes that no graph has had when a run named them.
+    /// Nodes that a run named before any graph had them.
     made_by_runs: Vec<Range<usize>>,
-    /// Messages came since float operations were computed.
+    /// More was loaded since costs were computed.
     stale: bool,
 }
 
 #[pymethods]
 impl Profile {
-    /// `cmd` is the only question that will be asked, if that is known.
+    /// `cmd` is the only question to come, if that is known.
     #[new]
     #[pyo3(signature = (cmd=None, *, records=true))]
     fn new(cmd: Option<&str>, records: bool) -> Self {
@@ -85,7 +85,7 @@ impl Profile {
         Profile { shared: Arc::new(Shared { loaded, interrupted: AtomicBool::new(false) }) }
     }
 
-    /// Adds the sample that is built in.
+    /// Adds the built-in sample.
     fn load_sample(&self, py: Python<'_>) -> PyResult<()> {
         self.change(py, true, |shared| {
             let sample = Sample::unpack()?;
@@ -156,8 +156,8 @@ impl Profile {
         })
     }
 
-    /// The answer to a question in a form: files with their names, and what was odd. Besides the forms of the command
-    /// there are `report`, the text without its head, of which `lines` are enough, and `cell`, HTML for a notebook.
+    /// The answer in a form, as files with their names, and its warnings. `report` is text without its legend, at most
+    /// `lines` of it; `cell` is HTML for a notebook.
     #[pyo3(signature = (cmd, form, options, original, outfile="", lines=usize::MAX))]
     fn view<'py>(
         &self,
@@ -188,7 +188,7 @@ impl Profile {
         Ok((files, warnings))
     }
 
-    /// The rows of an answer as columns, numbers as 64 bits each, and what was odd.
+    /// The rows of an answer as columns of 64-bit numbers, and its warnings.
     fn columns(&self, py: Python<'_>, cmd: &str, options: &Bound<'_, PyDict>) -> PyResult<Columns> {
         let (kind, mut options) = (view_kind(cmd)?, question::options(options, false)?);
         options.output = Output::default();
@@ -198,7 +198,7 @@ impl Profile {
         })
     }
 
-    /// What is in the files: text for people, JSON, and HTML for the cell of a notebook.
+    /// An overview of the files: text, JSON, and HTML for a notebook.
     fn overview(&self, py: Python<'_>) -> PyResult<(String, String, String)> {
         let [text, json, cell] = self.ask(py, |shared| {
             shared.infer()?;
@@ -214,7 +214,7 @@ impl Profile {
         Ok((text, json, cell))
     }
 
-    /// What was odd while loading, and whether it is damage.
+    /// The warnings of loading, and whether each is about damage.
     fn all_warnings(&self, py: Python<'_>) -> PyResult<Vec<(String, bool)>> {
         let told = |warning: &Warning| (warning.to_string(), warning.damage);
         self.ask(py, move |shared| Ok(shared.read().profiler.warnings().iter().map(told).collect()))
@@ -227,7 +227,7 @@ impl Profile {
         Ok((output.form, output.outfile))
     }
 
-    /// What the checkers say: as text, as a message, and what they could not look at.
+    /// The checkers' reports as text and as a message, and notes on missing data.
     fn advise<'py>(
         &self,
         py: Python<'py>,
@@ -249,7 +249,7 @@ impl Profile {
         Ok((text, PyBytes::new(py, &message), notes))
     }
 
-    /// What the checkers say, one by one: name, reports, and what it could not look at; and all of it as text.
+    /// By checker: name, reports, and notes on missing data; then everything as text.
     fn advice(
         &self,
         py: Python<'_>,
@@ -312,14 +312,14 @@ impl Profile {
         self.ask(py, |shared| Ok(shared.coverage()))
     }
 
-    /// What was odd in what was added since this was asked last.
+    /// The warnings since the last call.
     fn warnings(&self, py: Python<'_>) -> PyResult<Vec<String>> {
         self.ask(py, |shared| Ok(shared.new_warnings()))
     }
 }
 
 impl Profile {
-    /// Adds something; if that is interrupted, nothing can be asked any more.
+    /// Runs work that loads something. If Ctrl-C interrupts it, the profile becomes unusable.
     fn change(
         &self,
         py: Python<'_>,
@@ -329,7 +329,7 @@ impl Profile {
         self.change_or(py, short, raise, work)
     }
 
-    /// The same, with an exception of its own.
+    /// As [`change`](Self::change), with a custom mapping of errors.
     fn change_or(
         &self,
         py: Python<'_>,
@@ -345,7 +345,7 @@ impl Profile {
         done?.map_err(|error| raise(&error))
     }
 
-    /// Asks something.
+    /// Runs work that only reads.
     fn ask<T: Send + 'static>(
         &self,
         py: Python<'_>,
@@ -392,14 +392,14 @@ impl Shared {
         let mut loaded = self.write();
         let told = loaded.told;
         let all = loaded.profiler.warnings();
-        // A graph is sent again when it has grown; that its first nodes are known is nothing odd.
+        // A graph that has grown is sent again, so its first nodes are no surprise.
         let new =
             all[told..].iter().filter(|warning| warning.code != "duplicate_node").map(Warning::to_string).collect();
         loaded.told = all.len();
         new
     }
 
-    /// Computes what ops take, if messages came since the last time.
+    /// Computes costs, if more was loaded since the last time.
     fn infer(&self) -> Result<(), Error> {
         if !self.read().stale {
             return Ok(());
@@ -450,7 +450,7 @@ fn view_kind(cmd: &str) -> PyResult<ViewKind> {
     ViewKind::parse(cmd).ok_or_else(|| PyValueError::new_err(format!("unknown cmd: {cmd}")))
 }
 
-/// Takes so many lines and no more.
+/// Accepts a number of lines, then refuses more.
 struct Head<'o> {
     out: &'o mut Vec<u8>,
     lines: usize,

@@ -1,4 +1,4 @@
-//! Options of a view from a Python dict.
+//! Converts a Python dict to the options of a view.
 
 use crate::raise;
 use pyo3::exceptions::PyTypeError;
@@ -72,7 +72,7 @@ pub fn options(given: &Bound<'_, PyDict>, original: bool) -> PyResult<Options> {
             options.select = original.then(Selection::default);
             continue;
         }
-        // Differs from the original: a path is taken as it is, with commas and all.
+        // Differs from the original: a path may contain commas.
         let target = text.split_once(":outfile=").filter(|(_, file)| option.name == "output" && file.contains(','));
         if let Some((word, file)) = target.filter(|(word, _)| Output::takes_file(word)) {
             render::form_of(word).map_err(|error| raise(&error))?;
@@ -99,7 +99,7 @@ pub fn call(words: &str) -> String {
             (Some(ValueKind::Flag), None) => "True".to_owned(),
             (_, value) => {
                 let value = value.unwrap_or_default();
-                // A raw string, unless that cannot hold it.
+                // A raw string if there are backslashes.
                 let raw = if value.contains('\\') { "r" } else { "" };
                 format!("{raw}'{value}'")
             }
@@ -109,7 +109,7 @@ pub fn call(words: &str) -> String {
     format!("p.{command}({})", arguments.join(", "))
 }
 
-/// Words apart; those in quotes are one.
+/// Splits at blanks outside quotes.
 fn shell_words(text: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut quoted = false;

@@ -1,4 +1,4 @@
-//! Where answers are written. A file is written beside its target and renamed, so that nobody ever sees half of it.
+//! Writes answers. A file is written to a temporary name and renamed, so that no reader sees half of it.
 
 use crate::terminal::Guard;
 use std::ffi::OsStr;
@@ -10,7 +10,7 @@ use tfprof::options::Output;
 
 type Fill<'a> = &'a mut dyn FnMut(&mut dyn Write) -> io::Result<()>;
 
-/// Writes to standard output. A reader that has seen enough (`| head`) is no failure.
+/// Writes to standard output. A closed pipe (`| head`) is not an error.
 pub fn to_stdout(out: &mut dyn Write, fill: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Error> {
     let mut buffered = BufWriter::with_capacity(64 * 1024, out);
     match fill(&mut buffered).and_then(|()| buffered.flush()) {
@@ -18,7 +18,7 @@ pub fn to_stdout(out: &mut dyn Write, fill: impl FnOnce(&mut dyn Write) -> io::R
             Err(Error::Io { file: "standard output".to_owned(), action: "cannot write", source: error })
         }
         _ => {
-            // What is left after a broken pipe has nowhere to go.
+            // Drop the rest after a broken pipe.
             let _ = buffered.into_parts();
             Ok(())
         }
@@ -35,7 +35,7 @@ pub fn to_file(
     if file == "-" {
         return to_stdout(out, fill);
     }
-    // Another name of the same file, a hard link, may be given to the answer: the input keeps its own.
+    // A hard link to an input is fine: the rename replaces that name only.
     if let Ok(real) = Path::new(file).canonicalize()
         && real.is_file()
         && inputs.iter().any(|input| input.canonicalize().is_ok_and(|input| input == real))
@@ -78,12 +78,12 @@ pub fn check_form(output: &Output, command: &str, words: &[&str]) -> Result<(), 
     Err(Error::Question(format!("{command} has no form `{form}`; expected stdout, {words} or none")))
 }
 
-/// Writes to a file of which there will be many: after a power failure, the last ones may be empty.
+/// Writes one of many files without waiting for the disk: after a power failure, the last ones may be empty.
 pub fn to_one_of_many(file: &str, mut fill: impl FnMut(&mut dyn Write) -> io::Result<()>) -> Result<(), Error> {
     write(file, Disk::NotWaited, &mut fill)
 }
 
-/// Whether a file is done when it is on the disk, which takes milliseconds, or when the system has it.
+/// Whether to wait until a file is on the disk, which takes milliseconds.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Disk {
     Waited,
@@ -99,7 +99,7 @@ fn write(file: &str, disk: Disk, fill: Fill<'_>) -> Result<(), Error> {
     written.map_err(|source| Error::Io { file: file.to_owned(), action: "cannot write", source })
 }
 
-/// Whether a name stands for standard output, a device or a pipe: what is written there cannot be named otherwise.
+/// Whether a name stands for standard output, a device or a pipe, which cannot take a suffix.
 pub fn is_stream(file: &str) -> bool {
     file == "-" || fs::metadata(file).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir())
 }
@@ -126,13 +126,13 @@ fn replace(target: &Path, disk: Disk, fill: Fill<'_>) -> io::Result<()> {
     let (beside, file) = create_beside(&target, name)?;
     let written = write_new(file, &beside, &target, disk, fill).and_then(|()| fs::rename(&beside, &target));
     if written.is_err() {
-        // The half that was written is of no use to anyone.
+        // Remove the incomplete file.
         let _ = fs::remove_file(&beside);
     }
     written
 }
 
-/// What a path leads to. A link stays a link and what it points to is replaced, or made if it is not there yet.
+/// Follows symbolic links, so that their target is replaced, or created if it does not exist.
 fn behind_links(target: &Path) -> io::Result<PathBuf> {
     if let Ok(real) = target.canonicalize() {
         return Ok(real);
@@ -145,10 +145,10 @@ fn behind_links(target: &Path) -> io::Result<PathBuf> {
     Err(io::Error::other("it is a link that leads to itself"))
 }
 
-/// As many as Linux follows.
+/// The limit of Linux.
 const MOST_LINKS: usize = 40;
 
-/// A new file beside the target. Whoever else may write there cannot have laid out a file or a link of its name for us.
+/// A new file next to the target. `create_new` refuses files and links that someone else planted there.
 fn create_beside(target: &Path, name: &OsStr) -> io::Result<(PathBuf, File)> {
     let mut attempt = 0;
     loop {

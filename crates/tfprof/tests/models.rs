@@ -184,7 +184,7 @@ fn debug_info_leads_to_lines_of_source() {
     options.set("max_depth", "100").unwrap();
     let view = profiler.view(ViewKind::Code, &options).unwrap();
     let product = view.rows().iter().filter(|row| view.line(row).is_some_and(|line| line.function == "product"));
-    let float_ops: Vec<i64> = product.map(|row| view.own(Metric::FloatOps, row)).collect();
+    let float_ops: Vec<i64> = product.map(|row| view.self_value(Metric::FloatOps, row)).collect();
     assert_eq!(float_ops, [512]);
     assert!(view.rows().iter().filter_map(|row| view.line(row)).any(|line| line.file == "record_models.py"));
 }

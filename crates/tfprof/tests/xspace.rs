@@ -356,7 +356,7 @@ proptest! {
         words.iter().try_for_each(|(name, value)| options.set(name, value)).expect("words");
         let view = profiler.view(ViewKind::Op, &options).expect("a view");
         let rows = view.rows();
-        let own: Vec<i64> = rows.iter().skip(1).map(|row| view.exact_own(Metric::Micros, row).n).collect();
+        let own: Vec<i64> = rows.iter().skip(1).map(|row| view.exact_self(Metric::Micros, row).n).collect();
         prop_assert!(own.iter().all(|own| *own >= 0));
         prop_assert_eq!(own.iter().sum::<i64>(), view.exact_total(Metric::Micros, &rows[0]).n);
         for (line, events) in profiler.hosts()[0].lines.iter().zip(&lines) {

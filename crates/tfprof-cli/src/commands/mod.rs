@@ -1,4 +1,4 @@
-//! What the program can do: one file for each command, one row for each in [`COMMANDS`].
+//! The commands: one file and one row of [`COMMANDS`] for each.
 
 mod advise;
 mod checkpoint;
@@ -20,14 +20,14 @@ use std::io::Write;
 use tfprof::error::Error;
 use tfprof::options::ViewKind;
 
-/// A command, as help, completion and the parser of words know it.
+/// A command, as help, completion and the parser see it.
 #[derive(Debug)]
 pub struct CommandInfo {
     pub word: &'static str,
     pub about: &'static str,
-    /// What stands behind the word.
+    /// The arguments.
     pub usage: &'static str,
-    /// It works on files, which must be named.
+    /// It needs input files.
     pub reads: bool,
     pub run: fn(&Request, &mut dyn Write, &mut dyn Write) -> Result<Exit, Error>,
 }
@@ -151,7 +151,7 @@ const fn in_shell(word: &'static str, usage: &'static str, about: &'static str) 
     }
 }
 
-/// Commands that make no sense within the shell.
+/// Commands that the shell does not have.
 const OUTSIDE: &[&str] = &["shell", "demo", "completions", "man"];
 
 /// The command of that word.

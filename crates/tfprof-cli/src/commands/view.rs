@@ -1,4 +1,4 @@
-//! Answers a question: loads what it needs, asks the view, writes the form that was asked for.
+//! The view commands: load what the question needs, ask it, write the answer to its target.
 
 use crate::flags::Request;
 use crate::{Exit, progress, target};
@@ -18,7 +18,7 @@ pub fn run(kind: ViewKind, request: &Request, out: &mut dyn Write, err: &mut dyn
     Ok(if exit == Exit::Answered { answered } else { exit })
 }
 
-/// Loads what the request names, with a bar on the terminal if that takes long. Warnings are told.
+/// Loads the inputs of the request, with a progress bar if that takes long, and prints the warnings.
 pub fn load(request: &Request, keep: Keep, err: &mut dyn Write) -> Result<(Profiler, Exit), Error> {
     let mut profiler = Profiler::new(keep);
     let loaded = progress::load(&request.flags.inputs, &mut profiler, request.terminal, err);
@@ -28,7 +28,7 @@ pub fn load(request: &Request, keep: Keep, err: &mut dyn Write) -> Result<(Profi
     Ok((profiler, exit))
 }
 
-/// Answers the question from what is loaded, and writes the answer where it belongs.
+/// Answers the question from the loaded files, and writes the answer to its target.
 pub fn answer(
     question: &Question,
     profiler: &Profiler,
@@ -61,7 +61,7 @@ pub fn answer(
     }
 }
 
-/// Writes one file of an answer, and tells how to open it.
+/// Writes one file of an answer, and says how to open it.
 fn write(
     part: &Part<'_>,
     opened_with: &str,
@@ -89,7 +89,7 @@ fn write(
     Ok(())
 }
 
-/// How an answer from these inputs ends, unless damage is refused.
+/// The exit code after these warnings; with `strict`, damage is an error.
 pub(super) fn refuse_damage(warnings: &[Warning], strict: bool) -> Result<Exit, Error> {
     match warnings.iter().find(|warning| warning.damage) {
         Some(damage) if strict => Err(Error::Missing(format!("refused, since -strict was given: {damage}"))),

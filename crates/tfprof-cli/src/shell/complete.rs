@@ -1,4 +1,4 @@
-//! What Tab offers: commands, options, and the values that fit what is loaded.
+//! Tab completion: commands, options, and values that occur in the loaded files.
 
 use super::session::Session;
 use crate::commands;
@@ -44,7 +44,7 @@ impl Highlighter for Words {}
 impl Validator for Words {}
 impl Helper for Words {}
 
-/// Words that could stand from `start` on: what is shown, and what is put there.
+/// Completions from `start` on: the text to show, and the text to insert.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Offer {
     start: usize,
@@ -52,7 +52,7 @@ struct Offer {
 }
 
 impl Offer {
-    /// Those of `known` that begin with what is typed from `start` on; `end` is put behind them.
+    /// The words of `known` that start with the typed text; `end` is appended.
     fn of<'w>(text: &str, start: usize, known: impl IntoIterator<Item = &'w str>, end: &str) -> Offer {
         let typed = &text[start..];
         let matching = known.into_iter().filter(|word| word.starts_with(typed));
@@ -119,7 +119,7 @@ fn plain_name(word: &str) -> String {
 }
 
 fn offer_options(text: &str, start: usize) -> Offer {
-    // What was typed with two dashes is completed with two.
+    // Keep the number of dashes that was typed.
     let dashes = if text[start..].starts_with("--") { "--" } else { "-" };
     let names: Vec<_> = OPTIONS.iter().map(|option| format!("{dashes}{}", option.name)).collect();
     Offer::of(text, start, names.iter().map(String::as_str), " ")
@@ -181,7 +181,7 @@ fn names(text: &str, start: usize, model: &Model) -> Offer {
             Some(slash) => {
                 let scope = &name[..=typed.len() + slash];
                 words.push(scope.to_owned());
-                // All of the scope is passed over at once: graphs have a million nodes.
+                // Skip the whole scope at once: graphs have a million nodes.
                 at += nodes[at..].partition_point(|node| model.name(*node).starts_with(scope));
             }
         }

@@ -1,7 +1,7 @@
-//! A line of the shell becomes words. Quotes protect blanks; they stay in the words, since within a list they protect
-//! commas as well.
+//! Splits a line of the shell into words. Quotes protect blanks; they stay in the words, because in a list they
+//! protect commas as well.
 
-/// Splits at blanks that no quote protects.
+/// Splits at unquoted blanks.
 pub fn split(line: &str) -> Result<Vec<String>, String> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;

@@ -1,7 +1,7 @@
-//! One question after another about the same files: at a terminal, or from a script on standard input.
+//! The shell: many questions about the same files, from a terminal or from a script on standard input.
 //!
-//! A line has the words of a command line (`flags`), and its answers are those of the commands. What is loaded stays
-//! loaded, and `set` keeps options.
+//! A line is parsed like a command line (`flags`) and answered by the same commands. Files stay loaded, and `set` keeps
+//! options.
 
 mod complete;
 mod history;
@@ -54,7 +54,7 @@ fn run_from(
     }
 }
 
-/// Runs lines until one fails; that one is named.
+/// Runs lines until one fails, and reports its number.
 fn script(
     request: &Request,
     lines: impl Iterator<Item = io::Result<String>>,
@@ -91,7 +91,7 @@ fn interact(
     let mut editor = editor(Rc::clone(&session)).map_err(|error| terminal_error(&error))?;
     let history = history::file();
     if let Some(file) = &history {
-        // A history that cannot be read begins anew.
+        // Start a new history if the old one cannot be read.
         let _ = editor.load_history(file);
     }
     if let Some(line) = first_line {

@@ -1,4 +1,4 @@
-//! An answer that does not fit on the screen goes through a pager.
+//! Sends answers that do not fit on the screen through a pager.
 
 use crate::terminal::Guard;
 use signal_hook::consts::SIGINT;
@@ -7,7 +7,7 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Which program shows long answers.
+/// The pager program.
 #[derive(Clone, Debug)]
 pub struct Pager {
     /// For the system's shell; empty means none.
@@ -21,7 +21,7 @@ impl Pager {
     pub fn of_process() -> Pager {
         let command = std::env::var("PAGER").unwrap_or_else(|_| "less -R".to_owned());
         let ctrl_c_ends = Arc::new(AtomicBool::new(true));
-        // If this fails, Ctrl-C in a pager ends us as well, which is a nuisance but no harm.
+        // If this fails, Ctrl-C in a pager ends us as well: a nuisance, but harmless.
         let _ = signal_hook::flag::register_conditional_shutdown(SIGINT, 130, Arc::clone(&ctrl_c_ends));
         Pager { command: command.trim().to_owned(), ctrl_c_ends }
     }
@@ -40,11 +40,11 @@ impl Pager {
     }
 }
 
-/// Holds an answer back until it is known whether it fits.
+/// Buffers an answer until it is clear whether it fits.
 pub struct Screen<'a> {
     out: &'a mut dyn Write,
     pager: Pager,
-    /// How many lines and columns fit; none if that is not known.
+    /// How many lines and columns fit; `None` if unknown.
     size: Option<(usize, usize)>,
     held: Vec<u8>,
     lines: usize,
@@ -78,7 +78,7 @@ impl<'a> Screen<'a> {
         self.lines + 1 > rows
     }
 
-    /// Shows what is left and waits until the reader is done.
+    /// Writes the rest and waits for the pager.
     pub fn finish(mut self) -> io::Result<()> {
         if let Some((mut child, stdin)) = self.child.take() {
             drop(stdin);

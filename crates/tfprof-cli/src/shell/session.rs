@@ -1,4 +1,4 @@
-//! What is loaded, the options that `set` keeps, and what a line does with them.
+//! The state of the shell (loaded files, options kept by `set`), and how a line changes or queries it.
 
 use crate::Exit;
 use crate::commands::{help, info, view};
@@ -20,16 +20,16 @@ use tfprof::options::{OPTIONS, Options, ViewKind};
 pub struct Session {
     profiler: Profiler,
     inputs: Inputs,
-    /// Options at the start, which `reset` goes back to.
+    /// The options that `reset` restores.
     start: Options,
     options: Options,
-    /// What was said of the model at the start.
+    /// The settings that `reset` restores.
     start_settings: Settings,
     terminal: Terminal,
     exit: Exit,
 }
 
-/// What comes after a line.
+/// Whether the shell continues after a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
     GoOn,
@@ -37,7 +37,7 @@ pub enum Next {
 }
 
 impl Session {
-    /// Loads what the request names.
+    /// Loads the inputs of the request.
     pub fn new(request: &Request, err: &mut dyn Write) -> Result<Session, Error> {
         let (profiler, exit) = view::load(request, needs::ANY_VIEW, err)?;
         Ok(Session {
@@ -72,7 +72,7 @@ impl Session {
         format!("{nodes} nodes, {steps}; `help` says what can be asked, Tab completes, Ctrl-D leaves")
     }
 
-    /// Runs one line. If anything in it is wrong, nothing changes.
+    /// Runs one line. On an error, nothing changes.
     pub fn execute(&mut self, line: &str, out: &mut dyn Write, err: &mut dyn Write) -> Result<Next, Error> {
         let line = line.trim();
         if line.is_empty() {
@@ -95,14 +95,14 @@ impl Session {
         request.flags.inputs = self.inputs.clone();
         let keeps = matches!(request.command.word, "set" | "reset");
         let outcome = self.answer(line, request, out, err);
-        // As options do, settings hold for their line unless they are set.
+        // Like options, settings apply to their line only, unless `set` keeps them.
         if self.inputs.settings != before && (outcome.is_err() || !keeps) {
             self.infer_anew(&before)?;
         }
         outcome
     }
 
-    /// Computes what nodes take with other settings. If these are wrong, nothing changes.
+    /// Computes the costs of nodes with other settings. On an error, nothing changes.
     fn infer_anew(&mut self, settings: &Settings) -> Result<(), Error> {
         self.profiler.set(settings);
         if let Err(error) = self.profiler.infer() {
@@ -113,7 +113,7 @@ impl Session {
         Ok(())
     }
 
-    /// Does what a line that is understood asks for.
+    /// Runs a parsed line.
     fn answer(
         &mut self,
         line: &str,
@@ -139,7 +139,7 @@ impl Session {
                         self.exit = Exit::Damaged;
                     }
                 }
-                // What needs more than is kept reads the files again.
+                // Single executions are not kept: read the files again.
                 _ => drop((request.command.run)(&request, out, err)?),
             },
         }
@@ -152,7 +152,7 @@ impl Session {
         Ok(Next::GoOn)
     }
 
-    /// Adds files to what is loaded.
+    /// Loads more files.
     fn load(&mut self, request: Request, err: &mut dyn Write) -> Result<Next, Error> {
         let mut more = request.flags.inputs;
         for path in &request.paths {
@@ -199,7 +199,7 @@ fn no_words(request: &Request) -> Result<(), Error> {
     }
 }
 
-/// The options as the original lists them. Those that it lacks are left out.
+/// The options in the original's format, without those that it lacks.
 pub fn dump(options: &Options, has_steps: bool) -> String {
     let mut text = String::new();
     for option in OPTIONS.iter().filter(|option| option.original) {

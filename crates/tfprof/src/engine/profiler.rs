@@ -1,4 +1,4 @@
-//! What is loaded so far, and the questions that can be put to it.
+//! [`Profiler`]: loads files into a model and answers questions about it.
 
 use super::answer::Answer;
 use super::question::Question;
@@ -40,7 +40,7 @@ pub struct Profiler {
     hosts: Vec<HostProfile>,
 }
 
-/// How many damaged places of a checkpoint are worth reading.
+/// The maximum number of warnings about one damaged checkpoint.
 const DAMAGE: usize = 10;
 
 impl Default for Profiler {
@@ -50,7 +50,7 @@ impl Default for Profiler {
 }
 
 impl Profiler {
-    /// `keep` says which parts of the files will be asked for; [`Keep::EVERYTHING`] is always right.
+    /// `keep` selects the parts of the files to load; see [`needs`](super::needs). [`Keep::EVERYTHING`] is always right.
     pub fn new(keep: Keep) -> Self {
         Profiler::from_builder(Builder::new(keep))
     }
@@ -65,13 +65,13 @@ impl Profiler {
         }
     }
 
-    /// Says which part of a model counts, before it is loaded.
+    /// Sets which part of a model counts. Call this before loading.
     pub fn set(&mut self, settings: &Settings) {
         self.builder.program.settings = settings.clone();
     }
 
-    /// Looks into functions and computes what nodes take, as far as was kept. Do this when everything is loaded, and again
-    /// when more was.
+    /// Expands functions and computes the costs of nodes, as far as was kept. Call this after loading, and again after
+    /// loading more.
     pub fn infer(&mut self) -> Result<(), Error> {
         let program = &mut self.program;
         let mut builder = Edit::new(&mut self.builder, &mut self.model);
@@ -88,14 +88,14 @@ impl Profiler {
         debug_info::read(&mut source.input, &mut self.edit());
     }
 
-    /// Says which variables are trained, where no file does.
+    /// Names the trained variables, for models whose files do not.
     pub fn mark_trainable(&mut self, names: &[String]) {
         let mut builder = self.edit();
         builder.model.knows_trainable = true;
         builder.mark_variables(names.iter(), crate::model::type_names::TRAINABLE);
     }
 
-    /// Float operations, multiply-adds and bytes of one run as functions of the batch, where they are linear.
+    /// FLOPs, multiply-adds and bytes of one run as functions of the batch size, where they are linear.
     pub fn per_batch(&self) -> [PerBatch; 3] {
         let at = |batch| {
             let total = annotate::total(&self.program, &self.builder.program.settings, batch);
@@ -109,17 +109,17 @@ impl Profiler {
         })
     }
 
-    /// Adds a `GraphDef`: nodes whose names are new.
+    /// Adds a `GraphDef`. Nodes whose names are known already are skipped.
     pub fn add_graph(&mut self, source: Source<'_>) -> Result<(), Error> {
         self.add(source, Format::of(Role::Graph), 0)
     }
 
-    /// Adds a `RunMetadata` to a step; several under one step add up.
+    /// Adds a `RunMetadata` to a step; several for one step add up.
     pub fn add_step(&mut self, step: i64, source: Source<'_>) -> Result<(), Error> {
         self.add(source, Format::of(Role::Run), step)
     }
 
-    /// Adds an `OpLogProto`: types, float operations and traces of nodes that are loaded already.
+    /// Adds an `OpLogProto`: types, FLOPs and traces of nodes that are loaded already.
     pub fn add_op_log(&mut self, source: Source<'_>) -> Result<(), Error> {
         self.add(source, Format::of(Role::OpLog), 0)
     }
@@ -129,9 +129,9 @@ impl Profiler {
         self.add(source, Format::of(Role::Profile), 0)
     }
 
-    /// Adds a checkpoint: nodes that are loaded already learn that they are in it, and may be asked for their values.
+    /// Adds a checkpoint, the source of tensor values. Loaded nodes that are in it are marked as such.
     ///
-    /// Where nothing is loaded, its variables are a model of their own.
+    /// If nothing else is loaded, its variables become the model.
     pub fn add_checkpoint(&mut self, checkpoint: Checkpoint) {
         let alone = self.model.nodes.is_empty();
         let mut builder = Edit::new(&mut self.builder, &mut self.model);
@@ -152,7 +152,7 @@ impl Profiler {
         self.checkpoints.push(Arc::new(checkpoint));
     }
 
-    /// Adds the profiles of all hosts of a run, read side by side. `done` is told of each that was read.
+    /// Adds the profiles of all hosts of a run, read in parallel. Calls `done` for each.
     pub fn add_profiles(
         &mut self,
         files: &[ProfileFile],
@@ -174,7 +174,7 @@ impl Profiler {
                 Err(error) => failures.push(error),
             }
         }
-        // One host that cannot be read does not hide the others.
+        // A host that cannot be read does not hide the others.
         if hosts.is_empty() {
             return Err(failures
                 .into_iter()
@@ -202,7 +202,7 @@ impl Profiler {
         Ok(())
     }
 
-    /// The profiles of hosts that were loaded.
+    /// The loaded host profiles.
     pub fn hosts(&self) -> &[HostProfile] {
         &self.hosts
     }
@@ -218,13 +218,13 @@ impl Profiler {
         }
     }
 
-    /// A profiler for runs alone that knows the same nodes, to read some of them on another thread.
+    /// A profiler with the same nodes, to read some of the runs on another thread.
     pub(crate) fn fork(&mut self) -> (Profiler, Fork) {
         let (builder, at) = self.edit().fork();
         (Profiler::from_builder(builder), at)
     }
 
-    /// Adds what a fork has read; false if its runs must be read again, here.
+    /// Adds the runs of a fork; false if they must be read again, here.
     #[must_use]
     pub(crate) fn join(&mut self, mut fork: Profiler, at: Fork) -> bool {
         fork.builder.model = Arc::unwrap_or_clone(fork.model);
@@ -240,7 +240,7 @@ impl Profiler {
         Edit::new(&mut self.builder, &mut self.model)
     }
 
-    /// What was odd while loading.
+    /// The warnings of loading.
     pub fn warnings(&self) -> &[Warning] {
         &self.builder.warnings
     }
@@ -281,7 +281,7 @@ impl Profiler {
     }
 }
 
-/// The builder while it owns the model, by value: reading pays nothing for what is shared between files. If a view still
+/// The builder while it owns the model by value, so that readers need no reference count. Copy-on-write: if a view still
 /// shares the model, the builder works on a copy.
 struct Edit<'p> {
     builder: &'p mut Builder,

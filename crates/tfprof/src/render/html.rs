@@ -12,7 +12,7 @@ use super::{nesting, tensor, text, theme};
 use crate::metric::{DETAILS, Detail, Metric, Unit};
 use crate::options::{OPTIONS, Options, Step};
 use crate::units::Amount;
-use crate::view::{Shown, Side, Value, View};
+use crate::view::{Side, Value, View, VisibleRow};
 pub use grid::{Grid, write_grid};
 pub use overview::write_overview;
 use std::io::{self, Write};
@@ -238,7 +238,7 @@ impl<'v> Tree<'v> {
         out.write_all(b"</div></details>\n")
     }
 
-    fn write_cells(&self, i: usize, row: &Shown, out: &mut dyn Write) -> io::Result<()> {
+    fn write_cells(&self, i: usize, row: &VisibleRow, out: &mut dyn Write) -> io::Result<()> {
         let view = self.view;
         let name = view.name(row);
         let share = theme::share(view, row);
@@ -263,7 +263,7 @@ impl<'v> Tree<'v> {
         Ok(())
     }
 
-    fn write_cell(&self, column: &Column, row: &Shown, out: &mut dyn Write) -> io::Result<()> {
+    fn write_cell(&self, column: &Column, row: &VisibleRow, out: &mut dyn Write) -> io::Result<()> {
         let view = self.view;
         match column {
             Column::Bar(metric) | Column::Own(metric) | Column::Share(metric) | Column::Ratio(metric)
@@ -273,7 +273,7 @@ impl<'v> Tree<'v> {
             }
             Column::Bar(metric) => bar(metric.info().unit, self.bar(*metric, row), self.share(*metric, row), out),
             Column::Own(_) if !view.is_accounted(row) => out.write_all(b"<span class=\"c s\">\xe2\x80\x93</span>"),
-            Column::Own(metric) => write_number(&view.number(Side::Own, *metric, row), *metric, out),
+            Column::Own(metric) => write_number(&view.number(Side::SelfOnly, *metric, row), *metric, out),
             Column::Ratio(metric) => write_number(&view.number(self.side(row), *metric, row), *metric, out),
             Column::Share(metric) => {
                 write!(out, "<span class=\"c s\">{:.2}%</span>", 100.0 * self.share(*metric, row))
@@ -299,19 +299,19 @@ impl<'v> Tree<'v> {
     }
 
     /// In op view a total is a running sum, so a row counts by its own number; the root has the whole.
-    fn side(&self, row: &Shown) -> Side {
+    fn side(&self, row: &VisibleRow) -> Side {
         let own = self.view.rules().chain && row.row != self.view.rows()[0].row;
-        if own { Side::Own } else { Side::Total }
+        if own { Side::SelfOnly } else { Side::Total }
     }
 
-    fn bar(&self, metric: Metric, row: &Shown) -> Amount {
+    fn bar(&self, metric: Metric, row: &VisibleRow) -> Amount {
         match self.side(row) {
-            Side::Own => self.view.exact_own(metric, row),
+            Side::SelfOnly => self.view.exact_self(metric, row),
             Side::Total => self.view.exact_total(metric, row),
         }
     }
 
-    fn share(&self, metric: Metric, row: &Shown) -> f64 {
+    fn share(&self, metric: Metric, row: &VisibleRow) -> f64 {
         let whole = self.view.exact_total(metric, &self.view.rows()[0]).n;
         if whole > 0 { self.bar(metric, row).n as f64 / whole as f64 } else { 0.0 }
     }

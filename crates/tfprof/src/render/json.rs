@@ -72,7 +72,7 @@ impl<'c> Groups<'c> {
         let side = |wanted: Side| move |column: &Column| column.metric().is_some_and(|(side, _)| side == wanted);
         Groups {
             row: group(true, &|column| column.metric().is_none() && !column.is_detail()),
-            own: group(true, &side(Side::Own)),
+            own: group(true, &side(Side::SelfOnly)),
             total: group(true, &side(Side::Total)),
             details: group(false, &Column::is_detail),
         }

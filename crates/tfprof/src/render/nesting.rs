@@ -32,7 +32,7 @@ pub fn boxes(view: &View, metric: Metric) -> Vec<Nested> {
     let mut next: Vec<i64> = Vec::with_capacity(rows.len());
     for (i, row) in rows.iter().enumerate() {
         let chain = i > 0 && view.rules().chain;
-        let width = if chain { view.exact_own(metric, row).n } else { view.exact_total(metric, row).n };
+        let width = if chain { view.exact_self(metric, row).n } else { view.exact_total(metric, row).n };
         let parent = if i == 0 { 0 } else { box_of[row.parent] };
         if i > 0 && (width <= 0 || parent == usize::MAX) {
             continue;

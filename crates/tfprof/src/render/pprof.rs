@@ -87,7 +87,7 @@ fn own_numbers(view: &View, metrics: &[Metric]) -> Vec<i64> {
     for (i, row) in rows.iter().enumerate() {
         let whole = |metric: &Metric| {
             let is_own = i > 0 && chain;
-            if is_own { view.exact_own(*metric, row).n } else { view.exact_total(*metric, row).n }
+            if is_own { view.exact_self(*metric, row).n } else { view.exact_total(*metric, row).n }
         };
         own.extend(metrics.iter().map(whole));
         for (k, metric) in metrics.iter().enumerate().filter(|_| i > 0) {

@@ -7,7 +7,7 @@ use super::tensor;
 use crate::metric::Metric;
 use crate::model::nodes::NodeId;
 use crate::view::values::Row;
-use crate::view::{Shown, View};
+use crate::view::{View, VisibleRow};
 use std::io::{self, Write};
 use tfprof_proto::write as pb;
 
@@ -45,8 +45,8 @@ pub fn write(view: &View, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-fn parts(view: &View, row: &Shown) -> [Vec<u8>; 2] {
-    let own = |metric| view.own(metric, row);
+fn parts(view: &View, row: &VisibleRow) -> [Vec<u8>; 2] {
+    let own = |metric| view.self_value(metric, row);
     let total = |metric| view.total(metric, row);
     if view.rules().bags {
         multi_node(view, row, &own, &total)
@@ -60,7 +60,7 @@ type Number<'a> = &'a dyn Fn(Metric) -> i64;
 /// `GraphNodeProto` without its children.
 fn graph_node(
     view: &View,
-    row: Option<&Shown>,
+    row: Option<&VisibleRow>,
     name: &str,
     node: Option<NodeId>,
     own: Number<'_>,
@@ -103,7 +103,7 @@ fn graph_node(
 }
 
 /// `MultiGraphNodeProto` without its children.
-fn multi_node(view: &View, row: &Shown, own: Number<'_>, total: Number<'_>) -> [Vec<u8>; 2] {
+fn multi_node(view: &View, row: &VisibleRow, own: Number<'_>, total: Number<'_>) -> [Vec<u8>; 2] {
     let mut head = Vec::new();
     pb::bytes(&mut head, 1, view.name(row).as_bytes());
     pb::int(&mut head, 2, own(Metric::Micros));

@@ -9,7 +9,7 @@ use crate::model::nodes::NodeId;
 use crate::options::ViewKind;
 use crate::units::{self, Amount};
 use crate::view::values::plus;
-use crate::view::{Shown, Side, Value, View};
+use crate::view::{Side, Value, View, VisibleRow};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 use std::io::{self, Write};
@@ -123,7 +123,7 @@ fn write_legend(view: &View, columns: &[Column], out: &mut Vec<u8>) -> io::Resul
 }
 
 /// A row of a tree: `name (own/total, …)`.
-fn write_row(view: &View, columns: &[Column], theme: &Theme, row: &Shown, out: &mut Vec<u8>) -> io::Result<()> {
+fn write_row(view: &View, columns: &[Column], theme: &Theme, row: &VisibleRow, out: &mut Vec<u8>) -> io::Result<()> {
     let share = if theme.is_plain() { 0.0 } else { theme::share(view, row) };
     theme.begin_row(share, out)?;
     out.resize(out.len() + 2 * row.depth, b' ');
@@ -174,8 +174,8 @@ fn write_row(view: &View, columns: &[Column], theme: &Theme, row: &Shown, out: &
     }
 }
 
-fn push_pair(view: &View, metric: Metric, row: &Shown, out: &mut Vec<u8>) {
-    let own = if view.is_accounted(row) { view.number(Side::Own, metric, row) } else { Value::Missing };
+fn push_pair(view: &View, metric: Metric, row: &VisibleRow, out: &mut Vec<u8>) {
+    let own = if view.is_accounted(row) { view.number(Side::SelfOnly, metric, row) } else { Value::Missing };
     push_number(&own, metric, out);
     out.push(b'/');
     push_number(&view.number(Side::Total, metric, row), metric, out);
@@ -191,7 +191,7 @@ pub(super) fn push_number(value: &Value<'_>, metric: Metric, out: &mut Vec<u8>) 
     }
 }
 
-pub(super) fn push_shape(view: &View, row: &Shown, out: &mut Vec<u8>) -> bool {
+pub(super) fn push_shape(view: &View, row: &VisibleRow, out: &mut Vec<u8>) -> bool {
     let Some(node) = view.node(row) else { return false };
     let dims = view.model.shapes.get(view.model.nodes.shape[node.index()]);
     units::push_shape(out, dims);
@@ -199,7 +199,7 @@ pub(super) fn push_shape(view: &View, row: &Shown, out: &mut Vec<u8>) -> bool {
 }
 
 /// The devices of a row, if they are known.
-pub(super) fn devices(view: &View, row: &Shown) -> Option<String> {
+pub(super) fn devices(view: &View, row: &VisibleRow) -> Option<String> {
     let names = |node| {
         let devices = view.values().devices(node).into_iter();
         devices.map(|device| view.model.names.get(device)).collect::<Vec<_>>().join("|")
@@ -212,7 +212,7 @@ pub(super) fn devices(view: &View, row: &Shown) -> Option<String> {
     Some(names(view.node(row)?)).filter(|devices| !devices.is_empty())
 }
 
-pub(super) fn types(view: &View, row: &Shown) -> String {
+pub(super) fn types(view: &View, row: &VisibleRow) -> String {
     if view.rules().bags {
         let all: BTreeSet<_> = view.bag(row).flat_map(|node| view.values().types(node)).collect();
         return all.into_iter().collect::<Vec<_>>().join("|");
@@ -223,7 +223,7 @@ pub(super) fn types(view: &View, row: &Shown) -> String {
     }
 }
 
-pub(super) fn push_input_shapes(view: &View, row: &Shown, out: &mut Vec<u8>) {
+pub(super) fn push_input_shapes(view: &View, row: &VisibleRow, out: &mut Vec<u8>) {
     if let Some(node) = view.node(row) {
         push_shapes_read(view, node, b"|", out);
     }
@@ -249,8 +249,8 @@ fn write_op_row(
     view: &View,
     columns: &[Column],
     theme: &Theme,
-    root: &Shown,
-    row: &Shown,
+    root: &VisibleRow,
+    row: &VisibleRow,
     out: &mut Vec<u8>,
 ) -> io::Result<()> {
     let share = if theme.is_plain() { 0.0 } else { theme::share(view, row) };
@@ -271,7 +271,8 @@ fn write_op_row(
             Column::Detail(Detail::Device) => out.write_all(devices(view, row).unwrap_or_default().as_bytes())?,
             Column::Detail(_) => out.write_all(types(view, row).as_bytes())?,
             Column::Occurrence => {
-                let counts = format!("{}|{}", view.own(Metric::Runs, row), view.own(Metric::Definitions, row));
+                let counts =
+                    format!("{}|{}", view.self_value(Metric::Runs, row), view.self_value(Metric::Definitions, row));
                 write_padded(out, &counts, 10)?;
             }
         }
@@ -284,21 +285,27 @@ fn write_op_row(
     Ok(())
 }
 
-fn write_share(view: &View, info: &MetricInfo, root: &Shown, row: &Shown, out: &mut Vec<u8>) -> io::Result<()> {
+fn write_share(
+    view: &View,
+    info: &MetricInfo,
+    root: &VisibleRow,
+    row: &VisibleRow,
+    out: &mut Vec<u8>,
+) -> io::Result<()> {
     if !view.knows(info.metric) {
         return write_padded(out, "--", 30);
     }
     if info.is_ratio() {
         let mut text = Vec::new();
-        push_number(&view.number(Side::Own, info.metric, row), info.metric, &mut text);
+        push_number(&view.number(Side::SelfOnly, info.metric, row), info.metric, &mut text);
         text.extend_from_slice(info.op_suffix.as_bytes());
         return write_padded(out, &String::from_utf8_lossy(&text), 20);
     }
-    let (own, total) = (view.exact_own(info.metric, row).n, view.exact_total(info.metric, row).n);
+    let (own, total) = (view.exact_self(info.metric, row).n, view.exact_total(info.metric, row).n);
     // As the original: memory has no share where the row itself has none, all else where its total has none.
     let some = if info.unit == Unit::Bytes { own > 0 } else { total > 0 };
     let share = |n: i64| if some { 100.0 * n as f64 / view.exact_total(info.metric, root).n as f64 } else { 0.0 };
-    let number = view.exact_own(info.metric, row).text(info.unit);
+    let number = view.exact_self(info.metric, row).text(info.unit);
     let text = format!("{number}{} ({:.2}%, {:.2}%)", info.op_suffix, share(total), share(own));
     write_padded(out, &text, 30)
 }
@@ -309,7 +316,7 @@ fn write_padded(out: &mut Vec<u8>, text: &str, width: usize) -> io::Result<()> {
 }
 
 /// What the nodes of a row read: each combination of shapes with how often it ran and how long that took.
-fn write_signatures(view: &View, row: &Shown, out: &mut Vec<u8>) -> io::Result<()> {
+fn write_signatures(view: &View, row: &VisibleRow, out: &mut Vec<u8>) -> io::Result<()> {
     #[derive(Default)]
     struct Signature {
         runs: i64,

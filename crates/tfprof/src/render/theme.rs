@@ -3,7 +3,7 @@
 
 use crate::metric::{METRICS, Metric};
 use crate::options::OrderBy;
-use crate::view::{Shown, View};
+use crate::view::{View, VisibleRow};
 use std::io::{self, Write};
 
 /// Marks around parts of a text; empty ones add nothing.
@@ -81,7 +81,7 @@ fn bar(share: f64) -> String {
 }
 
 /// The part that a row has of the whole, by the metric that rows are sorted by, else by the first that is shown.
-pub fn share(view: &View, row: &Shown) -> f64 {
+pub fn share(view: &View, row: &VisibleRow) -> f64 {
     let shown = view.selection.metrics();
     let sorted_by = match view.options.order_by {
         OrderBy::Metric(metric) if shown.has(metric) => Some(metric),
@@ -90,7 +90,7 @@ pub fn share(view: &View, row: &Shown) -> f64 {
     let first = || METRICS.iter().map(|info| info.metric).find(|metric| shown.has(*metric));
     let Some(metric) = sorted_by.or_else(first).map(Metric::summed) else { return 0.0 };
     let whole = whole(view, metric);
-    let part = if view.rules().chain { view.exact_own(metric, row).n } else { view.exact_total(metric, row).n };
+    let part = if view.rules().chain { view.exact_self(metric, row).n } else { view.exact_total(metric, row).n };
     if whole > 0 { part as f64 / whole as f64 } else { 0.0 }
 }
 

@@ -233,10 +233,10 @@ fn select() -> crate::options::Selection {
 }
 
 fn scopes(view: &View) -> Vec<Scope> {
-    let scope = |row: &crate::view::Shown| Scope {
+    let scope = |row: &crate::view::VisibleRow| Scope {
         name: view.name(row).to_owned(),
         parent: row.parent,
-        own: COLUMNS.map(|metric| view.own(metric, row)),
+        own: COLUMNS.map(|metric| view.self_value(metric, row)),
         total: COLUMNS.map(|metric| view.total(metric, row)),
     };
     view.rows().iter().map(scope).collect()

@@ -208,7 +208,7 @@ fn top(profiler: &Profiler, metric: Metric) -> Result<Vec<Top>, Error> {
     let mut tops = vec![
         ask(ViewKind::Op, i64::from(i32::MAX), "op types", |view, metric| {
             let rows = view.rows().iter().skip(1);
-            largest(rows.map(|row| (view.name(row).to_owned(), view.own(metric, row))))
+            largest(rows.map(|row| (view.name(row).to_owned(), view.self_value(metric, row))))
         }),
         ask(ViewKind::Scope, 100, "scopes", scopes),
     ];

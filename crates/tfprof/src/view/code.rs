@@ -11,10 +11,10 @@ use memchr::memmem::Finder;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
-/// What marks lines whose nodes are gradients of what those lines made.
+/// Marks lines that stand for the gradients of their ops.
 const GRADIENT: &str = " (gradient)";
 
-/// A tree of code lines, and how many groups of gradient nodes have no place in it.
+/// A tree of code lines, and the number of gradient groups without a forward line.
 #[derive(Debug)]
 pub struct Grouped {
     pub tree: Tree,
@@ -51,7 +51,7 @@ pub fn group(model: &Model, quirks: &Quirks, filter: NodeFilter) -> Grouped {
     Grouped { tree: lines.into_tree(), lost_gradients }
 }
 
-/// The node whose gradient another one is part of, by that one's name: the text between `gradients/` and `_grad/`.
+/// The forward node of a gradient node, by name: the text between `gradients/` and `_grad/`.
 struct ForwardName {
     before: Finder<'static>,
     after: Finder<'static>,
@@ -74,7 +74,7 @@ impl ForwardName {
     }
 }
 
-/// Lines in the order in which they are met; a tree in pre-order is made of them at the end.
+/// Lines in the order of discovery; `finish` turns them into a tree in pre-order.
 struct Lines<'m> {
     model: &'m Model,
     quirks: &'m Quirks,

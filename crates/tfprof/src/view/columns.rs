@@ -1,7 +1,7 @@
 //! The columns of a view: one schema and one way to get a cell, for JSON, CSV, HTML, Python and any other table.
 
 use super::values::DeviceTimes;
-use super::{Line, Shown, View};
+use super::{Line, View, VisibleRow};
 use crate::checkpoint::values::Values as TensorValues;
 use crate::metric::{DETAILS, Detail, Metric, Source, Unit};
 use crate::model::nodes::NodeId;
@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 /// Whether a number is about the row alone, or about the row and everything below it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    Own,
+    SelfOnly,
     Total,
 }
 
@@ -114,11 +114,11 @@ impl Column {
 }
 
 impl Side {
-    pub const BOTH: [Side; 2] = [Side::Own, Side::Total];
+    pub const BOTH: [Side; 2] = [Side::SelfOnly, Side::Total];
 
     pub fn word(self) -> &'static str {
         match self {
-            Side::Own => "self",
+            Side::SelfOnly => "self",
             Side::Total => "total",
         }
     }
@@ -185,7 +185,7 @@ impl View {
 
     /// A number of a row; missing if the files do not say, or if a ratio has nothing to divide by.
     #[inline]
-    pub fn number(&self, side: Side, metric: Metric, row: &Shown) -> Value<'_> {
+    pub fn number(&self, side: Side, metric: Metric, row: &VisibleRow) -> Value<'_> {
         if !self.knows(metric) {
             return Value::Missing;
         }
@@ -200,7 +200,7 @@ impl View {
         }
     }
 
-    fn detail(&self, detail: Content, row: &Shown) -> Value<'_> {
+    fn detail(&self, detail: Content, row: &VisibleRow) -> Value<'_> {
         let nodes = || self.node(row).into_iter().chain(self.bag(row));
         let name = |name| self.model.names.get(name);
         match detail {

@@ -1,4 +1,4 @@
-//! Patterns of names and types, with the meaning that RE2 gives them: the whole text must match.
+//! Patterns of names and types, with RE2's semantics: the whole text must match.
 
 use crate::error::Error;
 use regex::bytes::Regex;
@@ -46,7 +46,7 @@ impl Patterns {
     }
 
     /// As [`matches`](Self::matches), but `.*` alone is a pattern like any other.
-    // As the original: what hides and trims lets names with newlines through, even if it is `.*`.
+    // As the original: `.*` neither hides nor trims names with newlines.
     #[inline]
     pub fn matches_one(&self, text: &str) -> bool {
         self.list.iter().any(|pattern| pattern.matches(text))
@@ -82,7 +82,7 @@ impl Pattern {
         };
         let translated = from_re2(text);
         if translated.contains(')') {
-            // `a)(b` is no pattern, though it becomes one between parentheses.
+            // `a)(b` is invalid, but would become valid between our parentheses.
             Regex::new(&translated).map_err(|error| wrong(&error))?;
         }
         let regex = Regex::new(&format!(r"\A(?:{translated})\z")).map_err(|error| wrong(&error))?;
@@ -99,8 +99,8 @@ impl Pattern {
     }
 }
 
-/// Spells a pattern of RE2 for the `regex` crate: the two agree but for classes, which are ASCII in RE2, and for a
-/// few escapes.
+/// Translates a pattern from RE2 to the `regex` crate. They differ in classes, which are ASCII in RE2, and in a few
+/// escapes.
 fn from_re2(pattern: &str) -> String {
     let mut out = String::with_capacity(pattern.len() + 16);
     let mut chars = pattern.chars().peekable();

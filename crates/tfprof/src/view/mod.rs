@@ -1,4 +1,4 @@
-//! Questions: a view groups the model's nodes into a tree, and one pipeline makes the answer of it.
+//! Views: group the model's nodes into a tree, then run one pipeline that sums, filters and sorts it.
 
 mod code;
 pub mod columns;
@@ -24,15 +24,15 @@ use crate::options::{Options, Selection, Step, ViewKind};
 use crate::units::Amount;
 pub use columns::{Side, Value};
 pub use demand::Demand;
-pub use pipeline::Shown;
+pub use pipeline::VisibleRow;
 use pipeline::{Filters, Pipeline, Rows};
 use rules::Rules;
 use std::sync::{Arc, Mutex, PoisonError};
 use values::Values;
 
-/// The answer to a question: visible rows in the order of printing, with their numbers.
+/// The visible rows in print order, with their numbers. Row 0 is the root.
 ///
-/// Row 0 is the root. Renderers read it; they never filter, sum or sort.
+/// Renderers only read it: they never filter, sum or sort.
 #[derive(Debug)]
 pub struct View {
     pub kind: ViewKind,
@@ -42,7 +42,7 @@ pub struct View {
     /// The metrics that the files do not have for these layers.
     unknown: MetricSet,
     pub warnings: Vec<Warning>,
-    /// Where the values of tensors come from.
+    /// The source of tensor values.
     pub checkpoints: Vec<Arc<Checkpoint>>,
     /// Found while the answer was written: tensor values are read only then.
     late_warnings: Mutex<Vec<Warning>>,
@@ -59,7 +59,7 @@ pub struct Line<'a> {
     pub function: &'a str,
     pub number: i32,
     pub function_start: i32,
-    /// It stands for gradients of what the line made.
+    /// It stands for the gradients of the line's ops.
     pub is_gradient: bool,
 }
 
@@ -117,7 +117,7 @@ impl View {
         }
         let values = Values::new(&model, options.step, options.quirks);
         let rows = Pipeline::new(rules, options, filters, values, tree, metrics).run();
-        let past = metrics.iter().find(|metric| matches!(rows.total.get(*metric, 0), i64::MIN | i64::MAX));
+        let past = metrics.iter().find(|metric| matches!(rows.totals.get(*metric, 0), i64::MIN | i64::MAX));
         if let Some(metric) = past.filter(|_| !quirks.numbers_wrap) {
             let key = metric.info().key;
             warn(
@@ -126,9 +126,9 @@ impl View {
             );
         }
         if let Some(metric) = demand.drawn(selection)
-            && rows.total.get(metric, 0) <= 0
+            && rows.totals.get(metric, 0) <= 0
         {
-            let total = rows.total.get(metric, 0);
+            let total = rows.totals.get(metric, 0);
             warn("nothing_to_draw", format!("nothing to draw: the total of {} is {total}", metric.info().key));
         }
         Ok(View {
@@ -164,29 +164,29 @@ impl View {
     }
 
     /// The visible rows, the root first.
-    pub fn rows(&self) -> &[Shown] {
+    pub fn rows(&self) -> &[VisibleRow] {
         &self.rows.shown
     }
 
-    pub fn name(&self, row: &Shown) -> &str {
+    pub fn name(&self, row: &VisibleRow) -> &str {
         self.rows.tree.name(row.row, &self.model)
     }
 
     /// The line of source that a row of the code view stands for.
-    pub fn frame(&self, row: &Shown) -> Option<&Frame> {
+    pub fn frame(&self, row: &VisibleRow) -> Option<&Frame> {
         let (frame, _) = self.rows.tree.frame(row.row)?;
         Some(self.model.stacks.frame(frame))
     }
 
     /// The text of that line.
-    pub fn source_line(&self, row: &Shown) -> Option<String> {
+    pub fn source_line(&self, row: &VisibleRow) -> Option<String> {
         let frame = self.frame(row)?;
         let line = code::string(&self.model, &self.options.quirks, frame, FrameText::Line).trim();
         Some(if line.is_empty() { "none".to_owned() } else { code::cut(line) })
     }
 
     /// The line of code that a row stands for.
-    pub fn line(&self, row: &Shown) -> Option<Line<'_>> {
+    pub fn line(&self, row: &VisibleRow) -> Option<Line<'_>> {
         let (frame, is_gradient) = self.rows.tree.frame(row.row)?;
         let frame = self.model.stacks.frame(frame);
         let string = |text| code::string(&self.model, &self.options.quirks, frame, text);
@@ -199,8 +199,8 @@ impl View {
         })
     }
 
-    /// The accounted nodes of the rows of the tree, shown or not, that lie in this row and have none within them.
-    pub fn innermost_nodes(&self, row: &Shown) -> impl Iterator<Item = NodeId> + '_ {
+    /// The accounted nodes of all leaves of the tree below this row, visible or not.
+    pub fn innermost_nodes(&self, row: &VisibleRow) -> impl Iterator<Item = NodeId> + '_ {
         let tree = &self.rows.tree;
         let start = row.row;
         let rows = start..tree.len();
@@ -209,49 +209,49 @@ impl View {
         leaves.flat_map(|at| tree.nodes(at)).copied().filter(|node| self.accounts(*node))
     }
 
-    /// Whether a node has a type that is accounted.
+    /// Whether a type of the node matches `-account_type_regexes`.
     pub fn accounts(&self, node: NodeId) -> bool {
         self.rows.filters.account.matches(node, &self.values())
     }
 
-    /// Whether the row itself counts, not only what lies below it.
-    pub fn is_accounted(&self, row: &Shown) -> bool {
+    /// Whether the row itself is accounted, not only rows below it.
+    pub fn is_accounted(&self, row: &VisibleRow) -> bool {
         self.rows.accounted[row.row]
     }
 
-    /// A number of the row alone, in whole units.
-    pub fn own(&self, metric: Metric, row: &Shown) -> i64 {
-        self.exact_own(metric, row).rounded()
+    /// The self value of a row, in whole units.
+    pub fn self_value(&self, metric: Metric, row: &VisibleRow) -> i64 {
+        self.exact_self(metric, row).rounded()
     }
 
-    /// A number of the row and of all that it stands for, in whole units.
-    pub fn total(&self, metric: Metric, row: &Shown) -> i64 {
+    /// The total of a row, in whole units.
+    pub fn total(&self, metric: Metric, row: &VisibleRow) -> i64 {
         self.exact_total(metric, row).rounded()
     }
 
-    /// A number of the row alone, as exact as it is known.
-    pub fn exact_own(&self, metric: Metric, row: &Shown) -> Amount {
-        Amount { n: self.rows.own.get(metric, row.row), parts: self.model.parts(metric) }
+    /// The self value of a row, unrounded.
+    pub fn exact_self(&self, metric: Metric, row: &VisibleRow) -> Amount {
+        Amount { n: self.rows.self_values.get(metric, row.row), parts: self.model.parts(metric) }
     }
 
-    /// The same of the row and of all that it stands for.
-    pub fn exact_total(&self, metric: Metric, row: &Shown) -> Amount {
-        Amount { n: self.rows.total.get(metric, row.row), parts: self.model.parts(metric) }
+    /// The total of a row, unrounded.
+    pub fn exact_total(&self, metric: Metric, row: &VisibleRow) -> Amount {
+        Amount { n: self.rows.totals.get(metric, row.row), parts: self.model.parts(metric) }
     }
 
     fn table(&self, side: Side) -> &Table {
         match side {
-            Side::Own => &self.rows.own,
-            Side::Total => &self.rows.total,
+            Side::SelfOnly => &self.rows.self_values,
+            Side::Total => &self.rows.totals,
         }
     }
 
-    /// Whether the files say anything about a metric.
+    /// Whether the files have a metric.
     pub fn knows(&self, metric: Metric) -> bool {
         !self.unknown.has_part_of(metric)
     }
 
-    /// The metrics that the selection shows, and what comes along with them in what is loaded.
+    /// The metrics to show: those selected, and inclusive time where a trace has it.
     pub fn metrics(&self) -> MetricSet {
         let mut metrics = self.selection.metrics();
         if self.model.is_trace && metrics.has(Metric::Micros) {
@@ -260,9 +260,9 @@ impl View {
         metrics
     }
 
-    /// The values that a checkpoint has under the name of a row, or the first of them, if they were asked for.
-    // As the original: a mere scope may have values, those of a variable that is stored in parts.
-    pub fn tensor(&self, row: &Shown, count: Option<u64>) -> Option<TensorValues> {
+    /// The tensor that a checkpoint has under the name of a row, or its first `count` values, if `-select` asks for it.
+    // As the original: a scope without a node may have values, those of a partitioned variable.
+    pub fn tensor(&self, row: &VisibleRow, count: Option<u64>) -> Option<TensorValues> {
         if self.rules().bags || !self.selection.has_detail(Detail::TensorValue) || row.row == 0 {
             return None;
         }
@@ -283,7 +283,7 @@ impl View {
         values
     }
 
-    /// Notes what a renderer found out, or could not do.
+    /// Adds a warning of a renderer.
     pub(crate) fn warn_late(&self, code: &'static str, message: String) {
         self.late_warnings.lock().unwrap_or_else(PoisonError::into_inner).push(Warning {
             code,
@@ -293,17 +293,17 @@ impl View {
         });
     }
 
-    /// What was found while the answer was written, so far and since the last time of asking.
+    /// Takes the warnings that were added while the answer was written.
     pub fn late_warnings(&self) -> Vec<Warning> {
         std::mem::take(&mut *self.late_warnings.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Leaves a remark for the user about what was written.
+    /// Leaves a note to the user about the file.
     pub(crate) fn note(&self, note: String) {
         self.notes.lock().unwrap_or_else(PoisonError::into_inner).push(note);
     }
 
-    /// Takes the remarks that were left while the answer was written.
+    /// Takes the notes that were left while the answer was written.
     pub fn take_notes(&self) -> Vec<String> {
         std::mem::take(&mut *self.notes.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -313,13 +313,13 @@ impl View {
         self.rows.tree.is_empty()
     }
 
-    /// The node that a row of the scope or graph view stands for; none for a mere scope.
-    pub fn node(&self, row: &Shown) -> Option<NodeId> {
+    /// The node of a row of the scope or graph view; `None` for a scope without a node.
+    pub fn node(&self, row: &VisibleRow) -> Option<NodeId> {
         self.rows.tree.nodes(row.row).first().copied().filter(|_| !self.rules().bags)
     }
 
     /// The accounted nodes of a row of the op or code view.
-    pub fn bag(&self, row: &Shown) -> impl Iterator<Item = NodeId> + '_ {
+    pub fn bag(&self, row: &VisibleRow) -> impl Iterator<Item = NodeId> + '_ {
         let nodes = if self.rules().bags { self.rows.tree.nodes(row.row) } else { &[] };
         nodes.iter().copied().filter(|node| self.accounts(*node))
     }

@@ -31,24 +31,24 @@ impl Filters {
         })
     }
 
-    /// Whether the name of a row decides if it is shown. Names lie far apart, so they are not fetched for nothing.
+    /// Whether a row's name decides if it is visible. If not, do not fetch it: that is a cache miss.
     fn look_at_names(&self) -> bool {
         !(self.trim.is_empty() && self.hide.is_empty() && self.show.is_everything())
     }
 }
 
-/// A row that is shown, in the order of printing.
+/// A visible row, in print order.
 #[derive(Clone, Copy, Debug)]
-pub struct Shown {
+pub struct VisibleRow {
     /// The row of the tree.
     pub row: usize,
-    /// Its place among the shown rows' parents: an index into the shown rows; the root is its own.
+    /// Its nearest visible ancestor, as an index into the visible rows; the root is its own parent.
     pub parent: usize,
-    /// How many shown rows lie around it.
+    /// The number of visible ancestors.
     pub depth: usize,
 }
 
-/// What the stages hand on. Tables are by row of the tree.
+/// The state that the stages pass on. Tables are indexed by row of the tree.
 #[derive(Debug)]
 pub struct Pipeline<'q, 'm> {
     pub rules: &'static Rules,
@@ -56,8 +56,8 @@ pub struct Pipeline<'q, 'm> {
     pub filters: Filters,
     pub values: Values<'m>,
     pub tree: Tree,
-    pub own: Table,
-    pub total: Table,
+    pub self_values: Table,
+    pub totals: Table,
     pub accounted: Vec<bool>,
     /// Kept rows, in pre-order, with their parents and depths after accounting and `start`.
     kept: Vec<Kept>,
@@ -67,13 +67,13 @@ pub struct Pipeline<'q, 'm> {
 #[derive(Clone, Copy, Debug)]
 struct Kept {
     row: u32,
-    /// The nearest kept row around it, as an index into the kept rows.
+    /// The nearest kept ancestor, as an index into the kept rows.
     parent: u32,
     depth: i64,
 }
 
 impl<'q, 'm> Pipeline<'q, 'm> {
-    /// `metrics` are those that the answer shows; those that it is ordered or filtered by come on top.
+    /// `metrics` are those to show; metrics to sort or filter by are added.
     pub fn new(
         rules: &'static Rules,
         options: &'q Options,
@@ -87,7 +87,7 @@ impl<'q, 'm> Pipeline<'q, 'm> {
             metrics.add(metric);
             metrics.add(Metric::Definitions);
         }
-        // As the original: a minimum of 0 hides rows of which some number is below it.
+        // As the original: a minimum of 0 hides rows with a negative number.
         let negative = values.lens.quirks.zero_minimum_hides
             && values.model.may_have_negative_numbers(filters.account.patterns().len().max(1));
         let mut minimums = Vec::new();
@@ -104,8 +104,8 @@ impl<'q, 'm> Pipeline<'q, 'm> {
             options,
             filters,
             values,
-            own: Table::new(metrics, rows),
-            total: Table::default(),
+            self_values: Table::new(metrics, rows),
+            totals: Table::default(),
             accounted: vec![false; rows],
             kept: Vec::new(),
             minimums,
@@ -127,14 +127,14 @@ impl<'q, 'm> Pipeline<'q, 'm> {
             lens: self.values.lens,
             filters: self.filters,
             tree: self.tree,
-            own: self.own,
-            total: self.total,
+            self_values: self.self_values,
+            totals: self.totals,
             accounted: self.accounted,
             shown,
         }
     }
 
-    /// Marks the rows whose types match, and puts each row's own numbers into its table.
+    /// Marks the rows whose types match, and fills in the self value of each row.
     fn account(&mut self) {
         let Rules { bags, scope_type, .. } = *self.rules;
         let account = self.filters.account.patterns();
@@ -143,11 +143,11 @@ impl<'q, 'm> Pipeline<'q, 'm> {
         for row in 1..self.tree.len() {
             let is_scope = !bags && self.tree.nodes(row).is_empty();
             self.accounted[row] = (is_scope && scopes) || (bags && everything);
-            if is_scope && let Some(definitions) = self.own.column_mut(Metric::Definitions).get_mut(row) {
+            if is_scope && let Some(definitions) = self.self_values.column_mut(Metric::Definitions).get_mut(row) {
                 *definitions = 1;
             }
         }
-        // In the order of the nodes, not of the rows: their numbers lie in memory in that order.
+        // In node order rather than row order: that is how the numbers lie in memory.
         for (node, row) in self.tree.rows_by_node(self.values.model.nodes.len()) {
             self.account_node(node, row);
         }
@@ -158,7 +158,7 @@ impl<'q, 'm> Pipeline<'q, 'm> {
         let mut count = self.filters.account.count(node, &self.values);
         self.accounted[row] |= count > 0;
         if !self.rules.bags {
-            // A node that is kept for its children adds its numbers all the same.
+            // A node that is only kept for its children adds its numbers, too.
             count = 1;
         } else if !self.values.lens.quirks.two_matches_count_twice {
             count = count.min(1);
@@ -167,28 +167,28 @@ impl<'q, 'm> Pipeline<'q, 'm> {
             return;
         }
         let numbers = self.values.row(node);
-        for (metric, column) in self.own.columns_mut_with_metric() {
-            // As the original: what is counted twice is neither run nor defined twice.
+        for (metric, column) in self.self_values.columns_mut_with_metric() {
+            // As the original: counting a node twice doubles neither its runs nor its definitions.
             let once = matches!(metric, Metric::Runs | Metric::Definitions);
             let count = if once { 1 } else { count as i64 };
             column[row] = plus(column[row], times(numbers[metric as usize], count, wrap), wrap);
         }
     }
 
-    /// Sums own numbers into totals, children before parents: one backward scan, whatever the depth.
-    // As the original: a row that is not accounted itself but kept for its children adds its own numbers.
+    /// Sums self values into totals, children before parents: one backward scan, whatever the depth.
+    // As the original: a row that is not accounted but kept for its children adds its self values.
     fn total(&mut self) {
         let wrap = self.values.lens.quirks.numbers_wrap;
         let rows = self.tree.len();
         let mut keep = self.accounted.clone();
-        // Where each row's total goes: the nearest row around it that does not vanish.
+        // The row that each total is added to: the nearest ancestor that does not vanish.
         let mut around: Vec<u32> = Vec::with_capacity(rows);
         for row in 0..rows {
             let parent = self.tree.parent(row);
             let vanishes = self.rules.unaccounted_vanish && parent != 0 && !self.accounted[parent];
             around.push(if vanishes { around[parent] } else { parent as u32 });
         }
-        self.total = self.own.clone();
+        self.totals = self.self_values.clone();
         if !self.rules.unaccounted_vanish {
             for row in (1..rows).rev() {
                 if keep[row] {
@@ -197,7 +197,7 @@ impl<'q, 'm> Pipeline<'q, 'm> {
             }
         }
         keep[0] = false;
-        for column in self.total.columns_mut() {
+        for column in self.totals.columns_mut() {
             for row in (1..rows).rev() {
                 if keep[row] {
                     let parent = around[row] as usize;
@@ -215,7 +215,7 @@ impl<'q, 'm> Pipeline<'q, 'm> {
         }
     }
 
-    /// Finds the rows to begin at; what lies around them is left out, their depth starts anew.
+    /// Finds the rows to start at, drops everything outside them, and counts depth from there.
     fn start(&mut self) {
         if self.filters.start.is_everything() {
             return;
@@ -233,10 +233,10 @@ impl<'q, 'm> Pipeline<'q, 'm> {
         }
     }
 
-    /// Applies names, minimums, depth and trim; lifts the children of hidden rows; sums what is shown, if asked.
+    /// Applies name filters, minimums, depth and trim; moves the children of hidden rows up; recounts if asked.
     fn show(&mut self) -> Vec<Kept> {
         let mut shown: Vec<Kept> = Vec::new();
-        // By kept row: the shown row that it or its nearest shown ancestor became, or nothing if it is closed.
+        // By kept row: its nearest visible row (itself included), or `None` below a trimmed row.
         let mut open: Vec<Option<u32>> = Vec::with_capacity(self.kept.len());
         let looks_at_names = self.filters.look_at_names();
         for (i, kept) in self.kept.iter().enumerate() {
@@ -262,34 +262,35 @@ impl<'q, 'm> Pipeline<'q, 'm> {
         shown
     }
 
-    /// The tests of a row by its name and numbers.
+    /// Whether a row's name and numbers pass the filters.
     fn is_shown(&self, row: usize, name: &str) -> bool {
         if self.options.ops_only && !self.rules.bags && self.tree.nodes(row).is_empty() {
             return false;
         }
         let enough = self.minimums.iter().all(|metric| {
-            let own = matches!(metric, Metric::Parameters | Metric::FloatOps) && !self.rules.minimums_of_totals;
+            let of_row_alone =
+                matches!(metric, Metric::Parameters | Metric::FloatOps) && !self.rules.minimums_of_totals;
             let number = match metric {
-                Metric::Runs if self.rules.minimum_of_runs => self.own.get(Metric::Runs, row),
-                Metric::Runs if self.rules.chain => self.own.get(Metric::Definitions, row),
+                Metric::Runs if self.rules.minimum_of_runs => self.self_values.get(Metric::Runs, row),
+                Metric::Runs if self.rules.chain => self.self_values.get(Metric::Definitions, row),
                 Metric::Runs => return true,
-                metric if own => self.own.get(*metric, row),
-                metric => self.total.get(*metric, row),
+                metric if of_row_alone => self.self_values.get(*metric, row),
+                metric => self.totals.get(*metric, row),
             };
             number >= self.options.min[*metric as usize].saturating_mul(self.values.model.parts(*metric))
         });
         enough && self.filters.show.matches(name) && !self.filters.hide.matches_one(name)
     }
 
-    /// Totals of what is shown: own numbers and those of the shown rows below.
-    // As the original: rows that are not accounted add their numbers too, and each shown row counts as defined.
+    /// Totals over visible rows only: the self value plus the visible rows below.
+    // As the original: rows that are not accounted add their numbers, and each visible row counts as one definition.
     fn recount(&mut self, shown: &[Kept]) {
         let wrap = self.values.lens.quirks.numbers_wrap;
-        for (metric, column) in self.total.columns_mut_with_metric() {
-            let own = self.own.column(metric);
+        for (metric, column) in self.totals.columns_mut_with_metric() {
+            let self_values = self.self_values.column(metric);
             for kept in shown {
                 let row = kept.row as usize;
-                column[row] = if metric == Metric::Definitions { 1 } else { own[row] };
+                column[row] = if metric == Metric::Definitions { 1 } else { self_values[row] };
             }
             for kept in shown.iter().skip(1).rev() {
                 let parent = shown[kept.parent as usize].row as usize;
@@ -298,9 +299,9 @@ impl<'q, 'm> Pipeline<'q, 'm> {
         }
     }
 
-    /// Sorts siblings and puts all rows into the order of printing.
-    fn order(&self, shown: &[Kept]) -> Vec<Shown> {
-        // Children of each row: counted, then put in place; the order of the tree is kept.
+    /// Sorts siblings and puts all rows into print order.
+    fn order(&self, shown: &[Kept]) -> Vec<VisibleRow> {
+        // The children of each row by counting sort, which keeps the order of the tree.
         let mut ends = vec![0_u32; shown.len() + 1];
         shown.iter().skip(1).for_each(|kept| ends[kept.parent as usize + 1] += 1);
         for i in 1..ends.len() {
@@ -322,14 +323,14 @@ impl<'q, 'm> Pipeline<'q, 'm> {
         let mut open = vec![(0_u32, 0_usize, 0_usize)];
         while let Some((i, parent, depth)) = open.pop() {
             let at = ordered.len();
-            ordered.push(Shown { row: shown[i as usize].row as usize, parent, depth });
+            ordered.push(VisibleRow { row: shown[i as usize].row as usize, parent, depth });
             let below = &children[starts[i as usize] as usize..starts[i as usize + 1] as usize];
             open.extend(below.iter().rev().map(|child| (*child, at, depth + 1)));
         }
         ordered
     }
 
-    /// Sorts rows as asked; equals stay as they are. `key` gives the row of the tree and its depth there.
+    /// Sorts rows as asked, stably. `key` gives the row of the tree and its depth there.
     fn sort<T>(&self, rows: &mut [T], key: impl Fn(&T) -> (usize, i64)) {
         let by_name = |a: &T, b: &T| self.name(key(a).0).cmp(self.name(key(b).0));
         let by_column = |column: &[i64], a: &T, b: &T| column[key(b).0].cmp(&column[key(a).0]);
@@ -337,26 +338,26 @@ impl<'q, 'm> Pipeline<'q, 'm> {
             OrderBy::Unordered => return,
             OrderBy::Name => Box::new(by_name) as Box<dyn Fn(&T, &T) -> Ordering>,
             OrderBy::Depth => Box::new(|a: &T, b: &T| key(a).1.cmp(&key(b).1).then_with(|| by_name(a, b))),
-            // Bags are ordered by how many nodes they hold; where each row is a node, that says nothing.
+            // Bags are sorted by their number of nodes, which is 1 where each row is a node.
             OrderBy::Metric(Metric::Runs) if !self.rules.bags => Box::new(by_name),
             OrderBy::Metric(Metric::Runs) => {
-                Box::new(|a: &T, b: &T| by_column(self.own.column(Metric::Definitions), a, b))
+                Box::new(|a: &T, b: &T| by_column(self.self_values.column(Metric::Definitions), a, b))
             }
             OrderBy::Metric(metric) if metric.is_ratio() => Box::new(move |a: &T, b: &T| {
-                let ratio = |row: &T| self.total.ratio(metric, key(row).0).unwrap_or(f64::NEG_INFINITY);
+                let ratio = |row: &T| self.totals.ratio(metric, key(row).0).unwrap_or(f64::NEG_INFINITY);
                 ratio(b).total_cmp(&ratio(a))
             }),
-            OrderBy::Metric(metric) => Box::new(move |a: &T, b: &T| by_column(self.total.column(metric), a, b)),
+            OrderBy::Metric(metric) => Box::new(move |a: &T, b: &T| by_column(self.totals.column(metric), a, b)),
         };
         if !rows.is_sorted_by(|a, b| compare(a, b) != Ordering::Greater) {
             rows.sort_by(compare);
         }
     }
 
-    /// The op view: rows in order, the total of each being its own numbers and those of all rows below it.
-    fn chain(&mut self) -> Vec<Shown> {
+    /// The op view: the total of a row is its self value plus those of all rows printed after it.
+    fn chain(&mut self) -> Vec<VisibleRow> {
         let mut rows: Vec<usize> = (1..self.tree.len()).filter(|row| self.accounted[*row]).collect();
-        self.total = self.own.clone();
+        self.totals = self.self_values.clone();
         self.sort(&mut rows, |row| (*row, 0));
         self.cumulate(&rows);
         let start = if self.filters.start.is_everything() || self.filters.start.is_empty() {
@@ -364,7 +365,7 @@ impl<'q, 'm> Pipeline<'q, 'm> {
         } else {
             rows.iter().position(|row| self.filters.start.matches(self.name(*row)))
         };
-        // As the original: the first row has depth 0, so one more than `max_depth` is looked at.
+        // As the original: the first row has depth 0, so one row more than `max_depth` is shown.
         let limit = self.options.max_depth.saturating_add(i64::from(self.values.lens.quirks.op_depth_is_one_more));
         let candidates = &rows[start.unwrap_or(rows.len())..];
         let shown: Vec<usize> = candidates
@@ -377,20 +378,20 @@ impl<'q, 'm> Pipeline<'q, 'm> {
             .collect();
         if self.options.account_displayed_op_only {
             for row in &shown {
-                for (metric, column) in self.total.columns_mut_with_metric() {
-                    column[*row] = self.own.column(metric)[*row];
+                for (metric, column) in self.totals.columns_mut_with_metric() {
+                    column[*row] = self.self_values.column(metric)[*row];
                 }
             }
             self.cumulate(&shown);
         }
-        let root = Shown { row: 0, parent: 0, depth: 0 };
-        std::iter::once(root).chain(shown.into_iter().map(|row| Shown { row, parent: 0, depth: 1 })).collect()
+        let root = VisibleRow { row: 0, parent: 0, depth: 0 };
+        std::iter::once(root).chain(shown.into_iter().map(|row| VisibleRow { row, parent: 0, depth: 1 })).collect()
     }
 
-    /// Makes each total the sum of itself and of what follows; the root's is the first row's.
+    /// Turns totals into suffix sums; the root gets the first of them.
     fn cumulate(&mut self, rows: &[usize]) {
         let wrap = self.values.lens.quirks.numbers_wrap;
-        for column in self.total.columns_mut() {
+        for column in self.totals.columns_mut() {
             let mut sum = 0_i64;
             for row in rows.iter().rev() {
                 sum = plus(sum, column[*row], wrap);
@@ -411,8 +412,8 @@ pub struct Rows {
     pub lens: Lens,
     pub filters: Filters,
     pub tree: Tree,
-    pub own: Table,
-    pub total: Table,
+    pub self_values: Table,
+    pub totals: Table,
     pub accounted: Vec<bool>,
-    pub shown: Vec<Shown>,
+    pub shown: Vec<VisibleRow>,
 }

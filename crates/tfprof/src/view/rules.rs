@@ -1,24 +1,24 @@
-//! The few facts in which the four views differ. Everything else is one pipeline.
+//! How the four views differ. Everything else is one pipeline.
 
 use crate::options::ViewKind;
 
 #[derive(Clone, Copy, Debug)]
 pub struct Rules {
-    /// A row that is not accounted vanishes and its children go to its parent; else it is kept for its children.
+    /// Remove a row that is not accounted and move its children up; otherwise keep it for its children.
     pub unaccounted_vanish: bool,
-    /// `min_params` and `min_float_ops` look at a row's total instead of its own number.
+    /// `min_params` and `min_float_ops` compare a row's total instead of its self value.
     pub minimums_of_totals: bool,
-    /// `min_occurrence` looks at the runs of a row.
+    /// `min_occurrence` compares the runs of a row.
     pub minimum_of_runs: bool,
-    /// A row that is trimmed or too deep is not shown; else it is shown without what lies below it.
+    /// Hide a row that is trimmed or too deep; otherwise show it without its children.
     pub trimmed_are_dropped: bool,
     /// `account_displayed_op_only` has an effect.
     pub can_recount: bool,
-    /// Rows stand for bags of nodes rather than for one.
+    /// A row stands for many nodes rather than for one.
     pub bags: bool,
     /// Each row is the only child of the row above it.
     pub chain: bool,
-    /// The type of rows that stand for no node; they may be accounted by it.
+    /// The type of rows without a node, which `-account_type_regexes` may match.
     pub scope_type: Option<&'static str>,
     pub root_type: &'static str,
     /// Parameters and float operations are the first columns.

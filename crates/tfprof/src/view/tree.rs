@@ -1,4 +1,4 @@
-//! The only tree type: rows in pre-order, each with its parent, its name and the nodes that stand behind it.
+//! The only tree type: rows in pre-order, each with its parent, its name and its nodes.
 
 use crate::model::Model;
 use crate::model::names::{NameId, Names};
@@ -86,7 +86,7 @@ impl Tree {
         &names.get(name)[..length as usize]
     }
 
-    /// The nodes behind a row alone, not those behind the rows below it.
+    /// The nodes of a row, without those of rows below it.
     #[inline]
     pub fn nodes(&self, row: usize) -> &[NodeId] {
         let start = if row == 0 { 0 } else { self.nodes_end[row - 1] as usize };
@@ -95,7 +95,7 @@ impl Tree {
 
     /// The nodes of all rows with the row of each, in the order of the nodes, of which the model has `nodes`.
     ///
-    /// A node stands behind one row at the most.
+    /// A node belongs to at most one row.
     pub fn rows_by_node(&self, nodes: usize) -> impl Iterator<Item = (NodeId, usize)> + use<> {
         const NONE: u32 = u32::MAX;
         let mut rows = vec![NONE; nodes];
@@ -109,7 +109,7 @@ impl Tree {
         placed.map(|(node, row)| (NodeId(node as u32), row as usize))
     }
 
-    /// The line of code that a row stands for, and whether it stands for the gradients of what the line made.
+    /// The line of code of a row, and whether the row stands for the gradients of the line's ops.
     pub fn frame(&self, row: usize) -> Option<(FrameId, bool)> {
         row.checked_sub(1).and_then(|row| self.frames.get(row).copied())
     }

@@ -1,5 +1,4 @@
-//! The numbers, devices and types of single nodes, as a question sees them: for a step or on average, with the
-//! quirks it asks for.
+//! The numbers, devices and types of single nodes, for one step or on average, with or without the original's quirks.
 
 use crate::metric::{AVERAGED, Metric};
 use crate::model::Model;
@@ -125,7 +124,7 @@ impl<'m> Values<'m> {
         row
     }
 
-    /// Adds what counts of a cell; false if its node did not run there as far as the question is concerned.
+    /// Adds a cell to the row; false if the question does not count its device.
     #[inline]
     fn add(&self, cell: &Cell, row: &mut Row) -> bool {
         let kind = self.model.devices.kind(cell.device);
@@ -177,12 +176,12 @@ impl<'m> Values<'m> {
         kind != DeviceKind::Placement || self.counts_on(cell.node, cell.device)
     }
 
-    /// Whether what a node did on a device where ops are placed counts.
+    /// Whether the executions of a node on a placement device count.
     pub fn counts_on(&self, node: NodeId, device: DeviceId) -> bool {
         !self.lens.quirks.first_device_only || self.model.placement[node.index()] == device
     }
 
-    /// Whether a node ran in the step, with a known start and, as far as quirks ask for it, at a known place.
+    /// Whether a node has a start time in the step (and, with quirks, a placement).
     pub fn is_on_timeline(&self, node: NodeId) -> bool {
         let placed = self.model.placement[node.index()].is_some() || !self.lens.quirks.first_device_only;
         placed
@@ -193,7 +192,7 @@ impl<'m> Values<'m> {
                 .any(|cell| cell.first_start != 0 && self.counts(cell, self.model.devices.kind(cell.device)))
     }
 
-    /// What was computed, as often as the node ran; if it never ran, as often as the program says.
+    /// Adds the computed costs, times the runs; if the node never ran, times the trip count of the program.
     fn add_costs(&self, node: NodeId, ran: bool, row: &mut Row) {
         let costs = self.model.costs.get(node);
         let runs = if self.ever_ran(node, ran) { row[Metric::Runs as usize] } else { costs.runs };
@@ -212,7 +211,7 @@ impl<'m> Values<'m> {
         }
     }
 
-    /// What one execution takes, as often as the node ran; once if it never ran.
+    /// The FLOPs of one execution, times the runs; once if the node never ran.
     fn float_ops(&self, node: NodeId, ran: bool, runs: i64) -> i64 {
         let once = self.model.nodes.float_ops[node.index()];
         if once == 0 {
@@ -247,7 +246,7 @@ impl<'m> Values<'m> {
         is_variable && !has(&self.lens.other_variables)
     }
 
-    /// The devices of a node, in the order in which runs named them; else the one that the graph asks for.
+    /// The devices of a node in the order of the records; otherwise the one that the graph requests.
     pub fn devices(&self, node: NodeId) -> Vec<NameId> {
         let placement = self.model.placement[node.index()];
         let name = |device: DeviceId| self.model.devices.name(device);
@@ -276,7 +275,7 @@ impl<'m> Values<'m> {
         if self.lens.quirks.declared_device_ignored || declared == NameId::EMPTY { Vec::new() } else { vec![declared] }
     }
 
-    /// Op, devices and custom types of a node, in the order of their bytes.
+    /// Op, devices and custom types of a node, in byte order.
     pub fn types(&self, node: NodeId) -> Vec<&'m str> {
         let model = self.model;
         let mut types = vec![model.names.get(model.nodes.op[node.index()])];
@@ -287,7 +286,7 @@ impl<'m> Values<'m> {
         types
     }
 
-    /// The shape of what an input reads; unknown if its source is.
+    /// The shape of an input's tensor; unknown if its source is.
     pub fn input_shape(&self, input: &Input) -> ShapeId {
         let Some(source) = self.model.node(input.source) else { return ShapeId::EMPTY };
         let output = if self.lens.quirks.first_output_only { 0 } else { input.output as usize };
@@ -342,13 +341,13 @@ fn types_key(node: NodeId, values: &Values<'_>) -> Option<TypesKey> {
     (devices.len() <= 1).then(|| (nodes.op[node.index()], nodes.types[node.index()], device))
 }
 
-/// A sum that wraps, or stays at the limit.
+/// A wrapping or saturating sum.
 #[inline]
 pub fn plus(a: i64, b: i64, wrap: bool) -> i64 {
     if wrap { a.wrapping_add(b) } else { a.saturating_add(b) }
 }
 
-/// A product that wraps, or stays at the limit.
+/// A wrapping or saturating product.
 #[inline]
 pub fn times(a: i64, b: i64, wrap: bool) -> i64 {
     if wrap { a.wrapping_mul(b) } else { a.saturating_mul(b) }

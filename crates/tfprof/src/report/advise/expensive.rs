@@ -5,7 +5,7 @@ use crate::metric::Metric;
 use crate::model::layers::Layers;
 use crate::options::{Options, OrderBy, Selection, ViewKind};
 use crate::quirks::Quirks;
-use crate::view::{Demand, Shown, View};
+use crate::view::{Demand, View, VisibleRow};
 
 /// A line of code is worth a line of advice from here on.
 const LEAST_MICROS: i64 = 1000;
@@ -51,8 +51,8 @@ fn by_op(evidence: &Evidence<'_>, advice: &mut Advice) {
     let lines: Vec<String> = (1..)
         .zip(rows.iter().take(3))
         .map(|(i, row)| {
-            let share = 100.0 * view.own(Metric::Micros, row) as f64 / total;
-            let times = times(|metric| view.own(metric, row));
+            let share = 100.0 * view.self_value(Metric::Micros, row) as f64 / total;
+            let times = times(|metric| view.self_value(metric, row));
             format!("top {i} operation type: {}, {times} ({share:.2}%)", view.name(row))
         })
         .collect();
@@ -72,7 +72,8 @@ fn by_scope(evidence: &Evidence<'_>, advice: &mut Advice) {
         .map(|(i, child)| {
             let row = &view.rows()[child];
             // In a trace, no scope is a node itself: use the total of its children.
-            let number = |metric| if evidence.model.is_trace { view.total(metric, row) } else { view.own(metric, row) };
+            let number =
+                |metric| if evidence.model.is_trace { view.total(metric, row) } else { view.self_value(metric, row) };
             format!("top {i} graph node: {}, {}", view.name(row), times(number))
         })
         .collect();
@@ -112,7 +113,7 @@ fn lines_below(view: &View, below: &Below, at: usize, depth: usize, lines: &mut 
         return;
     }
     for child in below.of(at).take(3) {
-        let row: &Shown = &view.rows()[child];
+        let row: &VisibleRow = &view.rows()[child];
         if view.total(Metric::Micros, row) < LEAST_MICROS {
             continue;
         }
