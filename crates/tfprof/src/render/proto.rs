@@ -1,7 +1,7 @@
 //! An answer as a message: `GraphNodeProto` for scope and graph view, `MultiGraphNodeProto` for op and code view.
 //!
-//! Messages nest as deep as the tree does, and a length stands before its content, so lengths are found first, from
-//! the last row to the first; then the rows are written from the first to the last.
+//! Messages nest as deep as the tree does, and the length of a message precedes its content. A first pass from the last
+//! row to the first finds the lengths; a second pass writes the rows.
 
 use super::tensor;
 use crate::metric::Metric;
@@ -9,13 +9,14 @@ use crate::model::nodes::NodeId;
 use crate::view::values::Row;
 use crate::view::{View, VisibleRow};
 use std::io::{self, Write};
+use tfprof_proto::fields::{graph_node, map_entry, multi_graph_node, tensor_shape};
 use tfprof_proto::write as pb;
 
 /// Writes the message of a view.
 pub fn write(view: &View, out: &mut dyn Write) -> io::Result<()> {
-    let children_field = if view.rules().bags { 11 } else { 12 };
+    let children_field = if view.rules().bags { multi_graph_node::CHILDREN } else { graph_node::CHILDREN };
     let rows = view.rows();
-    // What stands before and behind the children of each row.
+    // The fields before and after the children of each row.
     let parts: Vec<[Vec<u8>; 2]> = rows.iter().map(|row| parts(view, row)).collect();
     let parent = |i: usize| if view.rules().chain { i.saturating_sub(1) } else { rows[i].parent };
     let mut lengths: Vec<u64> = parts.iter().map(|[head, tail]| (head.len() + tail.len()) as u64).collect();
@@ -67,86 +68,90 @@ fn graph_node(
     total: Number<'_>,
 ) -> [Vec<u8>; 2] {
     let mut head = Vec::new();
-    pb::bytes(&mut head, 1, name.as_bytes());
-    pb::int(&mut head, 2, own(Metric::Micros));
-    pb::int(&mut head, 3, own(Metric::RequestedBytes));
-    pb::int(&mut head, 4, own(Metric::Parameters));
-    pb::int(&mut head, 6, total(Metric::Micros));
-    pb::int(&mut head, 7, total(Metric::RequestedBytes));
-    pb::int(&mut head, 8, total(Metric::Parameters));
+    pb::bytes(&mut head, graph_node::NAME, name.as_bytes());
+    pb::int(&mut head, graph_node::EXEC_MICROS, own(Metric::Micros));
+    pb::int(&mut head, graph_node::REQUESTED_BYTES, own(Metric::RequestedBytes));
+    pb::int(&mut head, graph_node::PARAMETERS, own(Metric::Parameters));
+    pb::int(&mut head, graph_node::TOTAL_EXEC_MICROS, total(Metric::Micros));
+    pb::int(&mut head, graph_node::TOTAL_REQUESTED_BYTES, total(Metric::RequestedBytes));
+    pb::int(&mut head, graph_node::TOTAL_PARAMETERS, total(Metric::Parameters));
     for device in node.into_iter().flat_map(|node| view.values().devices(node)) {
-        pb::element(&mut head, 10, view.model.names.get(device).as_bytes());
+        pb::element(&mut head, graph_node::DEVICES, view.model.names.get(device).as_bytes());
     }
     let mut tail = Vec::new();
-    pb::int(&mut tail, 13, own(Metric::FloatOps));
-    pb::int(&mut tail, 14, total(Metric::FloatOps));
+    pb::int(&mut tail, graph_node::FLOAT_OPS, own(Metric::FloatOps));
+    pb::int(&mut tail, graph_node::TOTAL_FLOAT_OPS, total(Metric::FloatOps));
     if let Some(values) = row.and_then(|row| view.tensor(row, None)) {
-        pb::element(&mut tail, 15, &tensor::message(&values, &view.options.quirks));
+        pb::element(&mut tail, graph_node::TENSOR_VALUE, &tensor::message(&values, &view.options.quirks));
     }
     if let Some(node) = node {
         input_shapes(view, node, &mut tail);
     }
-    pb::int(&mut tail, 17, own(Metric::AcceleratorMicros));
-    pb::int(&mut tail, 18, own(Metric::CpuMicros));
-    pb::int(&mut tail, 19, total(Metric::AcceleratorMicros));
-    pb::int(&mut tail, 20, total(Metric::CpuMicros));
-    pb::int(&mut tail, 21, own(Metric::Runs));
-    pb::int(&mut tail, 22, total(Metric::Runs));
-    pb::int(&mut tail, 23, total(Metric::Definitions));
-    pb::int(&mut tail, 24, own(Metric::PeakBytes));
-    pb::int(&mut tail, 25, own(Metric::ResidualBytes));
-    pb::int(&mut tail, 26, own(Metric::OutputBytes));
-    pb::int(&mut tail, 27, total(Metric::PeakBytes));
-    pb::int(&mut tail, 28, total(Metric::ResidualBytes));
-    pb::int(&mut tail, 29, total(Metric::OutputBytes));
+    pb::int(&mut tail, graph_node::ACCELERATOR_EXEC_MICROS, own(Metric::AcceleratorMicros));
+    pb::int(&mut tail, graph_node::CPU_EXEC_MICROS, own(Metric::CpuMicros));
+    pb::int(&mut tail, graph_node::TOTAL_ACCELERATOR_EXEC_MICROS, total(Metric::AcceleratorMicros));
+    pb::int(&mut tail, graph_node::TOTAL_CPU_EXEC_MICROS, total(Metric::CpuMicros));
+    pb::int(&mut tail, graph_node::RUN_COUNT, own(Metric::Runs));
+    pb::int(&mut tail, graph_node::TOTAL_RUN_COUNT, total(Metric::Runs));
+    pb::int(&mut tail, graph_node::TOTAL_DEFINITION_COUNT, total(Metric::Definitions));
+    pb::int(&mut tail, graph_node::PEAK_BYTES, own(Metric::PeakBytes));
+    pb::int(&mut tail, graph_node::RESIDUAL_BYTES, own(Metric::ResidualBytes));
+    pb::int(&mut tail, graph_node::OUTPUT_BYTES, own(Metric::OutputBytes));
+    pb::int(&mut tail, graph_node::TOTAL_PEAK_BYTES, total(Metric::PeakBytes));
+    pb::int(&mut tail, graph_node::TOTAL_RESIDUAL_BYTES, total(Metric::ResidualBytes));
+    pb::int(&mut tail, graph_node::TOTAL_OUTPUT_BYTES, total(Metric::OutputBytes));
     [head, tail]
 }
 
 /// `MultiGraphNodeProto` without its children.
 fn multi_node(view: &View, row: &VisibleRow, own: Number<'_>, total: Number<'_>) -> [Vec<u8>; 2] {
     let mut head = Vec::new();
-    pb::bytes(&mut head, 1, view.name(row).as_bytes());
-    pb::int(&mut head, 2, own(Metric::Micros));
-    pb::int(&mut head, 3, own(Metric::RequestedBytes));
-    pb::int(&mut head, 4, own(Metric::Parameters));
-    pb::int(&mut head, 5, own(Metric::FloatOps));
-    pb::int(&mut head, 6, total(Metric::Micros));
-    pb::int(&mut head, 7, total(Metric::RequestedBytes));
-    pb::int(&mut head, 8, total(Metric::Parameters));
-    pb::int(&mut head, 9, total(Metric::FloatOps));
+    pb::bytes(&mut head, multi_graph_node::NAME, view.name(row).as_bytes());
+    pb::int(&mut head, multi_graph_node::EXEC_MICROS, own(Metric::Micros));
+    pb::int(&mut head, multi_graph_node::REQUESTED_BYTES, own(Metric::RequestedBytes));
+    pb::int(&mut head, multi_graph_node::PARAMETERS, own(Metric::Parameters));
+    pb::int(&mut head, multi_graph_node::FLOAT_OPS, own(Metric::FloatOps));
+    pb::int(&mut head, multi_graph_node::TOTAL_EXEC_MICROS, total(Metric::Micros));
+    pb::int(&mut head, multi_graph_node::TOTAL_REQUESTED_BYTES, total(Metric::RequestedBytes));
+    pb::int(&mut head, multi_graph_node::TOTAL_PARAMETERS, total(Metric::Parameters));
+    pb::int(&mut head, multi_graph_node::TOTAL_FLOAT_OPS, total(Metric::FloatOps));
     for node in view.bag(row) {
         let numbers: Row = view.values().row(node);
         let number = |metric: Metric| numbers[metric as usize];
         let [first, rest] = graph_node(view, None, view.model.name(node), Some(node), &number, &number);
-        pb::key(&mut head, 10, 2);
+        pb::key(&mut head, multi_graph_node::GRAPH_NODES, 2);
         pb::varint(&mut head, (first.len() + rest.len()) as u64);
         head.extend_from_slice(&first);
         head.extend_from_slice(&rest);
     }
     let mut tail = Vec::new();
-    pb::int(&mut tail, 12, own(Metric::AcceleratorMicros));
-    pb::int(&mut tail, 13, own(Metric::CpuMicros));
-    pb::int(&mut tail, 14, total(Metric::AcceleratorMicros));
-    pb::int(&mut tail, 15, total(Metric::CpuMicros));
-    pb::int(&mut tail, 16, own(Metric::PeakBytes));
-    pb::int(&mut tail, 17, own(Metric::ResidualBytes));
-    pb::int(&mut tail, 18, own(Metric::OutputBytes));
-    pb::int(&mut tail, 19, total(Metric::PeakBytes));
-    pb::int(&mut tail, 20, total(Metric::ResidualBytes));
-    pb::int(&mut tail, 21, total(Metric::OutputBytes));
+    pb::int(&mut tail, multi_graph_node::ACCELERATOR_EXEC_MICROS, own(Metric::AcceleratorMicros));
+    pb::int(&mut tail, multi_graph_node::CPU_EXEC_MICROS, own(Metric::CpuMicros));
+    pb::int(&mut tail, multi_graph_node::TOTAL_ACCELERATOR_EXEC_MICROS, total(Metric::AcceleratorMicros));
+    pb::int(&mut tail, multi_graph_node::TOTAL_CPU_EXEC_MICROS, total(Metric::CpuMicros));
+    pb::int(&mut tail, multi_graph_node::PEAK_BYTES, own(Metric::PeakBytes));
+    pb::int(&mut tail, multi_graph_node::RESIDUAL_BYTES, own(Metric::ResidualBytes));
+    pb::int(&mut tail, multi_graph_node::OUTPUT_BYTES, own(Metric::OutputBytes));
+    pb::int(&mut tail, multi_graph_node::TOTAL_PEAK_BYTES, total(Metric::PeakBytes));
+    pb::int(&mut tail, multi_graph_node::TOTAL_RESIDUAL_BYTES, total(Metric::ResidualBytes));
+    pb::int(&mut tail, multi_graph_node::TOTAL_OUTPUT_BYTES, total(Metric::OutputBytes));
     [head, tail]
 }
 
-/// A map from the number of an input to its shape, in the order of the numbers.
+/// Writes the map from the index of an input to its shape, in order.
 fn input_shapes(view: &View, node: NodeId, out: &mut Vec<u8>) {
     for (i, input) in view.model.nodes.inputs(node).iter().enumerate() {
-        pb::message(out, 16, |entry| {
-            // Key and value of a map are written even if they are zero or empty.
-            pb::key(entry, 1, 0);
+        pb::message(out, graph_node::INPUT_SHAPES, |entry| {
+            // Maps have their keys and values even if zero or empty.
+            pb::key(entry, map_entry::KEY, 0);
             pb::varint(entry, i as u64);
-            pb::message(entry, 2, |shape| match view.model.shapes.get(view.values().input_shape(input)) {
-                [] => pb::int(shape, 3, 1),
-                dims => dims.iter().for_each(|dim| pb::message(shape, 2, |out| pb::int(out, 1, *dim))),
+            pb::message(entry, map_entry::VALUE, |shape| {
+                match view.model.shapes.get(view.values().input_shape(input)) {
+                    [] => pb::int(shape, tensor_shape::UNKNOWN_RANK, 1),
+                    dims => dims.iter().for_each(|size| {
+                        pb::message(shape, tensor_shape::DIM, |out| pb::int(out, tensor_shape::dim::SIZE, *size));
+                    }),
+                }
             });
         });
     }

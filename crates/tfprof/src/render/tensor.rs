@@ -7,6 +7,7 @@ use crate::model::dtype::{DType, Element};
 use crate::model::names::escape_invalid;
 use crate::quirks::Quirks;
 use std::io::{self, Write};
+use tfprof_proto::fields::tf_prof_tensor;
 use tfprof_proto::write as pb;
 
 /// Text is cut here.
@@ -149,7 +150,7 @@ fn seen(x: f64, quirks: &Quirks) -> f64 {
 /// A `TFProfTensorProto`.
 pub fn message(values: &Values, quirks: &Quirks) -> Vec<u8> {
     let mut out = Vec::new();
-    pb::int(&mut out, 1, i64::from(values.dtype.0));
+    pb::int(&mut out, tf_prof_tensor::DTYPE, i64::from(values.dtype.0));
     if !has_text(values.dtype, quirks) {
         return out;
     }
@@ -162,12 +163,12 @@ pub fn message(values: &Values, quirks: &Quirks) -> Vec<u8> {
             Element::Bool(on) => ints.push(i64::from(on)),
             Element::Complex(re, im) => [re, im].iter().for_each(|x| floats.extend_from_slice(&x.to_le_bytes())),
             // The field is a string, which must be UTF-8.
-            Element::Text(text) => pb::element(&mut texts, 4, escape_invalid(text).as_bytes()),
+            Element::Text(text) => pb::element(&mut texts, tf_prof_tensor::VALUE_STR, escape_invalid(text).as_bytes()),
             Element::Opaque => {}
         }
     }
-    pb::bytes(&mut out, 2, &floats);
-    pb::packed(&mut out, 3, &ints);
+    pb::bytes(&mut out, tf_prof_tensor::VALUE_DOUBLE, &floats);
+    pb::packed(&mut out, tf_prof_tensor::VALUE_INT64, &ints);
     out.extend_from_slice(&texts);
     out
 }

@@ -1,6 +1,7 @@
 //! One `NodeExecStats` record of a run, and its labels.
 
 use crate::render::chrome::{Micros, Point};
+use tfprof_proto::fields::{allocation_description, node_exec_stats as node, node_output, tensor_description};
 use tfprof_proto::lenient::each_quietly;
 use tfprof_proto::wire::{Fields, Value};
 
@@ -34,10 +35,10 @@ impl<'a> Record<'a> {
         let fields = Fields::new(bytes, offset);
         let mut record = Record { name: b"", label: b"", start: 0, duration: 0, fields: fields.clone() };
         each_quietly(fields, |_, number, value| match (number, value) {
-            (1, Value::Bytes(name)) => record.name = name,
-            (2, Value::Varint(n)) => record.start = Micros::from(n as i64),
-            (5, Value::Varint(n)) => record.duration = Micros::from(n as i64),
-            (8, Value::Bytes(label)) => record.label = label,
+            (node::NODE_NAME, Value::Bytes(name)) => record.name = name,
+            (node::ALL_START_MICROS, Value::Varint(n)) => record.start = Micros::from(n as i64),
+            (node::ALL_END_REL_MICROS, Value::Varint(n)) => record.duration = Micros::from(n as i64),
+            (node::TIMELINE_LABEL, Value::Bytes(label)) => record.label = label,
             _ => {}
         });
         record
@@ -51,10 +52,10 @@ impl<'a> Record<'a> {
     pub fn each_output(&self, mut each: impl FnMut(&[Fields<'a>])) {
         let mut descriptions = Vec::new();
         each_quietly(self.fields.clone(), |all, number, value| {
-            let (7, Value::Bytes(output)) = (number, value) else { return };
+            let (node::OUTPUT, Value::Bytes(output)) = (number, value) else { return };
             descriptions.clear();
             each_quietly(all.nested(output), |all, number, value| {
-                if let (3, Value::Bytes(description)) = (number, value) {
+                if let (node_output::TENSOR_DESCRIPTION, Value::Bytes(description)) = (number, value) {
                     descriptions.push(all.nested(description));
                 }
             });
@@ -68,10 +69,12 @@ pub(super) fn allocation<'a>(description: &[Fields<'a>]) -> Allocation<'a> {
     let mut found = Allocation::default();
     for part in description {
         each_quietly(part.clone(), |all, number, value| {
-            let (4, Value::Bytes(allocation)) = (number, value) else { return };
+            let (tensor_description::ALLOCATION_DESCRIPTION, Value::Bytes(allocation)) = (number, value) else {
+                return;
+            };
             each_quietly(all.nested(allocation), |_, number, value| match (number, value) {
-                (1, Value::Varint(n)) => found.requested = n as i64,
-                (3, Value::Bytes(name)) => found.allocator = name,
+                (allocation_description::REQUESTED_BYTES, Value::Varint(n)) => found.requested = n as i64,
+                (allocation_description::ALLOCATOR_NAME, Value::Bytes(name)) => found.allocator = name,
                 _ => {}
             });
         });

@@ -8,6 +8,7 @@ use crate::format::source::Source;
 use crate::render::chrome::{Lanes, Micros};
 use std::io;
 use std::ops::ControlFlow;
+use tfprof_proto::fields::{device_step_stats, run_metadata, step_stats};
 use tfprof_proto::stream::{self, Layout, Record as Part, Rule, Sink, Spot, StreamError, Tag};
 use tfprof_proto::wire::Value;
 use tfprof_proto::{schema, text};
@@ -17,15 +18,16 @@ pub(super) const DEVICE_STATS: Tag = 2;
 pub(super) const DEVICE: Tag = 3;
 const NODE_STATS: Tag = 4;
 
-static DEVICE_ONLY: Layout = Layout { fields: &[(1, Rule::Take(DEVICE))] };
-static STEP_DEVICES: Layout = Layout { fields: &[(1, Rule::Enter(DEVICE_STATS, &DEVICE_ONLY))] };
+static DEVICE_ONLY: Layout = Layout { fields: &[(device_step_stats::DEVICE, Rule::Take(DEVICE))] };
+static STEP_DEVICES: Layout = Layout { fields: &[(step_stats::DEV_STATS, Rule::Enter(DEVICE_STATS, &DEVICE_ONLY))] };
 /// Only the names of the devices.
-pub(super) static DEVICES: Layout = Layout { fields: &[(1, Rule::Enter(STEP_STATS, &STEP_DEVICES))] };
+pub(super) static DEVICES: Layout =
+    Layout { fields: &[(run_metadata::STEP_STATS, Rule::Enter(STEP_STATS, &STEP_DEVICES))] };
 
-static RECORDS_ONLY: Layout = Layout { fields: &[(2, Rule::Take(NODE_STATS))] };
-static STEP_RECORDS: Layout = Layout { fields: &[(1, Rule::Enter(DEVICE_STATS, &RECORDS_ONLY))] };
+static RECORDS_ONLY: Layout = Layout { fields: &[(device_step_stats::NODE_STATS, Rule::Take(NODE_STATS))] };
+static STEP_RECORDS: Layout = Layout { fields: &[(step_stats::DEV_STATS, Rule::Enter(DEVICE_STATS, &RECORDS_ONLY))] };
 /// Only the records: the first pass numbered the devices.
-static RECORDS: Layout = Layout { fields: &[(1, Rule::Enter(STEP_STATS, &STEP_RECORDS))] };
+static RECORDS: Layout = Layout { fields: &[(run_metadata::STEP_STATS, Rule::Enter(STEP_STATS, &STEP_RECORDS))] };
 
 /// Reads a file in wire or text format.
 pub(super) fn read(mut source: Source<'_>, layout: &'static Layout, sink: &mut dyn Sink) -> Result<bool, StreamError> {

@@ -7,6 +7,7 @@ use crate::view::Line;
 use rustc_hash::FxHashMap;
 use std::borrow::Cow;
 use std::io::{self, Write};
+use tfprof_proto::fields::pprof::{function, label, line, location, profile, sample, value_type};
 use tfprof_proto::write as pb;
 
 /// The key of the label that names the node of a sample.
@@ -172,14 +173,14 @@ impl<'v> Profile<'v> {
         let comment = self.strings.id(comment.into());
         let mut bytes = Vec::new();
         for (name, unit) in &types {
-            pb::message(&mut bytes, 1, |out| {
-                pb::int(out, 1, *name);
-                pb::int(out, 2, *unit);
+            pb::message(&mut bytes, profile::SAMPLE_TYPE, |out| {
+                pb::int(out, value_type::TYPE, *name);
+                pb::int(out, value_type::UNIT, *unit);
             });
         }
         for sample in &self.samples {
             flush(&mut bytes, out)?;
-            pb::message(&mut bytes, 2, |out| self.write_sample(sample, label, out));
+            pb::message(&mut bytes, profile::SAMPLE, |out| self.write_sample(sample, label, out));
         }
         let mut locations: Vec<_> = self.locations.iter().collect();
         let mut functions: Vec<_> = self.functions.iter().collect();
@@ -193,32 +194,32 @@ impl<'v> Profile<'v> {
         let only = self.only.iter().map(|(location, _)| location);
         for location in locations.into_iter().map(|(_, location)| location).chain(only) {
             flush(&mut bytes, out)?;
-            pb::message(&mut bytes, 4, |out| {
-                pb::int(out, 1, location.id as i64);
-                pb::message(out, 4, |out| {
-                    pb::int(out, 1, location.function as i64);
-                    pb::int(out, 2, location.line);
+            pb::message(&mut bytes, profile::LOCATION, |out| {
+                pb::int(out, location::ID, location.id as i64);
+                pb::message(out, location::LINE, |out| {
+                    pb::int(out, line::FUNCTION_ID, location.function as i64);
+                    pb::int(out, line::LINE, location.line);
                 });
             });
         }
         let only = self.only.iter().map(|(_, function)| function);
         for function in functions.into_iter().map(|(_, function)| function).chain(only) {
             flush(&mut bytes, out)?;
-            pb::message(&mut bytes, 5, |out| {
-                pb::int(out, 1, function.id as i64);
-                pb::int(out, 2, function.name);
-                pb::int(out, 4, function.file);
-                pb::int(out, 5, function.start);
+            pb::message(&mut bytes, profile::FUNCTION, |out| {
+                pb::int(out, function::ID, function.id as i64);
+                pb::int(out, function::NAME, function.name);
+                pb::int(out, function::FILENAME, function.file);
+                pb::int(out, function::START_LINE, function.start);
             });
         }
         for string in &self.strings.all {
             flush(&mut bytes, out)?;
-            pb::element(&mut bytes, 6, string.as_bytes());
+            pb::element(&mut bytes, profile::STRING_TABLE, string.as_bytes());
         }
-        pb::packed(&mut bytes, 13, &[comment]);
+        pb::packed(&mut bytes, profile::COMMENT, &[comment]);
         if let (Some((first, _)), true) = (types.get(1), types.len() > 2) {
             // pprof shows the last metric unless it is told which.
-            pb::int(&mut bytes, 14, *first);
+            pb::int(&mut bytes, profile::DEFAULT_SAMPLE_TYPE, *first);
         }
         out.write_all(&bytes)
     }
@@ -230,12 +231,12 @@ impl<'v> Profile<'v> {
             ids.push(*location as i64);
             stack = *around;
         }
-        pb::packed(out, 1, &ids);
-        pb::packed(out, 2, &self.values[sample.values as usize..][..=self.metrics.len()]);
+        pb::packed(out, sample::LOCATION_ID, &ids);
+        pb::packed(out, sample::VALUE, &self.values[sample.values as usize..][..=self.metrics.len()]);
         if let Some((_, node)) = sample.node {
-            pb::message(out, 3, |out| {
-                pb::int(out, 1, label);
-                pb::int(out, 2, node);
+            pb::message(out, sample::LABEL, |out| {
+                pb::int(out, label::KEY, label);
+                pb::int(out, label::STR, node);
             });
         }
     }

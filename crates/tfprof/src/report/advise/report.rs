@@ -5,6 +5,8 @@ use crate::error::Warning;
 use crate::json::{write_string, write_warning};
 use crate::quirks::Quirks;
 use std::io::{self, Write};
+use tfprof_proto::fields::advice::{self, checker};
+use tfprof_proto::fields::map_entry;
 use tfprof_proto::write as pb;
 
 /// Writes advice as text: a block for each checker. Notes are part of it unless the original's quirks are asked for.
@@ -33,10 +35,10 @@ pub fn write_proto(advice: &[Advice], quirks: Quirks, out: &mut dyn Write) -> io
     entries.sort_by_key(|advice| advice.checker);
     let mut bytes = Vec::new();
     for advice in entries {
-        pb::message(&mut bytes, 1, |out| {
-            pb::element(out, 1, advice.checker.as_bytes());
-            pb::message(out, 2, |out| {
-                advice.reports.iter().for_each(|report| pb::element(out, 2, report.as_bytes()));
+        pb::message(&mut bytes, advice::CHECKERS, |out| {
+            pb::element(out, map_entry::KEY, advice.checker.as_bytes());
+            pb::message(out, map_entry::VALUE, |out| {
+                advice.reports.iter().for_each(|report| pb::element(out, checker::REPORTS, report.as_bytes()));
             });
         });
     }
