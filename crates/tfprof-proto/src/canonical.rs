@@ -1,19 +1,20 @@
-//! Messages in one form, whatever form they came in: fields by number, numbers packed, maps by key.
+//! The canonical form of a message: fields sorted by number, numbers packed, maps sorted by key.
 //!
-//! The form is that of the deterministic writers of proto3. Fields that the schema does not know come last, as they are.
+//! Deterministic proto3 writers produce the same form. Fields missing from the schema come last, unchanged.
 
+use crate::fields::map_entry;
 use crate::schema::{Field, Kind, Message};
 use crate::wire::{Fields, Value, decode_varint};
 use crate::write;
 
 /// Appends the canonical form of a message.
 ///
-/// Bytes behind a fault are left out, as every reader here leaves them out.
+/// Bytes after a fault are dropped, as in all readers of this crate.
 pub fn encode(message: &'static Message, bytes: &[u8], out: &mut Vec<u8>) {
     encode_within(message, bytes, 0, out);
 }
 
-/// As deep as protobuf's own readers go; what lies deeper is copied as it is.
+/// The depth limit of protobuf's own readers; deeper messages are copied unchanged.
 const DEEPEST: usize = 100;
 
 fn encode_within(message: &'static Message, bytes: &[u8], depth: usize, out: &mut Vec<u8>) {
@@ -29,7 +30,7 @@ fn encode_within(message: &'static Message, bytes: &[u8], depth: usize, out: &mu
         }
     }
     if is_choice(message) {
-        // Of a choice, the last member counts; what stands before another member is gone.
+        // The last member of a oneof counts and clears the others.
         if let Some((last, _)) = known.last() {
             let number = last.number;
             let others = known.iter().rposition(|(field, _)| field.number != number).map_or(0, |at| at + 1);
@@ -46,7 +47,7 @@ fn encode_within(message: &'static Message, bytes: &[u8], depth: usize, out: &mu
     }
 }
 
-/// The one message among ours whose fields exclude each other, so that a zero is worth writing.
+/// The only message with a oneof here. Its zeros are written: they say which member is set.
 fn is_choice(message: &Message) -> bool {
     message.name == "tensorflow.AttrValue"
 }
@@ -78,7 +79,7 @@ fn field(field: &Field, values: &[Value<'_>], zero_counts: bool, depth: usize, o
             }
         }
         Kind::Message(inner) => {
-            // Parts of one message add up to it.
+            // Several parts of one message are merged.
             let whole: Vec<u8> = values.iter().filter_map(|value| value.bytes()).flatten().copied().collect();
             write::message(out, field.number, |out| encode_within(inner, &whole, depth + 1, out));
         }
@@ -127,14 +128,14 @@ fn packed(field: &Field, values: &[Value<'_>], out: &mut Vec<u8>) {
     write::bytes(out, field.number, &content);
 }
 
-/// Entries by key; of two with the same key the last counts. An entry always has both of its halves.
+/// Writes map entries sorted by key. The last of equal keys counts, and every entry has both a key and a value.
 fn map(number: u32, entry: &'static Message, values: &[Value<'_>], depth: usize, out: &mut Vec<u8>) {
     let mut entries: Vec<(Key<'_>, &[u8])> = Vec::new();
     for bytes in values.iter().filter_map(|value| value.bytes()) {
         let mut key = Value::Varint(0);
         let mut fields = Fields::new(bytes, 0);
         while let Ok(Some(field)) = fields.next_field() {
-            if field.number == 1 {
+            if field.number == map_entry::KEY {
                 key = field.value;
             }
         }
@@ -151,13 +152,13 @@ fn map(number: u32, entry: &'static Message, values: &[Value<'_>], depth: usize,
         let (key, bytes) = same[same.len() - 1];
         write::message(out, number, |out| {
             match key {
-                Key::Text(text) => write::element(out, 1, text),
-                Key::Number(n) => raw(1, Value::Varint(n as u64), out),
+                Key::Text(text) => write::element(out, map_entry::KEY, text),
+                Key::Number(n) => raw(map_entry::KEY, Value::Varint(n as u64), out),
             }
             let mut fields = Fields::new(bytes, 0);
             let mut found = Vec::new();
             while let Ok(Some(value)) = fields.next_field() {
-                if value.number == 2 && fits(&entry.fields[1], value.value) {
+                if value.number == map_entry::VALUE && fits(&entry.fields[1], value.value) {
                     found.push(value.value);
                 }
             }
@@ -180,7 +181,7 @@ enum Key<'a> {
     Text(&'a [u8]),
 }
 
-/// A number as its kind can hold it: what does not fit is cut, as all readers of protobuf do.
+/// A number cut to the width of its kind, as all protobuf readers do.
 fn narrowed(kind: Kind, value: Value<'_>) -> Value<'_> {
     match (kind, value) {
         (Kind::Int32 | Kind::Enum(_), Value::Varint(n)) => Value::Varint(i64::from(n as i32) as u64),
@@ -207,7 +208,7 @@ fn scalar(value: Value<'_>, out: &mut Vec<u8>) {
     }
 }
 
-/// A field as it stands.
+/// Writes a field unchanged.
 fn raw(number: u32, value: Value<'_>, out: &mut Vec<u8>) {
     match value {
         Value::Bytes(bytes) => return write::element(out, number, bytes),

@@ -27,7 +27,7 @@ fn note(error: WireError) {
 
 /// The next field; `None` at the end of the message and at a fault.
 #[inline(always)]
-pub fn next_quietly<'a>(fields: &mut Fields<'a>) -> Option<Field<'a>> {
+pub fn next_field<'a>(fields: &mut Fields<'a>) -> Option<Field<'a>> {
     fields.next_field().unwrap_or_else(|error| {
         note(error);
         None
@@ -36,9 +36,9 @@ pub fn next_quietly<'a>(fields: &mut Fields<'a>) -> Option<Field<'a>> {
 
 /// Calls `each` with the number and the value of every field up to the first fault. Its first argument is the whole
 /// message, for [`Fields::nested`].
-pub fn each_quietly<'a>(mut fields: Fields<'a>, mut each: impl FnMut(&Fields<'a>, u32, Value<'a>)) {
+pub fn each_field<'a>(mut fields: Fields<'a>, mut each: impl FnMut(&Fields<'a>, u32, Value<'a>)) {
     let all = fields.clone();
-    while let Some(field) = next_quietly(&mut fields) {
+    while let Some(field) = next_field(&mut fields) {
         each(&all, field.number, field.value);
     }
 }
@@ -53,7 +53,7 @@ pub fn map_entry(entry: &[u8]) -> (&[u8], Option<&[u8]>) {
         return (key, Some(value));
     }
     let (mut key, mut value) = (&b""[..], None);
-    each_quietly(Fields::new(entry, 0), |_, number, field| match (number, field) {
+    each_field(Fields::new(entry, 0), |_, number, field| match (number, field) {
         (KEY, Value::Bytes(bytes)) => key = bytes,
         (VALUE, Value::Bytes(bytes)) => value = Some(bytes),
         _ => {}
@@ -64,7 +64,7 @@ pub fn map_entry(entry: &[u8]) -> (&[u8], Option<&[u8]>) {
 /// Key and value of an entry of a map from integer to integer.
 pub fn int_entry(entry: Fields<'_>) -> (i64, i64) {
     let (mut key, mut int) = (0, 0);
-    each_quietly(entry, |_, number, value| match (number, value) {
+    each_field(entry, |_, number, value| match (number, value) {
         (KEY, Value::Varint(n)) => key = n as i64,
         (VALUE, Value::Varint(n)) => int = n as i64,
         _ => {}
@@ -75,7 +75,7 @@ pub fn int_entry(entry: Fields<'_>) -> (i64, i64) {
 /// Key and value of an entry of a map from integer to message or string, and `None` if there is no value.
 pub fn int_keyed_entry(entry: Fields<'_>) -> (i64, Option<Fields<'_>>) {
     let (mut key, mut content) = (0, None);
-    each_quietly(entry, |all, number, value| match (number, value) {
+    each_field(entry, |all, number, value| match (number, value) {
         (KEY, Value::Varint(n)) => key = n as i64,
         (VALUE, Value::Bytes(bytes)) => content = Some(all.nested(bytes)),
         _ => {}
@@ -93,8 +93,8 @@ mod tests {
         let bytes = [0x0a, 4, 0x0a, 7, b'h', b'i', 0x10, 3];
         let mut int = None;
         let fault = first_fault(|| {
-            each_quietly(Fields::new(&bytes, 100), |all, _, value| match value {
-                Value::Bytes(inner) => each_quietly(all.nested(inner), |_, _, _| {}),
+            each_field(Fields::new(&bytes, 100), |all, _, value| match value {
+                Value::Bytes(inner) => each_field(all.nested(inner), |_, _, _| {}),
                 value => int = value.int(),
             });
         });

@@ -1,7 +1,7 @@
 //! The one decoder of `NodeDef`, for everything that reads graphs and bodies of functions.
 
 use crate::fields::{graph_def, node_def};
-use crate::lenient::{each_quietly, map_entry};
+use crate::lenient::{each_field, map_entry};
 use crate::wire::{Fields, Value};
 
 /// The fields of a `NodeDef`, as slices of its bytes.
@@ -41,7 +41,7 @@ impl<'a> NodeDef<'a> {
 
     fn read(&mut self, bytes: &'a [u8], offset: u64) {
         (self.bytes, self.offset) = (bytes, offset);
-        each_quietly(Fields::new(bytes, offset), |_, number, value| {
+        each_field(Fields::new(bytes, offset), |_, number, value| {
             let Value::Bytes(value) = value else { return };
             match number {
                 node_def::NAME => self.name = value,
@@ -88,7 +88,7 @@ fn emptied<From, To>(mut vector: Vec<From>) -> Vec<To> {
 /// Decodes the nodes of a `GraphDef` in memory. The second argument of `visit` is the node's bytes.
 pub fn each_node<'a>(graph: &'a [u8], mut visit: impl FnMut(&NodeDef<'a>, &'a [u8])) {
     let mut node = NodeDef::default();
-    each_quietly(Fields::new(graph, 0), |all, number, value| {
+    each_field(Fields::new(graph, 0), |all, number, value| {
         if let (graph_def::NODE, Value::Bytes(bytes)) = (number, value) {
             let offset = all.nested(bytes).offset();
             let (mut inputs, mut attributes) = (std::mem::take(&mut node.inputs), std::mem::take(&mut node.attributes));

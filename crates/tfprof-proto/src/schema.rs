@@ -30,7 +30,7 @@ pub struct Field {
     head: u64,
 }
 
-/// What a field holds, as far as its wire form depends on it.
+/// The type of a field, as far as its wire form depends on it.
 #[derive(Clone, Copy, Debug)]
 pub enum Kind {
     Int32,
@@ -49,14 +49,14 @@ pub enum Kind {
     Message(&'static Message),
 }
 
-/// The message of a full name such as `tensorflow.GraphDef`.
+/// Finds a message by its full name, such as `tensorflow.GraphDef`.
 pub fn message(name: &str) -> Option<&'static Message> {
     let found = tables::MESSAGES.binary_search_by(|message| message.name.cmp(name));
     found.ok().map(|i| tables::MESSAGES[i])
 }
 
 impl Message {
-    /// The field of a name.
+    /// Finds a field by its name.
     #[inline]
     pub fn field(&self, name: &[u8]) -> Option<&'static Field> {
         let wanted = head(name);
@@ -80,7 +80,7 @@ impl Field {
     }
 }
 
-/// The first eight letters of a name as one number, so that a name is mostly found without comparing letters.
+/// The first eight letters of a name as one number, which decides most comparisons.
 #[inline]
 const fn head(name: &[u8]) -> u64 {
     if let Some(letters) = name.first_chunk() {

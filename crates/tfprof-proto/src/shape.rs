@@ -2,17 +2,17 @@
 
 use crate::fields::attr_value::{self, list_value};
 use crate::fields::tensor_shape::{self, dim};
-use crate::lenient::each_quietly;
+use crate::lenient::each_field;
 use crate::wire::{Fields, Value};
 
 /// Reads a `TensorShapeProto` into `dims`. As the original: a scalar is `[1]`, an unknown rank `[]`.
 pub fn shape_dims(shape: &[u8], dims: &mut Vec<i64>) {
     dims.clear();
     let mut unknown_rank = false;
-    each_quietly(Fields::new(shape, 0), |all, number, value| match (number, value) {
+    each_field(Fields::new(shape, 0), |all, number, value| match (number, value) {
         (tensor_shape::DIM, Value::Bytes(bytes)) => {
             let mut size = 0;
-            each_quietly(all.nested(bytes), |_, number, value| {
+            each_field(all.nested(bytes), |_, number, value| {
                 if let (dim::SIZE, Value::Varint(n)) = (number, value) {
                     size = n as i64;
                 }
@@ -38,7 +38,7 @@ pub fn attribute_shape(attribute: &[u8], dims: &mut Vec<i64>) -> Option<()> {
 pub fn attribute_shapes(attribute: &[u8]) -> Vec<&[u8]> {
     let mut shapes = Vec::new();
     if let Some((attr_value::LIST, Value::Bytes(list))) = attribute_value(attribute) {
-        each_quietly(Fields::new(list, 0), |_, number, value| {
+        each_field(Fields::new(list, 0), |_, number, value| {
             if let (list_value::SHAPE, Value::Bytes(shape)) = (number, value) {
                 shapes.push(shape);
             }
@@ -50,6 +50,6 @@ pub fn attribute_shapes(attribute: &[u8]) -> Vec<&[u8]> {
 /// The field of an `AttrValue` that counts. Its fields exclude each other, and the last one wins.
 pub fn attribute_value(attribute: &[u8]) -> Option<(u32, Value<'_>)> {
     let mut last = None;
-    each_quietly(Fields::new(attribute, 0), |_, number, value| last = Some((number, value)));
+    each_field(Fields::new(attribute, 0), |_, number, value| last = Some((number, value)));
     last
 }

@@ -1,14 +1,14 @@
 //! A whole file, read through a sliding window and handed out one record at a time.
 //!
-//! A [`Layout`] says which parts of a message are entered, which are taken as records, and that all others are
-//! passed over unread. A format's reader is a [`Sink`] with a layout; [`read`] drives it from wire format and
+//! A [`Layout`] says which fields of a message are entered and which are taken as records; the others are skipped
+//! unread. A format's reader is a [`Sink`] with a layout; [`read`] drives it from wire format and
 //! [`text::read`](crate::text::read) from text format. Memory is one window and the largest record.
 
 use crate::wire::{self, Fault, Value, WireError};
 use std::io::{self, Read};
 use std::ops::ControlFlow;
 
-/// The parts of one message that a reader wants; fields that are not named are passed over.
+/// The fields of one message that a reader wants; all others are skipped.
 #[derive(Debug)]
 pub struct Layout {
     pub fields: &'static [(u32, Rule)],
@@ -17,32 +17,32 @@ pub struct Layout {
 /// What to do with a field. The tag is the reader's own name for it.
 #[derive(Clone, Copy, Debug)]
 pub enum Rule {
-    /// A message too large to hold: its own fields are handed out, between `open` and `close`.
+    /// A message too large to hold: its fields are handed out one by one, between `open` and `close`.
     Enter(Tag, &'static Layout),
-    /// A value that is handed out whole.
+    /// A value to hand out whole.
     Take(Tag),
 }
 
 pub type Tag = u16;
 
-/// One value that the layout asked for.
+/// A value that the layout selects.
 #[derive(Clone, Copy, Debug)]
 pub struct Record<'a> {
     pub value: Value<'a>,
     /// Where the value begins in the file: its first content byte in wire format, its field's name in text.
     pub offset: u64,
-    /// False if the file ended inside the value; what is there is handed out all the same.
+    /// False if the file ends inside the value, which is then incomplete.
     pub whole: bool,
 }
 
-/// A place within a file, as precise as its format allows.
+/// A position in a file, as precise as its format allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Spot {
     Byte(u64),
     Line { line: u64, column: u64 },
 }
 
-/// Receives what a layout asks for, in the order of the file.
+/// Receives the parts that a layout selects, in the order of the file.
 pub trait Sink {
     fn open(&mut self, tag: Tag, offset: u64) -> ControlFlow<()> {
         let _ = (tag, offset);
@@ -56,7 +56,7 @@ pub trait Sink {
 
     fn take(&mut self, tag: Tag, record: Record<'_>) -> ControlFlow<()>;
 
-    /// Something odd that does not stop the reading.
+    /// Reports an oddity that does not stop reading.
     fn warn(&mut self, spot: Spot, message: String);
 }
 
@@ -81,9 +81,9 @@ impl Layout {
     }
 }
 
-/// Reads one message in wire format. `Ok(false)` means that the sink broke off.
+/// Reads one message in wire format. `Ok(false)` means that the sink stopped it.
 ///
-/// Messages that are open when an error is met are closed, so that the sink can finish what it has.
+/// After an error, all open messages are closed, so that the sink can finish them.
 pub fn read(input: &mut dyn Read, layout: &'static Layout, sink: &mut dyn Sink) -> Result<bool, StreamError> {
     let mut open = vec![Open { tag: 0, layout, end: u64::MAX, overrun: None }];
     let outcome = Walker { window: Window::new(input), open: &mut open }.walk(sink);
@@ -102,7 +102,7 @@ struct Open {
     tag: Tag,
     layout: &'static Layout,
     end: u64,
-    /// Set if its length runs past the end of the message around it: `end` is that one's, and an error once reached.
+    /// Set if the message overruns the one around it. Then `end` is the end of that one, and reaching it is this error.
     overrun: Option<WireError>,
 }
 
@@ -219,8 +219,7 @@ impl Walker<'_, '_> {
         }
     }
 
-    /// Whether the window begins with a record to be taken that lies in it whole, as nearly all do: its tag, and where
-    /// its content begins and ends.
+    /// The fast path: if the window starts with a complete record to take, its tag and the start and end of its content.
     #[inline(always)]
     fn short_record(&self, layout: &'static Layout, room: u64) -> Option<(Tag, usize, usize)> {
         let bytes = self.window.bytes();
@@ -259,7 +258,7 @@ impl Walker<'_, '_> {
         }
     }
 
-    /// The bytes of a number of fixed size that ends before `end`.
+    /// The bytes of a fixed-size number that ends before `end`.
     fn array<const N: usize>(&mut self, end: u64) -> Result<[u8; N], StreamError> {
         let offset = self.window.offset();
         self.window.fill(N as u64)?;
@@ -310,7 +309,7 @@ impl Walker<'_, '_> {
     }
 }
 
-/// A sliding window over an input: the bytes from the current offset on, as many as were asked for.
+/// A sliding window over an input: the bytes from the current offset on.
 pub struct Window<'a> {
     input: &'a mut dyn Read,
     buffer: Vec<u8>,
@@ -340,7 +339,7 @@ impl<'a> Window<'a> {
         &self.buffer[self.start..self.end]
     }
 
-    /// Sees to it that the window holds `wanted` bytes if the file has them, and says how many it holds.
+    /// Reads until the window holds `wanted` bytes or the file ends, and returns the number of bytes that it holds.
     #[inline]
     pub fn fill(&mut self, wanted: u64) -> io::Result<u64> {
         let held = (self.end - self.start) as u64;
@@ -354,7 +353,7 @@ impl<'a> Window<'a> {
         self.start = 0;
         while (self.end as u64) < wanted && !self.exhausted {
             if self.end == self.buffer.len() {
-                // The buffer doubles only after it was filled: a length that a file merely claims costs nothing.
+                // The buffer doubles only once it is full, so a huge length in a small file costs nothing.
                 self.buffer.resize((self.buffer.len() * 2).max(Self::SIZE), 0);
             }
             match self.input.read(&mut self.buffer[self.end..]) {
@@ -367,14 +366,14 @@ impl<'a> Window<'a> {
         Ok(self.end as u64)
     }
 
-    /// Moves on by `n` bytes that the window holds.
+    /// Advances by `n` bytes, which the window must hold.
     #[inline]
     pub fn advance(&mut self, n: u64) {
         self.start += n as usize;
         self.offset += n;
     }
 
-    /// Moves on by `n` bytes, held or not, and says how many there were.
+    /// Advances by up to `n` bytes, held or not, and returns how many the file had.
     pub fn skip(&mut self, n: u64) -> io::Result<u64> {
         let mut left = n;
         loop {

@@ -1,8 +1,8 @@
-//! Text format, turned into wire bytes record by record.
+//! Reads text format by converting it to wire format, record by record.
 //!
-//! The [schema](crate::schema) says what the names mean. A record is encoded as it is read, into a buffer that is used
-//! again for the next one; what the layout does not ask for is passed over by its brackets. What is open is on a stack
-//! of our own, so depth costs memory but never the program's stack.
+//! The [schema](crate::schema) maps names to numbers. Each record is encoded into a reused buffer; fields outside the
+//! layout are skipped by matching brackets. Open messages are on an explicit stack, so deep nesting cannot overflow the
+//! program's stack.
 
 mod detect;
 mod fault;
@@ -24,11 +24,10 @@ use std::io::Read;
 use std::ops::ControlFlow;
 use unknown::Unknown;
 
-/// Reads one `message` in text format; hands out what [`stream::read`](crate::stream::read) would, with the offsets of
-/// the fields' names.
+/// Reads one `message` in text format and hands out the same records as [`stream::read`](crate::stream::read), with the
+/// offsets of the field names.
 ///
-/// A record that an error cuts off is handed out up to its last whole field. Fields that the schema does not know are
-/// passed over with a warning.
+/// A record with an error is handed out up to its last complete field. Unknown fields are skipped with a warning.
 pub fn read(
     input: &mut dyn Read,
     message: &'static Message,
@@ -64,7 +63,7 @@ struct Reader<'a, 'b> {
     below: Vec<Open>,
     /// The record so far.
     out: Vec<u8>,
-    /// Brackets that are open in what is passed over.
+    /// The open brackets of the value being skipped.
     closers: Vec<u8>,
     unknown: Unknown,
     sink: &'b mut dyn Sink,
@@ -82,14 +81,14 @@ struct Open {
     job: Job,
 }
 
-/// What is to be done with a field, and so with the message that it opens.
+/// How to handle a field, and the message that it opens.
 #[derive(Clone, Copy)]
 enum Job {
-    /// Its fields are handed out.
+    /// Hand out its fields.
     Walk(Tag, &'static Layout),
-    /// It is handed out.
+    /// Hand it out.
     Record(Tag),
-    /// It is a part of a record; its content begins at `start`, after `reserved` bytes for its length.
+    /// Encode it as a part of a record; its content starts at `start`, after `reserved` bytes for its length.
     Part { start: usize, reserved: usize },
 }
 
@@ -121,7 +120,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// A field, up to its end or to the beginning of the message that it holds.
+    /// Reads a field up to its end, or up to the start of the message that it holds.
     fn field(&mut self) -> Outcome {
         let length = self.source.run(0, WORD)?;
         let Some(field) = self.top.message.field(&self.source.rest()[..length]) else {
@@ -163,7 +162,7 @@ impl Reader<'_, '_> {
         self.open(field, message, job, Some(offset))
     }
 
-    /// The beginning of a message. Without an offset it is an element of a list and stands for itself.
+    /// Starts a message. Without an offset it is an element of a list.
     fn open(&mut self, field: &'static Field, message: &'static Message, job: Job, offset: Option<u64>) -> Outcome {
         let closer = match self.source.peek()? {
             Some(b'{') => b'}',
@@ -184,8 +183,8 @@ impl Reader<'_, '_> {
             }
             Job::Part { .. } => {
                 write::key(&mut self.out, field.number, 2);
-                // A length that turns out to need more than two bytes moves the content. Deep down that would add up,
-                // so five are reserved there, though decoders like short ones better.
+                // A length of more than two bytes moves the content. In deep messages that adds up, so these reserve
+                // five bytes, although short lengths decode faster.
                 let reserved = if self.below.len() < 16 { 2 } else { 5 };
                 self.out.extend_from_slice(&[0; 5][..reserved]);
                 Job::Part { start: self.out.len(), reserved }
@@ -198,7 +197,7 @@ impl Reader<'_, '_> {
         Ok(flow)
     }
 
-    /// The end of the innermost message, and the beginning of the next if it stands in a list.
+    /// Ends the innermost message, and starts the next if it is an element of a list.
     fn close(&mut self) -> Outcome {
         self.source.advance(1);
         self.source.unmark();
@@ -230,7 +229,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// The elements of a list, whose bracket was just read.
+    /// Reads the elements of a list, after its bracket.
     fn scalars(&mut self, field: &'static Field, job: Job) -> Outcome {
         if self.source.eat(b']')? {
             return Ok(ControlFlow::Continue(()));
@@ -266,7 +265,7 @@ impl Reader<'_, '_> {
                 return Ok(ControlFlow::Continue(()));
             }
             Err(error) => {
-                // As in wire format, a string that the file cuts off is handed out as far as it goes.
+                // As in wire format, a string at the cut end of a file is handed out incomplete.
                 if !self.out.is_empty() && matches!(error, StreamError::Text { .. }) {
                     let record = Record { value: Value::Bytes(&self.out), offset, whole: false };
                     let _ = self.sink.take(tag, record);
@@ -277,7 +276,7 @@ impl Reader<'_, '_> {
         Ok(self.sink.take(tag, Record { value, offset, whole: true }))
     }
 
-    /// A field that the schema does not know, an extension, or the content of an `Any`.
+    /// Skips an unknown field, an extension, or the content of an `Any`.
     #[cold]
     fn unknown_field(&mut self) -> Outcome {
         let name = unknown::name(&mut self.source)?;
@@ -289,7 +288,7 @@ impl Reader<'_, '_> {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// The name of an enum's value that the schema does not know, such as a type newer than ours.
+    /// Skips an unknown enum value, such as a newer data type.
     #[cold]
     fn unknown_value(&mut self, field: &'static Field) -> Result<(), StreamError> {
         let length = self.source.run(0, WORD)?;
@@ -316,7 +315,7 @@ impl Reader<'_, '_> {
         expected(&mut self.source, &format!("`,` or `]` in the list of `{}`", field.name))
     }
 
-    /// Hands out what was read of the messages that are open, and closes them.
+    /// Hands out the incomplete record and closes all open messages.
     fn abandon(&mut self, cut_records: bool) {
         while let Some(around) = self.below.pop() {
             let cut = std::mem::replace(&mut self.top, around);

@@ -4,17 +4,16 @@ use std::fmt;
 
 /// The fields of one message, in the order of the bytes.
 ///
-/// What came before an error has been handed out by then, so a caller that stops at the first error has what
-/// could be read.
+/// All fields before an error have been handed out, so a caller that stops at the first error has everything readable.
 #[derive(Clone, Debug)]
 pub struct Fields<'a> {
-    /// What is still to be read.
+    /// The unread bytes.
     rest: &'a [u8],
     /// Where the message ends in the file.
     end: u64,
 }
 
-/// One field: its number, its value, and where its tag stands in the file.
+/// One field: its number, its value, and the offset of its tag in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Field<'a> {
     pub number: u32,
@@ -22,7 +21,7 @@ pub struct Field<'a> {
     pub offset: u64,
 }
 
-/// A value as the wire knows it: four kinds, whatever the message's definition calls them.
+/// A value by its wire type, of which there are four.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Value<'a> {
     Varint(u64),
@@ -31,7 +30,7 @@ pub enum Value<'a> {
     Bytes(&'a [u8]),
 }
 
-/// What is wrong with the bytes, and at which offset of the file.
+/// A fault in the bytes, and its offset in the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WireError {
     pub offset: u64,
@@ -53,7 +52,7 @@ pub enum Fault {
 }
 
 impl<'a> Value<'a> {
-    /// The bytes of a length-delimited value; nothing for other kinds.
+    /// The bytes of a length-delimited value; `None` for other kinds.
     pub fn bytes(self) -> Option<&'a [u8]> {
         match self {
             Value::Bytes(bytes) => Some(bytes),
@@ -61,7 +60,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// An `int64`, `int32`, `uint64` or enum; nothing for other kinds.
+    /// An `int64`, `int32`, `uint64` or enum; `None` for other kinds.
     pub fn int(self) -> Option<i64> {
         match self {
             Value::Varint(n) => Some(n as i64),
@@ -82,19 +81,19 @@ impl<'a> Fields<'a> {
         self.end.saturating_sub(self.rest.len() as u64)
     }
 
+    /// The fields of the nested message `value`, which must be a value that this iterator has not handed out yet.
     #[must_use]
-    /// The fields of the message that `value` holds, which must be one that this iterator is about to hand out.
     pub fn nested(&self, value: &'a [u8]) -> Fields<'a> {
         let start = (value.as_ptr() as usize).wrapping_sub(self.rest.as_ptr() as usize);
         let start = if start <= self.rest.len() { start as u64 } else { 0 };
         Fields::new(value, self.offset() + start)
     }
 
-    /// The next field, `None` at the end of the message. Groups (a form from before 2008) are passed over.
+    /// The next field, `None` at the end of the message. Groups, deprecated since 2008, are skipped.
     #[inline(always)]
     pub fn next_field(&mut self) -> Result<Option<Field<'a>>, WireError> {
-        // Nearly all fields have a number below 16 and a short length, or are numbers. Those are worth a short
-        // way that the compiler puts right where it is called; all else, and all that is wrong, goes the long way.
+        // The inlined fast path: field numbers below 16 with a short length or a varint, as in nearly all fields.
+        // Everything else, errors included, takes the slow path.
         if let [tag @ 8..=0x7f, after @ ..] = self.rest {
             let number = u32::from(tag >> 3);
             match tag & 7 {
@@ -182,9 +181,9 @@ impl<'a> Fields<'a> {
         Ok(bytes)
     }
 
-    /// The bytes that stand where the last length was found to run past the end.
+    /// The unread bytes. After a length that runs past the end, these are the content of its field.
     ///
-    /// As the original: a truncated message counts as far as it goes.
+    /// As the original: the part of a truncated message that exists counts.
     pub fn rest(&self) -> &'a [u8] {
         self.rest
     }
@@ -196,7 +195,7 @@ impl<'a> Fields<'a> {
         Ok(array)
     }
 
-    /// Skips to the end of the group whose start tag was just read; groups within it only count.
+    /// Skips to the end of the group whose start tag was just read. Nested groups are only counted.
     fn skip_group(&mut self) -> Result<(), WireError> {
         let mut open = 1_u64;
         while open > 0 {
@@ -222,7 +221,8 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// A number of at most eight bytes and its length, if eight bytes are there to look at or one is enough.
+/// The fast path of varints: a number of at most eight bytes and its length, if the input has eight bytes or the number
+/// at most two.
 #[inline(always)]
 pub(crate) fn short_varint(bytes: &[u8]) -> Option<(u64, usize)> {
     match bytes {
@@ -231,13 +231,13 @@ pub(crate) fn short_varint(bytes: &[u8]) -> Option<(u64, usize)> {
         _ => {}
     }
     let word = u64::from_le_bytes(*bytes.first_chunk()?);
-    // The last byte of a number is the first whose top bit is clear.
+    // The first byte with a clear top bit ends the number.
     let last = !word & 0x8080_8080_8080_8080;
     if last == 0 {
         return None;
     }
     let n = word & (last ^ (last - 1)) & 0x7f7f_7f7f_7f7f_7f7f;
-    // Closes the gaps that the top bits leave: between bytes, then between pairs, then between fours.
+    // Close the gaps of the top bits: between bytes, then between pairs, then between fours.
     let n = (n & 0x007f_007f_007f_007f) | (n & 0x7f00_7f00_7f00_7f00) >> 1;
     let n = (n & 0x0000_3fff_0000_3fff) | (n & 0x3fff_0000_3fff_0000) >> 2;
     let n = (n & 0x0fff_ffff) | (n & 0x0fff_ffff_0000_0000) >> 4;
@@ -257,7 +257,7 @@ pub(crate) fn decode_varint(bytes: &[u8]) -> Result<(u64, usize), Fault> {
     Err(if bytes.len() < 10 { Fault::CutNumber } else { Fault::LongNumber })
 }
 
-/// The numbers of a repeated integer field, packed (`Bytes`) or one by one (`Varint`), for `each`.
+/// Calls `each` with the numbers of a repeated integer field, packed (`Bytes`) or single (`Varint`).
 pub fn each_int(value: Value<'_>, mut each: impl FnMut(i64)) -> Result<(), Fault> {
     match value {
         Value::Varint(n) => each(n as i64),

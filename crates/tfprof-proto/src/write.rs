@@ -1,4 +1,4 @@
-//! Writing messages: fields are appended to a buffer, nested messages by the length they turn out to have.
+//! Writes messages by appending fields to a buffer.
 //!
 //! Zero, empty and false values are left out, as proto3 does.
 
@@ -59,7 +59,7 @@ pub fn message(out: &mut Vec<u8>, field: u32, fill: impl FnOnce(&mut Vec<u8>)) {
     let start = out.len();
     fill(out);
     let length = out.len() - start;
-    // The length comes before the content, so it is appended and rotated into place.
+    // The length precedes the content but is known only after it, so append it and rotate it into place.
     varint(out, length as u64);
     out[start..].rotate_right(varint_len(length as u64));
 }

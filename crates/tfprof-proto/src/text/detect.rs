@@ -1,12 +1,12 @@
-//! Is this text?
+//! Detects text format.
 
 use super::source::{BLANK, LETTER, WORD, is};
 use crate::schema::Message;
 
-/// Whether a file that begins with `prefix` is text format, most likely of `message`.
+/// Whether a file that starts with `prefix` is text format, most likely of `message`.
 ///
-/// A binary graph begins with a newline (the tag of its first field) and a length, which may be any character, even
-/// a `#`. So blanks prove nothing, and a comment must be readable. Blanks and comments alone count as text.
+/// A binary graph starts with a newline (the tag of its first field) and a length, which may be any character, even
+/// `#`. So blanks prove nothing, and a comment must be readable. Blanks and comments alone count as text.
 pub fn looks_like_text(prefix: &[u8], message: &Message) -> bool {
     let Some(rest) = skip_blanks(prefix.strip_prefix(b"\xef\xbb\xbf").unwrap_or(prefix)) else { return false };
     if rest.is_empty() {
@@ -27,7 +27,7 @@ pub fn looks_like_text(prefix: &[u8], message: &Message) -> bool {
     }
 }
 
-/// What follows blanks and comments; nothing if a comment is not readable.
+/// The text after blanks and comments; `None` if a comment is not readable.
 fn skip_blanks(mut rest: &[u8]) -> Option<&[u8]> {
     loop {
         let blanks = rest.iter().take_while(|byte| is(**byte, BLANK)).count();
@@ -43,7 +43,7 @@ fn skip_blanks(mut rest: &[u8]) -> Option<&[u8]> {
     }
 }
 
-/// No control characters but those of text; bytes above 127 may be letters, if cut off at the end.
+/// Whether bytes are readable: UTF-8, possibly cut off, without control characters except those of text.
 fn is_printable(bytes: &[u8]) -> bool {
     let control = |byte: &u8| *byte == 0x7f || *byte < 0x20 && !is(*byte, BLANK);
     let utf8 = std::str::from_utf8(bytes);

@@ -17,7 +17,7 @@ pub(super) fn expected(source: &mut Source<'_>, what: &str) -> StreamError {
     StreamError::Text { spot: source.spot(), message: format!("expected {what}, found {found}") }
 }
 
-/// The same for an end of the file that something still open does not allow; it says where that was opened.
+/// The same for a file that ends inside a message or list; the error says where that starts.
 #[cold]
 pub(super) fn unclosed(source: &mut Source<'_>, closer: u8, name: &str) -> StreamError {
     let Spot::Line { line, column } = source.spot_of_mark() else {
@@ -27,10 +27,10 @@ pub(super) fn unclosed(source: &mut Source<'_>, closer: u8, name: &str) -> Strea
     expected(source, &format!("`{closer}` to close `{name}`, which was opened at {line}:{column}"))
 }
 
-/// At most so many bytes of a token are shown.
+/// The most bytes of a token that a message shows.
 const LONGEST: usize = 60;
 
-/// The token at the beginning of `rest`: a word, a number, a string, or any other single character.
+/// The token at the start of `rest`: a word, a number, a string, or any other single character.
 fn token(rest: &[u8]) -> &[u8] {
     let n = match rest.first() {
         None => 0,
@@ -45,12 +45,12 @@ fn token(rest: &[u8]) -> &[u8] {
     &rest[..if single { 1 } else { n }]
 }
 
-/// A piece of the file as it can be shown in a message of one line.
+/// A piece of the file for a one-line message.
 pub(super) fn quote(token: &[u8]) -> String {
     let (shown, dots) = if token.len() > LONGEST { (&token[..LONGEST], "…") } else { (token, "") };
     let mut text = String::from("`");
     for chunk in shown.utf8_chunks() {
-        // Quotes stay as they are; what would break or garble a line is escaped.
+        // Escape control characters, but not quotes.
         for c in chunk.valid().chars() {
             if c.is_control() { text.extend(c.escape_default()) } else { text.push(c) }
         }

@@ -1,4 +1,4 @@
-//! Values that are no messages: numbers, bools, enums and strings, in their wire form.
+//! Scalar values: converts numbers, bools, enums and strings to wire form.
 
 use super::fault::{expected, quote};
 use super::source::{LETTER, NUMBER, Source, is};
@@ -8,9 +8,9 @@ use crate::stream::StreamError;
 use crate::wire::Value;
 use crate::write;
 
-/// The next value of `field`. A string's content is appended to `out`, and the value then is empty.
+/// Reads the next value of `field`. The content of a string is appended to `out`, and the returned value is empty.
 ///
-/// `None` stands for an enum's value that the schema does not know; the source is then still at its name.
+/// `None` stands for an unknown enum value; the source is then still at its name.
 #[inline]
 pub(super) fn read(
     source: &mut Source<'_>,
@@ -26,8 +26,7 @@ pub(super) fn read(
     number(source, field)
 }
 
-/// Appends the next value of `field` to a message, with its tag. False if it is an enum's value that the schema does
-/// not know, see [`read`].
+/// Appends the next value of `field` to a message, with its tag. False for an unknown enum value, see [`read`].
 pub(super) fn encode(source: &mut Source<'_>, field: &Field, out: &mut Vec<u8>) -> Result<bool, StreamError> {
     if let Kind::String | Kind::Bytes = field.kind {
         let before = out.len();
@@ -36,7 +35,7 @@ pub(super) fn encode(source: &mut Source<'_>, field: &Field, out: &mut Vec<u8>) 
         let start = out.len();
         let outcome = read(source, field, out);
         if outcome.is_err() {
-            // A message that is cut off here ends with the field before.
+            // If the input ends here, the message ends with the previous field.
             out.truncate(before);
         } else {
             put_length(out, start, 1);
@@ -62,9 +61,9 @@ pub(super) fn encode(source: &mut Source<'_>, field: &Field, out: &mut Vec<u8>) 
     Ok(true)
 }
 
-/// Writes the length of all that stands from `start` on into the `reserved` bytes before it.
+/// Writes the length of the bytes from `start` on into the `reserved` bytes before them.
 ///
-/// A length that needs less is padded, which every decoder of varints accepts; one that needs more moves the content.
+/// A shorter length is padded, which every varint decoder accepts; a longer one moves the content.
 #[inline]
 pub(super) fn put_length(out: &mut Vec<u8>, start: usize, reserved: usize) {
     let end = out.len();
@@ -123,7 +122,7 @@ fn number(source: &mut Source<'_>, field: &Field) -> Result<Option<Value<'static
             None if !negative && is(token[0], LETTER) => return Ok(None),
             _ => integer(token, negative, i128::from(i32::MIN), i128::from(i32::MAX)).map(varint),
         },
-        // As the original: a float is read as a double and rounded then.
+        // As the original: a float is read as a double, then rounded.
         Kind::Float => float(token, negative).map(|n| Value::Fixed32((n as f32).to_bits())),
         Kind::Double => float(token, negative).map(|n| Value::Fixed64(n.to_bits())),
         Kind::String | Kind::Bytes | Kind::Message(_) => Err(Wrong::Kind),
@@ -147,7 +146,7 @@ fn varint(n: i128) -> Value<'static> {
     Value::Varint(n as i64 as u64)
 }
 
-/// The length of the number or word that comes next.
+/// The length of the next number or word.
 #[inline]
 fn number_length(source: &mut Source<'_>) -> Result<usize, StreamError> {
     let length = source.run(0, NUMBER)?;
@@ -208,7 +207,7 @@ fn wanted(kind: Kind) -> &'static str {
     }
 }
 
-/// A value of the wrong kind, or none at all.
+/// The error for a value of the wrong kind, or a missing one.
 #[cold]
 fn wrong(source: &mut Source<'_>, field: &Field, what: &str) -> StreamError {
     let next = match source.peek() {

@@ -1,13 +1,13 @@
-//! Values that nobody asked for, passed over by their brackets and quotes alone.
+//! Skips values by their brackets and quotes alone.
 
 use super::fault::{expected, unclosed};
 use super::source::{NUMBER, STRUCTURE, Source, is};
 use super::string;
 use crate::stream::StreamError;
 
-/// Passes over the value of the field `name`, whose name was just read.
+/// Skips the value of the field `name`, whose name was just read.
 ///
-/// `closers` is what stands open; it is handed in only to be used again.
+/// `closers` is scratch space for the open brackets.
 pub(super) fn value(source: &mut Source<'_>, name: &str, closers: &mut Vec<u8>) -> Result<(), StreamError> {
     let colon = source.eat(b':')?;
     match source.peek()? {
@@ -23,14 +23,14 @@ pub(super) fn value(source: &mut Source<'_>, name: &str, closers: &mut Vec<u8>) 
     }
 }
 
-/// Passes over a number or a name.
+/// Skips a number or a name.
 fn word(source: &mut Source<'_>, name: &str) -> Result<(), StreamError> {
     let mut length = source.run(0, NUMBER)?;
     if length == 0 {
         return Err(expected(source, &format!("a value after `{name}:`")));
     }
     source.want(length + 1)?;
-    // `1e-5`; what `0xe-5` means is nobody's business here.
+    // The exponent of `1e-5`; `0xe-5` is skipped, too.
     if let ([.., b'e' | b'E'], Some(b'+' | b'-')) = (&source.rest()[..length], source.rest().get(length)) {
         length = source.run(length + 1, NUMBER)?;
     }
@@ -38,7 +38,7 @@ fn word(source: &mut Source<'_>, name: &str) -> Result<(), StreamError> {
     Ok(())
 }
 
-/// Passes over a message or a list, up to its end.
+/// Skips a message or a list, up to its end.
 fn brackets(source: &mut Source<'_>, name: &str, closers: &mut Vec<u8>) -> Result<(), StreamError> {
     source.mark();
     closers.clear();

@@ -1,23 +1,23 @@
-//! Text through a sliding window: blanks and comments passed over, lines counted only for what is dropped.
+//! A sliding window over text: skips blanks and comments, and counts lines only when it drops text.
 
 use crate::stream::Spot;
 use std::io::{self, Read};
 
-/// The text from the current place on, as far as it was read.
+/// The text from the current position on.
 pub(super) struct Source<'a> {
     input: &'a mut dyn Read,
     buffer: Vec<u8>,
     at: usize,
     end: usize,
     exhausted: bool,
-    /// Where the buffer begins.
+    /// The position of the start of the buffer.
     base: Place,
-    /// What stands open; the places of the first `located` were counted when their text was dropped.
+    /// The positions of open brackets; the lines of the first `located` were counted when their text was dropped.
     marks: Vec<Place>,
     located: usize,
 }
 
-/// A place in the file, with the lines that end before it and the offset at which its line begins.
+/// A position in the file, with the number of lines before it and the offset of the start of its line.
 #[derive(Clone, Copy)]
 struct Place {
     offset: u64,
@@ -45,7 +45,7 @@ impl<'a> Source<'a> {
         &self.buffer[self.at..self.end]
     }
 
-    /// Moves on by `n` bytes that the window holds.
+    /// Advances by `n` bytes, which the window must hold.
     #[inline]
     pub fn advance(&mut self, n: usize) {
         self.at += n;
@@ -53,8 +53,8 @@ impl<'a> Source<'a> {
 
     /// The next byte that is neither blank nor part of a comment; `None` at the end of the file.
     ///
-    /// The gap is mostly nothing or one space, and which of them depends on what was read before. So these are looked
-    /// for in place, where the processor learns which to expect, and all else elsewhere.
+    /// Mostly there is no gap or one space, which depends on the previous token. These are tested inline, where the
+    /// branch predictor learns them; everything else is out of line.
     #[inline]
     pub fn peek(&mut self) -> io::Result<Option<u8>> {
         if let [first, second, ..] = self.buffer[self.at..self.end] {
@@ -82,7 +82,7 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// Passes over `byte` if it comes next.
+    /// Skips `byte` if it comes next.
     #[inline]
     pub fn eat(&mut self, byte: u8) -> io::Result<bool> {
         let found = self.peek()? == Some(byte);
@@ -103,7 +103,7 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// The length of what comes next if its bytes from `n` on are of `class`; the window then holds all of it.
+    /// The length of the next token whose bytes from `n` on are of `class`; the window then holds all of it.
     #[inline]
     pub fn run(&mut self, mut n: usize, class: u8) -> io::Result<usize> {
         loop {
@@ -117,7 +117,7 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// Sees to it that the window holds `wanted` bytes, if the file has them.
+    /// Reads until the window holds `wanted` bytes or the file ends.
     #[inline]
     pub fn want(&mut self, wanted: usize) -> io::Result<()> {
         while self.end - self.at < wanted {
@@ -128,10 +128,9 @@ impl<'a> Source<'a> {
         Ok(())
     }
 
-    /// Reads on, keeping the bytes from here on; false if the file has no more.
+    /// Reads more and keeps the bytes from the current position on; false at the end of the file.
     ///
-    /// The window comes to hold twice what it held, so that a token which is scanned again from its beginning after
-    /// each call costs linear time in the end.
+    /// The window doubles, so that rescanning a long token from its start after each call takes linear time in total.
     #[inline(never)]
     pub fn more(&mut self) -> io::Result<bool> {
         self.drop_text();
@@ -150,7 +149,7 @@ impl<'a> Source<'a> {
         Ok(self.end > held)
     }
 
-    /// Forgets the text before the current place, but not its lines.
+    /// Drops the text before the current position and counts its lines.
     fn drop_text(&mut self) {
         let mut place = self.base;
         while let Some(mark) = self.marks.get(self.located) {
@@ -165,7 +164,7 @@ impl<'a> Source<'a> {
         self.at = 0;
     }
 
-    /// The place at `offset`, not before `from`, both within the window.
+    /// The position of `offset`, which is not before `from`; both are within the window.
     fn locate(&self, from: Place, offset: u64) -> Place {
         let start = (from.offset - self.base.offset) as usize;
         let text = &self.buffer[start..(offset - self.base.offset) as usize];
@@ -177,13 +176,13 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// Remembers the current place as one where something was opened, until [`Self::unmark`].
+    /// Marks the current position as the start of a message or list, until [`Self::unmark`].
     #[inline]
     pub fn mark(&mut self) {
         self.marks.push(Place { offset: self.offset(), line: 0, line_start: 0 });
     }
 
-    /// Forgets the last mark.
+    /// Removes the last mark.
     #[inline]
     pub fn unmark(&mut self) {
         self.marks.pop();
@@ -210,7 +209,7 @@ impl<'a> Source<'a> {
     }
 }
 
-/// How many blanks come first. Lines are indented, so blanks are a third of a file and spaces go by eight.
+/// The number of leading blanks. Blanks are a third of an indented file, so spaces are tested eight at a time.
 #[inline]
 fn blanks(bytes: &[u8]) -> usize {
     let mut n = 0;
@@ -237,15 +236,15 @@ impl Place {
 
 /// Classes of bytes, to be combined.
 pub(super) const BLANK: u8 = 1;
-/// What a name may begin with.
+/// Starts a name.
 pub(super) const LETTER: u8 = 2;
-/// What a name may go on with.
+/// Continues a name.
 pub(super) const WORD: u8 = 4;
-/// What a number may consist of, signs apart.
+/// Part of a number, except signs.
 pub(super) const NUMBER: u8 = 8;
-/// What matters when a message is passed over: brackets, quotes, comments.
+/// Matters when skipping a message: brackets, quotes, comments.
 pub(super) const STRUCTURE: u8 = 16;
-/// What a comment begins with.
+/// Starts a comment.
 const COMMENT: u8 = 32;
 
 #[inline]

@@ -4,7 +4,7 @@ use super::fault::{expected, quote};
 use super::source::Source;
 use crate::stream::StreamError;
 
-/// Appends what the string at the next byte, a quote, and the strings right after it say.
+/// Appends the content of the string at the next byte, a quote, and of the strings that follow it.
 pub(super) fn read(source: &mut Source<'_>, out: &mut Vec<u8>) -> Result<(), StreamError> {
     while let Some(quote @ (b'"' | b'\'')) = source.peek()? {
         source.advance(1);
@@ -13,7 +13,7 @@ pub(super) fn read(source: &mut Source<'_>, out: &mut Vec<u8>) -> Result<(), Str
     Ok(())
 }
 
-/// Passes over what [`read`] would read. Escapes are not looked at, but that they may hide a quote.
+/// Skips the strings that [`read`] would read. Escapes matter only because they may contain a quote.
 pub(super) fn skip(source: &mut Source<'_>) -> Result<(), StreamError> {
     while let Some(quote @ (b'"' | b'\'')) = source.peek()? {
         source.advance(1);
@@ -51,7 +51,7 @@ pub(super) fn skip_one(source: &mut Source<'_>, quote: u8) -> Result<(), StreamE
         match stop {
             Some(b'\\') => {
                 source.want(2)?;
-                // What follows may be a line's end, which is looked at next and is an error.
+                // A line break may follow, which the next iteration reports as an error.
                 let length = if matches!(source.rest().get(1), None | Some(b'\n')) { 1 } else { 2 };
                 source.advance(length);
             }
@@ -65,11 +65,11 @@ pub(super) fn skip_one(source: &mut Source<'_>, quote: u8) -> Result<(), StreamE
     }
 }
 
-/// How many bytes stand before the next quote, escape or end of line.
+/// The number of bytes before the next quote, escape or line break.
 #[inline]
 fn plain(quote: u8, bytes: &[u8]) -> usize {
-    // Most strings are short, and so are the runs between the escapes of a tensor: only longer ones are worth the call
-    // of a search that is faster once it runs.
+    // Most strings are short, and so are the runs between the escapes of a tensor. Calling the faster search pays only
+    // for longer ones.
     let mut n = 0;
     while n < 32 {
         let Some(chunk) = bytes[n..].first_chunk() else { break };
@@ -99,7 +99,7 @@ fn unfinished(source: &mut Source<'_>, quote: u8) -> StreamError {
     StreamError::Text { spot: source.spot(), message }
 }
 
-/// Appends what the escape at the next byte stands for, and those right after it.
+/// Appends the values of the escape at the next byte and of the escapes right after it.
 fn read_escapes(source: &mut Source<'_>, out: &mut Vec<u8>) -> Result<(), StreamError> {
     loop {
         if source.rest().len() < LONGEST_ESCAPE {
@@ -142,7 +142,7 @@ enum Escaped {
     Char(char),
 }
 
-/// The less common escapes, and their lengths.
+/// Reads a less common escape: its value and its length.
 fn escape(bytes: &[u8]) -> Option<(Escaped, usize)> {
     let digits = |from: usize, most: usize, radix: u32| {
         let all = bytes.get(from..).unwrap_or_default().iter().take(most);

@@ -1,11 +1,11 @@
-//! Names that the schema does not know: each is reported once, and not too many of them.
+//! Warnings about names that are not in the schema: each once, and a limited number of them.
 
 use super::fault::{expected, quote};
 use super::source::{NUMBER, Source, WORD, is};
 use crate::schema::{Field, Message};
 use crate::stream::StreamError;
 
-/// What was reported so far.
+/// The names reported so far.
 #[derive(Default)]
 pub(super) struct Unknown {
     seen: Vec<(&'static str, Vec<u8>)>,
@@ -13,7 +13,7 @@ pub(super) struct Unknown {
 }
 
 impl Unknown {
-    /// A file of a later version may say something new in each of a million nodes.
+    /// A limit, since a file of a newer version may have a new name in each of a million nodes.
     const MOST: usize = 20;
 
     /// A warning about a field, if one is due.
@@ -40,7 +40,7 @@ impl Unknown {
     }
 }
 
-/// The name at the next byte, which stays there: a word, a number, or what `[...]` holds.
+/// The name at the next byte, without consuming it: a word, a number, or the content of `[...]`.
 pub(super) fn name(source: &mut Source<'_>) -> Result<Vec<u8>, StreamError> {
     if !source.rest().starts_with(b"[") {
         let length = source.run(0, WORD)?;
@@ -51,7 +51,7 @@ pub(super) fn name(source: &mut Source<'_>) -> Result<Vec<u8>, StreamError> {
         source.want(length + 1)?;
         match source.rest().get(length) {
             Some(b']') => return Ok(source.rest()[..=length].to_vec()),
-            // Names, types' addresses with their slashes and percents, and blanks.
+            // Names, type URLs with slashes and percents, and blanks.
             Some(byte) if is(*byte, NUMBER) || matches!(byte, b'/' | b'-' | b'%' | b'+' | b'~' | b' ' | b'\t') => {
                 length += 1;
             }
@@ -63,7 +63,7 @@ pub(super) fn name(source: &mut Source<'_>) -> Result<Vec<u8>, StreamError> {
     }
 }
 
-/// A name as it is shown in an error.
+/// A name as errors show it.
 pub(super) fn shown(name: &[u8]) -> String {
     quote(name).trim_matches('`').to_owned()
 }

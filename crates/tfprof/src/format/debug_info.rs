@@ -7,7 +7,7 @@ use std::io::Read;
 use std::ops::ControlFlow;
 use tfprof_proto::fields::graph_debug_info::{self, file_line_col, stack_trace};
 use tfprof_proto::fields::map_entry::{KEY, VALUE};
-use tfprof_proto::lenient::{each_quietly, map_entry};
+use tfprof_proto::lenient::{each_field, map_entry};
 use tfprof_proto::stream::{self, Layout, Record, Rule, Sink, Spot, Tag};
 use tfprof_proto::wire::{Fields, Value};
 
@@ -46,7 +46,7 @@ impl DebugInfoReader<'_> {
     /// The frames of a `StackTrace`: ids, or lines that are spelled out.
     fn trace(&mut self, trace: &[u8]) -> Vec<u64> {
         let mut ids = Vec::new();
-        each_quietly(Fields::new(trace, 0), |_, number, value| match (number, value) {
+        each_field(Fields::new(trace, 0), |_, number, value| match (number, value) {
             (stack_trace::FILE_LINE_COLS, Value::Bytes(bytes)) => {
                 let id = self.info.new_id();
                 self.info.frames.insert(id, source_line(bytes));
@@ -66,7 +66,7 @@ impl DebugInfoReader<'_> {
 /// A `FileLineCol`.
 fn source_line(bytes: &[u8]) -> SourceLine {
     let mut line = SourceLine::default();
-    each_quietly(Fields::new(bytes, 0), |_, number, value| match (number, value) {
+    each_field(Fields::new(bytes, 0), |_, number, value| match (number, value) {
         (file_line_col::FILE_INDEX, Value::Varint(n)) => line.file = usize::try_from(n).unwrap_or(usize::MAX),
         (file_line_col::LINE, Value::Varint(n)) => line.number = n as i32,
         (file_line_col::FUNC, Value::Bytes(bytes)) => line.function = text(bytes),
@@ -79,7 +79,7 @@ fn source_line(bytes: &[u8]) -> SourceLine {
 /// Key and value of an entry whose key is a `fixed64`.
 fn fixed64_entry(entry: &[u8]) -> (u64, &[u8]) {
     let (mut key, mut value) = (0, &b""[..]);
-    each_quietly(Fields::new(entry, 0), |_, number, field| match (number, field) {
+    each_field(Fields::new(entry, 0), |_, number, field| match (number, field) {
         (KEY, Value::Fixed64(n)) => key = n,
         (VALUE, Value::Bytes(bytes)) => value = bytes,
         _ => {}
@@ -107,7 +107,7 @@ impl Sink for DebugInfoReader<'_> {
             }
             TRACE_OF_NAME => {
                 let (mut name, mut id) = (&b""[..], 0);
-                each_quietly(Fields::new(bytes, 0), |_, number, value| match (number, value) {
+                each_field(Fields::new(bytes, 0), |_, number, value| match (number, value) {
                     (KEY, Value::Bytes(bytes)) => name = bytes,
                     (VALUE, Value::Fixed64(n)) => id = n,
                     _ => {}

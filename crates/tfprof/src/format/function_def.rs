@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 use tfprof_proto::fields::function_def::{self, arg_attrs};
 use tfprof_proto::fields::map_entry::{KEY, VALUE};
 use tfprof_proto::fields::op_def::{self, arg_def};
-use tfprof_proto::lenient::{each_quietly, map_entry};
+use tfprof_proto::lenient::{each_field, map_entry};
 use tfprof_proto::node_def::{Attribute, NodeDecoder};
 use tfprof_proto::wire::{Fields, Value};
 
@@ -18,7 +18,7 @@ pub(super) fn read_op(bytes: &[u8], defs: &mut FunctionDefs) {
 /// Adds a `FunctionDef`. The first one of a name wins.
 pub(super) fn read_function(bytes: &[u8], defs: &mut FunctionDefs) {
     let mut signature = OpDef::default();
-    each_quietly(Fields::new(bytes, 0), |_, number, value| {
+    each_field(Fields::new(bytes, 0), |_, number, value| {
         if let (function_def::SIGNATURE, Value::Bytes(definition)) = (number, value) {
             signature = op_def(definition);
         }
@@ -35,7 +35,7 @@ pub(super) fn read_function(bytes: &[u8], defs: &mut FunctionDefs) {
         }
     }
     let mut decoder = NodeDecoder::default();
-    each_quietly(Fields::new(bytes, 0), |all, number, value| {
+    each_field(Fields::new(bytes, 0), |all, number, value| {
         let Value::Bytes(bytes) = value else { return };
         match number {
             function_def::NODE_DEF => {
@@ -64,7 +64,7 @@ struct OpDef {
 
 fn op_def(bytes: &[u8]) -> OpDef {
     let mut op = OpDef::default();
-    each_quietly(Fields::new(bytes, 0), |all, number, value| {
+    each_field(Fields::new(bytes, 0), |all, number, value| {
         let Value::Bytes(bytes) = value else { return };
         match number {
             op_def::NAME => op.name = text(bytes),
@@ -78,7 +78,7 @@ fn op_def(bytes: &[u8]) -> OpDef {
 
 fn arg_def(fields: Fields<'_>) -> OutputDef {
     let mut arg = OutputDef::default();
-    each_quietly(fields, |_, number, value| match (number, value) {
+    each_field(fields, |_, number, value| match (number, value) {
         (arg_def::NAME, Value::Bytes(bytes)) => arg.name = text(bytes),
         (arg_def::NUMBER_ATTR, Value::Bytes(bytes)) if !bytes.is_empty() => {
             arg.length = OutputLength::Number(text(bytes));
@@ -94,12 +94,12 @@ fn arg_def(fields: Fields<'_>) -> OutputDef {
 /// Attributes of a function's arguments, such as `_output_shapes`, by their positions.
 fn argument_attributes(function: &[u8]) -> FxHashMap<u64, Vec<Attribute<'_>>> {
     let mut by_position = FxHashMap::default();
-    each_quietly(Fields::new(function, 0), |all, number, value| {
+    each_field(Fields::new(function, 0), |all, number, value| {
         let (function_def::ARG_ATTR, Value::Bytes(entry)) = (number, value) else { return };
         let (mut position, mut list) = (0, Vec::new());
-        each_quietly(all.nested(entry), |all, number, value| match (number, value) {
+        each_field(all.nested(entry), |all, number, value| match (number, value) {
             (KEY, Value::Varint(n)) => position = n,
-            (VALUE, Value::Bytes(attributes)) => each_quietly(all.nested(attributes), |_, number, value| {
+            (VALUE, Value::Bytes(attributes)) => each_field(all.nested(attributes), |_, number, value| {
                 if let (arg_attrs::ATTR, Value::Bytes(entry)) = (number, value)
                     && let (key, value @ Some(_)) = map_entry(entry)
                 {

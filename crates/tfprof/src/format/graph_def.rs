@@ -12,7 +12,7 @@ use crate::model::type_names::{OPTIMIZER_SLOT, TRAINABLE};
 use rustc_hash::FxHashSet;
 use tfprof_proto::fields::meta_graph_def::{self, meta_info_def};
 use tfprof_proto::fields::{function_def_library, graph_def, node_def, variable_def};
-use tfprof_proto::lenient::{each_quietly, map_entry};
+use tfprof_proto::lenient::{each_field, map_entry};
 use tfprof_proto::node_def::{Attribute, NodeDecoder, NodeDef};
 use tfprof_proto::schema;
 use tfprof_proto::stream::{Layout, Record, Rule, Spot, Tag};
@@ -165,11 +165,11 @@ impl Collections {
             b"variables" => &mut self.variables,
             _ => return,
         };
-        each_quietly(Fields::new(collection, offset), |all, number, value| {
+        each_field(Fields::new(collection, offset), |all, number, value| {
             let (BYTES_LIST, Value::Bytes(list)) = (number, value) else { return };
-            each_quietly(all.nested(list), |all, _, value| {
+            each_field(all.nested(list), |all, _, value| {
                 let Value::Bytes(variable) = value else { return };
-                each_quietly(all.nested(variable), |_, number, value| {
+                each_field(all.nested(variable), |_, number, value| {
                     if let (variable_def::VARIABLE_NAME, Value::Bytes(variable)) = (number, value) {
                         let variable = variable.split(|byte| *byte == b':').next().unwrap_or_default();
                         names.insert(String::from_utf8_lossy(variable).into_owned());

@@ -12,7 +12,7 @@ use crate::model::stacks::{FrameId, StackId, Stacks, StringIds};
 use rustc_hash::FxHashMap;
 use tfprof_proto::fields::map_entry::KEY;
 use tfprof_proto::fields::{code_def, code_def::trace, op_log, op_log_entry};
-use tfprof_proto::lenient::{each_quietly, int_keyed_entry, next_quietly};
+use tfprof_proto::lenient::{each_field, int_keyed_entry, next_field};
 use tfprof_proto::schema;
 use tfprof_proto::stream::{Layout, Record, Rule, Spot, Tag};
 use tfprof_proto::wire::{Fields, Value};
@@ -74,7 +74,7 @@ impl<'b> OpLogReader<'b> {
 
     fn entry(&mut self, fields: Fields<'_>) {
         let mut name = &b""[..];
-        each_quietly(fields.clone(), |_, number, value| {
+        each_field(fields.clone(), |_, number, value| {
             if let (op_log_entry::NAME, Value::Bytes(bytes)) = (number, value) {
                 name = bytes;
             }
@@ -82,7 +82,7 @@ impl<'b> OpLogReader<'b> {
         let Some(node) = self.builder.model.node_near(self.last_node, name) else { return };
         self.last_node = node.0;
         let mut call_stack = None;
-        each_quietly(fields, |all, number, value| match (number, value) {
+        each_field(fields, |all, number, value| match (number, value) {
             // As the original: the last number that is not zero counts.
             (op_log_entry::FLOAT_OPS, Value::Varint(n)) if n != 0 => {
                 let count = n as i64;
@@ -126,7 +126,7 @@ impl CallStacks {
         self.last_code.extend_from_slice(&bytes[skip..]);
         let mut fields = Fields::new(&bytes[skip..], offset + skip as u64);
         let all = fields.clone();
-        while let Some(field) = next_quietly(&mut fields) {
+        while let Some(field) = next_field(&mut fields) {
             if let (code_def::TRACES, Value::Bytes(trace)) = (field.number, field.value) {
                 let seen = self.frames.get(trace).copied();
                 let frame = seen.unwrap_or_else(|| self.frame(all.nested(trace), builder));
@@ -142,7 +142,7 @@ impl CallStacks {
         let bytes = trace.rest();
         let mut ids = StringIds::default();
         let (mut lineno, mut function_start) = (0, 0);
-        each_quietly(trace, |all, number, value| match (number, value) {
+        each_field(trace, |all, number, value| match (number, value) {
             (trace::LINENO, Value::Varint(n)) => lineno = n as i32,
             (trace::FUNC_START_LINE, Value::Varint(n)) => function_start = n as i32,
             (trace::FILE_ID, Value::Varint(n)) => ids.file = n as i64,

@@ -13,7 +13,7 @@ use tfprof_proto::fields::{
     allocation_description, allocation_record, allocator_memory_used, device_step_stats, memory_stats,
     node_exec_stats as node, node_output, run_metadata, step_stats, tensor_description,
 };
-use tfprof_proto::lenient::each_quietly;
+use tfprof_proto::lenient::each_field;
 use tfprof_proto::schema;
 use tfprof_proto::stream::{Layout, Record, Rule, Tag};
 use tfprof_proto::wire::{Fields, Value};
@@ -131,7 +131,7 @@ impl<'b> RunMetadataReader<'b> {
     fn shapes(&mut self, bytes: &[u8], offset: u64) {
         let mut name = &b""[..];
         let mut outputs = Vec::new();
-        each_quietly(Fields::new(bytes, offset), |all, number, value| match (number, value) {
+        each_field(Fields::new(bytes, offset), |all, number, value| match (number, value) {
             (node::NODE_NAME, Value::Bytes(value)) => name = value,
             (node::OUTPUT, Value::Bytes(output)) => outputs.push(all.nested(output)),
             _ => {}
@@ -141,10 +141,10 @@ impl<'b> RunMetadataReader<'b> {
         let Ok(name) = std::str::from_utf8(name) else { return };
         for output in outputs {
             let (mut slot, mut shape) = (0_i64, None);
-            each_quietly(output, |all, number, value| match (number, value) {
+            each_field(output, |all, number, value| match (number, value) {
                 (node_output::SLOT, Value::Varint(n)) => slot = n as i64,
                 (node_output::TENSOR_DESCRIPTION, Value::Bytes(tensor)) => {
-                    each_quietly(all.nested(tensor), |_, number, value| {
+                    each_field(all.nested(tensor), |_, number, value| {
                         if let (tensor_description::SHAPE, Value::Bytes(bytes)) = (number, value) {
                             shape = Some(attr_value::shape_of(bytes));
                         }
@@ -219,12 +219,12 @@ fn read_execution<'a>(bytes: &'a [u8], offset: u64, memory: bool, mut details: O
         details.clear();
     }
     let (mut temporary, mut persistent) = (0_i64, 0_i64);
-    each_quietly(Fields::new(bytes, offset), |all, number, value| match (number, value) {
+    each_field(Fields::new(bytes, offset), |all, number, value| match (number, value) {
         (node::NODE_NAME, Value::Bytes(name)) => execution.name = name,
         (node::ALL_START_MICROS, Value::Varint(n)) => execution.start = n as i64,
         (node::OP_END_REL_MICROS, Value::Varint(n)) => execution.length = n as i64,
         (node::MEMORY, Value::Bytes(used)) if memory => {
-            each_quietly(all.nested(used), |_, number, value| {
+            each_field(all.nested(used), |_, number, value| {
                 let Value::Varint(n) = value else { return };
                 let sum = match number {
                     allocator_memory_used::TOTAL_BYTES => &mut execution.requested_bytes,
@@ -247,7 +247,7 @@ fn read_execution<'a>(bytes: &'a [u8], offset: u64, memory: bool, mut details: O
             }
         }
         (node::MEMORY_STATS, Value::Bytes(stats)) if memory => {
-            each_quietly(all.nested(stats), |_, number, value| match (number, value) {
+            each_field(all.nested(stats), |_, number, value| match (number, value) {
                 (memory_stats::TEMP_MEMORY_SIZE, Value::Varint(n)) => temporary = n as i64,
                 (memory_stats::PERSISTENT_MEMORY_SIZE, Value::Varint(n)) => persistent = n as i64,
                 _ => {}
@@ -268,9 +268,9 @@ fn read_execution<'a>(bytes: &'a [u8], offset: u64, memory: bool, mut details: O
 
 /// Passes on the bytes in use that allocators report, and each allocation and deallocation with its time.
 fn find_peaks(bytes: &[u8], offset: u64, device: DeviceId, peaks: &mut PeakFinder) {
-    each_quietly(Fields::new(bytes, offset), |all, number, value| {
+    each_field(Fields::new(bytes, offset), |all, number, value| {
         let (node::MEMORY, Value::Bytes(used)) = (number, value) else { return };
-        each_quietly(all.nested(used), |all, number, value| match (number, value) {
+        each_field(all.nested(used), |all, number, value| match (number, value) {
             (allocator_memory_used::ALLOCATOR_BYTES_IN_USE, Value::Varint(n)) => peaks.in_use(device, n as i64),
             (allocator_memory_used::ALLOCATION_RECORDS, Value::Bytes(record)) => {
                 let (micros, bytes) = read_allocation(all.nested(record));
@@ -284,7 +284,7 @@ fn find_peaks(bytes: &[u8], offset: u64, device: DeviceId, peaks: &mut PeakFinde
 /// Reads an `AllocatorMemoryUsed`, if it is of a GPU: the bytes in use, and the allocations of this execution.
 fn gpu_allocator(used: Fields<'_>, details: &mut Details) {
     let (mut gpu, mut in_use) = (false, 0);
-    each_quietly(used.clone(), |_, number, value| match (number, value) {
+    each_field(used.clone(), |_, number, value| match (number, value) {
         (allocator_memory_used::ALLOCATOR_NAME, Value::Bytes(name)) => {
             gpu = memchr::memmem::find(name, b"GPU").is_some()
         }
@@ -295,7 +295,7 @@ fn gpu_allocator(used: Fields<'_>, details: &mut Details) {
         return;
     }
     details.allocator_in_use = details.allocator_in_use.max(in_use);
-    each_quietly(used, |all, number, value| {
+    each_field(used, |all, number, value| {
         let (allocator_memory_used::ALLOCATION_RECORDS, Value::Bytes(record)) = (number, value) else { return };
         details.allocations.push(read_allocation(all.nested(record)));
     });
@@ -304,7 +304,7 @@ fn gpu_allocator(used: Fields<'_>, details: &mut Details) {
 /// Reads an `AllocationRecord`: the time in microseconds and the bytes, negative for a deallocation.
 pub(super) fn read_allocation(record: Fields<'_>) -> (i64, i64) {
     let (mut micros, mut bytes) = (0, 0);
-    each_quietly(record, |_, number, value| match (number, value) {
+    each_field(record, |_, number, value| match (number, value) {
         (allocation_record::ALLOC_MICROS, Value::Varint(n)) => micros = n as i64,
         (allocation_record::ALLOC_BYTES, Value::Varint(n)) => bytes = n as i64,
         _ => {}
@@ -316,15 +316,15 @@ pub(super) fn read_allocation(record: Fields<'_>) -> (i64, i64) {
 fn output_memory(output: Fields<'_>) -> Option<OutputMemory> {
     let (mut requested, mut allocated, mut known) = (0, 0, false);
     let (mut slot, mut address) = (0, 0);
-    each_quietly(output, |all, number, value| match (number, value) {
+    each_field(output, |all, number, value| match (number, value) {
         (node_output::SLOT, Value::Varint(n)) => slot = n as i32,
         (node_output::TENSOR_DESCRIPTION, Value::Bytes(tensor)) => {
-            each_quietly(all.nested(tensor), |all, number, value| {
+            each_field(all.nested(tensor), |all, number, value| {
                 let (tensor_description::ALLOCATION_DESCRIPTION, Value::Bytes(allocation)) = (number, value) else {
                     return;
                 };
                 known = true;
-                each_quietly(all.nested(allocation), |_, number, value| match (number, value) {
+                each_field(all.nested(allocation), |_, number, value| match (number, value) {
                     (allocation_description::REQUESTED_BYTES, Value::Varint(n)) => requested = n as i64,
                     (allocation_description::ALLOCATED_BYTES, Value::Varint(n)) => allocated = n as i64,
                     (allocation_description::PTR, Value::Varint(n)) => address = n,

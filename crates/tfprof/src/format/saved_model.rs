@@ -23,7 +23,7 @@ use rustc_hash::FxHashMap;
 use signature::Signature;
 use tfprof_proto::fields::meta_graph_def::{self, meta_info_def};
 use tfprof_proto::fields::{graph_def, op_list, saved_model, saved_object_graph};
-use tfprof_proto::lenient::{each_quietly, map_entry};
+use tfprof_proto::lenient::{each_field, map_entry};
 use tfprof_proto::node_def::{Attribute, NodeDecoder};
 use tfprof_proto::schema;
 use tfprof_proto::stream::{Layout, Record, Rule, Tag};
@@ -276,9 +276,9 @@ impl FormatReader for Reader<'_> {
         let Value::Bytes(bytes) = record.value else { return };
         let meta = &mut self.current;
         match tag {
-            INFO => each_quietly(Fields::new(bytes, record.offset), |all, number, value| match (number, value) {
+            INFO => each_field(Fields::new(bytes, record.offset), |all, number, value| match (number, value) {
                 (meta_info_def::STRIPPED_OP_LIST, Value::Bytes(ops)) => {
-                    each_quietly(all.nested(ops), |_, number, value| {
+                    each_field(all.nested(ops), |_, number, value| {
                         if let (op_list::OP, Value::Bytes(op)) = (number, value) {
                             function_def::read_op(op, &mut meta.functions);
                         }

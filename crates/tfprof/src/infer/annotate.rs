@@ -16,7 +16,7 @@ use crate::model::settings::Settings;
 use crate::model::type_names::{CONST_PARAMETER, SAME_VARIABLE};
 use rustc_hash::FxHashSet;
 use tfprof_proto::fields::node_def::experimental_debug_info::{ORIGINAL_FUNC_NAMES, ORIGINAL_NODE_NAMES};
-use tfprof_proto::lenient::each_quietly;
+use tfprof_proto::lenient::each_field;
 use tfprof_proto::wire::Fields;
 
 /// The cost of one run of a program at a batch size.
@@ -177,7 +177,7 @@ fn find_stack(node: &Node<'_>, id: NodeId, builder: &mut Builder) {
         && let Some(original) = node.body.attribute(node.node, ORIGINAL_NAMES)
     {
         let (mut of_node, mut of_function) = (None, None);
-        each_quietly(Fields::new(original, 0), |_, number, value| match number {
+        each_field(Fields::new(original, 0), |_, number, value| match number {
             ORIGINAL_NODE_NAMES => of_node = of_node.or(value.bytes()),
             ORIGINAL_FUNC_NAMES => of_function = of_function.or(value.bytes()),
             _ => {}

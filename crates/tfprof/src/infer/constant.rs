@@ -6,7 +6,7 @@ use crate::model::dtype::DType;
 use crate::model::shape::Shape;
 use tfprof_proto::fields::attr_value::TENSOR;
 use tfprof_proto::fields::tensor;
-use tfprof_proto::lenient::each_quietly;
+use tfprof_proto::lenient::each_field;
 use tfprof_proto::wire::{Fields, Value, each_int};
 
 /// The tensor of an `AttrValue`.
@@ -19,7 +19,7 @@ fn tensor_fact(bytes: &[u8]) -> Fact {
     let (mut dtype, mut shape) = (DType::UNKNOWN, Shape::scalar());
     let mut content = None;
     let mut listed = Vec::new();
-    each_quietly(Fields::new(bytes, 0), |_, number, value| match (number, value) {
+    each_field(Fields::new(bytes, 0), |_, number, value| match (number, value) {
         (tensor::DTYPE, Value::Varint(n)) => dtype = dtype_of(n as i64),
         (tensor::TENSOR_SHAPE, Value::Bytes(bytes)) => shape = shape_of(bytes),
         (tensor::TENSOR_CONTENT, Value::Bytes(bytes)) => content = Some(bytes),

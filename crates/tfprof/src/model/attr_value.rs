@@ -4,7 +4,7 @@ use super::dtype::DType;
 use super::shape::Shape;
 use tfprof_proto::fields::attr_value::{B, I, LIST, S, SHAPE, TYPE, list_value};
 use tfprof_proto::fields::tensor_shape::{self, dim};
-use tfprof_proto::lenient::each_quietly;
+use tfprof_proto::lenient::each_field;
 use tfprof_proto::shape::attribute_value;
 use tfprof_proto::wire::{Fields, Value, each_int};
 
@@ -59,7 +59,7 @@ pub fn shapes(attribute: &[u8]) -> Vec<Shape> {
 pub fn texts(attribute: &[u8]) -> Vec<&[u8]> {
     let mut texts = Vec::new();
     let Some(Value::Bytes(list)) = kind(attribute, LIST) else { return texts };
-    each_quietly(Fields::new(list, 0), |_, number, value| {
+    each_field(Fields::new(list, 0), |_, number, value| {
         if number == list_value::S {
             texts.extend(value.bytes());
         }
@@ -69,7 +69,7 @@ pub fn texts(attribute: &[u8]) -> Vec<&[u8]> {
 
 fn each_of_list(attribute: &[u8], number: u32, mut each: impl FnMut(Value<'_>)) -> Option<()> {
     let Value::Bytes(list) = kind(attribute, LIST)? else { return None };
-    each_quietly(Fields::new(list, 0), |_, found, value| {
+    each_field(Fields::new(list, 0), |_, found, value| {
         if found == number {
             each(value);
         }
@@ -87,10 +87,10 @@ pub fn dtype_of(number: i64) -> DType {
 pub fn shape_of(bytes: &[u8]) -> Shape {
     let mut dims = Vec::new();
     let mut unknown_rank = false;
-    each_quietly(Fields::new(bytes, 0), |_, number, value| match (number, value) {
+    each_field(Fields::new(bytes, 0), |_, number, value| match (number, value) {
         (tensor_shape::DIM, Value::Bytes(bytes)) => {
             let mut size = 0;
-            each_quietly(Fields::new(bytes, 0), |_, number, value| {
+            each_field(Fields::new(bytes, 0), |_, number, value| {
                 if let (dim::SIZE, Value::Varint(n)) = (number, value) {
                     size = n as i64;
                 }

@@ -4,7 +4,7 @@
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 use tfprof_proto::fields::{attr_value, tensor};
-use tfprof_proto::lenient::each_quietly;
+use tfprof_proto::lenient::each_field;
 use tfprof_proto::node_def::{Attribute, NodeDef, each_node};
 use tfprof_proto::shape::attribute_value;
 use tfprof_proto::wire::{Fields, Value};
@@ -278,7 +278,7 @@ fn range(ends: &[u32], node: u32) -> Range<usize> {
 fn push_without_contents(value: &[u8], out: &mut Vec<u8>) -> bool {
     let Some((attr_value::TENSOR, Value::Bytes(bytes))) = attribute_value(value) else { return false };
     pb::message(out, attr_value::TENSOR, |out| {
-        each_quietly(Fields::new(bytes, 0), |_, number, value| match (number, value) {
+        each_field(Fields::new(bytes, 0), |_, number, value| match (number, value) {
             (tensor::DTYPE, Value::Varint(dtype)) => pb::int(out, tensor::DTYPE, dtype as i64),
             (tensor::TENSOR_SHAPE, Value::Bytes(shape)) => pb::element(out, tensor::TENSOR_SHAPE, shape),
             _ => {}

@@ -1,7 +1,7 @@
 //! A tensor description in protobuf's text format, with the quotes missing as in the original's snapshots.
 
 use std::io::Write;
-use tfprof_proto::lenient::each_quietly;
+use tfprof_proto::lenient::each_field;
 use tfprof_proto::schema::{self, Field, Kind, Message};
 use tfprof_proto::wire::{Fields, Value};
 
@@ -22,7 +22,7 @@ fn print(message: &'static Message, parts: &[Fields<'_>], depth: usize, out: &mu
         let mut messages = Vec::new();
         let mut last = None;
         for part in parts {
-            each_quietly(part.clone(), |all, number, value| match value {
+            each_field(part.clone(), |all, number, value| match value {
                 _ if number != field.number => {}
                 Value::Bytes(bytes) if matches!(field.kind, Kind::Message(_)) => messages.push(all.nested(bytes)),
                 value => last = Some(value),

@@ -2,7 +2,7 @@
 
 use crate::render::chrome::{Micros, Point};
 use tfprof_proto::fields::{allocation_description, node_exec_stats as node, node_output, tensor_description};
-use tfprof_proto::lenient::each_quietly;
+use tfprof_proto::lenient::each_field;
 use tfprof_proto::wire::{Fields, Value};
 
 /// The part of a `NodeExecStats` that a trace needs.
@@ -34,7 +34,7 @@ impl<'a> Record<'a> {
     pub fn new(bytes: &'a [u8], offset: u64) -> Self {
         let fields = Fields::new(bytes, offset);
         let mut record = Record { name: b"", label: b"", start: 0, duration: 0, fields: fields.clone() };
-        each_quietly(fields, |_, number, value| match (number, value) {
+        each_field(fields, |_, number, value| match (number, value) {
             (node::NODE_NAME, Value::Bytes(name)) => record.name = name,
             (node::ALL_START_MICROS, Value::Varint(n)) => record.start = Micros::from(n as i64),
             (node::ALL_END_REL_MICROS, Value::Varint(n)) => record.duration = Micros::from(n as i64),
@@ -51,10 +51,10 @@ impl<'a> Record<'a> {
     /// Calls `each` for every output with the parts of its tensor description.
     pub fn each_output(&self, mut each: impl FnMut(&[Fields<'a>])) {
         let mut descriptions = Vec::new();
-        each_quietly(self.fields.clone(), |all, number, value| {
+        each_field(self.fields.clone(), |all, number, value| {
             let (node::OUTPUT, Value::Bytes(output)) = (number, value) else { return };
             descriptions.clear();
-            each_quietly(all.nested(output), |all, number, value| {
+            each_field(all.nested(output), |all, number, value| {
                 if let (node_output::TENSOR_DESCRIPTION, Value::Bytes(description)) = (number, value) {
                     descriptions.push(all.nested(description));
                 }
@@ -68,11 +68,11 @@ impl<'a> Record<'a> {
 pub(super) fn allocation<'a>(description: &[Fields<'a>]) -> Allocation<'a> {
     let mut found = Allocation::default();
     for part in description {
-        each_quietly(part.clone(), |all, number, value| {
+        each_field(part.clone(), |all, number, value| {
             let (tensor_description::ALLOCATION_DESCRIPTION, Value::Bytes(allocation)) = (number, value) else {
                 return;
             };
-            each_quietly(all.nested(allocation), |_, number, value| match (number, value) {
+            each_field(all.nested(allocation), |_, number, value| match (number, value) {
                 (allocation_description::REQUESTED_BYTES, Value::Varint(n)) => found.requested = n as i64,
                 (allocation_description::ALLOCATOR_NAME, Value::Bytes(name)) => found.allocator = name,
                 _ => {}

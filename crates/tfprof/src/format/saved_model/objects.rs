@@ -3,7 +3,7 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 use tfprof_proto::fields::trackable_object_graph::trackable_object::{object_reference, slot_variable_reference};
 use tfprof_proto::fields::{attr_value, name_attr_list, saved_concrete_function, saved_object, saved_variable};
-use tfprof_proto::lenient::each_quietly;
+use tfprof_proto::lenient::each_field;
 use tfprof_proto::shape::shape_dims;
 use tfprof_proto::wire::{Fields, Value, each_int};
 
@@ -42,12 +42,12 @@ impl Objects {
     /// Adds a `SavedObject`.
     pub fn push(&mut self, object: &[u8]) {
         let mut read = Object::default();
-        each_quietly(Fields::new(object, 0), |all, number, value| {
+        each_field(Fields::new(object, 0), |all, number, value| {
             let Value::Bytes(bytes) = value else { return };
             match number {
                 saved_object::CHILDREN => {
                     let (mut child, mut name) = (0, String::new());
-                    each_quietly(all.nested(bytes), |_, number, value| match (number, value) {
+                    each_field(all.nested(bytes), |_, number, value| match (number, value) {
                         (object_reference::NODE_ID, Value::Varint(n)) => child = n as u32,
                         (object_reference::LOCAL_NAME, Value::Bytes(bytes)) => {
                             name = String::from_utf8_lossy(bytes).into_owned();
@@ -56,7 +56,7 @@ impl Objects {
                     });
                     read.children.push((name, child));
                 }
-                saved_object::SLOT_VARIABLES => each_quietly(all.nested(bytes), |_, number, value| {
+                saved_object::SLOT_VARIABLES => each_field(all.nested(bytes), |_, number, value| {
                     if let (slot_variable_reference::SLOT_VARIABLE_NODE_ID, Value::Varint(n)) = (number, value) {
                         read.slots.push(n as u32);
                     }
@@ -71,7 +71,7 @@ impl Objects {
     /// Adds a `SavedConcreteFunction`.
     pub fn push_function(&mut self, name: &[u8], function: &[u8]) {
         let mut bound = Vec::new();
-        each_quietly(Fields::new(function, 0), |_, number, value| {
+        each_field(Fields::new(function, 0), |_, number, value| {
             if number == saved_concrete_function::BOUND_INPUTS {
                 // Damaged numbers are ignored.
                 let _ = each_int(value, |n| bound.push(n as u32));
@@ -167,9 +167,9 @@ impl Objects {
     /// The captured objects of the function that an attribute names.
     pub fn bound_to(&self, attribute: &[u8]) -> Option<&[u32]> {
         let mut name = None;
-        each_quietly(Fields::new(attribute, 0), |all, number, value| {
+        each_field(Fields::new(attribute, 0), |all, number, value| {
             if let (attr_value::FUNC, Value::Bytes(function)) = (number, value) {
-                each_quietly(all.nested(function), |_, number, value| {
+                each_field(all.nested(function), |_, number, value| {
                     if number == name_attr_list::NAME {
                         name = value.bytes();
                     }
@@ -208,7 +208,7 @@ fn is_optimizer(name: &str) -> bool {
 fn variable(bytes: &[u8]) -> Variable {
     let mut variable = Variable::default();
     let mut dims = Vec::new();
-    each_quietly(Fields::new(bytes, 0), |_, number, value| match (number, value) {
+    each_field(Fields::new(bytes, 0), |_, number, value| match (number, value) {
         (saved_variable::SHAPE, Value::Bytes(shape)) => {
             shape_dims(shape, &mut dims);
             variable.dims = Some(dims.clone()).filter(|dims| !dims.is_empty() && dims.iter().all(|dim| *dim >= 0));

@@ -2,7 +2,7 @@
 
 use crate::words;
 use tfprof_proto::fields::{signature_def, tensor_info};
-use tfprof_proto::lenient::{each_quietly, map_entry};
+use tfprof_proto::lenient::{each_field, map_entry};
 use tfprof_proto::wire::{Fields, Value};
 
 /// `TensorInfo.CompositeTensor.components`.
@@ -23,7 +23,7 @@ impl Signature {
     /// A `SignatureDef`.
     pub fn read(name: &[u8], signature: &[u8]) -> Signature {
         let mut read = Signature { name: String::from_utf8_lossy(name).into_owned(), ..Signature::default() };
-        each_quietly(Fields::new(signature, 0), |_, number, value| {
+        each_field(Fields::new(signature, 0), |_, number, value| {
             let Value::Bytes(entry) = value else { return };
             let list = match number {
                 signature_def::INPUTS => &mut read.inputs,
@@ -45,13 +45,13 @@ impl Signature {
 fn tensors(info: &[u8], nodes: &mut Vec<String>) {
     let mut waiting = vec![info];
     while let Some(info) = waiting.pop() {
-        each_quietly(Fields::new(info, 0), |all, number, value| match (number, value) {
+        each_field(Fields::new(info, 0), |all, number, value| match (number, value) {
             (tensor_info::NAME, Value::Bytes(tensor)) => push(tensor, nodes),
-            (tensor_info::COO_SPARSE, Value::Bytes(sparse)) => each_quietly(all.nested(sparse), |_, _, value| {
+            (tensor_info::COO_SPARSE, Value::Bytes(sparse)) => each_field(all.nested(sparse), |_, _, value| {
                 value.bytes().into_iter().for_each(|tensor| push(tensor, nodes));
             }),
             (tensor_info::COMPOSITE_TENSOR, Value::Bytes(composite)) => {
-                each_quietly(all.nested(composite), |_, number, value| {
+                each_field(all.nested(composite), |_, number, value| {
                     if number == COMPONENTS {
                         waiting.extend(value.bytes());
                     }

@@ -19,7 +19,7 @@ use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 use tfprof_proto::fields::attr_value::{FUNC, LIST, list_value};
 use tfprof_proto::fields::name_attr_list;
-use tfprof_proto::lenient::each_quietly;
+use tfprof_proto::lenient::each_field;
 use tfprof_proto::wire::{Fields, Value};
 
 /// How often the facts of a loop are widened before only their types are kept.
@@ -473,15 +473,15 @@ impl Resolver<'_> {
 fn function_names(attribute: &[u8]) -> Vec<String> {
     let mut names = Vec::new();
     let mut name_of = |function: &[u8]| {
-        each_quietly(Fields::new(function, 0), |_, number, value| {
+        each_field(Fields::new(function, 0), |_, number, value| {
             if let (name_attr_list::NAME, Value::Bytes(name)) = (number, value) {
                 names.push(String::from_utf8_lossy(name).into_owned());
             }
         });
     };
-    each_quietly(Fields::new(attribute, 0), |all, number, value| match (number, value) {
+    each_field(Fields::new(attribute, 0), |all, number, value| match (number, value) {
         (FUNC, Value::Bytes(function)) => name_of(function),
-        (LIST, Value::Bytes(list)) => each_quietly(all.nested(list), |_, number, value| {
+        (LIST, Value::Bytes(list)) => each_field(all.nested(list), |_, number, value| {
             if let (list_value::FUNC, Value::Bytes(function)) = (number, value) {
                 name_of(function);
             }

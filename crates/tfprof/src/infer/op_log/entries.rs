@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 use tfprof_proto::fields::{op_log, op_log_entry};
-use tfprof_proto::lenient::each_quietly;
+use tfprof_proto::lenient::each_field;
 use tfprof_proto::wire::{Fields, Value};
 use tfprof_proto::write as pb;
 
@@ -37,10 +37,10 @@ pub struct Entries {
 impl Entries {
     /// Reads a caller's log. As the original: of two entries of one name the later wins, at the position of the first.
     pub fn read(&mut self, log: &[u8]) {
-        each_quietly(Fields::new(log, 0), |all, number, value| {
+        each_field(Fields::new(log, 0), |all, number, value| {
             let (op_log::LOG_ENTRIES, Value::Bytes(bytes)) = (number, value) else { return };
             let mut entry = Entry::default();
-            each_quietly(all.nested(bytes), |_, number, value| match (number, value) {
+            each_field(all.nested(bytes), |_, number, value| match (number, value) {
                 (op_log_entry::NAME, Value::Bytes(name)) => entry.name = name.to_vec(),
                 (op_log_entry::FLOAT_OPS, Value::Varint(n)) => entry.float_ops = n as i64,
                 (op_log_entry::TYPES, Value::Bytes(ty)) => entry.types.push(ty.to_vec()),

@@ -8,7 +8,7 @@ use tfprof_proto::fields::tensor_shape::{self, dim};
 use tfprof_proto::fields::{
     device_step_stats, graph_def, node_def, node_exec_stats, node_output, run_metadata, step_stats, tensor_description,
 };
-use tfprof_proto::lenient::{each_quietly, map_entry};
+use tfprof_proto::lenient::{each_field, map_entry};
 use tfprof_proto::node_def::{Attribute, each_node};
 use tfprof_proto::shape::{attribute_shapes, shape_dims};
 use tfprof_proto::wire::{Fields, Value};
@@ -189,11 +189,11 @@ impl RunShapes {
     /// the nodes whose shapes contradict the graph; they keep the graph's shapes.
     pub fn add(&mut self, graph: &GraphShapes<'_>, run_meta: &[u8]) -> Vec<String> {
         let mut contradictions = Vec::new();
-        each_quietly(Fields::new(run_meta, 0), |all, number, value| {
+        each_field(Fields::new(run_meta, 0), |all, number, value| {
             let (run_metadata::STEP_STATS, Value::Bytes(stats)) = (number, value) else { return };
-            each_quietly(all.nested(stats), |all, number, value| {
+            each_field(all.nested(stats), |all, number, value| {
                 let (step_stats::DEV_STATS, Value::Bytes(device)) = (number, value) else { return };
-                each_quietly(all.nested(device), |_, number, value| {
+                each_field(all.nested(device), |_, number, value| {
                     if let (device_step_stats::NODE_STATS, Value::Bytes(record)) = (number, value) {
                         self.add_record(graph, record, &mut contradictions);
                     }
@@ -206,7 +206,7 @@ impl RunShapes {
     fn add_record(&mut self, graph: &GraphShapes<'_>, record: &[u8], contradictions: &mut Vec<String>) {
         let mut name = &b""[..];
         let mut outputs = Vec::new();
-        each_quietly(Fields::new(record, 0), |_, number, value| match (number, value) {
+        each_field(Fields::new(record, 0), |_, number, value| match (number, value) {
             (node_exec_stats::NODE_NAME, Value::Bytes(bytes)) => name = bytes,
             (node_exec_stats::OUTPUT, Value::Bytes(output)) => outputs.push(output),
             _ => {}
@@ -237,9 +237,9 @@ fn fits(known: &[i64], recorded: &[i64]) -> bool {
 /// The dimensions in `NodeOutput.tensor_description.shape`.
 fn output_dims(output: &[u8]) -> Vec<i64> {
     let mut dims = vec![1];
-    each_quietly(Fields::new(output, 0), |all, number, value| {
+    each_field(Fields::new(output, 0), |all, number, value| {
         let (node_output::TENSOR_DESCRIPTION, Value::Bytes(tensor)) = (number, value) else { return };
-        each_quietly(all.nested(tensor), |_, number, value| {
+        each_field(all.nested(tensor), |_, number, value| {
             if let (tensor_description::SHAPE, Value::Bytes(shape)) = (number, value) {
                 shape_dims(shape, &mut dims);
             }

@@ -12,7 +12,7 @@ use crate::model::records::{Allocation, MemoryUse, Records, Timing};
 use rustc_hash::FxHashSet;
 use std::collections::BTreeMap;
 use tfprof_proto::fields::{exec_memory, exec_profile, map_entry};
-use tfprof_proto::lenient::{each_quietly, int_keyed_entry};
+use tfprof_proto::lenient::{each_field, int_keyed_entry};
 use tfprof_proto::wire::{Fields, Value};
 
 #[derive(Default)]
@@ -109,7 +109,7 @@ impl Executions {
         let mut sums: Sums = [Sum::default(); Measure::COUNT];
         let (mut start, mut end) = (0, 0);
         let mut add = |index: Measure, n: i64| sums[index as usize].add(n);
-        each_quietly(profile, |all, number, value| match (number, value) {
+        each_field(profile, |all, number, value| match (number, value) {
             (exec_profile::RUN_COUNT, Value::Varint(n)) => add(Measure::Runs, n as i64),
             (exec_profile::ALL_START_MICROS, Value::Varint(n)) => start = n as i64,
             (exec_profile::LATEST_END_MICROS, Value::Varint(n)) => end = n as i64,
@@ -123,7 +123,7 @@ impl Executions {
                 self.sums_on(device);
             }
             (exec_profile::MEMORY_EXECS, Value::Bytes(memory)) if keeps_memory => {
-                each_quietly(all.nested(memory), |_, number, value| {
+                each_field(all.nested(memory), |_, number, value| {
                     let Value::Varint(n) = value else { return };
                     match number {
                         exec_memory::REQUESTED_BYTES => add(Measure::RequestedBytes, n as i64),
@@ -174,10 +174,10 @@ impl Executions {
     fn record(&mut self, node: NodeId, step: i64, profile: Fields<'_>, builder: &mut Builder) {
         let placement = placement(node, builder);
         let records = self.records.entry(step).or_default();
-        each_quietly(profile, |all, number, value| match (number, value) {
+        each_field(profile, |all, number, value| match (number, value) {
             (exec_profile::ACCELERATOR_EXECS | exec_profile::CPU_EXECS, Value::Bytes(entry)) => {
                 let mut device = &b""[..];
-                each_quietly(all.nested(entry), |_, number, value| {
+                each_field(all.nested(entry), |_, number, value| {
                     if let (map_entry::KEY, Value::Bytes(name)) = (number, value) {
                         device = name;
                     }

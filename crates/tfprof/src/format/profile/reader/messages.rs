@@ -3,15 +3,15 @@
 use crate::model::cells::Sum;
 use crate::model::records::{MemoryUse, OutputMemory};
 use tfprof_proto::fields::{exec_memory, map_entry, memory as output_memory};
-use tfprof_proto::lenient::{each_quietly, int_keyed_entry};
+use tfprof_proto::lenient::{each_field, int_keyed_entry};
 use tfprof_proto::wire::{Fields, Value, each_int};
 
 /// An entry of the map from output to shape: the index of the output, and the dimensions.
 pub fn shape_entry(entry: Fields<'_>) -> (i64, Vec<i64>) {
     let (mut index, mut dims) = (0, Vec::new());
-    each_quietly(entry, |all, number, value| match (number, value) {
+    each_field(entry, |all, number, value| match (number, value) {
         (map_entry::KEY, Value::Varint(n)) => index = n as i64,
-        (map_entry::VALUE, Value::Bytes(tuple)) => each_quietly(all.nested(tuple), |_, _, value| {
+        (map_entry::VALUE, Value::Bytes(tuple)) => each_field(all.nested(tuple), |_, _, value| {
             drop(each_int(value, |n| dims.push(n)));
         }),
         _ => {}
@@ -22,7 +22,7 @@ pub fn shape_entry(entry: Fields<'_>) -> (i64, Vec<i64>) {
 /// An entry of the map from device to times: the device, and the sum of the durations.
 pub fn device_time(entry: Fields<'_>) -> (&[u8], Sum) {
     let (mut device, mut micros) = (&b""[..], Sum::default());
-    each_quietly(entry, |all, number, value| match (number, value) {
+    each_field(entry, |all, number, value| match (number, value) {
         (map_entry::KEY, Value::Bytes(name)) => device = name,
         (map_entry::VALUE, Value::Bytes(times)) => times_of(all.nested(times), &mut |_, length| micros.add(length)),
         _ => {}
@@ -32,7 +32,7 @@ pub fn device_time(entry: Fields<'_>) -> (&[u8], Sum) {
 
 /// Calls `each` with the start and the duration of every time in such an entry.
 pub fn each_time(entry: Fields<'_>, mut each: impl FnMut(i64, i64)) {
-    each_quietly(entry, |all, number, value| {
+    each_field(entry, |all, number, value| {
         if let (map_entry::VALUE, Value::Bytes(times)) = (number, value) {
             times_of(all.nested(times), &mut each);
         }
@@ -40,10 +40,10 @@ pub fn each_time(entry: Fields<'_>, mut each: impl FnMut(i64, i64)) {
 }
 
 fn times_of(times: Fields<'_>, each: &mut impl FnMut(i64, i64)) {
-    each_quietly(times, |all, _, value| {
+    each_field(times, |all, _, value| {
         let Value::Bytes(tuple) = value else { return };
         let (mut start, mut duration, mut count) = (0, 0, 0);
-        each_quietly(all.nested(tuple), |_, _, value| {
+        each_field(all.nested(tuple), |_, _, value| {
             drop(each_int(value, |n| {
                 match count {
                     0 => start = n,
@@ -59,7 +59,7 @@ fn times_of(times: Fields<'_>, each: &mut impl FnMut(i64, i64)) {
 
 /// Reads an `ExecMemory` into `memory`, which is returned, and `outputs`.
 pub fn memory_use(fields: Fields<'_>, mut memory: MemoryUse, outputs: &mut Vec<OutputMemory>) -> MemoryUse {
-    each_quietly(fields, |all, number, value| match (number, value) {
+    each_field(fields, |all, number, value| match (number, value) {
         (exec_memory::OUTPUT_MEMORY, Value::Bytes(entry)) => outputs.push(output_entry(all.nested(entry))),
         (number, Value::Varint(n)) => {
             let slot = match number {
@@ -87,7 +87,7 @@ fn output_entry(entry: Fields<'_>) -> OutputMemory {
     let (slot, memory) = int_keyed_entry(entry);
     let mut output = OutputMemory { slot: slot as i32, ..OutputMemory::default() };
     let Some(memory) = memory else { return output };
-    each_quietly(memory, |_, number, value| match (number, value) {
+    each_field(memory, |_, number, value| match (number, value) {
         (output_memory::BYTES, Value::Varint(n)) => output.bytes = n as i64,
         (output_memory::PTR, Value::Varint(n)) => output.address = n,
         _ => {}

@@ -21,7 +21,7 @@ use messages::shape_entry;
 use rustc_hash::FxHashMap;
 use tfprof_proto::fields::map_entry::KEY;
 use tfprof_proto::fields::{profile, profile_node as field, xplane};
-use tfprof_proto::lenient::{each_quietly, int_entry, int_keyed_entry, map_entry, next_quietly};
+use tfprof_proto::lenient::{each_field, int_entry, int_keyed_entry, map_entry, next_field};
 use tfprof_proto::node_def::Attribute;
 use tfprof_proto::schema;
 use tfprof_proto::stream::{Layout, Record, Rule, Tag};
@@ -118,7 +118,7 @@ impl<'b> ProfileReader<'b> {
         };
         let Some(executions) = executions else { return };
         self.executions.begin_node(node);
-        each_quietly(executions, |all, number, value| {
+        each_field(executions, |all, number, value| {
             if let (field::EXECS, Value::Bytes(entry)) = (number, value) {
                 self.executions.add(node, all.nested(entry), self.builder);
             }
@@ -149,7 +149,7 @@ impl<'b> ProfileReader<'b> {
         let mut executions = None;
         loop {
             let here = fields.clone();
-            let Some(field) = next_quietly(&mut fields) else { break };
+            let Some(field) = next_field(&mut fields) else { break };
             match (field.number, field.value) {
                 (field::NAME, Value::Bytes(bytes)) => name = bytes,
                 (field::OP, Value::Bytes(bytes)) => op = bytes,
