@@ -70,7 +70,8 @@ impl NodeDecoder {
     /// Decodes a `NodeDef` that stands at `offset` of the file. Damage ends it early, see [`crate::lenient`].
     pub fn decode<R>(&mut self, bytes: &[u8], offset: u64, visit: impl FnOnce(&NodeDef<'_>) -> R) -> R {
         let (inputs, attributes) = (std::mem::take(&mut self.inputs), std::mem::take(&mut self.attributes));
-        let mut node = NodeDef { inputs, attributes, ..NodeDef::default() };
+        let mut node =
+            NodeDef { name: b"", op: b"", device: b"", inputs, attributes, original_names: None, bytes, offset };
         node.read(bytes, offset);
         let result = visit(&node);
         self.inputs = emptied(node.inputs);
@@ -82,7 +83,7 @@ impl NodeDecoder {
 /// The same allocation for other lifetimes: `collect` maps a vector in place.
 fn emptied<From, To>(mut vector: Vec<From>) -> Vec<To> {
     vector.clear();
-    vector.into_iter().filter_map(|_| None).collect()
+    vector.into_iter().map(|_| unreachable!("the vector is empty")).collect()
 }
 
 /// Decodes the nodes of a `GraphDef` in memory. The second argument of `visit` is the node's bytes.
