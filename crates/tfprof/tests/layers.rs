@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 /// Modules without dependencies; everything may import them.
-const BASE: &[&str] = &["digits", "error", "metric", "options", "parallel", "quirks", "units", "words"];
+const BASE: &[&str] = &["digits", "error", "json", "metric", "options", "parallel", "quirks", "units", "words"];
 
 /// Each module, and what it may import besides [`BASE`]: a module, or `module::part` for a part of one.
 const LAYERS: &[(&str, &[&str])] = &[
@@ -17,7 +17,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("view", &["model", "checkpoint"]),
     ("render", &["model", "view", "checkpoint"]),
     ("report", &["model", "view", "checkpoint", "render::csv", "render::html", "render::json", "render::theme"]),
-    ("trace", &["model", "format", "events", "render::timeline"]),
+    ("trace", &["model", "format", "events", "render::chrome"]),
     ("engine", &["model", "checkpoint", "events", "format", "infer", "view", "render", "report", "trace"]),
 ];
 
