@@ -144,7 +144,7 @@ impl Profile {
             inputs.list.push(Input { path, format: format(&word)?, step });
         }
         let checkpoint = inputs.of(Role::Checkpoint).next().map(|input| input.path.clone());
-        let raise_at = move |error: &Error| match (error, &checkpoint) {
+        let raise_at = move |error: &Error| match (error.cause(), &checkpoint) {
             (Error::Input { .. }, Some(path)) => raise_checkpoint(error, path),
             _ => raise(error),
         };

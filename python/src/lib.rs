@@ -24,7 +24,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
 use tfprof::checkpoint::locate;
-use tfprof::error;
+use tfprof::error::{self, Spelling};
 use tfprof::format::source::Source;
 use tfprof::infer::op_log;
 use tfprof::metric::METRICS;
@@ -51,24 +51,25 @@ mod native {
     use super::{Shapes, form_endings, html_text, metric_words, option_names, read_file, run_command, write_sample};
 }
 
-/// The library's error as a Python exception.
+/// The library's error as a Python exception, which names keywords instead of flags.
 fn raise(error: &error::Error) -> PyErr {
-    match error {
+    let text = error.text(Spelling::Python);
+    match error.cause() {
         error::Error::Io { source, .. } => match source.kind() {
             std::io::ErrorKind::NotFound => {
-                pyo3::exceptions::PyFileNotFoundError::new_err((source.raw_os_error(), error.to_string()))
+                pyo3::exceptions::PyFileNotFoundError::new_err((source.raw_os_error(), text))
             }
-            _ => PyOSError::new_err(error.to_string()),
+            _ => PyOSError::new_err(text),
         },
-        error::Error::Missing(_) => MissingData::new_err(error.to_string()),
-        _ => Error::new_err(error.to_string()),
+        error::Error::Missing(_) => MissingData::new_err(text),
+        _ => Error::new_err(text),
     }
 }
 
 /// The same for a checkpoint, of which there may be nothing at all.
 fn raise_checkpoint(error: &error::Error, path: &Path) -> PyErr {
     if !path.exists() && locate::locate(path).is_err() {
-        return pyo3::exceptions::PyFileNotFoundError::new_err(error.to_string());
+        return pyo3::exceptions::PyFileNotFoundError::new_err(error.text(Spelling::Python));
     }
     raise(error)
 }

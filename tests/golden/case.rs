@@ -69,7 +69,7 @@ impl<'a> Case<'a> {
             assert!(!error.to_string().is_empty() && !error.to_string().contains('\n'), "{error}");
             if died || no_answer {
                 Verdict::OursAlone
-            } else if (no_file || self.has_tag("rude")) && matches!(error, Error::Question(_)) {
+            } else if (no_file || self.has_tag("rude")) && error.is_wrong_question() {
                 Verdict::Refused
             } else {
                 Verdict::Different(format!("refused: {error}"))

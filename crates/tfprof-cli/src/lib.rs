@@ -61,10 +61,7 @@ fn guarded<'a>(terminal: bool, stream: &'a mut dyn Write) -> Box<dyn Write + 'a>
 }
 
 fn exit_of(error: &Error) -> Exit {
-    match error {
-        Error::Question(_) => Exit::WrongUsage,
-        Error::Input { .. } | Error::Io { .. } | Error::Missing(_) => Exit::CouldNotAnswer,
-    }
+    if error.is_wrong_question() { Exit::WrongUsage } else { Exit::CouldNotAnswer }
 }
 
 /// Writes to standard output; that nobody reads on is no failure.

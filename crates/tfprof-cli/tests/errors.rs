@@ -56,9 +56,10 @@ fn a_file_given_as_something_else_names_the_right_flag() {
     let (code, err) = refused(&["scope", "--graph_path", &run]);
     assert_eq!(code, 1);
     assert!(err.ends_with("this is a RunMetadata, expected a GraphDef; use --run_meta_path"), "{err}");
-    for (file, name) in [("graph.pb", "GraphDef"), ("tfprof_log", "OpLogProto"), ("profile.pb", "ProfileProto")] {
+    for (file, name) in [("graph.pb", "a GraphDef"), ("tfprof_log", "an OpLogProto"), ("profile.pb", "a ProfileProto")]
+    {
         let (_, err) = refused(&["scope", "--run_meta_path", &corpus(&format!("mlp_small/{file}.gz"))]);
-        assert!(err.contains(&format!("this is a {name}, expected a RunMetadata")), "{err}");
+        assert!(err.contains(&format!("this is {name}, expected a RunMetadata")), "{err}");
     }
 }
 

@@ -143,8 +143,12 @@ fn what_a_form_cannot_show_is_refused() {
     check("op", &[quirks, "-output", "timeline:outfile=x"], "the op view has none");
     check("scope", &[quirks, "-output", "pprof:outfile=x"], "only the code view has it");
     check("code", &[quirks, "-select", "micros,bytes", "-output", "pprof:outfile=x"], "found `bytes,micros`");
-    check("code", &["-select", "device", "-output", "pprof:outfile=x"], "-select names no metric");
-    check("scope", &["-select", "micros,bytes", "-output", "flamegraph:outfile=x"], "names several (bytes,micros)");
+    check("code", &["-select", "device", "-output", "pprof:outfile=x"], "no metric is selected; try -select micros");
+    check(
+        "scope",
+        &["-select", "micros,bytes", "-output", "flamegraph:outfile=x"],
+        "several are selected (bytes,micros); choose one with -select",
+    );
 }
 
 #[test]

@@ -1,24 +1,200 @@
-//! Errors, warnings, and the locations in files that they point to.
+//! Errors, warnings, the locations in files that they point to, and the options that fix them.
+//!
+//! An error names options as data, so that each caller can spell them its way: see [`Spelling`].
 
+use crate::options::OPTIONS;
 use std::fmt;
 use std::io;
 use tfprof_proto::stream::Spot;
 
 /// Why a question has no answer. Each message is one sentence that says what to do.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug)]
+#[non_exhaustive]
 pub enum Error {
     /// The question itself is wrong: an unknown word, a bad pattern, a step that is not loaded.
-    #[error("{}", OneLine(.0))]
     Question(String),
+    /// The value of an option is wrong. `value` is empty unless the message needs it.
+    Option { name: String, value: String, why: String },
     /// A file that could not be understood.
-    #[error("{location}: {}", OneLine(message))]
     Input { location: Location, message: String },
     /// A file that could not be opened, read or written.
-    #[error("{}: {action}: {}", OneLine(file), plain(source))]
     Io { file: String, action: &'static str, source: io::Error },
-    /// The question is right, but what is loaded cannot answer it.
-    #[error("{}", OneLine(.0))]
+    /// The question is right, but the loaded files cannot answer it.
     Missing(String),
+    /// Another error, and the option that fixes it.
+    Fixable { error: Box<Error>, fix: Fix },
+}
+
+impl Error {
+    /// The error for a wrong value of an option.
+    pub fn option(name: &str, why: impl Into<String>) -> Error {
+        Error::Option { name: name.to_owned(), value: String::new(), why: why.into() }
+    }
+
+    /// Adds the option that fixes the error.
+    #[must_use]
+    pub fn with_fix(self, fix: Fix) -> Error {
+        Error::Fixable { error: Box::new(self), fix }
+    }
+
+    /// The error without its fix.
+    pub fn cause(&self) -> &Error {
+        match self {
+            Error::Fixable { error, .. } => error.cause(),
+            error => error,
+        }
+    }
+
+    /// The option that fixes the error.
+    pub fn fix(&self) -> Option<&Fix> {
+        match self {
+            Error::Fixable { fix, .. } => Some(fix),
+            _ => None,
+        }
+    }
+
+    /// Whether the question is wrong, whatever the files hold.
+    pub fn is_wrong_question(&self) -> bool {
+        matches!(self.cause(), Error::Question(_) | Error::Option { .. })
+    }
+
+    /// The message, with options spelled as the user writes them.
+    pub fn text(&self, spelling: Spelling) -> String {
+        match self {
+            Error::Question(message) | Error::Missing(message) => OneLine(message).to_string(),
+            Error::Option { name, value, why } => {
+                // An unknown word is named before the option: that is what a user looks for.
+                let unknown = why.strip_prefix("unknown ").and_then(|rest| rest.split_once("; "));
+                let option = spelling.option(name, value);
+                let text = match unknown {
+                    Some((what, rest)) => format!("unknown {what} in {option}; {rest}"),
+                    None => format!("{option}: {why}"),
+                };
+                OneLine(&text).to_string()
+            }
+            Error::Input { location, message } => format!("{location}: {}", OneLine(message)),
+            Error::Io { file, action, source } => format!("{}: {action}: {}", OneLine(file), plain(source)),
+            Error::Fixable { error, fix } => format!("{}; {}", error.text(spelling), fix.text(spelling)),
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text(Spelling::CommandLine))
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self.cause() {
+            Error::Io { source, .. } => Some(source),
+            _ => None,
+        }
+    }
+}
+
+/// The way to fix an error: what to do, and the option to do it with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fix {
+    /// As in `try` or `choose one with`; the option follows.
+    pub action: &'static str,
+    /// The options, one of which is enough.
+    pub options: Vec<FixOption>,
+}
+
+/// An option, and the value to give it if that is known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FixOption {
+    pub name: &'static str,
+    pub value: &'static str,
+}
+
+impl Fix {
+    pub fn new(action: &'static str, name: &'static str) -> Fix {
+        Fix::with_value(action, name, "")
+    }
+
+    pub fn with_value(action: &'static str, name: &'static str, value: &'static str) -> Fix {
+        Fix { action, options: vec![FixOption { name, value }] }
+    }
+
+    /// One of several options fixes the error.
+    pub fn any(action: &'static str, names: impl IntoIterator<Item = &'static str>) -> Fix {
+        Fix { action, options: names.into_iter().map(|name| FixOption { name, value: "" }).collect() }
+    }
+
+    /// `try -select micros`, or `try select='micros'` in Python.
+    pub fn text(&self, spelling: Spelling) -> String {
+        let options: Vec<_> = self.options.iter().map(|option| spelling.suggestion(option)).collect();
+        match options.split_last() {
+            Some((last, [])) => format!("{} {last}", self.action),
+            Some((last, others)) => format!("{} {} or {last}", self.action, others.join(", ")),
+            None => self.action.to_owned(),
+        }
+    }
+}
+
+/// How a user writes options.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Spelling {
+    /// `-step 3`, `--graph_path=FILE`.
+    CommandLine,
+    /// `step=3`; files are arguments of `tfprof.open`.
+    Python,
+}
+
+impl Spelling {
+    /// An option that an error is about.
+    fn option(self, name: &str, value: &str) -> String {
+        let dash = if self == Spelling::CommandLine { "-" } else { "" };
+        if value.is_empty() { format!("{dash}{name}") } else { format!("{dash}{name} {value}") }
+    }
+
+    /// An option to use.
+    fn suggestion(self, option: &FixOption) -> String {
+        let FixOption { name, value } = option;
+        let is_view_option = OPTIONS.iter().any(|option| option.name == *name);
+        match self {
+            Spelling::CommandLine if is_view_option => self.option(name, value),
+            Spelling::CommandLine if value.is_empty() => format!("--{name}"),
+            Spelling::CommandLine => format!("--{name}={value}"),
+            Spelling::Python => match (name.strip_suffix("_path").unwrap_or(name), *value) {
+                ("graph" | "xspace", _) => "path_or_graph".to_owned(),
+                (name, "") => name.to_owned(),
+                (name, value) if value.parse::<i64>().is_ok() => format!("{name}={value}"),
+                (name, value) => format!("{name}='{value}'"),
+            },
+        }
+    }
+}
+
+/// Why something is refused, before it is known for which file or option.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    pub why: String,
+    pub fix: Option<Fix>,
+}
+
+impl Refusal {
+    pub fn new(why: impl Into<String>, fix: Fix) -> Refusal {
+        Refusal { why: why.into(), fix: Some(fix) }
+    }
+
+    /// The error that `make` builds of the message, with the fix.
+    pub fn into_error(self, make: impl FnOnce(String) -> Error) -> Error {
+        let error = make(self.why);
+        match self.fix {
+            Some(fix) => error.with_fix(fix),
+            None => error,
+        }
+    }
+}
+
+impl From<String> for Refusal {
+    fn from(why: String) -> Refusal {
+        Refusal { why, fix: None }
+    }
 }
 
 /// The system's words without the number that `io::Error` puts behind them.
@@ -66,6 +242,7 @@ impl fmt::Display for Location {
 
 /// Something that the user should know although there is an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Warning {
     /// A stable word for programs, such as `truncated`.
     pub code: &'static str,
@@ -75,11 +252,54 @@ pub struct Warning {
     pub damage: bool,
 }
 
+impl Warning {
+    /// A warning that is about no file in particular.
+    pub fn new(code: &'static str, message: String) -> Warning {
+        Warning { code, location: None, message, damage: false }
+    }
+}
+
 impl fmt::Display for Warning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.location {
             Some(location) => write!(f, "{location}: {}", OneLine(&self.message)),
             None => write!(f, "{}", OneLine(&self.message)),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_are_spelled_as_the_user_writes_them() {
+        let check = |error: Error, command_line: &str, python: &str| {
+            assert_eq!(error.to_string(), command_line);
+            assert_eq!(error.text(Spelling::Python), python);
+        };
+        check(Error::option("step", "there is no step 7"), "-step: there is no step 7", "step: there is no step 7");
+        check(
+            Error::option("select", "unknown metric `micro`; did you mean `micros`?"),
+            "unknown metric `micro` in -select; did you mean `micros`?",
+            "unknown metric `micro` in select; did you mean `micros`?",
+        );
+        let none = || Error::Question("no metric is selected".to_owned());
+        check(
+            none().with_fix(Fix::with_value("try", "select", "micros")),
+            "no metric is selected; try -select micros",
+            "no metric is selected; try select='micros'",
+        );
+        check(
+            none().with_fix(Fix::any("use", ["graph_path", "run_meta_path", "op_log_path"])),
+            "no metric is selected; use --graph_path, --run_meta_path or --op_log_path",
+            "no metric is selected; use path_or_graph, run_meta or op_log",
+        );
+        check(
+            none().with_fix(Fix::with_value("choose one with", "signature", "NAME")),
+            "no metric is selected; choose one with --signature=NAME",
+            "no metric is selected; choose one with signature='NAME'",
+        );
+        assert!(none().with_fix(Fix::new("use", "step")).is_wrong_question());
     }
 }

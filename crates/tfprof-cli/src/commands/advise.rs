@@ -23,7 +23,7 @@ pub fn run(request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Resul
         for note in
             advice.iter().flat_map(|advice| advice.notes.iter().map(|note| format!("{}: {note}", advice.checker)))
         {
-            warn(&[Warning { code: "no_data", location: None, message: note, damage: false }], err);
+            warn(&[Warning::new("no_data", note)], err);
         }
     }
     target::deliver(

@@ -255,11 +255,10 @@ pub fn picked(checkpoint: &Checkpoint, question: &str) -> Result<(String, Values
         let name = cut.map_or(question, |(name, _)| name);
         let known = checkpoint.tensors.iter().flat_map(|tensor| [tensor.name.as_str(), tensor.label()]);
         let near = words::nearest(name, known).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-        return Err(Error::Question(format!("-values: there is no tensor `{name}` in {}{near}", checkpoint.name)));
+        return Err(Error::option("values", format!("there is no tensor `{name}` in {}{near}", checkpoint.name)));
     };
-    let (ranges, shape) = parse_part(part, &tensor.shape).map_err(|why| {
-        Error::Question(format!("-values: {why}; `{}` has the shape {:?}", tensor.name, tensor.shape))
-    })?;
+    let (ranges, shape) = parse_part(part, &tensor.shape)
+        .map_err(|why| Error::option("values", format!("{why}; `{}` has the shape {:?}", tensor.name, tensor.shape)))?;
     let mut values = checkpoint.part(tensor, &ranges)?;
     values.shape = shape;
     Ok((tensor.name.clone(), values))

@@ -2,7 +2,7 @@
 
 use super::profiler::Profiler;
 use super::question::Question;
-use crate::error::{Error, Warning};
+use crate::error::{Error, Fix, Warning};
 use crate::options::{Options, Step, ViewKind};
 use crate::render::{Dress, Form};
 use crate::view::View;
@@ -37,8 +37,8 @@ impl Answer {
         let mut steps =
             if each_step { profiler.model().runs.steps().map(Step::At).collect() } else { vec![options.step] };
         if steps.is_empty() {
-            let how = "load some with --run_meta_path";
-            return Err(Error::Missing(format!("a timeline of the graph view needs steps, and there are none; {how}")));
+            let missing = Error::Missing("a timeline of the graph view needs steps, and there are none".to_owned());
+            return Err(missing.with_fix(Fix::new("load some with", "run_meta_path")));
         }
         let first = profiler.view(*kind, &Options { step: steps.remove(0), ..options.clone() })?;
         Ok(Answer { form, load_warnings: profiler.warnings().to_vec(), first, further: steps })

@@ -34,7 +34,7 @@ pub fn read(read_records: ReadRecords, source: Source<'_>, step: i64, builder: &
     builder.end_file();
     outcome?;
     match (refused, conflict) {
-        (Some(message), _) => Err(Error::Question(format!("{file}: {message}"))),
+        (Some(refusal), _) => Err(refusal.into_error(|why| Error::Question(format!("{file}: {why}")))),
         (None, Some(message)) => Err(Error::Input { location: Location { file, spot: None }, message }),
         (None, None) => Ok(()),
     }

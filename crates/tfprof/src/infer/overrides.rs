@@ -57,7 +57,7 @@ pub fn check_inputs(program: &Program, settings: &Settings) -> Result<(), Error>
             } else {
                 words::unknown("input", name, &names)
             };
-            return Err(Error::Question(format!("-input: {why}")));
+            return Err(Error::option("input", why));
         }
     }
     Ok(())

@@ -13,7 +13,7 @@ use super::names::NameId;
 use super::nodes::{Input, NO_INPUT, NodeId, ShapeId};
 use super::program::ProgramBuilder;
 use super::type_names::IN_CHECKPOINT;
-use crate::error::{Location, Warning};
+use crate::error::{Location, Refusal, Warning};
 use rustc_hash::FxHashMap;
 use tfprof_proto::node_def::Attribute;
 use tfprof_proto::shape::{attribute_shape, attribute_shapes, shape_dims};
@@ -29,7 +29,7 @@ pub struct Builder {
     /// Why the current file contradicts the files before it.
     pub conflict: Option<String>,
     /// Why the current file cannot be used with the user's settings.
-    pub refused: Option<String>,
+    pub refused: Option<Refusal>,
     pub program: ProgramBuilder,
     /// The current file, for warnings.
     file: String,

@@ -268,12 +268,7 @@ impl OptionInfo {
 
 /// The error for a value that an option does not accept.
 pub fn refused(name: &str, why: &str) -> Error {
-    // An unknown word is named before the option: that is what a user looks for.
-    let unknown = why.strip_prefix("unknown ").and_then(|rest| rest.split_once("; "));
-    Error::Question(match unknown {
-        Some((what, rest)) => format!("unknown {what} in -{name}; {rest}"),
-        None => format!("-{name}: {why}"),
-    })
+    Error::option(name, why)
 }
 
 fn number(text: &str) -> Result<i64, String> {

@@ -5,6 +5,7 @@
 
 mod profile;
 
+use crate::error::{Fix, Refusal};
 use crate::metric::Metric;
 use crate::model::nodes::NodeId;
 use crate::options::ViewKind;
@@ -22,11 +23,15 @@ pub const DEMAND: Demand = Demand {
             return Ok(());
         }
         if kind != ViewKind::Code {
-            return Err("only the code view has it; ask that, or leave out -original_quirks".to_owned());
+            return Err(Refusal::new(
+                "only the code view has it",
+                Fix::new("ask that, or leave out", "original_quirks"),
+            ));
         }
         if selection.given().count() != 1 || selection.has(Metric::Runs) || words.len() != 1 {
             let found = words.join(",");
-            return Err(format!("-select must be one metric and not occurrence, found `{found}`; try -select micros"));
+            let why = format!("one metric must be selected, and not occurrence; found `{found}`");
+            return Err(Refusal::new(why, Fix::with_value("try", "select", "micros")));
         }
         Ok(())
     },

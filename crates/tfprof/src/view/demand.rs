@@ -1,6 +1,6 @@
 //! What an output form asks of a view, and what a view refuses.
 
-use crate::error::Error;
+use crate::error::{Error, Fix, Refusal};
 use crate::metric::{METRICS, Metric, MetricInfo, MetricSet};
 use crate::options::{Options, OrderBy, Selection, ViewKind};
 
@@ -20,7 +20,7 @@ pub struct Demand {
     /// In graph view, each step has a file of its own, drawn from its single executions.
     pub executions: bool,
     /// Says why the form cannot show a view.
-    pub check: fn(ViewKind, &Options, Selection) -> Result<(), String>,
+    pub check: fn(ViewKind, &Options, Selection) -> Result<(), Refusal>,
 }
 
 impl Demand {
@@ -43,19 +43,21 @@ impl Demand {
         let given = selection.given().count();
         let checked = (self.check)(kind, options, selection).and_then(|()| {
             if self.sums && given == 0 {
-                return Err("-select names no metric; try -select micros".to_owned());
+                return Err(Refusal::new("no metric is selected", Fix::with_value("try", "select", "micros")));
             }
             if self.sums && selection.given().any(Metric::is_ratio) {
-                let why = "it shows sums, and -select names a ratio, which cannot be summed; try -select micros";
-                return Err(why.to_owned());
+                let why = "it shows sums, and a ratio is selected, which cannot be summed";
+                return Err(Refusal::new(why, Fix::with_value("try", "select", "micros")));
             }
             if self.one_metric && given > 1 {
                 let found = selection.words().join(",");
-                return Err(format!("it shows one metric, and -select names several ({found}); choose one"));
+                let why = format!("it shows one metric, and several are selected ({found})");
+                return Err(Refusal::new(why, Fix::new("choose one with", "select")));
             }
             Ok(())
         });
-        checked.map_err(|why| Error::Question(format!("-output {}: {why}", options.output.form)))
+        let refused = |why| Error::Option { name: "output".to_owned(), value: options.output.form.clone(), why };
+        checked.map_err(|refusal| refusal.into_error(refused))
     }
 
     /// The metrics that the form shows.
@@ -80,8 +82,8 @@ pub fn check_original(options: &Options, selection: Selection) -> Result<(), Err
     match selection.given().chain(ordered_by).find(|metric| metric.is_ratio()) {
         Some(ratio) if options.quirks.fewer_outputs => {
             let word = ratio.info().word.unwrap_or_default();
-            let why = format!("the original has no metric `{word}`; leave out -original_quirks, or the metric");
-            Err(Error::Question(why))
+            let fix = Fix::new("leave out the metric, or", "original_quirks");
+            Err(Error::Question(format!("the original has no metric `{word}`")).with_fix(fix))
         }
         _ => Ok(()),
     }
@@ -94,8 +96,7 @@ pub fn check_known(unknown: MetricSet, options: &Options) -> Result<(), Error> {
         known.filter_map(|info| info.word).collect::<Vec<_>>().join(", ")
     };
     let refuse = |option: &str, word: &str| {
-        let message = format!("-{option}: this profile does not have {word}; it has {}", known());
-        Err(Error::Question(message))
+        Err(Error::option(option, format!("this profile does not have {word}; it has {}", known())))
     };
     if let OrderBy::Metric(metric) = options.order_by
         && unknown.has_part_of(metric)

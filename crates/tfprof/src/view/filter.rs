@@ -78,7 +78,7 @@ impl Pattern {
             let why = error.to_string();
             // The last line says what is wrong; those before it draw the pattern.
             let why = why.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned();
-            Error::Question(format!("-{option}: `{text}` is not a valid pattern: {why}"))
+            Error::option(option, format!("`{text}` is not a valid pattern: {why}"))
         };
         let translated = from_re2(text);
         if translated.contains(')') {

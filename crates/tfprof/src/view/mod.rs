@@ -14,7 +14,7 @@ pub mod values;
 
 use crate::checkpoint::values::Values as TensorValues;
 use crate::checkpoint::{Checkpoint, Damage};
-use crate::error::{Error, Warning};
+use crate::error::{Error, Fix, Warning};
 use crate::metric::{Detail, Metric, MetricSet, Table};
 use crate::model::Model;
 use crate::model::layers::{Layer, Layers, NodeFilter};
@@ -335,7 +335,7 @@ fn check_step(model: &Model, step: i64) -> Result<(), Error> {
         1..=20 => format!("loaded steps: {}", steps.join(", ")),
         n => format!("{n} steps are loaded, from {} to {}", steps[0], steps[n - 1]),
     };
-    Err(Error::Question(format!("-step: there is no step {step}; {loaded}")))
+    Err(Error::option("step", format!("there is no step {step}; {loaded}")))
 }
 
 fn code_tree(model: &Model, options: &Options, filter: NodeFilter) -> Result<code::Grouped, Error> {
@@ -346,8 +346,8 @@ fn code_tree(model: &Model, options: &Options, filter: NodeFilter) -> Result<cod
                 "no op of this profile has a line of source, and no Python call is in it; {how}"
             ));
         }
-        let how = "load an op log with traces (--op_log_path), as tfprof.write_op_log writes it";
-        Error::Missing(format!("the code view needs code traces, and there are none; {how}"))
+        let fix = Fix::new("load an op log with traces, as tfprof.write_op_log writes it, with", "op_log_path");
+        Error::Missing("the code view needs code traces, and there are none".to_owned()).with_fix(fix)
     };
     let has_stacks = if filter.layers.has(Layer::Calls) { model.has_calls } else { model.has_traces };
     if !has_stacks {

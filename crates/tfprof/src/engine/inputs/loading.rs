@@ -4,7 +4,7 @@ use super::recognize::is_saved_model;
 use super::{Input, Inputs, input_error, read_error};
 use crate::engine::formats::{Format, Reader, Role};
 use crate::engine::profiler::Profiler;
-use crate::error::{Error, Location};
+use crate::error::{Error, Fix, Location};
 use crate::format::source::{STDIN, Source};
 use crate::format::xspace::ProfileFile;
 use crate::parallel;
@@ -167,27 +167,26 @@ impl Inputs {
             pattern => Some(regex::Regex::new(pattern).map_err(|error| {
                 let why = error.to_string();
                 let why = why.lines().last().unwrap_or_default().trim().to_owned();
-                Error::Question(format!("-step_marker: `{pattern}` is not a pattern: {why}"))
+                Error::option("step_marker", format!("`{pattern}` is not a pattern: {why}"))
             })?),
         };
         let loaded = profiler.add_profiles(&self.open_profiles()?, marker, done);
         match (loaded, hosts.as_slice()) {
-            (Err(Error::Input { location, message }), [input]) => {
-                Err(Error::Input { location, message: message + &self.looks_like(input) })
-            }
+            (Err(Error::Input { location, message }), [input]) => match self.looks_like(input) {
+                None => Err(Error::Input { location, message }),
+                Some(found) => {
+                    let error = Error::Input { location, message: format!("{message}; it looks like {found}") };
+                    Err(error.with_fix(Fix::new("use", found.flag.name)))
+                }
+            },
             (loaded, _) => loaded,
         }
     }
 
     /// The format that a rejected file seems to have.
-    fn looks_like(&self, input: &Input) -> String {
-        let found = self.open(&input.path).ok().and_then(|mut source| Format::recognize(source.head().ok()?));
-        match found {
-            Some(found) if found != input.format => {
-                format!("; it looks like {found}, for --{}", found.flag.name)
-            }
-            _ => String::new(),
-        }
+    fn looks_like(&self, input: &Input) -> Option<&'static Format> {
+        let found = Format::recognize(self.open(&input.path).ok()?.head().ok()?);
+        found.filter(|found| *found != input.format)
     }
 }
 
@@ -217,8 +216,8 @@ fn checked_format(input: &Input, head: &[u8]) -> Result<&'static Format, Error> 
     let Input { path, format, .. } = input;
     match Format::recognize(head).filter(|_| !format.is_path(path)) {
         Some(found) if found.flag != format.flag => {
-            let message = format!("this is {found}, expected {format}; use --{}", found.flag.name);
-            Err(input_error(path, message))
+            let error = input_error(path, format!("this is {found}, expected {format}"));
+            Err(error.with_fix(Fix::new("use", found.flag.name)))
         }
         Some(found) => Ok(found),
         None => Ok(format),

@@ -3,7 +3,7 @@
 use super::{Input, Inputs, input_error, logdir, read_error};
 use crate::checkpoint::locate;
 use crate::engine::formats::{Format, Role};
-use crate::error::Error;
+use crate::error::{Error, Fix};
 use crate::format::source::{STDIN, Source};
 use crate::words;
 use std::io::Read;
@@ -40,12 +40,12 @@ impl Inputs {
         // An empty message has no content to recognize; its name may tell.
         let by_name = || head.is_empty().then(|| Format::of_empty(&base_name(path))).flatten();
         let Some(format) = Format::recognize(head).or_else(by_name) else {
-            let message = if head.is_empty() {
-                "the file is empty; was it written completely?".to_owned()
-            } else {
-                format!("cannot tell what this file is; say so with {}", all_flags())
-            };
-            return Err(input_error(if is_stdin { Path::new(STDIN) } else { path }, message));
+            let path = if is_stdin { Path::new(STDIN) } else { path };
+            if head.is_empty() {
+                return Err(input_error(path, "the file is empty; was it written completely?".to_owned()));
+            }
+            let fix = Fix::any("say so with", Format::flags().map(|flag| flag.name));
+            return Err(input_error(path, "cannot tell what this file is".to_owned()).with_fix(fix));
         };
         let step = if format.role == Role::Run { step_by_name(path) } else { None };
         self.list.push(Input { path: path.to_owned(), format, step });
@@ -151,16 +151,6 @@ fn step_by_name(path: &Path) -> Option<i64> {
     let digits = &name[name.trim_end_matches(|c: char| c.is_ascii_digit()).len()..];
     let before = &name[..name.len() - digits.len()];
     digits.parse().ok().filter(|_| before.ends_with(['_', '-']))
-}
-
-/// The flags of all formats: `--graph_path, … or --xspace_path`.
-fn all_flags() -> String {
-    let flags: Vec<_> = Format::flags().map(|flag| format!("--{}", flag.name)).collect();
-    match flags.split_last() {
-        Some((last, [])) => last.clone(),
-        Some((last, others)) => format!("{} or {last}", others.join(", ")),
-        None => String::new(),
-    }
 }
 
 #[cfg(test)]

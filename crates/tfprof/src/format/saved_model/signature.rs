@@ -1,5 +1,6 @@
 //! Signatures of a `SavedModel`: its entry points, and their nodes.
 
+use crate::error::{Fix, FixOption, Refusal};
 use crate::words;
 use tfprof_proto::fields::{signature_def, tensor_info};
 use tfprof_proto::lenient::{each_field, map_entry};
@@ -73,7 +74,7 @@ pub fn choose<'a>(
     all: &'a [Signature],
     asked: Option<&str>,
     everything: bool,
-) -> Result<Option<&'a Signature>, String> {
+) -> Result<Option<&'a Signature>, Refusal> {
     if everything && asked.is_none() {
         return Ok(None);
     }
@@ -85,15 +86,18 @@ pub fn choose<'a>(
         (Some(name), _) => match find(name) {
             Some(signature) => Ok(Some(signature)),
             None if names.is_empty() => {
-                Err(format!("--signature: there is no signature `{name}`; the model has none (leave it out)"))
+                let why = format!("there is no signature `{name}`; the model has none");
+                Err(Refusal::new(why, Fix::new("leave out", "signature")))
             }
-            None => Err(format!("--signature: {}", words::unknown("signature", name, &names))),
+            None => Err(words::unknown("signature", name, &names).into()),
         },
         (None, []) => Ok(None),
         (None, [only]) => Ok(Some(only)),
         (None, _) => find(DEFAULT).map(Some).ok_or_else(|| {
             let names = names.join("`, `");
-            format!("the model has several signatures, `{names}`; choose one with --signature=NAME, or --all")
+            let mut fix = Fix::with_value("choose one with", "signature", "NAME");
+            fix.options.push(FixOption { name: "all", value: "" });
+            Refusal::new(format!("the model has several signatures, `{names}`"), fix)
         }),
     }
 }

@@ -7,6 +7,7 @@ mod graph;
 mod memory;
 mod tree;
 
+use crate::error::{Fix, Refusal};
 use crate::metric::Metric;
 use crate::options::{Step, ViewKind};
 use crate::view::{Demand, View};
@@ -17,10 +18,11 @@ pub const DEMAND: Demand = Demand {
     executions: true,
     check: |kind, options, _| match kind {
         ViewKind::Op if options.quirks.fewer_outputs => {
-            Err("the op view has none; ask the graph, scope or code view, or leave out -original_quirks".to_owned())
+            let fix = Fix::new("ask the graph, scope or code view, or leave out", "original_quirks");
+            Err(Refusal::new("the op view has none", fix))
         }
         ViewKind::Graph if !matches!(options.step, Step::At(_)) => {
-            Err("in graph view it is about one step; give it with -step".to_owned())
+            Err(Refusal::new("in graph view it is about one step", Fix::new("give it with", "step")))
         }
         _ => Ok(()),
     },
