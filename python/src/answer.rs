@@ -385,7 +385,8 @@ impl Shared {
         for node in loaded.made_by_runs.iter().cloned().flatten() {
             records[node] -= 1;
         }
-        (records.len(), records.iter().filter(|records| **records > 0).count())
+        let ran = model.ops().filter(|node| records[node.index()] > 0);
+        (model.ops().count(), ran.count())
     }
 
     fn new_warnings(&self) -> Vec<String> {

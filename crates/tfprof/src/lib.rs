@@ -42,6 +42,7 @@ pub mod checkpoint;
 pub mod digits;
 pub mod engine;
 pub mod error;
+pub mod events;
 pub mod format;
 pub mod infer;
 pub mod json;

@@ -366,8 +366,8 @@ proptest! {
                 a.start < b.start && b.start < a_end && a_end < b_end
             };
             if !events.iter().any(|a| events.iter().any(|b| overlap(a, b))) {
-                prop_assert!(line.op_own <= line.top_level, "{:?}", line);
-                prop_assert!(line.top_level <= line.last.unwrap_or(0) - line.first.unwrap_or(0), "{:?}", line);
+                prop_assert!(line.op_self_time <= line.busy, "{:?}", line);
+                prop_assert!(line.busy <= line.last.unwrap_or(0) - line.first.unwrap_or(0), "{:?}", line);
             }
         }
     }

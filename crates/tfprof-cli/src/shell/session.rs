@@ -68,7 +68,7 @@ impl Session {
             2..=6 => format!("steps {}", steps.join(", ")),
             n => format!("{n} steps"),
         };
-        let nodes = self.model().nodes.len();
+        let nodes = self.model().ops().count();
         format!("{nodes} nodes, {steps}; `help` says what can be asked, Tab completes, Ctrl-D leaves")
     }
 

@@ -5,15 +5,18 @@ use super::question::Question;
 use crate::checkpoint::{Checkpoint, Damage, OBJECT_GRAPH};
 use crate::engine::formats::{Format, Reader, Role};
 use crate::error::{Error, Warning};
+use crate::events::walk::Wanted;
+use crate::events::{self, HostProfile};
 use crate::format;
 use crate::format::debug_info;
 use crate::format::source::Source;
-use crate::format::xspace::{self, HostProfile, ProfileFile, Wanted};
+use crate::format::xspace::{self, ProfileFile};
 use crate::infer::annotate::{self, annotate};
 use crate::infer::functions::calls::Program;
 use crate::infer::overrides::check_inputs;
 use crate::model::Model;
 use crate::model::builder::{Builder, Keep};
+use crate::model::hosts::HostFacts;
 use crate::model::join::Fork;
 use crate::model::layers::{Layer, Layers};
 use crate::model::settings::Settings;
@@ -36,8 +39,6 @@ pub struct Profiler {
     model: Arc<Model>,
     program: Program,
     checkpoints: Vec<Arc<Checkpoint>>,
-    /// The hosts whose traces are loaded.
-    hosts: Vec<HostProfile>,
 }
 
 /// The maximum number of warnings about one damaged checkpoint.
@@ -61,7 +62,6 @@ impl Profiler {
             builder,
             program: Program::default(),
             checkpoints: Vec::new(),
-            hosts: Vec::new(),
         }
     }
 
@@ -168,7 +168,7 @@ impl Profiler {
         let threads = parallel::processors(files.len());
         let reads = parallel::map(files.iter().collect(), threads, |file| xspace::read(file, &settings));
         for (read, file) in reads.into_iter().zip(files) {
-            done(&file.name, file.bytes.whole().end);
+            done(&file.name, file.size());
             match read {
                 Ok(host) => hosts.push(host),
                 Err(error) => failures.push(error),
@@ -188,7 +188,7 @@ impl Profiler {
             warnings.push(Warning { code: "lost_host", location: None, message, damage: true });
         }
         hosts.iter_mut().for_each(|host| warnings.append(&mut host.warnings));
-        warnings.extend(xspace::reconcile(&mut hosts));
+        warnings.extend(events::reconcile(&mut hosts));
         let no_ops = !hosts.iter().any(HostProfile::has_ops);
         if no_ops {
             let message =
@@ -196,15 +196,14 @@ impl Profiler {
             builder.warnings.push(Warning { code: "no_ops", location: None, message, damage: false });
         }
         let with_runtime = keep.runtime || no_ops;
-        xspace::merge(&hosts, with_runtime, keep.steps, &mut builder);
-        hosts.iter_mut().for_each(HostProfile::forget_sums);
-        self.hosts = hosts;
+        events::merge(&hosts, with_runtime, keep.steps, &mut builder);
+        builder.model.hosts = hosts.into_iter().map(|host| host.facts).collect();
         Ok(())
     }
 
-    /// The loaded host profiles.
-    pub fn hosts(&self) -> &[HostProfile] {
-        &self.hosts
+    /// The hosts whose traces are loaded.
+    pub fn hosts(&self) -> &[HostFacts] {
+        &self.model.hosts
     }
 
     /// Adds a file of any format but a checkpoint, which has several files; `step` is that of a run.
@@ -248,7 +247,7 @@ impl Profiler {
     /// The layers that a question is about.
     fn layers(&self, kind: ViewKind, options: &Options) -> Result<Layers, Error> {
         let model = self.model();
-        if self.hosts.is_empty() {
+        if model.hosts.is_empty() {
             return Ok(Layers::OPS);
         }
         if kind == ViewKind::Code {

@@ -13,6 +13,7 @@ pub mod debug_info;
 pub mod devices;
 pub mod dtype;
 pub mod functions;
+pub mod hosts;
 pub mod join;
 pub mod layers;
 pub mod lists;
@@ -33,6 +34,7 @@ use crate::metric::{Metric, MetricSet, Unit};
 use attributes::Attributes;
 use costs::Costs;
 use devices::{DeviceId, DeviceKind, Devices};
+use hosts::HostFacts;
 use layers::{Layer, Layers, NodeFilter};
 use lists::Lists;
 use name_order::NameOrder;
@@ -96,6 +98,8 @@ pub struct Model {
     /// The times come from a trace of single events: ops have inclusive time, copies are ops of their GPU, and stack
     /// frames have whole paths.
     pub is_trace: bool,
+    /// The hosts whose traces are loaded.
+    pub hosts: Vec<HostFacts>,
     /// Metrics that the files cannot have, which are unknown rather than 0.
     pub unknown: MetricSet,
     /// The ids of the first nodes in the first profile that was loaded.

@@ -11,11 +11,11 @@ use crate::engine::formats::Role;
 use crate::engine::inputs::Inputs;
 use crate::engine::profiler::Profiler;
 use crate::error::{Error, Warning};
-use crate::format::xspace::HostProfile;
 use crate::metric::Metric;
 use crate::model::Model;
 use crate::model::cells::{Cell, Cells, Measure};
 use crate::model::devices::DeviceKind;
+use crate::model::hosts::HostFacts;
 use crate::model::layers::Layer;
 use crate::model::type_names::TRAINABLE;
 use crate::options::{Options, OrderBy, Selection, Step, ViewKind};
@@ -52,7 +52,7 @@ pub struct Overview {
     /// Questions that lead further: what they are about, and the words to type.
     pub deeper: Vec<(&'static str, String)>,
     /// What profiles of hosts say of themselves.
-    pub hosts: Vec<HostProfile>,
+    pub hosts: Vec<HostFacts>,
     /// Runs of the log directory that were not read.
     pub other_runs: Vec<String>,
     pub warnings: Vec<Warning>,

@@ -1,6 +1,6 @@
 //! The arrows of an `XSpace`: they connect events with equal flow keys if both ends are in the file.
 
-use crate::format::xspace::trace::{FlowKey, HostTrace, Key, Texts};
+use crate::format::xspace::trace::{FlowKey, HostTrace, Key, KeyTexts};
 use rustc_hash::FxHashMap;
 use std::io;
 
@@ -37,7 +37,7 @@ impl Arrows {
         let mut has = Vec::new();
         let mut ends: Vec<ArrowEnd> = Vec::new();
         let mut since = 0_u32;
-        let mut texts = Texts::default();
+        let mut texts = KeyTexts::default();
         host.each(true, |_, event| {
             let (starts, tips) = event.flows(&mut texts);
             let starts = starts.into_iter().flatten().map(|key| (key, 0));

@@ -6,7 +6,7 @@
 use super::arrows::{Arrows, End};
 use crate::error::{Error, Warning};
 use crate::format::xspace::ProfileFile;
-use crate::format::xspace::trace::{HostTrace, Lane, Met, Meta, TracedEvent, Value};
+use crate::format::xspace::trace::{HostTrace, Lane, Meta, NamesOfEvent, TracedEvent, Value};
 use crate::json;
 use crate::render::chrome::{Buffer, EventWriter, Fragment, Layout};
 use std::io::{self, Write};
@@ -173,7 +173,7 @@ struct Fragments {
     /// The strings of the plane as keys and as values.
     keys: Vec<Fragment>,
     texts: Vec<Fragment>,
-    met: Met,
+    met: NamesOfEvent,
     /// By metadata: the name with its key, and the long name with its key where it differs.
     names: Vec<Fragment>,
     long_names: Vec<Option<Fragment>>,
@@ -206,7 +206,7 @@ impl Fragments {
         };
         self.keys = host.strings(plane).map(|text| quoted(b"", text, b":")).collect();
         self.texts = host.strings(plane).map(|text| quoted(b"", text, b"")).collect();
-        self.met = Met::new(self.keys.len());
+        self.met = NamesOfEvent::new(self.keys.len());
         let metas = host.metas(plane);
         let shown = |meta: &Meta| [&meta.display_name, &meta.name][usize::from(meta.display_name.is_empty())].clone();
         self.names = metas.iter().map(|meta| quoted(b",\"name\":", &shown(meta), b"")).collect();

@@ -1,64 +1,54 @@
 //! `XSpace`: the profiles of TensorFlow 2 and JAX, `HOST.xplane.pb`.
 //!
-//! A file is walked twice, through a window: `plane.rs` takes the names, which stand behind the events they belong to;
-//! `tally.rs` sums what every op took, in each of the steps that `steps.rs` finds. `ops.rs` says which events are ops,
-//! `nest.rs` which lie in which. Several files are read side by side; `merge.rs`
-//! puts them into one model.
+//! A file is read twice, through a window: `wire/plane.rs` reads the names, which come after the events that use them;
+//! `sums.rs` turns events into spans and sums them. `classify/` decides which events are ops, `steps.rs` reads what marks
+//! steps, and `crate::events` does the rest.
 
-pub mod bytes;
-mod decode;
-mod event;
-pub mod hlo;
-mod merge;
-mod names;
-mod nest;
-mod ops;
-mod own;
-mod places;
-mod plane;
-mod quick;
-mod records;
-mod stats;
+mod classify;
 mod steps;
 mod sums;
-mod tally;
 pub mod trace;
-mod walk;
+mod wire;
 
-pub use merge::{events, has_source, has_steps, merge, reconcile};
-pub use ops::{About, Kind, Op};
-pub use stats::Held;
-pub use steps::{Rule, Step};
-pub use sums::{Item, Sums, Tally};
-pub use tally::{Assigned, LineFacts, Wanted};
+pub use classify::hlo;
 
 use crate::error::{Error, Location, Warning};
+use crate::events::HostProfile;
+use crate::events::steps::Steps;
+use crate::events::walk::{TraceSums, Wanted};
 use crate::format::detect::{Head, is_name};
 use crate::format::source::Source;
-use bytes::Bytes;
-use ops::Ops;
-use own::Dangling;
-use plane::{Heads, Notes, Space};
+use crate::model::hosts::{FactValue, HostFacts, PlaneFacts};
+use classify::Classifier;
 use regex::Regex;
 use std::io;
 use std::path::Path;
 use tfprof_proto::stream::Spot;
 use tfprof_proto::wire::Value;
-use walk::{Stop, Walker};
+use wire::event_stats::Dangling;
+use wire::lines::{LineReader, Stop};
+use wire::plane::{self, DamageList, LineHeads, Space};
+use wire::stats::StoredValue;
+use wire::window::FileBytes;
 
-/// A file to be read at any place.
+/// A file that is open for random access.
 #[derive(Debug)]
 pub struct ProfileFile {
     pub name: String,
-    pub bytes: Bytes,
+    bytes: FileBytes,
     /// How its compressed data ended early, if it did.
-    pub cut: Option<String>,
+    cut: Option<String>,
 }
 
 impl ProfileFile {
     /// A profile that is in memory.
     pub fn memory(name: &str, bytes: Vec<u8>) -> ProfileFile {
-        ProfileFile { name: name.to_owned(), bytes: Bytes::Memory(bytes), cut: None }
+        ProfileFile { name: name.to_owned(), bytes: FileBytes::Memory(bytes), cut: None }
+    }
+
+    /// Its size in bytes.
+    pub fn size(&self) -> u64 {
+        self.bytes.whole().end
     }
 }
 
@@ -68,69 +58,6 @@ pub struct Settings {
     pub wanted: Wanted,
     /// A pattern of event names that mark steps.
     pub step_marker: Option<Regex>,
-}
-
-/// What one file says.
-#[derive(Clone, Debug)]
-pub struct HostProfile {
-    pub file: String,
-    pub host: String,
-    pub errors: Vec<String>,
-    pub profiler_warnings: Vec<String>,
-    pub planes: Vec<PlaneFacts>,
-    pub lines: Vec<LineFacts>,
-    /// By kind, in the order of [`Kind::ALL`].
-    pub kinds: [Sums; Kind::ALL.len()],
-    pub ops: Vec<(Op, About)>,
-    /// By variant, the op that it is of.
-    pub variants: Vec<u32>,
-    pub tally: Tally,
-    pub python: Tally,
-    pub paths: Vec<(u32, u32)>,
-    pub calls: Vec<String>,
-    pub runtime: Tally,
-    pub runtime_names: Vec<(usize, String)>,
-    pub rule: Rule,
-    pub marker: String,
-    pub other_markers: Vec<String>,
-    pub steps: Vec<Step>,
-    pub step_ops: Vec<Sums>,
-    pub outside: Sums,
-    pub assigned: Assigned,
-    pub programs: usize,
-    pub memory_peak: Option<(String, i64)>,
-    pub base: i64,
-    pub warnings: Vec<Warning>,
-}
-
-/// A plane, as `info` tells of it.
-#[derive(Clone, Debug)]
-pub struct PlaneFacts {
-    pub name: String,
-    pub lines: usize,
-    pub events: u64,
-    pub stats: Vec<(String, Held)>,
-}
-
-impl HostProfile {
-    /// A number of the plane that tells of the recording itself.
-    pub fn environment(&self, name: &str) -> Option<u64> {
-        let plane = self.planes.iter().find(|plane| plane.name == "Task Environment")?;
-        plane.stats.iter().find(|(known, _)| known == name).and_then(|(_, held)| match held {
-            Held::Int(n) => Some(*n as u64),
-            Held::Uint(n) => Some(*n),
-            _ => None,
-        })
-    }
-
-    /// Gives back the memory of what is in a model by now.
-    pub fn forget_sums(&mut self) {
-        (self.tally, self.python, self.runtime) = (Tally::default(), Tally::default(), Tally::default());
-    }
-
-    pub fn has_ops(&self) -> bool {
-        !self.tally.items.is_empty()
-    }
 }
 
 /// How the names of such files end, but for `.gz`.
@@ -152,22 +79,22 @@ pub(crate) fn recognizes(head: &Head<'_>) -> bool {
     !plane.is_empty() && is_name(plane)
 }
 
-/// Opens a file to be read at any place; what is compressed or comes through a pipe is held in memory.
+/// Opens a file for random access; compressed and piped input is held in memory.
 pub fn open(path: &Path, source: Source<'_>) -> Result<ProfileFile, Error> {
     let name = source.name.clone();
     if path.is_file() && !source.is_compressed {
         let io_error = |error| Error::Io { file: source.name.clone(), action: "cannot open", source: error };
         let file = std::fs::File::open(path).map_err(io_error)?;
         let length = file.metadata().map_err(io_error)?.len();
-        return Ok(ProfileFile { name, bytes: Bytes::File(file, length), cut: None });
+        return Ok(ProfileFile { name, bytes: FileBytes::File(file, length), cut: None });
     }
-    let (bytes, cut) = Bytes::hold(source)?;
+    let (bytes, cut) = FileBytes::read_all(source)?;
     Ok(ProfileFile { name, bytes, cut })
 }
 
 /// Reads one file.
 pub fn read(file: &ProfileFile, settings: &Settings) -> Result<HostProfile, Error> {
-    for heads in [Heads::First, Heads::Whole] {
+    for heads in [LineHeads::First, LineHeads::Whole] {
         if let Some(host) = read_with(file, settings, heads)? {
             return Ok(host);
         }
@@ -176,79 +103,123 @@ pub fn read(file: &ProfileFile, settings: &Settings) -> Result<HostProfile, Erro
     Err(Error::Input { location, message: "its lines cannot be put in order".to_owned() })
 }
 
-/// Reads one file; nothing if its lines tell of themselves behind their events and only their first fields were read.
-fn read_with(file: &ProfileFile, settings: &Settings, heads: Heads) -> Result<Option<HostProfile>, Error> {
+/// Reads one file; `None` if the fields of a line come after its events and only its first fields were read.
+fn read_with(file: &ProfileFile, settings: &Settings, heads: LineHeads) -> Result<Option<HostProfile>, Error> {
     let ProfileFile { name, bytes, cut } = file;
     let io_error = |error: io::Error| Error::Io { file: name.clone(), action: "cannot read", source: error };
     let space = plane::read(bytes, heads).map_err(io_error)?;
     check(name, &space, cut.as_deref())?;
-    let mut ops = Ops::new(bytes, &space);
-    let mut walker = Walker::new(bytes, &space, tally::stats(settings.wanted));
+    let mut classifier = Classifier::new(bytes, &space);
+    let mut reader = LineReader::new(bytes, &space, sums::stats(settings.wanted));
     let marker = settings.step_marker.as_ref();
     let mut wanted = settings.wanted;
-    let (found, mut steps) = loop {
-        match tally::walk(&mut walker, &mut ops, marker, wanted) {
-            // Nothing is an op, so the runtime's own events are shown instead.
-            Ok((found, _)) if found.ops.items.is_empty() && !wanted.runtime => wanted.runtime = true,
+    let (sums, steps) = loop {
+        match sums::walk(&mut reader, &mut classifier, marker, wanted) {
+            // No event is an op: show those of the runtime instead.
+            Ok((sums, _)) if sums.ops.items.is_empty() && !wanted.runtime => wanted.runtime = true,
             Ok(done) => break done,
             Err(Stop::Io(error)) => return Err(io_error(error)),
             Err(Stop::LateHead | Stop::Unsorted) => return Ok(None),
         }
     };
     let mut warnings = Vec::new();
-    warn_damage(name, &space, &walker.notes, cut.clone(), &mut warnings);
-    warn_odd(name, &space, walker.taker.dangling, &ops.broken_programs, &mut warnings);
-    let mut lines = found.lines.iter();
+    warn_damage(name, &space, &reader.damage, cut.clone(), &mut warnings);
+    warn_odd(name, &space, reader.stat_reader.dangling, &classifier.broken_programs, &mut warnings);
+    Ok(Some(host_profile(name, &space, classifier, sums, steps, warnings)))
+}
+
+fn host_profile(
+    file: &str,
+    space: &Space,
+    classifier: Classifier<'_>,
+    sums: TraceSums,
+    steps: Steps,
+    warnings: Vec<Warning>,
+) -> HostProfile {
+    let mut lines = sums.lines.iter();
     let planes = space.planes.iter().map(|plane| PlaneFacts {
         name: plane.name.clone(),
         lines: plane.lines.len(),
         events: lines.by_ref().take(plane.lines.len()).map(|line| line.events).sum(),
-        stats: plane.stats.clone(),
+        stats: plane.stats.iter().map(|(name, value)| (name.clone(), fact(value))).collect(),
     });
     let planes = planes.collect();
-    let programs = ops.programs();
-    Ok(Some(HostProfile {
-        file: name.clone(),
-        host: space.hostnames.first().cloned().unwrap_or_else(|| host_of(name)),
+    let facts = HostFacts {
+        file: file.to_owned(),
+        host: space.hostnames.first().cloned().unwrap_or_else(|| host_of(file)),
+        framework: framework(space),
+        start_time: environment(space, "profile_start_time"),
+        stop_time: environment(space, "profile_stop_time"),
         errors: space.errors.clone(),
         profiler_warnings: space.warnings.clone(),
         planes,
-        lines: found.lines,
-        kinds: found.kinds,
-        ops: ops.found,
-        variants: ops.variants,
-        tally: found.ops,
-        python: found.python,
-        paths: found.paths,
-        calls: found.calls,
-        runtime: found.runtime,
-        runtime_names: found.runtime_names,
+        lines: sums.lines,
+        kinds: sums.kinds,
         rule: steps.rule,
-        marker: std::mem::take(&mut steps.marker),
-        other_markers: std::mem::take(&mut steps.others),
-        steps: std::mem::take(&mut steps.list),
-        step_ops: found.steps,
-        outside: found.outside,
-        assigned: found.assigned,
-        programs,
-        memory_peak: found.memory_peak,
+        marker: steps.marker,
+        other_markers: steps.other_markers,
+        steps: steps.list,
+        step_ops: sums.steps,
+        outside: sums.outside,
+        assigned: sums.assigned,
+        programs: classifier.programs(),
+        has_source: classifier.ops.iter().any(|op| !op.about.stack.is_empty()),
+        memory_peak: sums.memory_peak,
         base: space.base,
+    };
+    HostProfile {
+        facts,
+        file_host: host_of(file),
+        ops: classifier.ops,
+        op_of_variant: classifier.op_of_variant,
+        op_sums: sums.ops,
+        calls: sums.calls,
+        runtime: sums.runtime,
         warnings,
-    }))
+    }
 }
 
-/// The name of a file without what makes it a profile.
-pub fn host_of(file: &str) -> String {
+/// The name of a host from that of its file.
+fn host_of(file: &str) -> String {
     let name = file.rsplit('/').next().unwrap_or(file);
-    name.split(".xplane.pb").next().unwrap_or(name).to_owned()
+    name.split(XPLANE).next().unwrap_or(name).to_owned()
 }
 
-/// Refuses what is no profile, and one without events.
+fn fact(value: &StoredValue) -> FactValue {
+    match value {
+        StoredValue::Int(n) => FactValue::Int(*n),
+        StoredValue::Uint(n) => FactValue::Uint(*n),
+        StoredValue::Double(n) => FactValue::Double(*n),
+        StoredValue::Text(text) => FactValue::Text(text.clone()),
+        StoredValue::Bytes(_) | StoredValue::Ref(_) | StoredValue::Nothing => FactValue::Other,
+    }
+}
+
+/// The framework, if a plane names its version.
+fn framework(space: &Space) -> Option<String> {
+    let mut stats = space.planes.iter().flat_map(|plane| &plane.stats);
+    match stats.find(|(name, _)| name == "jax_version") {
+        Some((_, StoredValue::Text(version))) => Some(format!("JAX {version}")),
+        _ => None,
+    }
+}
+
+/// A number on the plane about the recording itself.
+fn environment(space: &Space, name: &str) -> Option<u64> {
+    let plane = space.planes.iter().find(|plane| plane.name == "Task Environment")?;
+    match plane.stats.iter().find(|(known, _)| known == name)? {
+        (_, StoredValue::Int(n)) => Some(*n as u64),
+        (_, StoredValue::Uint(n)) => Some(*n),
+        _ => None,
+    }
+}
+
+/// Rejects other files, and profiles without events.
 fn check(name: &str, space: &Space, cut: Option<&str>) -> Result<(), Error> {
     let refuse = |spot, message| Err(Error::Input { location: Location { file: name.to_owned(), spot }, message });
     let nameless = space.planes.first().is_some_and(|plane| plane.name.is_empty());
-    let damage = space.notes.first.first();
-    let strange = space.planes.is_empty() && (space.others > 0 || damage.is_some() || cut.is_some());
+    let damage = space.damage.first.first();
+    let strange = space.planes.is_empty() && (space.unknown_fields > 0 || damage.is_some() || cut.is_some());
     if nameless || strange {
         let spot = damage.map(|damage| Spot::Byte(damage.offset));
         let why = damage.map_or_else(|| cut.unwrap_or("its first plane has no name").to_owned(), |d| d.what.clone());
@@ -266,7 +237,7 @@ fn check(name: &str, space: &Space, cut: Option<&str>) -> Result<(), Error> {
     Ok(())
 }
 
-fn warn_damage(name: &str, space: &Space, notes: &Notes, cut: Option<String>, warnings: &mut Vec<Warning>) {
+fn warn_damage(name: &str, space: &Space, more: &DamageList, cut: Option<String>, warnings: &mut Vec<Warning>) {
     let mut damaged = |spot, message| {
         let location = Some(Location { file: name.to_owned(), spot });
         warnings.push(Warning { code: "damaged", location, message, damage: true });
@@ -274,8 +245,8 @@ fn warn_damage(name: &str, space: &Space, notes: &Notes, cut: Option<String>, wa
     if let Some(cut) = cut {
         damaged(None, format!("{cut}; the answer is about what comes before it"));
     }
-    let mut places: Vec<_> = space.notes.first.iter().chain(&notes.first).collect();
-    let more = space.notes.count + notes.count - places.len() as u64;
+    let mut places: Vec<_> = space.damage.first.iter().chain(&more.first).collect();
+    let more = space.damage.count + more.count - places.len() as u64;
     places.sort_by_key(|damage| damage.offset);
     places.dedup_by_key(|damage| damage.offset);
     for damage in places {
@@ -300,7 +271,7 @@ fn warn_odd(name: &str, space: &Space, dangling: Dangling, broken: &[String], wa
         warn("dangling", message, true);
     }
     let lines = space.planes.iter().flat_map(|plane| &plane.lines);
-    let far = lines.filter(|line| line.far && line.events.is_some()).count();
+    let far = lines.filter(|line| line.other_clock && line.events.is_some()).count();
     if far > 0 {
         let message = format!("{far} lines are timed by another clock than the first; they are placed at its start");
         warn("clock", message, false);

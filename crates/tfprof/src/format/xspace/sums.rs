@@ -1,135 +1,151 @@
-//! What items took: each in all, within steps and outside of them, and by step if that is kept.
+//! Turns the events of a file into spans and walks over them: sums by op, call and runtime event, and by step.
 
-use rustc_hash::FxHashMap;
+use super::classify::{ClassCache, Classifier, LineKind};
+use super::steps::{STEP_STATS, StepReader, device_step_number};
+use super::wire::event::Event;
+use super::wire::lines::{LineOfPlane, LineReader, Stop};
+use super::wire::stats::{OP_STATS, Stat};
+use crate::events::self_time::{OpenSpans, SpanOrder};
+use crate::events::steps::{NONE, Note, Steps};
+use crate::events::walk::{Class, Span, TraceSums, TraceWalk, Wanted};
+use crate::model::hosts::{EventKind, LineFacts, SpanSums};
+use regex::Regex;
 
-/// Sums over events, in picoseconds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Sums {
-    pub runs: i64,
-    pub total: i64,
-    pub own: i64,
-    /// The first start and the last end; both 0 if nothing had a start.
-    pub first: i64,
-    pub last: i64,
+/// The stats that events are asked for, as bits.
+pub fn stats(wanted: Wanted) -> u32 {
+    let always = [
+        Stat::Flops,
+        Stat::SelfDuration,
+        Stat::DeviceOffset,
+        Stat::DeviceDuration,
+        Stat::PeakBytesInUse,
+        Stat::AllocatorName,
+    ];
+    let of_steps = if wanted.step_marks { STEP_STATS } else { 0 };
+    always.iter().fold(OP_STATS | of_steps, |mask, stat| mask | stat.bit())
 }
 
-impl Sums {
-    #[inline]
-    pub fn add(&mut self, more: &Sums) {
-        // Equal only if nothing with a length was added yet.
-        if self.runs == 0 && self.total == 0 {
-            (self.first, self.last) = (more.first, more.last);
-        } else {
-            (self.first, self.last) = (self.first.min(more.first), self.last.max(more.last));
+/// By metadata of the current plane: the number of its runtime event or call, or [`NONE`].
+#[derive(Default)]
+struct ItemNumbers {
+    plane: Option<usize>,
+    of_meta: Vec<u32>,
+}
+
+impl ItemNumbers {
+    fn begin_line(&mut self, at: LineOfPlane<'_>) {
+        if self.plane != Some(at.plane_index) {
+            self.plane = Some(at.plane_index);
+            self.of_meta = vec![NONE; at.plane.metas.len()];
         }
-        self.runs = self.runs.saturating_add(more.runs);
-        self.total = self.total.saturating_add(more.total);
-        self.own = self.own.saturating_add(more.own);
     }
 }
 
-/// What a set of items took: each in all, in all steps, and by step if that is kept.
-#[derive(Clone, Debug, Default)]
-pub struct Tally {
-    pub items: Vec<Item>,
-    pub cells: FxHashMap<(u32, u32), Sums>,
+/// A walk over the events of a file.
+struct FileWalk<'w, 'f, 'm> {
+    walk: TraceWalk,
+    classifier: &'w mut Classifier<'f>,
+    classes: ClassCache,
+    items: ItemNumbers,
+    steps: StepReader<'m>,
+    step_marks: bool,
 }
 
-/// What one item took, within steps and outside of them.
-#[derive(Clone, Debug, Default)]
-pub struct Item {
-    pub in_steps: Sums,
-    pub outside: Sums,
-    /// The steps that it was met in.
-    pub seen: StepSet,
-}
-
-impl Item {
-    /// Within steps and outside.
-    pub fn all(&self) -> Sums {
-        let mut all = self.in_steps;
-        if self.outside != Sums::default() {
-            all.add(&self.outside);
-        }
-        all
-    }
-}
-
-impl Tally {
-    #[inline]
-    pub fn add(&mut self, item: u32, step: Option<u32>, sums: &Sums, keep: Option<Kept>) {
-        if item as usize >= self.items.len() {
-            self.items.resize(item as usize + 1, Item::default());
-        }
-        let sum = &mut self.items[item as usize];
-        let Some(step) = step else {
-            return sum.outside.add(sums);
+/// Walks over all events.
+pub fn walk(
+    reader: &mut LineReader<'_>,
+    classifier: &mut Classifier<'_>,
+    marker: Option<&Regex>,
+    wanted: Wanted,
+) -> Result<(TraceSums, Steps), Stop> {
+    reader.run(|reader| {
+        let mut file = FileWalk {
+            walk: TraceWalk::new(wanted),
+            classifier,
+            classes: ClassCache::default(),
+            items: ItemNumbers::default(),
+            steps: StepReader::new(marker),
+            step_marks: wanted.step_marks,
         };
-        sum.in_steps.add(sums);
-        sum.seen.add(step);
-        match keep {
-            Some(Kept::Each) => self.cells.entry((item, step)).or_default().add(sums),
-            Some(Kept::One(kept)) if kept == step => self.cells.entry((item, step)).or_default().add(sums),
-            _ => {}
+        for at in reader.lines() {
+            file.line(reader, at)?;
         }
+        Ok(file.walk.finish())
+    })
+}
+
+impl FileWalk<'_, '_, '_> {
+    fn line<'f>(&mut self, reader: &mut LineReader<'f>, at: LineOfPlane<'f>) -> Result<(), Stop> {
+        let FileWalk { walk, classifier, classes, items, steps, step_marks } = self;
+        let kind = LineKind::of(at.plane, at.line);
+        classes.begin_line(at.plane_index, at.plane, kind);
+        items.begin_line(at);
+        steps.begin_line(at.plane_index, at.plane, &mut walk.collector);
+        walk.begin_line(LineFacts {
+            plane: at.plane.name.clone(),
+            id: at.line.id,
+            name: at.line.name.clone(),
+            ..LineFacts::default()
+        });
+        let has_memory = at.plane.mask & Stat::PeakBytesInUse.bit() != 0;
+        let is_host = !at.plane.is_device();
+        let is_steps_line = *step_marks && !is_host && at.line.name == "Steps";
+        let mut order = SpanOrder::new(reader.whole_lines);
+        let mut open = OpenSpans::new();
+        let display_name = reader.events(at, |event| {
+            let class = classifier.class(kind, event, classes)?;
+            let item = if walk.wants_item(class.kind) { item(walk, class.kind, event, at, items) } else { NONE };
+            if has_memory
+                && event.has(Stat::PeakBytesInUse)
+                && let Some(bytes) = event.number(Stat::PeakBytesInUse)
+            {
+                walk.memory(bytes, || event.text(Stat::AllocatorName).unwrap_or_default().into_owned());
+            }
+            if let Some(count) = event.count {
+                walk.add_aggregated(class, item, &aggregated_sums(class, event, count));
+                return Ok(());
+            }
+            if is_steps_line {
+                let number = device_step_number(event);
+                walk.collector.add_device_step(&event.plane.name, event.start, event.end, number);
+            }
+            let note = if *step_marks {
+                steps.note(event, is_host, class.kind.is_op(), &mut walk.collector)
+            } else {
+                Note::default()
+            };
+            let span = Span { start: event.start, end: event.end, seq: event.seq, class, item, note };
+            order.add(span, |span| walk.visit(&span, &mut open)).map_err(Stop::from)
+        })?;
+        order.flush(|span| walk.visit(&span, &mut open));
+        open.close_all(|span| walk.close(&span));
+        walk.end_line(display_name);
+        Ok(())
     }
 }
 
-/// Which steps are kept one by one, by their places.
-#[derive(Clone, Copy, Debug)]
-pub enum Kept {
-    Each,
-    One(u32),
+/// The number of a runtime event or of a call's name.
+#[inline]
+fn item(walk: &mut TraceWalk, kind: EventKind, event: &Event<'_>, at: LineOfPlane<'_>, items: &mut ItemNumbers) -> u32 {
+    let known = event.meta_at.map_or(NONE, |at| items.of_meta[at]);
+    if known != NONE {
+        return known;
+    }
+    let item = if kind == EventKind::Python {
+        // Their names begin with a dollar.
+        walk.call(&event.name()[1..])
+    } else {
+        walk.runtime_event(at.plane_index, event.full_name().into_owned())
+    };
+    if let Some(at) = event.meta_at {
+        items.of_meta[at] = item;
+    }
+    item
 }
 
-/// Steps by their places, 64 to a block. They come in nearly ascending order, so that few blocks come twice.
-#[derive(Clone, Debug, Default)]
-pub struct StepSet {
-    blocks: Vec<(u32, u64)>,
-}
-
-impl StepSet {
-    #[inline]
-    pub fn add(&mut self, step: u32) {
-        let (block, bit) = (step / 64, 1 << (step % 64));
-        match self.blocks.last_mut() {
-            Some((last, bits)) if *last == block => *bits |= bit,
-            _ => self.blocks.push((block, bit)),
-        }
-    }
-
-    /// All steps; one may come more than once.
-    pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
-        self.blocks.iter().flat_map(|(block, bits)| {
-            let mut left = *bits;
-            std::iter::from_fn(move || {
-                let bit = (left != 0).then(|| left.trailing_zeros())?;
-                left &= left - 1;
-                Some(block * 64 + bit)
-            })
-        })
-    }
-
-    /// How many different steps there are.
-    pub fn count(mut self) -> u32 {
-        self.blocks.sort_unstable_by_key(|(block, _)| *block);
-        let blocks = self.blocks.chunk_by(|a, b| a.0 == b.0);
-        blocks.map(|same| same.iter().fold(0, |all, (_, bits)| all | bits).count_ones()).sum()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn steps_are_counted_once() {
-        let mut set = StepSet::default();
-        for step in [0, 1, 63, 64, 1, 700, 64, 0] {
-            set.add(step);
-        }
-        let all: Vec<u32> = set.iter().collect();
-        assert_eq!(all, [0, 1, 63, 64, 1, 700, 64, 0]);
-        assert_eq!(set.count(), 5);
-    }
+/// The sums of an event that stands for several.
+fn aggregated_sums(class: Class, event: &Event<'_>, count: i64) -> SpanSums {
+    let total = event.duration();
+    let self_time = if class.kind.is_op() { event.number(Stat::SelfDuration).unwrap_or(total) } else { total };
+    SpanSums { runs: if count == 0 { 1 } else { count }, total, self_time, first: 0, last: 0 }
 }

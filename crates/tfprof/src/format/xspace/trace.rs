@@ -1,22 +1,24 @@
-//! The events of a file one by one, with all their stats, for whoever draws them.
+//! The events of a file one by one, with all their stats, for Chrome traces.
 
-use super::bytes::Bytes;
-use super::event::Event;
-use super::plane::{Heads, Notes, Plane, Space};
-use super::quick::{Raw, raw_stat};
-use super::stats::{self, Held, Stat};
-use super::walk::{Stop, Walker};
-use super::{ProfileFile, check, plane, warn_damage, warn_odd};
+use super::wire::event::Event;
+use super::wire::event_stats::Dangling;
+use super::wire::fast_varint::{RawValue, raw_stat};
+use super::wire::lines::{LineReader, Stop};
+use super::wire::plane::{self, DamageList, LineHeads, Plane, Space};
+use super::wire::stats::{self, Stat, StoredValue};
+use super::wire::window::FileBytes;
+use super::{ProfileFile, check, host_of, warn_damage, warn_odd};
 use crate::error::{Error, Warning};
 use std::io;
+use tfprof_proto::fields::{xevent, xstat};
 
-pub use super::plane::Meta;
-pub use super::stats::{Key, Texts};
+pub use super::wire::plane::Meta;
+pub use crate::events::{Key, KeyTexts};
 
 /// A file whose names are read.
 #[derive(Debug)]
 pub struct HostTrace<'f> {
-    bytes: &'f Bytes,
+    bytes: &'f FileBytes,
     space: Space,
     host: String,
 }
@@ -43,7 +45,7 @@ pub enum Value<'a> {
     Int(i64),
     Uint(u64),
     Double(f64),
-    /// A string of the plane, by its place.
+    /// A string of the plane, by index.
     Name(usize),
     Text(&'a [u8]),
     /// How many bytes there are.
@@ -54,7 +56,7 @@ pub enum Value<'a> {
 #[derive(Debug)]
 pub struct TracedEvent<'a> {
     pub id: i64,
-    /// The place of its metadata.
+    /// The index of its metadata.
     pub meta: Option<usize>,
     pub start: i64,
     pub length: i64,
@@ -63,25 +65,25 @@ pub struct TracedEvent<'a> {
     event: &'a Event<'a>,
 }
 
-/// What an arrow goes by: a type, and what is equal at both ends.
+/// The identity of an arrow: a type and an id, equal at both ends.
 pub type FlowKey = (u64, Key);
 
-/// Arrows from a launch on the host to what it launched: no type of the profiler's is as large.
+/// The type of arrows from launches to kernels; the profiler's own types are smaller.
 const LAUNCH: u64 = u64::MAX;
 
 impl<'f> HostTrace<'f> {
     pub fn new(file: &'f ProfileFile, warnings: &mut Vec<Warning>) -> Result<HostTrace<'f>, Error> {
         let ProfileFile { name, bytes, cut } = file;
-        let space = plane::read(bytes, Heads::Whole).map_err(|source| Error::Io {
+        let space = plane::read(bytes, LineHeads::Whole).map_err(|source| Error::Io {
             file: name.clone(),
             action: "cannot read",
             source,
         })?;
         check(name, &space, cut.as_deref())?;
-        let none = Notes::default();
+        let none = DamageList::default();
         warn_damage(name, &space, &none, cut.clone(), warnings);
-        warn_odd(name, &space, super::own::Dangling::default(), &[], warnings);
-        let host = space.hostnames.first().cloned().unwrap_or_else(|| super::host_of(name));
+        warn_odd(name, &space, Dangling::default(), &[], warnings);
+        let host = space.hostnames.first().cloned().unwrap_or_else(|| host_of(name));
         Ok(HostTrace { bytes, space, host })
     }
 
@@ -99,8 +101,8 @@ impl<'f> HostTrace<'f> {
         let environment = self.space.planes.iter().find(|plane| plane.name == "Task Environment")?;
         let start = environment.stats.iter().find(|(name, _)| name == "profile_start_time");
         match start {
-            Some((_, Held::Uint(start))) => Some((*start as i64).saturating_add(self.space.base)),
-            Some((_, Held::Int(start))) => Some(start.saturating_add(self.space.base)),
+            Some((_, StoredValue::Uint(start))) => Some((*start as i64).saturating_add(self.space.base)),
+            Some((_, StoredValue::Int(start))) => Some(start.saturating_add(self.space.base)),
             _ => None,
         }
     }
@@ -127,11 +129,11 @@ impl<'f> HostTrace<'f> {
     pub fn each(&self, flows: bool, mut then: impl FnMut(Lane, &TracedEvent<'_>) -> io::Result<()>) -> io::Result<()> {
         let is_timed = self.space.planes.iter().any(|plane| plane.mask & OF_TIMES != 0);
         let wanted = if is_timed { OF_TIMES } else { 0 } | if flows { OF_FLOWS } else { 0 };
-        let mut walker = Walker::new(self.bytes, &self.space, wanted);
+        let mut reader = LineReader::new(self.bytes, &self.space, wanted);
         let mut lane = Lane { plane: usize::MAX, lane: 0 };
-        for at in walker.lines() {
-            lane = Lane { plane: at.plane_place, lane: if lane.plane == at.plane_place { lane.lane + 1 } else { 0 } };
-            let walked = walker.events(at, |event| {
+        for at in reader.lines() {
+            lane = Lane { plane: at.plane_index, lane: if lane.plane == at.plane_index { lane.lane + 1 } else { 0 } };
+            let walked = reader.events(at, |event| {
                 let traced = TracedEvent {
                     id: event.id,
                     meta: event.meta_at,
@@ -158,17 +160,17 @@ const OF_FLOWS: u32 = Stat::ProducerType.bit()
     | Stat::Consumer.bit()
     | Stat::CorrelationId.bit();
 
-/// Names that were met in the event at hand.
+/// The stat names that the current event has.
 #[derive(Debug, Default)]
-pub struct Met {
+pub struct NamesOfEvent {
     event: u32,
-    /// By name, the last event that it was met in.
+    /// By name, the last event that had it.
     last: Vec<u32>,
 }
 
-impl Met {
-    pub fn new(names: usize) -> Met {
-        Met { event: 0, last: vec![0; names] }
+impl NamesOfEvent {
+    pub fn new(names: usize) -> NamesOfEvent {
+        NamesOfEvent { event: 0, last: vec![0; names] }
     }
 
     #[inline]
@@ -189,7 +191,7 @@ impl Met {
 impl TracedEvent<'_> {
     /// The arrows that begin here, and those that end here.
     #[inline]
-    pub fn flows(&self, texts: &mut Texts) -> ([Option<FlowKey>; 2], [Option<FlowKey>; 2]) {
+    pub fn flows(&self, texts: &mut KeyTexts) -> ([Option<FlowKey>; 2], [Option<FlowKey>; 2]) {
         let event = self.event;
         if event.mask() & OF_FLOWS == 0 {
             return ([None; 2], [None; 2]);
@@ -207,7 +209,7 @@ impl TracedEvent<'_> {
 
     /// Calls `then` for each stat of the event and of its metadata; of equal names, for the first.
     #[inline]
-    pub fn each_stat(&self, met: &mut Met, mut then: impl FnMut(usize, Value<'_>)) {
+    pub fn each_stat(&self, met: &mut NamesOfEvent, mut then: impl FnMut(usize, Value<'_>)) {
         let plane = self.event.plane;
         let (bytes, mut at, end) = self.event.stat_fields();
         let meta = self.event.meta.map(|meta| meta.all.as_slice()).unwrap_or_default();
@@ -219,11 +221,11 @@ impl TracedEvent<'_> {
             at = next;
             let Some(name) = plane.string(id) else { continue };
             let value = match value {
-                Raw::Int(n) => Value::Int(n),
-                Raw::Uint(n) => Value::Uint(n),
-                Raw::Double(n) => Value::Double(n),
-                Raw::Text(start, length) => Value::Text(&bytes[start..start + length]),
-                Raw::Ref(id) => match plane.string(id) {
+                RawValue::Int(n) => Value::Int(n),
+                RawValue::Uint(n) => Value::Uint(n),
+                RawValue::Double(n) => Value::Double(n),
+                RawValue::Text(slice) => Value::Text(slice.of(bytes)),
+                RawValue::Ref(id) => match plane.string(id) {
                     Some(at) => Value::Name(at),
                     None => continue,
                 },
@@ -233,7 +235,7 @@ impl TracedEvent<'_> {
             }
         }
         if at < end {
-            each_slowly(plane, &bytes[at..end], |name, value| {
+            each_stat_general(plane, &bytes[at..end], |name, value| {
                 if met.is_new(name) {
                     then(name, value);
                 }
@@ -250,39 +252,41 @@ impl TracedEvent<'_> {
     }
 }
 
-fn shown<'a>(plane: &Plane, held: &'a Held) -> Option<Value<'a>> {
+fn shown<'a>(plane: &Plane, held: &'a StoredValue) -> Option<Value<'a>> {
     Some(match held {
-        Held::Int(n) => Value::Int(*n),
-        Held::Uint(n) => Value::Uint(*n),
-        Held::Double(n) => Value::Double(*n),
-        Held::Text(text) => Value::Text(text.as_bytes()),
-        Held::Bytes(span) => Value::Bytes(span.end - span.start),
-        Held::Ref(id) => Value::Name(plane.string(*id)?),
-        Held::Nothing => return None,
+        StoredValue::Int(n) => Value::Int(*n),
+        StoredValue::Uint(n) => Value::Uint(*n),
+        StoredValue::Double(n) => Value::Double(*n),
+        StoredValue::Text(text) => Value::Text(text.as_bytes()),
+        StoredValue::Bytes(span) => Value::Bytes(span.end - span.start),
+        StoredValue::Ref(id) => Value::Name(plane.string(*id)?),
+        StoredValue::Nothing => return None,
     })
 }
 
-/// Stats in any form. Damage ends the message that it is in.
+/// Stats in any encoding. Damage ends the message that it is in.
 #[inline(never)]
-fn each_slowly(plane: &Plane, bytes: &[u8], mut then: impl FnMut(usize, Value<'_>)) {
+fn each_stat_general(plane: &Plane, bytes: &[u8], mut then: impl FnMut(usize, Value<'_>)) {
     use tfprof_proto::wire::Value as Wire;
     let mut quiet = |_, _| {};
     let mut deep_quiet = |_, _| {};
-    stats::each(bytes, 0, &mut quiet, |number, value, _| {
-        let (4, Wire::Bytes(stat)) = (number, value) else { return };
+    stats::each_field(bytes, 0, &mut quiet, |number, value, _| {
+        let (xevent::STATS, Wire::Bytes(stat)) = (number, value) else { return };
         let (mut id, mut found) = (0, None);
-        stats::each(stat, 0, &mut deep_quiet, |number, value, _| {
+        stats::each_field(stat, 0, &mut deep_quiet, |number, value, _| {
             found = match (number, value) {
-                (1, Wire::Varint(n)) => {
+                (xstat::METADATA_ID, Wire::Varint(n)) => {
                     id = n as i64;
                     return;
                 }
-                (2, Wire::Fixed64(n)) => Some(Value::Double(f64::from_bits(n))),
-                (3, Wire::Varint(n)) => Some(Value::Uint(n)),
-                (4, Wire::Varint(n)) => Some(Value::Int(n as i64)),
-                (5, Wire::Bytes(text)) => Some(Value::Text(text)),
-                (7, Wire::Varint(n)) => plane.string(n as i64).map(Value::Name),
-                (6 | 8, Wire::Bytes(bytes)) => Some(Value::Bytes(bytes.len() as u64)),
+                (xstat::DOUBLE_VALUE, Wire::Fixed64(n)) => Some(Value::Double(f64::from_bits(n))),
+                (xstat::UINT64_VALUE, Wire::Varint(n)) => Some(Value::Uint(n)),
+                (xstat::INT64_VALUE, Wire::Varint(n)) => Some(Value::Int(n as i64)),
+                (xstat::STR_VALUE, Wire::Bytes(text)) => Some(Value::Text(text)),
+                (xstat::REF_VALUE, Wire::Varint(n)) => plane.string(n as i64).map(Value::Name),
+                (xstat::BYTES_VALUE | xstat::GZIP_STR_VALUE, Wire::Bytes(bytes)) => {
+                    Some(Value::Bytes(bytes.len() as u64))
+                }
                 _ => return,
             };
         });

@@ -1,30 +1,24 @@
 //! What profiles of hosts say of themselves: where they come from, their steps, and how busy everything was.
 
 use super::{Missing, StepTime};
-use crate::format::xspace::{Held, HostProfile, Kind, Rule, events, has_source};
+use crate::model::TimeUnit;
+use crate::model::hosts::{EventKind, HostFacts, StepRule, events};
 use std::collections::BTreeMap;
 
 /// The framework that was recorded, as far as the files tell, with its version.
-pub fn framework(hosts: &[HostProfile]) -> String {
-    let stat = |name: &str| {
-        let stats = hosts.iter().flat_map(|host| &host.planes).flat_map(|plane| &plane.stats);
-        stats.into_iter().find(|(known, _)| known == name).and_then(|(_, held)| match held {
-            Held::Text(text) => Some(text.clone()),
-            _ => None,
-        })
-    };
-    match stat("jax_version") {
-        Some(version) => format!("JAX {version}"),
-        None if events(hosts, Kind::Tf) > 0 => "TensorFlow".to_owned(),
+pub fn framework(hosts: &[HostFacts]) -> String {
+    match hosts.iter().find_map(|host| host.framework.clone()) {
+        Some(framework) => framework,
+        None if events(hosts, EventKind::Tf) > 0 => "TensorFlow".to_owned(),
         None => "unknown framework".to_owned(),
     }
 }
 
 /// When the first recording began, in nanoseconds since 1970, and how long it took, in picoseconds.
-pub fn recorded(hosts: &[HostProfile]) -> (Option<u64>, i64) {
-    let start = hosts.iter().filter_map(|host| host.environment("profile_start_time")).min();
-    let length = |host: &HostProfile| {
-        let times = host.environment("profile_start_time").zip(host.environment("profile_stop_time"));
+pub fn recorded(hosts: &[HostFacts]) -> (Option<u64>, i64) {
+    let start = hosts.iter().filter_map(|host| host.start_time).min();
+    let length = |host: &HostFacts| {
+        let times = host.start_time.zip(host.stop_time);
         match times {
             Some((start, stop)) if stop > start => i64::try_from(stop - start).unwrap_or(i64::MAX).saturating_mul(1000),
             _ => {
@@ -55,25 +49,25 @@ pub fn date(nanos: u64) -> String {
 }
 
 /// The steps of all hosts together: op time adds up, the longest counts.
-pub fn steps(hosts: &[HostProfile]) -> Vec<StepTime> {
+pub fn steps(hosts: &[HostFacts]) -> Vec<StepTime> {
     let mut steps: BTreeMap<i64, (i64, i64)> = BTreeMap::new();
     for host in hosts {
         for (step, ops) in host.steps.iter().zip(&host.step_ops) {
             let (micros, span) = steps.entry(step.number).or_default();
-            *micros = micros.saturating_add(ops.own);
+            *micros = micros.saturating_add(ops.self_time);
             *span = (*span).max(step.end.saturating_sub(step.start));
         }
     }
-    let micros = |n| crate::units::Amount { n, parts: 1_000_000 }.rounded();
+    let micros = |n| crate::units::Amount { n, parts: TimeUnit::Picos.per_micro() }.rounded();
     steps.into_iter().map(|(step, (own, span))| StepTime { step, micros: micros(own), span: micros(span) }).collect()
 }
 
 /// What could be recorded and was not.
-pub fn missing(hosts: &[HostProfile]) -> Vec<Missing> {
+pub fn missing(hosts: &[HostFacts]) -> Vec<Missing> {
     let mut all = Vec::new();
     let mut missing = |code, what, why: &str, how| all.push(Missing { code, what, why: why.to_owned(), how });
-    let rule = hosts.first().map_or(Rule::None, |host| host.rule);
-    if !matches!(rule, Rule::StepNum | Rule::StepsLine | Rule::Marker) {
+    let rule = hosts.first().map_or(StepRule::None, |host| host.rule);
+    if !matches!(rule, StepRule::StepNum | StepRule::StepsLine | StepRule::Marker) {
         missing(
             "no_step_markers",
             "step markers",
@@ -84,7 +78,7 @@ pub fn missing(hosts: &[HostProfile]) -> Vec<Missing> {
             ][..],
         );
     }
-    if events(hosts, Kind::Python) == 0 {
+    if events(hosts, EventKind::Python) == 0 {
         missing(
             "no_python_calls",
             "Python calls",
@@ -104,7 +98,7 @@ pub fn missing(hosts: &[HostProfile]) -> Vec<Missing> {
             &["nothing to do if there is none; else check the log of the recording for its tracer (CUPTI, libtpu)"],
         );
     }
-    if events(hosts, Kind::Hlo) > 0 && !has_source(hosts) {
+    if events(hosts, EventKind::Hlo) > 0 && !hosts.iter().any(|host| host.has_source) {
         missing(
             "no_hlo",
             "lines of source",

@@ -1,14 +1,15 @@
 //! The part of an overview that only profiles of hosts have: recording, steps by host, lines, kinds of events.
 
-use crate::format::xspace::{Held, HostProfile, Kind, Step, Sums};
 use crate::json::write_string;
 use crate::metric::Unit;
+use crate::model::TimeUnit;
+use crate::model::hosts::{AllocatorPeak, EventKind, FactValue, HostFacts, SpanSums, StepSpan};
 use crate::report::overview::profiles;
 use crate::units::Amount;
 use std::io::{self, Write};
 
 fn micros(n: i64) -> Amount {
-    Amount { n, parts: 1_000_000 }
+    Amount { n, parts: TimeUnit::Picos.per_micro() }
 }
 
 fn time(n: i64) -> String {
@@ -19,7 +20,7 @@ fn time(n: i64) -> String {
 const ROWS: usize = 5;
 
 /// Facts in the order of the screen: a name and what there is to say.
-pub fn facts(hosts: &[HostProfile], other_runs: &[String]) -> Vec<(String, String)> {
+pub fn facts(hosts: &[HostFacts], other_runs: &[String]) -> Vec<(String, String)> {
     let mut facts = Vec::new();
     if hosts.is_empty() {
         return facts;
@@ -27,7 +28,7 @@ pub fn facts(hosts: &[HostProfile], other_runs: &[String]) -> Vec<(String, Strin
     let (start, length) = profiles::recorded(hosts);
     let date = start.map(|start| format!(", recorded {}", profiles::date(start))).unwrap_or_default();
     facts.push(("profile".to_owned(), format!("{}{date}, {} long", profiles::framework(hosts), time(length))));
-    let kinds: Vec<_> = Kind::ALL
+    let kinds: Vec<_> = EventKind::ALL
         .iter()
         .map(|kind| (kind, hosts.iter().fold(0_i64, |sum, host| sum.saturating_add(host.kinds[*kind as usize].runs))))
         .filter(|(_, events)| *events > 0)
@@ -49,7 +50,7 @@ pub fn facts(hosts: &[HostProfile], other_runs: &[String]) -> Vec<(String, Strin
     }
     facts.extend(lines(hosts));
     for host in hosts {
-        if let Some((allocator, bytes)) = &host.memory_peak {
+        if let Some(AllocatorPeak { allocator, bytes }) = &host.memory_peak {
             let bytes = crate::units::text(Unit::Bytes, *bytes);
             let on = if several { format!(" on {}", host.host) } else { String::new() };
             facts.push(("memory peak".to_owned(), format!("{bytes} of {allocator}{on}")));
@@ -61,7 +62,7 @@ pub fn facts(hosts: &[HostProfile], other_runs: &[String]) -> Vec<(String, Strin
     facts
 }
 
-fn steps(host: &HostProfile) -> String {
+fn steps(host: &HostFacts) -> String {
     let lengths = || host.steps.iter().map(|step| step.end.saturating_sub(step.start));
     let (Some(least), Some(most)) = (lengths().min(), lengths().max()) else {
         return "none: no event has a start".to_owned();
@@ -69,9 +70,9 @@ fn steps(host: &HostProfile) -> String {
     let count = host.steps.len() as i64;
     let sum = lengths().fold(0_i64, i64::saturating_add);
     let marker = if host.marker.is_empty() { String::new() } else { format!(" `{}`", host.marker) };
-    let inside = host.step_ops.iter().fold(0_i64, |sum, step| sum.saturating_add(step.own));
-    let all = inside.saturating_add(host.outside.own);
-    let outside = if all > 0 { 100.0 * host.outside.own as f64 / all as f64 } else { 0.0 };
+    let inside = host.step_ops.iter().fold(0_i64, |sum, step| sum.saturating_add(step.self_time));
+    let all = inside.saturating_add(host.outside.self_time);
+    let outside = if all > 0 { 100.0 * host.outside.self_time as f64 / all as f64 } else { 0.0 };
     format!(
         "{count} by {} ({}{marker}); {} on average, {} to {}; {outside:.2}% of op time lies in none",
         host.rule.word(),
@@ -83,33 +84,33 @@ fn steps(host: &HostProfile) -> String {
 }
 
 /// Devices with what they can do.
-fn devices(host: &HostProfile) -> Vec<(String, String)> {
+fn devices(host: &HostFacts) -> Vec<(String, String)> {
     let devices = host.planes.iter().filter(|plane| plane.name.starts_with("/device:") && !plane.stats.is_empty());
-    let about = |stats: &[(String, Held)]| {
-        let known = stats.iter().filter_map(|(name, held)| Some(format!("{name} {}", plain(held)?)));
+    let about = |stats: &[(String, FactValue)]| {
+        let known = stats.iter().filter_map(|(name, value)| Some(format!("{name} {}", plain(value)?)));
         known.take(8).collect::<Vec<_>>().join(", ")
     };
     devices.map(|plane| ("  device".to_owned(), format!("{}: {}", plane.name, about(&plane.stats)))).collect()
 }
 
-fn plain(held: &Held) -> Option<String> {
-    match held {
-        Held::Int(n) => Some(n.to_string()),
-        Held::Uint(n) => Some(n.to_string()),
-        Held::Double(n) => Some(n.to_string()),
-        Held::Text(text) => Some(text.clone()),
-        _ => None,
+fn plain(value: &FactValue) -> Option<String> {
+    match value {
+        FactValue::Int(n) => Some(n.to_string()),
+        FactValue::Uint(n) => Some(n.to_string()),
+        FactValue::Double(n) => Some(n.to_string()),
+        FactValue::Text(text) => Some(text.clone()),
+        FactValue::Other => None,
     }
 }
 
 /// How long each host took for its steps, the slowest first.
-fn by_host(hosts: &[HostProfile]) -> Vec<(String, String)> {
+fn by_host(hosts: &[HostFacts]) -> Vec<(String, String)> {
     let sum = |times: &mut dyn Iterator<Item = i64>| times.fold(0_i64, i64::saturating_add);
     let mut all: Vec<_> = hosts
         .iter()
         .map(|host| {
             let steps = sum(&mut host.steps.iter().map(|step| step.end.saturating_sub(step.start)));
-            (steps, sum(&mut host.step_ops.iter().map(|step| step.own)), host.host.as_str())
+            (steps, sum(&mut host.step_ops.iter().map(|step| step.self_time)), host.host.as_str())
         })
         .collect();
     all.sort_by(|a, b| b.0.cmp(&a.0).then(a.2.cmp(b.2)));
@@ -118,10 +119,10 @@ fn by_host(hosts: &[HostProfile]) -> Vec<(String, String)> {
 }
 
 /// The slowest steps of all hosts, and how long each host took for them.
-fn slowest(hosts: &[HostProfile]) -> Vec<(String, String)> {
+fn slowest(hosts: &[HostFacts]) -> Vec<(String, String)> {
     let mut all: Vec<(i64, i64, &str)> = Vec::new();
     for host in hosts {
-        let length = |step: &Step| step.end.saturating_sub(step.start);
+        let length = |step: &StepSpan| step.end.saturating_sub(step.start);
         all.extend(host.steps.iter().map(|step| (length(step), step.number, host.host.as_str())));
     }
     all.sort_by(|a, b| b.0.cmp(&a.0).then((a.1, a.2).cmp(&(b.1, b.2))));
@@ -130,23 +131,23 @@ fn slowest(hosts: &[HostProfile]) -> Vec<(String, String)> {
 }
 
 /// The busiest lines: how long something ran in them, and how long nothing did.
-fn lines<'h>(hosts: &'h [HostProfile]) -> Vec<(String, String)> {
-    let of_host = |host: &'h HostProfile| host.lines.iter().map(move |line| (host.host.as_str(), line));
+fn lines<'h>(hosts: &'h [HostFacts]) -> Vec<(String, String)> {
+    let of_host = |host: &'h HostFacts| host.lines.iter().map(move |line| (host.host.as_str(), line));
     let mut lines: Vec<_> = hosts.iter().flat_map(of_host).filter(|(_, line)| line.first.is_some()).collect();
-    lines.sort_by_key(|(_, line)| std::cmp::Reverse(line.top_level));
+    lines.sort_by_key(|(_, line)| std::cmp::Reverse(line.busy));
     let shown = lines.into_iter().take(ROWS).map(|(host, line)| {
         let span = line.last.unwrap_or(0).saturating_sub(line.first.unwrap_or(0));
         let name = if line.display_name.is_empty() { &line.name } else { &line.display_name };
         // What stands behind the slash repeats the number of the thread.
         let name = name.split('/').next().filter(|name| !name.is_empty()).unwrap_or(name);
-        let idle = span.saturating_sub(line.top_level).max(0);
+        let idle = span.saturating_sub(line.busy).max(0);
         let on = if hosts.len() > 1 { format!("/{host}") } else { String::new() };
         let text = format!(
             "{on}{} {name}: {} busy, {} idle, {} of it ops",
             line.plane,
-            time(line.top_level),
+            time(line.busy),
             time(idle),
-            time(line.op_own)
+            time(line.op_self_time)
         );
         ("  line".to_owned(), text)
     });
@@ -154,7 +155,7 @@ fn lines<'h>(hosts: &'h [HostProfile]) -> Vec<(String, String)> {
 }
 
 /// The same and more for programs: keys of the overview's object, each with a comma before it.
-pub fn write_json(hosts: &[HostProfile], other_runs: &[String], out: &mut dyn Write) -> io::Result<()> {
+pub fn write_json(hosts: &[HostFacts], other_runs: &[String], out: &mut dyn Write) -> io::Result<()> {
     let (start, length) = profiles::recorded(hosts);
     out.write_all(b",\n\"framework\":")?;
     write_string(&profiles::framework(hosts), out)?;
@@ -169,7 +170,7 @@ pub fn write_json(hosts: &[HostProfile], other_runs: &[String], out: &mut dyn Wr
     list(hosts.iter(), out, |host, out| write_host(host, out))
 }
 
-fn write_host(host: &HostProfile, out: &mut dyn Write) -> io::Result<()> {
+fn write_host(host: &HostFacts, out: &mut dyn Write) -> io::Result<()> {
     out.write_all(b"\n{\"host\":")?;
     write_string(&host.host, out)?;
     out.write_all(b",\"file\":")?;
@@ -178,8 +179,8 @@ fn write_host(host: &HostProfile, out: &mut dyn Write) -> io::Result<()> {
         write!(out, ",\"{key}\":")?;
         list(texts.iter(), out, |text, out| write_string(text, out))?;
     }
-    for key in ["profile_start_time", "profile_stop_time"] {
-        match host.environment(key) {
+    for (key, time) in [("profile_start_time", host.start_time), ("profile_stop_time", host.stop_time)] {
+        match time {
             Some(n) => write!(out, ",\"{key}\":{n}")?,
             None => write!(out, ",\"{key}\":null")?,
         }
@@ -205,16 +206,16 @@ fn write_host(host: &HostProfile, out: &mut dyn Write) -> io::Result<()> {
                 None => write!(out, ",\"{key}\":null")?,
             }
         }
-        let (busy, ops) = (micros(line.top_level), micros(line.op_own));
+        let (busy, ops) = (micros(line.busy), micros(line.op_self_time));
         write!(out, ",\"busy_micros\":{busy},\"op_micros\":{ops},\"deepest\":{}}}", line.deepest)
     })?;
     out.write_all(b",\n\"kinds\":{")?;
-    let met = Kind::ALL.iter().filter(|kind| host.kinds[**kind as usize] != Sums::default());
+    let met = EventKind::ALL.iter().filter(|kind| host.kinds[**kind as usize] != SpanSums::default());
     for (i, kind) in met.enumerate() {
         let sums = &host.kinds[*kind as usize];
         let comma = if i > 0 { "," } else { "" };
         write!(out, "{comma}\"{}\":{{\"events\":{},", kind.word(), sums.runs)?;
-        write!(out, "\"inclusive_micros\":{},\"micros\":{}}}", micros(sums.total), micros(sums.own))?;
+        write!(out, "\"inclusive_micros\":{},\"micros\":{}}}", micros(sums.total), micros(sums.self_time))?;
     }
     let assigned = host.assigned;
     write!(out, "}},\n\"step_rule\":\"{}\",\"step_marker\":", host.rule.word())?;
@@ -230,10 +231,10 @@ fn write_host(host: &HostProfile, out: &mut dyn Write) -> io::Result<()> {
     list(host.steps.iter().zip(&host.step_ops), out, |(step, ops), out| {
         let (start, length) = (micros(step.start), micros(step.end.saturating_sub(step.start)));
         write!(out, "{{\"step\":{},\"start_micros\":{start},\"length_micros\":{length},", step.number)?;
-        write!(out, "\"op_events\":{},\"op_micros\":{}}}", ops.runs, micros(ops.own))
+        write!(out, "\"op_events\":{},\"op_micros\":{}}}", ops.runs, micros(ops.self_time))
     })?;
     let outside = &host.outside;
-    write!(out, ",\"outside\":{{\"op_events\":{},\"op_micros\":{}}}}}", outside.runs, micros(outside.own))
+    write!(out, ",\"outside\":{{\"op_events\":{},\"op_micros\":{}}}}}", outside.runs, micros(outside.self_time))
 }
 
 fn list<T>(

@@ -1,6 +1,6 @@
-//! What an op is called: `scope/name:Type` and the paths of XLA, told from everything else that has a colon.
+//! Names and types of ops: `scope/name:Type` and the paths of XLA, as opposed to other names with a colon.
 
-/// The name and the type of an op, as an event's name or a `tf_op` stat spells it; nothing if it is no op.
+/// The name and the type of an op from an event's name or its `tf_op` stat; `None` if it is not an op.
 pub fn framework_op(full: &str) -> Option<(&str, String)> {
     let Some((head, tail)) = full.split_once(':') else {
         return memory_copy(full).map(|kind| (full, kind));
@@ -33,8 +33,8 @@ pub fn last_part_type(name: &str) -> &str {
     }
 }
 
-/// The name of an XLA op as a plain path, and whether a part was left out: an instruction that combines several has
-/// one part in parentheses with a colon.
+/// The path of scopes in the name of an XLA op, and whether a part was dropped: an instruction that combines several has
+/// a part in parentheses with a colon.
 pub fn scope_path(op_name: &str) -> (String, bool) {
     let mut parts = Vec::new();
     let (mut depth, mut from) = (0_i64, 0);
@@ -88,7 +88,7 @@ fn is_tensorflow_type(kind: &str) -> bool {
     bytes.next().is_some_and(first) && bytes.all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
-/// Lower case, with something in brackets behind it or not.
+/// A lower-case word, optionally followed by brackets.
 fn is_jax_type(kind: &str) -> bool {
     let word = match kind.split_once('[') {
         Some((word, rest)) if rest.ends_with(']') => word,

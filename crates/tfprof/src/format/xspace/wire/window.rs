@@ -1,5 +1,5 @@
-//! The bytes of a profile, read where they are needed: a plane's names stand behind its events, so a file is walked
-//! more than once. A plain file is read through a window; what comes compressed or through a pipe is held.
+//! Random access to the bytes of a profile: a plane's names come after its events, so a file is read more than once.
+//! A plain file is read through a sliding window; compressed and piped input is held in memory.
 
 use crate::error::Error;
 use crate::format::source::Source;
@@ -7,23 +7,23 @@ use std::fs::File;
 use std::io::{self, Read};
 use tfprof_proto::wire::{Fault, Field, Fields, Value};
 
-/// Where the content of a message lies in the file.
+/// The offsets of a message's content in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Span {
+pub struct ByteRange {
     pub start: u64,
     pub end: u64,
 }
 
-/// A file that can be read at any place, by several threads.
+/// A file that several threads can read at any offset.
 #[derive(Debug)]
-pub enum Bytes {
+pub enum FileBytes {
     File(File, u64),
     Memory(Vec<u8>),
 }
 
-impl Bytes {
-    /// Takes all of a source. The second value says how its compressed data ended early, if it did.
-    pub fn hold(mut source: Source<'_>) -> Result<(Bytes, Option<String>), Error> {
+impl FileBytes {
+    /// Reads all of a source. The second value says how its compressed data ended early, if it did.
+    pub fn read_all(mut source: Source<'_>) -> Result<(FileBytes, Option<String>), Error> {
         let mut bytes = Vec::new();
         let cut = match source.input.read_to_end(&mut bytes) {
             Ok(_) => None,
@@ -34,24 +34,24 @@ impl Bytes {
                 _ => return Err(Error::Io { file: source.name, action: "cannot read", source: error }),
             },
         };
-        Ok((Bytes::Memory(bytes), cut))
+        Ok((FileBytes::Memory(bytes), cut))
     }
 
-    pub fn whole(&self) -> Span {
+    pub fn whole(&self) -> ByteRange {
         let end = match self {
-            Bytes::File(_, length) => *length,
-            Bytes::Memory(bytes) => bytes.len() as u64,
+            FileBytes::File(_, length) => *length,
+            FileBytes::Memory(bytes) => bytes.len() as u64,
         };
-        Span { start: 0, end }
+        ByteRange { start: 0, end }
     }
 
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
         match self {
             #[cfg(unix)]
-            Bytes::File(file, _) => std::os::unix::fs::FileExt::read_at(file, buffer, offset),
+            FileBytes::File(file, _) => std::os::unix::fs::FileExt::read_at(file, buffer, offset),
             #[cfg(windows)]
-            Bytes::File(file, _) => std::os::windows::fs::FileExt::seek_read(file, buffer, offset),
-            Bytes::Memory(bytes) => {
+            FileBytes::File(file, _) => std::os::windows::fs::FileExt::seek_read(file, buffer, offset),
+            FileBytes::Memory(bytes) => {
                 let rest = bytes.get(offset as usize..).unwrap_or_default();
                 let length = rest.len().min(buffer.len());
                 buffer[..length].copy_from_slice(&rest[..length]);
@@ -61,12 +61,12 @@ impl Bytes {
     }
 
     /// The content of a message that is needed at once.
-    pub fn content(&self, span: Span) -> io::Result<Vec<u8>> {
+    pub fn content(&self, span: ByteRange) -> io::Result<Vec<u8>> {
         let mut content = Vec::new();
         loop {
             let have = content.len();
             let left = usize::try_from(span.end - span.start).unwrap_or(usize::MAX) - have;
-            // It doubles only after it was filled: a length that a file merely claims costs nothing.
+            // Grow only after filling: a claimed length may be wrong.
             content.resize(have + left.min(have.max(WINDOW)), 0);
             let got = self.read_at(span.start + have as u64, &mut content[have..])?;
             content.truncate(have + got);
@@ -77,36 +77,36 @@ impl Bytes {
     }
 }
 
-/// A part of a file in memory. Who walks on from there finds it filled.
+/// A part of a file in memory. The next reader that starts inside it reuses it.
 #[derive(Debug, Default)]
 pub struct Window {
     buffer: Vec<u8>,
     filled: usize,
-    /// Where it begins in the file.
+    /// Its offset in the file.
     base: u64,
 }
 
-/// The fields of one message, handed out through a window.
+/// Reads the fields of one message through a window.
 #[derive(Debug)]
-pub struct Walk<'b> {
-    bytes: &'b Bytes,
+pub struct FieldReader<'b> {
+    bytes: &'b FileBytes,
     window: Window,
-    /// How much of the window is done with.
+    /// The current position in the window.
     at: usize,
     end: u64,
-    /// The window need not hold what is only passed over.
+    /// The offset of the next field; the bytes up to it are skipped.
     skip_to: u64,
 }
 
-/// What a field holds: numbers are read, messages are told by where they are.
+/// A field: numbers by value, messages by their range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
     Varint(u64),
-    Message(Span),
+    Message(ByteRange),
     Other,
 }
 
-/// Why a message ended before its end.
+/// Why a message ended early.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Damage {
     pub offset: u64,
@@ -114,14 +114,14 @@ pub struct Damage {
 }
 
 #[derive(Debug)]
-pub enum WalkError {
+pub enum FieldError {
     Io(io::Error),
     Damage(Damage),
 }
 
-impl From<io::Error> for WalkError {
+impl From<io::Error> for FieldError {
     fn from(error: io::Error) -> Self {
-        WalkError::Io(error)
+        FieldError::Io(error)
     }
 }
 
@@ -129,9 +129,9 @@ const WINDOW: usize = 256 * 1024;
 /// Enough for a tag and a number.
 const HEAD: usize = 20;
 
-impl<'b> Walk<'b> {
-    /// Walks over a message, through a window that may have been used before.
-    pub fn new(bytes: &'b Bytes, span: Span, mut window: Window) -> Walk<'b> {
+impl<'b> FieldReader<'b> {
+    /// Reads a message, through a window that may have been used before.
+    pub fn new(bytes: &'b FileBytes, span: ByteRange, mut window: Window) -> FieldReader<'b> {
         let at = match span.start.checked_sub(window.base) {
             Some(at) if at <= window.filled as u64 => at as usize,
             _ => {
@@ -139,65 +139,65 @@ impl<'b> Walk<'b> {
                 0
             }
         };
-        Walk { bytes, window, at, end: span.end, skip_to: span.start }
+        FieldReader { bytes, window, at, end: span.end, skip_to: span.start }
     }
 
     pub fn into_window(self) -> Window {
         self.window
     }
 
-    /// Where the next field begins.
-    pub fn place(&self) -> u64 {
+    /// The offset of the next field.
+    pub fn next_offset(&self) -> u64 {
         self.skip_to.max(self.offset()).min(self.end)
     }
 
-    /// What the window holds from here on, and how much of it is of this message.
+    /// The rest of the window, and how much of it belongs to this message.
     #[inline]
     pub fn ready(&mut self) -> (&[u8], usize) {
         if self.skip_to > self.offset() {
-            self.pass_over();
+            self.skip();
         }
         (&self.window.buffer[self.at..self.window.filled], self.held() - self.at)
     }
 
-    /// Goes on behind fields that were read where they are ready.
+    /// Skips fields that the caller read from [`FieldReader::ready`].
     #[inline]
     pub fn take(&mut self, length: usize) {
         self.at += length;
         self.skip_to = self.offset();
     }
 
-    /// The next field: its number and what it holds. A message that runs past the end is handed out as far as it goes,
-    /// and the next call says so.
+    /// The number and head of the next field. A message that runs past the end is returned truncated,
+    /// and the next call fails.
     #[inline]
-    pub fn next_field(&mut self) -> Result<Option<(u32, Head)>, WalkError> {
+    pub fn next_field(&mut self) -> Result<Option<(u32, Head)>, FieldError> {
         if self.skip_to > self.offset() {
-            self.pass_over();
+            self.skip();
         }
         if self.held() - self.at < HEAD {
             self.fill(HEAD)?;
         }
         let head = self.rest();
-        // Nearly all fields are messages of less than 16 KB.
+        // Nearly all fields are messages below 16 KB.
         if let &[tag @ 8..=0x7f, low, high, ..] = head
             && tag & 7 == 2
         {
             let (length, size) = match (low < 0x80, high < 0x80) {
                 (true, _) => (u64::from(low), 2),
                 (_, true) => (u64::from(low & 0x7f) | u64::from(high) << 7, 3),
-                _ => return self.next_slowly(),
+                _ => return self.next_general(),
             };
             let start = self.offset() + size;
             if start + length <= self.end {
                 self.at += size as usize;
                 self.skip_to = start + length;
-                return Ok(Some((u32::from(tag >> 3), Head::Message(Span { start, end: start + length }))));
+                return Ok(Some((u32::from(tag >> 3), Head::Message(ByteRange { start, end: start + length }))));
             }
         }
-        self.next_slowly()
+        self.next_general()
     }
 
-    fn next_slowly(&mut self) -> Result<Option<(u32, Head)>, WalkError> {
+    fn next_general(&mut self) -> Result<Option<(u32, Head)>, FieldError> {
         let offset = self.offset();
         if offset >= self.end {
             return if self.skip_to > self.end {
@@ -222,10 +222,10 @@ impl<'b> Walk<'b> {
                 let end = fields.offset();
                 let (head, used) = match value {
                     Value::Varint(n) => (Head::Varint(n), end),
-                    // It is in the window already, which goes on at its start.
+                    // Its content is in the window: stay at its start.
                     Value::Bytes(bytes) => {
                         let start = end - bytes.len() as u64;
-                        (Head::Message(Span { start, end }), start)
+                        (Head::Message(ByteRange { start, end }), start)
                     }
                     _ => (Head::Other, end),
                 };
@@ -235,17 +235,17 @@ impl<'b> Walk<'b> {
             }
             Ok(None) => Ok(None),
             Err(error) => match error.fault {
-                // A length that the head does not hold, which is no fault unless the message does not either.
+                // The content is longer than the head that was read; it is damage only if it runs past the end.
                 Fault::Truncated { claimed, .. } if tag & 7 == 2 => {
                     let start = error.offset;
                     self.at += (start - offset) as usize;
                     self.skip_to = start.saturating_add(claimed);
                     let end = self.skip_to.min(self.end);
                     if self.skip_to > self.end {
-                        // Told when the walk goes on.
+                        // The next call reports it.
                         self.skip_to = self.end.saturating_add(1);
                     }
-                    Ok(Some(((tag >> 3) as u32, Head::Message(Span { start, end }))))
+                    Ok(Some(((tag >> 3) as u32, Head::Message(ByteRange { start, end }))))
                 }
                 fault => {
                     self.skip_to = self.end;
@@ -255,9 +255,9 @@ impl<'b> Walk<'b> {
         }
     }
 
-    /// The content of the message that was handed out last.
+    /// The content of the message that was returned last.
     #[inline]
-    pub fn content(&mut self, span: Span) -> io::Result<&[u8]> {
+    pub fn content(&mut self, span: ByteRange) -> io::Result<&[u8]> {
         let length = (span.end - span.start) as usize;
         if self.held() - self.at < length {
             self.fill(length)?;
@@ -271,7 +271,7 @@ impl<'b> Walk<'b> {
         self.window.base + self.at as u64
     }
 
-    /// How much of the window is filled with this message or what stands before it.
+    /// The end of this message in the window, or the end of the window.
     #[inline]
     fn held(&self) -> usize {
         (self.window.filled as u64).min(self.end.saturating_sub(self.window.base)) as usize
@@ -283,7 +283,7 @@ impl<'b> Walk<'b> {
     }
 
     #[inline]
-    fn pass_over(&mut self) {
+    fn skip(&mut self) {
         let to = self.skip_to.min(self.end);
         let ahead = to.saturating_sub(self.offset());
         if ahead <= (self.window.filled - self.at) as u64 {
@@ -293,7 +293,7 @@ impl<'b> Walk<'b> {
         }
     }
 
-    /// Sees to it that the window holds `wanted` bytes if the message has them.
+    /// Fills the window with `wanted` bytes, or with the rest of the message.
     #[inline(never)]
     fn fill(&mut self, wanted: usize) -> io::Result<()> {
         let window = &mut self.window;
@@ -303,13 +303,13 @@ impl<'b> Walk<'b> {
         self.at = 0;
         while window.filled < wanted && window.base + (window.filled as u64) < self.end {
             if window.filled == window.buffer.len() {
-                // It doubles only after it was filled: a length that a file merely claims costs nothing.
+                // Grow only after filling: a claimed length may be wrong.
                 window.buffer.resize((window.buffer.len() * 2).max(WINDOW), 0);
             }
             let from = window.base + window.filled as u64;
             let got = self.bytes.read_at(from, &mut window.buffer[window.filled..])?;
             if got == 0 {
-                // The file was cut while it was read.
+                // The file was truncated while we read it.
                 self.end = from;
                 break;
             }
@@ -319,7 +319,7 @@ impl<'b> Walk<'b> {
     }
 }
 
-/// The number that stands before a value.
+/// The tag of a field.
 fn tag_of(head: &[u8]) -> u64 {
     let bytes = head.iter().take(10).enumerate();
     let mut tag = 0;
@@ -332,6 +332,6 @@ fn tag_of(head: &[u8]) -> u64 {
     tag
 }
 
-fn damage(offset: u64, fault: &Fault) -> WalkError {
-    WalkError::Damage(Damage { offset, what: fault.to_string() })
+fn damage(offset: u64, fault: &Fault) -> FieldError {
+    FieldError::Damage(Damage { offset, what: fault.to_string() })
 }

@@ -1,14 +1,27 @@
-//! Numbers and stats as profilers write them, read eight bytes at a time. What is written otherwise is left to others.
+//! Fast decoding of varints and stats, eight bytes at a time. It handles the encoding that profilers write; `None` means
+//! that the general decoder must take over.
+
+use super::stats::Slice;
+use tfprof_proto::fields::{xevent, xstat};
 
 const LAST_BYTES: u64 = 0x8080_8080_8080_8080;
 
-/// Eight bytes.
+pub const VARINT: u32 = 0;
+pub const FIXED64: u32 = 1;
+pub const LENGTH: u32 = 2;
+
+/// The one-byte tag of a field.
+pub const fn tag(field: u32, wire_type: u32) -> u8 {
+    (field << 3 | wire_type) as u8
+}
+
+/// Eight bytes as one word.
 #[inline(always)]
 pub fn word(bytes: &[u8], at: usize) -> Option<u64> {
     Some(u64::from_le_bytes(*bytes.get(at..)?.first_chunk()?))
 }
 
-/// A number, if eight bytes or its end follow.
+/// Decodes a varint that has one byte, or eight bytes after its start.
 #[inline(always)]
 pub fn varint(bytes: &[u8], at: &mut usize) -> Option<u64> {
     let first = *bytes.get(*at)?;
@@ -17,7 +30,7 @@ pub fn varint(bytes: &[u8], at: &mut usize) -> Option<u64> {
         return Some(u64::from(first));
     }
     let word = word(bytes, *at)?;
-    // Most that are not of one byte are of two.
+    // Most of the longer ones have two bytes.
     if word & 0x8000 == 0 {
         *at += 2;
         return Some(word & 0x7f | word >> 1 & 0x3f80);
@@ -49,7 +62,7 @@ fn long_varint(bytes: &[u8], at: &mut usize) -> Option<u64> {
     None
 }
 
-/// Whether a number fills a place.
+/// Whether a varint fills the bytes between two offsets.
 #[inline(always)]
 pub fn is_varint(bytes: &[u8], at: usize, end: usize) -> bool {
     let length = end.wrapping_sub(at);
@@ -63,24 +76,32 @@ pub fn is_varint(bytes: &[u8], at: usize, end: usize) -> bool {
     }
 }
 
-/// The value of a stat as it is written.
+/// The value of a stat as it is encoded.
 #[derive(Clone, Copy)]
-pub enum Raw {
+pub enum RawValue {
     Uint(u64),
     Int(i64),
     Ref(i64),
     Double(f64),
-    /// Where it begins, and how long it is.
-    Text(usize, usize),
+    Text(Slice),
 }
 
-/// The field with a stat at a place, if it is written as profilers do and ends before `limit`: the id of its name, and
-/// where its value begins and ends.
+/// A stat: the id of its name, and the offsets of its value and its end.
+#[derive(Clone, Copy)]
+pub struct StatHead {
+    pub id: i64,
+    pub value: usize,
+    pub end: usize,
+}
+
+/// The tag of a stat and that of its id, with a length of one byte between them.
+const STAT_HEAD: u64 = tag(xevent::STATS, LENGTH) as u64 | (tag(xstat::METADATA_ID, VARINT) as u64) << 16;
+
+/// The stat at an offset, if it ends before `limit`.
 #[inline(always)]
-pub fn stat_head(bytes: &[u8], at: usize, limit: usize) -> Option<(i64, usize, usize)> {
+pub fn stat_head(bytes: &[u8], at: usize, limit: usize) -> Option<StatHead> {
     let word = word(bytes, at)?;
-    // Its tag, a length of one byte, the tag of the id.
-    if word & 0xff_80ff != 0x08_0022 {
+    if word & 0xff_80ff != STAT_HEAD {
         return None;
     }
     let end = at + 2 + (word >> 8 & 0x7f) as usize;
@@ -92,38 +113,43 @@ pub fn stat_head(bytes: &[u8], at: usize, limit: usize) -> Option<(i64, usize, u
         let mut value = at + 3;
         (varint(bytes, &mut value)?, value)
     };
-    (value < end && end <= limit).then_some((id as i64, value, end))
+    (value < end && end <= limit).then_some(StatHead { id: id as i64, value, end })
 }
 
-/// A value that fills a place.
+/// Decodes a value that fills the bytes between two offsets.
 #[inline(always)]
-pub fn raw_value(bytes: &[u8], mut at: usize, end: usize) -> Option<Raw> {
-    let tag = *bytes.get(at)?;
+pub fn raw_value(bytes: &[u8], mut at: usize, end: usize) -> Option<RawValue> {
+    const UINT64: u8 = tag(xstat::UINT64_VALUE, VARINT);
+    const INT64: u8 = tag(xstat::INT64_VALUE, VARINT);
+    const REF: u8 = tag(xstat::REF_VALUE, VARINT);
+    const DOUBLE: u8 = tag(xstat::DOUBLE_VALUE, FIXED64);
+    const STR: u8 = tag(xstat::STR_VALUE, LENGTH);
+    let first = *bytes.get(at)?;
     at += 1;
-    let value = match tag {
-        0x18 => Raw::Uint(varint(bytes, &mut at)?),
-        0x20 => Raw::Int(varint(bytes, &mut at)? as i64),
-        0x38 => Raw::Ref(varint(bytes, &mut at)? as i64),
-        0x11 => {
+    let value = match first {
+        UINT64 => RawValue::Uint(varint(bytes, &mut at)?),
+        INT64 => RawValue::Int(varint(bytes, &mut at)? as i64),
+        REF => RawValue::Ref(varint(bytes, &mut at)? as i64),
+        DOUBLE => {
             let number = bytes.get(at..)?.first_chunk()?;
             at += 8;
-            Raw::Double(f64::from_le_bytes(*number))
+            RawValue::Double(f64::from_le_bytes(*number))
         }
-        0x2a => {
+        STR => {
             let length = usize::try_from(varint(bytes, &mut at)?).ok()?;
             let text = at;
             at = text.checked_add(length)?;
-            Raw::Text(text, length)
+            RawValue::Text(Slice { start: text as u32, length: length as u32 })
         }
         _ => return None,
     };
     (at == end).then_some(value)
 }
 
-/// The stat at a place, written as profilers do: the id of its name, its value, and where it ends.
+/// The stat at an offset: the id of its name, its value, and the offset of its end.
 #[inline(always)]
-pub fn raw_stat(bytes: &[u8], at: usize, limit: usize) -> Option<(i64, Raw, usize)> {
-    let (id, value, end) = stat_head(bytes, at, limit)?;
+pub fn raw_stat(bytes: &[u8], at: usize, limit: usize) -> Option<(i64, RawValue, usize)> {
+    let StatHead { id, value, end } = stat_head(bytes, at, limit)?;
     Some((id, raw_value(bytes, value, end)?, end))
 }
 

@@ -1,113 +1,57 @@
-//! Which events are ops, and what they are called.
+//! Classifies events: which are ops, and the name, type and device of each op.
 
-use super::bytes::Bytes;
-use super::event::Event;
-use super::names::{framework_op, last_part_type, scope_path};
-use super::own::Few;
-use super::plane::{Line, Plane, Space};
-use super::stats::{Held, OF_OPS, Stat};
-use crate::format::xspace::hlo::{self, Place, Program};
+pub mod hlo;
+mod op_names;
+
+use super::wire::event::Event;
+use super::wire::event_stats::StatSnapshot;
+use super::wire::plane::{Line, Plane, Space};
+use super::wire::stats::{OP_STATS, Stat, StoredValue};
+use super::wire::window::{ByteRange, FileBytes};
+use crate::events::source_lines::SourceLine;
+use crate::events::walk::Class;
+use crate::events::{Op, OpDetails, OpKey};
+use crate::model::hosts::EventKind;
+use hlo::Program;
+use op_names::{framework_op, last_part_type, scope_path};
 use rustc_hash::FxHashMap;
 use std::io;
 
-/// What an event is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    Dataset,
-    /// A line that a viewer made of others.
-    Derived,
-    Hlo,
-    Kernel,
-    Python,
-    Runtime,
-    Tf,
-}
-
-impl Kind {
-    pub const ALL: [Kind; 7] =
-        [Kind::Dataset, Kind::Derived, Kind::Hlo, Kind::Kernel, Kind::Python, Kind::Runtime, Kind::Tf];
-
-    pub fn word(self) -> &'static str {
-        match self {
-            Kind::Dataset => "dataset",
-            Kind::Derived => "derived",
-            Kind::Hlo => "hlo",
-            Kind::Kernel => "kernel",
-            Kind::Python => "python",
-            Kind::Runtime => "runtime",
-            Kind::Tf => "tf",
-        }
-    }
-
-    #[inline]
-    pub fn is_op(self) -> bool {
-        matches!(self, Kind::Dataset | Kind::Hlo | Kind::Kernel | Kind::Tf)
-    }
-}
-
-/// An op on a device: what becomes a cell of the model.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Op {
-    pub device: String,
-    /// As in the file.
-    pub name: String,
-    pub kind: String,
-}
-
-/// What is known of an op besides; of several programs, from the first.
-#[derive(Clone, Debug, Default)]
-pub struct About {
-    /// The opcode or the category of an XLA instruction.
-    pub second: String,
-    pub stack: Vec<Place>,
-    pub flops: i64,
-    pub is_dataset: bool,
-    /// It runs on an accelerator that launches several kernels for an op.
-    pub has_kernels: bool,
-}
-
-/// All ops of a file, found by the stats that name them.
+/// Classifies events, and collects all ops of a file.
 #[derive(Debug)]
-pub struct Ops<'f> {
-    bytes: &'f Bytes,
+pub struct Classifier<'f> {
+    bytes: &'f FileBytes,
     programs: FxHashMap<u64, ProgramAt<'f>>,
     pub broken_programs: Vec<String>,
-    pub found: Vec<(Op, About)>,
-    place_of: FxHashMap<Op, u32>,
-    /// By variant, which is an op and one of its kernels: the op.
-    pub variants: Vec<u32>,
+    pub ops: Vec<Op>,
+    op_of_key: FxHashMap<OpKey, u32>,
+    /// By variant (an op and one of its kernels), the op.
+    pub op_of_variant: Vec<u32>,
     variant_of: FxHashMap<(u32, String), u32>,
     memo: FxHashMap<Box<[u8]>, Class>,
     key: Vec<u8>,
 }
 
-/// What an event was found to be: its kind, and the place of its variant if it is an op.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Class {
-    pub kind: Kind,
-    pub variant: u32,
-}
-
-/// The last event of a metadata, and what it was found to be.
+/// The class of the last event with some metadata, and the stats it depended on.
 #[derive(Debug)]
 struct Cached {
     class: Class,
     version: u32,
-    stats: Few,
+    stats: StatSnapshot,
 }
 
-/// What the last event of each metadata of a plane was found to be, by the kind of its line.
+/// By kind of line and metadata: the class of the last event.
 #[derive(Debug, Default)]
-pub struct Cache {
+pub struct ClassCache {
     plane: Option<usize>,
     by_kind: [Vec<Option<Cached>>; LineKind::COUNT],
 }
 
-impl Cache {
-    /// Lines of one plane come one after the other, so that this costs as much as the plane has metadata.
-    pub fn turn_to(&mut self, plane_place: usize, plane: &Plane, kind: LineKind) {
-        if self.plane != Some(plane_place) {
-            self.plane = Some(plane_place);
+impl ClassCache {
+    /// Begins a line. The lines of a plane are neighbours, so this is linear in the metadata of the plane.
+    pub fn begin_line(&mut self, plane_index: usize, plane: &Plane, kind: LineKind) {
+        if self.plane != Some(plane_index) {
+            self.plane = Some(plane_index);
             self.by_kind = Default::default();
         }
         let of_kind = &mut self.by_kind[kind as usize];
@@ -119,16 +63,16 @@ impl Cache {
 
 #[derive(Debug)]
 enum ProgramAt<'f> {
-    Unread(super::bytes::Span, &'f str),
+    Unread(ByteRange, &'f str),
     Read(Box<Program>),
     Broken,
 }
 
-/// What a line is, as far as it says what its events are.
+/// The kind of a line, as far as it determines the class of its events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LineKind {
     Host,
-    /// Of the plane that has TensorFlow's ops.
+    /// On the plane with TensorFlow's ops.
     HostCpu,
     TpuOps,
     Device,
@@ -170,30 +114,28 @@ impl LineKind {
     }
 }
 
-const NO_OP: u32 = u32::MAX;
-
-impl<'f> Ops<'f> {
-    pub fn new(bytes: &'f Bytes, space: &'f Space) -> Ops<'f> {
+impl<'f> Classifier<'f> {
+    pub fn new(bytes: &'f FileBytes, space: &'f Space) -> Classifier<'f> {
         let mut programs = FxHashMap::default();
         for meta in space.planes.iter().filter(|plane| plane.name == "/host:metadata").flat_map(|plane| &plane.metas) {
             let held = |stat| meta.stats.iter().find(|(known, _)| *known == stat).map(|(_, held)| held);
             let id = match held(Stat::ProgramId) {
-                Some(Held::Int(n)) => *n as u64,
-                Some(Held::Uint(n)) => *n,
+                Some(StoredValue::Int(n)) => *n as u64,
+                Some(StoredValue::Uint(n)) => *n,
                 Some(_) => continue,
                 None => meta.key as u64,
             };
-            if let Some(Held::Bytes(span)) = held(Stat::HloProto) {
+            if let Some(StoredValue::Bytes(span)) = held(Stat::HloProto) {
                 programs.insert(id, ProgramAt::Unread(*span, &meta.name));
             }
         }
-        Ops {
+        Classifier {
             bytes,
             programs,
             broken_programs: Vec::new(),
-            found: Vec::new(),
-            place_of: FxHashMap::default(),
-            variants: Vec::new(),
+            ops: Vec::new(),
+            op_of_key: FxHashMap::default(),
+            op_of_variant: Vec::new(),
             variant_of: FxHashMap::default(),
             memo: FxHashMap::default(),
             key: Vec::new(),
@@ -204,35 +146,35 @@ impl<'f> Ops<'f> {
         self.programs.len()
     }
 
-    /// What an event is, by its name and its stats. `cache` remembers the last of each metadata.
+    /// The class of an event, by its name and its stats.
     #[inline]
-    pub fn class(&mut self, kind: LineKind, event: &Event<'_>, cache: &mut Cache) -> io::Result<Class> {
+    pub fn class(&mut self, kind: LineKind, event: &Event<'_>, cache: &mut ClassCache) -> io::Result<Class> {
         let by_meta = &mut cache.by_kind[kind as usize];
         let known = event.meta_at.map(|at| &by_meta[at]);
         if let Some(Some(cached)) = known
-            && (event.version() != 0 && event.version() == cached.version || event.has_same(OF_OPS, &cached.stats))
+            && (event.version() != 0 && event.version() == cached.version || event.has_same(OP_STATS, &cached.stats))
         {
             return Ok(cached.class);
         }
-        let class = self.class_slowly(kind, event)?;
+        let class = self.class_uncached(kind, event)?;
         if let Some(at) = event.meta_at {
-            by_meta[at] = event.few(OF_OPS).map(|stats| Cached { class, version: event.version(), stats });
+            by_meta[at] = event.snapshot(OP_STATS).map(|stats| Cached { class, version: event.version(), stats });
         }
         Ok(class)
     }
 
     #[inline(never)]
-    fn class_slowly(&mut self, kind: LineKind, event: &Event<'_>) -> io::Result<Class> {
-        if event.meta_at.is_some() && event.own_mask() & OF_OPS == 0 {
+    fn class_uncached(&mut self, kind: LineKind, event: &Event<'_>) -> io::Result<Class> {
+        if event.meta_at.is_some() && event.own_mask() & OP_STATS == 0 {
             return self.classify(kind, event);
         }
         let mut key = std::mem::take(&mut self.key);
         key.clear();
-        // Names and ids are those of the plane.
+        // Ids are unique within a plane only.
         key.extend_from_slice(&(std::ptr::from_ref(event.plane) as usize).to_le_bytes());
         key.push(kind as u8);
         key.extend_from_slice(&event.id.to_le_bytes());
-        event.write_key(OF_OPS, &mut key);
+        event.write_key(OP_STATS, &mut key);
         if let Some(class) = self.memo.get(key.as_slice()) {
             let class = *class;
             self.key = key;
@@ -246,12 +188,12 @@ impl<'f> Ops<'f> {
 
     fn classify(&mut self, line: LineKind, event: &Event<'_>) -> io::Result<Class> {
         let is_host = matches!(line, LineKind::Host | LineKind::HostCpu);
-        let none = |kind| Ok(Class { kind, variant: NO_OP });
+        let none = |kind| Ok(Class::no_op(kind));
         if is_host && event.name().starts_with('$') {
-            return none(Kind::Python);
+            return none(EventKind::Python);
         }
         match line {
-            LineKind::Derived => return none(Kind::Derived),
+            LineKind::Derived => return none(EventKind::Derived),
             LineKind::TpuOps => return Ok(self.tpu_op(event)),
             _ => {}
         }
@@ -270,19 +212,19 @@ impl<'f> Ops<'f> {
                 None if name.to_lowercase().starts_with("memset") => (&*name, "Memset"),
                 None => (&*name, "Kernel"),
             };
-            let op = Op { device, name: op.to_owned(), kind: kind.to_owned() };
-            let about = About { has_kernels: true, flops: flops(event), ..About::default() };
-            return Ok(self.variant(Kind::Kernel, op, about, &name));
+            let op = OpKey { device, name: op.to_owned(), kind: kind.to_owned() };
+            let about = OpDetails { flops: flops(event), ..OpDetails::default() };
+            return Ok(self.variant(EventKind::Kernel, op, about, &name));
         }
         if line == LineKind::HostCpu
             && let Some((op, kind)) = framework_op(&name)
         {
             let is_dataset = kind == "Dataset";
-            let about = About { is_dataset, flops: flops(event), ..About::default() };
-            let op = Op { device, name: op.to_owned(), kind };
-            return Ok(self.variant(if is_dataset { Kind::Dataset } else { Kind::Tf }, op, about, ""));
+            let about = OpDetails { is_dataset, flops: flops(event), ..OpDetails::default() };
+            let op = OpKey { device, name: op.to_owned(), kind };
+            return Ok(self.variant(if is_dataset { EventKind::Dataset } else { EventKind::Tf }, op, about, ""));
         }
-        none(Kind::Runtime)
+        none(EventKind::Runtime)
     }
 
     fn tpu_op(&mut self, event: &Event<'_>) -> Class {
@@ -301,15 +243,15 @@ impl<'f> Ops<'f> {
         let stack = event.text(Stat::Source).filter(|source| !source.is_empty()).map(|source| {
             let line = source.rsplit_once(':').and_then(|(file, line)| Some((file, line.parse().ok()?)));
             let (file, line) = line.unwrap_or((&source, 0));
-            vec![Place { file: file.to_owned(), function: "?".to_owned(), line }]
+            vec![SourceLine { file: file.to_owned(), function: "?".to_owned(), line }]
         });
-        let about = About {
-            second: category.into_owned(),
+        let about = OpDetails {
+            second_type: category.into_owned(),
             stack: stack.unwrap_or_default(),
             flops: flops(event),
-            ..About::default()
+            ..OpDetails::default()
         };
-        self.variant(Kind::Hlo, Op { device: event.plane.name.clone(), name, kind }, about, "")
+        self.variant(EventKind::Hlo, OpKey { device: event.plane.name.clone(), name, kind }, about, "")
     }
 
     fn xla_op(&mut self, names: &str, is_host: bool, event: &Event<'_>) -> io::Result<Class> {
@@ -333,14 +275,13 @@ impl<'f> Ops<'f> {
             Some(ordinal) if is_host => format!("/device:CPU:{ordinal}"),
             _ => event.plane.name.clone(),
         };
-        let op = Op { device, name: format!("{scope}/{instruction}"), kind: kind.to_owned() };
-        let has_kernels = !is_host;
-        let about = About { second: opcode.to_owned(), stack, flops: flops(event), has_kernels, ..About::default() };
+        let op = OpKey { device, name: format!("{scope}/{instruction}"), kind: kind.to_owned() };
+        let about = OpDetails { second_type: opcode.to_owned(), stack, flops: flops(event), ..OpDetails::default() };
         let kernel = if is_host { "" } else { &*event.full_name() };
-        Ok(self.variant(Kind::Hlo, op, about, kernel))
+        Ok(self.variant(EventKind::Hlo, op, about, kernel))
     }
 
-    /// The program of an id, read when it is first asked for.
+    /// The program of an id, decoded on first use.
     fn program(&mut self, id: u64) -> io::Result<Option<&Program>> {
         let Some(at) = self.programs.get_mut(&id) else { return Ok(None) };
         if let ProgramAt::Unread(span, name) = at {
@@ -358,19 +299,19 @@ impl<'f> Ops<'f> {
         })
     }
 
-    fn variant(&mut self, kind: Kind, op: Op, about: About, kernel: &str) -> Class {
-        let place = if let Some(place) = self.place_of.get(&op) {
-            *place
+    fn variant(&mut self, kind: EventKind, key: OpKey, about: OpDetails, kernel: &str) -> Class {
+        let op = if let Some(op) = self.op_of_key.get(&key) {
+            *op
         } else {
-            let place = self.found.len() as u32;
-            self.place_of.insert(op.clone(), place);
-            self.found.push((op, about));
-            place
+            let op = self.ops.len() as u32;
+            self.op_of_key.insert(key.clone(), op);
+            self.ops.push(Op { key, about });
+            op
         };
-        let next = self.variants.len() as u32;
-        let variant = *self.variant_of.entry((place, kernel.to_owned())).or_insert(next);
+        let next = self.op_of_variant.len() as u32;
+        let variant = *self.variant_of.entry((op, kernel.to_owned())).or_insert(next);
         if variant == next {
-            self.variants.push(place);
+            self.op_of_variant.push(op);
         }
         Class { kind, variant }
     }

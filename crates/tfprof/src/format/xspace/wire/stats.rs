@@ -1,11 +1,10 @@
-//! The stats that mean something to us, and the values that stats have.
+//! Stats: the ones that some rule looks at, and their values.
 
-use super::bytes::Span;
+use super::window::ByteRange;
 use crate::model::names::escape_invalid;
 use flate2::read::GzDecoder;
-use rustc_hash::FxHashMap;
-use std::borrow::Cow;
 use std::io::Read;
+use tfprof_proto::fields::xstat;
 use tfprof_proto::wire::{Fields, Value};
 
 /// A stat that some rule looks at.
@@ -87,7 +86,7 @@ impl Stat {
 }
 
 /// The stats that say which op an event is.
-pub const OF_OPS: u32 = Stat::HloOp.bit()
+pub const OP_STATS: u32 = Stat::HloOp.bit()
     | Stat::HloModule.bit()
     | Stat::ProgramId.bit()
     | Stat::DeviceOrdinal.bit()
@@ -95,66 +94,81 @@ pub const OF_OPS: u32 = Stat::HloOp.bit()
     | Stat::HloCategory.bit()
     | Stat::Source.bit();
 
-/// The value of a stat of an event. Text is told by where it is.
+/// The value of an event's own stat. Text stays in the bytes of the event.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Found {
+pub enum OwnValue {
     Int(i64),
     Uint(u64),
     Double(f64),
-    /// A string of the plane, by its place there.
+    /// A string of the plane, by index.
     Name(u32),
-    /// Bytes of the event: where they begin, and how many.
-    Text(u32, u32),
-    Bytes(u32, u32),
-    Gzip(u32, u32),
+    Text(Slice),
+    Bytes(Slice),
+    Gzip(Slice),
+}
+
+/// A part of an event's bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Slice {
+    pub start: u32,
+    pub length: u32,
+}
+
+impl Slice {
+    #[inline]
+    pub fn of(self, bytes: &[u8]) -> &[u8] {
+        &bytes[self.start as usize..(self.start + self.length) as usize]
+    }
 }
 
 /// The value of a stat of an event's metadata or of a plane.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Held {
+pub enum StoredValue {
     Int(i64),
     Uint(u64),
     Double(f64),
     Text(String),
-    Bytes(Span),
+    Bytes(ByteRange),
     /// A string of the plane, by the id of its entry; resolved once the plane is read.
     Ref(i64),
-    /// No value, or one that leads nowhere.
+    /// No value, or a reference to a string that does not exist.
     Nothing,
 }
 
-/// What compressed text may grow to.
-const TEXT: u64 = 1 << 20;
+/// The limit of decompressed text.
+const MAX_TEXT: u64 = 1 << 20;
 
-/// Text of a stat, unpacked if it is compressed.
+/// Decompresses the text of a stat.
 pub fn gunzip(bytes: &[u8]) -> Option<String> {
     let mut text = Vec::new();
-    GzDecoder::new(bytes).take(TEXT).read_to_end(&mut text).ok()?;
+    GzDecoder::new(bytes).take(MAX_TEXT).read_to_end(&mut text).ok()?;
     Some(escape_invalid(&text))
 }
 
-/// Reads an `XStat` that is kept. `at` is where `bytes` begin in the file.
-pub fn read_held(bytes: &[u8], at: u64, damaged: &mut dyn FnMut(u64, String)) -> (i64, Held) {
-    let (mut id, mut held) = (0, Held::Nothing);
-    each(bytes, at, damaged, |number, value, offset| match (number, value) {
-        (1, Value::Varint(n)) => id = n as i64,
-        (2, Value::Fixed64(n)) => held = Held::Double(f64::from_bits(n)),
-        (3, Value::Varint(n)) => held = Held::Uint(n),
-        (4, Value::Varint(n)) => held = Held::Int(n as i64),
-        (5, Value::Bytes(text)) => held = Held::Text(escape_invalid(text)),
-        (6, Value::Bytes(content)) => {
-            held = Held::Bytes(Span { start: offset, end: offset + content.len() as u64 });
+/// Reads the `XStat` of a plane or of metadata: the id of its name, and its value. `at` is its offset in the file.
+pub fn read_stat_value(bytes: &[u8], at: u64, damaged: &mut dyn FnMut(u64, String)) -> (i64, StoredValue) {
+    let (mut id, mut found) = (0, StoredValue::Nothing);
+    each_field(bytes, at, damaged, |number, value, offset| match (number, value) {
+        (xstat::METADATA_ID, Value::Varint(n)) => id = n as i64,
+        (xstat::DOUBLE_VALUE, Value::Fixed64(n)) => found = StoredValue::Double(f64::from_bits(n)),
+        (xstat::UINT64_VALUE, Value::Varint(n)) => found = StoredValue::Uint(n),
+        (xstat::INT64_VALUE, Value::Varint(n)) => found = StoredValue::Int(n as i64),
+        (xstat::STR_VALUE, Value::Bytes(text)) => found = StoredValue::Text(escape_invalid(text)),
+        (xstat::BYTES_VALUE, Value::Bytes(content)) => {
+            found = StoredValue::Bytes(ByteRange { start: offset, end: offset + content.len() as u64 });
         }
-        (7, Value::Varint(n)) => held = Held::Ref(n as i64),
-        (8, Value::Bytes(text)) => held = gunzip(text).map_or(Held::Nothing, Held::Text),
+        (xstat::REF_VALUE, Value::Varint(n)) => found = StoredValue::Ref(n as i64),
+        (xstat::GZIP_STR_VALUE, Value::Bytes(text)) => {
+            found = gunzip(text).map_or(StoredValue::Nothing, StoredValue::Text)
+        }
         _ => {}
     });
-    (id, held)
+    (id, found)
 }
 
-/// Calls `then` for the fields of a message, with the offset of their content; damage ends it.
+/// Calls `then` for the fields of a message, with the offset of their content; ends at the first damage.
 #[inline]
-pub fn each<'a>(
+pub fn each_field<'a>(
     bytes: &'a [u8],
     at: u64,
     damaged: &mut dyn FnMut(u64, String),
@@ -162,7 +176,7 @@ pub fn each<'a>(
 ) {
     let mut fields = Fields::new(bytes, at);
     loop {
-        // A group is from before this format: it means damage.
+        // Groups are older than this format, so one means damage.
         if fields.rest().first().is_some_and(|tag| tag & 7 == 3) {
             return damaged(fields.offset(), "expected a field, found a group; is this protobuf?".to_owned());
         }
@@ -176,31 +190,11 @@ pub fn each<'a>(
             Err(error) => {
                 let tag = before.rest().first().copied().unwrap_or(0);
                 if tag & 7 == 2 && (8..0x80).contains(&tag) && error.offset > before.offset() {
-                    // What is there of a value that runs past the end counts.
+                    // Of a truncated value, keep the part that exists.
                     then(u32::from(tag >> 3), Value::Bytes(fields.rest()), error.offset);
                 }
                 return damaged(error.offset, error.to_string());
             }
         }
-    }
-}
-
-/// Numbers and texts that name runs and launches: equal keys are the same thing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Key {
-    /// By bits: the same id may be written as a signed and as an unsigned number.
-    Number(u64),
-    Text(u32),
-    Double(u64),
-}
-
-/// Texts that are used as keys, each with a number.
-#[derive(Debug, Default)]
-pub struct Texts(FxHashMap<String, u32>);
-
-impl Texts {
-    pub fn key(&mut self, text: Cow<'_, str>) -> Key {
-        let next = self.0.len() as u32;
-        Key::Text(*self.0.entry(text.into_owned()).or_insert(next))
     }
 }

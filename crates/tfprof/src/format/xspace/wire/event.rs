@@ -1,68 +1,68 @@
-//! One event, as its bytes and the plane's tables tell it.
+//! One event: its numbers, its name, and its stats or those of its metadata.
 
-use super::decode::Numbers;
-use super::own::{Few, Own, Taker};
+use super::event_fields::EventFields;
+use super::event_stats::{EventStats, StatReader, StatSnapshot};
 use super::plane::{Line, Meta, Plane};
-use super::stats::{self, Found, Held, Key, Stat, Texts};
+use super::stats::{self, OwnValue, Stat, StoredValue};
+use crate::events::{Key, KeyTexts};
 use crate::model::names::escape_invalid;
 use std::borrow::Cow;
 
-/// An event, with what is needed to ask for its stats.
+/// An event, and access to its stats.
 #[derive(Debug)]
 pub struct Event<'a> {
     pub plane: &'a Plane,
     pub meta: Option<&'a Meta>,
-    /// The place of its metadata in the plane.
+    /// The index of its metadata in the plane.
     pub meta_at: Option<usize>,
     /// The stats that its metadata has, as bits.
     pub meta_mask: u32,
     pub id: i64,
     pub start: i64,
     pub end: i64,
-    /// How many events it stands for, if it is a sum without a start.
+    /// How many events it stands for, if it is an aggregate without a start.
     pub count: Option<i64>,
-    /// Its place in the line.
+    /// Its index in the line.
     pub seq: u32,
-    own: &'a Own,
-    /// Its bytes, and perhaps those of others behind them.
+    own: &'a EventStats,
+    /// Its bytes, possibly followed by those of other events.
     bytes: &'a [u8],
     limit: usize,
-    /// Where its stats begin.
+    /// The offset of its stats.
     stats: u32,
 }
 
 impl<'a> Event<'a> {
-    /// Reads the field with an event that `bytes` begin with, if it is written as profilers do and ends before `limit`.
-    /// Says how long it is.
+    /// Decodes the event at the start of `bytes` on the fast path, and returns its length.
     #[inline(always)]
-    pub fn quickly(
+    pub fn fast(
         plane: &'a Plane,
         line: &Line,
         bytes: &'a [u8],
         limit: usize,
         seq: u32,
-        taker: &'a mut Taker,
+        stat_reader: &'a mut StatReader,
     ) -> Option<(Event<'a>, usize)> {
-        let (numbers, end) = Numbers::quickly(bytes, limit)?;
+        let (numbers, end) = EventFields::fast(bytes, limit)?;
         let meta_at = plane.meta(numbers.id);
-        let own = taker.take(plane, meta_at, bytes, numbers.stats as usize, end)?;
+        let own = stat_reader.read(plane, meta_at, bytes, numbers.stats as usize, end)?;
         Some((Event::new(plane, line, (bytes, end), numbers, meta_at, seq, own), end))
     }
 
-    /// Reads the content of any event. Damage ends the message that it is in; what precedes counts.
+    /// Decodes any event. Damage ends the message that it is in; the fields before it count.
     #[inline(never)]
-    pub fn slowly(
+    pub fn general(
         plane: &'a Plane,
         line: &Line,
         bytes: &'a [u8],
         seq: u32,
-        taker: &'a mut Taker,
+        stat_reader: &'a mut StatReader,
         damaged: &mut dyn FnMut(u64, String),
     ) -> Event<'a> {
-        let numbers = Numbers::slowly(plane, bytes, taker, damaged);
+        let numbers = EventFields::general(plane, bytes, stat_reader, damaged);
         let meta_at = plane.meta(numbers.id);
-        taker.count(plane, meta_at);
-        Event::new(plane, line, (bytes, bytes.len()), numbers, meta_at, seq, taker.own())
+        stat_reader.count(plane, meta_at);
+        Event::new(plane, line, (bytes, bytes.len()), numbers, meta_at, seq, stat_reader.own())
     }
 
     #[inline(always)]
@@ -70,14 +70,14 @@ impl<'a> Event<'a> {
         plane: &'a Plane,
         line: &Line,
         (bytes, limit): (&'a [u8], usize),
-        numbers: Numbers,
+        numbers: EventFields,
         meta_at: Option<usize>,
         seq: u32,
-        own: &'a Own,
+        own: &'a EventStats,
     ) -> Event<'a> {
-        let Numbers { id, offset, duration, count, stats } = numbers;
+        let EventFields { id, offset, duration, count, stats } = numbers;
         let meta = meta_at.map(|at| &plane.metas[at]);
-        let meta_mask = meta_at.map_or(0, |at| plane.briefs[at].mask);
+        let meta_mask = meta_at.map_or(0, |at| plane.summaries[at].mask);
         let start = line.start.saturating_add(offset);
         let end = start.saturating_add(duration.max(0));
         let mut event = Event { plane, meta, meta_at, meta_mask, id, start, end, count, seq, own, bytes, limit, stats };
@@ -90,15 +90,15 @@ impl<'a> Event<'a> {
         event
     }
 
-    /// Changes between events of one metadata only if a stat does that says which op it is; 0 if that is not told.
+    /// Equal versions of one metadata have equal [`stats::OP_STATS`]; 0 is unknown.
     #[inline]
     pub fn version(&self) -> u32 {
         if self.own.mask == 0 { 0 } else { self.own.version }
     }
 
-    /// Bytes with the fields of its stats, and perhaps others; where those begin and end.
+    /// Its bytes, and the offsets where its stats begin and end.
     #[inline]
-    pub(super) fn stat_fields(&self) -> (&'a [u8], usize, usize) {
+    pub fn stat_fields(&self) -> (&'a [u8], usize, usize) {
         (self.bytes, self.stats as usize, self.limit)
     }
 
@@ -107,7 +107,7 @@ impl<'a> Event<'a> {
         self.meta.map_or("", |meta| meta.name.as_str())
     }
 
-    /// The name for people and for nodes: one without metadata is called by its id.
+    /// The name, or the id of an event without metadata.
     pub fn full_name(&self) -> Cow<'a, str> {
         match self.meta {
             Some(meta) => Cow::Borrowed(&meta.name),
@@ -115,7 +115,7 @@ impl<'a> Event<'a> {
         }
     }
 
-    /// What a viewer shows.
+    /// The name that a viewer shows.
     pub fn shown(&self) -> Cow<'a, str> {
         match self.meta {
             Some(meta) if !meta.display_name.is_empty() => Cow::Borrowed(&meta.display_name),
@@ -134,7 +134,7 @@ impl<'a> Event<'a> {
         self.own.mask | self.meta_mask
     }
 
-    /// The stats that are the event's own.
+    /// The stats that the event itself has, as bits.
     #[inline]
     pub fn own_mask(&self) -> u32 {
         self.own.mask
@@ -150,22 +150,22 @@ impl<'a> Event<'a> {
             return Some(Either::Own(self.own.values[stat as usize]));
         }
         let meta = self.meta.filter(|meta| meta.mask & stat.bit() != 0)?;
-        meta.stats.iter().find(|(known, _)| *known == stat).map(|(_, held)| Either::Held(held))
+        meta.stats.iter().find(|(known, _)| *known == stat).map(|(_, held)| Either::Stored(held))
     }
 
-    /// A whole number, by its bits.
+    /// An integer, by its bits.
     pub fn int(&self, stat: Stat) -> Option<i64> {
         match self.get(stat)? {
-            Either::Own(Found::Int(n)) | Either::Held(&Held::Int(n)) => Some(n),
-            Either::Own(Found::Uint(n)) | Either::Held(&Held::Uint(n)) => Some(n as i64),
+            Either::Own(OwnValue::Int(n)) | Either::Stored(&StoredValue::Int(n)) => Some(n),
+            Either::Own(OwnValue::Uint(n)) | Either::Stored(&StoredValue::Uint(n)) => Some(n as i64),
             _ => None,
         }
     }
 
-    /// A number, of whatever kind it is written as.
+    /// A number of any type.
     pub fn number(&self, stat: Stat) -> Option<i64> {
         self.int(stat).or_else(|| match self.get(stat)? {
-            Either::Own(Found::Double(n)) | Either::Held(&Held::Double(n)) => Some(n as i64),
+            Either::Own(OwnValue::Double(n)) | Either::Stored(&StoredValue::Double(n)) => Some(n as i64),
             _ => self.text(stat)?.trim().parse().ok(),
         })
     }
@@ -173,41 +173,40 @@ impl<'a> Event<'a> {
     /// Text, or a number as text.
     pub fn text(&self, stat: Stat) -> Option<Cow<'a, str>> {
         let bytes = self.bytes;
-        let slice = |at: u32, length: u32| &bytes[at as usize..(at + length) as usize];
         Some(match self.get(stat)? {
-            Either::Own(Found::Name(at)) => Cow::Borrowed(self.plane.strings[at as usize].as_str()),
-            Either::Own(Found::Text(at, length)) => match std::str::from_utf8(slice(at, length)) {
+            Either::Own(OwnValue::Name(at)) => Cow::Borrowed(self.plane.strings[at as usize].as_str()),
+            Either::Own(OwnValue::Text(slice)) => match std::str::from_utf8(slice.of(bytes)) {
                 Ok(text) => Cow::Borrowed(text),
-                Err(_) => Cow::Owned(escape_invalid(slice(at, length))),
+                Err(_) => Cow::Owned(escape_invalid(slice.of(bytes))),
             },
-            Either::Own(Found::Gzip(at, length)) => Cow::Owned(stats::gunzip(slice(at, length))?),
-            Either::Held(Held::Text(text)) => Cow::Borrowed(text),
-            Either::Own(Found::Int(n)) | Either::Held(&Held::Int(n)) => Cow::Owned(n.to_string()),
-            Either::Own(Found::Uint(n)) | Either::Held(&Held::Uint(n)) => Cow::Owned(n.to_string()),
-            Either::Own(Found::Double(n)) | Either::Held(&Held::Double(n)) => Cow::Owned(n.to_string()),
+            Either::Own(OwnValue::Gzip(slice)) => Cow::Owned(stats::gunzip(slice.of(bytes))?),
+            Either::Stored(StoredValue::Text(text)) => Cow::Borrowed(text),
+            Either::Own(OwnValue::Int(n)) | Either::Stored(&StoredValue::Int(n)) => Cow::Owned(n.to_string()),
+            Either::Own(OwnValue::Uint(n)) | Either::Stored(&StoredValue::Uint(n)) => Cow::Owned(n.to_string()),
+            Either::Own(OwnValue::Double(n)) | Either::Stored(&StoredValue::Double(n)) => Cow::Owned(n.to_string()),
             _ => return None,
         })
     }
 
-    /// A value that is compared with others of its kind.
+    /// The value as a key.
     #[inline]
-    pub fn key(&self, stat: Stat, texts: &mut Texts) -> Option<Key> {
+    pub fn key(&self, stat: Stat, texts: &mut KeyTexts) -> Option<Key> {
         if self.mask() & stat.bit() == 0 {
             return None;
         }
         Some(match self.get(stat)? {
-            Either::Own(Found::Int(n)) | Either::Held(&Held::Int(n)) => Key::Number(n as u64),
-            Either::Own(Found::Uint(n)) | Either::Held(&Held::Uint(n)) => Key::Number(n),
-            Either::Own(Found::Double(n)) | Either::Held(&Held::Double(n)) => Key::Double(n.to_bits()),
+            Either::Own(OwnValue::Int(n)) | Either::Stored(&StoredValue::Int(n)) => Key::Number(n as u64),
+            Either::Own(OwnValue::Uint(n)) | Either::Stored(&StoredValue::Uint(n)) => Key::Number(n),
+            Either::Own(OwnValue::Double(n)) | Either::Stored(&StoredValue::Double(n)) => Key::Double(n.to_bits()),
             _ => texts.key(self.text(stat)?),
         })
     }
 
-    /// Whether a stat is there and says yes.
+    /// Whether a stat is set and not zero or empty.
     pub fn is_true(&self, stat: Stat) -> bool {
         match self.get(stat) {
             None => false,
-            Some(Either::Own(Found::Double(n)) | Either::Held(&Held::Double(n))) => n != 0.0,
+            Some(Either::Own(OwnValue::Double(n)) | Either::Stored(&StoredValue::Double(n))) => n != 0.0,
             Some(_) => match self.int(stat) {
                 Some(n) => n != 0,
                 None => self.text(stat).is_none_or(|text| !text.is_empty()),
@@ -215,9 +214,9 @@ impl<'a> Event<'a> {
         }
     }
 
-    /// Whether the event's own stats of a set are those that another one had, as far as that is easily told.
+    /// Whether the event's own stats of a set equal a snapshot.
     #[inline]
-    pub fn has_same(&self, set: u32, other: &Few) -> bool {
+    pub fn has_same(&self, set: u32, other: &StatSnapshot) -> bool {
         let mut left = self.own.mask & set;
         if left != other.mask {
             return false;
@@ -234,25 +233,24 @@ impl<'a> Event<'a> {
         left == 0
     }
 
-    /// The event's own stats of a set, to be compared with those of others; nothing if that is not easily done.
-    pub fn few(&self, set: u32) -> Option<Few> {
+    /// The event's own stats of a set; `None` if they are too many, or text, which differs in its offset.
+    pub fn snapshot(&self, set: u32) -> Option<StatSnapshot> {
         let mask = self.own.mask & set;
-        let mut few = Few { mask, values: [Found::Int(0); Few::MOST] };
+        let mut snapshot = StatSnapshot { mask, values: [OwnValue::Int(0); StatSnapshot::MOST] };
         let mut left = mask;
-        for value in &mut few.values {
+        for value in &mut snapshot.values {
             if left != 0 {
                 *value = self.own.values[left.trailing_zeros() as usize];
-                // Text is told by its place, which says nothing about another event's.
-                if matches!(value, Found::Text(..) | Found::Bytes(..) | Found::Gzip(..)) {
+                if matches!(value, OwnValue::Text(_) | OwnValue::Bytes(_) | OwnValue::Gzip(_)) {
                     return None;
                 }
                 left &= left - 1;
             }
         }
-        (left == 0).then_some(few)
+        (left == 0).then_some(snapshot)
     }
 
-    /// Writes all own stats of a set in a form that is equal for equal values.
+    /// Appends all own stats of a set to a lookup key.
     pub fn write_key(&self, set: u32, out: &mut Vec<u8>) {
         let mut left = self.own.mask & set;
         out.extend_from_slice(&left.to_le_bytes());
@@ -260,14 +258,14 @@ impl<'a> Event<'a> {
             let at = left.trailing_zeros() as usize;
             left &= left - 1;
             match self.own.values[at] {
-                Found::Int(n) => out.extend_from_slice(&n.to_le_bytes()),
-                Found::Uint(n) => out.extend_from_slice(&n.to_le_bytes()),
-                Found::Double(n) => out.extend_from_slice(&n.to_bits().to_le_bytes()),
-                Found::Name(n) => out.extend_from_slice(&n.to_le_bytes()),
-                Found::Text(at, length) | Found::Bytes(at, length) | Found::Gzip(at, length) => {
+                OwnValue::Int(n) => out.extend_from_slice(&n.to_le_bytes()),
+                OwnValue::Uint(n) => out.extend_from_slice(&n.to_le_bytes()),
+                OwnValue::Double(n) => out.extend_from_slice(&n.to_bits().to_le_bytes()),
+                OwnValue::Name(n) => out.extend_from_slice(&n.to_le_bytes()),
+                OwnValue::Text(slice) | OwnValue::Bytes(slice) | OwnValue::Gzip(slice) => {
                     out.extend_from_slice(&u32::MAX.to_le_bytes());
-                    out.extend_from_slice(&length.to_le_bytes());
-                    out.extend_from_slice(&self.bytes[at as usize..(at + length) as usize]);
+                    out.extend_from_slice(&slice.length.to_le_bytes());
+                    out.extend_from_slice(slice.of(self.bytes));
                 }
             }
         }
@@ -275,6 +273,6 @@ impl<'a> Event<'a> {
 }
 
 enum Either<'a> {
-    Own(Found),
-    Held(&'a Held),
+    Own(OwnValue),
+    Stored(&'a StoredValue),
 }

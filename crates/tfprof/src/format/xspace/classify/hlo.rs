@@ -1,7 +1,10 @@
-//! The little of a compiled XLA program that names its instructions and says which line of source each came from.
+//! The parts of a compiled XLA program that profiles refer to: names of instructions, and their lines of source.
 
+use crate::events::source_lines::SourceLine;
 use crate::model::names::escape_invalid;
 use rustc_hash::FxHashMap;
+use tfprof_proto::fields::stack_frame_index as frame_index;
+use tfprof_proto::fields::{hlo, hlo_computation, hlo_instruction, hlo_module, op_metadata};
 use tfprof_proto::wire::{Fields, Value, WireError};
 
 /// A program, as far as profiles refer to it.
@@ -17,43 +20,36 @@ pub struct Instruction {
     pub opcode: String,
     /// The path of scopes that the framework gave it.
     pub op_name: String,
-    /// The innermost frame, by its place from 1; 0 if there is none.
+    /// The innermost frame, counted from 1; 0 for none.
     frame: usize,
-    /// A file and a line, where that is all there is.
+    /// A file and a line, if there is no frame.
     source: Option<(String, i64)>,
-}
-
-/// A line of source on the way to an instruction.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Place {
-    pub file: String,
-    pub function: String,
-    pub line: i64,
 }
 
 #[derive(Debug, Default)]
 struct Frame {
-    place: Place,
+    source: SourceLine,
     outer: usize,
 }
 
-/// No real stack is deeper; without a limit, many instructions deep in one stack would cost its square.
-const DEEPEST: usize = 1000;
+/// No real stack is deeper. The limit keeps many instructions with one deep stack from taking quadratic time.
+const MAX_DEPTH: usize = 1000;
 
 impl Program {
     /// The lines that led to an instruction, the outermost first.
-    pub fn stack(&self, instruction: &Instruction) -> Vec<Place> {
+    pub fn stack(&self, instruction: &Instruction) -> Vec<SourceLine> {
         if instruction.frame == 0 || instruction.frame > self.frames.len() {
             let source = instruction.source.iter();
-            let place = |(file, line): &(String, i64)| Place { file: file.clone(), function: "?".into(), line: *line };
-            return source.map(place).collect();
+            let line =
+                |(file, line): &(String, i64)| SourceLine { file: file.clone(), function: "?".into(), line: *line };
+            return source.map(line).collect();
         }
         let mut stack = Vec::new();
         let mut at = instruction.frame;
-        // A loop of parents ends the stack.
+        // A cycle of parents ends the stack.
         let mut seen = rustc_hash::FxHashSet::default();
-        while at > 0 && at <= self.frames.len() && stack.len() < DEEPEST && seen.insert(at) {
-            stack.push(self.frames[at - 1].place.clone());
+        while at > 0 && at <= self.frames.len() && stack.len() < MAX_DEPTH && seen.insert(at) {
+            stack.push(self.frames[at - 1].source.clone());
             at = self.frames[at - 1].outer;
         }
         stack.reverse();
@@ -61,12 +57,12 @@ impl Program {
     }
 }
 
-/// Reads an `HloProto`. A program that is damaged anywhere is not used at all.
+/// Reads an `HloProto`. Any damage rejects the whole program.
 pub fn read(bytes: &[u8]) -> Result<Program, WireError> {
     let mut program = Program::default();
     let mut module = None;
     each(bytes, |number, value| {
-        if let (1, Value::Bytes(bytes), None) = (number, value, module) {
+        if let (hlo::HLO_MODULE, Value::Bytes(bytes), None) = (number, value, module) {
             module = Some(bytes);
         }
         Ok(())
@@ -75,15 +71,19 @@ pub fn read(bytes: &[u8]) -> Result<Program, WireError> {
     let mut index = None;
     each(module.unwrap_or_default(), |number, value| {
         match (number, value) {
-            (1, Value::Bytes(name)) if !named => {
+            (hlo_module::NAME, Value::Bytes(name)) if !named => {
                 program.name = escape_invalid(name);
                 named = true;
             }
-            (3, Value::Bytes(computation)) => each(computation, |number, value| match (number, value) {
-                (2, Value::Bytes(instruction)) => read_instruction(instruction, &mut program.instructions),
-                _ => Ok(()),
-            })?,
-            (17, Value::Bytes(bytes)) if index.is_none() => index = Some(bytes),
+            (hlo_module::COMPUTATIONS, Value::Bytes(computation)) => {
+                each(computation, |number, value| match (number, value) {
+                    (hlo_computation::INSTRUCTIONS, Value::Bytes(instruction)) => {
+                        read_instruction(instruction, &mut program.instructions)
+                    }
+                    _ => Ok(()),
+                })?
+            }
+            (hlo_module::STACK_FRAME_INDEX, Value::Bytes(bytes)) if index.is_none() => index = Some(bytes),
             _ => {}
         }
         Ok(())
@@ -96,9 +96,9 @@ fn read_instruction(bytes: &[u8], into: &mut FxHashMap<String, Instruction>) -> 
     let (mut name, mut opcode, mut metadata): (Option<&[u8]>, Option<&[u8]>, &[u8]) = (None, None, b"");
     each(bytes, |number, value| {
         match (number, value) {
-            (1, Value::Bytes(text)) => name = name.or(Some(text)),
-            (2, Value::Bytes(text)) => opcode = opcode.or(Some(text)),
-            (7, Value::Bytes(bytes)) => metadata = bytes,
+            (hlo_instruction::NAME, Value::Bytes(text)) => name = name.or(Some(text)),
+            (hlo_instruction::OPCODE, Value::Bytes(text)) => opcode = opcode.or(Some(text)),
+            (hlo_instruction::METADATA, Value::Bytes(bytes)) => metadata = bytes,
             _ => {}
         }
         Ok(())
@@ -107,10 +107,10 @@ fn read_instruction(bytes: &[u8], into: &mut FxHashMap<String, Instruction>) -> 
     let (mut file, mut line) = (None, 0);
     each(metadata, |number, value| {
         match (number, value) {
-            (2, Value::Bytes(text)) => instruction.op_name = escape_invalid(text),
-            (3, Value::Bytes(text)) => file = Some(escape_invalid(text)),
-            (4, Value::Varint(n)) => line = n as i64,
-            (15, Value::Varint(n)) => instruction.frame = usize::try_from(n).unwrap_or(0),
+            (op_metadata::OP_NAME, Value::Bytes(text)) => instruction.op_name = escape_invalid(text),
+            (op_metadata::SOURCE_FILE, Value::Bytes(text)) => file = Some(escape_invalid(text)),
+            (op_metadata::SOURCE_LINE, Value::Varint(n)) => line = n as i64,
+            (op_metadata::STACK_FRAME_ID, Value::Varint(n)) => instruction.frame = usize::try_from(n).unwrap_or(0),
             _ => {}
         }
         Ok(())
@@ -122,43 +122,75 @@ fn read_instruction(bytes: &[u8], into: &mut FxHashMap<String, Instruction>) -> 
 
 fn read_frames(bytes: &[u8]) -> Result<Vec<Frame>, WireError> {
     let (mut files, mut functions) = (Vec::new(), Vec::new());
-    let mut places: Vec<[u64; 3]> = Vec::new();
-    let mut frames: Vec<[u64; 2]> = Vec::new();
+    let mut locations: Vec<Location> = Vec::new();
+    let mut frames: Vec<StackFrame> = Vec::new();
     each(bytes, |number, value| {
         let Value::Bytes(bytes) = value else { return Ok(()) };
         match number {
-            1 => files.push(escape_invalid(bytes)),
-            2 => functions.push(escape_invalid(bytes)),
-            3 => places.push(numbers(bytes)?),
-            4 => frames.push(numbers(bytes)?),
+            frame_index::FILE_NAMES => files.push(escape_invalid(bytes)),
+            frame_index::FUNCTION_NAMES => functions.push(escape_invalid(bytes)),
+            frame_index::FILE_LOCATIONS => locations.push(location(bytes)?),
+            frame_index::STACK_FRAMES => frames.push(stack_frame(bytes)?),
             _ => {}
         }
         Ok(())
     })?;
-    // All of these count from 1, and 0 is none.
+    // All of these count from 1; 0 is none.
     let text = |texts: &[String], at: u64| -> String {
         let at = usize::try_from(at).unwrap_or(0).wrapping_sub(1);
         texts.get(at).map_or_else(|| "?".to_owned(), Clone::clone)
     };
-    let frame = |[place, outer]: [u64; 2]| {
-        let place = usize::try_from(place).unwrap_or(0).wrapping_sub(1);
-        let [file, function, line] = places.get(place).copied().unwrap_or_default();
-        let place = Place { file: text(&files, file), function: text(&functions, function), line: line as i64 };
-        Frame { place, outer: usize::try_from(outer).unwrap_or(0) }
+    let frame = |frame: StackFrame| {
+        let at = usize::try_from(frame.location).unwrap_or(0).wrapping_sub(1);
+        let Location { file, function, line } = locations.get(at).copied().unwrap_or_default();
+        let source = SourceLine { file: text(&files, file), function: text(&functions, function), line: line as i64 };
+        Frame { source, outer: usize::try_from(frame.outer).unwrap_or(0) }
     };
     Ok(frames.into_iter().map(frame).collect())
 }
 
-/// The first numbers of a message, by their fields.
-fn numbers<const N: usize>(bytes: &[u8]) -> Result<[u64; N], WireError> {
-    let mut numbers = [0; N];
+/// `FileLocation`.
+#[derive(Clone, Copy, Default)]
+struct Location {
+    file: u64,
+    function: u64,
+    line: u64,
+}
+
+/// `StackFrame`.
+#[derive(Clone, Copy, Default)]
+struct StackFrame {
+    location: u64,
+    outer: u64,
+}
+
+fn location(bytes: &[u8]) -> Result<Location, WireError> {
+    use frame_index::file_location::{FILE_NAME_ID, FUNCTION_NAME_ID, LINE};
+    let mut location = Location::default();
     each(bytes, |number, value| {
-        if let (Some(slot), Value::Varint(n)) = (numbers.get_mut((number as usize).wrapping_sub(1)), value) {
-            *slot = n;
+        match (number, value) {
+            (FILE_NAME_ID, Value::Varint(n)) => location.file = n,
+            (FUNCTION_NAME_ID, Value::Varint(n)) => location.function = n,
+            (LINE, Value::Varint(n)) => location.line = n,
+            _ => {}
         }
         Ok(())
     })?;
-    Ok(numbers)
+    Ok(location)
+}
+
+fn stack_frame(bytes: &[u8]) -> Result<StackFrame, WireError> {
+    use frame_index::stack_frame::{FILE_LOCATION_ID, PARENT_FRAME_ID};
+    let mut frame = StackFrame::default();
+    each(bytes, |number, value| {
+        match (number, value) {
+            (FILE_LOCATION_ID, Value::Varint(n)) => frame.location = n,
+            (PARENT_FRAME_ID, Value::Varint(n)) => frame.outer = n,
+            _ => {}
+        }
+        Ok(())
+    })?;
+    Ok(frame)
 }
 
 fn each<'a>(bytes: &'a [u8], mut then: impl FnMut(u32, Value<'a>) -> Result<(), WireError>) -> Result<(), WireError> {

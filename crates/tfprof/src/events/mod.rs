@@ -1,0 +1,101 @@
+//! What every trace needs, whatever its format: spans to self time, steps, sums by op, and hosts to one model.
+//!
+//! A decoder makes a [`walk::Span`] of each event and hands it to a [`walk::TraceWalk`], line by line, in the order
+//! that [`self_time::SpanOrder`] establishes. The walk nests the spans, sums them by op, Python call and runtime event,
+//! and gives each its step. [`merge`] puts the [`HostProfile`]s of all hosts into one model. Times are picoseconds.
+
+mod keys;
+mod merge;
+mod pending;
+pub mod self_time;
+pub mod source_lines;
+pub mod steps;
+mod sums;
+pub mod walk;
+
+pub use keys::{Key, KeyTexts};
+pub use merge::{merge, reconcile};
+pub use sums::{ItemSums, Tally};
+
+use crate::error::Warning;
+use crate::model::hosts::HostFacts;
+use source_lines::SourceLine;
+
+/// The contents of one host's trace.
+#[derive(Clone, Debug, Default)]
+pub struct HostProfile {
+    pub facts: HostFacts,
+    /// The name of the host according to the name of its file.
+    pub file_host: String,
+    pub ops: Vec<Op>,
+    /// By variant (an op and one of its kernels), the op.
+    pub op_of_variant: Vec<u32>,
+    /// By variant.
+    pub op_sums: Tally,
+    pub calls: Calls,
+    pub runtime: RuntimeEvents,
+    pub warnings: Vec<Warning>,
+}
+
+/// An op on a device: it becomes a node and a cell of the model.
+#[derive(Clone, Debug)]
+pub struct Op {
+    pub key: OpKey,
+    pub about: OpDetails,
+}
+
+/// Equal keys are the same op.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct OpKey {
+    pub device: String,
+    pub name: String,
+    pub kind: String,
+}
+
+/// Facts about an op; if several programs have it, from the first.
+#[derive(Clone, Debug, Default)]
+pub struct OpDetails {
+    /// A second type, such as the opcode of an XLA instruction.
+    pub second_type: String,
+    /// Outermost first.
+    pub stack: Vec<SourceLine>,
+    pub flops: i64,
+    /// A `::` in its name separates scopes.
+    pub is_dataset: bool,
+}
+
+/// Python calls by their path: a call, and the path of the call around it.
+#[derive(Clone, Debug, Default)]
+pub struct Calls {
+    pub names: Vec<String>,
+    /// A path comes after the path around it.
+    pub paths: Vec<CallPath>,
+    /// By path.
+    pub sums: Tally,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct CallPath {
+    pub outer: u32,
+    pub call: u32,
+}
+
+/// Events of the runtime, each with its name and plane.
+#[derive(Clone, Debug, Default)]
+pub struct RuntimeEvents {
+    pub names: Vec<RuntimeName>,
+    pub sums: Tally,
+}
+
+#[derive(Clone, Debug)]
+pub struct RuntimeName {
+    /// An index into the planes of the host.
+    pub plane: usize,
+    pub name: String,
+}
+
+impl HostProfile {
+    pub fn has_ops(&self) -> bool {
+        !self.op_sums.items.is_empty()
+    }
+}

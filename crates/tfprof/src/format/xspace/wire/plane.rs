@@ -1,0 +1,388 @@
+//! The planes of a profile without their events: names, strings, and the offset of each line.
+//!
+//! Writers put a plane's lines before the names of their events, so this is a pass of its own. It reads a line up to its
+//! first event; a line with its fields in another order is detected when its events are read.
+
+use super::stats::{self, Stat, StoredValue};
+use super::window::{ByteRange, Damage, FieldError, FieldReader, FileBytes, Head, Window};
+use crate::model::names::escape_invalid;
+use rustc_hash::FxHashMap;
+use std::io;
+use tfprof_proto::fields::{map_entry, xevent_metadata, xline, xplane, xspace, xstat_metadata};
+use tfprof_proto::wire::Value;
+
+/// A file without its events.
+#[derive(Debug, Default)]
+pub struct Space {
+    pub planes: Vec<Plane>,
+    pub errors: Vec<String>,
+    pub warnings: Vec<String>,
+    pub hostnames: Vec<String>,
+    pub damage: DamageList,
+    /// Fields that a profile does not have.
+    pub unknown_fields: u64,
+    /// The earliest time of a line; all times are relative to it.
+    pub base: i64,
+    pub heads: LineHeads,
+}
+
+/// How much of a line is read for its name, id and time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LineHeads {
+    /// The part before its first event.
+    #[default]
+    First,
+    /// All of it.
+    Whole,
+}
+
+#[derive(Debug, Default)]
+pub struct Plane {
+    pub name: String,
+    pub lines: Vec<Line>,
+    pub metas: Vec<Meta>,
+    meta_of: IdMap,
+    /// Stat names, which are also the strings that stats refer to.
+    pub strings: Vec<String>,
+    /// By string: the stat that it names.
+    pub stat_of_string: Vec<Option<Stat>>,
+    string_of: IdMap,
+    /// By small ids of strings: see [`Plane::code`].
+    codes: Vec<u8>,
+    pub stats: Vec<(String, StoredValue)>,
+    /// The stats that some event of the plane may have.
+    pub mask: u32,
+    /// By metadata.
+    pub summaries: Vec<MetaSummary>,
+}
+
+/// The part of metadata that every event needs.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct MetaSummary {
+    /// The stats that the metadata has.
+    pub mask: u32,
+    /// Some of its stats refer to missing entries.
+    pub dangles: bool,
+}
+
+#[derive(Debug, Default)]
+pub struct Line {
+    pub id: i64,
+    pub name: String,
+    pub display_name: String,
+    pub timestamp: i64,
+    pub span: Option<ByteRange>,
+    /// The offset of its first event.
+    pub events: Option<u64>,
+    /// When the line begins, in picoseconds from the base.
+    pub start: i64,
+    /// Its clock differs from that of the first line.
+    pub other_clock: bool,
+}
+
+/// The name and stats that events share.
+#[derive(Debug, Default)]
+pub struct Meta {
+    pub name: String,
+    pub display_name: String,
+    pub stats: Vec<(Stat, StoredValue)>,
+    /// The stats above, as bits.
+    pub mask: u32,
+    /// Stats without a name, and those that refer to a missing string.
+    pub nameless: u64,
+    pub lost: u64,
+    /// All stats, by the ids of their names.
+    pub all: Vec<(i64, StoredValue)>,
+    /// The key of the map, which stands in for the id of a program.
+    pub key: i64,
+}
+
+/// Damage in the bytes: the first of it, and how much there is.
+#[derive(Debug, Default)]
+pub struct DamageList {
+    pub first: Vec<Damage>,
+    pub count: u64,
+}
+
+/// How much damage is reported one by one.
+const REPORTED: usize = 5;
+
+impl DamageList {
+    pub fn add(&mut self, offset: u64, what: String) {
+        self.count += 1;
+        if self.first.len() < REPORTED {
+            self.first.push(Damage { offset, what });
+        }
+    }
+}
+
+/// Indices by id. Profilers write small, dense ids, but a file may hold any.
+#[derive(Debug, Default)]
+pub struct IdMap {
+    dense: Vec<u32>,
+    sparse: FxHashMap<i64, u32>,
+}
+
+/// Codes of stats without a meaning to us, and of ids without a name.
+pub const NO_STAT: u8 = 254;
+pub const NO_NAME: u8 = 255;
+
+const DENSE: i64 = 1 << 16;
+const NONE: u32 = u32::MAX;
+
+impl IdMap {
+    #[inline]
+    pub fn get(&self, id: i64) -> Option<usize> {
+        match self.dense.get(id as usize) {
+            Some(&NONE) => None,
+            Some(place) => Some(*place as usize),
+            None if self.sparse.is_empty() => None,
+            None => self.sparse.get(&id).map(|place| *place as usize),
+        }
+    }
+
+    fn set(&mut self, id: i64, place: usize) {
+        if (0..DENSE).contains(&id) {
+            if id as usize >= self.dense.len() {
+                self.dense.resize(id as usize + 1, NONE);
+            }
+            self.dense[id as usize] = place as u32;
+        } else {
+            self.sparse.insert(id, place as u32);
+        }
+    }
+}
+
+impl Plane {
+    #[inline]
+    pub fn meta(&self, id: i64) -> Option<usize> {
+        self.meta_of.get(id)
+    }
+
+    #[inline]
+    pub fn string(&self, id: i64) -> Option<usize> {
+        self.string_of.get(id)
+    }
+
+    /// The stat that an id names, as a number, or [`NO_STAT`] or [`NO_NAME`].
+    #[inline]
+    pub fn code(&self, id: i64) -> u8 {
+        match self.codes.get(id as usize) {
+            Some(code) => *code,
+            None => self.code_slowly(id),
+        }
+    }
+
+    fn code_slowly(&self, id: i64) -> u8 {
+        self.string(id).map_or(NO_NAME, |name| self.stat_of_string[name].map_or(NO_STAT, |stat| stat as u8))
+    }
+
+    pub fn is_device(&self) -> bool {
+        self.name.starts_with("/device:")
+    }
+
+    pub fn is_tpu(&self) -> bool {
+        self.name.starts_with("/device:TPU:")
+    }
+
+    /// Resolves the names of stats, once all strings are read.
+    fn resolve(&mut self, raw: Vec<(i64, StoredValue)>) {
+        self.stat_of_string = self.strings.iter().map(|name| Stat::by_name(name)).collect();
+        self.codes = (0..self.string_of.dense.len() as i64).map(|id| self.code_slowly(id)).collect();
+        self.mask = self.stat_of_string.iter().flatten().fold(0, |mask, stat| mask | stat.bit());
+        for (id, held) in raw {
+            let Some(name) = self.string(id) else { continue };
+            let held = self.value(held);
+            self.stats.push((self.strings[name].clone(), held));
+        }
+        let mut metas = std::mem::take(&mut self.metas);
+        for meta in &mut metas {
+            for (id, held) in meta.all.clone() {
+                let Some(name) = self.string(id) else {
+                    meta.nameless += 1;
+                    continue;
+                };
+                let held = self.value(held);
+                if held == StoredValue::Nothing {
+                    meta.lost += 1;
+                } else if let Some(stat) = self.stat_of_string[name]
+                    && meta.mask & stat.bit() == 0
+                {
+                    meta.mask |= stat.bit();
+                    meta.stats.push((stat, held));
+                }
+            }
+        }
+        let brief = |meta: &Meta| MetaSummary { mask: meta.mask, dangles: meta.nameless + meta.lost > 0 };
+        self.summaries = metas.iter().map(brief).collect();
+        self.metas = metas;
+    }
+
+    fn value(&self, held: StoredValue) -> StoredValue {
+        match held {
+            StoredValue::Ref(id) => {
+                self.string(id).map_or(StoredValue::Nothing, |at| StoredValue::Text(self.strings[at].clone()))
+            }
+            held => held,
+        }
+    }
+}
+
+/// Reads a file without its events.
+pub fn read(bytes: &FileBytes, heads: LineHeads) -> io::Result<Space> {
+    let mut space = Space { heads, ..Space::default() };
+    let mut reader = PlaneReader { bytes, heads, damage: DamageList::default(), windows: Default::default() };
+    let mut walk = FieldReader::new(bytes, bytes.whole(), Window::default());
+    while let Some((number, head)) = next(&mut walk, &mut reader.damage)? {
+        let Head::Message(span) = head else {
+            space.unknown_fields += 1;
+            continue;
+        };
+        match number {
+            xspace::PLANES => space.planes.push(reader.plane(span)?),
+            xspace::ERRORS => space.errors.push(escape_invalid(walk.content(span)?)),
+            xspace::WARNINGS => space.warnings.push(escape_invalid(walk.content(span)?)),
+            xspace::HOSTNAMES => space.hostnames.push(escape_invalid(walk.content(span)?)),
+            _ => space.unknown_fields += 1,
+        }
+    }
+    space.damage = reader.damage;
+    let lines = || space.planes.iter().flat_map(|plane| &plane.lines);
+    let base = lines().map(|line| line.timestamp).min().unwrap_or(0);
+    space.base = base;
+    for line in space.planes.iter_mut().flat_map(|plane| &mut plane.lines) {
+        let since = (i128::from(line.timestamp) - i128::from(base)) * 1000;
+        line.other_clock = since >= 1 << 62;
+        line.start = if line.other_clock { 0 } else { since as i64 };
+    }
+    Ok(space)
+}
+
+/// The next field of a message; damage is noted and ends it.
+#[inline]
+pub fn next(walk: &mut FieldReader<'_>, damage: &mut DamageList) -> io::Result<Option<(u32, Head)>> {
+    match walk.next_field() {
+        Ok(field) => Ok(field),
+        Err(FieldError::Io(error)) => Err(error),
+        Err(FieldError::Damage(found)) => {
+            damage.add(found.offset, found.what);
+            Ok(None)
+        }
+    }
+}
+
+struct PlaneReader<'b> {
+    bytes: &'b FileBytes,
+    heads: LineHeads,
+    damage: DamageList,
+    /// For planes and for lines.
+    windows: [Window; 2],
+}
+
+impl PlaneReader<'_> {
+    fn plane(&mut self, span: ByteRange) -> io::Result<Plane> {
+        let mut plane = Plane::default();
+        let mut own_stats = Vec::new();
+        let mut walk = FieldReader::new(self.bytes, span, std::mem::take(&mut self.windows[0]));
+        while let Some((number, head)) = next(&mut walk, &mut self.damage)? {
+            let Head::Message(span) = head else { continue };
+            match number {
+                xplane::NAME => plane.name = escape_invalid(walk.content(span)?),
+                xplane::LINES => plane.lines.push(self.line(span)?),
+                xplane::EVENT_METADATA => {
+                    let (key, meta) = read_meta(walk.content(span)?, span.start, &mut self.damage);
+                    let place = plane.meta_of.get(key).unwrap_or(plane.metas.len());
+                    if place == plane.metas.len() {
+                        plane.metas.push(meta);
+                    } else {
+                        plane.metas[place] = meta;
+                    }
+                    plane.meta_of.set(key, place);
+                }
+                xplane::STAT_METADATA => {
+                    let (key, name) = read_string(walk.content(span)?, span.start, &mut self.damage);
+                    let place = plane.string_of.get(key).unwrap_or(plane.strings.len());
+                    if place == plane.strings.len() {
+                        plane.strings.push(name);
+                    } else {
+                        plane.strings[place] = name;
+                    }
+                    plane.string_of.set(key, place);
+                }
+                xplane::STATS => {
+                    let mut damaged = |at, what| self.damage.add(at, what);
+                    own_stats.push(stats::read_stat_value(walk.content(span)?, span.start, &mut damaged));
+                }
+                _ => {}
+            }
+        }
+        self.windows[0] = walk.into_window();
+        plane.resolve(own_stats);
+        Ok(plane)
+    }
+
+    /// A line without its events.
+    fn line(&mut self, span: ByteRange) -> io::Result<Line> {
+        let mut line = Line { span: Some(span), ..Line::default() };
+        let mut walk = FieldReader::new(self.bytes, span, std::mem::take(&mut self.windows[1]));
+        loop {
+            let at = walk.next_offset();
+            let Some((number, head)) = next(&mut walk, &mut self.damage)? else { break };
+            match (number, head) {
+                (xline::EVENTS, Head::Message(_)) if line.events.is_none() => {
+                    line.events = Some(at);
+                    if self.heads == LineHeads::First {
+                        break;
+                    }
+                }
+                (xline::ID, Head::Varint(n)) => line.id = n as i64,
+                (xline::NAME, Head::Message(span)) => line.name = escape_invalid(walk.content(span)?),
+                (xline::TIMESTAMP_NS, Head::Varint(n)) => line.timestamp = n as i64,
+                (xline::DISPLAY_NAME, Head::Message(span)) => line.display_name = escape_invalid(walk.content(span)?),
+                _ => {}
+            }
+        }
+        self.windows[1] = walk.into_window();
+        Ok(line)
+    }
+}
+
+/// An entry of a map: its key and the bytes of its value.
+fn entry<'a>(bytes: &'a [u8], at: u64, damage: &mut DamageList) -> (i64, &'a [u8], u64) {
+    let (mut key, mut value, mut offset) = (0, &bytes[..0], at);
+    stats::each_field(bytes, at, &mut |at, what| damage.add(at, what), |number, field, content| {
+        match (number, field) {
+            (map_entry::KEY, Value::Varint(n)) => key = n as i64,
+            (map_entry::VALUE, Value::Bytes(bytes)) => (value, offset) = (bytes, content),
+            _ => {}
+        }
+    });
+    (key, value, offset)
+}
+
+fn read_meta(bytes: &[u8], at: u64, damage: &mut DamageList) -> (i64, Meta) {
+    let (key, value, at) = entry(bytes, at, damage);
+    let mut meta = Meta { key, ..Meta::default() };
+    let mut more = Vec::new();
+    stats::each_field(value, at, &mut |at, what| damage.add(at, what), |number, field, offset| match (number, field) {
+        (xevent_metadata::NAME, Value::Bytes(name)) => meta.name = escape_invalid(name),
+        (xevent_metadata::DISPLAY_NAME, Value::Bytes(name)) => meta.display_name = escape_invalid(name),
+        (xevent_metadata::STATS, Value::Bytes(stat)) => more.push((stat, offset)),
+        _ => {}
+    });
+    for (stat, offset) in more {
+        meta.all.push(stats::read_stat_value(stat, offset, &mut |at, what| damage.add(at, what)));
+    }
+    (key, meta)
+}
+
+fn read_string(bytes: &[u8], at: u64, damage: &mut DamageList) -> (i64, String) {
+    let (key, value, at) = entry(bytes, at, damage);
+    let mut name = String::new();
+    stats::each_field(value, at, &mut |at, what| damage.add(at, what), |number, field, _| {
+        if let (xstat_metadata::NAME, Value::Bytes(text)) = (number, field) {
+            name = escape_invalid(text);
+        }
+    });
+    (key, name)
+}

@@ -1,0 +1,227 @@
+//! What the trace of each host says of itself: its lines, steps and kinds of events. `info` shows it.
+
+/// The facts of one host. Times are in picoseconds since the first line began.
+#[derive(Clone, Debug, Default)]
+pub struct HostFacts {
+    pub file: String,
+    pub host: String,
+    /// The framework that was recorded, with its version, if the file names it.
+    pub framework: Option<String>,
+    /// When recording began and ended, in nanoseconds since 1970.
+    pub start_time: Option<u64>,
+    pub stop_time: Option<u64>,
+    /// What the profiler reported while it recorded.
+    pub errors: Vec<String>,
+    pub profiler_warnings: Vec<String>,
+    pub planes: Vec<PlaneFacts>,
+    pub lines: Vec<LineFacts>,
+    /// By kind, in the order of [`EventKind::ALL`].
+    pub kinds: [SpanSums; EventKind::ALL.len()],
+    pub rule: StepRule,
+    /// The name of the events that mark steps, and other names that could have.
+    pub marker: String,
+    pub other_markers: Vec<String>,
+    pub steps: Vec<StepSpan>,
+    /// By step, the ops in it; then those in no step.
+    pub step_ops: Vec<SpanSums>,
+    pub outside: SpanSums,
+    pub assigned: StepSources,
+    /// How many compiled programs the file has.
+    pub programs: usize,
+    /// Some op has a line of source.
+    pub has_source: bool,
+    pub memory_peak: Option<AllocatorPeak>,
+    /// The earliest time of a line, in nanoseconds.
+    pub base: i64,
+}
+
+/// A group of lines: a device, or the threads of a process.
+#[derive(Clone, Debug)]
+pub struct PlaneFacts {
+    pub name: String,
+    pub lines: usize,
+    pub events: u64,
+    pub stats: Vec<(String, FactValue)>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum FactValue {
+    Int(i64),
+    Uint(u64),
+    Double(f64),
+    Text(String),
+    /// Bytes, or a reference to a string that does not exist.
+    Other,
+}
+
+/// A thread or a stream.
+#[derive(Clone, Debug, Default)]
+pub struct LineFacts {
+    pub plane: String,
+    pub id: i64,
+    pub name: String,
+    pub display_name: String,
+    pub events: u64,
+    /// Events that stand for several.
+    pub aggregated: u64,
+    pub first: Option<i64>,
+    pub last: Option<i64>,
+    /// The time of events that lie in no other.
+    pub busy: i64,
+    pub deepest: usize,
+    pub op_self_time: i64,
+}
+
+impl LineFacts {
+    /// Counts an event that lies in `depth` others.
+    #[inline]
+    pub fn add(&mut self, start: i64, end: i64, depth: usize) {
+        self.events += 1;
+        self.first = Some(self.first.map_or(start, |first| first.min(start)));
+        self.last = Some(self.last.map_or(end, |last| last.max(end)));
+        self.deepest = self.deepest.max(depth + 1);
+        if depth == 0 {
+            self.busy = self.busy.saturating_add(end.saturating_sub(start));
+        }
+    }
+}
+
+/// The most memory that an allocator had given out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AllocatorPeak {
+    pub allocator: String,
+    pub bytes: i64,
+}
+
+/// What an event is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EventKind {
+    Dataset,
+    /// On a line that a viewer derived from others.
+    Derived,
+    Hlo,
+    Kernel,
+    Python,
+    Runtime,
+    Tf,
+}
+
+impl EventKind {
+    pub const ALL: [EventKind; 7] = [
+        EventKind::Dataset,
+        EventKind::Derived,
+        EventKind::Hlo,
+        EventKind::Kernel,
+        EventKind::Python,
+        EventKind::Runtime,
+        EventKind::Tf,
+    ];
+
+    pub fn word(self) -> &'static str {
+        match self {
+            EventKind::Dataset => "dataset",
+            EventKind::Derived => "derived",
+            EventKind::Hlo => "hlo",
+            EventKind::Kernel => "kernel",
+            EventKind::Python => "python",
+            EventKind::Runtime => "runtime",
+            EventKind::Tf => "tf",
+        }
+    }
+
+    #[inline]
+    pub fn is_op(self) -> bool {
+        matches!(self, EventKind::Dataset | EventKind::Hlo | EventKind::Kernel | EventKind::Tf)
+    }
+}
+
+/// Sums over events.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SpanSums {
+    pub runs: i64,
+    pub total: i64,
+    pub self_time: i64,
+    /// The first start and the last end; both 0 if nothing had a start.
+    pub first: i64,
+    pub last: i64,
+}
+
+impl SpanSums {
+    #[inline]
+    pub fn add(&mut self, more: &SpanSums) {
+        // No event with a duration was added yet.
+        if self.runs == 0 && self.total == 0 {
+            (self.first, self.last) = (more.first, more.last);
+        } else {
+            (self.first, self.last) = (self.first.min(more.first), self.last.max(more.last));
+        }
+        self.runs = self.runs.saturating_add(more.runs);
+        self.total = self.total.saturating_add(more.total);
+        self.self_time = self.self_time.saturating_add(more.self_time);
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StepSpan {
+    pub number: i64,
+    pub start: i64,
+    pub end: i64,
+}
+
+/// The rule that found the steps.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum StepRule {
+    /// A pattern that the user gave.
+    Marker,
+    StepNum,
+    StepsLine,
+    FunctionCalls,
+    Root,
+    ModuleRuns,
+    WholeProfile,
+    #[default]
+    None,
+}
+
+impl StepRule {
+    pub fn word(self) -> &'static str {
+        match self {
+            StepRule::Marker => "step_marker",
+            StepRule::StepNum => "step_num",
+            StepRule::StepsLine => "Steps line",
+            StepRule::FunctionCalls => "function calls",
+            StepRule::Root => "root",
+            StepRule::ModuleRuns => "module runs",
+            StepRule::WholeProfile => "whole profile",
+            StepRule::None => "none",
+        }
+    }
+
+    pub fn about(self) -> &'static str {
+        match self {
+            StepRule::Marker => "events that -step_marker matches",
+            StepRule::StepNum => "annotations with a step_num",
+            StepRule::StepsLine => "the device's own line of steps",
+            StepRule::FunctionCalls => "calls of a tf.function",
+            StepRule::Root => "runs of a function, which the runtime marks as roots",
+            StepRule::ModuleRuns => "runs of the XLA program that takes most time",
+            StepRule::WholeProfile => "nothing marks steps: all of it is one",
+            StepRule::None => "nothing has a start",
+        }
+    }
+}
+
+/// How many ops found their step in which way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StepSources {
+    pub line: u64,
+    pub steps_line: u64,
+    pub launch: u64,
+    pub time: u64,
+    pub outside: u64,
+}
+
+/// How many events of a kind there are.
+pub fn events(hosts: &[HostFacts], kind: EventKind) -> i64 {
+    hosts.iter().map(|host| host.kinds[kind as usize].runs).sum()
+}
