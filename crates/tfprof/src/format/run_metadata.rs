@@ -148,7 +148,7 @@ impl<'b> RunMetadataReader<'b> {
                         if let (tensor_description::SHAPE, Value::Bytes(bytes)) = (number, value) {
                             shape = Some(attr_value::shape_of(bytes));
                         }
-                    })
+                    });
                 }
                 _ => {}
             });
@@ -286,7 +286,7 @@ fn gpu_allocator(used: Fields<'_>, details: &mut Details) {
     let (mut gpu, mut in_use) = (false, 0);
     each_field(used.clone(), |_, number, value| match (number, value) {
         (allocator_memory_used::ALLOCATOR_NAME, Value::Bytes(name)) => {
-            gpu = memchr::memmem::find(name, b"GPU").is_some()
+            gpu = memchr::memmem::find(name, b"GPU").is_some();
         }
         (allocator_memory_used::ALLOCATOR_BYTES_IN_USE, Value::Varint(n)) => in_use = n as i64,
         _ => {}
@@ -330,7 +330,7 @@ fn output_memory(output: Fields<'_>) -> Option<OutputMemory> {
                     (allocation_description::PTR, Value::Varint(n)) => address = n,
                     _ => {}
                 });
-            })
+            });
         }
         _ => {}
     });

@@ -48,7 +48,7 @@ pub fn read(source: Source<'_>, _step: i64, builder: &mut Builder) -> Result<(),
     drive(source, &schema::PROFILE, &PROFILE, ProfileReader::new(builder))
 }
 
-/// A `ProfileProto` starts with a node: its id, then a message. The planes of an XSpace start with an id and a name.
+/// A `ProfileProto` starts with a node: its id, then a message. The planes of an `XSpace` start with an id and a name.
 pub fn recognizes(head: &Head<'_>) -> bool {
     let starts_with_id =
         matches!((head.field, head.first), ((profile::NODES, Value::Bytes(_)), Some((KEY, Value::Varint(_)))));

@@ -141,7 +141,7 @@ impl Writer<'_> {
         let outputs = self.outputs_of_sources(node, out);
         for (i, shape) in nodes.output_shapes(node).iter().enumerate() {
             entry(out, field::OUTPUT_SHAPES, i as i64, |out| {
-                write::packed(out, tuple::INT64_VALUES, model.shapes.get(*shape))
+                write::packed(out, tuple::INT64_VALUES, model.shapes.get(*shape));
             });
         }
         if !quirks.first_output_only
