@@ -1,4 +1,4 @@
-//! What every trace needs, whatever its format: spans to self time, steps, sums by op, and hosts to one model.
+//! The machinery of traces, independent of their format: spans to self time, steps, sums by op, hosts to one model.
 //!
 //! A decoder makes a [`walk::Span`] of each event and hands it to a [`walk::TraceWalk`], line by line, in the order
 //! that [`self_time::SpanOrder`] establishes. The walk nests the spans, sums them by op, Python call and runtime event,

@@ -80,11 +80,13 @@ pub struct OpenSpans<F> {
     pub stack: Vec<OpenSpan<F>>,
 }
 
-impl<F> OpenSpans<F> {
-    pub fn new() -> Self {
+impl<F> Default for OpenSpans<F> {
+    fn default() -> Self {
         OpenSpans { stack: Vec::new() }
     }
+}
 
+impl<F> OpenSpans<F> {
     /// Closes the spans that do not contain an interval.
     // Of equal intervals, the earlier contains the later. Spans that overlap in part are siblings.
     #[inline]
@@ -150,7 +152,7 @@ mod tests {
         let run = |whole: bool| {
             let mut result = vec![0; events.len()];
             let mut order = SpanOrder::new(whole);
-            let mut open: OpenSpans<(u32, SelfTime)> = OpenSpans::new();
+            let mut open: OpenSpans<(u32, SelfTime)> = OpenSpans::default();
             let mut visit = |e: E| {
                 open.close_before(e.0, e.1, |span| result[span.frame.0 as usize] = span.frame.1.time);
                 if let Some(parent) = open.stack.last_mut() {

@@ -121,7 +121,7 @@ impl TraceWalk {
             wanted,
             path_of: FxHashMap::default(),
             call_of: FxHashMap::default(),
-            collector: StepCollector::new(),
+            collector: StepCollector::default(),
             ops: PendingSpans::default(),
             calls: PendingSpans::default(),
             runtime: PendingSpans::default(),

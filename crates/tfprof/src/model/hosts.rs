@@ -1,4 +1,4 @@
-//! What the trace of each host says of itself: its lines, steps and kinds of events. `info` shows it.
+//! Facts about the trace of each host: lines, steps and kinds of events. `info` shows them.
 
 /// The facts of one host. Times are in picoseconds since the first line began.
 #[derive(Clone, Debug, Default)]
@@ -10,7 +10,7 @@ pub struct HostFacts {
     /// When recording began and ended, in nanoseconds since 1970.
     pub start_time: Option<u64>,
     pub stop_time: Option<u64>,
-    /// What the profiler reported while it recorded.
+    /// Reported by the profiler while it recorded.
     pub errors: Vec<String>,
     pub profiler_warnings: Vec<String>,
     pub planes: Vec<PlaneFacts>,
@@ -93,7 +93,7 @@ pub struct AllocatorPeak {
     pub bytes: i64,
 }
 
-/// What an event is.
+/// The kind of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EventKind {
     Dataset,

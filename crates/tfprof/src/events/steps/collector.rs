@@ -5,7 +5,7 @@ use crate::events::Key;
 use crate::model::names::{NameId, Names};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// How a launch and what it launched refer to each other.
+/// The id that a launch and the launched op share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum LaunchKind {
     Correlation,
@@ -64,7 +64,7 @@ impl Surroundings {
     const NOTHING: Surroundings = Surroundings { marks: [NONE; MarkKind::COUNT], request: NONE, run: NONE };
 }
 
-/// What determines the step of an event: equal contexts have equal steps, unless the step is found by time.
+/// The context of an event: equal contexts have equal steps, unless the step is found by time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Context {
     pub(super) marks: [u32; MarkKind::COUNT],
@@ -98,7 +98,7 @@ pub struct Launches {
     pub own_run: u32,
 }
 
-/// What an event contributes to finding steps, as indices into the lists of its line; 0 is nothing.
+/// The clues of an event about its step, as indices into the lists of its line; 0 is nothing.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Note {
     pub clues: u32,
@@ -206,8 +206,8 @@ pub struct StepCollector {
     pub(super) planes: Vec<String>,
 }
 
-impl StepCollector {
-    pub fn new() -> Self {
+impl Default for StepCollector {
+    fn default() -> Self {
         StepCollector {
             names: Names::default(),
             marks: Default::default(),
@@ -225,7 +225,9 @@ impl StepCollector {
             planes: Vec::new(),
         }
     }
+}
 
+impl StepCollector {
     /// Begins a line of a plane.
     pub fn begin_line(&mut self, plane: usize, name: &str) {
         if self.plane != plane as u32 {

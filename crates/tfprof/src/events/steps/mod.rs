@@ -1,6 +1,6 @@
 //! Steps: the rules that find them, and which step an event belongs to.
 //!
-//! What marks steps is known only at the end of a walk, so each event is stored with its context: the marks around it
+//! The marks of steps are known only at the end of a walk, so each event is stored with its context: the marks around it
 //! and the ids of its launch. Few contexts differ, and each is resolved once.
 
 mod collector;

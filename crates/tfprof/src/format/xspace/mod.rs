@@ -1,8 +1,8 @@
 //! `XSpace`: the profiles of TensorFlow 2 and JAX, `HOST.xplane.pb`.
 //!
 //! A file is read twice, through a window: `wire/plane.rs` reads the names, which come after the events that use them;
-//! `sums.rs` turns events into spans and sums them. `classify/` decides which events are ops, `steps.rs` reads what marks
-//! steps, and `crate::events` does the rest.
+//! `sums.rs` turns events into spans and sums them. `classify/` decides which events are ops, `steps.rs` reads the
+//! marks of steps, and `crate::events` does the rest.
 
 mod classify;
 mod steps;
@@ -23,6 +23,7 @@ use classify::Classifier;
 use regex::Regex;
 use std::io;
 use std::path::Path;
+use tfprof_proto::fields::{xplane, xspace};
 use tfprof_proto::stream::Spot;
 use tfprof_proto::wire::Value;
 use wire::event_stats::Dangling;
@@ -60,7 +61,7 @@ pub struct Settings {
     pub step_marker: Option<Regex>,
 }
 
-/// How the names of such files end, but for `.gz`.
+/// The extension of these files, before `.gz`.
 const XPLANE: &str = ".xplane.pb";
 
 /// Whether a path is that of an `XSpace`: `HOST.xplane.pb`, plain or gzipped.
@@ -72,8 +73,12 @@ pub fn is_xplane_path(path: &Path) -> bool {
 /// An `XSpace` starts with a plane, which starts with its number or its name.
 pub(crate) fn recognizes(head: &Head<'_>) -> bool {
     let plane = match (head.field, head.first, head.second) {
-        ((1, Value::Bytes(_)), Some((1, Value::Varint(_))), Some((2, Value::Bytes(name)))) => name,
-        ((1, Value::Bytes(_)), Some((2, Value::Bytes(name))), _) => name,
+        (
+            (xspace::PLANES, Value::Bytes(_)),
+            Some((xplane::ID, Value::Varint(_))),
+            Some((xplane::NAME, Value::Bytes(name))),
+        )
+        | ((xspace::PLANES, Value::Bytes(_)), Some((xplane::NAME, Value::Bytes(name))), _) => name,
         _ => return false,
     };
     !plane.is_empty() && is_name(plane)

@@ -25,7 +25,7 @@ pub const STEP_STATS: u32 = RELEVANT
     | Stat::Id.bit()
     | Stat::GroupId.bit();
 
-/// Reads from events what the collector of steps needs.
+/// Reads the clues about steps and launches from events.
 #[derive(Debug)]
 pub struct StepReader<'m> {
     marker: Option<&'m Regex>,
@@ -45,7 +45,7 @@ struct LastLaunch {
     launch: u32,
 }
 
-/// What the name of an event says, computed once for each name of a plane.
+/// Clues in the name of an event, computed once for each name of a plane.
 #[derive(Clone, Copy, Debug, Default)]
 struct NameClues {
     matches_marker: bool,
@@ -88,7 +88,7 @@ impl<'m> StepReader<'m> {
         collector.begin_line(index, &plane.name);
     }
 
-    /// What an event says about steps and launches.
+    /// The clues of an event about steps and launches.
     #[inline]
     pub fn note(&mut self, event: &Event<'_>, is_host: bool, is_op: bool, collector: &mut StepCollector) -> Note {
         let by_name = event.meta_at.map_or(NameClues::default(), |at| self.by_name[at]);

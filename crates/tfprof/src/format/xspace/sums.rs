@@ -91,7 +91,7 @@ impl FileWalk<'_, '_, '_> {
         let is_host = !at.plane.is_device();
         let is_steps_line = *step_marks && !is_host && at.line.name == "Steps";
         let mut order = SpanOrder::new(reader.whole_lines);
-        let mut open = OpenSpans::new();
+        let mut open = OpenSpans::default();
         let display_name = reader.events(at, |event| {
             let class = classifier.class(kind, event, classes)?;
             let item = if walk.wants_item(class.kind) { item(walk, class.kind, event, at, items) } else { NONE };

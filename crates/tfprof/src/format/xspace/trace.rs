@@ -28,7 +28,7 @@ pub struct HostTrace<'f> {
 pub struct PlaneNames<'a> {
     pub name: &'a str,
     pub lines: usize,
-    /// What each line is called.
+    /// The names of its lines.
     pub names: Vec<&'a str>,
 }
 

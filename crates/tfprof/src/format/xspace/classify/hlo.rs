@@ -81,7 +81,7 @@ pub fn read(bytes: &[u8]) -> Result<Program, WireError> {
                         read_instruction(instruction, &mut program.instructions)
                     }
                     _ => Ok(()),
-                })?
+                })?;
             }
             (hlo_module::STACK_FRAME_INDEX, Value::Bytes(bytes)) if index.is_none() => index = Some(bytes),
             _ => {}

@@ -159,7 +159,7 @@ pub fn read_stat_value(bytes: &[u8], at: u64, damaged: &mut dyn FnMut(u64, Strin
         }
         (xstat::REF_VALUE, Value::Varint(n)) => found = StoredValue::Ref(n as i64),
         (xstat::GZIP_STR_VALUE, Value::Bytes(text)) => {
-            found = gunzip(text).map_or(StoredValue::Nothing, StoredValue::Text)
+            found = gunzip(text).map_or(StoredValue::Nothing, StoredValue::Text);
         }
         _ => {}
     });
