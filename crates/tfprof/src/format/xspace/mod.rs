@@ -72,14 +72,10 @@ pub fn is_xplane_path(path: &Path) -> bool {
 
 /// An `XSpace` starts with a plane, which starts with its number or its name.
 pub(crate) fn recognizes(head: &Head<'_>) -> bool {
-    let plane = match (head.field, head.first, head.second) {
-        (
-            (xspace::PLANES, Value::Bytes(_)),
-            Some((xplane::ID, Value::Varint(_))),
-            Some((xplane::NAME, Value::Bytes(name))),
-        )
-        | ((xspace::PLANES, Value::Bytes(_)), Some((xplane::NAME, Value::Bytes(name))), _) => name,
-        _ => return false,
+    let (xspace::PLANES, Value::Bytes(_)) = head.field else { return false };
+    let after_id = matches!(head.first, Some((xplane::ID, Value::Varint(_))));
+    let Some((xplane::NAME, Value::Bytes(plane))) = (if after_id { head.second } else { head.first }) else {
+        return false;
     };
     !plane.is_empty() && is_name(plane)
 }
