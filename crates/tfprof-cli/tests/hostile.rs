@@ -144,7 +144,7 @@ fn functions_and_loops_that_call_themselves() {
     );
     for (text, name) in [(loops, "body"), (calls, "f")] {
         let graph = file(dir.join("graph.pbtxt"), |out| out.write_all(text.as_bytes()).expect("room"));
-        let expected = format!("the function `{name}` calls itself; calls of it are not opened and count as unknown");
+        let expected = format!("the function `{name}` calls itself; calls to it are not expanded and count as unknown");
         let questions: [&[&str]; 5] =
             [&["cost"], &["scope", "-select", "float_ops"], &["graph", "-max_depth", "100"], &["op"], &["info"]];
         for words in questions {

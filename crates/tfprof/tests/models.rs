@@ -314,7 +314,7 @@ fn functions_that_call_themselves_are_refused_politely() {
         assert!(cost.get(Metric::UnknownOps) > 0);
         assert_eq!(cost.get(Metric::FloatOps), flops);
         let told =
-            cost.warnings.iter().any(|warning| warning.message.contains("calls itself; calls of it are not opened"));
+            cost.warnings.iter().any(|warning| warning.message.contains("calls itself; calls to it are not expanded"));
         assert!(told, "{:?}", cost.warnings);
     }
 }
@@ -323,7 +323,7 @@ fn functions_that_call_themselves_are_refused_politely() {
 fn a_function_that_is_missing_is_named() {
     let (cost, _) = cost_of(&graph(&function("f1", &["MatMul"])));
     assert_eq!(cost.get(Metric::UnknownOps), 1);
-    assert!(cost.warnings[0].message.contains("the function `f0` is called and not in the file"));
+    assert!(cost.warnings[0].message.contains("the function `f0` is called but not in the file"));
 }
 
 #[test]

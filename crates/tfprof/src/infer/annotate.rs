@@ -2,7 +2,7 @@
 //! and types of variables and constants.
 
 use super::functions::calls::Program;
-use super::functions::expand::{self, MOST_NODES, Node};
+use super::functions::expand::{self, MAX_NODES, Node};
 use super::inference::Cost;
 use super::overrides::Overrides;
 use crate::error::Warning;
@@ -37,7 +37,7 @@ pub fn annotate(program: &Program, builder: &mut Builder) {
     let uses_batch = inferred.instances.last().is_some_and(|graph| graph.instance.uses_batch);
     let mut annotator = Annotator::default();
     annotator.costs.batch = uses_batch.then_some(settings.batch.unwrap_or(1));
-    expand::expand(program, &inferred, MOST_NODES, &mut |node| {
+    expand::expand(program, &inferred, MAX_NODES, &mut |node| {
         annotator.add(node, builder);
     });
     // Trip counts matter to costs alone.
@@ -82,7 +82,7 @@ impl Annotator {
             why: node.why,
             runs: node.runs,
             counted: true,
-            closed: node.closed,
+            unlisted: node.unlisted,
         };
         self.costs.set(id, costs);
         find_stack(node, id, builder);
@@ -195,7 +195,7 @@ fn find_stack(node: &Node<'_>, id: NodeId, builder: &mut Builder) {
 /// Gives inputs and output shapes to a node that calls functions or belongs to one. A call reads what it returns.
 fn add_inputs_and_shapes(node: &Node<'_>, id: NodeId, builder: &mut Builder) {
     let keep = builder.keep;
-    if !(keep.inputs || keep.output_shapes) || (node.function.is_none() && node.inside.is_empty()) {
+    if !(keep.inputs || keep.output_shapes) || (node.function.is_none() && node.returned.is_empty()) {
         return;
     }
     let mut inputs = Vec::new();
@@ -207,7 +207,7 @@ fn add_inputs_and_shapes(node: &Node<'_>, id: NodeId, builder: &mut Builder) {
                 inputs.push(Input { source: builder.model.names.intern(source), output: *output });
             }
         }
-        for (source, output) in node.inside {
+        for (source, output) in node.returned {
             let input = Input { source: builder.model.names.intern(source), output: *output };
             if !inputs.contains(&input) {
                 inputs.push(input);

@@ -229,7 +229,7 @@ impl Inference {
                 set_shape(&mut outputs[at], |own| shape.and(own));
             }
         }
-        if is_arg || shapes::is_fed(op.body.op(op.node)) {
+        if is_arg || shapes::is_program_input(op.body.op(op.node)) {
             let name = op.body.name(op.node);
             for output in outputs.iter_mut() {
                 self.uses_batch |= known.complete_input(name, output);

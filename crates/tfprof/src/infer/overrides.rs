@@ -73,8 +73,8 @@ impl InputNames {
     fn new(program: &Program, settings: &Settings) -> InputNames {
         let graph = &program.graph;
         let prefix = format!("{}_", settings.signature.as_deref().unwrap_or("serving_default"));
-        let inputs =
-            (0..graph.len() as u32).filter(|node| shapes::is_fed(graph.op(*node)) || graph.arg(*node).is_some());
+        let inputs = (0..graph.len() as u32)
+            .filter(|node| shapes::is_program_input(graph.op(*node)) || graph.arg(*node).is_some());
         let names: Vec<&str> = inputs.map(|node| graph.name(node)).collect();
         let of_signature = names.iter().filter_map(|name| Some((name.strip_prefix(&prefix)?, *name)));
         let nodes = names.iter().map(|name| (*name, *name)).chain(of_signature);

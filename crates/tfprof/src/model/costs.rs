@@ -54,7 +54,7 @@ pub struct NodeCosts {
     /// It comes from a graph, so that its cost is defined.
     pub counted: bool,
     /// How many unlisted nodes of functions it stands for.
-    pub closed: i64,
+    pub unlisted: i64,
 }
 
 impl Costs {

@@ -165,13 +165,13 @@ impl Cost {
                 continue;
             }
             let op = model.names.get(model.nodes.op[node.index()]);
-            self.nodes = self.nodes.saturating_add(1).saturating_add(costs.closed);
+            self.nodes = self.nodes.saturating_add(1).saturating_add(costs.unlisted);
             let row = view.values().row(node);
             let (count, figures) = by_op.entry(op).or_default();
             *count += 1;
             add(figures, &COLUMNS.map(|metric| row[metric as usize]));
             if costs.unknown > 0 {
-                let why = if costs.closed > 0 { "in functions that are too many to list" } else { reason(costs.why) };
+                let why = if costs.unlisted > 0 { "in functions that are too many to list" } else { reason(costs.why) };
                 *unknown.entry((op, why)).or_default() += costs.unknown;
             }
         }

@@ -32,7 +32,8 @@ pub const FORMULAS: &[Formula] = &[
         |op| taps(op.output()?, 2, op.input(2)?), "2 · N(in2) · f0 · f1, f the shape of out")),
 ];
 
-/// Two operations for each output and each element of the filter that it depends on: its first `dims` dimensions.
+/// Two FLOPs for each output and each filter element that contributes to it: those of the filter's first `dims`
+/// dimensions.
 pub fn convolution(op: &Op<'_>, dims: usize) -> Flops {
     op.input(0)?;
     taps(op.input(1)?, dims, op.output()?)
@@ -43,14 +44,14 @@ fn taps(filter: Dims<'_>, dims: usize, outputs: Dims<'_>) -> Flops {
     Ok(Work::multiply_adds(elements(taps).saturating_mul(elements(outputs))))
 }
 
-/// The same with all dimensions of the filter but the channels of the output.
+/// The same, with all dimensions of the filter but the last, the output channels.
 fn all_but_last(op: &Op<'_>, filter: Dims<'_>, outputs: Dims<'_>) -> Flops {
     op.channels_first()?;
     taps(filter, filter.len().checked_sub(1).ok_or(UnknownReason::Malformed)?, outputs)
 }
 
-/// The same work as the convolution forwards, from the shapes of its image and its filter.
-// As the original: divided as real numbers, then cut.
+/// The same work as the forward convolution, from the shapes of its image and its filter.
+// As the original: divide as floats, then truncate.
 fn gradient(op: &Op<'_>, channels_first: bool, image: Dims<'_>, filter: Dims<'_>) -> Flops {
     let strides = op.integers("strides")?;
     let (channels, space) = if channels_first { (image.get(1), 2) } else { (image.last(), 1) };

@@ -1,4 +1,4 @@
-//! The cost of each node of a body, from its facts.
+//! The cost of each node of a body, from the facts about its tensors.
 
 use super::super::fact::Fact;
 use super::super::inference::{Calls, Cost, Instance, NodeCost};
@@ -61,15 +61,15 @@ fn bytes(io: Io, inputs: &[Fact], outputs: &[Fact]) -> i64 {
         Io::None => 0,
         Io::All => sum(inputs).saturating_add(sum(outputs)),
         Io::Updates(state) => sum(inputs).saturating_add(sum(&inputs[..state.min(inputs.len())])),
-        Io::Picks => {
-            // A gather picks its result; a scatter places its largest input after the first.
-            let placed = inputs.iter().skip(1).map(size).max().unwrap_or(0);
-            let numbers = inputs.iter().skip(1).fold(0_i64, |sum, fact| sum.saturating_add(size(fact)));
-            let picked = sum(outputs);
-            if outputs.is_empty() || picked == inputs.first().map_or(0, size) {
-                numbers.saturating_add(placed.saturating_mul(2))
+        Io::Indexed => {
+            // A gather moves its output; a scatter moves its largest input after the first.
+            let scattered = inputs.iter().skip(1).map(size).max().unwrap_or(0);
+            let indices = inputs.iter().skip(1).fold(0_i64, |sum, fact| sum.saturating_add(size(fact)));
+            let gathered = sum(outputs);
+            if outputs.is_empty() || gathered == inputs.first().map_or(0, size) {
+                indices.saturating_add(scattered.saturating_mul(2))
             } else {
-                numbers.saturating_add(picked.saturating_mul(2))
+                indices.saturating_add(gathered.saturating_mul(2))
             }
         }
     }

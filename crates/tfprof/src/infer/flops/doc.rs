@@ -5,32 +5,31 @@ use std::io::{self, Write};
 
 /// The convention, and the terms of the table.
 const HEAD: &str = "\
-# How float operations are counted
+# How FLOPs are counted
 
 <!-- Written by `tfprof man flops`; a test compares. Change the formulas in the source, not this page. -->
 
-1. A multiply-add is two float operations, and one of `macs`, which counts nothing but products of matrices and
-   convolutions.
-2. Arithmetic, comparison and logic are one for each element, whatever the type; so is an elementary function such as
-   `Exp`, `Log`, `Sqrt` or `Tanh`. Functions that are made of others count their parts, as the table says.
-3. Data movement, shapes, control, random numbers, strings and files are zero by definition, and count as covered.
-4. The 46 ops that the original counts, marked \u{25cf}, have the original's figures, with two differences: a transposed first
-   operand of `BatchMatMul` is noticed, and layouts with channels first are counted. `-original_quirks` infers nothing.
-5. An op without a formula, or with a shape that is not known, is one of `unknown_ops`, never a silent zero.
+1. A multiply-add is two FLOPs and one of `macs`. `macs` counts only matrix products and convolutions.
+2. Arithmetic, comparison and logic are one FLOP per element, whatever the type. So is an elementary function such as
+   `Exp`, `Log`, `Sqrt` or `Tanh`. Composite functions count their parts, as the table shows.
+3. Data movement, shapes, control flow, random numbers, strings and files are zero by definition, and count as covered.
+4. The 46 ops that the original counts, marked \u{25cf}, have the original's figures, with two exceptions: we respect a
+   transposed first operand of `BatchMatMul`, and we count layouts with channels first. `-original_quirks` infers
+   nothing.
+5. An op without a formula, or with an unknown shape, is one of `unknown_ops`, never a silent zero.
 
-`io_bytes` are the bytes of what an op reads and writes, by the shapes and types of its inputs and outputs; variables
-behind handles count as what they hold, and tensors of unknown shape as nothing. Ops that hand on what they get, such as
+`io_bytes` are the bytes that an op reads and writes, computed from the shapes and types of its inputs and outputs. A
+handle counts as the variable behind it. Tensors of unknown shape count as 0. Ops that pass on their input, such as
 `Identity` and `Reshape`, move nothing.
 
-Shapes come from the graph: from what it states (`_output_shapes`), from the rules of its ops, which follow constants
-and the arithmetic on shapes, from runs that are loaded, and from `--input NAME=1x224x224x3`. Leading dimensions that
-are left open are one number, the batch: `--batch N`, 1 if it is not said. Where an op log has float operations, it is
-the only source of them.
+Shapes come from the graph's `_output_shapes`, from shape inference, which also evaluates constants and arithmetic on
+shapes, from the loaded runs, and from `--input NAME=1x224x224x3`. All unknown leading dimensions of inputs are the same
+number, the batch: `--batch N`, 1 by default. If an op log has FLOPs, it is their only source.
 
 ## Formulas
 
-N(x) is the number of elements of a tensor; in0, in1, … are the inputs and out is the first output. A dot behind an op
-marks those that the original counts.
+N(x) is the number of elements of a tensor; in0, in1, … are the inputs and out is the first output. A dot after an op
+means that the original counts it.
 
 ";
 
@@ -47,7 +46,7 @@ fn write_table(out: &mut dyn Write) -> io::Result<()> {
             writeln!(out)?;
         }
         writeln!(out, "### {title}\n")?;
-        writeln!(out, "| ops | float operations | bytes |")?;
+        writeln!(out, "| ops | FLOPs | bytes |")?;
         writeln!(out, "|---|---|---|")?;
         for formula in *family {
             writeln!(out, "| {} | {} | {} |", ops(formula), count(formula), bytes(formula))?;
@@ -56,7 +55,7 @@ fn write_table(out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-/// Ops sorted by name; those that are counted as the original does are marked.
+/// The ops, sorted by name, with a mark if the original counts them.
 fn ops(formula: &Formula) -> String {
     let mut ops = formula.ops.to_vec();
     ops.sort_unstable();
@@ -79,7 +78,7 @@ fn bytes(formula: &Formula) -> String {
     match formula.io {
         Io::All => "in + out".to_owned(),
         Io::None => "0".to_owned(),
-        Io::Picks => "2 · what is picked or placed, and the indices".to_owned(),
+        Io::Indexed => "2 · gathered or scattered elements, and the indices".to_owned(),
         Io::Updates(1) => "in, and in0 again".to_owned(),
         Io::Updates(state) => format!("in, and in0 … in{} again", state - 1),
     }

@@ -1,7 +1,7 @@
-//! Ops that do the same to every element.
+//! Elementwise ops.
 //!
-//! An elementary function is one operation, as the original has it for logarithms and powers. Activations that are made
-//! of others count what they are made of.
+//! An elementary function is one FLOP, as logarithms and powers are in the original. Composite activations count their
+//! parts.
 
 use super::{Count, Formula, formula, original};
 
@@ -9,7 +9,7 @@ use super::{Count, Formula, formula, original};
 pub const FORMULAS: &[Formula] = &[
     original(&["Reciprocal", "Square", "Log", "Neg", "AssignSub", "AssignAdd", "BiasAdd"], Count::In(1)),
     original(&["Rsqrt"], Count::In(2)),
-    // For each element: subtract the largest, exponentiate, add up, divide; finding the largest is the fifth.
+    // Five FLOPs per element: find the maximum, subtract it, exponentiate, sum, divide.
     original(&["Softmax"], Count::In(5)),
     original(&[
         "Add", "AddV2", "Sub", "Mul", "RealDiv", "Maximum", "Minimum", "Pow", "GreaterEqual", "Greater", "LessEqual", "Less",
@@ -23,7 +23,7 @@ pub const FORMULAS: &[Formula] = &[
             0 => Ok(super::Work::default()),
             inputs => Ok(super::Work::plain(super::elements(op.input(0)?).saturating_mul(inputs as i64 - 1))),
         },
-        "N(in0) · (inputs − 1), control inputs among them",
+        "N(in0) · (inputs − 1), including control inputs",
     )),
     formula(&["AccumulateNV2"], Count::By(
         |op| Ok(super::Work::plain(super::elements(op.input(0)?).saturating_mul((op.facts.len() as i64 - 1).max(0)))),

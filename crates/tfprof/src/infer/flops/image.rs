@@ -1,4 +1,4 @@
-//! Images: a linear interpolation between two values is three operations.
+//! Images. A linear interpolation between two values is three FLOPs.
 
 use super::{Count, Formula, formula};
 

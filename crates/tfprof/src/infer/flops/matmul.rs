@@ -1,4 +1,4 @@
-//! Products of matrices, dense and sparse, and einsums.
+//! Matrix products, dense and sparse, and einsums.
 
 use super::super::fact::Shape;
 use super::super::shapes::Labels;
@@ -9,11 +9,11 @@ use crate::model::attr_value;
 pub const FORMULAS: &[Formula] = &[
     original(&["MatMul"], Count::By(plain, "2 · k · N(out), k the columns of in0, or its rows if transpose_a")),
     original(&["BatchMatMul", "BatchMatMulV2", "BatchMatMulV3"],
-             Count::By(batched, "2 · k · N(out), k the last size of in0, or the last but one if adj_x")),
+             Count::By(batched, "2 · k · N(out), k the last size of in0, or the second to last if adj_x")),
     formula(&["SparseMatMul", "_MklMatMul"], Count::By(plain, "as MatMul, zeros included")),
     formula(&["_FusedMatMul"], Count::By(|op| with_fused(op, plain(op)?), "as MatMul, and N(out) for each fused op")),
     formula(&["_FusedBatchMatMulV2"], Count::By(|op| with_fused(op, batched(op)?), "as BatchMatMul, and N(out) for each fused op")),
-    formula(&["Einsum"], Count::By(einsum, "2 · sizes of all labels; half of it if no label is summed over; N(in0) − N(out) of one input")),
+    formula(&["Einsum"], Count::By(einsum, "2 · sizes of all labels; half of that if no label is summed over; N(in0) − N(out) for a single input")),
     formula(&["SparseTensorDenseMatMul"], Count::By(|op| {
         let columns = dim(op.output()?, 1)?;
         Ok(Work::multiply_adds(elements(op.input(1)?).saturating_mul(columns)))
@@ -25,27 +25,27 @@ pub const FORMULAS: &[Formula] = &[
     formula(&["Cross"], Count::Out(3)),
 ];
 
-/// Two operations for each result and each pair that is multiplied for it.
-pub fn pairs(op: &Op<'_>, pairs: i64) -> Flops {
-    Ok(Work::multiply_adds(pairs.saturating_mul(elements(op.output()?))))
+/// Two FLOPs for each output element and each of the `inner` products summed for it.
+pub fn dot_products(op: &Op<'_>, inner: i64) -> Flops {
+    Ok(Work::multiply_adds(inner.saturating_mul(elements(op.output()?))))
 }
 
 pub fn plain(op: &Op<'_>) -> Flops {
     let a = op.input(0)?;
-    pairs(op, dim(a, usize::from(!op.flag("transpose_a")))?)
+    dot_products(op, dim(a, usize::from(!op.flag("transpose_a")))?)
 }
 
-// As the original, where it is asked for: it looks for `transpose_a`, which these ops call `adj_x`, so a transposed
-// operand is not noticed.
+// `as_original` reproduces a bug: the original reads `transpose_a`, which these ops call `adj_x`, so it ignores a
+// transposed operand.
 fn batched(op: &Op<'_>) -> Flops {
     let a = op.input(0)?;
-    let flipped = op.flag(if op.as_original { "transpose_a" } else { "adj_x" });
-    let last = if flipped { 2 } else { 1 };
-    let pair = a.len().checked_sub(last).and_then(|index| a.get(index)).ok_or(UnknownReason::Malformed)?;
-    pairs(op, *pair)
+    let transposed = op.flag(if op.as_original { "transpose_a" } else { "adj_x" });
+    let last = if transposed { 2 } else { 1 };
+    let inner = a.len().checked_sub(last).and_then(|index| a.get(index)).ok_or(UnknownReason::Malformed)?;
+    dot_products(op, *inner)
 }
 
-/// What ops that were fused into another one add to it.
+/// Adds the FLOPs of the ops fused into this one.
 pub fn with_fused(op: &Op<'_>, work: Work) -> Flops {
     let fused = (op.attribute)("fused_ops").map(attr_value::texts).unwrap_or_default();
     let each: i64 = fused.iter().map(|name| if name.starts_with(b"FusedBatchNorm") { 2 } else { 1 }).sum();

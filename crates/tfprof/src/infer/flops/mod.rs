@@ -87,9 +87,9 @@ pub enum Count {
     Out(i64),
     /// One per element of the first input, minus one per result.
     Reduce,
-    /// Nothing, by definition.
+    /// Zero, by definition.
     Zero,
-    /// A function, and its wording in the documentation.
+    /// A function, and the formula for the documentation.
     By(fn(&Op<'_>) -> Flops, &'static str),
 }
 
@@ -98,10 +98,10 @@ pub enum Count {
 pub enum Io {
     /// All inputs and all outputs.
     All,
-    /// None: it passes its input on, or uses only shapes.
+    /// None: it passes on its input, or uses only shapes.
     None,
-    /// Its output twice, since it reads as much, and the indices.
-    Picks,
+    /// The gathered or scattered elements twice, once read and once written, and the indices.
+    Indexed,
     /// All inputs, and this many first inputs once more, since it writes them.
     Updates(usize),
 }
@@ -130,20 +130,20 @@ pub type Family = (&'static str, &'static [Formula]);
 
 /// The formulas, by family, in the order of the documentation.
 pub const FORMULAS: &[Family] = &[
-    ("Products of matrices", matmul::FORMULAS),
+    ("Matrix products", matmul::FORMULAS),
     ("Convolutions", conv::FORMULAS),
     ("Pooling", pool::FORMULAS),
-    ("Element by element", elementwise::FORMULAS),
+    ("Elementwise ops", elementwise::FORMULAS),
     ("Reductions", reduction::FORMULAS),
-    ("Normalisation", norm::FORMULAS),
+    ("Normalization", norm::FORMULAS),
     ("Losses", loss::FORMULAS),
     ("Recurrent networks", recurrent::FORMULAS),
-    ("Updates of variables", update::FORMULAS),
-    ("Quantised numbers", quantized::FORMULAS),
+    ("Variable updates", update::FORMULAS),
+    ("Quantized ops", quantized::FORMULAS),
     ("Linear algebra and transforms", linalg::FORMULAS),
     ("Sorting and searching", sort::FORMULAS),
     ("Images", image::FORMULAS),
-    ("Nothing, by definition", zero::FORMULAS),
+    ("Zero by definition", zero::FORMULAS),
 ];
 
 /// The formula of an op type, if it has one.
@@ -192,8 +192,8 @@ impl<'a> Op<'a> {
         (self.attribute)(name).and_then(attr_value::ints).ok_or(UnknownReason::Malformed)
     }
 
-    /// Whether channels precede the spatial dimensions. Some layouts have no formula; the original supports only channels
-    /// that come last.
+    /// Whether channels precede the spatial dimensions. Some layouts have no formula; the original supports only
+    /// channels last.
     fn channels_first(&self) -> Result<bool, UnknownReason> {
         match (self.attribute)("data_format").and_then(attr_value::text) {
             Some(b"NHWC") => Ok(false),
@@ -225,7 +225,7 @@ fn product(factors: &[i64]) -> i64 {
 }
 
 /// The binary logarithm, rounded up: 0 for 1, 10 for 1000.
-fn halvings(n: i64) -> i64 {
+fn log2_ceil(n: i64) -> i64 {
     i64::from(64 - (n.max(1) as u64 - 1).leading_zeros())
 }
 

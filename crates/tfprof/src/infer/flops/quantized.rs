@@ -1,4 +1,4 @@
-//! Quantised numbers: integer products count like those of floats.
+//! Quantized ops: integer products count like float products.
 
 use super::{Count, Formula, conv, formula, matmul};
 

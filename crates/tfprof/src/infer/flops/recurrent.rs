@@ -1,4 +1,4 @@
-//! Cells and layers of recurrent networks: the products of matrices, and what is done to each gate.
+//! Cells and layers of recurrent networks: matrix products, and elementwise work on the gates.
 
 use super::{Count, Flops, Formula, Op, Work, dim, formula, product};
 
@@ -9,7 +9,7 @@ pub const FORMULAS: &[Formula] = &[
         "2 · b · (i + c) · 4c + 23 · b · c, in0 = b×i, in1 = b×c")),
     formula(&["LSTMBlockCellGrad"], Count::By(
         |op| Ok(Work::plain(product(&[30, dim(op.input(0)?, 0)?, dim(op.input(1)?, 1)?]))), "30 · b · c")),
-    formula(&["BlockLSTM", "BlockLSTMV2"], Count::By(|op| layer(op, 1, 23), "LSTMBlockCell at each of t times, in1 = t×b×i, in2 = b×c")),
+    formula(&["BlockLSTM", "BlockLSTMV2"], Count::By(|op| layer(op, 1, 23), "LSTMBlockCell at each of t time steps, in1 = t×b×i, in2 = b×c")),
     formula(&["BlockLSTMGrad", "BlockLSTMGradV2"], Count::By(
         |op| layer(op, 2, 30), "twice the products of BlockLSTM, and 30 · t · b · c")),
     formula(&["GRUBlockCell"], Count::By(
@@ -24,36 +24,61 @@ pub const FORMULAS: &[Formula] = &[
         |op| cudnn(op, 2), "twice CudnnRNN")),
 ];
 
-/// Gates of inputs and states, and what is done to each state besides.
-fn cell(steps: &[i64], inputs: i64, states: i64, gates: i64, products: i64, each: i64) -> Work {
-    let steps = product(steps);
-    let macs = product(&[steps, inputs.saturating_add(states), states, gates, products]);
-    Work::multiply_adds(macs).and(product(&[steps, states, each]))
+/// A recurrent cell, run once or at each time step.
+#[derive(Clone, Copy)]
+struct Cell<'a> {
+    /// The factors of the number of runs: batch, time steps, directions.
+    steps: &'a [i64],
+    inputs: i64,
+    states: i64,
+    gates: i64,
+    /// Matrix products per gate.
+    products: i64,
+    /// Elementwise FLOPs per state.
+    elementwise: i64,
 }
 
-/// A cell by itself.
-fn block(op: &Op<'_>, gates: i64, each: i64) -> Flops {
+impl Cell<'_> {
+    fn work(self) -> Work {
+        let steps = product(self.steps);
+        let macs = product(&[steps, self.inputs.saturating_add(self.states), self.states, self.gates, self.products]);
+        Work::multiply_adds(macs).and(product(&[steps, self.states, self.elementwise]))
+    }
+}
+
+/// One run of a cell.
+fn block(op: &Op<'_>, gates: i64, elementwise: i64) -> Flops {
     let (x, states) = (op.input(0)?, dim(op.input(1)?, 1)?);
-    Ok(cell(&[dim(x, 0)?], dim(x, 1)?, states, gates, 1, each))
+    Ok(Cell { steps: &[dim(x, 0)?], inputs: dim(x, 1)?, states, gates, products: 1, elementwise }.work())
 }
 
-fn layer(op: &Op<'_>, products: i64, each: i64) -> Flops {
+/// An LSTM layer.
+fn layer(op: &Op<'_>, products: i64, elementwise: i64) -> Flops {
     let (x, states) = (op.input(1)?, dim(op.input(2)?, 1)?);
-    Ok(cell(&[dim(x, 0)?, dim(x, 1)?], dim(x, 2)?, states, 4, products, each))
+    let steps = [dim(x, 0)?, dim(x, 1)?];
+    Ok(Cell { steps: &steps, inputs: dim(x, 2)?, states, gates: 4, products, elementwise }.work())
 }
 
 fn cudnn(op: &Op<'_>, times: i64) -> Flops {
     let (x, h) = (op.input(0)?, op.input(1)?);
-    let (gates, each) = match op.text("rnn_mode") {
+    let (gates, elementwise) = match op.text("rnn_mode") {
         b"lstm" | b"" => (4, 23),
         b"gru" => (3, 18),
         _ => (1, 2),
     };
-    let ways = if op.text("direction") == b"bidirectional" { 2 } else { 1 };
-    let (units, layers) = (dim(h, 2)?, dim(h, 0)? / ways);
-    let steps = [dim(x, 0)?, dim(x, 1)?, ways];
-    let first = cell(&steps, dim(x, 2)?, units, gates, times, each * times);
-    let next = cell(&steps, units.saturating_mul(ways), units, gates, times, each * times);
+    let directions = if op.text("direction") == b"bidirectional" { 2 } else { 1 };
+    let (units, layers) = (dim(h, 2)?, dim(h, 0)? / directions);
+    let steps = [dim(x, 0)?, dim(x, 1)?, directions];
+    let cell = |inputs: i64| Cell {
+        steps: &steps,
+        inputs,
+        states: units,
+        gates,
+        products: times,
+        elementwise: elementwise * times,
+    };
+    let first = cell(dim(x, 2)?).work();
+    let next = cell(units.saturating_mul(directions)).work();
     let others = (layers - 1).max(0);
     Ok(Work {
         float_ops: first.float_ops.saturating_add(next.float_ops.saturating_mul(others)),

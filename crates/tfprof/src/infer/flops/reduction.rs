@@ -1,10 +1,10 @@
-//! Reductions along dimensions, in segments and in bins.
+//! Reductions along axes, by segment and by bin.
 
 use super::{Count, Formula, Work, elements, formula, original};
 
 #[rustfmt::skip]
 pub const FORMULAS: &[Formula] = &[
-    // As the original: the division at the end is left out of the mean.
+    // As the original: the final division of a mean is not counted.
     original(&["Mean"], Count::By(|op| {
         op.output()?;
         Ok(Work::plain(elements(op.input(0)?)))
@@ -27,7 +27,7 @@ pub const FORMULAS: &[Formula] = &[
         |op| Ok(Work::plain(elements(op.input(2)?))), "N(in2)")),
     formula(&["SparseAdd", "SparseSparseMaximum", "SparseSparseMinimum"], Count::By(
         |op| Ok(Work::plain(elements(op.input(1)?).saturating_add(elements(op.input(4)?)))), "N(in1) + N(in4)")),
-    // The rows that are summed are those that the numbers name.
+    // The second input lists the rows to sum.
     formula(&[
         "SparseSegmentSum", "SparseSegmentMean", "SparseSegmentSqrtN", "SparseSegmentSumWithNumSegments",
         "SparseSegmentMeanWithNumSegments", "SparseSegmentSqrtNWithNumSegments", "SparseSegmentSumGrad",
@@ -35,5 +35,5 @@ pub const FORMULAS: &[Formula] = &[
     ], Count::By(|op| {
         let row = elements(op.input(0)?.get(1..).unwrap_or_default());
         Ok(Work::plain(elements(op.input(1)?).saturating_mul(row)))
-    }, "N(in1) · N(a row of in0)")),
+    }, "N(in1) · N(one row of in0)")),
 ];

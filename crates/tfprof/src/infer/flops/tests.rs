@@ -1,11 +1,11 @@
-//! Figures by hand, one line for each branch of a formula.
+//! Figures computed by hand, one line per branch of a formula.
 
 use super::super::fact::Shape;
 use super::*;
 use crate::model::dtype::DType;
 use tfprof_proto::write;
 
-/// A list of integers as an attribute.
+/// An attribute that is a list of integers.
 fn list(numbers: &[i64]) -> Vec<u8> {
     let mut out = Vec::new();
     write::message(&mut out, 1, |out| write::packed(out, 3, numbers));
@@ -30,7 +30,7 @@ fn count(op: &str, inputs: &[Dims<'_>], output: Dims<'_>, attributes: Attributes
     formula.count(&Op { name: op, inputs: &inputs, output, facts: &facts, attribute: &attribute, as_original })
 }
 
-/// The figure, whether by us or by the original.
+/// Compares our figure and the original's.
 fn check(
     op: &str,
     inputs: &[Dims<'_>],
@@ -44,7 +44,7 @@ fn check(
     }
 }
 
-/// Our own figure.
+/// Compares our figure only.
 fn ours(op: &str, inputs: &[Dims<'_>], output: Dims<'_>, attributes: Attributes<'_>, float_ops: i64, macs: i64) {
     assert_eq!(count(op, inputs, output, attributes, false), Ok(Work { float_ops, macs }), "{op}");
 }

@@ -1,13 +1,13 @@
-//! Updates of variables: assignments with arithmetic, and the steps of optimizers.
+//! Updates of variables: arithmetic assignments, scatter updates and optimizer steps.
 
 use super::{Count, Formula, Io, Work, elements};
 
-/// Ops that do so much to each element of their first input, and change their first `state` inputs.
+/// Ops with `each` FLOPs per element of the first input that overwrite their first `state` inputs.
 const fn step(ops: &'static [&'static str], each: i64, state: usize) -> Formula {
     Formula { ops, count: Count::In(each), io: Io::Updates(state), original: false }
 }
 
-/// Ops that do so much to each element of the gradient, which is the input at the place given.
+/// Ops with `$each` FLOPs per element of the gradient, which is the input `$at`.
 macro_rules! sparse_step {
     ($ops:expr, $each:literal, $at:literal) => {
         Formula {
@@ -16,7 +16,7 @@ macro_rules! sparse_step {
                 |op| Ok(Work::plain(elements(op.input($at)?).saturating_mul($each))),
                 concat!(stringify!($each), " · N(in", stringify!($at), ")"),
             ),
-            io: Io::Picks,
+            io: Io::Indexed,
             original: false,
         }
     };

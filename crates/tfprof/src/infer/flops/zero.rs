@@ -1,5 +1,4 @@
-//! Ops that count nothing by definition: what moves data, looks at shapes, controls, or has to do with strings and
-//! files. They are covered all the same.
+//! Ops without FLOPs by definition: data movement, shapes, control flow, strings and files. They count as covered.
 
 use super::{Count, Formula, Io};
 
@@ -9,7 +8,7 @@ const fn zero(ops: &'static [&'static str], io: Io) -> Formula {
 
 #[rustfmt::skip]
 pub const FORMULAS: &[Formula] = &[
-    // Control, handles, and ops that hand on what they get.
+    // Control flow, handles, and ops that pass on their inputs.
     zero(&[
         "Abort", "Assert", "CheckNumerics", "CheckNumericsV2", "ControlTrigger", "Const", "Copy", "CopyHost",
         "DebugGradientIdentity", "DebugGradientRefIdentity", "DebugIdentity", "DebugIdentityV2", "DebugIdentityV3", "DeepCopy",
@@ -27,7 +26,7 @@ pub const FORMULAS: &[Formula] = &[
         "_XlaSendFromHost", "XlaSendToHost", "XlaRecvFromHost", "TPUReplicateMetadata", "TPUReplicatedInput",
         "TPUReplicatedOutput", "TPUCompilationResult", "TPUPartitionedInput", "TPUPartitionedOutput", "_NcclReduceSend",
     ], Io::None),
-    // Shapes, and the same elements under another shape.
+    // Shapes and reshaping.
     zero(&[
         "BroadcastArgs", "BroadcastGradientArgs", "ConcatOffset", "DataFormatDimMap", "DataFormatVecPermute", "ExpandDims",
         "InvertPermutation", "Rank", "Reshape", "Shape", "ShapeN", "Size", "Squeeze", "UnravelIndex", "VariableShape", "Bitcast",
@@ -77,7 +76,7 @@ pub const FORMULAS: &[Formula] = &[
     zero(&[
         "Gather", "GatherNd", "GatherV2", "ResourceGather", "ResourceGatherNd", "ResourceScatterNdUpdate",
         "ResourceScatterUpdate", "ScatterNd", "ScatterNdUpdate", "ScatterUpdate", "TensorScatterUpdate",
-    ], Io::Picks),
+    ], Io::Indexed),
     // Between devices.
     zero(&[
         "CollectiveBcastRecv", "CollectiveBcastRecvV2", "CollectiveBcastSend", "CollectiveBcastSendV2", "CollectiveGather",
@@ -127,17 +126,17 @@ pub const FORMULAS: &[Formula] = &[
         "WriteGraphSummary", "WriteHistogramSummary", "WriteImageSummary", "WriteRawProtoSummary", "WriteScalarSummary",
         "WriteSummary", "Barrier",
     ], Io::None),
-    zero(MANY, Io::None),
+    zero(NAME_PATTERNS, Io::None),
 ];
 
-/// Families of ops that are many and all alike, by a part of their names.
-const MANY: &[&str] =
+/// Large families of ops, by patterns of their names.
+const NAME_PATTERNS: &[&str] =
     &["*Dataset*", "*Iterator*", "Barrier*", "LookupTable*", "Queue*", "Reader*", "String*", "*MemoryCache"];
-static OF_MANY: Formula = zero(MANY, Io::None);
+static BY_NAME: Formula = zero(NAME_PATTERNS, Io::None);
 
-/// The formula of an op that is known by a part of its name.
+/// The formula of an op whose name matches one of the patterns.
 pub fn by_name(op: &str) -> Option<&'static Formula> {
-    let fits = |pattern: &&str| {
+    let matches = |pattern: &&str| {
         let part = pattern.trim_matches('*');
         match (pattern.starts_with('*'), pattern.ends_with('*')) {
             (true, true) => op.contains(part),
@@ -145,5 +144,5 @@ pub fn by_name(op: &str) -> Option<&'static Formula> {
             _ => op.starts_with(part),
         }
     };
-    MANY.iter().any(fits).then_some(&OF_MANY)
+    NAME_PATTERNS.iter().any(matches).then_some(&BY_NAME)
 }

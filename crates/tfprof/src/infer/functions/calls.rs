@@ -1,12 +1,12 @@
-//! Infers a graph and all its callees: one specialization for each function and its arguments.
+//! Infers a graph and all its callees: one specialization for each function and list of arguments.
 //!
-//! Callers wait on an explicit stack while their callees are inferred, so deep calls need no native stack. Results are
-//! memoized by function and arguments, so calls that fan out cost nothing extra. Recursive functions are not expanded.
+//! Callers wait on an explicit stack while their callees are inferred, so deep calls do not exhaust the native stack.
+//! Results are memoized by function and arguments, so repeated calls are free. Recursive functions are not expanded.
 
 use super::frames;
 use super::library::Library;
 use super::trip_counts::TripCounts;
-use super::trips::{self, Trips};
+use super::trips::{self, LoopFunction, Trips};
 use crate::infer::fact::{ANY, Fact, Shape};
 use crate::infer::inference::{Answer, Calls, Cost, Inference, Instance, NodeCost};
 use crate::infer::overrides::Overrides;
@@ -22,13 +22,13 @@ use tfprof_proto::fields::name_attr_list;
 use tfprof_proto::lenient::each_field;
 use tfprof_proto::wire::{Fields, Value};
 
-/// How often the facts of a loop are widened before only their types are kept.
-const MOST_ROUNDS: usize = 8;
+/// After this many rounds of widening the facts of a loop, only their types are kept.
+const MAX_WIDENINGS: usize = 8;
 
-/// The limit of inferred nodes, over all specializations.
-const MOST_NODES: usize = 4_000_000;
+/// The limit of inferred nodes over all specializations.
+const MAX_NODES: usize = 4_000_000;
 
-/// Further ops that call functions. They count as calls only if functions are known.
+/// Further ops that call functions.
 const MORE_CALL_OPS: &[&str] = &["BatchFunction", "XlaLaunch"];
 
 /// A graph, its functions, and the user's trip counts.
@@ -50,12 +50,12 @@ pub struct Inferred {
 /// A function, or the graph, inferred for given arguments.
 #[derive(Clone, Debug)]
 pub struct Specialization {
-    /// None for the graph.
+    /// `None` for the graph.
     pub function: Option<u32>,
     pub instance: Instance,
     /// In the order of nodes.
     pub calls: Vec<Call>,
-    /// How often each node runs per run of the body; `None` if all run once.
+    /// The runs of each node per run of the body; `None` if all nodes run once.
     pub runs: Option<Vec<i64>>,
     pub total: Total,
 }
@@ -72,9 +72,9 @@ pub struct Target {
     pub instance: u32,
     /// The callee's role, such as `body`; empty if there is only one callee.
     pub part: String,
-    /// How often it runs per run of the call; 0 for a branch that is not taken.
+    /// Runs per run of the call; 0 for a branch not taken.
     pub runs: i64,
-    /// How many inputs of the call precede its arguments.
+    /// The number of inputs before the first argument.
     pub skipped: u32,
 }
 
@@ -82,9 +82,9 @@ pub struct Target {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Total {
     pub cost: Cost,
-    /// Nodes, including those of callees, without arguments.
+    /// Nodes, including those of callees, but not arguments.
     pub nodes: i64,
-    /// Nodes of unknown cost that run.
+    /// Nodes that run and whose cost is unknown.
     pub unknown: i64,
 }
 
@@ -102,7 +102,7 @@ impl Total {
 }
 
 impl Program {
-    /// Takes over the graph and the functions that were read since the last call.
+    /// Moves the graph and the functions read since the last call out of the builder.
     pub fn update(&mut self, builder: &mut ProgramBuilder) {
         if !builder.graph.is_empty() {
             self.graph = std::mem::take(&mut builder.graph).resolve();
@@ -123,29 +123,30 @@ impl Program {
     }
 
     /// Infers the graph and all its callees.
-    pub fn infer(&self, known: &Overrides) -> Inferred {
-        let nothing = Overrides::default();
+    pub fn infer(&self, overrides: &Overrides) -> Inferred {
+        let no_overrides = Overrides::default();
         let mut resolver = Resolver {
             program: self,
             recursive: recursive(&self.library),
-            found: FxHashMap::default(),
+            known: FxHashMap::default(),
             done: Inferred::default(),
-            wanted: None,
+            missing: None,
             nodes: 0,
         };
-        let mut waiting = vec![(None, Vec::new(), Inference::new(&self.graph, &[]))];
-        while let Some((function, args, mut inference)) = waiting.pop() {
-            let body = self.body(function);
-            let known = if function.is_some() { &nothing } else { known };
-            if inference.run(body, known, &mut resolver) {
-                let instance = inference.finish(body, &resolver);
-                resolver.settle(function, args, instance);
+        let mut waiting =
+            vec![Pending { function: None, args: Vec::new(), inference: Inference::new(&self.graph, &[]) }];
+        while let Some(mut pending) = waiting.pop() {
+            let body = self.body(pending.function);
+            let overrides = if pending.function.is_some() { &no_overrides } else { overrides };
+            if pending.inference.run(body, overrides, &mut resolver) {
+                let instance = pending.inference.finish(body, &resolver);
+                resolver.finish(pending.function, pending.args, instance);
                 continue;
             }
-            waiting.push((function, args, inference));
-            if let Some((wanted, args)) = resolver.wanted.take() {
-                let inference = Inference::new(&self.library.get(wanted).body, &args);
-                waiting.push((Some(wanted), args, inference));
+            waiting.push(pending);
+            if let Some(Missing { function, args }) = resolver.missing.take() {
+                let inference = Inference::new(&self.library.get(function).body, &args);
+                waiting.push(Pending { function: Some(function), args, inference });
             }
         }
         resolver.done
@@ -156,22 +157,37 @@ impl Program {
     }
 }
 
-/// Answers calls from finished instances, and remembers which one is needed next.
+/// A body whose inference waits for a callee, or has not started.
+struct Pending {
+    /// `None` for the graph.
+    function: Option<u32>,
+    args: Vec<Fact>,
+    inference: Inference,
+}
+
+/// Answers calls from finished instances, and remembers the first missing one.
 struct Resolver<'p> {
     program: &'p Program,
     recursive: Vec<bool>,
-    /// By function, its arguments and the number of the instance.
-    found: FxHashMap<u32, Vec<(Vec<Fact>, u32)>>,
+    /// By function: the arguments and indices of its finished instances.
+    known: FxHashMap<u32, Vec<(Vec<Fact>, u32)>>,
     done: Inferred,
-    wanted: Option<(u32, Vec<Fact>)>,
+    missing: Option<Missing>,
     nodes: usize,
 }
 
-/// The function and arguments of a missing instance.
-struct Missing(u32, Vec<Fact>);
+/// An instance that must be inferred first.
+struct Missing {
+    function: u32,
+    args: Vec<Fact>,
+}
 
-/// The outputs and callees of a call.
-type Resolved = (Vec<Fact>, Vec<Target>);
+/// The outputs and callees of a call; both empty if the callee is unknown.
+#[derive(Default)]
+struct Resolved {
+    outputs: Vec<Fact>,
+    targets: Vec<Target>,
+}
 
 impl Calls for Resolver<'_> {
     fn is_call(&self, op: &str) -> bool {
@@ -180,9 +196,9 @@ impl Calls for Resolver<'_> {
 
     fn call(&mut self, call: &Op<'_>) -> Answer {
         match self.resolve(call, false) {
-            Ok((outputs, _)) => Answer::Outputs(outputs),
-            Err(Missing(function, args)) => {
-                self.wanted = Some((function, args));
+            Ok(resolved) => Answer::Outputs(resolved.outputs),
+            Err(missing) => {
+                self.missing = Some(missing);
                 Answer::Later
             }
         }
@@ -190,7 +206,8 @@ impl Calls for Resolver<'_> {
 }
 
 impl Resolver<'_> {
-    fn settle(&mut self, function: Option<u32>, args: Vec<Fact>, instance: Instance) {
+    /// Adds a finished instance.
+    fn finish(&mut self, function: Option<u32>, args: Vec<Fact>, instance: Instance) {
         let program = self.program;
         let body = program.body(function);
         let mut calls = Vec::new();
@@ -198,7 +215,7 @@ impl Resolver<'_> {
             let fact = |tensor: &_| instance.fact(*tensor).cloned().unwrap_or_default();
             let inputs: Vec<Fact> = body.inputs(node).iter().map(fact).collect();
             let targets =
-                self.resolve(&Op { body, node, inputs: &inputs }, true).map_or(Vec::new(), |(_, targets)| targets);
+                self.resolve(&Op { body, node, inputs: &inputs }, true).map_or(Vec::new(), |call| call.targets);
             calls.push(Call { node, targets });
         }
         let frames = frames::runs(body, &instance, &|name| program.trip_count(name));
@@ -208,7 +225,7 @@ impl Resolver<'_> {
         let mut inferred = Specialization { function, instance, calls, runs: frames.runs, total: Total::default() };
         inferred.total = self.total(body, &inferred);
         if let Some(function) = function {
-            self.found.entry(function).or_default().push((args, self.done.instances.len() as u32));
+            self.known.entry(function).or_default().push((args, self.done.instances.len() as u32));
         }
         self.done.instances.push(inferred);
     }
@@ -238,28 +255,29 @@ impl Resolver<'_> {
         total
     }
 
-    /// The instance of a function for these arguments, or that it is missing; `None` if the function is not expanded.
+    /// The instance of a function for these arguments; `None` if the function is not expanded.
     fn instance(&mut self, function: u32, args: &[Fact]) -> Result<Option<u32>, Missing> {
         let name = || self.program.library.get(function).name.clone();
         if self.recursive[function as usize] {
             let what =
-                format!("the function `{}` calls itself; calls of it are not opened and count as unknown", name());
+                format!("the function `{}` calls itself; calls to it are not expanded and count as unknown", name());
             self.done.warnings.insert(("recursion", what));
             return Ok(None);
         }
         let body = &self.program.library.get(function).body;
         let args = &args[..args.len().min(body.args.len())];
-        let found = self.found.get(&function).and_then(|list| list.iter().rev().find(|(known, _)| known == args));
-        if let Some((_, at)) = found {
-            return Ok(Some(*at));
+        let known = self.known.get(&function).and_then(|list| list.iter().rev().find(|(known, _)| known == args));
+        if let Some((_, index)) = known {
+            return Ok(Some(*index));
         }
-        if self.nodes > MOST_NODES {
-            let what = "functions are called in too many ways to look at all of them; some calls count as unknown";
+        if self.nodes > MAX_NODES {
+            let what =
+                "functions are called with too many different arguments to infer them all; some calls count as unknown";
             self.done.warnings.insert(("too_many_calls", what.to_owned()));
             return Ok(None);
         }
         self.nodes += body.len() + 1;
-        Err(Missing(function, args.to_vec()))
+        Err(Missing { function, args: args.to_vec() })
     }
 
     fn returns(&self, instance: u32) -> Vec<Fact> {
@@ -271,7 +289,7 @@ impl Resolver<'_> {
     fn resolve(&mut self, call: &Op<'_>, last: bool) -> Result<Resolved, Missing> {
         let op = call.body.op(call.node);
         if let Some(function) = self.program.library.find(op) {
-            return self.plain(call, function, 0);
+            return self.direct_call(call, function, 0);
         }
         match op {
             "If" | "StatelessIf" | "_If" => {
@@ -285,16 +303,16 @@ impl Resolver<'_> {
                 let branch = |(at, name): (usize, &String)| (format!("branch{at}"), self.named(name));
                 let functions: Vec<_> = names.iter().enumerate().map(branch).collect();
                 // As TensorFlow: an index out of range means the last branch.
-                let most = functions.len().saturating_sub(1);
+                let last_branch = functions.len().saturating_sub(1);
                 let index = call.inputs.first().and_then(Fact::integer);
-                let taken = index.map(|index| usize::try_from(index).unwrap_or(most).min(most));
+                let taken = index.map(|index| usize::try_from(index).unwrap_or(last_branch).min(last_branch));
                 self.branches(call, &functions, taken)
             }
-            "While" | "StatelessWhile" | "_While" => self.round_and_round(call, last),
-            "For" => self.counted(call),
-            "MapDefun" => self.mapped(call),
-            // The cost of gradients is not in the file.
-            "SymbolicGradient" => Ok((call.inputs.to_vec(), Vec::new())),
+            "While" | "StatelessWhile" | "_While" => self.while_loop(call, last),
+            "For" => self.for_loop(call),
+            "MapDefun" => self.map_defun(call),
+            // The file does not contain the gradient function.
+            "SymbolicGradient" => Ok(Resolved { outputs: call.inputs.to_vec(), targets: Vec::new() }),
             "RemoteCall" => self.attribute_call(call, "f", 1),
             "XlaLaunch" => self.attribute_call(call, "function", 0),
             _ => self.attribute_call(call, "f", 0),
@@ -303,18 +321,19 @@ impl Resolver<'_> {
 
     fn attribute_call(&mut self, call: &Op<'_>, attribute: &str, skipped: u32) -> Result<Resolved, Missing> {
         match self.function(call, attribute) {
-            Some(function) => self.plain(call, function, skipped),
-            None => Ok((Vec::new(), Vec::new())),
+            Some(function) => self.direct_call(call, function, skipped),
+            None => Ok(Resolved::default()),
         }
     }
 
-    fn plain(&mut self, call: &Op<'_>, function: u32, skipped: u32) -> Result<Resolved, Missing> {
+    fn direct_call(&mut self, call: &Op<'_>, function: u32, skipped: u32) -> Result<Resolved, Missing> {
         let args = call.inputs.get(skipped as usize..).unwrap_or_default();
-        let Some(instance) = self.instance(function, args)? else { return Ok((Vec::new(), Vec::new())) };
-        Ok((self.returns(instance), vec![Target { instance, part: String::new(), runs: 1, skipped }]))
+        let Some(instance) = self.instance(function, args)? else { return Ok(Resolved::default()) };
+        let targets = vec![Target { instance, part: String::new(), runs: 1, skipped }];
+        Ok(Resolved { outputs: self.returns(instance), targets })
     }
 
-    /// One of several branches runs: the one that is known to be taken, else the costliest.
+    /// A call that runs one of several branches: `taken` if known, otherwise the costliest.
     fn branches(
         &mut self,
         call: &Op<'_>,
@@ -333,10 +352,12 @@ impl Resolver<'_> {
             let total = &self.done.instances[target.instance as usize].total;
             (total.cost.float_ops, total.cost.io_bytes, total.unknown)
         };
-        // Of equals the first.
+        // The first of equals.
         let costliest = (0..targets.len()).rev().max_by_key(|at| price(&targets[*at]));
-        let whole = targets.len() == functions.len();
-        let Some(runs) = taken.filter(|_| whole).or(costliest) else { return Ok((Vec::new(), targets)) };
+        let all_known = targets.len() == functions.len();
+        let Some(runs) = taken.filter(|_| all_known).or(costliest) else {
+            return Ok(Resolved { outputs: Vec::new(), targets });
+        };
         targets[runs].runs = 1;
         let mut outputs = self.returns(targets[runs].instance);
         if taken.is_none() {
@@ -346,72 +367,72 @@ impl Resolver<'_> {
                 outputs.iter_mut().zip(&others).for_each(|(output, other)| *output = output.either(other));
             }
         }
-        Ok((if whole { outputs } else { Vec::new() }, targets))
+        Ok(Resolved { outputs: if all_known { outputs } else { Vec::new() }, targets })
     }
 
-    fn round_and_round(&mut self, call: &Op<'_>, last: bool) -> Result<Resolved, Missing> {
-        let (Some(cond), Some(body)) = (self.function(call, "cond"), self.function(call, "body")) else {
-            return Ok((Vec::new(), Vec::new()));
+    /// `While`: widens the facts of the loop variables until another iteration does not change them.
+    fn while_loop(&mut self, call: &Op<'_>, last: bool) -> Result<Resolved, Missing> {
+        let (Some(cond_function), Some(body_function)) = (self.function(call, "cond"), self.function(call, "body"))
+        else {
+            return Ok(Resolved::default());
         };
         let mut facts = call.inputs.to_vec();
-        let mut rounds = 0;
-        let inside = loop {
-            let Some(inside) = self.instance(body, &facts)? else { return Ok((Vec::new(), Vec::new())) };
-            let after = self.returns(inside);
-            let nothing = Fact::default();
+        let mut widenings = 0;
+        let body = loop {
+            let Some(body) = self.instance(body_function, &facts)? else { return Ok(Resolved::default()) };
+            let after = self.returns(body);
+            let unknown = Fact::default();
             let widened: Vec<Fact> =
-                facts.iter().enumerate().map(|(at, fact)| fact.either(after.get(at).unwrap_or(&nothing))).collect();
+                facts.iter().enumerate().map(|(at, fact)| fact.either(after.get(at).unwrap_or(&unknown))).collect();
             if widened == facts {
-                break inside;
+                break body;
             }
-            rounds += 1;
+            widenings += 1;
             facts = widened;
-            if rounds >= MOST_ROUNDS {
+            if widenings >= MAX_WIDENINGS {
                 facts.iter_mut().for_each(|fact| *fact = Fact { dtype: fact.dtype, ..Fact::default() });
             }
-            if rounds > MOST_ROUNDS {
-                // Nothing is known about its outputs, so nothing can be wrong.
-                break inside;
+            if widenings > MAX_WIDENINGS {
+                // Facts without shapes and values hold for any iteration.
+                break body;
             }
         };
-        let Some(asks) = self.instance(cond, &facts)? else { return Ok((Vec::new(), Vec::new())) };
-        let count = if last { self.trips_of(call, asks, inside) } else { 1 };
+        let Some(cond) = self.instance(cond_function, &facts)? else { return Ok(Resolved::default()) };
+        let count = if last { self.trips_of(call, cond, body) } else { 1 };
         let targets = vec![
-            Target { instance: asks, part: "cond".to_owned(), runs: count.saturating_add(1), skipped: 0 },
-            Target { instance: inside, part: "body".to_owned(), runs: count, skipped: 0 },
+            Target { instance: cond, part: "cond".to_owned(), runs: count.saturating_add(1), skipped: 0 },
+            Target { instance: body, part: "body".to_owned(), runs: count, skipped: 0 },
         ];
         if let Some(stated) = call.body.attribute(call.node, "output_shapes") {
             for (fact, shape) in facts.iter_mut().zip(attr_value::shapes(stated)) {
                 fact.shape = fact.shape.and(&shape);
             }
         }
-        Ok((facts, targets))
+        Ok(Resolved { outputs: facts, targets })
     }
 
-    fn trips_of(&mut self, call: &Op<'_>, asks: u32, inside: u32) -> i64 {
+    /// The trip count of a loop, from the instances of its condition and its body.
+    fn trips_of(&mut self, call: &Op<'_>, cond: u32, body: u32) -> i64 {
         let name = call.body.name(call.node);
         if let Some(count) = self.program.trip_count(name) {
             return count;
         }
         let part = |at: u32| {
             let inferred = &self.done.instances[at as usize];
-            (self.program.body(inferred.function), &inferred.instance)
+            LoopFunction { body: self.program.body(inferred.function), instance: &inferred.instance }
         };
-        let trips = trips::of_functions(part(asks), part(inside), call.inputs);
+        let trips = trips::of_functions(part(cond), part(body), call.inputs);
         self.done.warnings.extend(trips::warning(name, &trips));
-        match trips {
-            Some(Trips { count, .. }) => count,
-            None => 1,
-        }
+        trips.map_or(1, |trips| trips.count)
     }
 
     /// `For`: start, limit and delta, then the loop variables. The body takes the index, then the loop variables.
-    fn counted(&mut self, call: &Op<'_>) -> Result<Resolved, Missing> {
-        let Some(body) = self.function(call, "body") else { return Ok((Vec::new(), Vec::new())) };
+    fn for_loop(&mut self, call: &Op<'_>) -> Result<Resolved, Missing> {
+        let Some(body) = self.function(call, "body") else { return Ok(Resolved::default()) };
         let index = call.inputs.first().map_or_else(Fact::default, |fact| Fact::new(fact.dtype, Shape::scalar()));
         let mut args = vec![index];
         args.extend(call.inputs.iter().skip(3).map(|fact| Fact { value: None, ..fact.clone() }));
-        let Some(instance) = self.instance(body, &args)? else { return Ok((Vec::new(), Vec::new())) };
+        let Some(instance) = self.instance(body, &args)? else { return Ok(Resolved::default()) };
         let range: Vec<_> = call.inputs.iter().take(3).map(Fact::integer).collect();
         let name = call.body.name(call.node);
         let trips =
@@ -421,12 +442,13 @@ impl Resolver<'_> {
             });
         self.done.warnings.extend(trips::warning(name, &trips));
         let runs = trips.map_or(1, |trips| trips.count);
-        Ok((self.returns(instance), vec![Target { instance, part: "body".to_owned(), runs, skipped: 2 }]))
+        let targets = vec![Target { instance, part: "body".to_owned(), runs, skipped: 2 }];
+        Ok(Resolved { outputs: self.returns(instance), targets })
     }
 
     /// `MapDefun`: the function takes one element of each argument, and captured tensors as a whole.
-    fn mapped(&mut self, call: &Op<'_>) -> Result<Resolved, Missing> {
-        let Some(function) = self.function(call, "f") else { return Ok((Vec::new(), Vec::new())) };
+    fn map_defun(&mut self, call: &Op<'_>) -> Result<Resolved, Missing> {
+        let Some(function) = self.function(call, "f") else { return Ok(Resolved::default()) };
         let mapped = call.body.attribute(call.node, "Targuments").map_or(0, |types| attr_value::dtypes(types).len());
         let element = |fact: &Fact| {
             let shape = fact.shape.dims().and_then(|dims| dims.get(1..)).map_or(Shape::UNKNOWN, Shape::of);
@@ -438,7 +460,7 @@ impl Resolver<'_> {
             .enumerate()
             .map(|(at, fact)| if at < mapped { element(fact) } else { fact.clone() })
             .collect();
-        let Some(instance) = self.instance(function, &args)? else { return Ok((Vec::new(), Vec::new())) };
+        let Some(instance) = self.instance(function, &args)? else { return Ok(Resolved::default()) };
         let length = call.inputs.iter().take(mapped).map(|fact| fact.shape.dim(0)).find(|dim| *dim >= 0);
         let name = call.body.name(call.node);
         let count = self.program.trip_count(name).or(length).map(|count| Trips { count, exact: true });
@@ -449,16 +471,16 @@ impl Resolver<'_> {
         };
         let outputs = self.returns(instance).iter().map(batched).collect();
         let runs = count.map_or(1, |trips| trips.count);
-        Ok((outputs, vec![Target { instance, part: "body".to_owned(), runs, skipped: 0 }]))
+        Ok(Resolved { outputs, targets: vec![Target { instance, part: "body".to_owned(), runs, skipped: 0 }] })
     }
 
-    /// The function that an attribute names.
+    /// The function named by an attribute.
     fn function(&mut self, call: &Op<'_>, attribute: &str) -> Option<u32> {
         let names = call.body.attribute(call.node, attribute).map(function_names).unwrap_or_default();
         let name = names.first()?;
         let function = self.named(name);
         if function.is_none() {
-            let what = format!("the function `{name}` is called and not in the file; calls of it count as unknown");
+            let what = format!("the function `{name}` is called but not in the file; calls to it count as unknown");
             self.done.warnings.insert(("missing_function", what));
         }
         function
@@ -491,31 +513,31 @@ fn function_names(attribute: &[u8]) -> Vec<String> {
     names
 }
 
-/// By function, whether it is recursive.
+/// For each function, whether it is recursive.
 ///
-/// Repeatedly removes functions without callees, then those without callers: the rest is on cycles of calls.
+/// Repeatedly removes functions without callees, then those without callers. The rest is on call cycles.
 fn recursive(library: &Library) -> Vec<bool> {
     let count = library.len();
-    let mut called: Vec<Vec<u32>> = vec![Vec::new(); count];
+    let mut callees: Vec<Vec<u32>> = vec![Vec::new(); count];
     let mut callers: Vec<Vec<u32>> = vec![Vec::new(); count];
     for caller in 0..count as u32 {
         let body = &library.get(caller).body;
-        let mut names = BTreeSet::new();
+        let mut called = BTreeSet::new();
         for node in 0..body.len() as u32 {
-            names.extend(library.find(body.op(node)));
-            names.extend(
+            called.extend(library.find(body.op(node)));
+            called.extend(
                 body.attributes(node)
                     .flat_map(|(_, value)| function_names(value))
                     .filter_map(|name| library.find(&name)),
             );
         }
-        for callee in names {
-            called[caller as usize].push(callee);
+        for callee in called {
+            callees[caller as usize].push(callee);
             callers[callee as usize].push(caller);
         }
     }
     let mut left = vec![true; count];
-    for (ahead, behind) in [(&called, &callers), (&callers, &called)] {
+    for (ahead, behind) in [(&callees, &callers), (&callers, &callees)] {
         let mut open: Vec<usize> =
             ahead.iter().map(|list| list.iter().filter(|at| left[**at as usize]).count()).collect();
         let mut free: Vec<usize> = (0..count).filter(|at| left[*at] && open[*at] == 0).collect();

@@ -1,5 +1,4 @@
-//! Lists all nodes that a program runs as one flat graph: those of a function appear under its call,
-//! `call/inner/MatMul`.
+//! Lists all nodes of a program as one flat graph. Nodes of a function appear under its call: `call/inner/MatMul`.
 
 use super::calls::{Inferred, Program, Specialization, Target, Total};
 use crate::infer::fact::Fact;
@@ -7,11 +6,11 @@ use crate::infer::inference::{Cost, Instance, NodeCost};
 use crate::model::body::{Body, Tensor};
 use crate::model::costs::UnknownReason;
 
-/// The limit of listed nodes. Beyond it, callees are summed up in the calling node.
-pub const MOST_NODES: i64 = 500_000;
+/// The limit of listed nodes. Beyond it, a call is not expanded: its node has the cost of its callees.
+pub const MAX_NODES: i64 = 500_000;
 
-/// Calls with longer names are not expanded: names grow with every level of calls.
-const LONGEST_NAME: usize = 4096;
+/// Calls with longer names are not expanded, since names grow with each level of calls.
+const MAX_NAME_LENGTH: usize = 4096;
 
 /// A node at one position of the program.
 #[derive(Debug)]
@@ -19,45 +18,45 @@ pub struct Node<'a> {
     pub name: &'a str,
     pub body: &'a Body,
     pub node: u32,
-    /// None for a node of the graph itself.
+    /// `None` for a node of the graph itself.
     pub function: Option<u32>,
     pub function_name: Option<&'a str>,
-    /// How often it runs per run of the graph.
+    /// Runs per run of the graph.
     pub runs: i64,
     /// The cost of one run. For a call that is not expanded, the cost of its callees.
     pub cost: Cost,
-    /// How many nodes of unknown cost it stands for, itself included.
+    /// The number of nodes of unknown cost, including itself and unlisted nodes of callees.
     pub unknown: i64,
     /// Why its own cost is unknown.
     pub why: Option<UnknownReason>,
-    /// How many nodes of callees are not listed.
-    pub closed: i64,
+    /// The number of callees' nodes that are not listed.
+    pub unlisted: i64,
     pub outputs: &'a [Fact],
     instance: &'a Instance,
     /// Its data inputs: name and output of the source. Arguments are traced to the caller.
     pub inputs: &'a [(String, u32)],
-    /// The inner tensors that it returns, if it is an expanded call.
-    pub inside: &'a [(String, u32)],
+    /// For an expanded call, the inner tensors that it returns.
+    pub returned: &'a [(String, u32)],
 }
 
 impl Node<'_> {
-    /// Describes where a missing shape got lost.
+    /// Explains where inference lost a missing shape.
     pub fn blame(&self) -> String {
         let culprit = self.instance.blame(self.body, self.node);
         let (name, op) = (self.body.name(culprit), self.body.op(culprit));
         match () {
-            () if culprit == self.node => format!("what {op} makes of its inputs is not known"),
+            () if culprit == self.node => format!("the output shape of {op} cannot be inferred"),
             () if self.body.arg(culprit).is_some() => format!("the argument `{name}` has no known shape"),
             () => format!("the shape gets lost at `{name}` ({op})"),
         }
     }
 }
 
-/// A body that is being listed.
+/// A body being listed.
 struct Visit<'a> {
     inferred: &'a Specialization,
     prefix: String,
-    /// The prefix of inner names that only repeats the name of the call.
+    /// A prefix of inner names to strip, since it repeats the name of the call.
     repeated: String,
     runs: i64,
     args: Vec<(String, u32)>,
@@ -66,7 +65,7 @@ struct Visit<'a> {
 }
 
 /// Calls `each` for all nodes of a program. A call precedes its callee's nodes.
-pub fn expand(program: &Program, inferred: &Inferred, most: i64, each: &mut dyn FnMut(&Node<'_>)) {
+pub fn expand(program: &Program, inferred: &Inferred, limit: i64, each: &mut dyn FnMut(&Node<'_>)) {
     let Some(graph) = inferred.instances.last() else { return };
     let mut listed = graph.instance.costs.len() as i64;
     let mut open = vec![Visit::new(graph, 1)];
@@ -101,23 +100,23 @@ pub fn expand(program: &Program, inferred: &Inferred, most: i64, each: &mut dyn 
         for target in targets {
             total.add(&inferred.instances[target.instance as usize].total, target.runs);
         }
-        let too_many = listed.saturating_add(total.nodes) > most || name.len() > LONGEST_NAME;
-        let is_closed = !targets.is_empty() && too_many;
-        if is_closed {
+        let too_many = listed.saturating_add(total.nodes) > limit || name.len() > MAX_NAME_LENGTH;
+        let is_unlisted = !targets.is_empty() && too_many;
+        if is_unlisted {
             (cost, unknown) = (total.cost, total.unknown);
         } else {
             listed += total.nodes;
         }
         let mut visits = Vec::new();
-        let mut inside = Vec::new();
-        if !is_closed {
+        let mut returned = Vec::new();
+        if !is_unlisted {
             for target in targets {
                 let callee = Visit::of_callee(inferred, target, &name, body.name(node), runs, &inputs);
                 let body = program.body(callee.inferred.function);
-                inside.extend(body.returns.iter().map(|tensor| callee.source(body, *tensor)));
+                returned.extend(body.returns.iter().map(|tensor| callee.source(body, *tensor)));
                 visits.push(callee);
             }
-            inside.retain(|(source, _)| source.starts_with(&name));
+            returned.retain(|(source, _)| source.starts_with(&name));
         }
         each(&Node {
             name: &name,
@@ -129,11 +128,11 @@ pub fn expand(program: &Program, inferred: &Inferred, most: i64, each: &mut dyn 
             cost,
             unknown: if runs > 0 { unknown } else { 0 },
             why: if unknown > 0 { why.or(Some(UnknownReason::NoFormula)) } else { None },
-            closed: if is_closed { total.nodes } else { 0 },
+            unlisted: if is_unlisted { total.nodes } else { 0 },
             outputs: visit.inferred.instance.outputs(node),
             instance: &visit.inferred.instance,
             inputs: &inputs,
-            inside: &inside,
+            returned: &returned,
         });
         open.extend(visits.into_iter().rev());
     }
@@ -145,7 +144,7 @@ impl<'a> Visit<'a> {
         Visit { inferred, prefix, repeated, runs, args: Vec::new(), next: 0, next_call: 0 }
     }
 
-    /// The body that a call runs. `name` is the listed name of the call, `local` its name in the caller's body.
+    /// The body of a callee. `name` is the listed name of the call, `local` its name in the caller's body.
     fn of_callee(
         all: &'a Inferred,
         target: &Target,

@@ -1,5 +1,4 @@
-//! Loops of TensorFlow 1: not functions but frames of a graph, made of `Enter`, `Merge`, `Switch`, `NextIteration` and
-//! `Exit`.
+//! Loops of TensorFlow 1: frames of a graph, delimited by `Enter`, `Merge`, `Switch`, `NextIteration` and `Exit`.
 
 use super::trips::{self, Affine, Numbers};
 use crate::infer::fact::Fact;
@@ -8,18 +7,18 @@ use crate::model::attr_value;
 use crate::model::body::{Body, Tensor};
 use std::collections::VecDeque;
 
-/// How often each node runs.
+/// The runs of each node.
 #[derive(Clone, Debug, Default)]
 pub struct Runs {
-    /// `None` if there is no loop: all nodes run once.
+    /// `None` if there are no loops, so all nodes run once.
     pub runs: Option<Vec<i64>>,
     pub warnings: Vec<(&'static str, String)>,
 }
 
 /// The limit of nested loops.
-const DEEPEST: u32 = 32;
+const MAX_DEPTH: u32 = 32;
 
-/// The frame of nodes outside of all loops.
+/// The frame of nodes outside all loops.
 const OUTSIDE: u32 = 0;
 
 #[derive(Debug)]
@@ -30,20 +29,19 @@ struct Frame {
     trips: i64,
 }
 
-/// Finds the loops of a body. `given` returns the user's trip count for the name of a loop.
+/// Counts the runs of each node. `given` returns the user's trip count for a loop.
 pub fn runs(body: &Body, instance: &Instance, given: &dyn Fn(&str) -> Option<i64>) -> Runs {
     let is = |node: u32, names: [&str; 2]| names.contains(&body.op(node));
     if !body.ops().0.any(|op| op == "Enter" || op == "RefEnter") {
         return Runs::default();
     }
     let nodes = body.len() as u32;
-    let (frames, frame_of) = frames(body);
-    let mut frames = frames;
-    let mut asks = vec![false; nodes as usize];
+    let (mut frames, frame_of) = frames(body);
+    let mut in_condition = vec![false; nodes as usize];
     let mut warnings = Vec::new();
     let mut conditions: Vec<u32> =
         (0..nodes).filter(|node| is(*node, ["LoopCond", ""]) && frame_of[*node as usize] != OUTSIDE).collect();
-    // A loop may start counting where another one ended, as gradients do: known trip counts reveal more of them.
+    // The loop of a gradient starts counting where the forward loop ended, so each known trip count may reveal others.
     let mut known = vec![None; frames.len()];
     loop {
         let before = conditions.len();
@@ -55,7 +53,7 @@ pub fn runs(body: &Body, instance: &Instance, given: &dyn Fn(&str) -> Option<i64
                 Some(count) => Some(trips::Trips { count, exact: true }),
                 None => body.inputs(*node).first().and_then(|condition| trips::of_condition(&numbers, *condition)),
             };
-            mark_condition(body, *node, &frame_of, &mut asks);
+            mark_condition(body, *node, &frame_of, &mut in_condition);
             known[frame] = trips;
             trips.is_none()
         });
@@ -67,19 +65,22 @@ pub fn runs(body: &Body, instance: &Instance, given: &dyn Fn(&str) -> Option<i64
         warnings.extend(trips::warning(names_of(&frames[frame]).1, &trips));
         frames[frame].trips = trips.map_or(1, |trips| trips.count);
     }
-    // A frame comes after its enclosing frame.
+    // Each frame follows its parent.
     let mut times = vec![1_i64; frames.len()];
     for at in 1..frames.len() {
         times[at] = times[frames[at].parent as usize].saturating_mul(frames[at].trips);
     }
     let count = |node: u32| {
         let frame = frame_of[node as usize] as usize;
-        let around = times[frames[frame].parent as usize];
+        let outer_runs = times[frames[frame].parent as usize];
         match () {
             () if frame == OUTSIDE as usize => 1,
-            () if is(node, ["Enter", "RefEnter"]) => around,
-            () if asks[node as usize] || is(node, ["Merge", "RefMerge"]) || is(node, ["Switch", "RefSwitch"]) => {
-                around.saturating_mul(frames[frame].trips.saturating_add(1))
+            () if is(node, ["Enter", "RefEnter"]) => outer_runs,
+            () if in_condition[node as usize]
+                || is(node, ["Merge", "RefMerge"])
+                || is(node, ["Switch", "RefSwitch"]) =>
+            {
+                outer_runs.saturating_mul(frames[frame].trips.saturating_add(1))
             }
             () => times[frame],
         }
@@ -87,7 +88,7 @@ pub fn runs(body: &Body, instance: &Instance, given: &dyn Fn(&str) -> Option<i64
     Runs { runs: Some((0..nodes).map(count).collect()), warnings }
 }
 
-/// The names of a loop: a frame is called `while/while_context`, its loop `while`.
+/// The names of a frame and its loop: `while/while_context` and `while`.
 fn names_of(frame: &Frame) -> (&str, &str) {
     let name = frame.name.as_str();
     let short = name.strip_suffix("/while_context").or_else(|| name.rsplit_once('/').map(|(scope, _)| scope));
@@ -107,13 +108,13 @@ fn frames(body: &Body) -> (Vec<Frame>, Vec<u32>) {
     }
     let mut frames = vec![Frame { name: String::new(), parent: OUTSIDE, depth: 0, trips: 1 }];
     let mut frame_of = vec![OUTSIDE; nodes];
-    let entered = |node: u32| matches!(body.op(node), "Enter" | "RefEnter");
-    let mut waiting: VecDeque<u32> = (0..nodes as u32).filter(|node| entered(*node)).collect();
-    // The frame of each node may deepen a bounded number of times.
+    let is_enter = |node: u32| matches!(body.op(node), "Enter" | "RefEnter");
+    let mut waiting: VecDeque<u32> = (0..nodes as u32).filter(|node| is_enter(*node)).collect();
+    // Bounds how often the frame of a node may change.
     let mut visits = vec![0_u32; nodes];
     while let Some(node) = waiting.pop_front() {
         visits[node as usize] += 1;
-        if visits[node as usize] > DEEPEST {
+        if visits[node as usize] > MAX_DEPTH {
             continue;
         }
         let source = |tensor: &Tensor| frame_of.get(tensor.node as usize).copied().unwrap_or(OUTSIDE);
@@ -125,13 +126,13 @@ fn frames(body: &Body) -> (Vec<Frame>, Vec<u32>) {
             _ => {
                 let sources =
                     body.inputs(node).iter().map(|input| input.node).chain(body.controls(node).iter().copied());
-                let around = sources.filter_map(|source| frame_of.get(source as usize).copied());
-                around.max_by_key(|frame| frames[*frame as usize].depth).unwrap_or(OUTSIDE)
+                let enclosing = sources.filter_map(|source| frame_of.get(source as usize).copied());
+                enclosing.max_by_key(|frame| frames[*frame as usize].depth).unwrap_or(OUTSIDE)
             }
         };
-        let frame = if entered(node) && frames[outer as usize].depth < DEEPEST {
+        let frame = if is_enter(node) && frames[outer as usize].depth < MAX_DEPTH {
             let name = body.attribute(node, "frame_name").and_then(attr_value::text).unwrap_or_default();
-            inner(&mut frames, outer, &String::from_utf8_lossy(name))
+            child_frame(&mut frames, outer, &String::from_utf8_lossy(name))
         } else {
             outer
         };
@@ -143,7 +144,8 @@ fn frames(body: &Body) -> (Vec<Frame>, Vec<u32>) {
     (frames, frame_of)
 }
 
-fn inner(frames: &mut Vec<Frame>, parent: u32, name: &str) -> u32 {
+/// The frame `name` inside `parent`, added if new.
+fn child_frame(frames: &mut Vec<Frame>, parent: u32, name: &str) -> u32 {
     if let Some(at) = frames.iter().skip(1).position(|frame| frame.parent == parent && frame.name == name) {
         return at as u32 + 1;
     }
@@ -153,14 +155,14 @@ fn inner(frames: &mut Vec<Frame>, parent: u32, name: &str) -> u32 {
 }
 
 /// Marks the nodes of a loop's condition: they run once more than the rest of the frame.
-fn mark_condition(body: &Body, condition: u32, frame_of: &[u32], asks: &mut [bool]) {
+fn mark_condition(body: &Body, condition: u32, frame_of: &[u32], in_condition: &mut [bool]) {
     let frame = frame_of[condition as usize];
     let mut waiting = vec![condition];
     while let Some(node) = waiting.pop() {
         let inside = frame_of.get(node as usize) == Some(&frame);
         if inside
             && !matches!(body.op(node), "Merge" | "RefMerge")
-            && !std::mem::replace(&mut asks[node as usize], true)
+            && !std::mem::replace(&mut in_condition[node as usize], true)
         {
             waiting.extend(body.inputs(node).iter().map(|input| input.node));
         }
@@ -170,7 +172,7 @@ fn mark_condition(body: &Body, condition: u32, frame_of: &[u32], asks: &mut [boo
 struct InFrame<'a> {
     body: &'a Body,
     instance: &'a Instance,
-    /// By frame, its trip count if known.
+    /// The trip count of each frame, if known.
     known: &'a [Option<trips::Trips>],
     frame_of: &'a [u32],
 }
@@ -179,7 +181,7 @@ impl InFrame<'_> {
     /// The start of a counter: a constant, or the end of another counter.
     fn start(&self, entered: Tensor) -> Option<i64> {
         let mut at = entered;
-        for _ in 0..DEEPEST {
+        for _ in 0..MAX_DEPTH {
             if let Some(number) = self.fact(at).and_then(Fact::integer) {
                 return Some(number);
             }
@@ -197,11 +199,11 @@ impl InFrame<'_> {
     /// The final value of a counter that leaves its loop as `tensor`.
     fn end(&self, tensor: Tensor) -> Option<i64> {
         let mut at = tensor;
-        for _ in 0..DEEPEST {
+        for _ in 0..MAX_DEPTH {
             if self.merge(at.node).is_some() {
                 let frame = *self.frame_of.get(at.node as usize)?;
                 let trips = self.known.get(frame as usize).copied()??;
-                // Only counters that start with a constant: chains of loops are not followed.
+                // The counter must start with a constant: chains of loops are not followed.
                 let [entered, next] = self.merge(at.node)? else { return None };
                 let base = self.fact(*entered)?.integer()?;
                 let merge = Tensor { node: at.node, output: 0 };

@@ -1,7 +1,7 @@
 //! [`Library`]: the functions of a file, each with a [`Body`] whose inputs are resolved.
 //!
-//! Nodes of a function spell inputs `node:output:index`. Which of the node's outputs that means depends on the
-//! definition of its op: the file's own, the function of that name, or our table of TensorFlow's ops.
+//! Inputs in a function are spelled `node:output:index`. To number the outputs we need the definition of the node's op:
+//! from the file, from the function of that name, or from our table of TensorFlow's ops.
 
 use super::outputs::OUTPUTS;
 use crate::model::attr_value;
@@ -13,7 +13,7 @@ use rustc_hash::FxHashMap;
 #[derive(Clone, Debug, Default)]
 pub struct Function {
     pub name: String,
-    /// The nodes that a call runs: those that its results and side effects depend on.
+    /// The nodes that a call runs: those needed for its results and side effects.
     pub body: Body,
 }
 
@@ -67,7 +67,7 @@ fn tensor(defs: &FunctionDefs, body: &Body, nodes: &NodesByName, spelling: &str)
         return Tensor { node, output: 0 };
     }
     if let (None, Ok(output)) = (parts.clone().next(), name.parse()) {
-        // As in a graph: some writers spell arguments that are lists this way.
+        // `node:index`, as in a graph: some writers spell list arguments this way.
         return Tensor { node, output };
     }
     let index: u32 = parts.next().map_or(Some(0), |digits| digits.parse().ok()).unwrap_or(NO_NODE);
@@ -75,7 +75,7 @@ fn tensor(defs: &FunctionDefs, body: &Body, nodes: &NodesByName, spelling: &str)
     Tensor { node, output: first.map_or(NO_NODE, |first| first.saturating_add(index)) }
 }
 
-/// The number of an output's first tensor among all tensors that the node puts out.
+/// The index of an output's first tensor among all output tensors of the node.
 fn first_tensor(defs: &FunctionDefs, body: &Body, node: u32, output: &str) -> Option<u32> {
     let op = body.op(node);
     let function = defs.by_name.get(op).map(|at| &defs.functions[*at as usize].outputs);
@@ -87,7 +87,7 @@ fn first_tensor(defs: &FunctionDefs, body: &Body, node: u32, output: &str) -> Op
             let outputs: Vec<OutputDef> = OUTPUTS[at].1.split(' ').map(parse_output).collect();
             first_tensor_of(&outputs, body, node, output)
         }
-        // Ops with one output or one list of them are not in the table, nor are unknown ops.
+        // The table lacks ops with a single output or list, and unknown ops.
         Err(_) => Some(0),
     }
 }
@@ -108,7 +108,7 @@ fn first_tensor_of(outputs: &[OutputDef], body: &Body, node: u32, name: &str) ->
     None
 }
 
-/// `name`, `name*N` or `name@T`, as the table of outputs spells them.
+/// Parses `name`, `name*N` or `name@T`, as in the table of outputs.
 fn parse_output(spelling: &str) -> OutputDef {
     let (name, length) = if let Some((name, attribute)) = spelling.split_once('*') {
         (name, OutputLength::Number(attribute.to_owned()))

@@ -1,4 +1,4 @@
-//! Functions: calls are expanded, so that the callee's nodes are counted where and as often as they run.
+//! Functions: calls are expanded, so that each node of a callee is counted at each call, as often as it runs.
 //!
 //! A [`library`] holds the bodies of a file's functions. [`calls`] infers a graph and all callees, one specialization
 //! for each function and its arguments; [`trips`] and [`frames`] find trip counts of loops; [`expand`] lists the result

@@ -1,13 +1,13 @@
-//! [`TripCounts`]: how often loops iterate according to the user, and whether such loops exist.
+//! [`TripCounts`]: the trip counts given by the user.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Iterations by the names of loops. Of two for one loop the last wins.
+/// Trip counts by the names of loops. If a loop is named twice, the last count wins.
 #[derive(Clone, Debug, Default)]
 pub struct TripCounts {
     given: Vec<(String, i64)>,
-    /// Whether a loop of that name exists.
+    /// Whether a loop of that name was found.
     matched: Arc<[AtomicBool]>,
 }
 
@@ -16,7 +16,7 @@ impl TripCounts {
         TripCounts { given: given.to_vec(), matched: given.iter().map(|_| AtomicBool::new(false)).collect() }
     }
 
-    /// The iterations of a loop. The user may name it with its enclosing scopes.
+    /// The trip count of a loop. The user may name the loop with its enclosing scopes.
     pub fn get(&self, name: &str) -> Option<i64> {
         let names = |given: &str| given == name || given.strip_suffix(name).is_some_and(|rest| rest.ends_with('/'));
         let mut last = None;
@@ -29,7 +29,7 @@ impl TripCounts {
         last
     }
 
-    /// The names that no loop has so far.
+    /// The names for which no loop was found yet.
     pub fn unmatched(&self) -> impl Iterator<Item = &str> {
         let all = self.given.iter().zip(&*self.matched);
         all.filter(|(_, matched)| !matched.load(Ordering::Relaxed)).map(|((name, _), _)| name.as_str())

@@ -1,7 +1,7 @@
 //! Trip counts of loops, derived from counters, constants and shapes.
 //!
-//! A counter is `base + step·t` in iteration `t`, and a comparison of two counters changes its result at most a few
-//! times. So the first iteration in which the condition fails is next to one of these changes.
+//! In iteration `t` a counter is `base + step·t`, so a comparison of two counters changes its result only a few times.
+//! The first iteration in which the condition fails is next to one of these changes.
 
 use crate::infer::fact::Fact;
 use crate::infer::inference::Instance;
@@ -23,7 +23,7 @@ pub struct Affine {
 }
 
 /// The limit of nested conditions and sums.
-const DEEPEST: u32 = 32;
+const MAX_DEPTH: u32 = 32;
 
 /// The sources of the numbers in a condition.
 pub trait Numbers {
@@ -31,13 +31,13 @@ pub trait Numbers {
     fn fact(&self, tensor: Tensor) -> Option<&Fact>;
     /// The counter behind `tensor`, if it is a loop variable.
     fn counter(&self, tensor: Tensor) -> Option<Affine>;
-    /// The input of a node that only passes it on.
+    /// The input of a node that passes it on unchanged.
     fn passed(&self, node: u32) -> Option<Tensor> {
         passed(self.body(), node)
     }
 }
 
-/// The input that a node passes on unchanged.
+/// The input of a node that passes it on unchanged.
 pub fn passed(body: &Body, node: u32) -> Option<Tensor> {
     const PASSES: &[&str] =
         &["Identity", "StopGradient", "Snapshot", "EnsureShape", "PreventGradient", "Cast", "Squeeze", "Reshape"];
@@ -45,11 +45,17 @@ pub fn passed(body: &Body, node: u32) -> Option<Tensor> {
     first.filter(|_| PASSES.contains(&body.op(node)))
 }
 
-/// The trip count of a loop with a condition function and a body function, each with facts that hold in any iteration.
-/// `args` are the facts before the first iteration.
-pub fn of_functions(cond: (&Body, &Instance), body: (&Body, &Instance), args: &[Fact]) -> Option<Trips> {
+/// The condition or the body of a `While`, with facts that hold in every iteration.
+#[derive(Clone, Copy, Debug)]
+pub struct LoopFunction<'a> {
+    pub body: &'a Body,
+    pub instance: &'a Instance,
+}
+
+/// The trip count of a `While`. `args` are the facts before the first iteration.
+pub fn of_functions(cond: LoopFunction<'_>, body: LoopFunction<'_>, args: &[Fact]) -> Option<Trips> {
     let numbers = Functions { cond, body, args };
-    of_condition(&numbers, *cond.0.returns.first()?)
+    of_condition(&numbers, *cond.body.returns.first()?)
 }
 
 /// The trip count of a range.
@@ -60,44 +66,44 @@ pub fn of_range(start: i64, limit: i64, delta: i64) -> Option<Trips> {
     let distance = i128::from(limit) - i128::from(start);
     let (delta, up) = (i128::from(delta), delta > 0);
     let distance = if up { distance } else { -distance };
-    let rounds = (distance.max(0) + delta.abs() - 1) / delta.abs();
-    Some(Trips { count: i64::try_from(rounds).ok()?, exact: true })
+    let count = (distance.max(0) + delta.abs() - 1) / delta.abs();
+    Some(Trips { count: i64::try_from(count).ok()?, exact: true })
 }
 
 /// The warning about a loop whose trip count is uncertain.
 pub fn warning(name: &str, trips: &Option<Trips>) -> Option<(&'static str, String)> {
-    let say = format!("say how often with --trip_count={name}=N");
+    let fix = format!("set it with --trip_count={name}=N");
     match trips {
-        None => Some(("trip_count", format!("how often the loop `{name}` runs is not known; it counts once ({say})"))),
+        None => Some(("trip_count", format!("the trip count of the loop `{name}` is unknown; it counts once ({fix})"))),
         Some(Trips { count, exact: false }) => Some((
             "trip_count",
-            format!("the loop `{name}` runs {count} times at the most, and counts as often ({say})"),
+            format!("the loop `{name}` runs at most {count} times; the trip count is taken as {count} ({fix})"),
         )),
         Some(_) => None,
     }
 }
 
 struct Functions<'a> {
-    cond: (&'a Body, &'a Instance),
-    body: (&'a Body, &'a Instance),
+    cond: LoopFunction<'a>,
+    body: LoopFunction<'a>,
     args: &'a [Fact],
 }
 
 impl Numbers for Functions<'_> {
     fn body(&self) -> &Body {
-        self.cond.0
+        self.cond.body
     }
 
     fn fact(&self, tensor: Tensor) -> Option<&Fact> {
-        self.cond.1.fact(tensor)
+        self.cond.instance.fact(tensor)
     }
 
     fn counter(&self, tensor: Tensor) -> Option<Affine> {
-        let place = self.cond.0.arg(tensor.node)?;
-        let base = self.args.get(place)?.integer()?;
-        let (body, instance) = self.body;
-        let arg = Tensor { node: *body.args.get(place)?, output: 0 };
-        let step = step(body, instance, &|node| passed(body, node), arg, *body.returns.get(place)?)?;
+        let index = self.cond.body.arg(tensor.node)?;
+        let base = self.args.get(index)?.integer()?;
+        let LoopFunction { body, instance } = self.body;
+        let arg = Tensor { node: *body.args.get(index)?, output: 0 };
+        let step = step(body, instance, &|node| passed(body, node), arg, *body.returns.get(index)?)?;
         Some(Affine { base, step })
     }
 }
@@ -112,7 +118,7 @@ pub fn step(
 ) -> Option<i64> {
     let mut at = after;
     let mut sum = 0_i64;
-    for _ in 0..DEEPEST {
+    for _ in 0..MAX_DEPTH {
         if at.node == before.node {
             return Some(sum);
         }
@@ -140,8 +146,9 @@ pub fn step(
 #[derive(Debug)]
 enum Condition {
     Is(bool),
-    /// Whether `base + step·t` is negative.
+    /// `base + step·t` is negative.
     Negative(i128, i128),
+    /// `base + step·t` is zero.
     Zero(i128, i128),
     Not(Box<Condition>),
     And(Box<(Condition, Condition)>),
@@ -149,16 +156,16 @@ enum Condition {
     Unknown,
 }
 
-/// The first iteration in which a condition fails.
+/// The trip count: the first iteration in which the condition fails.
 pub fn of_condition(numbers: &dyn Numbers, condition: Tensor) -> Option<Trips> {
-    let condition = read(numbers, condition, DEEPEST);
-    let mut rounds = vec![0_i128];
-    changes(&condition, &mut rounds);
-    rounds.retain(|round| *round >= 0);
-    rounds.sort_unstable();
-    rounds.dedup();
-    // An unknown condition counts as true, so that the result is an upper bound.
-    let first = rounds.into_iter().find(|round| holds(&condition, *round) == Some(false))?;
+    let condition = read(numbers, condition, MAX_DEPTH);
+    let mut candidates = vec![0_i128];
+    add_changes(&condition, &mut candidates);
+    candidates.retain(|iteration| *iteration >= 0);
+    candidates.sort_unstable();
+    candidates.dedup();
+    // Unknown parts of the condition count as true, so the result is an upper bound.
+    let first = candidates.into_iter().find(|iteration| holds(&condition, *iteration) == Some(false))?;
     Some(Trips { count: i64::try_from(first).ok()?, exact: !has_unknown(&condition) })
 }
 
@@ -199,6 +206,7 @@ fn read(numbers: &dyn Numbers, tensor: Tensor, depth: u32) -> Condition {
     }
 }
 
+/// A tensor as a counter.
 fn affine(numbers: &dyn Numbers, tensor: Tensor, depth: u32) -> Option<Affine> {
     if let Some(base) = numbers.fact(tensor).and_then(Fact::integer) {
         return Some(Affine { base, step: 0 });
@@ -224,35 +232,36 @@ fn affine(numbers: &dyn Numbers, tensor: Tensor, depth: u32) -> Option<Affine> {
     Some(Affine { base: sum(a.base, b.base)?, step: sum(a.step, b.step)? })
 }
 
-/// The iterations next to which a part of the condition changes.
-fn changes(condition: &Condition, rounds: &mut Vec<i128>) {
+/// Adds the iterations around which a part of the condition changes.
+fn add_changes(condition: &Condition, iterations: &mut Vec<i128>) {
     match condition {
         Condition::Negative(base, step) | Condition::Zero(base, step) if *step != 0 => {
             let root = -base / step;
-            rounds.extend([root - 1, root, root + 1, root + 2]);
+            iterations.extend([root - 1, root, root + 1, root + 2]);
         }
-        Condition::Not(inner) => changes(inner, rounds),
+        Condition::Not(inner) => add_changes(inner, iterations),
         Condition::And(both) | Condition::Or(both) => {
-            changes(&both.0, rounds);
-            changes(&both.1, rounds);
+            add_changes(&both.0, iterations);
+            add_changes(&both.1, iterations);
         }
         _ => {}
     }
 }
 
-fn holds(condition: &Condition, round: i128) -> Option<bool> {
-    let at = |base: &i128, step: &i128| base.saturating_add(step.saturating_mul(round));
+/// The value of a condition in an iteration; `None` if unknown.
+fn holds(condition: &Condition, iteration: i128) -> Option<bool> {
+    let at = |base: &i128, step: &i128| base.saturating_add(step.saturating_mul(iteration));
     match condition {
         Condition::Is(value) => Some(*value),
         Condition::Negative(base, step) => Some(at(base, step) < 0),
         Condition::Zero(base, step) => Some(at(base, step) == 0),
-        Condition::Not(inner) => holds(inner, round).map(|value| !value),
-        Condition::And(both) => match (holds(&both.0, round), holds(&both.1, round)) {
+        Condition::Not(inner) => holds(inner, iteration).map(|value| !value),
+        Condition::And(both) => match (holds(&both.0, iteration), holds(&both.1, iteration)) {
             (Some(false), _) | (_, Some(false)) => Some(false),
             (Some(true), Some(true)) => Some(true),
             _ => None,
         },
-        Condition::Or(both) => match (holds(&both.0, round), holds(&both.1, round)) {
+        Condition::Or(both) => match (holds(&both.0, iteration), holds(&both.1, iteration)) {
             (Some(true), _) | (_, Some(true)) => Some(true),
             (Some(false), Some(false)) => Some(false),
             _ => None,

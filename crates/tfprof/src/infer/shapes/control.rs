@@ -1,4 +1,4 @@
-//! Ops that hand on what they get, and control flow.
+//! Control flow, and ops that pass on their inputs.
 
 use super::super::fact::{Fact, Shape};
 use super::{Family, Op, none, typed};
@@ -101,7 +101,7 @@ fn identity(op: &Op<'_>) -> Vec<Fact> {
     vec![op.input(0).clone()]
 }
 
-/// What holds whichever way the data came, and which way it was.
+/// The facts common to all inputs, and the index of the input that arrived.
 fn merge(op: &Op<'_>) -> Vec<Fact> {
     let first = op.input(0).clone();
     let merged = op.inputs.iter().skip(1).fold(first, |all, one| all.either(one));

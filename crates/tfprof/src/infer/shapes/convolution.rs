@@ -63,26 +63,26 @@ pub const RULES: Family = &[
     (&["ExtractImagePatches", "ExtractVolumePatches"], patches),
 ];
 
-/// Where the channels of a result come from.
+/// Where the output channels come from.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Channels {
     /// The last dimension of the filter.
     OfFilter,
-    /// Input channels times the last dimension of the filter.
+    /// The input channels times the last dimension of the filter.
     Depthwise,
-    /// As many as there are; the filter has no dimension for them.
+    /// The input channels; the filter has no dimension for them.
     Same,
-    /// As many as there are; there is no filter but a window.
+    /// The input channels; there is a window instead of a filter.
     Pool,
 }
 
-/// The axis of channels.
+/// The axis of the channels.
 fn channel_axis(op: &Op<'_>) -> i64 {
     if op.text("data_format").starts_with(b"NC") { 1 } else { -1 }
 }
 
-/// One dimension of space after a window has gone over it.
-pub fn slid(size: i64, window: i64, stride: i64, dilation: i64, padding: Padding) -> i64 {
+/// The output size of one spatial dimension.
+pub fn output_size(size: i64, window: i64, stride: i64, dilation: i64, padding: Padding) -> i64 {
     if stride <= 0 || dilation <= 0 {
         return ANY;
     }
@@ -105,7 +105,7 @@ pub enum Padding {
 }
 
 impl Padding {
-    /// The padding of a dimension.
+    /// The padding of one dimension.
     fn of(op: &Op<'_>, explicit: &[i64], at: usize) -> Padding {
         match op.text("padding") {
             b"SAME" => Padding::Same,
@@ -119,7 +119,7 @@ impl Padding {
     }
 }
 
-/// The shape of a convolution or a pool, over as many dimensions of space as the image has.
+/// The output shape of a convolution or pooling op with any number of spatial dimensions.
 fn convolved(op: &Op<'_>, image: &Shape, channels: Channels) -> Shape {
     let strides = numbers(op, "strides", 3);
     let dilations = numbers(op, if channels == Channels::Same { "rates" } else { "dilations" }, 0);
@@ -143,7 +143,7 @@ fn convolved(op: &Op<'_>, image: &Shape, channels: Channels) -> Shape {
             if channels == Channels::Pool { windows.get(at).copied().unwrap_or(ANY) } else { filter.dim(space as i64) };
         let stride = strides.get(at).copied().unwrap_or(1);
         let dilation = dilations.get(at).copied().unwrap_or(1);
-        out[at] = slid(image[at], window, stride, dilation, Padding::of(op, &explicit, at));
+        out[at] = output_size(image[at], window, stride, dilation, Padding::of(op, &explicit, at));
     }
     out[axis] = match channels {
         Channels::OfFilter => filter.dim(-1),
@@ -153,7 +153,7 @@ fn convolved(op: &Op<'_>, image: &Shape, channels: Channels) -> Shape {
             if window == 1 && stride == 1 {
                 image[axis]
             } else {
-                slid(image[axis], window, stride, 1, Padding::of(op, &explicit, axis))
+                output_size(image[axis], window, stride, 1, Padding::of(op, &explicit, axis))
             }
         }
         Channels::Same => image[axis],
@@ -161,11 +161,11 @@ fn convolved(op: &Op<'_>, image: &Shape, channels: Channels) -> Shape {
     Shape::of(&out)
 }
 
-/// A list of numbers: an attribute, or for the second version of pooling an input.
+/// A list of integers: an attribute, or an input of `MaxPoolV2`.
 fn numbers(op: &Op<'_>, name: &str, input: usize) -> Vec<i64> {
     match op.attribute(name) {
         None if input > 0 && op.body.op(op.node) == "MaxPoolV2" => {
-            // Window and strides are its second and third input.
+            // The window is its second input, the strides its third.
             let input = if input == 1 { 1 } else { 2 };
             op.input(input).known_integers().unwrap_or_default().to_vec()
         }
@@ -176,7 +176,7 @@ fn numbers(op: &Op<'_>, name: &str, input: usize) -> Vec<i64> {
 fn backprop_input(op: &Op<'_>) -> Vec<Fact> {
     let shape = shape_from(op.input(0));
     let dtype = op.dtype_or("T", op.input(1).dtype);
-    // The sizes may be those of space alone.
+    // The sizes may cover the spatial dimensions only.
     let Some([height, width]) = shape.dims().filter(|_| op.body.op(op.node).starts_with("Conv2D")) else {
         let out = op.shape(2);
         let batch =
@@ -219,7 +219,7 @@ fn patches(op: &Op<'_>) -> Vec<Fact> {
         let (Some(size), Some(stride)) = (number(&sizes), number(&strides)) else {
             return one(op, Shape::of_rank(last + 1));
         };
-        out[at] = slid(image[at], size, stride, number(&rates).unwrap_or(1), Padding::of(op, &[], at));
+        out[at] = output_size(image[at], size, stride, number(&rates).unwrap_or(1), Padding::of(op, &[], at));
         out[last] = times(out[last], size.max(ANY));
     }
     one(op, Shape::of(&out))

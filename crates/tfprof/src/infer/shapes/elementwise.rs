@@ -1,4 +1,4 @@
-//! Ops that do the same to every element, or to pairs of elements.
+//! Elementwise ops, of one operand or two.
 
 use super::super::fact::{ANY, Fact, Shape, UNKNOWN};
 use super::fold::{self, is_integer, pairs};
@@ -86,7 +86,7 @@ pub const RULES: Family = &[
         ],
         like_first,
     ),
-    // Gradients of functions of one tensor, which read what they have the shape of.
+    // Gradients of unary functions; all their inputs have the shape of the output.
     (
         &[
             "EluGrad",
@@ -179,7 +179,7 @@ pub const RULES: Family = &[
     (&["LogicalOr"], |op| compare(op, |a, b| a != 0 || b != 0)),
     (&["ApproximateEqual"], |op| typed(DType::BOOL, op.shape(0).and(op.shape(1)))),
     (&["Select"], |op| {
-        // Of old, a vector chooses among rows.
+        // The first version also accepts a vector that selects rows.
         let shape = op.shape(1).and(op.shape(2));
         if op.shape(0).rank() == Some(0) || *op.shape(0) == shape { select(op, shape) } else { typed(op.t(), shape) }
     }),
@@ -218,12 +218,12 @@ pub const RULES: Family = &[
     (&["QuantizedBiasAdd"], |op| vec![Fact::new(op.dtype("out_type"), op.shape(0).clone()), bound(), bound()]),
 ];
 
-/// A bound of a quantised range.
+/// The lower or upper bound of a quantized range.
 pub fn bound() -> Fact {
     Fact::new(DType::FLOAT, Shape::scalar())
 }
 
-/// The same shape, and each element by itself.
+/// The shape of the first input, with `change` applied to each known element.
 fn each(op: &Op<'_>, change: impl Fn(i64) -> Option<i64>) -> Vec<Fact> {
     let one = |n: &i64| if *n == UNKNOWN { UNKNOWN } else { change(*n).unwrap_or(UNKNOWN) };
     let value = op.input(0).integers().map(|value| value.iter().map(one).collect());
@@ -261,7 +261,7 @@ fn cast(op: &Op<'_>) -> Vec<Fact> {
     vec![Fact::with_value(to, from.shape.clone(), value)]
 }
 
-/// Elements of another size split or join along the last dimension.
+/// If the element sizes differ, the last dimension is split or joined.
 fn bitcast(op: &Op<'_>) -> Vec<Fact> {
     let (from, to) = (op.t(), op.dtype("type"));
     let shape = match (from.size(), to.size(), op.shape(0).dims()) {
@@ -277,7 +277,7 @@ fn bitcast(op: &Op<'_>) -> Vec<Fact> {
     typed(to, shape)
 }
 
-/// Where the condition is known, so is which of the two values it is.
+/// An element of the value is known if its condition and the selected element are.
 fn select(op: &Op<'_>, shape: Shape) -> Vec<Fact> {
     let (yes, no) = (op.input(1), op.input(2));
     let dtype = if op.t() == DType::BOOL && op.dtype("T") == DType::UNKNOWN { yes.dtype } else { op.t() };

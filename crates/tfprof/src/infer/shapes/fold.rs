@@ -1,16 +1,15 @@
-//! Values of small integer tensors, as far as shapes are computed from them.
+//! Constant folding of small integer tensors, from which shapes are computed.
 
 use super::super::fact::{Fact, LONGEST_VALUE, Shape, UNKNOWN};
 use super::broadcast;
 use crate::model::dtype::DType;
 
-/// Whether tensors of a type may have a value that is followed.
+/// Whether values of tensors of this type are tracked.
 pub fn is_integer(dtype: DType) -> bool {
     matches!(dtype.0, 3..=6 | 9 | 10 | 17 | 22 | 23)
 }
 
-/// The elements of a tensor of integers, unknown ones if nothing else is known; none if it is long or of no known
-/// shape.
+/// The elements of an integer tensor, each possibly unknown. `None` if the tensor is too long or its shape is unknown.
 pub fn elements(fact: &Fact) -> Option<Vec<i64>> {
     if let Some(integers) = fact.integers() {
         return Some(integers.to_vec());
@@ -19,12 +18,12 @@ pub fn elements(fact: &Fact) -> Option<Vec<i64>> {
     is_integer(fact.dtype).then(|| vec![UNKNOWN; count as usize])
 }
 
-/// Whether anything is known of the elements.
+/// Whether any element is known.
 pub fn any_known(value: &[i64]) -> bool {
     value.is_empty() || value.iter().any(|element| *element != UNKNOWN)
 }
 
-/// Does the same to each pair of elements, broadcast as TensorFlow does.
+/// Applies `op` to each pair of elements, with TensorFlow's broadcasting.
 pub fn pairs(a: &Fact, b: &Fact, op: impl Fn(i64, i64) -> Option<i64>) -> Option<Vec<i64>> {
     if a.value.is_none() && b.value.is_none() {
         return None;
@@ -43,7 +42,7 @@ pub fn pairs(a: &Fact, b: &Fact, op: impl Fn(i64, i64) -> Option<i64>) -> Option
     Some(left.into_iter().zip(right).map(pair).collect())
 }
 
-/// Broadcasts elements; none if they do not fit.
+/// Broadcasts elements; `None` if the shapes are incompatible.
 pub fn spread(value: &[i64], from: &[i64], to: &[i64]) -> Option<Vec<i64>> {
     if from == to {
         return Some(value.to_vec());
@@ -56,8 +55,8 @@ pub fn spread(value: &[i64], from: &[i64], to: &[i64]) -> Option<Vec<i64>> {
     })
 }
 
-/// Takes the element of `value` for each element of a tensor of the shape `to`. `source` turns a place along an axis of
-/// the result into an axis and a place of the source; several axes may add to one.
+/// Picks an element of `value` for each element of a tensor of shape `to`. `source` maps an index along an axis of the
+/// result to an axis of the source and an index along it; indices along the same axis of the source add up.
 pub fn pick(value: &[i64], from: &[i64], to: &[i64], source: impl Fn(i64, usize) -> (usize, i64)) -> Option<Vec<i64>> {
     let count = super::super::fact::product(to);
     if count > LONGEST_VALUE as i64 || to.iter().any(|dim| *dim < 0) {
@@ -67,21 +66,21 @@ pub fn pick(value: &[i64], from: &[i64], to: &[i64], source: impl Fn(i64, usize)
     for axis in (1..from.len()).rev() {
         strides[axis - 1] = strides[axis].saturating_mul(from[axis]);
     }
-    let mut places = vec![0_i64; to.len()];
+    let mut indices = vec![0_i64; to.len()];
     let mut out = Vec::with_capacity(count as usize);
     for _ in 0..count {
         let mut at = 0_i64;
-        for (axis, place) in places.iter().enumerate() {
-            let (axis, place) = source(*place, axis);
-            at = at.saturating_add(strides.get(axis).copied().unwrap_or(0).saturating_mul(place));
+        for (axis, index) in indices.iter().enumerate() {
+            let (axis, index) = source(*index, axis);
+            at = at.saturating_add(strides.get(axis).copied().unwrap_or(0).saturating_mul(index));
         }
         out.push(*usize::try_from(at).ok().and_then(|at| value.get(at))?);
         for axis in (0..to.len()).rev() {
-            places[axis] += 1;
-            if places[axis] < to[axis] {
+            indices[axis] += 1;
+            if indices[axis] < to[axis] {
                 break;
             }
-            places[axis] = 0;
+            indices[axis] = 0;
         }
     }
     Some(out)

@@ -1,4 +1,4 @@
-//! Images: resizing, cropping, colours, boxes, and files.
+//! Images: resizing, cropping, colors, bounding boxes and image files.
 
 use super::super::fact::{ANY, Fact, Shape};
 use super::{Family, Op, like_first, one, typed};
@@ -66,7 +66,7 @@ pub const RULES: Family = &[
     (&["AudioSpectrogram"], |op| {
         let (window, stride) = (op.int("window_size").unwrap_or(ANY), op.int("stride").unwrap_or(ANY));
         let (samples, channels) = (op.shape(0).dim(0), op.shape(0).dim(1));
-        let rows = super::convolution::slid(samples, window, stride, 1, super::convolution::Padding::Valid);
+        let rows = super::convolution::output_size(samples, window, stride, 1, super::convolution::Padding::Valid);
         let columns = u64::try_from(window).ok().filter(|n| *n > 0 && *n < 1 << 40)
             .map_or(ANY, |window| 1 + (window.next_power_of_two() / 2) as i64);
         typed(DType::FLOAT, Shape::of(&[channels, rows, columns]))
@@ -77,7 +77,7 @@ pub const RULES: Family = &[
     }),
 ];
 
-/// Batch and channels of the image, and the size that an input gives.
+/// The batch and channels of the image, with the spatial size given by an input.
 fn resized(op: &Op<'_>, input: usize) -> Shape {
     let size = |at| op.input(input).integers().and_then(|size| size.get(at)).map_or(ANY, |n: &i64| (*n).max(ANY));
     Shape::of(&[op.shape(0).dim(0), size(0), size(1), op.shape(0).dim(3)])

@@ -1,4 +1,4 @@
-//! Ops that pick or place elements by number: gather, scatter, one-hot and partitions.
+//! Indexing: gather, scatter, one-hot, partition and stitch.
 
 use super::super::fact::{ANY, Fact, Shape, UNKNOWN};
 use super::{Family, Op, axis_of, fold, one, plus, shape_from, typed};
@@ -96,7 +96,7 @@ fn gathered_nd(params: &Shape, indices: &Shape) -> Shape {
     }
 }
 
-/// Rows from several tensors: as many as the largest number says, if it is known.
+/// Rows from several tensors. The largest index determines how many, if it is known.
 fn stitch(op: &Op<'_>) -> Vec<Fact> {
     let (indices, data) = op.inputs.split_at(op.inputs.len() / 2);
     let mut rest = Shape::UNKNOWN;

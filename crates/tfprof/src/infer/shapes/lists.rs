@@ -1,6 +1,6 @@
-//! Lists of tensors, as loops of TensorFlow 2 use them.
+//! Tensor lists, as used by loops of TensorFlow 2.
 
-use super::super::fact::{ANY, Fact, Shape, UNKNOWN};
+use super::super::fact::{ANY, Fact, Held, Shape, UNKNOWN};
 use super::{Family, Op, list, minus, plus, shape_from, typed};
 use crate::model::dtype::DType;
 
@@ -15,20 +15,19 @@ pub const RULES: Family = &[
         vec![list(op.dtype("element_dtype"), element.and(&shape_from(op.input(1))), length)]
     }),
     (&["TensorListStack"], |op| {
-        let (dtype, element, held) = element(op, 1);
+        let held = elements(op, 1);
         let stated = op.int("num_elements").unwrap_or(ANY).max(ANY);
-        let length = if stated < 0 { held } else { stated };
-        typed(dtype, element.dims().map(|dims| Shape::of(&[&[length], dims].concat())).unwrap_or_default())
+        typed(held.dtype, stack(if stated < 0 { held.length } else { stated }, &held.shape))
     }),
     (&["TensorListGetItem"], |op| {
-        let (dtype, element, _) = element(op, 2);
-        typed(dtype, element)
+        let held = elements(op, 2);
+        typed(held.dtype, held.shape)
     }),
     (&["TensorListSetItem"], |op| vec![changed(op, op.shape(2), |length| length)]),
     (&["TensorListPushBack"], |op| vec![changed(op, op.shape(1), |length| plus(length, 1))]),
     (&["TensorListPopBack"], |op| {
-        let (dtype, element, _) = element(op, 1);
-        vec![changed(op, &Shape::UNKNOWN, |length| minus(length, 1)), Fact::new(dtype, element)]
+        let held = elements(op, 1);
+        vec![changed(op, &Shape::UNKNOWN, |length| minus(length, 1)), Fact::new(held.dtype, held.shape)]
     }),
     (&["TensorListResize"], |op| {
         let size = op.input(1).integer().unwrap_or(ANY);
@@ -48,9 +47,8 @@ pub const RULES: Family = &[
         vec![Fact::with_value(op.dtype_or("shape_type", DType::INT32), Shape::of(&[rank]), value)]
     }),
     (&["TensorListGather"], |op| {
-        let (dtype, element, _) = element(op, 2);
-        let count = op.shape(1).dim(0);
-        typed(dtype, element.dims().map(|dims| Shape::of(&[&[count], dims].concat())).unwrap_or_default())
+        let held = elements(op, 2);
+        typed(held.dtype, stack(op.shape(1).dim(0), &held.shape))
     }),
     (&["TensorListScatter", "TensorListScatterV2"], |op| {
         let (_, element) = rows(op.shape(0));
@@ -62,21 +60,19 @@ pub const RULES: Family = &[
         let stated = shape_from(op.input(1));
         let element = held.map(|held| held.shape.clone()).unwrap_or_default().and(&stated);
         let (_, rest) = rows(&element);
-        let shape = rest.dims().map(|dims| Shape::of(&[&[ANY], dims].concat())).unwrap_or_default();
         let length = held.map_or(ANY, |held| held.length);
-        vec![Fact::new(op.dtype("element_dtype"), shape), Fact::new(DType::INT64, Shape::of(&[length]))]
+        vec![Fact::new(op.dtype("element_dtype"), stack(ANY, &rest)), Fact::new(DType::INT64, Shape::of(&[length]))]
     }),
     (&["TensorListSplit"], |op| {
         let (_, rest) = rows(op.shape(0));
-        let element = rest.dims().map(|dims| Shape::of(&[&[ANY], dims].concat())).unwrap_or_default();
-        vec![list(op.dtype("element_dtype"), element, op.shape(2).dim(0))]
+        vec![list(op.dtype("element_dtype"), stack(ANY, &rest), op.shape(2).dim(0))]
     }),
     (&["EmptyTensorMap"], |_| typed(DType::VARIANT, Shape::scalar())),
     (&["TensorMapInsert", "TensorMapErase"], |_| typed(DType::VARIANT, Shape::scalar())),
     (&["TensorMapSize"], |_| typed(DType::INT32, Shape::scalar())),
 ];
 
-/// The first dimension, and the shape of what it counts.
+/// The number of rows, and the shape of one row.
 pub fn rows(shape: &Shape) -> (i64, Shape) {
     match shape.dims() {
         Some([first, rest @ ..]) => (*first, Shape::of(rest)),
@@ -84,15 +80,20 @@ pub fn rows(shape: &Shape) -> (i64, Shape) {
     }
 }
 
-/// Type and shape of an element of the list that is the first input, and how many there are. An input may state the shape.
-fn element(op: &Op<'_>, stated: usize) -> (DType, Shape, i64) {
+/// The shape of `count` tensors of the shape `element`, stacked.
+pub fn stack(count: i64, element: &Shape) -> Shape {
+    element.dims().map(|dims| Shape::of(&[&[count], dims].concat())).unwrap_or_default()
+}
+
+/// The elements of the list in the first input. The input `stated` may give their shape.
+fn elements(op: &Op<'_>, stated: usize) -> Held {
     let held = op.input(0).held.as_deref();
     let dtype = op.dtype_or("element_dtype", held.map_or(DType::UNKNOWN, |held| held.dtype));
     let shape = held.map(|held| held.shape.clone()).unwrap_or_default();
-    (dtype, shape.and(&shape_from(op.input(stated))), held.map_or(ANY, |held| held.length))
+    Held { dtype, shape: shape.and(&shape_from(op.input(stated))), length: held.map_or(ANY, |held| held.length) }
 }
 
-/// The list that is the first input with an item of that shape in it, and another length.
+/// The list in the first input after an update that puts an item of this shape into it and changes its length.
 fn changed(op: &Op<'_>, item: &Shape, length: impl FnOnce(i64) -> i64) -> Fact {
     let Some(held) = op.input(0).held.as_deref() else {
         return list(op.dtype("element_dtype"), item.clone(), ANY);

@@ -1,4 +1,4 @@
-//! Products, decompositions and transforms of matrices.
+//! Matrix products, decompositions and Fourier transforms.
 
 use super::super::fact::{ANY, Fact, Shape};
 use super::elementwise::bound;
@@ -82,14 +82,14 @@ pub const RULES: Family = &[
     }),
 ];
 
-/// Matrices have as many rows as columns.
+/// The shape of square matrices: one known size determines the other.
 fn square(shape: &Shape) -> Shape {
     let Some([batch @ .., rows, columns]) = shape.dims() else { return shape.clone() };
     let size = if *rows < 0 { *columns } else { *rows };
     Shape::of(&[batch, &[size, size]].concat())
 }
 
-/// The shape of a product of matrices, or of batches of them.
+/// The shape of a matrix product, possibly batched.
 fn product(op: &Op<'_>, flip_a: &str, flip_b: &str) -> Shape {
     let rows = |dims: &[i64], flipped: bool| if flipped { dims[1] } else { dims[0] };
     match (op.shape(0).dims(), op.shape(1).dims()) {
@@ -99,7 +99,7 @@ fn product(op: &Op<'_>, flip_a: &str, flip_b: &str) -> Shape {
             let (rows, columns) = (rows(&[*m, *k], op.flag(flip_a)), rows(&[*n, *l], op.flag(flip_b)));
             Shape::of(&[batch, &[rows, columns]].concat())
         }
-        // Plain products are of two dimensions, whatever else is known.
+        // A plain matrix product always has two dimensions.
         (None, Some([l, n])) if flip_a == "transpose_a" => Shape::of(&[ANY, rows(&[*n, *l], op.flag(flip_b))]),
         (Some([m, k]), None) if flip_a == "transpose_a" => Shape::of(&[rows(&[*m, *k], op.flag(flip_a)), ANY]),
         (None, None) if flip_a == "transpose_a" => Shape::of_rank(2),
@@ -107,12 +107,12 @@ fn product(op: &Op<'_>, flip_a: &str, flip_b: &str) -> Shape {
     }
 }
 
-/// Rows, or columns, of a sparse tensor by its dense shape, the input after next.
+/// The rows (`at` = 0) or columns (1) of a sparse matrix, from its dense shape in the third input.
 pub fn sparse_rows(op: &Op<'_>, at: usize) -> i64 {
     op.input(2).integers().and_then(|dims| dims.get(at)).map_or(ANY, |dim| (*dim).max(ANY))
 }
 
-/// The sizes of all labels of an einsum: a letter, or a place within the ellipsis counted from its end.
+/// The sizes of all labels of an einsum: those of its letters and of the dimensions of its ellipsis.
 #[derive(Debug, Default)]
 pub struct Labels {
     letters: FxHashMap<u8, i64>,
@@ -120,7 +120,8 @@ pub struct Labels {
 }
 
 impl Labels {
-    /// Reads the labels of all inputs; none if the equation does not fit the shapes, or a rank is not known.
+    /// Parses the labels of all inputs and of the output. `None` if the equation does not match the shapes or a rank is
+    /// unknown.
     pub fn new(equation: &[u8], inputs: &[&Shape]) -> Option<(Labels, Vec<u8>)> {
         let text: Vec<u8> = equation.iter().copied().filter(|byte| *byte != b' ').collect();
         let arrow = text.windows(2).position(|pair| pair == b"->")?;
@@ -156,7 +157,7 @@ impl Labels {
         Some(())
     }
 
-    /// The dimensions of an output.
+    /// The dimensions of the output.
     pub fn dims(&self, output: &[u8]) -> Option<Vec<i64>> {
         let mut dims = Vec::new();
         let mut rest = output;
@@ -172,17 +173,11 @@ impl Labels {
         Some(dims)
     }
 
-    /// Whether a label is in the output.
-    fn keeps(output: &[u8], letter: u8) -> bool {
-        output.contains(&letter)
-    }
-
-    /// Sizes of labels that are summed over, and of all labels; unknown ones are [`ANY`].
+    /// The sizes of labels that are summed over, and of all labels; unknown sizes are [`ANY`].
     pub fn sizes(&self, output: &[u8]) -> (Vec<i64>, Vec<i64>) {
         let mut letters: Vec<(u8, i64)> = self.letters.iter().map(|(letter, size)| (*letter, *size)).collect();
         letters.sort_unstable();
-        let summed =
-            letters.iter().filter(|(letter, _)| !Labels::keeps(output, *letter)).map(|(_, size)| *size).collect();
+        let summed = letters.iter().filter(|(letter, _)| !output.contains(letter)).map(|(_, size)| *size).collect();
         let all = letters.iter().map(|(_, size)| *size).chain(self.ellipsis.iter().copied()).collect();
         (summed, all)
     }

@@ -1,7 +1,7 @@
 //! Rules that infer an op's outputs from its inputs: one file per family of ops, and one table of all rules.
 //!
-//! A rule yields what TensorFlow's own shape inference yields, or less, and tracks small integer tensors from which
-//! shapes are computed. It never guesses: an unknown size stays unknown.
+//! A rule agrees with TensorFlow's own shape inference, or knows less. It also tracks the small integer tensors from
+//! which shapes are computed. It never guesses: an unknown size stays unknown.
 
 mod arrays;
 mod control;
@@ -31,8 +31,8 @@ use crate::model::dtype::DType;
 use rustc_hash::FxHashMap;
 use std::sync::{Arc, OnceLock};
 
-/// Further outputs of a node are not tracked.
-const MOST_OUTPUTS: usize = 4096;
+/// The limit of tracked outputs per node.
+const MAX_OUTPUTS: usize = 4096;
 
 /// The input of a rule: a node and the facts of its inputs.
 #[derive(Clone, Copy, Debug)]
@@ -42,10 +42,10 @@ pub struct Op<'a> {
     pub inputs: &'a [Fact],
 }
 
-/// The outputs of an op. Nothing is known about missing ones.
+/// Infers the outputs of an op. Outputs missing from the result are unknown.
 pub type Rule = fn(&Op<'_>) -> Vec<Fact>;
 
-/// Ops and the rule that they share.
+/// A family of ops: lists of ops, each with the rule they share.
 type Family = &'static [(&'static [&'static str], Rule)];
 
 /// The rules, by family.
@@ -74,7 +74,7 @@ pub fn rule(op: &str) -> Option<Rule> {
     static BY_OP: OnceLock<FxHashMap<&'static str, Rule>> = OnceLock::new();
     let rows = || RULES.iter().copied().flatten().flat_map(|(ops, rule)| ops.iter().map(|op| (*op, *rule)));
     let rule = BY_OP.get_or_init(|| rows().collect()).get(op).copied();
-    // The some two hundred kinds of datasets are all alike.
+    // All of the roughly two hundred dataset ops return a scalar variant.
     rule.or_else(|| op.contains("Dataset").then_some(|_: &Op<'_>| typed(DType::VARIANT, Shape::scalar())))
 }
 
@@ -83,9 +83,9 @@ pub fn ops() -> impl Iterator<Item = &'static str> {
     RULES.iter().copied().flatten().flat_map(|(ops, _)| ops.iter().copied())
 }
 
-/// Whether an op is an input of the program, so that an unknown leading dimension is the batch.
-pub fn is_fed(op: &str) -> bool {
-    const FED: &[&str] = &[
+/// Whether an op is an input of the program. An unknown leading dimension of an input is the batch.
+pub fn is_program_input(op: &str) -> bool {
+    const INPUTS: &[&str] = &[
         "Placeholder",
         "PlaceholderV2",
         "PlaceholderWithDefault",
@@ -95,15 +95,15 @@ pub fn is_fed(op: &str) -> bool {
         "QueueDequeueUpTo",
         "QueueDequeueUpToV2",
     ];
-    FED.contains(&op)
+    INPUTS.contains(&op)
 }
 
-static NOTHING: Fact = Fact { dtype: DType::UNKNOWN, shape: Shape::UNKNOWN, value: None, held: None };
+static UNKNOWN_FACT: Fact = Fact { dtype: DType::UNKNOWN, shape: Shape::UNKNOWN, value: None, held: None };
 
 impl<'a> Op<'a> {
-    /// The fact of an input; unknown if it is missing.
+    /// The fact of an input; unknown if missing.
     fn input(&self, at: usize) -> &'a Fact {
-        self.inputs.get(at).unwrap_or(&NOTHING)
+        self.inputs.get(at).unwrap_or(&UNKNOWN_FACT)
     }
 
     fn shape(&self, at: usize) -> &'a Shape {
@@ -114,7 +114,7 @@ impl<'a> Op<'a> {
         self.body.attribute(self.node, name)
     }
 
-    /// False if it is missing.
+    /// False if missing.
     fn flag(&self, name: &str) -> bool {
         self.attribute(name).is_some_and(attr_value::flag)
     }
@@ -123,12 +123,12 @@ impl<'a> Op<'a> {
         self.attribute(name).and_then(attr_value::int)
     }
 
-    /// A number of inputs or outputs.
+    /// An attribute that counts inputs or outputs.
     fn count(&self, name: &str) -> usize {
-        self.int(name).and_then(|n| usize::try_from(n).ok()).unwrap_or(0).min(MOST_OUTPUTS)
+        self.int(name).and_then(|n| usize::try_from(n).ok()).unwrap_or(0).min(MAX_OUTPUTS)
     }
 
-    /// Empty if it is missing.
+    /// Empty if missing.
     fn ints(&self, name: &str) -> Vec<i64> {
         self.attribute(name).and_then(attr_value::ints).unwrap_or_default()
     }
@@ -145,7 +145,7 @@ impl<'a> Op<'a> {
         self.attribute(name).map(attr_value::dtypes).unwrap_or_default()
     }
 
-    /// A shape among the attributes; unknown if it is missing.
+    /// An attribute that is a shape; unknown if missing.
     fn stated_shape(&self, name: &str) -> Shape {
         self.attribute(name).and_then(attr_value::shape).unwrap_or_default()
     }
@@ -154,7 +154,7 @@ impl<'a> Op<'a> {
         self.attribute(name).map(attr_value::shapes).unwrap_or_default()
     }
 
-    /// The type `T` of most inputs and outputs.
+    /// The attribute `T`, the type of most inputs and outputs.
     fn t(&self) -> DType {
         match self.dtype("T") {
             DType::UNKNOWN => self.input(0).dtype,
@@ -162,7 +162,7 @@ impl<'a> Op<'a> {
         }
     }
 
-    /// The attribute, or a default for graphs from which it was stripped.
+    /// An attribute, or its default if it was stripped from the graph.
     fn dtype_or(&self, name: &str, default: DType) -> DType {
         self.attribute(name).and_then(attr_value::dtype).unwrap_or(default)
     }
@@ -188,15 +188,15 @@ fn scalar(op: &Op<'_>) -> Vec<Fact> {
     one(op, Shape::scalar())
 }
 
-/// The first input, for ops that change only values.
+/// One output shaped like the first input, for ops that change only values.
 fn like_first(op: &Op<'_>) -> Vec<Fact> {
     one(op, op.shape(0).clone())
 }
 
-/// A shape that is the value of a tensor: each unknown element, or −1, is an unknown size.
+/// The shape that a tensor holds as its value. An element that is unknown or −1 is an unknown size.
 fn shape_from(fact: &Fact) -> Shape {
     match (fact.integers(), fact.shape.dims()) {
-        // A lone −1 stands for an unknown rank.
+        // The scalar −1 means an unknown rank.
         (Some(_), Some([])) => Shape::UNKNOWN,
         (Some(dims), _) => Shape::of(dims),
         (None, Some([rank])) => usize::try_from(*rank).map_or(Shape::UNKNOWN, Shape::of_rank),
@@ -204,13 +204,13 @@ fn shape_from(fact: &Fact) -> Shape {
     }
 }
 
-/// A variant that holds a list of tensors.
+/// A variant tensor that holds a list of tensors.
 fn list(dtype: DType, shape: Shape, length: i64) -> Fact {
     let held = Some(Arc::new(Held { dtype, shape, length }));
     Fact { dtype: DType::VARIANT, shape: Shape::scalar(), value: None, held }
 }
 
-// ---- sizes, each known or ANY
+// ---- Arithmetic on sizes. An unknown size is ANY.
 
 fn plus(a: i64, b: i64) -> i64 {
     if a < 0 || b < 0 { ANY } else { a.saturating_add(b) }
@@ -226,16 +226,17 @@ fn times(a: i64, b: i64) -> i64 {
     }
 }
 
-/// Also unknown if nothing is left or the divisor is not a size.
+/// Unknown if the result would be negative.
 fn minus(a: i64, b: i64) -> i64 {
     if a < 0 || b < 0 { ANY } else { (a - b).max(ANY) }
 }
 
+/// Unknown if the divisor is not positive.
 fn over(a: i64, b: i64) -> i64 {
     if a < 0 || b <= 0 { ANY } else { a / b }
 }
 
-/// Indices of dimensions, from the end if negative; `None` if one is out of range or unknown.
+/// Axes as indices; negative ones count from the end. `None` if one is out of range or unknown.
 fn axes(values: &[i64], rank: usize) -> Option<Vec<usize>> {
     values.iter().map(|axis| axis_of(*axis, rank)).collect()
 }
@@ -245,13 +246,13 @@ fn axis_of(axis: i64, rank: usize) -> Option<usize> {
     usize::try_from(axis).ok().filter(|axis| *axis < rank)
 }
 
-/// The shape to which two shapes are broadcast.
+/// The shape that results from broadcasting two shapes.
 fn broadcast(a: &Shape, b: &Shape) -> Shape {
     let (Some(a), Some(b)) = (a.dims(), b.dims()) else { return Shape::UNKNOWN };
     let rank = a.len().max(b.len());
-    let at = |dims: &[i64], place: usize| (place + dims.len()).checked_sub(rank).map_or(1, |place| dims[place]);
+    let at = |dims: &[i64], axis: usize| (axis + dims.len()).checked_sub(rank).map_or(1, |axis| dims[axis]);
     let dims: Vec<i64> = (0..rank)
-        .map(|place| match (at(a, place), at(b, place)) {
+        .map(|axis| match (at(a, axis), at(b, axis)) {
             (1 | ANY, ANY) | (ANY, 1) => ANY,
             (1 | ANY, other) | (other, 1 | ANY) => other,
             (a, b) if a == b => a,

@@ -1,4 +1,4 @@
-//! Cells and layers of recurrent networks that are one op.
+//! Fused cells and layers of recurrent networks.
 
 use super::super::fact::{ANY, Fact, Shape};
 use super::{Family, Op, times};
@@ -33,11 +33,11 @@ pub const RULES: Family = &[
         ]
     }),
     (&["CudnnRNN", "CudnnRNNV2", "CudnnRNNV3"], |op| {
-        let ways = if op.text("direction") == b"bidirectional" { 2 } else { 1 };
+        let directions = if op.text("direction") == b"bidirectional" { 2 } else { 1 };
         let (time, batch, units) = (op.shape(0).dim(0), op.shape(0).dim(1), op.shape(1).dim(2));
         let lstm = op.text("rnn_mode") == b"lstm" || op.text("rnn_mode").is_empty();
         let state = if lstm { op.shape(2).clone() } else { Shape::UNKNOWN };
-        let mut facts = vec![of(op, &[time, batch, times(units, ways)]), Fact::new(op.t(), op.shape(1).clone())];
+        let mut facts = vec![of(op, &[time, batch, times(units, directions)]), Fact::new(op.t(), op.shape(1).clone())];
         facts.extend([Fact::new(op.t(), state), of(op, &[ANY])]);
         if op.body.op(op.node) != "CudnnRNN" {
             facts.push(Fact::new(DType(6), Shape::UNKNOWN));

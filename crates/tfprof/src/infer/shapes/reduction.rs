@@ -1,4 +1,4 @@
-//! Reductions along dimensions, and ops that pick along one.
+//! Reductions, losses, top-k and segment sums.
 
 use super::super::fact::{ANY, Fact, Shape, UNKNOWN};
 use super::fold;
@@ -30,7 +30,7 @@ pub const RULES: Family = &[
         one(op, Shape::of(&[op.shape(0).dim(channel)]))
     }),
     (&["SoftmaxCrossEntropyWithLogits"], |op| {
-        // One may be broadcast to the other, but neither is of another rank than two.
+        // One may be broadcast to the other, but both have rank two.
         let rows = Shape::of_rank(2);
         let both = super::broadcast(&op.shape(0).and(&rows), &op.shape(1).and(&rows));
         vec![Fact::new(op.t(), Shape::of(&[both.dim(0)])), Fact::new(op.t(), both)]
@@ -70,44 +70,42 @@ pub const RULES: Family = &[
     }),
 ];
 
-/// How elements are reduced: what to start from, and the next one.
+/// How to reduce elements: the start value and the step function.
 type Reduce = (i64, fn(i64, i64) -> Option<i64>);
 
 fn reduced(op: &Op<'_>, dtype: DType, fold: Option<Reduce>) -> Fact {
     let (from, along) = (op.input(0), op.input(1));
     let keeps = op.flag("keep_dims");
     let Some(dims) = from.shape.dims() else {
-        // All dimensions that could be gone are not known; none are if all of them stay.
         return Fact::new(dtype, Shape::UNKNOWN);
     };
-    let Some(gone) = along.known_integers().and_then(|along| axes(along, dims.len())) else {
+    let Some(reduced_axes) = along.known_integers().and_then(|along| axes(along, dims.len())) else {
         let count = along.shape.elements().filter(|count| *count <= dims.len() as i64);
         let shape = match (keeps, count) {
             (true, _) => Shape::of_rank(dims.len()),
-            // The same dimension may be named twice, but hardly is; TensorFlow does not count on it either.
             (false, Some(0)) => from.shape.clone(),
             _ => Shape::UNKNOWN,
         };
         return Fact::new(dtype, shape);
     };
-    let each = |(at, dim): (usize, &i64)| match (gone.contains(&at), keeps) {
+    let each = |(at, dim): (usize, &i64)| match (reduced_axes.contains(&at), keeps) {
         (true, true) => Some(1),
         (true, false) => None,
         (false, _) => Some(*dim),
     };
     let shape = Shape::of(&dims.iter().enumerate().filter_map(each).collect::<Vec<i64>>());
-    let value = fold.and_then(|fold| reduce(from, &gone, fold));
+    let value = fold.and_then(|fold| reduce(from, &reduced_axes, fold));
     Fact::with_value(dtype, shape, value)
 }
 
-/// The value of a reduction over all of a tensor, or over none of it.
-fn reduce(from: &Fact, gone: &[usize], (start, next): Reduce) -> Option<Vec<i64>> {
+/// The value of a reduction over all axes of a tensor, or over no axis.
+fn reduce(from: &Fact, axes: &[usize], (start, next): Reduce) -> Option<Vec<i64>> {
     let value = from.integers()?;
     let rank = from.shape.rank()?;
-    if gone.is_empty() {
+    if axes.is_empty() {
         return Some(value.to_vec());
     }
-    if !(0..rank).all(|axis| gone.contains(&axis)) {
+    if !(0..rank).all(|axis| axes.contains(&axis)) {
         return None;
     }
     let add = |sum: i64, n: &i64| {
@@ -125,7 +123,7 @@ fn top_k(op: &Op<'_>) -> Vec<Fact> {
     vec![Fact::new(op.t(), shape.clone()), Fact::new(op.dtype_or("index_type", DType::INT32), shape)]
 }
 
-/// The same with another number of rows.
+/// The shape of the first input with another number of rows.
 fn rows(op: &Op<'_>, count: i64) -> Vec<Fact> {
     match op.shape(0).dims() {
         Some([_, dims @ ..]) => one(op, Shape::of(&[&[count], dims].concat())),

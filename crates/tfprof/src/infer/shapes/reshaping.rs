@@ -1,4 +1,4 @@
-//! Ops that arrange the same elements in another way, or put tensors together.
+//! Ops that rearrange, join, split, pad or repeat tensors.
 
 use super::super::fact::{ANY, Fact, LONGEST_VALUE, Shape, UNKNOWN};
 use super::fold::{self, is_integer};
@@ -76,16 +76,16 @@ fn expand(op: &Op<'_>) -> Vec<Fact> {
 fn squeeze(op: &Op<'_>) -> Vec<Fact> {
     let from = op.input(0);
     let Some(dims) = from.shape.dims() else { return one(op, Shape::UNKNOWN) };
-    let places = op.ints(if op.attribute("squeeze_dims").is_some() { "squeeze_dims" } else { "axis" });
-    let kept: Vec<i64> = if places.is_empty() {
-        // An unknown size may be 1, and then even the rank is not known.
+    let squeezed = op.ints(if op.attribute("squeeze_dims").is_some() { "squeeze_dims" } else { "axis" });
+    let kept: Vec<i64> = if squeezed.is_empty() {
+        // An unknown size may be 1, so the rank is unknown.
         if dims.contains(&ANY) {
             return one(op, Shape::UNKNOWN);
         }
         dims.iter().copied().filter(|dim| *dim != 1).collect()
     } else {
-        let Some(gone) = axes(&places, dims.len()) else { return one(op, Shape::UNKNOWN) };
-        let kept = dims.iter().enumerate().filter(|(at, _)| !gone.contains(at));
+        let Some(squeezed) = axes(&squeezed, dims.len()) else { return one(op, Shape::UNKNOWN) };
+        let kept = dims.iter().enumerate().filter(|(at, _)| !squeezed.contains(at));
         kept.map(|(_, dim)| *dim).collect()
     };
     vec![fold::reshaped(from, Shape::of(&kept))]
@@ -95,12 +95,12 @@ fn transpose(op: &Op<'_>) -> Vec<Fact> {
     let (from, order) = (op.input(0), op.input(1));
     let rank = from.shape.rank().or_else(|| usize::try_from(order.shape.dim(0)).ok());
     let Some(rank) = rank else { return one(op, Shape::UNKNOWN) };
-    let places = order.known_integers().and_then(|order| axes(order, rank)).filter(|places| places.len() == rank);
-    let (Some(places), Some(dims)) = (places, from.shape.dims()) else { return one(op, Shape::of_rank(rank)) };
-    let to: Vec<i64> = places.iter().map(|place| dims[*place]).collect();
+    let order = order.known_integers().and_then(|order| axes(order, rank)).filter(|order| order.len() == rank);
+    let (Some(order), Some(dims)) = (order, from.shape.dims()) else { return one(op, Shape::of_rank(rank)) };
+    let to: Vec<i64> = order.iter().map(|axis| dims[*axis]).collect();
     let value = from
         .integers()
-        .and_then(|value| fold::pick(value, from.shape.known()?, &to, |place, axis| (places[axis], place)));
+        .and_then(|value| fold::pick(value, from.shape.known()?, &to, |index, axis| (order[axis], index)));
     vec![Fact::with_value(op.t(), Shape::of(&to), value)]
 }
 
@@ -174,7 +174,7 @@ fn concat(op: &Op<'_>, parts: &[Fact], axis: &Fact) -> Fact {
     Fact::with_value(op.t(), Shape::of(&dims), value())
 }
 
-/// Equal parts, or those of the sizes given.
+/// Parts of equal size, or of the given sizes.
 fn split(op: &Op<'_>, from: usize, axis: &Fact, sizes: Option<&Fact>) -> Vec<Fact> {
     let (from, count) = (op.input(from), op.count("num_split"));
     let dtype = if op.t() == axis.dtype && sizes.is_none() { from.dtype } else { op.t() };
@@ -187,7 +187,7 @@ fn split(op: &Op<'_>, from: usize, axis: &Fact, sizes: Option<&Fact>) -> Vec<Fac
         Some(sizes) => {
             let sizes = sizes.integers().unwrap_or_default();
             match sizes.get(part).copied() {
-                // −1 is what is left.
+                // −1 is the remainder.
                 Some(-1) => {
                     let others = sizes.iter().enumerate().filter(|(other, _)| *other != part);
                     let sum = others.fold(0, |sum, (_, size)| plus(sum, *size));
@@ -225,7 +225,7 @@ fn tile(op: &Op<'_>) -> Vec<Fact> {
     vec![Fact::with_value(op.t(), Shape::of(&dims), value)]
 }
 
-/// Each dimension changed by two numbers of a matrix.
+/// Applies the two paddings of each dimension.
 fn padded(shape: &Shape, pads: &Fact, change: fn(i64, i64) -> i64) -> Shape {
     let rank = shape.rank().or_else(|| usize::try_from(pads.shape.dim(0)).ok());
     let Some(rank) = rank else { return Shape::UNKNOWN };
@@ -235,6 +235,7 @@ fn padded(shape: &Shape, pads: &Fact, change: fn(i64, i64) -> i64) -> Shape {
     Shape::of(&(0..rank).map(dim).collect::<Vec<i64>>())
 }
 
+/// Moves blocks between the spatial dimensions and the channels.
 fn depth(op: &Op<'_>, space: fn(i64, i64) -> i64, depth: fn(i64, i64) -> i64) -> Vec<Fact> {
     let block = op.int("block_size").unwrap_or(ANY).max(ANY);
     let dims = match (op.text("data_format"), op.shape(0).dims()) {
@@ -246,7 +247,7 @@ fn depth(op: &Op<'_>, space: fn(i64, i64) -> i64, depth: fn(i64, i64) -> i64) ->
     one(op, Shape::of(&dims))
 }
 
-/// Blocks of space become batch, or batch becomes blocks of space.
+/// Moves blocks between the spatial dimensions and the batch.
 fn blocks(op: &Op<'_>, space: fn(i64, i64, [i64; 2]) -> i64, batch: fn(i64, i64) -> i64) -> Vec<Fact> {
     let Some(dims) = op.shape(0).dims() else { return one(op, Shape::UNKNOWN) };
     let (block, pads) = (op.input(1).known_integers(), op.input(2).known_integers());
@@ -266,7 +267,7 @@ fn blocks(op: &Op<'_>, space: fn(i64, i64, [i64; 2]) -> i64, batch: fn(i64, i64)
     one(op, Shape::of(&to))
 }
 
-/// A matrix from its diagonals, which its second input numbers: square unless rows or columns are given.
+/// A matrix built from its diagonals, whose range is the second input. It is square unless rows or columns are given.
 fn band(op: &Op<'_>) -> Vec<Fact> {
     let diagonals = op.input(1).known_integers().and_then(|k| Some((*k.first()?, *k.last()?)));
     let (Some(dims), Some((low, high))) = (op.shape(0).dims(), diagonals) else { return one(op, Shape::UNKNOWN) };

@@ -1,4 +1,4 @@
-//! Ops that turn shapes into numbers, and numbers into shapes.
+//! Ops that convert between shapes and integers, and compute with shapes.
 
 use super::super::fact::{ANY, Fact, LONGEST_VALUE, Shape, UNKNOWN, product};
 use super::fold::{self, is_integer};
@@ -54,18 +54,18 @@ pub const RULES: Family = &[
     }),
 ];
 
-/// A shape as a tensor.
+/// A shape as an integer tensor.
 fn shape_value(shape: &Shape, dtype: DType) -> Fact {
     let Some(dims) = shape.dims() else { return Fact::new(dtype, Shape::of_rank(1)) };
     Fact::with_value(dtype, Shape::of(&[dims.len() as i64]), Some(sizes(dims)))
 }
 
-/// Dimensions as elements of a value.
+/// The dimensions as elements of an integer tensor.
 fn sizes(dims: &[i64]) -> Vec<i64> {
     dims.iter().map(|dim| if *dim < 0 { UNKNOWN } else { *dim }).collect()
 }
 
-/// A scalar.
+/// A scalar, possibly of unknown value.
 fn number(dtype: DType, number: Option<i64>) -> Fact {
     Fact::with_value(dtype, Shape::scalar(), Some(vec![number.unwrap_or(UNKNOWN)]))
 }
@@ -98,7 +98,7 @@ fn broadcast_to(op: &Op<'_>) -> Vec<Fact> {
     vec![Fact::with_value(op.t(), shape, value)]
 }
 
-/// Along which dimensions two shapes were broadcast to each other.
+/// The dimensions along which each of two shapes was broadcast.
 fn gradient_args(op: &Op<'_>) -> Vec<Fact> {
     let unknown = || vec![Fact::new(op.t(), Shape::of_rank(1)); 2];
     let (Some(a), Some(b)) = (op.input(0).known_integers(), op.input(1).known_integers()) else { return unknown() };
@@ -107,7 +107,7 @@ fn gradient_args(op: &Op<'_>) -> Vec<Fact> {
     let (mut of_a, mut of_b) = (Vec::new(), Vec::new());
     for place in 0..rank {
         let sizes = (at(a, place), at(b, place));
-        // Where both are 1, TensorFlow sums over both: it changes nothing.
+        // As TensorFlow: if both sizes are 1, both are summed over, which changes nothing.
         if sizes.0 == 1 {
             of_a.push(place as i64);
         }
@@ -121,7 +121,7 @@ fn gradient_args(op: &Op<'_>) -> Vec<Fact> {
     [of_a, of_b].map(|axes| Fact::with_value(op.t(), Shape::of(&[axes.len() as i64]), Some(axes))).to_vec()
 }
 
-/// Sizes in another order of dimensions: `NHWC` to `NCHW` and the like.
+/// Permutes sizes from one data format to another, such as `NHWC` to `NCHW`.
 fn permute_format(op: &Op<'_>) -> Vec<Fact> {
     let (from, to) = (op.text("src_format"), op.text("dst_format"));
     let value =
@@ -131,7 +131,7 @@ fn permute_format(op: &Op<'_>) -> Vec<Fact> {
     vec![Fact::with_value(op.t(), op.shape(0).clone(), value)]
 }
 
-/// The shape of a reshaped tensor: at most one size follows from the others.
+/// The shape of a reshaped tensor. If exactly one size is unknown, it follows from the number of elements.
 pub fn reshape(from: &Shape, to: &Shape) -> Shape {
     let Some(dims) = to.dims() else { return Shape::UNKNOWN };
     let mut open = dims.iter().enumerate().filter(|(_, dim)| **dim < 0).map(|(at, _)| at);

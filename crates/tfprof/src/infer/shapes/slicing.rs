@@ -1,4 +1,4 @@
-//! Slices, with TensorFlow's five masks, and their gradients.
+//! Slices, strided slices with their five masks, and their gradients.
 
 use super::super::fact::{ANY, Fact, Shape, UNKNOWN};
 use super::{Family, Op, fold, minus, one, shape_from};
@@ -29,40 +29,51 @@ fn slice(op: &Op<'_>) -> Vec<Fact> {
     vec![Fact::with_value(op.t(), Shape::of(&dims), value)]
 }
 
-/// What becomes of one dimension of the input, or a new one.
+/// The slice of one dimension of the input, or a new dimension.
 #[derive(Clone, Copy, Debug)]
 struct Part {
-    /// Which dimension of the input; none for a new one.
+    /// The dimension of the input; `None` for a new one.
     axis: Option<usize>,
-    /// Where it begins and how far apart elements are; not known if the size is not.
+    range: Range,
+    /// The dimension is removed from the result.
+    shrinks: bool,
+}
+
+/// The elements taken from one dimension.
+#[derive(Clone, Copy, Debug)]
+struct Range {
     start: i64,
     step: i64,
+    /// [`ANY`] if unknown; then start and step mean nothing.
     size: i64,
-    /// The dimension is gone.
-    shrinks: bool,
+}
+
+impl Range {
+    const UNKNOWN: Range = Range { start: 0, step: 0, size: ANY };
+    const NEW_AXIS: Range = Range { start: 0, step: 0, size: 1 };
 }
 
 fn strided_slice(op: &Op<'_>) -> Vec<Fact> {
     let from = op.input(0);
     let Some(parts) = parts(op) else { return one(op, Shape::UNKNOWN) };
     let kept: Vec<Part> = parts.iter().copied().filter(|part| !part.shrinks).collect();
-    let dims: Vec<i64> = kept.iter().map(|part| part.size).collect();
+    let dims: Vec<i64> = kept.iter().map(|part| part.range.size).collect();
     let value = || {
         let (value, dims_from) = (from.integers()?, from.shape.known()?);
-        if parts.iter().any(|part| part.size < 0) {
+        if parts.iter().any(|part| part.range.size < 0) {
             return None;
         }
-        // What is gone shifts everything by a fixed offset: it is put in front as a dimension of one.
-        let all: Vec<i64> = parts.iter().map(|part| part.size).collect();
-        fold::pick(value, dims_from, &all, |place, axis| match parts[axis].axis {
-            None => (dims_from.len(), 0),
-            Some(of) => (of, parts[axis].step.saturating_mul(place).saturating_add(parts[axis].start)),
+        // Removed dimensions stay in as dimensions of size one: they shift the offset of all elements.
+        let all: Vec<i64> = parts.iter().map(|part| part.range.size).collect();
+        fold::pick(value, dims_from, &all, |index, axis| match parts[axis] {
+            Part { axis: None, .. } => (dims_from.len(), 0),
+            Part { axis: Some(of), range, .. } => (of, range.step.saturating_mul(index).saturating_add(range.start)),
         })
     };
     vec![Fact::with_value(op.t(), Shape::of(&dims), value())]
 }
 
-/// The slice, dimension by dimension; none if the rank of the result is not known.
+/// The slice by dimension; `None` if the rank of the result is unknown.
 fn parts(op: &Op<'_>) -> Option<Vec<Part>> {
     let dims = op.shape(0).dims()?;
     let lengths = [1, 2, 3].map(|at| op.shape(at).dim(0));
@@ -77,7 +88,10 @@ fn parts(op: &Op<'_>) -> Option<Vec<Part>> {
     let dense = (0..length).filter(|place| !bit(ellipsis, *place) && !bit(new_axis, *place)).count();
     let mut parts = Vec::new();
     let mut axis = 0;
-    let whole = |axis: usize| Part { axis: Some(axis), start: 0, step: 1, size: dims[axis], shrinks: false };
+    let whole = |axis: usize| {
+        let range = Range { start: 0, step: 1, size: dims[axis] };
+        Part { axis: Some(axis), range, shrinks: false }
+    };
     for place in 0..length {
         if bit(ellipsis, place) {
             for _ in 0..dims.len().checked_sub(dense)? {
@@ -85,50 +99,44 @@ fn parts(op: &Op<'_>) -> Option<Vec<Part>> {
                 axis += 1;
             }
         } else if bit(new_axis, place) {
-            parts.push(Part { axis: None, start: 0, step: 0, size: 1, shrinks: false });
+            parts.push(Part { axis: None, range: Range::NEW_AXIS, shrinks: false });
         } else {
             let size = *dims.get(axis)?;
             let begin = if bit(begin_mask, place) { None } else { Some(number(1, place)) };
             let end = if bit(end_mask, place) { None } else { Some(number(2, place)) };
-            let part = if bit(shrink, place) {
+            let range = if bit(shrink, place) {
                 element(size, begin.unwrap_or(0))
             } else {
                 interval(size, begin, end, number(3, place))
             };
-            let (start, step, count) = part;
-            parts.push(Part { axis: Some(axis), start, step, size: count, shrinks: bit(shrink, place) });
+            parts.push(Part { axis: Some(axis), range, shrinks: bit(shrink, place) });
             axis += 1;
         }
     }
-    // Dimensions that are not named come along whole.
+    // The remaining dimensions are taken whole.
     parts.extend((axis..dims.len()).map(whole));
     Some(parts)
 }
 
-/// One element: start, step and size, which is unknown if its place is.
-fn element(size: i64, begin: i64) -> (i64, i64, i64) {
+/// The range of one element.
+fn element(size: i64, begin: i64) -> Range {
     let start = if begin < 0 && begin != UNKNOWN { begin.saturating_add(size) } else { begin };
-    if size < 0 || start < 0 || start >= size { (0, 0, ANY) } else { (start, 1, 1) }
+    if size < 0 || start < 0 || start >= size { Range::UNKNOWN } else { Range { start, step: 1, size: 1 } }
 }
 
-/// Start, step and size of an interval; the size is unknown if anything that matters is.
-fn interval(size: i64, begin: Option<i64>, end: Option<i64>, step: i64) -> (i64, i64, i64) {
-    let unknown = (0, 0, ANY);
-    if step == UNKNOWN || step == 0 || begin == Some(UNKNOWN) || end == Some(UNKNOWN) {
-        return unknown;
+/// The range of an interval, whose missing ends are those of the dimension.
+fn interval(size: i64, begin: Option<i64>, end: Option<i64>, step: i64) -> Range {
+    // A dimension of unknown size may be shorter than the interval.
+    if size < 0 || step == UNKNOWN || step == 0 || begin == Some(UNKNOWN) || end == Some(UNKNOWN) {
+        return Range::UNKNOWN;
     }
     let forward = step > 0;
-    if size < 0 {
-        // From the front to a fixed place, or back from the end, some sizes are known nevertheless; they are at most that
-        // large, so none of them is certain.
-        return unknown;
-    }
     let (low, high) = if forward { (0, size) } else { (-1, size - 1) };
-    let place = |n: i64| (if n < 0 { n.saturating_add(size) } else { n }).clamp(low, high);
-    let start = begin.map_or(if forward { low } else { high }, place);
-    let stop = end.map_or(if forward { high } else { low }, place);
+    let clamped = |n: i64| (if n < 0 { n.saturating_add(size) } else { n }).clamp(low, high);
+    let start = begin.map_or(if forward { low } else { high }, clamped);
+    let stop = end.map_or(if forward { high } else { low }, clamped);
     let span = if forward { stop - start } else { start - stop };
     let stride = step.saturating_abs();
     let count = if span <= 0 { 0 } else { (span - 1) / stride + 1 };
-    (start, step, count)
+    Range { start, step, size: count }
 }

@@ -1,4 +1,4 @@
-//! Ops without inputs that matter: constants, placeholders, variables, random numbers, iterators and queues.
+//! Sources of tensors: constants, placeholders, variables, random numbers, iterators and queues.
 
 use super::super::constant;
 use super::super::fact::{ANY, Fact, Shape};
@@ -120,13 +120,12 @@ pub const RULES: Family = &[
     }),
 ];
 
-/// A shape of no dimensions meant an unknown one in old graphs, but only where no other shape is stated, and that is
-/// seen by the attribute `_output_shapes`.
+/// The attribute `shape`. Old graphs write an empty shape for an unknown one; their `_output_shapes` tell the two apart.
 fn placeholder(op: &Op<'_>) -> Vec<Fact> {
     typed(op.dtype("dtype"), op.stated_shape("shape"))
 }
 
-/// An argument whose caller is not known.
+/// An argument of a function whose caller is unknown.
 fn argument(op: &Op<'_>) -> Vec<Fact> {
     let dtype = op.dtype("T");
     if dtype == DType::RESOURCE {
@@ -139,14 +138,14 @@ fn argument(op: &Op<'_>) -> Vec<Fact> {
     typed(dtype, Shape::UNKNOWN)
 }
 
-/// Outputs by lists of types and of shapes.
+/// Outputs from two attributes: a list of types and a list of shapes.
 fn components(op: &Op<'_>, types: &str, shapes: &str) -> Vec<Fact> {
     let mut shapes = op.stated_shapes(shapes).into_iter();
     let fact = |dtype| Fact::new(dtype, shapes.next().unwrap_or_default());
     op.dtypes(types).into_iter().map(fact).collect()
 }
 
-/// What a queue gives: the shapes that it was made with, with a number of them in front.
+/// The outputs of a dequeue: the shapes of the queue's components, with `count` in front for a batch.
 fn dequeued(op: &Op<'_>, count: Option<i64>) -> Vec<Fact> {
     let queue =
         op.body.inputs(op.node).first().map(|handle| handle.node).filter(|node| (*node as usize) < op.body.len());

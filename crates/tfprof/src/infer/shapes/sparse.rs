@@ -1,4 +1,4 @@
-//! Sparse and ragged tensors, and the parsing of examples.
+//! Sparse and ragged tensors, and ops that parse examples.
 
 use super::super::fact::{ANY, Fact, Shape};
 use super::{Family, Op, shape_from, typed};
@@ -28,10 +28,10 @@ pub const RULES: Family = &[
     }),
     (&["SparseConcat", "SparseSlice", "SparseAdd", "SparseCross", "SparseCrossV2", "SparseCrossHashed"], |op| {
         let dtype = op.dtype_or("out_type", op.t());
-        triple(dtype, op.shape(0).dim(1))
+        sparse_tensor(dtype, op.shape(0).dim(1))
     }),
     (&["SparseReduceSum", "SparseReduceMax"], |op| vec![Fact::new(op.dtype("T"), Shape::UNKNOWN)]),
-    (&["DeserializeSparse", "DeserializeManySparse"], |op| triple(op.dtype("dtype"), ANY)),
+    (&["DeserializeSparse", "DeserializeManySparse"], |op| sparse_tensor(op.dtype("dtype"), ANY)),
     (&["RaggedTensorToTensor"], |op| vec![Fact::new(op.dtype("T"), shape_from(op.input(0)))]),
     (&["RaggedRange"], |op| {
         let splits = op.dtype_or("Tsplits", DType::INT64);
@@ -40,20 +40,20 @@ pub const RULES: Family = &[
     (&["ParseExample"], |op| {
         let batch = op.shape(0).dim(0);
         let dense = op.dtypes("Tdense").into_iter().zip(op.stated_shapes("dense_shapes"));
-        let mut facts = sparse(op, "sparse_types", "Nsparse", 2);
+        let mut facts = sparse_features(op, "sparse_types", "Nsparse", 2);
         facts.extend(dense.map(|(dtype, shape)| {
             Fact::new(dtype, shape.dims().map(|dims| Shape::of(&[&[batch], dims].concat())).unwrap_or_default())
         }));
         facts
     }),
     (&["ParseSingleExample"], |op| {
-        let mut facts = sparse(op, "sparse_types", "num_sparse", 1);
+        let mut facts = sparse_features(op, "sparse_types", "num_sparse", 1);
         let dense = op.dtypes("Tdense").into_iter().zip(op.stated_shapes("dense_shapes"));
         facts.extend(dense.map(|(dtype, shape)| Fact::new(dtype, shape)));
         facts
     }),
     (&["ParseExampleV2"], |op| {
-        let mut facts = sparse(op, "sparse_types", "num_sparse", 1 + op.shape(0).rank().unwrap_or(1) as i64);
+        let mut facts = sparse_features(op, "sparse_types", "num_sparse", 1 + op.shape(0).rank().unwrap_or(1) as i64);
         let batch = op.shape(0).dims();
         let dense = op.dtypes("Tdense").into_iter().zip(op.stated_shapes("dense_shapes"));
         facts.extend(dense.map(|(dtype, shape)| {
@@ -65,8 +65,8 @@ pub const RULES: Family = &[
     (&["ParseTensor"], |op| typed(op.dtype("out_type"), Shape::UNKNOWN)),
 ];
 
-/// Indices, values and dense shape.
-fn triple(dtype: DType, rank: i64) -> Vec<Fact> {
+/// The three outputs of a sparse tensor: indices, values and dense shape.
+fn sparse_tensor(dtype: DType, rank: i64) -> Vec<Fact> {
     vec![
         Fact::new(DType::INT64, Shape::of(&[ANY, rank])),
         Fact::new(dtype, Shape::of(&[ANY])),
@@ -74,10 +74,10 @@ fn triple(dtype: DType, rank: i64) -> Vec<Fact> {
     ]
 }
 
-/// Sparse features: all indices, then all values, then all shapes.
-fn sparse(op: &Op<'_>, types: &str, count: &str, rank: i64) -> Vec<Fact> {
+/// The outputs of parsed sparse features: all indices, then all values, then all dense shapes.
+fn sparse_features(op: &Op<'_>, types: &str, count: &str, rank: i64) -> Vec<Fact> {
     let types = op.dtypes(types);
-    let count = op.count(count).max(types.len()).min(super::MOST_OUTPUTS);
+    let count = op.count(count).max(types.len()).min(super::MAX_OUTPUTS);
     let mut facts = vec![Fact::new(DType::INT64, Shape::of(&[ANY, rank])); count];
     facts.extend((0..count).map(|at| Fact::new(types.get(at).copied().unwrap_or_default(), Shape::of(&[ANY]))));
     facts.extend(vec![Fact::new(DType::INT64, Shape::of(&[rank])); count]);

@@ -1,4 +1,4 @@
-//! One line for each branch of a rule: an op, what it is given, and the shapes, or values, that come out.
+//! One line per branch of a rule: an op, its inputs and attributes, and the inferred shapes or values.
 
 use super::super::constant;
 use super::super::fact::{Fact, Shape, UNKNOWN};
@@ -58,13 +58,13 @@ fn outputs(op: &str, inputs: &[Fact], attributes: &[(&str, Vec<u8>)]) -> Vec<Fac
     rule(op).unwrap_or_else(|| panic!("{op} has a rule"))(&Op { body: &body, node, inputs })
 }
 
-/// The shapes of the outputs, as they are printed.
+/// Compares the printed shapes of all outputs.
 fn check(op: &str, inputs: &[Fact], attributes: &[(&str, Vec<u8>)], expect: &str) {
     let shapes: Vec<String> = outputs(op, inputs, attributes).iter().map(|fact| format!("{:?}", fact.shape)).collect();
     assert_eq!(shapes.join(" "), expect, "{op} of {inputs:?}");
 }
 
-/// The elements of the first output.
+/// Compares the elements of the first output.
 fn folds(op: &str, inputs: &[Fact], attributes: &[(&str, Vec<u8>)], expect: &[i64]) {
     let facts = outputs(op, inputs, attributes);
     assert_eq!(facts[0].integers(), Some(expect), "{op} of {inputs:?}");
@@ -81,7 +81,7 @@ fn no_op_has_two_rules() {
 }
 
 #[test]
-fn element_by_element() {
+fn elementwise() {
     check("Relu", &[f(&[2, -1])], &[], "[2,?]");
     check("AddV2", &[f(&[2, 1, 3]), f(&[4, 1])], &[], "[2,4,3]");
     check("AddV2", &[f(&[-1, 3]), f(&[1, 3])], &[], "[?,3]");
@@ -101,7 +101,7 @@ fn element_by_element() {
 }
 
 #[test]
-fn shapes_as_numbers() {
+fn shape_arithmetic() {
     folds("Shape", &[f(&[2, -1])], &[], &[2, UNKNOWN]);
     check("Shape", &[unknown()], &[], "[?]");
     folds("Size", &[f(&[2, 3])], &[], &[6]);
@@ -127,7 +127,7 @@ fn shapes_as_numbers() {
 }
 
 #[test]
-fn arranging() {
+fn rearranging() {
     let axis = |at: i64| [("axis", int(at))];
     check("ExpandDims", &[f(&[2, 3]), n(-1)], &[], "[2,3,1]");
     check("Squeeze", &[f(&[1, 3, 1])], &[], "[3]");
@@ -172,7 +172,7 @@ fn slices() {
 }
 
 #[test]
-fn picking() {
+fn indexing() {
     check("GatherV2", &[f(&[5, 6, 7]), f(&[2, 3]), n(1)], &[], "[5,2,3,7]");
     check("GatherV2", &[f(&[5, 6, 7]), f(&[5, 3]), n(1)], &[("batch_dims", int(1))], "[5,3,7]");
     folds("GatherV2", &[v(&[5, 6, 7]), v(&[2, 0]), n(0)], &[], &[7, 5]);
@@ -185,7 +185,7 @@ fn picking() {
 }
 
 #[test]
-fn reducing() {
+fn reductions() {
     check("Sum", &[f(&[2, 3, 4]), v(&[0, -1])], &[], "[3]");
     check("Mean", &[f(&[2, 3, 4]), v(&[1])], &[("keep_dims", flag())], "[2,1,4]");
     check("Sum", &[f(&[2, 3]), Fact::new(DType::INT32, Shape::of(&[1]))], &[], "?");
@@ -251,7 +251,7 @@ fn convolutions() {
 }
 
 #[test]
-fn what_handles_hold() {
+fn contents_of_handles() {
     let handle = Fact::handle(DType::FLOAT, Shape::of(&[3, 4]));
     check("ReadVariableOp", std::slice::from_ref(&handle), &[("dtype", dtype(1))], "[3,4]");
     check("ResourceGather", &[handle.clone(), f(&[7])], &[("dtype", dtype(1))], "[7,4]");

@@ -1,4 +1,4 @@
-//! Assignments and the steps of optimizers.
+//! Assignments, scatter updates and optimizer steps.
 
 use super::super::fact::Fact;
 use super::{Family, like_first, none};
