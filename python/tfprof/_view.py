@@ -22,7 +22,7 @@ _FORMS = dict(_native.form_endings())
 class Numbers(dict[str, Any]):
     """Numbers by metric: by the key of JSON and tables (`requested_bytes`), or by the word of `select` (`bytes`).
 
-    Whole numbers, but for times of profiles, which are finer than a microsecond; None is what the files do not say.
+    Whole numbers, except for ratios and for times of profiles, which are finer than a microsecond. None is unknown.
     """
 
     def __missing__(self, word: str) -> Any:
