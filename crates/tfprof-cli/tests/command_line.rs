@@ -140,7 +140,7 @@ fn bash_completes_words() {
     };
     assert_eq!(complete("tfprof sco", 1), "scope\n");
     assert_eq!(complete("tfprof op -max_d", 2), "-max_depth\n");
-    assert_eq!(complete("tfprof op -order_by mic", 3), "micros\n");
+    assert_eq!(complete("tfprof op -order_by mic", 3), "micros\nmicros_per_run\n");
     assert_eq!(complete("tfprof op -select micros,par", 3), "micros,params\n");
     assert_eq!(complete("tfprof completions z", 2), "zsh\n");
     assert_eq!(complete("tfprof demo sco", 2), "scope\n");

@@ -1,5 +1,5 @@
-//! Numbers as decimal digits, straight into a buffer: reports have millions of them, and the standard formatter takes
-//! most of a report's time.
+//! Decimal digits, written straight into a buffer: reports hold millions of numbers, and the standard formatter would
+//! take most of their time.
 
 /// Appends a whole number.
 pub fn push(out: &mut Vec<u8>, n: i64) {
@@ -29,10 +29,10 @@ pub static THREES: [[u8; 3]; 1000] = {
     all
 };
 
-/// Writes a number; says how long it is.
+/// Writes a number and returns its length.
 #[inline]
 pub fn put(n: u64, room: &mut [u8; ROOM]) -> usize {
-    // From the end, three at a time; the first ones without zeros before them.
+    // Three digits at a time, from the end; the first group has no leading zeros.
     let mut threes = [0_u16; 7];
     let mut count = 0;
     let mut left = n;
@@ -61,12 +61,12 @@ pub fn put(n: u64, room: &mut [u8; ROOM]) -> usize {
 
 /// Appends a number with two decimals, rounded from its exact value, halves to the even digit, as C does it.
 pub fn push_hundredths(out: &mut Vec<u8>, x: f64) {
-    // Past this, a number has no bits for hundredths left, and may be too large for what follows.
+    // Larger numbers have no fraction bits, and would overflow below.
     const WHOLE: f64 = (1_u64 << f64::MANTISSA_DIGITS) as f64;
     if !x.is_finite() || x.abs() >= WHOLE {
         return out.extend_from_slice(format!("{x:.2}").as_bytes());
     }
-    // A number is its mantissa, of 53 bits, times a power of two, which is below one here.
+    // The number is a 53-bit mantissa times a power of two below one.
     let exponent = ((x.to_bits() >> 52) & 0x7ff) as u32;
     let fraction = x.to_bits() & ((1 << 52) - 1);
     let mantissa = if exponent == 0 { fraction } else { fraction | 1 << 52 };

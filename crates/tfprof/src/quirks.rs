@@ -1,17 +1,17 @@
-//! Faults of the original that tfprof can play back, one named switch for each.
+//! Bugs of the original that tfprof can reproduce, one named switch for each.
 //!
-//! Quirks change figures and layout only. They never change what is a valid question, and loading knows none.
+//! Quirks change figures, layout and the forms on offer; loading ignores them.
 
-/// Which faults to play back. [`Quirks::NONE`] is right, [`Quirks::ORIGINAL`] is the same as the original.
+/// The bugs to reproduce. [`Quirks::NONE`] is right; [`Quirks::ORIGINAL`] matches the original.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Quirks {
-    /// Any node with an attribute `shape` has parameters, placeholders too.
+    /// Any node with an attribute `shape` has parameters, even a placeholder.
     pub placeholders_have_parameters: bool,
     /// Sums and products wrap around instead of staying at the largest number.
     pub numbers_wrap: bool,
-    /// The average of a negative sum over several steps is taken without its sign and comes out huge.
+    /// The average of a negative sum over several steps ignores the sign and becomes huge.
     pub negative_averages_are_huge: bool,
-    /// A minimum of 0, which is the default, hides rows with a number below 0, shown or not.
+    /// The default minimum of 0 hides rows with any negative number, even one that is not shown.
     pub zero_minimum_hides: bool,
     /// An input `a:1` has the shape of output 0 of `a`.
     pub first_output_only: bool,
@@ -23,21 +23,21 @@ pub struct Quirks {
     pub first_device_only: bool,
     /// TPU, XLA and other devices have no time.
     pub other_devices_are_free: bool,
-    /// The device that the graph asks for is not looked at.
+    /// The device requested by the graph is ignored.
     pub declared_device_ignored: bool,
     /// Gradient nodes whose forward node has no trace are left out of code view.
     pub lone_gradients_are_lost: bool,
-    /// String numbers of several op logs share the first log's strings.
+    /// String ids of later op logs refer to the strings of the first log.
     pub op_logs_share_strings: bool,
     /// Graph view describes itself as scope view.
     pub graph_doc_is_scopes: bool,
     /// `-max_depth N` shows N + 1 rows in op view.
     pub op_depth_is_one_more: bool,
-    /// The advisor takes only the first version of `FusedBatchNorm` for fused.
+    /// The advisor recognizes only the first version of `FusedBatchNorm` as fused.
     pub new_batch_norms_are_slow: bool,
-    /// Saving a profile that was loaded gives every node a trace without frames, and forgets that streams were missing.
+    /// Saving a loaded profile gives every node an empty trace, and loses the note that streams were missing.
     pub saving_again_alters: bool,
-    /// `-select` means `micros` if nothing is said, steps or not.
+    /// `-select` defaults to `micros`, even without steps.
     pub micros_by_default: bool,
     /// In a timeline of the graph view, of two executions that start in the same microsecond on one device only the
     /// first is shown.
@@ -47,21 +47,21 @@ pub struct Quirks {
     /// In pprof, a location is the function that is called at the line of its caller, so the outermost function is
     /// missing; ops that were made by a line which also calls something are left out.
     pub pprof_has_callees_only: bool,
-    /// The op view has no timeline, and only the code view has pprof, of one metric.
+    /// The op view has no timeline, only the code view has pprof, of one metric, and there are no ratios.
     pub fewer_outputs: bool,
     /// Only float, double, int32 and int64 tensors of a checkpoint have values.
     pub few_types_have_values: bool,
     /// Values of a checkpoint keep six digits.
     pub values_lose_digits: bool,
-    /// Functions are not looked into, and nothing is inferred: float operations are those of an op log.
+    /// Function bodies are ignored and nothing is inferred: FLOPs come from an op log only.
     pub functions_are_closed: bool,
 }
 
 impl Quirks {
-    /// Right everywhere.
+    /// No bugs.
     pub const NONE: Quirks = Quirks::all(false);
 
-    /// The same as the original everywhere.
+    /// All bugs of the original.
     pub const ORIGINAL: Quirks = Quirks::all(true);
 
     const fn all(on: bool) -> Quirks {

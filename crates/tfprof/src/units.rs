@@ -1,4 +1,4 @@
-//! Numbers as people read them: `1.23m`, `4.50KB`, `67us`.
+//! Numbers in human-readable units: `1.23m`, `4.50KB`, `67us`.
 
 use crate::digits;
 use crate::metric::Unit;
@@ -60,7 +60,7 @@ impl Amount {
     pub fn push(self, out: &mut Vec<u8>, unit: Unit) {
         let whole = self.rounded();
         match (self.parts, unit) {
-            // Rounded once: what is shown in larger units is taken from the parts.
+            // Round only once: convert to larger units from the parts.
             (2.., Unit::Micros) if whole >= 1000 => {
                 let micros = self.n as f64 / self.parts as f64;
                 let (shown, suffix) = if whole >= 1_000_000 { (micros / 1e6, "sec") } else { (micros / 1e3, "ms") };
@@ -77,7 +77,7 @@ impl Amount {
         String::from_utf8(out).unwrap_or_default()
     }
 
-    /// Appends it exactly, as a decimal number.
+    /// Appends the exact decimal number.
     pub fn push_exact(self, out: &mut Vec<u8>) {
         if self.parts == 1 {
             return digits::push(out, self.n);
@@ -99,7 +99,7 @@ impl Amount {
     }
 }
 
-/// Exact, as a decimal number.
+/// The exact decimal number.
 impl std::fmt::Display for Amount {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let mut out = Vec::new();
@@ -114,7 +114,7 @@ pub fn text(unit: Unit, n: i64) -> String {
     String::from_utf8(out).unwrap_or_default()
 }
 
-/// A size as people write it: `1000`, `1.5GB`, `512 MiB`, `4g`.
+/// Parses a size: `1000`, `1.5GB`, `512 MiB`, `4g`.
 pub fn parse_bytes(size: &str) -> Option<u64> {
     let size = size.trim();
     let digits = size.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(size.len());

@@ -1,6 +1,6 @@
 //! Text helpers: the nearest known word to a mistyped one, choices, lists split at commas, escapes of invalid UTF-8.
 
-/// The known word that is closest to a mistyped one, if any is close.
+/// The known word closest to a mistyped one, if any is close enough.
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let word = word.to_lowercase();
     let close = (word.chars().count() / 3).max(1);
@@ -15,7 +15,7 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
         .map(|(_, candidate)| candidate)
 }
 
-/// "unknown KIND `WORD` …; did you mean `NEAREST`?", or the list of what is allowed where nothing is near.
+/// "unknown KIND `WORD` …; did you mean `NEAREST`?", or the allowed words if none is close.
 pub fn unknown(kind: &str, word: &str, known: &[&str]) -> String {
     match nearest(word, known.iter().copied()) {
         Some(near) => unknown_but(kind, word, near, known),
@@ -23,7 +23,7 @@ pub fn unknown(kind: &str, word: &str, known: &[&str]) -> String {
     }
 }
 
-/// The same, where it is known what was meant.
+/// The same, with the word that was meant.
 pub fn unknown_but(kind: &str, word: &str, meant: &str, known: &[&str]) -> String {
     format!("unknown {kind} `{word}`; did you mean `{meant}`? (one of {})", known.join(", "))
 }
@@ -34,9 +34,9 @@ pub fn with_article(name: &str) -> String {
     format!("{article} {name}")
 }
 
-/// One of a few things that have words.
+/// An option value with a fixed set of words.
 pub trait Choice: Copy + PartialEq + 'static {
-    /// What an unknown word is called.
+    /// The noun for an unknown word in error messages.
     const KIND: &'static str = "word";
     const WORDS: &'static [(&'static str, Self)];
 
@@ -54,7 +54,7 @@ pub trait Choice: Copy + PartialEq + 'static {
     }
 }
 
-/// How many letters must be changed, added, dropped or swapped with their neighbour.
+/// The edit distance: letters changed, added, dropped or swapped with a neighbour.
 fn distance(a: &str, b: &str) -> usize {
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
     if a.len() > 100 || b.len() > 100 {
@@ -76,7 +76,7 @@ fn distance(a: &str, b: &str) -> usize {
     rows[a.len()][b.len()]
 }
 
-/// Splits at commas; quotes protect commas and are dropped, empty pieces too.
+/// Splits at commas. Quotes protect commas and are dropped, as are empty pieces.
 pub fn split_list(text: &str) -> Vec<String> {
     let mut pieces = vec![String::new()];
     let mut quote = None;
@@ -96,7 +96,7 @@ pub fn split_list(text: &str) -> Vec<String> {
     pieces
 }
 
-/// The word with quotes around it where a shell would take it apart otherwise.
+/// Quotes the word if a shell would split or expand it.
 pub fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || "-_./=:,@+".contains(c);
     if !word.is_empty() && word.chars().all(plain) { word.to_owned() } else { format!("'{word}'") }

@@ -58,7 +58,7 @@ impl Selection {
         words
     }
 
-    /// The metrics that these words show, in the order of [`METRICS`].
+    /// The metrics that the words show, in the order of [`METRICS`].
     pub fn metrics(self) -> MetricSet {
         let mut all = self.metrics;
         for metric in self.metrics.iter() {

@@ -275,7 +275,7 @@ fn number(text: &str) -> Result<i64, String> {
     text.trim().parse().map_err(|_| format!("expected a whole number, found `{text}`"))
 }
 
-/// True and false in the spellings of the original.
+/// True or false, in any spelling of the original.
 pub fn boolean(text: &str) -> Result<bool, String> {
     match text.to_ascii_lowercase().as_str() {
         "true" | "t" | "yes" | "y" | "1" => Ok(true),

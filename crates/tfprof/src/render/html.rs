@@ -1,8 +1,8 @@
-//! An answer as HTML: a tree that opens and closes, with bars, or a table. One piece without a script and without any
-//! reference to something else, for a notebook or as a page of its own.
+//! An answer as HTML: a collapsible tree with bars, or a table. Self-contained and free of scripts, so that it works in
+//! a notebook cell and as a page.
 //!
-//! A browser cannot take a million rows, so the largest are shown, each with those around it, and every place where
-//! something is left out says how much.
+//! Browsers cannot show a million rows, so only the largest are written, with their ancestors; a note says how many are
+//! left out, and where.
 
 mod grid;
 mod overview;
@@ -12,24 +12,25 @@ use super::{nesting, tensor, text, theme};
 use crate::metric::{DETAILS, Detail, Metric, Unit};
 use crate::options::{OPTIONS, Options, Step};
 use crate::units::Amount;
-use crate::view::{Side, Value, View, VisibleRow};
+use crate::view::columns::{Column, Content, Side, Value};
+use crate::view::{VisibleRow, View};
 pub use grid::{Grid, write_grid};
 pub use overview::write_overview;
 use std::io::{self, Write};
 
 const STYLE: &str = include_str!("html/style.css");
 
-/// What the HTML is for.
+/// Where the HTML is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// A file by itself.
+    /// A page of its own.
     Page,
-    /// A part of another page, such as the output of a notebook's cell.
+    /// Part of another page, such as the output of a notebook cell.
     Cell,
 }
 
 impl Place {
-    /// How many rows there may be.
+    /// The row limit.
     pub const fn most_rows(self) -> usize {
         match self {
             Place::Page => 10_000,
@@ -40,13 +41,13 @@ impl Place {
 
 /// Browsers stop nesting at some hundred levels.
 const DEEPEST: usize = 150;
-/// From here on rows are not indented any further.
+/// Deeper rows are not indented further.
 const INDENTED: usize = 24;
-/// Letters of a name, of its tooltip, and of a tensor's values.
+/// Length limits in characters: a name, its tooltip, the values of a tensor.
 const NAME: usize = 160;
 const TOOLTIP: usize = 600;
 const VALUES: usize = 1_000;
-/// So few rows are all open at first; of more, those that have this share of the whole, and those that are alone.
+/// Up to this many rows, all are open at first; otherwise those with a large share, and only children.
 const FEW: usize = 30;
 const LARGE: f64 = 0.2;
 
@@ -57,7 +58,7 @@ pub fn write(view: &View, place: Place, out: &mut dyn Write) -> io::Result<()> {
     write!(out, "<div class=\"title\">{}</div>\n<div class=\"note\">", Xml(&title))?;
     write_question(view, out)?;
     out.write_all(b"</div>\n")?;
-    let width: Vec<&str> = tree.columns.iter().map(Column::width).collect();
+    let width: Vec<&str> = tree.columns.iter().map(|styled| styled.style.width()).collect();
     writeln!(
         out,
         "<div class=\"frame{}\"><div class=\"tree\" style=\"--columns:{};min-width:{}px\">",
@@ -81,7 +82,7 @@ pub fn write(view: &View, place: Place, out: &mut dyn Write) -> io::Result<()> {
     end(place, out)
 }
 
-/// A text that keeps its lines.
+/// Writes preformatted text.
 pub fn write_text(title: &str, text: &str, place: Place, out: &mut dyn Write) -> io::Result<()> {
     begin(title, place, out)?;
     writeln!(out, "<div class=\"title\">{}</div>\n<pre>{}</pre>", Xml(title), Lines(text.trim_end()))?;
@@ -105,7 +106,7 @@ fn end(place: Place, out: &mut dyn Write) -> io::Result<()> {
     out.write_all(if place == Place::Page { b"</div>\n</body></html>\n" } else { b"</div>\n" })
 }
 
-/// Which step, and what was asked besides what is always asked.
+/// Writes the step and the options that differ from their defaults.
 fn write_question(view: &View, out: &mut dyn Write) -> io::Result<()> {
     match (view.options.step, view.model.runs.steps().count()) {
         (_, 0) => {}
@@ -124,38 +125,44 @@ fn write_question(view: &View, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-/// A column behind the name.
-enum Column {
-    /// With a bar: the total, or in op view the number of the row alone.
+/// A column after the name: a column of the view, and its style.
+struct Styled {
+    column: Column,
+    style: Style,
+}
+
+#[derive(Clone, Copy)]
+enum Style {
+    /// A number with a bar: the total, or in op view the number of the row alone.
     Bar(Metric),
-    /// Of the row alone.
+    /// The number of the row alone.
     Own(Metric),
     /// A ratio, of which no row has a share.
     Ratio(Metric),
-    /// In op view, the part of the whole.
+    /// In op view, the share of the whole.
     Share(Metric),
     Detail(Detail),
 }
 
-impl Column {
-    fn width(&self) -> &'static str {
+impl Style {
+    fn width(self) -> &'static str {
         match self {
-            Column::Bar(_) | Column::Ratio(_) => "118px",
-            Column::Own(_) | Column::Share(_) => "72px",
-            Column::Detail(_) => "180px",
+            Style::Bar(_) | Style::Ratio(_) => "118px",
+            Style::Own(_) | Style::Share(_) => "72px",
+            Style::Detail(_) => "180px",
         }
     }
 }
 
-/// What is shown of a view, and how.
+/// The rows and columns of a view that are written.
 struct Tree<'v> {
     view: &'v View,
-    columns: Vec<Column>,
-    /// By row.
+    columns: Vec<Styled>,
+    /// By row: whether it is written.
     shown: Vec<bool>,
-    /// By row: how many rows below it are left out, if it is the nearest one that is shown.
+    /// By row: the number of descendants left out, counted at the nearest ancestor that is written.
     left_out: Vec<usize>,
-    /// By row: how many rows are shown directly below it.
+    /// By row: the number of children that are written.
     children: Vec<u32>,
 }
 
@@ -164,7 +171,6 @@ impl<'v> Tree<'v> {
         let rows = view.rows();
         let shown = choose(view, most);
         let (mut left_out, mut children) = (vec![0; rows.len()], vec![0; rows.len()]);
-        // Rows that are left out count at the nearest row around them that is shown.
         let mut nearest: Vec<usize> = vec![0; rows.len()];
         for (i, row) in rows.iter().enumerate().skip(1) {
             nearest[i] = if shown[i] { i } else { nearest[row.parent] };
@@ -179,22 +185,19 @@ impl<'v> Tree<'v> {
 
     fn write_head(&self, out: &mut dyn Write) -> io::Result<()> {
         out.write_all(b"<div class=\"r h\"><span class=\"n\">name</span>")?;
-        for column in &self.columns {
-            let (class, title, about) = match column {
-                Column::Bar(metric) | Column::Ratio(metric) => ("c", legend(*metric), metric.info().about),
-                Column::Own(metric) => ("c s", "self", metric.info().about),
-                Column::Share(metric) => ("c s", "share", metric.info().about),
-                Column::Detail(detail) => {
-                    let info = &DETAILS[*detail as usize];
-                    ("t", info.word, info.about)
-                }
+        for Styled { column, style } in &self.columns {
+            let (class, title) = match style {
+                Style::Bar(metric) | Style::Ratio(metric) => ("c", legend(*metric)),
+                Style::Own(_) => ("c s", "self"),
+                Style::Share(_) => ("c s", "share"),
+                Style::Detail(detail) => ("t", DETAILS[*detail as usize].word),
             };
-            write!(out, "<span class=\"{class}\" title=\"{}\">{}</span>", Xml(about), Xml(title))?;
+            write!(out, "<span class=\"{class}\" title=\"{}\">{}</span>", Xml(column.about), Xml(title))?;
         }
         out.write_all(b"</div>\n")
     }
 
-    /// Rows come in the order of printing: a row is closed when the next one does not lie in it.
+    /// Rows come in pre-order: close an element when the next row is not its descendant.
     fn write_rows(&self, out: &mut dyn Write) -> io::Result<()> {
         let rows = self.view.rows();
         let few = rows.len() <= FEW;
@@ -257,28 +260,28 @@ impl<'v> Tree<'v> {
             write!(out, "<i>{}</i>", Xml(&String::from_utf8_lossy(&aside)))?;
         }
         out.write_all(b"</span>")?;
-        for column in &self.columns {
-            self.write_cell(column, row, out)?;
+        for styled in &self.columns {
+            self.write_cell(styled.style, row, out)?;
         }
         Ok(())
     }
 
-    fn write_cell(&self, column: &Column, row: &VisibleRow, out: &mut dyn Write) -> io::Result<()> {
+    fn write_cell(&self, style: Style, row: &VisibleRow, out: &mut dyn Write) -> io::Result<()> {
         let view = self.view;
-        match column {
-            Column::Bar(metric) | Column::Own(metric) | Column::Share(metric) | Column::Ratio(metric)
-                if !view.knows(*metric) =>
+        match style {
+            Style::Bar(metric) | Style::Own(metric) | Style::Share(metric) | Style::Ratio(metric)
+                if !view.knows(metric) =>
             {
                 out.write_all("<span class=\"c s none\" title=\"the files do not say\">–</span>".as_bytes())
             }
-            Column::Bar(metric) => bar(metric.info().unit, self.bar(*metric, row), self.share(*metric, row), out),
-            Column::Own(_) if !view.is_accounted(row) => out.write_all(b"<span class=\"c s\">\xe2\x80\x93</span>"),
-            Column::Own(metric) => write_number(&view.number(Side::SelfOnly, *metric, row), *metric, out),
-            Column::Ratio(metric) => write_number(&view.number(self.side(row), *metric, row), *metric, out),
-            Column::Share(metric) => {
-                write!(out, "<span class=\"c s\">{:.2}%</span>", 100.0 * self.share(*metric, row))
+            Style::Bar(metric) => bar(metric.info().unit, self.bar(metric, row), self.share(metric, row), out),
+            Style::Own(_) if !view.is_accounted(row) => out.write_all(b"<span class=\"c s\">\xe2\x80\x93</span>"),
+            Style::Own(metric) => write_number(&view.number(Side::SelfOnly, metric, row), metric, out),
+            Style::Ratio(metric) => write_number(&view.number(self.side(row), metric, row), metric, out),
+            Style::Share(metric) => {
+                write!(out, "<span class=\"c s\">{:.2}%</span>", 100.0 * self.share(metric, row))
             }
-            Column::Detail(detail) => {
+            Style::Detail(detail) => {
                 let text = match detail {
                     Detail::Device => text::devices(view, row).unwrap_or_default(),
                     Detail::OpTypes => text::types(view, row),
@@ -344,28 +347,36 @@ fn bar(unit: Unit, number: Amount, share: f64, out: &mut dyn Write) -> io::Resul
     )
 }
 
-/// What was asked for. A number that only comes along is left out where there is nothing of it, or where it is all of
-/// what it comes along with.
-fn columns(view: &View) -> Vec<Column> {
+/// The columns to show. A metric that only comes along with another is left out if it is 0, or the same as the other.
+fn columns(view: &View) -> Vec<Styled> {
     let root = &view.rows()[0];
-    let mut columns = Vec::new();
     let all = |metric: Metric| view.exact_total(metric, root).n;
-    for metric in view.selection.metrics().iter() {
+    let shows = |metric: Metric| {
         let tells = |main: Metric| main.info().with.contains(&metric) && all(metric) != all(main);
-        if view.selection.has(metric) || (all(metric) != 0 && view.selection.given().any(tells)) {
-            let chain = view.rules().chain;
-            columns.push(if metric.is_ratio() { Column::Ratio(metric) } else { Column::Bar(metric) });
-            columns.extend((!chain).then_some(Column::Own(metric)));
-            columns.extend((chain && !metric.is_ratio()).then_some(Column::Share(metric)));
+        view.selection.has(metric) || (all(metric) != 0 && view.selection.given().any(tells))
+    };
+    let chain = view.rules().chain;
+    let mut columns = Vec::new();
+    for column in view.columns() {
+        let mut push = |style: Style| columns.push(Styled { column: column.clone(), style });
+        match column.content {
+            Content::Number(Side::Total, metric) if shows(metric) => {
+                push(if metric.is_ratio() { Style::Ratio(metric) } else { Style::Bar(metric) });
+                match chain {
+                    false => push(Style::Own(metric)),
+                    true if metric.is_ratio() => {}
+                    true => push(Style::Share(metric)),
+                }
+            }
+            // Values come below their row.
+            Content::Detail(detail) if detail != Detail::TensorValue => push(Style::Detail(detail)),
+            _ => {}
         }
     }
-    let details = DETAILS.iter().map(|info| info.detail).filter(|detail| view.selection.has_detail(*detail));
-    // Values stand below their row.
-    columns.extend(details.filter(|detail| *detail != Detail::TensorValue).map(Column::Detail));
     columns
 }
 
-/// The rows to show: all, or the largest with those around them.
+/// The rows to write: all, or the largest with their ancestors.
 fn choose(view: &View, most: usize) -> Vec<bool> {
     let rows = view.rows();
     let mut shown = vec![false; rows.len()];
@@ -388,7 +399,7 @@ fn choose(view: &View, most: usize) -> Vec<bool> {
             }
             at = rows[at].parent;
         }
-        // A row without those around it cannot be shown; smaller rows are not shown in its place.
+        // A row needs its ancestors. If they do not fit, stop: a smaller row must not take its place.
         if path.len() > left {
             break;
         }
@@ -420,7 +431,7 @@ fn grouped(n: usize) -> String {
     text
 }
 
-/// Escaped text that keeps its lines.
+/// Escaped text with line breaks kept.
 struct Lines<'a>(&'a str);
 
 impl std::fmt::Display for Lines<'_> {

@@ -1,4 +1,4 @@
-//! An answer as JSON, flat so that depth costs nothing: rows in the order of printing, each with its parent.
+//! An answer as JSON: a flat list of rows in the order of printing, each with the id of its parent.
 
 use super::rows::write_each;
 use super::tensor;
@@ -12,7 +12,7 @@ use crate::view::View;
 use crate::view::columns::{Column, Side, Value};
 use std::io::{self, Write};
 
-/// Writes one object and a newline. `warnings` are those of loading; the view adds its own.
+/// Writes one object and a newline. `warnings` come from loading; the view adds its own.
 pub fn write(view: &View, warnings: &[Warning], out: &mut dyn Write) -> io::Result<()> {
     write!(out, "{{\"version\":1,\"command\":\"{}\",\"options\":{{", view.kind.word())?;
     for (i, option) in OPTIONS.iter().enumerate() {
@@ -45,16 +45,17 @@ pub fn write(view: &View, warnings: &[Warning], out: &mut dyn Write) -> io::Resu
     out.write_all(b"]}\n")
 }
 
-/// The columns of a row, by the object that they are in, each with the text before its value.
+/// The columns of a row by the JSON object that holds them.
 struct Groups<'c> {
     row: Vec<Keyed<'c>>,
     own: Vec<Keyed<'c>>,
     total: Vec<Keyed<'c>>,
-    /// Left out where they are missing.
+    /// A missing detail is left out.
     details: Vec<Keyed<'c>>,
 }
 
 struct Keyed<'c> {
+    /// The comma and key before the value.
     before: String,
     column: &'c Column,
 }

@@ -1,11 +1,11 @@
-//! Rows on their way out: made in one buffer that is used again, so that a number or a comma is no call of a writer.
+//! Writes rows through one reused buffer, so that numbers and commas do not each call a writer.
 
 use std::io::{self, Write};
 
-/// How much is gathered before it is written.
+/// The buffer is written when it holds this many bytes.
 const FULL: usize = 64 << 10;
 
-/// Writes each item as `push` makes it.
+/// Writes each item in the form that `push` appends.
 pub fn write_each<'i, T: 'i>(
     items: impl IntoIterator<Item = &'i T>,
     out: &mut dyn Write,

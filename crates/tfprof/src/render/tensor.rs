@@ -1,4 +1,4 @@
-//! The values of a tensor: as the text below a row, as a message, and as JSON.
+//! The values of a tensor as text below a row, as a message, as JSON and as CSV.
 
 use super::csv::write_field;
 use crate::checkpoint::values::Values;
@@ -10,13 +10,13 @@ use std::io::{self, Write};
 use tfprof_proto::fields::tf_prof_tensor;
 use tfprof_proto::write as pb;
 
-/// Text is cut here.
+/// Longer text is cut, in bytes.
 const LONGEST: usize = 10_000;
 
-/// No more values than this fit into the text of a tensor: each takes a character and a blank.
+/// At most this many values fit into the text of a tensor: each takes at least a digit and a blank.
 pub const SHOWN: u64 = LONGEST as u64 / 2 + 1;
 
-/// `[[1.00 2.00 ],\n[3.00 4.00 ],\n],\n`, cut if it is long. `values` may be no more than the first [`SHOWN`].
+/// `[[1.00 2.00 ],\n[3.00 4.00 ],\n],\n`, cut if it is long. The first [`SHOWN`] values are enough.
 pub fn text(values: &Values, quirks: &Quirks) -> Vec<u8> {
     let mut out = Vec::new();
     if !has_text(values.dtype, quirks) {
@@ -37,7 +37,7 @@ pub fn text(values: &Values, quirks: &Quirks) -> Vec<u8> {
             out.extend_from_slice(b"],\n");
         }
     }
-    // Everything was closed, or too much was said. As the original: the last bracket is closed behind the cut.
+    // As the original: the last bracket is closed after the cut.
     if rows.count == 0 {
         out.extend_from_slice(b"[");
     } else if out.len() <= LONGEST {
@@ -51,7 +51,7 @@ pub fn text(values: &Values, quirks: &Quirks) -> Vec<u8> {
     out
 }
 
-/// As the original: four numeric types and strings, of which it dies.
+/// As the original: only four numeric types, and strings, on which it crashes.
 fn has_text(dtype: DType, quirks: &Quirks) -> bool {
     let few = [DType::FLOAT, DType::DOUBLE, DType::INT32, DType::INT64, DType::STRING];
     !quirks.few_types_have_values || few.contains(&dtype)
@@ -77,7 +77,7 @@ fn push_element(out: &mut Vec<u8>, element: Element<'_>, quirks: &Quirks) {
     out.push(b' ');
 }
 
-/// All values with all their digits, one line for each row of the innermost dimension.
+/// Writes all values in full precision, one line for each row of the innermost dimension.
 pub fn rows(values: &Values, out: &mut dyn Write) -> io::Result<()> {
     let rows = Rows::new(&values.shape);
     let mut line = Vec::new();
@@ -100,7 +100,7 @@ pub fn rows(values: &Values, out: &mut dyn Write) -> io::Result<()> {
     if rows.count == 0 { out.write_all(b"[]\n") } else { Ok(()) }
 }
 
-/// One value in each line, with its place.
+/// Writes one line for each value, with its indices.
 pub fn csv(values: &Values, out: &mut dyn Write) -> io::Result<()> {
     out.write_all(b"index,value\n")?;
     for number in 0..values.len() {
@@ -118,7 +118,7 @@ pub fn csv(values: &Values, out: &mut dyn Write) -> io::Result<()> {
 }
 
 fn push_digits(out: &mut Vec<u8>, element: Element<'_>, dtype: DType) {
-    // The fewest digits that mean this number among those of its type.
+    // The fewest digits that identify the number among those of its type.
     let float = |x: f64| if dtype == DType::DOUBLE { format!("{x:?}") } else { format!("{:?}", x as f32) };
     let text = match element {
         Element::Float(x) => float(x),
@@ -133,7 +133,7 @@ fn push_digits(out: &mut Vec<u8>, element: Element<'_>, dtype: DType) {
     out.extend_from_slice(text.as_bytes());
 }
 
-/// Two decimals, as C prints them.
+/// Two decimals, rounded as C does.
 fn float_text(x: f64) -> String {
     match x {
         x if x.is_nan() && x.is_sign_negative() => "-nan".to_owned(),
@@ -142,7 +142,7 @@ fn float_text(x: f64) -> String {
     }
 }
 
-/// As the original: six digits of a number are kept.
+/// As the original: six significant digits.
 fn seen(x: f64, quirks: &Quirks) -> f64 {
     if quirks.values_lose_digits && x.is_finite() { format!("{x:.5e}").parse().unwrap_or(x) } else { x }
 }
@@ -173,7 +173,7 @@ pub fn message(values: &Values, quirks: &Quirks) -> Vec<u8> {
     out
 }
 
-/// Lists within lists, as the shape says; a scalar is a value alone.
+/// Writes nested lists that follow the shape; a scalar is a bare value.
 pub fn json(values: &Values, out: &mut dyn Write) -> io::Result<()> {
     if values.shape.is_empty() {
         return match values.len() {
@@ -182,7 +182,7 @@ pub fn json(values: &Values, out: &mut dyn Write) -> io::Result<()> {
         };
     }
     let rows = Rows::new(&values.shape);
-    // A shape with so many empty rows says nothing; no file has to be that long for it.
+    // Refuse to write so many empty rows: a tiny file can declare them.
     if rows.count == 0 || (rows.empty && rows.count > 1_000_000) {
         return out.write_all(b"[]");
     }
@@ -226,7 +226,7 @@ fn json_element(element: Element<'_>, out: &mut dyn Write) -> io::Result<()> {
     }
 }
 
-/// Bytes that are no text, without loss.
+/// Escapes bytes that are not UTF-8, without loss.
 fn base64(bytes: &[u8]) -> String {
     const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
@@ -240,24 +240,24 @@ fn base64(bytes: &[u8]) -> String {
     text
 }
 
-/// The shortest digits that mean the number; what JSON has no number for, in quotes.
+/// The shortest digits that identify the number; NaN and infinities in quotes, since JSON lacks them.
 pub fn json_float(x: f64, out: &mut dyn Write) -> io::Result<()> {
     match x {
         x if x.is_nan() => out.write_all(b"\"nan\""),
         f64::INFINITY => out.write_all(b"\"inf\""),
         f64::NEG_INFINITY => out.write_all(b"\"-inf\""),
-        // A number that is whole keeps its point, so that it stays a float elsewhere.
+        // Keep the point of a whole number, so that readers take it for a float.
         x => write!(out, "{x:?}"),
     }
 }
 
-/// Where brackets open and close while elements come one after the other.
+/// Where brackets open and close in the sequence of elements.
 struct Rows {
-    /// How many elements there are, or empty rows.
+    /// The number of elements, or of empty rows.
     count: u64,
     /// The elements are empty rows.
     empty: bool,
-    /// How many elements lie within a bracket of each level, the innermost first.
+    /// The number of elements within a bracket of each level, the innermost first.
     within: Vec<u64>,
 }
 

@@ -14,12 +14,12 @@ use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 
-/// Writes the head (what the words mean) and the report.
+/// Writes the head, which explains the selected words, and the report.
 pub fn write(view: &View, out: &mut dyn Write) -> io::Result<()> {
     write_themed(view, &Theme::PLAIN, out)
 }
 
-/// The same, dressed for a screen.
+/// The same with bars and colour for a terminal.
 pub fn write_themed(view: &View, theme: &Theme, out: &mut dyn Write) -> io::Result<()> {
     let mut head = Vec::new();
     write_head(view, &mut head)?;
@@ -51,7 +51,7 @@ fn write_head(view: &View, out: &mut dyn Write) -> io::Result<()> {
     write!(out, "{}\n\n", lines.join("\n"))
 }
 
-/// Writes the report alone, from its line `Profile:` on.
+/// Writes the report without the head, from the line `Profile:` on.
 pub fn write_report(view: &View, out: &mut dyn Write) -> io::Result<()> {
     write_rows(view, &Theme::PLAIN, out)
 }
@@ -68,7 +68,7 @@ fn write_rows(view: &View, theme: &Theme, out: &mut dyn Write) -> io::Result<()>
     if !chain {
         return write_each(rows, out, |row, text| write_row(view, &columns, theme, row, text));
     }
-    // An answer without a row shows its root, which is 0.
+    // If there are no rows, show the root with its zeros.
     let (root, below) = (&rows[0], if view.is_empty() { &rows[..1] } else { &rows[1..] });
     write_each(below, out, |row, text| write_op_row(view, &columns, theme, root, row, text))
 }
@@ -80,7 +80,7 @@ enum Column {
     Detail(Detail),
 }
 
-/// The columns of a view, in their order.
+/// The columns of a view, in the order of the original.
 fn columns(view: &View) -> Vec<Column> {
     let shown = view.selection.metrics();
     let numbers = METRICS
@@ -229,7 +229,7 @@ pub(super) fn push_input_shapes(view: &View, row: &VisibleRow, out: &mut Vec<u8>
     }
 }
 
-/// The shape of each input of a node, with its number.
+/// Appends the number and shape of each input of a node.
 fn push_shapes_read(view: &View, node: NodeId, separator: &[u8], out: &mut Vec<u8>) {
     for (i, input) in view.model.nodes.inputs(node).iter().enumerate() {
         out.extend_from_slice(if i > 0 { separator } else { b"" });
@@ -302,7 +302,7 @@ fn write_share(
         return write_padded(out, &String::from_utf8_lossy(&text), 20);
     }
     let (own, total) = (view.exact_self(info.metric, row).n, view.exact_total(info.metric, row).n);
-    // As the original: memory has no share where the row itself has none, all else where its total has none.
+    // As the original: a share of memory is 0 if the row itself has none, any other share if its total is 0.
     let some = if info.unit == Unit::Bytes { own > 0 } else { total > 0 };
     let share = |n: i64| if some { 100.0 * n as f64 / view.exact_total(info.metric, root).n as f64 } else { 0.0 };
     let number = view.exact_self(info.metric, row).text(info.unit);
@@ -310,12 +310,12 @@ fn write_share(
     write_padded(out, &text, 30)
 }
 
-/// Writes text at the right side of a column.
+/// Writes right-aligned text.
 fn write_padded(out: &mut Vec<u8>, text: &str, width: usize) -> io::Result<()> {
     write!(out, "{:1$}{text}", "", width.saturating_sub(text.len()))
 }
 
-/// What the nodes of a row read: each combination of shapes with how often it ran and how long that took.
+/// Writes the distinct input shapes of the nodes of a row, each with its runs, nodes and time.
 fn write_signatures(view: &View, row: &VisibleRow, out: &mut Vec<u8>) -> io::Result<()> {
     #[derive(Default)]
     struct Signature {

@@ -52,13 +52,11 @@ pub enum Content {
     Name,
     Accounted,
     Number(Side, Metric),
-    Devices,
+    Detail(Detail),
+    /// Runs and time on each device.
     ByDevice,
     Frame,
-    OpTypes,
-    TensorValue,
     Shape,
-    InputShapes,
 }
 
 /// A cell. Numbers and names are borrowed or copied, never allocated.
@@ -84,8 +82,7 @@ impl Column {
         Column { name: name.into(), kind, unit: None, nullable: false, about, content }
     }
 
-    fn detail(name: &'static str, kind: Kind, content: Content, detail: Detail) -> Column {
-        let about = DETAILS.iter().find(|info| info.detail == detail).map_or("", |info| info.about);
+    fn optional(name: &'static str, kind: Kind, content: Content, about: &'static str) -> Column {
         Column { nullable: true, ..Column::new(name, kind, content, about) }
     }
 
@@ -108,8 +105,7 @@ impl Column {
 
     /// Whether it comes after the numbers.
     pub fn is_detail(&self) -> bool {
-        use Content::{ByDevice, Devices, Frame, InputShapes, OpTypes, Shape, TensorValue};
-        matches!(self.content, Devices | ByDevice | Frame | OpTypes | TensorValue | Shape | InputShapes)
+        matches!(self.content, Content::Detail(_) | Content::ByDevice | Content::Frame | Content::Shape)
     }
 }
 
@@ -129,10 +125,7 @@ impl View {
     pub fn columns(&self) -> Vec<Column> {
         let mut columns = vec![
             Column::new("id", Kind::Int, Content::Id, "the number of the row, from 0 on"),
-            Column {
-                nullable: true,
-                ..Column::new("parent", Kind::Int, Content::Parent, "the row that it lies in; the root has none")
-            },
+            Column::optional("parent", Kind::Int, Content::Parent, "the row that it lies in; the root has none"),
             Column::new("depth", Kind::Int, Content::Depth, "how many rows it lies in"),
             Column::new("name", Kind::Text, Content::Name, "the name of a scope, a node, an op type or a line"),
             Column::new("accounted", Kind::Bool, Content::Accounted, "whether the row itself counts"),
@@ -140,31 +133,30 @@ impl View {
         for side in Side::BOTH {
             columns.extend(self.metrics().iter().map(|metric| Column::number(self, side, metric)));
         }
-        let has = |detail| self.selection.has_detail(detail);
-        if has(Detail::Device) {
-            columns.push(Column::detail("devices", Kind::Texts, Content::Devices, Detail::Device));
-        }
-        if has(Detail::Device) && self.model.is_trace {
-            columns.push(Column::detail("by_device", Kind::Record, Content::ByDevice, Detail::Device));
-        }
-        if self.model.is_trace {
-            let about = "the source line of the row";
-            columns.push(Column { nullable: true, ..Column::new("frame", Kind::Text, Content::Frame, about) });
-        }
-        if has(Detail::OpTypes) {
-            columns.push(Column::detail("op_types", Kind::Texts, Content::OpTypes, Detail::OpTypes));
-        }
-        if has(Detail::TensorValue) {
-            columns.push(Column::detail("tensor_value", Kind::Record, Content::TensorValue, Detail::TensorValue));
-        }
-        if self.selection.has(Metric::Parameters) {
-            let about = "the shape of a variable";
-            columns.push(Column { nullable: true, ..Column::new("shape", Kind::Ints, Content::Shape, about) });
-        }
-        if has(Detail::InputShapes) {
-            columns.push(Column::detail("input_shapes", Kind::Shapes, Content::InputShapes, Detail::InputShapes));
-        }
+        self.push_details(&mut columns);
         columns
+    }
+
+    fn push_details(&self, columns: &mut Vec<Column>) {
+        let push = |detail: Detail, name: &'static str, kind: Kind, columns: &mut Vec<Column>| {
+            if self.selection.has_detail(detail) {
+                let about = DETAILS[detail as usize].about;
+                columns.push(Column::optional(name, kind, Content::Detail(detail), about));
+            }
+        };
+        push(Detail::Device, "devices", Kind::Texts, columns);
+        if self.model.is_trace {
+            if self.selection.has_detail(Detail::Device) {
+                columns.push(Column::optional("by_device", Kind::Record, Content::ByDevice, "runs and time by device"));
+            }
+            columns.push(Column::optional("frame", Kind::Text, Content::Frame, "the source line of the row"));
+        }
+        push(Detail::OpTypes, "op_types", Kind::Texts, columns);
+        push(Detail::TensorValue, "tensor_value", Kind::Record, columns);
+        if self.selection.has(Metric::Parameters) {
+            columns.push(Column::optional("shape", Kind::Ints, Content::Shape, "the shape of a variable"));
+        }
+        push(Detail::InputShapes, "input_shapes", Kind::Shapes, columns);
     }
 
     /// The cell of a column in the row of a number.
@@ -186,12 +178,13 @@ impl View {
     /// A number of a row; missing if the files do not say, or if a ratio has nothing to divide by.
     #[inline]
     pub fn number(&self, side: Side, metric: Metric, row: &VisibleRow) -> Value<'_> {
-        if !self.knows(metric) {
+        if self.unknown.has(metric) {
             return Value::Missing;
         }
         if let Source::Ratio { numerator, denominator, .. } = metric.info().source {
             let parts = self.model.parts(denominator) as f64 / self.model.parts(numerator) as f64;
-            return self.table(side).ratio(metric, row.row).map_or(Value::Missing, |ratio| Value::Real(ratio * parts));
+            let ratio = self.table(side).ratio(metric, row.row).filter(|_| self.knows(metric));
+            return ratio.map_or(Value::Missing, |ratio| Value::Real(ratio * parts));
         }
         let n = self.table(side).get(metric, row.row);
         match self.model.parts(metric) {
@@ -204,24 +197,26 @@ impl View {
         let nodes = || self.node(row).into_iter().chain(self.bag(row));
         let name = |name| self.model.names.get(name);
         match detail {
-            Content::Devices => {
+            Content::Detail(Detail::Device) => {
                 let devices = nodes().flat_map(|node| self.values().devices(node));
                 Value::Texts(sorted(devices.map(name).collect()))
             }
-            Content::OpTypes => Value::Texts(sorted(nodes().flat_map(|node| self.values().types(node)).collect())),
+            Content::Detail(Detail::OpTypes) => {
+                Value::Texts(sorted(nodes().flat_map(|node| self.values().types(node)).collect()))
+            }
             Content::ByDevice => Value::ByDevice(self.by_device(nodes())),
             Content::Frame => self.line(row).map_or(Value::Missing, |Line { file, function, number, .. }| {
                 let line = if number < 0 { String::new() } else { format!(":{number}") };
                 Value::Text(format!("{file}{line} {function}").into())
             }),
-            Content::TensorValue => {
+            Content::Detail(Detail::TensorValue) => {
                 self.tensor(row, None).map_or(Value::Missing, |values| Value::Tensor(Box::new(values)))
             }
             Content::Shape => {
                 let shape = |node: NodeId| self.model.shapes.get(self.model.nodes.shape[node.index()]);
                 self.node(row).map(shape).filter(|shape| !shape.is_empty()).map_or(Value::Missing, Value::Ints)
             }
-            Content::InputShapes => self.node(row).map_or(Value::Missing, |node| {
+            Content::Detail(Detail::InputShapes) => self.node(row).map_or(Value::Missing, |node| {
                 let inputs = self.model.nodes.inputs(node).iter();
                 Value::Shapes(inputs.map(|input| self.model.shapes.get(self.values().input_shape(input))).collect())
             }),

@@ -4,17 +4,17 @@ use super::{Place, begin, end, grouped};
 use crate::render::markup::{Xml, fit};
 use std::io::{self, Write};
 
-/// A table of text: its columns, its rows, and a line below it.
+/// A table of text with a line below it.
 #[derive(Debug, Default)]
 pub struct Grid {
     pub head: Vec<&'static str>,
     pub rows: Vec<Vec<String>>,
-    /// By column: numbers stand to the right.
+    /// By column: numbers are right-aligned.
     pub is_number: Vec<bool>,
     pub foot: String,
 }
 
-/// Letters of a cell.
+/// Length limit of a cell, in characters.
 const CELL: usize = 300;
 
 pub fn write_grid(title: &str, grid: &Grid, place: Place, out: &mut dyn Write) -> io::Result<()> {

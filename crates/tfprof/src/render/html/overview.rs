@@ -7,10 +7,10 @@ use crate::report::overview::render::{facts, share, title};
 use crate::units::Amount;
 use std::io::{self, Write};
 
-/// Letters of a name, a value or a line.
+/// Length limit of a name, a value or a line, in characters.
 const TEXT: usize = 400;
 
-/// Writes the overview. `ask` makes a line to type out of the words of a question.
+/// Writes the overview. `ask` turns the words of a question into a line to type.
 pub fn write_overview(
     overview: &Overview,
     ask: &dyn Fn(&str) -> String,
