@@ -44,6 +44,7 @@ pub mod engine;
 pub mod error;
 pub mod events;
 pub mod format;
+mod hash;
 pub mod infer;
 pub mod json;
 pub mod metric;

@@ -82,6 +82,11 @@ impl MetricInfo {
         matches!(self.source, Source::Ratio { .. })
     }
 
+    /// Only a graph or an op log says anything about it.
+    pub fn needs_graph(&self) -> bool {
+        matches!(self.source, Source::Graph | Source::Computed) && self.word.is_some()
+    }
+
     /// Measured memory, which files may have and readers may skip.
     pub const fn is_measured_memory(&self) -> bool {
         matches!((self.source, self.unit), (Source::Measured, Unit::Bytes))
@@ -333,6 +338,19 @@ pub struct MetricSet(u32);
 
 impl MetricSet {
     pub const ALL: MetricSet = MetricSet((1 << Metric::COUNT) - 1);
+
+    /// The metrics with a property.
+    pub fn with(property: impl Fn(&MetricInfo) -> bool) -> MetricSet {
+        let mut found = MetricSet::default();
+        METRICS.iter().filter(|info| property(info)).for_each(|info| found.add(info.metric));
+        found
+    }
+
+    /// The metrics of either set.
+    #[must_use]
+    pub fn and(self, other: MetricSet) -> MetricSet {
+        MetricSet(self.0 | other.0)
+    }
 
     pub fn add(&mut self, metric: Metric) {
         self.0 |= 1 << metric as u32;

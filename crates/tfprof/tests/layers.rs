@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 /// Modules without dependencies; everything may import them.
-const BASE: &[&str] = &["digits", "error", "json", "metric", "options", "parallel", "quirks", "units", "words"];
+const BASE: &[&str] = &["digits", "error", "hash", "json", "metric", "options", "parallel", "quirks", "units", "words"];
 
 /// Each module, and what it may import besides [`BASE`]: a module, or `module::part` for a part of one.
 const LAYERS: &[(&str, &[&str])] = &[

@@ -6,8 +6,8 @@ use super::stored::Stored;
 use super::table::{Block, Table};
 use super::{Damage, locate, ordered};
 use crate::error::Error;
+use crate::hash::UntrustedMap;
 use crate::model::dtype::DType;
-use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
@@ -36,7 +36,7 @@ pub fn list(index: Stored, prefix: &Path, damage: &mut Vec<Damage>) -> Result<Li
         pieces: Vec::with_capacity(entries.len()),
         store: Store::Tables(Vec::new()),
     };
-    let keys: FxHashMap<&[u8], usize> = entries
+    let keys: UntrustedMap<&[u8], usize> = entries
         .iter()
         .enumerate()
         .filter(|(_, entry)| entry.key.first() == Some(&0))
@@ -253,7 +253,7 @@ fn find_shards(prefix: &Path, header: Header, entries: &[Entry], damage: &mut Ve
 fn push(
     entry: &Entry,
     entries: &[Entry],
-    keys: &FxHashMap<&[u8], usize>,
+    keys: &UntrustedMap<&[u8], usize>,
     shards: &BTreeMap<u32, Shard>,
     listed: &mut Listed,
     damage: &mut Vec<Damage>,

@@ -7,9 +7,9 @@ use super::stored::Stored;
 use super::table::{Block, Table};
 use super::{Damage, bundle, v1};
 use crate::error::Error;
+use crate::hash::UntrustedMap;
 use crate::model::dtype::DType;
 use crate::model::names::escape_invalid;
-use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -28,7 +28,7 @@ pub struct Checkpoint {
     pub(super) pieces: Vec<Piece>,
     pub(super) store: Store,
     /// Tensors by other names that people know them by.
-    aliases: FxHashMap<String, u32>,
+    aliases: UntrustedMap<String, u32>,
     /// The block of a table that was read last, with its table and number: its neighbours are asked for next.
     pub(super) last_block: Mutex<Option<(u32, usize, Block)>>,
 }
@@ -118,7 +118,7 @@ impl Checkpoint {
     fn new(name: String, listed: Listed, damage: Vec<Damage>, files: Vec<PathBuf>) -> Checkpoint {
         let Listed { mut tensors, pieces, store } = listed;
         tensors.sort_by(|a, b| a.name.cmp(&b.name));
-        let aliases = FxHashMap::default();
+        let aliases = UntrustedMap::default();
         let last_block = Mutex::new(None);
         let mut checkpoint = Checkpoint { name, tensors, damage, files, pieces, store, aliases, last_block };
         checkpoint.name_objects();

@@ -1,7 +1,7 @@
 //! The names of TensorFlow 2's objects: keys such as `layer_with_weights-0/kernel/.ATTRIBUTES/VARIABLE_VALUE` become
 //! what people call them, `dense/kernel`, and what an optimizer keeps of a variable comes under that variable.
 
-use rustc_hash::FxHashMap;
+use crate::hash::UntrustedMap;
 use std::collections::BTreeMap;
 use tfprof_proto::wire::{Fields, Value, WireError};
 
@@ -74,7 +74,7 @@ impl ObjectNames {
             .names
             .iter()
             .partition(|(key, _)| key.contains("/_variables/") && !key.contains("/_trainable_variables/"));
-        let variables: FxHashMap<String, &str> =
+        let variables: UntrustedMap<String, &str> =
             variables.into_iter().map(|(_, names)| (names.full.replace('/', "_"), names.full.as_str())).collect();
         let mut moved = Vec::new();
         for (key, names) in slots {
@@ -93,7 +93,7 @@ impl ObjectNames {
 
     /// Names that two tensors would share are left to the keys.
     fn keep_unique(&mut self) {
-        let mut seen: FxHashMap<String, u32> = FxHashMap::default();
+        let mut seen: UntrustedMap<String, u32> = UntrustedMap::default();
         for names in self.names.values() {
             *seen.entry(names.readable.clone()).or_default() += 1;
         }

@@ -1,6 +1,6 @@
 //! Ids that connect events, such as a launch and its kernel. Equal keys are the same id.
 
-use rustc_hash::FxHashMap;
+use crate::hash::UntrustedMap;
 use std::borrow::Cow;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -13,7 +13,7 @@ pub enum Key {
 
 /// Texts that are used as keys, each with a number.
 #[derive(Debug, Default)]
-pub struct KeyTexts(FxHashMap<String, u32>);
+pub struct KeyTexts(UntrustedMap<String, u32>);
 
 impl KeyTexts {
     pub fn key(&mut self, text: Cow<'_, str>) -> Key {

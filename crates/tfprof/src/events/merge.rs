@@ -4,6 +4,7 @@ use super::source_lines::{self, intern_frame};
 use super::sums::StepSet;
 use super::{CallPath, HostProfile, ItemSums, RuntimeName, Tally};
 use crate::error::{Location, Warning};
+use crate::hash::{TrustedMap, UntrustedMap};
 use crate::metric::{Metric, MetricSet};
 use crate::model::TimeUnit;
 use crate::model::builder::Builder;
@@ -14,7 +15,6 @@ use crate::model::layers::Layer;
 use crate::model::nodes::NodeId;
 use crate::model::runs::{KeepSteps, ProfileRuns};
 use crate::model::stacks::StackId;
-use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
 /// Renames hosts with equal names after their files, and warns if steps were found by different rules.
@@ -68,12 +68,12 @@ pub fn merge(hosts: &[HostProfile], with_runtime: bool, keep: KeepSteps, builder
     let mut merger = Merger {
         builder,
         several_hosts: hosts.len() > 1,
-        node_of: FxHashMap::default(),
-        runtime_of: FxHashMap::default(),
-        call_of: FxHashMap::default(),
+        node_of: UntrustedMap::default(),
+        runtime_of: UntrustedMap::default(),
+        call_of: TrustedMap::default(),
         runs: ProfileRuns::default(),
-        steps_of: FxHashMap::default(),
-        index_of: FxHashMap::default(),
+        steps_of: TrustedMap::default(),
+        index_of: UntrustedMap::default(),
         flops: false,
         keep,
     };
@@ -98,15 +98,15 @@ struct Merger<'b> {
     builder: &'b mut Builder,
     several_hosts: bool,
     /// By name and type; equal names of several programs and hosts are one node.
-    node_of: FxHashMap<(String, String), NodeId>,
+    node_of: UntrustedMap<(String, String), NodeId>,
     /// By name, nodes of the runtime layer; by call stack, those of calls.
-    runtime_of: FxHashMap<String, NodeId>,
-    call_of: FxHashMap<StackId, NodeId>,
+    runtime_of: UntrustedMap<String, NodeId>,
+    call_of: TrustedMap<StackId, NodeId>,
     runs: ProfileRuns,
     /// By node, the indices of its steps.
-    steps_of: FxHashMap<u32, StepSet>,
+    steps_of: TrustedMap<u32, StepSet>,
     /// By the number of a step, its index among those of all hosts.
-    index_of: FxHashMap<i64, u32>,
+    index_of: UntrustedMap<i64, u32>,
     flops: bool,
     keep: KeepSteps,
 }
@@ -271,17 +271,10 @@ impl Merger<'_> {
         let model = &mut builder.model;
         model.time_unit = TimeUnit::Picos;
         model.is_trace = true;
-        model.unknown = MetricSet::default();
-        let memory = [Metric::RequestedBytes, Metric::PeakBytes, Metric::ResidualBytes, Metric::OutputBytes];
-        memory.into_iter().for_each(|metric| model.unknown.add(metric));
-        if alone {
-            for metric in [Metric::Parameters, Metric::Macs, Metric::IoBytes, Metric::UnknownOps] {
-                model.unknown.add(metric);
-            }
-            if !flops {
-                model.unknown.add(Metric::FloatOps);
-            }
-        }
+        let is_measured = |metric: Metric| flops && metric == Metric::FloatOps;
+        model.unknown = MetricSet::with(|info| {
+            info.is_measured_memory() || (alone && info.needs_graph() && !is_measured(info.metric))
+        });
         model.runs.set_profile(runs, model.nodes.len());
     }
 }

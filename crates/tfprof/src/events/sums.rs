@@ -1,14 +1,14 @@
 //! Sums by item (an op, a call, a runtime event): in steps, outside of them, and by step if steps are kept.
 
+use crate::hash::TrustedMap;
 use crate::model::hosts::SpanSums;
-use rustc_hash::FxHashMap;
 
 /// The sums of all items.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
     pub items: Vec<ItemSums>,
     /// By item and step, for the steps that are kept.
-    pub cells: FxHashMap<(u32, u32), SpanSums>,
+    pub cells: TrustedMap<(u32, u32), SpanSums>,
 }
 
 /// The sums of one item.

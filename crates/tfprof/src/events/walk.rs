@@ -5,9 +5,9 @@ use super::self_time::{OpenSpan, OpenSpans, SelfTime, Timed};
 use super::steps::{FoundBy, NONE, Note, StepCollector, Steps};
 use super::sums::{KeptSteps, Tally};
 use super::{CallPath, Calls, RuntimeEvents, RuntimeName};
+use crate::hash::UntrustedMap;
 use crate::model::hosts::{AllocatorPeak, EventKind, LineFacts, SpanSums, StepSources};
 use crate::model::runs::KeepSteps;
-use rustc_hash::FxHashMap;
 
 /// The parts of a trace that a question needs besides ops.
 #[derive(Clone, Copy, Debug)]
@@ -104,8 +104,8 @@ pub struct TraceWalk {
     /// The current line.
     line: LineFacts,
     wanted: Wanted,
-    path_of: FxHashMap<CallPath, u32>,
-    call_of: FxHashMap<String, u32>,
+    path_of: UntrustedMap<CallPath, u32>,
+    call_of: UntrustedMap<String, u32>,
     pub collector: StepCollector,
     /// Spans that wait for their steps.
     ops: PendingSpans,
@@ -119,8 +119,8 @@ impl TraceWalk {
             sums: TraceSums::default(),
             line: LineFacts::default(),
             wanted,
-            path_of: FxHashMap::default(),
-            call_of: FxHashMap::default(),
+            path_of: UntrustedMap::default(),
+            call_of: UntrustedMap::default(),
             collector: StepCollector::default(),
             ops: PendingSpans::default(),
             calls: PendingSpans::default(),

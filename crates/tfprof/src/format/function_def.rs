@@ -1,7 +1,7 @@
 //! `FunctionDef` and `OpDef`: functions of a graph's library, and the outputs of ops that a file defines itself.
 
+use crate::hash::UntrustedMap;
 use crate::model::functions::{FunctionDef, FunctionDefs, OutputDef, OutputLength};
-use rustc_hash::FxHashMap;
 use tfprof_proto::fields::function_def::{self, arg_attrs};
 use tfprof_proto::fields::map_entry::{KEY, VALUE};
 use tfprof_proto::fields::op_def::{self, arg_def};
@@ -92,8 +92,8 @@ fn arg_def(fields: Fields<'_>) -> OutputDef {
 }
 
 /// Attributes of a function's arguments, such as `_output_shapes`, by their positions.
-fn argument_attributes(function: &[u8]) -> FxHashMap<u64, Vec<Attribute<'_>>> {
-    let mut by_position = FxHashMap::default();
+fn argument_attributes(function: &[u8]) -> UntrustedMap<u64, Vec<Attribute<'_>>> {
+    let mut by_position = UntrustedMap::default();
     each_field(Fields::new(function, 0), |all, number, value| {
         let (function_def::ARG_ATTR, Value::Bytes(entry)) = (number, value) else { return };
         let (mut position, mut list) = (0, Vec::new());

@@ -5,11 +5,11 @@ use super::driver::{FormatReader, drive};
 use super::{debug_info, function_def, saved_model};
 use crate::error::Error;
 use crate::format::source::Source;
+use crate::hash::UntrustedSet;
 use crate::model::builder::Builder;
 use crate::model::functions::CALL_OPS;
 use crate::model::nodes::NodeId;
 use crate::model::type_names::{OPTIMIZER_SLOT, TRAINABLE};
-use rustc_hash::FxHashSet;
 use tfprof_proto::fields::meta_graph_def::{self, meta_info_def};
 use tfprof_proto::fields::{function_def_library, graph_def, node_def, variable_def};
 use tfprof_proto::lenient::{each_field, map_entry};
@@ -152,8 +152,8 @@ const BYTES_LIST: u32 = 2;
 /// Names of variables in the collections of TensorFlow 1.
 #[derive(Default)]
 pub(super) struct Collections {
-    pub variables: FxHashSet<String>,
-    pub trainable: FxHashSet<String>,
+    pub variables: UntrustedSet<String>,
+    pub trainable: UntrustedSet<String>,
 }
 
 impl Collections {

@@ -1,6 +1,6 @@
 //! A live TensorFlow graph: adds the output shapes that only the live graph knows to its serialized `GraphDef`.
 
-use rustc_hash::FxHashMap;
+use crate::hash::UntrustedMap;
 use tfprof_proto::fields::attr_value::{self, list_value};
 use tfprof_proto::fields::map_entry;
 use tfprof_proto::fields::tensor_shape::{self, dim};
@@ -21,7 +21,7 @@ pub fn with_output_shapes(graph: &[u8], names: &[String], shapes: &[Vec<LiveShap
     if names.len() != shapes.len() || memchr::memmem::find(graph, OUTPUT_SHAPES).is_some() {
         return None;
     }
-    let mut index_of: Option<FxHashMap<&[u8], usize>> = None;
+    let mut index_of: Option<UntrustedMap<&[u8], usize>> = None;
     let mut out = Vec::with_capacity(graph.len() + 40 * names.len());
     let mut fields = Fields::new(graph, 0);
     let mut next = 0;

@@ -4,12 +4,12 @@ use super::detect::{Head, is_name};
 use super::driver::{FormatReader, drive};
 use crate::error::Error;
 use crate::format::source::Source;
+use crate::hash::UntrustedMap;
 use crate::model::builder::Builder;
 use crate::model::name_order::common_length;
 use crate::model::names::NameId;
 use crate::model::nodes::NodeId;
 use crate::model::stacks::{FrameId, StackId, Stacks, StringIds};
-use rustc_hash::FxHashMap;
 use tfprof_proto::fields::map_entry::KEY;
 use tfprof_proto::fields::{code_def, code_def::trace, op_log, op_log_entry};
 use tfprof_proto::lenient::{each_field, int_keyed_entry, next_field};
@@ -56,12 +56,12 @@ struct OpLogReader<'b> {
 pub(super) struct CallStacks {
     stacks: Stacks,
     entries: Vec<(NodeId, StackId)>,
-    strings: FxHashMap<i64, NameId>,
+    strings: UntrustedMap<i64, NameId>,
     /// The count of strings without a number. Logs of 2017 contain the strings themselves; see
     /// [`number_string`](Self::number_string).
     unnumbered: i64,
     /// Frames by their bytes: most frames of a log occur many times.
-    frames: FxHashMap<Box<[u8]>, FrameId>,
+    frames: UntrustedMap<Box<[u8]>, FrameId>,
     /// The bytes of the previous stack, and for each of its frames the end in these bytes and the path up to it.
     last_code: Vec<u8>,
     last_paths: Vec<(usize, StackId)>,

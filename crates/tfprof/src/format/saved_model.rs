@@ -11,6 +11,7 @@ use super::graph_def::{Collections, FUNCTION, FUNCTION_LIBRARY};
 use super::{debug_info, function_def};
 use crate::error::Error;
 use crate::format::source::Source;
+use crate::hash::{TrustedMap, UntrustedMap};
 use crate::model::attr_value;
 use crate::model::body::{Body, UnresolvedBody};
 use crate::model::builder::Builder;
@@ -19,7 +20,6 @@ use crate::model::names::NameId;
 use crate::model::nodes::NodeId;
 use crate::model::type_names::{GENERATOR_STATE, OPTIMIZER_SLOT, TRAINABLE};
 use objects::{Objects, is_seed};
-use rustc_hash::FxHashMap;
 use signature::Signature;
 use tfprof_proto::fields::meta_graph_def::{self, meta_info_def};
 use tfprof_proto::fields::{graph_def, op_list, saved_model, saved_object_graph};
@@ -95,7 +95,7 @@ struct MetaGraph {
     tags: Vec<String>,
     graph: UnresolvedBody,
     /// The devices that nodes ask for, by name.
-    devices: FxHashMap<String, Vec<u8>>,
+    devices: UntrustedMap<String, Vec<u8>>,
     functions: FunctionDefs,
     signatures: Vec<Signature>,
     collections: Collections,
@@ -160,7 +160,11 @@ impl<'b> Reader<'b> {
 }
 
 /// Adds the nodes of a body to the model.
-fn push_graph<'a>(builder: &mut Builder, graph: &'a Body, devices: &FxHashMap<String, Vec<u8>>) -> Vec<Option<NodeId>> {
+fn push_graph<'a>(
+    builder: &mut Builder,
+    graph: &'a Body,
+    devices: &UntrustedMap<String, Vec<u8>>,
+) -> Vec<Option<NodeId>> {
     let keep = builder.keep;
     let names: Vec<NameId> = (0..graph.len() as u32).map(|node| builder.model.names.intern(graph.name(node))).collect();
     let mut nodes = Vec::with_capacity(graph.len());
@@ -214,7 +218,7 @@ impl Variables<'_> {
             return;
         }
         // Captured objects of a function follow its other inputs, in the same order.
-        let mut variable_of: FxHashMap<u32, u32> = FxHashMap::default();
+        let mut variable_of: TrustedMap<u32, u32> = TrustedMap::default();
         for call in 0..self.graph.len() as u32 {
             let Some(bound) = self.graph.attribute(call, "f").and_then(|function| objects.bound_to(function)) else {
                 continue;

@@ -6,6 +6,7 @@ use super::functions::expand::{self, MAX_NODES, Node};
 use super::inference::Cost;
 use super::overrides::Overrides;
 use crate::error::Warning;
+use crate::hash::{TrustedSet, UntrustedSet};
 use crate::model::Model;
 use crate::model::attr_value;
 use crate::model::body::ORIGINAL_NAMES;
@@ -14,7 +15,6 @@ use crate::model::costs::{Costs, NodeCosts, UnknownReason};
 use crate::model::nodes::{Input, NodeId};
 use crate::model::settings::Settings;
 use crate::model::type_names::{CONST_PARAMETER, SAME_VARIABLE};
-use rustc_hash::FxHashSet;
 use tfprof_proto::fields::node_def::experimental_debug_info::{ORIGINAL_FUNC_NAMES, ORIGINAL_NODE_NAMES};
 use tfprof_proto::lenient::each_field;
 use tfprof_proto::wire::Fields;
@@ -66,9 +66,9 @@ pub fn annotate(program: &Program, builder: &mut Builder) {
 struct Annotator {
     costs: Costs,
     /// Variables whose handle we have seen.
-    variables: FxHashSet<String>,
+    variables: UntrustedSet<String>,
     /// Constants that we have seen, by function and node.
-    constants: FxHashSet<(Option<u32>, u32)>,
+    constants: TrustedSet<(Option<u32>, u32)>,
 }
 
 impl Annotator {

@@ -8,11 +8,11 @@ use super::fact::{Fact, Integers, Shape};
 use super::flops;
 use super::overrides::Overrides;
 use super::shapes::{self, Op, Rule};
+use crate::hash::TrustedMap;
 use crate::model::attr_value;
 use crate::model::body::{Body, NO_NODE, Tensor};
 use crate::model::costs::UnknownReason;
 use crate::model::functions::CALL_OPS;
-use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -324,12 +324,12 @@ struct Readers {
 }
 
 /// Tensors that are pushed to a stack, by the nodes that pop them: no edge of the graph connects them.
-type Pushes = FxHashMap<u32, Tensor>;
+type Pushes = TrustedMap<u32, Tensor>;
 
 /// Finds the contents of stacks, assuming that all tensors pushed to one are alike. Handles pass through loop entries.
 fn pushes(body: &Body) -> Pushes {
     const FAR: usize = 64;
-    let (mut pushed, mut pops) = (FxHashMap::default(), Vec::new());
+    let (mut pushed, mut pops) = (TrustedMap::default(), Vec::new());
     for node in 0..body.len() as u32 {
         let (is_push, is_pop) = match body.op(node) {
             "StackPushV2" | "StackPush" => (true, false),

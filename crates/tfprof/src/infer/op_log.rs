@@ -10,10 +10,10 @@ mod strings;
 
 pub use graph::{GraphShapes, RunShapes};
 
+use crate::hash::UntrustedMap;
 use crate::model::costs::UnknownReason;
 use crate::model::type_names::TRAINABLE;
 use entries::{Entries, Entry};
-use rustc_hash::FxHashMap;
 use strings::Strings;
 
 /// Call stacks of nodes, as Python hands them over: each distinct frame once.
@@ -21,7 +21,7 @@ use strings::Strings;
 pub struct Traces {
     pub frames: Vec<SourceFrame>,
     /// By node, its frames from the outermost to the innermost, as positions in `frames`.
-    pub nodes: FxHashMap<String, Vec<u32>>,
+    pub nodes: UntrustedMap<String, Vec<u32>>,
 }
 
 /// A frame of a call stack.
@@ -66,7 +66,7 @@ pub fn op_log(graph: &GraphShapes<'_>, parts: &Parts<'_>) -> OpLog {
     let has_caller = !entries.list.is_empty();
     let mut strings = Strings::default();
     let mut made: Vec<Entry> = Vec::new();
-    let mut made_at: FxHashMap<&[u8], usize> = FxHashMap::default();
+    let mut made_at: UntrustedMap<&[u8], usize> = UntrustedMap::default();
     for (at, node) in graph.nodes().iter().enumerate() {
         let counted = if parts.without_float_ops { None } else { graph.float_ops(at, parts.run_shapes) };
         let float_ops = match counted {
@@ -216,7 +216,7 @@ mod tests {
             });
         }
         let frame = SourceFrame { file: "a.py".into(), function: "f".into(), ..SourceFrame::default() };
-        let traces = Traces { frames: vec![frame], nodes: FxHashMap::from_iter([("sq".to_owned(), vec![0])]) };
+        let traces = Traces { frames: vec![frame], nodes: UntrustedMap::from_iter([("sq".to_owned(), vec![0])]) };
         let parts =
             Parts { caller: Some(&caller), trainable: &["sq".to_owned()], traces: Some(&traces), ..Parts::default() };
         let rows = read(&op_log(&graph, &parts).bytes);

@@ -4,10 +4,10 @@ use super::fact::{ANY, Fact, Shape};
 use super::functions::calls::Program;
 use super::shapes;
 use crate::error::Error;
+use crate::hash::UntrustedMap;
 use crate::model::program::ObservedShapes;
 use crate::model::settings::Settings;
 use crate::words;
-use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
 /// Statements from outside. The default states nothing, so that unknown sizes stay unknown.
@@ -18,7 +18,7 @@ pub struct Overrides {
     /// Leave it out for the body of a function that is called: the caller passes its arguments.
     pub batch: Option<i64>,
     /// Shapes of placeholders and arguments, by the names of their nodes.
-    pub inputs: FxHashMap<String, Shape>,
+    pub inputs: UntrustedMap<String, Shape>,
     pub observed: Arc<ObservedShapes>,
 }
 

@@ -1,7 +1,7 @@
 //! [`Body`]: one graph or the body of one function, ready for inference. Nodes are columns, inputs are node numbers,
 //! attributes are the bytes of their `AttrValue`. The contents of large constants are dropped.
 
-use rustc_hash::FxHashMap;
+use crate::hash::UntrustedMap;
 use std::ops::Range;
 use tfprof_proto::fields::{attr_value, tensor};
 use tfprof_proto::lenient::each_field;
@@ -194,7 +194,7 @@ pub struct UnresolvedBody {
 }
 
 /// Numbers of nodes by name. The first node of a name wins.
-pub type NodesByName = FxHashMap<Box<str>, u32>;
+pub type NodesByName = UntrustedMap<Box<str>, u32>;
 
 impl UnresolvedBody {
     /// Adds a node; false if there is one of that name.
@@ -314,7 +314,7 @@ impl StringList {
 #[derive(Clone, Debug, Default)]
 struct StringSet {
     list: StringList,
-    ids: FxHashMap<Box<str>, u32>,
+    ids: UntrustedMap<Box<str>, u32>,
 }
 
 impl StringSet {

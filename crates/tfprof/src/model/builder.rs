@@ -14,7 +14,7 @@ use super::nodes::{Input, NO_INPUT, NodeId, ShapeId};
 use super::program::ProgramBuilder;
 use super::type_names::IN_CHECKPOINT;
 use crate::error::{Location, Refusal, Warning};
-use rustc_hash::FxHashMap;
+use crate::hash::TrustedMap;
 use tfprof_proto::node_def::Attribute;
 use tfprof_proto::shape::{attribute_shape, attribute_shapes, shape_dims};
 use tfprof_proto::stream::Spot;
@@ -33,7 +33,7 @@ pub struct Builder {
     pub program: ProgramBuilder,
     /// The current file, for warnings.
     file: String,
-    warned: FxHashMap<&'static str, u64>,
+    warned: TrustedMap<&'static str, u64>,
     deferred_types: Vec<(NodeId, NameId)>,
     /// Scratch space.
     dims: Vec<i64>,
@@ -57,7 +57,7 @@ impl Builder {
             refused: None,
             program: ProgramBuilder::default(),
             file: String::new(),
-            warned: FxHashMap::default(),
+            warned: TrustedMap::default(),
             deferred_types: Vec::new(),
             dims: Vec::new(),
         }

@@ -4,7 +4,7 @@
 
 use super::devices::DeviceId;
 use super::nodes::NodeId;
-use rustc_hash::FxHashMap;
+use crate::hash::TrustedMap;
 
 /// A number that is summed over the records of a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,11 +89,11 @@ pub struct Cells {
     /// By node, its first row.
     first: Vec<u32>,
     /// The same for nodes whose numbers are far above the count of rows: a step may have one node of a million.
-    first_of_few: FxHashMap<NodeId, u32>,
+    first_of_few: TrustedMap<NodeId, u32>,
     /// By row, the inclusive time where it is known. As long as the rows, or empty.
     inclusive: Vec<i64>,
     /// Rows of nodes with many devices, beyond the first few.
-    many: FxHashMap<(NodeId, DeviceId), u32>,
+    many: TrustedMap<(NodeId, DeviceId), u32>,
 }
 
 /// Up to this many rows of a node are searched one by one.

@@ -1,8 +1,8 @@
 //! Computed, not measured, costs of nodes: filled by inference, one entry per node.
 
 use super::nodes::NodeId;
+use crate::hash::TrustedMap;
 use crate::model::dtype::DType;
-use rustc_hash::FxHashMap;
 
 /// Why the cost of a node is unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -34,7 +34,7 @@ impl UnknownReason {
 pub struct Costs {
     entries: Vec<NodeCosts>,
     /// Data types of variables, and of constants that count as variables.
-    pub dtypes: FxHashMap<NodeId, DType>,
+    pub dtypes: TrustedMap<NodeId, DType>,
     /// The first nodes that lack shapes, and where the shapes got lost.
     pub missing: Vec<(NodeId, String)>,
     /// The size that was assumed for unknown leading dimensions.

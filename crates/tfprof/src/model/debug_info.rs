@@ -2,16 +2,16 @@
 
 use super::names::{NameId, Names};
 use super::stacks::{Frame, FrameId, StackId, Stacks, StringIds};
-use rustc_hash::FxHashMap;
+use crate::hash::UntrustedMap;
 
 /// Stack traces by the names of nodes: `node`, or `node@function`.
 #[derive(Debug, Default)]
 pub struct DebugInfo {
     pub files: Vec<String>,
     /// Frames and traces by the file's own ids.
-    pub frames: FxHashMap<u64, SourceLine>,
-    pub traces: FxHashMap<u64, Vec<u64>>,
-    pub trace_of_node: FxHashMap<String, u64>,
+    pub frames: UntrustedMap<u64, SourceLine>,
+    pub traces: UntrustedMap<u64, Vec<u64>>,
+    pub trace_of_node: UntrustedMap<String, u64>,
     /// How many frames and traces came without an id; they get ids from the end of the number range.
     without_id: u64,
 }

@@ -1,7 +1,7 @@
 //! Devices of runs, and how records on each kind of device count.
 
 use super::names::{NameId, Names, escape_invalid};
-use rustc_hash::FxHashMap;
+use crate::hash::{TrustedMap, UntrustedMap};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DeviceId(pub(crate) u32);
@@ -30,8 +30,8 @@ pub struct Devices {
     /// Their first spelling.
     spelled: Vec<String>,
     kinds: Vec<DeviceKind>,
-    ids: FxHashMap<NameId, DeviceId>,
-    spellings: FxHashMap<Vec<u8>, DeviceId>,
+    ids: TrustedMap<NameId, DeviceId>,
+    spellings: UntrustedMap<Vec<u8>, DeviceId>,
 }
 
 impl DeviceId {

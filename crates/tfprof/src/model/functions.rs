@@ -2,7 +2,7 @@
 //! means is known once all functions are there. `infer` resolves them.
 
 use super::body::UnresolvedBody;
-use rustc_hash::FxHashMap;
+use crate::hash::UntrustedMap;
 
 /// Ops that call the functions that an attribute names. An op whose name is that of a function calls it, too.
 pub const CALL_OPS: &[&str] = &[
@@ -27,9 +27,9 @@ pub const CALL_OPS: &[&str] = &[
 #[derive(Clone, Debug, Default)]
 pub struct FunctionDefs {
     pub functions: Vec<FunctionDef>,
-    pub by_name: FxHashMap<Box<str>, u32>,
+    pub by_name: UntrustedMap<Box<str>, u32>,
     /// By op.
-    pub op_outputs: FxHashMap<Box<str>, Vec<OutputDef>>,
+    pub op_outputs: UntrustedMap<Box<str>, Vec<OutputDef>>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -38,7 +38,7 @@ pub struct FunctionDef {
     pub outputs: Vec<OutputDef>,
     pub body: UnresolvedBody,
     /// By output, the tensor that is returned.
-    pub returns: FxHashMap<String, String>,
+    pub returns: UntrustedMap<String, String>,
     /// Nodes that have to run although nothing reads them.
     pub control_returns: Vec<String>,
 }

@@ -1,6 +1,6 @@
 //! Interned short lists (shapes, sets of types): each distinct list is stored once.
 
-use rustc_hash::FxHashMap;
+use crate::hash::UntrustedMap;
 use std::fmt;
 use std::hash::Hash;
 use std::marker::PhantomData;
@@ -51,12 +51,12 @@ impl<T> fmt::Debug for ListId<T> {
 pub struct Lists<T> {
     items: Vec<T>,
     ends: Vec<u32>,
-    ids: FxHashMap<Box<[T]>, ListId<T>>,
+    ids: UntrustedMap<Box<[T]>, ListId<T>>,
 }
 
 impl<T: Copy + Eq + Hash> Default for Lists<T> {
     fn default() -> Self {
-        let mut lists = Lists { items: Vec::new(), ends: Vec::new(), ids: FxHashMap::default() };
+        let mut lists = Lists { items: Vec::new(), ends: Vec::new(), ids: UntrustedMap::default() };
         lists.intern(&[]);
         lists
     }

@@ -30,7 +30,8 @@ pub mod shared;
 pub mod stacks;
 pub mod type_names;
 
-use crate::metric::{Metric, MetricSet, Unit};
+use crate::hash::UntrustedMap;
+use crate::metric::{Metric, MetricInfo, MetricSet, Unit};
 use attributes::Attributes;
 use costs::Costs;
 use devices::{DeviceId, DeviceKind, Devices};
@@ -42,7 +43,6 @@ use names::{NameHash, NameId, Names};
 use nodes::{NodeId, Nodes};
 use peaks::Peaks;
 use runs::Runs;
-use rustc_hash::FxHashMap;
 use shared::Shared;
 use stacks::Stacks;
 use std::borrow::Cow;
@@ -105,13 +105,10 @@ pub struct Model {
     /// The ids of the first nodes in the first profile that was loaded.
     pub saved_ids: Vec<i64>,
     /// The string of each id, from the first op log that used it.
-    pub first_strings: FxHashMap<i64, NameId>,
+    pub first_strings: UntrustedMap<i64, NameId>,
     node_of: Shared<Vec<u32>>,
     ops_by_name: OnceLock<Vec<NodeId>>,
 }
-
-/// The metrics that Python calls do not have.
-const TIMELESS: [Metric; 5] = [Metric::Parameters, Metric::FloatOps, Metric::Macs, Metric::IoBytes, Metric::UnknownOps];
 
 impl Model {
     /// How many parts of a stored number make one of the metric's unit: times may be finer than microseconds.
@@ -199,7 +196,7 @@ impl Model {
     pub fn unknown_in(&self, layers: Layers) -> MetricSet {
         let mut unknown = self.unknown;
         if layers == Layers::CALLS {
-            TIMELESS.into_iter().for_each(|metric| unknown.add(metric));
+            unknown = unknown.and(MetricSet::with(MetricInfo::needs_graph));
         }
         unknown
     }

@@ -23,7 +23,8 @@ struct Entry {
     id: NameId,
 }
 
-/// The hash of a string's bytes.
+/// The hash of a string: 32 bits, without a seed, since nodes store it and models of several threads compare it. Names
+/// chosen to collide make interning slow, but never wrong: the text is compared, too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NameHash(pub(crate) u32);
 

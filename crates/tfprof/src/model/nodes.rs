@@ -4,7 +4,7 @@ use super::layers::Layer;
 use super::lists::ListId;
 use super::names::{NameHash, NameId};
 use super::stacks::StackId;
-use rustc_hash::FxHashMap;
+use crate::hash::TrustedMap;
 
 /// A node, numbered in the order of its first appearance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -45,7 +45,7 @@ pub struct Nodes {
     output_shapes: Vec<ShapeId>,
     output_shapes_end: Vec<u32>,
     /// Inputs and output shapes of nodes that one file recorded and a later file defined.
-    defined_late: FxHashMap<NodeId, (Vec<Input>, Vec<ShapeId>)>,
+    defined_late: TrustedMap<NodeId, (Vec<Input>, Vec<ShapeId>)>,
 }
 
 /// Marks an input that a file left out.

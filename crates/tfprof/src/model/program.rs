@@ -5,11 +5,11 @@ use super::debug_info::DebugInfo;
 use super::functions::FunctionDefs;
 use super::settings::Settings;
 use super::shape::Shape;
-use rustc_hash::FxHashMap;
+use crate::hash::UntrustedMap;
 use std::sync::Arc;
 
 /// Shapes of outputs as runs recorded them, by the names of nodes; unknown where no run recorded one.
-pub type ObservedShapes = FxHashMap<String, Vec<Shape>>;
+pub type ObservedShapes = UntrustedMap<String, Vec<Shape>>;
 
 /// The program that the files describe: its graph, its functions, and facts about both.
 #[derive(Debug, Default)]

@@ -1,7 +1,7 @@
 //! Call stacks of the code that created ops: frames and call paths, each stored once, parents before children.
 
 use super::names::NameId;
-use rustc_hash::FxHashMap;
+use crate::hash::{TrustedMap, UntrustedMap};
 
 /// One line of a call stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -75,9 +75,9 @@ impl StackId {
 #[derive(Clone, Debug)]
 pub struct Stacks {
     frames: Vec<Frame>,
-    frame_ids: FxHashMap<Frame, FrameId>,
+    frame_ids: UntrustedMap<Frame, FrameId>,
     paths: Vec<(StackId, FrameId)>,
-    path_ids: FxHashMap<(StackId, FrameId), StackId>,
+    path_ids: TrustedMap<(StackId, FrameId), StackId>,
 }
 
 impl Default for Stacks {
@@ -85,9 +85,9 @@ impl Default for Stacks {
         let nothing = (StackId::NONE, FrameId(u32::MAX));
         Stacks {
             frames: Vec::new(),
-            frame_ids: FxHashMap::default(),
+            frame_ids: UntrustedMap::default(),
             paths: vec![nothing, nothing],
-            path_ids: FxHashMap::default(),
+            path_ids: TrustedMap::default(),
         }
     }
 }

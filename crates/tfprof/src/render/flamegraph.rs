@@ -5,10 +5,10 @@
 
 use super::markup::{Xml, fit};
 use super::nesting::{self, Nested};
+use crate::hash::UntrustedMap;
 use crate::metric::{MetricInfo, Unit};
 use crate::units;
 use crate::view::View;
-use rustc_hash::FxHashMap;
 use std::fmt;
 use std::io::{self, Write};
 
@@ -129,7 +129,7 @@ fn colour(name: &str) -> String {
 #[derive(Default)]
 struct Names<'v> {
     all: Vec<&'v str>,
-    ids: FxHashMap<&'v str, u32>,
+    ids: UntrustedMap<&'v str, u32>,
 }
 
 impl<'v> Names<'v> {

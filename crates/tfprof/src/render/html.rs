@@ -13,7 +13,7 @@ use crate::metric::{DETAILS, Detail, Metric, Unit};
 use crate::options::{OPTIONS, Options, Step};
 use crate::units::Amount;
 use crate::view::columns::{Column, Content, Side, Value};
-use crate::view::{VisibleRow, View};
+use crate::view::{View, VisibleRow};
 pub use grid::{Grid, write_grid};
 pub use overview::write_overview;
 use std::io::{self, Write};

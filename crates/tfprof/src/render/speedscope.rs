@@ -1,10 +1,10 @@
 //! A file for [speedscope](https://www.speedscope.app): boxes as frames that open and close.
 
 use super::nesting::{self, Nested};
+use crate::hash::UntrustedMap;
 use crate::json::write_string;
 use crate::metric::Unit;
 use crate::view::{Line, View};
-use rustc_hash::FxHashMap;
 use std::io::{self, Write};
 
 const SCHEMA: &str = "https://www.speedscope.app/file-format-schema.json";
@@ -47,7 +47,7 @@ pub fn write(view: &View, out: &mut dyn Write) -> io::Result<()> {
 
 /// Writes each frame once, and gives the number of the frame of each box.
 fn write_frames(view: &View, boxes: &[Nested], out: &mut dyn Write) -> io::Result<Vec<u32>> {
-    let mut ids: FxHashMap<(&str, &str, i32), u32> = FxHashMap::default();
+    let mut ids: UntrustedMap<(&str, &str, i32), u32> = UntrustedMap::default();
     let mut frames = Vec::with_capacity(boxes.len());
     for (i, nested) in boxes.iter().enumerate() {
         let label = nesting::label(view, boxes, i);

@@ -4,13 +4,13 @@ use super::rows::write_each;
 use super::tensor;
 use super::theme::{self, Theme};
 use crate::digits;
+use crate::hash::UntrustedMap;
 use crate::metric::{DETAILS, Detail, METRICS, Metric, MetricInfo, Unit};
 use crate::model::nodes::NodeId;
 use crate::options::ViewKind;
 use crate::units::{self, Amount};
 use crate::view::values::plus;
 use crate::view::{Side, Value, View, VisibleRow};
-use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 
@@ -324,7 +324,7 @@ fn write_signatures(view: &View, row: &VisibleRow, out: &mut Vec<u8>) -> io::Res
         micros: i64,
     }
     let wrap = view.options.quirks.numbers_wrap;
-    let mut signatures: FxHashMap<Vec<u8>, Signature> = FxHashMap::default();
+    let mut signatures: UntrustedMap<Vec<u8>, Signature> = UntrustedMap::default();
     for node in view.bag(row) {
         let mut text = Vec::new();
         push_shapes_read(view, node, b",\t", &mut text);

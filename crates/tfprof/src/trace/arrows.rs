@@ -1,7 +1,7 @@
 //! The arrows of an `XSpace`: they connect events with equal flow keys if both ends are in the file.
 
 use crate::format::xspace::trace::{FlowKey, HostTrace, Key, KeyTexts};
-use rustc_hash::FxHashMap;
+use crate::hash::UntrustedMap;
 use std::io;
 
 /// The arrows of a file, in the order of the events at their ends.
@@ -94,8 +94,8 @@ impl Arrows {
 #[derive(Debug, Default)]
 struct Numbers {
     next: u32,
-    group_of: FxHashMap<(u64, u8), usize>,
-    groups: Vec<FxHashMap<u64, u32>>,
+    group_of: UntrustedMap<(u64, u8), usize>,
+    groups: Vec<UntrustedMap<u64, u32>>,
     last: Option<((u64, u8), usize)>,
 }
 
@@ -121,7 +121,7 @@ impl Numbers {
         let next = self.groups.len();
         let group = *self.group_of.entry(kind).or_insert(next);
         if group == next {
-            self.groups.push(FxHashMap::default());
+            self.groups.push(UntrustedMap::default());
         }
         self.last = Some((kind, group));
         group

@@ -3,14 +3,14 @@
 use super::OpTime;
 use super::record::{Record, kernel};
 use super::survey::Device;
+use crate::hash::UntrustedMap;
 use crate::render::chrome::Micros;
-use rustc_hash::FxHashMap;
 
 /// By op: the first start and the last end of its kernels.
 #[derive(Debug, Default)]
 pub(super) struct Kernels {
     op_time: OpTime,
-    spans: FxHashMap<Vec<u8>, Span>,
+    spans: UntrustedMap<Vec<u8>, Span>,
 }
 
 #[derive(Debug)]
@@ -21,7 +21,7 @@ struct Span {
 
 impl Kernels {
     pub fn new(op_time: OpTime) -> Self {
-        Kernels { op_time, spans: FxHashMap::default() }
+        Kernels { op_time, spans: UntrustedMap::default() }
     }
 
     /// Adds a kernel of a device that lists all streams.

@@ -5,8 +5,8 @@ use super::walk::{self, DEVICE, DEVICE_STATS, DEVICES};
 use super::writer::Events;
 use super::{OpTime, Step};
 use crate::error::{Error, Location, Warning};
+use crate::hash::UntrustedMap;
 use crate::model::names::escape_invalid;
-use rustc_hash::FxHashMap;
 use std::io;
 use std::ops::ControlFlow;
 use tfprof_proto::stream::{Record as Part, Sink, Spot, StreamError, Tag};
@@ -98,7 +98,7 @@ impl Survey {
 
 /// As the original: all entries of a device share the processes of the last one.
 fn share_processes(devices: &mut [Device]) {
-    let mut last = FxHashMap::default();
+    let mut last = UntrustedMap::default();
     for device in devices.iter() {
         last.insert(device.name.clone(), (device.compute, device.tensors));
     }

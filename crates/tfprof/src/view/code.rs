@@ -1,6 +1,7 @@
 //! Nodes by the line of Python that made them: what a line calls lies below it.
 
 use super::tree::Tree;
+use crate::hash::TrustedMap;
 use crate::model::Model;
 use crate::model::layers::NodeFilter;
 use crate::model::names::{NameId, Names};
@@ -8,7 +9,6 @@ use crate::model::nodes::NodeId;
 use crate::model::stacks::{Frame, FrameId, FrameText, StackId};
 use crate::quirks::Quirks;
 use memchr::memmem::Finder;
-use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
 /// Marks lines that stand for the gradients of their ops.
@@ -80,10 +80,10 @@ struct Lines<'m> {
     quirks: &'m Quirks,
     names: Names,
     rows: Vec<Line>,
-    row_of: FxHashMap<(u32, NameId), u32>,
+    row_of: TrustedMap<(u32, NameId), u32>,
     /// By call path, for plain lines and for those of gradients.
     row_of_stack: [Vec<u32>; 2],
-    label_of_frame: FxHashMap<(FrameId, bool), NameId>,
+    label_of_frame: TrustedMap<(FrameId, bool), NameId>,
 }
 
 struct Line {
@@ -106,9 +106,9 @@ impl<'m> Lines<'m> {
             quirks,
             names: Names::default(),
             rows: Vec::new(),
-            row_of: FxHashMap::default(),
+            row_of: TrustedMap::default(),
             row_of_stack: [by_stack.clone(), by_stack],
-            label_of_frame: FxHashMap::default(),
+            label_of_frame: TrustedMap::default(),
         }
     }
 

@@ -1,5 +1,6 @@
 //! The numbers, devices and types of single nodes, for one step or on average, with or without the original's quirks.
 
+use crate::hash::TrustedMap;
 use crate::metric::{AVERAGED, Metric};
 use crate::model::Model;
 use crate::model::cells::{Cell, Cells, Measure};
@@ -11,7 +12,6 @@ use crate::model::type_names::{
 };
 use crate::options::Step;
 use crate::quirks::Quirks;
-use rustc_hash::FxHashMap;
 
 use super::filter::Patterns;
 
@@ -299,12 +299,12 @@ impl<'m> Values<'m> {
 #[derive(Debug)]
 pub struct TypeFilter {
     patterns: Patterns,
-    counts: FxHashMap<TypesKey, usize>,
+    counts: TrustedMap<TypesKey, usize>,
 }
 
 impl TypeFilter {
     pub fn new(patterns: Patterns) -> TypeFilter {
-        TypeFilter { patterns, counts: FxHashMap::default() }
+        TypeFilter { patterns, counts: TrustedMap::default() }
     }
 
     pub fn patterns(&self) -> &Patterns {

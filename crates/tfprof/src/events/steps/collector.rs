@@ -2,8 +2,8 @@
 
 use super::NONE;
 use crate::events::Key;
+use crate::hash::{UntrustedMap, UntrustedSet};
 use crate::model::names::{NameId, Names};
-use rustc_hash::{FxHashMap, FxHashSet};
 
 /// The id that a launch and the launched op share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -193,14 +193,14 @@ pub struct StepCollector {
     pub(super) marks: [Vec<Mark>; MarkKind::COUNT],
     requests: Vec<FunctionRequest>,
     /// Ids of functions that process input data: they are not steps.
-    pub(super) data_ids: FxHashSet<Option<Key>>,
-    pub(super) launches: FxHashMap<(LaunchKind, Key), LaunchSite>,
+    pub(super) data_ids: UntrustedSet<Option<Key>>,
+    pub(super) launches: UntrustedMap<(LaunchKind, Key), LaunchSite>,
     pub(super) device_steps: Vec<DeviceMark>,
     pub(super) runs: Vec<ProgramRun>,
-    run_of: FxHashMap<ProgramRun, u32>,
+    run_of: UntrustedMap<ProgramRun, u32>,
     last_run: u32,
     pub(super) contexts: Vec<Context>,
-    context_of: FxHashMap<Context, u32>,
+    context_of: UntrustedMap<Context, u32>,
     line: LineLists,
     plane: u32,
     pub(super) planes: Vec<String>,
@@ -212,14 +212,14 @@ impl Default for StepCollector {
             names: Names::default(),
             marks: Default::default(),
             requests: Vec::new(),
-            data_ids: FxHashSet::default(),
-            launches: FxHashMap::default(),
+            data_ids: UntrustedSet::default(),
+            launches: UntrustedMap::default(),
             device_steps: Vec::new(),
             runs: Vec::new(),
-            run_of: FxHashMap::default(),
+            run_of: UntrustedMap::default(),
             last_run: NONE,
             contexts: Vec::new(),
-            context_of: FxHashMap::default(),
+            context_of: UntrustedMap::default(),
             line: LineLists::new(),
             plane: NONE,
             planes: Vec::new(),

@@ -5,9 +5,9 @@ use super::{DeviceStep, Lookup, NONE, Steps};
 use crate::events::Key;
 use crate::events::pending::PendingSpans;
 use crate::events::steps::LaunchKind;
+use crate::hash::{TrustedMap, UntrustedMap};
 use crate::model::hosts::{StepRule, StepSpan};
 use crate::model::names::NameId;
-use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
 /// The steps that a rule found, before events find theirs.
@@ -108,7 +108,7 @@ impl StepCollector {
     /// Steps by the runs of the program that takes most time; `None` without runs.
     fn by_module(&self, ops: &PendingSpans) -> Option<Chosen> {
         let mut totals: BTreeMap<NameId, i64> = BTreeMap::new();
-        let mut spans: FxHashMap<u32, Interval> = FxHashMap::default();
+        let mut spans: TrustedMap<u32, Interval> = TrustedMap::default();
         ops.each(|record| {
             let context = &self.contexts[record.context as usize];
             if context.is_run {
@@ -171,8 +171,8 @@ impl StepCollector {
             ..Steps::default()
         };
         steps.sort();
-        let step_of: FxHashMap<u32, u32> = chosen.marks.iter().map(|(at, step)| (*at as u32, *step)).collect();
-        let mut device_of: FxHashMap<&str, u32> = FxHashMap::default();
+        let step_of: TrustedMap<u32, u32> = chosen.marks.iter().map(|(at, step)| (*at as u32, *step)).collect();
+        let mut device_of: UntrustedMap<&str, u32> = UntrustedMap::default();
         if chosen.rule == StepRule::StepsLine {
             for (at, step) in chosen.marks {
                 let DeviceMark { plane, mark } = &self.device_steps[at];
@@ -236,7 +236,7 @@ fn group<'m>(
     let steps = by_number.into_iter().map(|(number, Interval { start, end })| StepSpan { number, start, end });
     let mut steps: Vec<StepSpan> = steps.collect();
     steps.sort_by_key(|step| (step.start, step.number));
-    let index: FxHashMap<i64, u32> = steps.iter().zip(0..).map(|(step, index)| (step.number, index)).collect();
+    let index: UntrustedMap<i64, u32> = steps.iter().zip(0..).map(|(step, index)| (step.number, index)).collect();
     let marks = chosen.iter().map(|at| (*at, index[&mark(*at).number.unwrap_or(0)])).collect();
     Chosen { rule, marker, other_markers, steps, marks }
 }

@@ -1,6 +1,6 @@
 //! The object graph of a TensorFlow 2 `SavedModel`: its variables, which are trainable, and which are optimizer slots.
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use crate::hash::{UntrustedMap, UntrustedSet};
 use tfprof_proto::fields::trackable_object_graph::trackable_object::{object_reference, slot_variable_reference};
 use tfprof_proto::fields::{attr_value, name_attr_list, saved_concrete_function, saved_object, saved_variable};
 use tfprof_proto::lenient::each_field;
@@ -11,11 +11,11 @@ use tfprof_proto::wire::{Fields, Value, each_int};
 pub struct Objects {
     all: Vec<Object>,
     /// By the name of a function, its captured objects.
-    functions: FxHashMap<Vec<u8>, Vec<u32>>,
-    by_name: FxHashMap<String, u32>,
-    slots: FxHashSet<u32>,
+    functions: UntrustedMap<Vec<u8>, Vec<u32>>,
+    by_name: UntrustedMap<String, u32>,
+    slots: UntrustedSet<u32>,
     /// Names of the trainable variables, if a Keras model lists them.
-    trainable: Option<FxHashSet<String>>,
+    trainable: Option<UntrustedSet<String>>,
 }
 
 #[derive(Debug, Default)]
@@ -112,7 +112,7 @@ impl Objects {
 
     /// Names of variables of a Keras model that no function reads, such as statistics of an adapted normalization.
     pub fn unread(&self) -> Vec<&str> {
-        let read: FxHashSet<&str> = self.functions.values().flatten().filter_map(|at| self.name(*at)).collect();
+        let read: UntrustedSet<&str> = self.functions.values().flatten().filter_map(|at| self.name(*at)).collect();
         let own = match (self.listed("variables"), self.all.first()) {
             (Some(listed), _) if self.trainable.is_some() => listed,
             // Saved, not exported: its layers hold them.

@@ -25,9 +25,9 @@ pub use costs::costs;
 pub use doc::write_page;
 
 use super::fact::Fact;
+use crate::hash::TrustedMap;
 use crate::model::attr_value;
 use crate::model::costs::UnknownReason;
-use rustc_hash::FxHashMap;
 use std::sync::OnceLock;
 
 /// The dimensions of a tensor; −1 is an unknown size.
@@ -148,7 +148,7 @@ pub const FORMULAS: &[Family] = &[
 
 /// The formula of an op type, if it has one.
 pub fn find(op: &str) -> Option<&'static Formula> {
-    static BY_OP: OnceLock<FxHashMap<&'static str, &'static Formula>> = OnceLock::new();
+    static BY_OP: OnceLock<TrustedMap<&'static str, &'static Formula>> = OnceLock::new();
     let rows =
         || FORMULAS.iter().flat_map(|(_, family)| *family).flat_map(|row| row.ops.iter().map(move |op| (*op, row)));
     BY_OP.get_or_init(|| rows().collect()).get(op).copied().or_else(|| zero::by_name(op))

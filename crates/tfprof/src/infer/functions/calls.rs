@@ -7,6 +7,7 @@ use super::frames;
 use super::library::Library;
 use super::trip_counts::TripCounts;
 use super::trips::{self, LoopFunction, Trips};
+use crate::hash::TrustedMap;
 use crate::infer::fact::{ANY, Fact, Shape};
 use crate::infer::inference::{Answer, Calls, Cost, Inference, Instance, NodeCost};
 use crate::infer::overrides::Overrides;
@@ -15,7 +16,6 @@ use crate::model::attr_value;
 use crate::model::body::Body;
 use crate::model::functions::CALL_OPS;
 use crate::model::program::ProgramBuilder;
-use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 use tfprof_proto::fields::attr_value::{FUNC, LIST, list_value};
 use tfprof_proto::fields::name_attr_list;
@@ -128,7 +128,7 @@ impl Program {
         let mut resolver = Resolver {
             program: self,
             recursive: recursive(&self.library),
-            known: FxHashMap::default(),
+            known: TrustedMap::default(),
             done: Inferred::default(),
             missing: None,
             nodes: 0,
@@ -170,7 +170,7 @@ struct Resolver<'p> {
     program: &'p Program,
     recursive: Vec<bool>,
     /// By function: the arguments and indices of its finished instances.
-    known: FxHashMap<u32, Vec<(Vec<Fact>, u32)>>,
+    known: TrustedMap<u32, Vec<(Vec<Fact>, u32)>>,
     done: Inferred,
     missing: Option<Missing>,
     nodes: usize,

@@ -4,10 +4,10 @@
 //! from the file, from the function of that name, or from our table of TensorFlow's ops.
 
 use super::outputs::OUTPUTS;
+use crate::hash::UntrustedMap;
 use crate::model::attr_value;
 use crate::model::body::{Body, NO_NODE, NodesByName, Tensor, UnresolvedBody};
 use crate::model::functions::{FunctionDef, FunctionDefs, OutputDef, OutputLength};
-use rustc_hash::FxHashMap;
 
 /// A function that can be called.
 #[derive(Clone, Debug, Default)]
@@ -21,7 +21,7 @@ pub struct Function {
 #[derive(Clone, Debug, Default)]
 pub struct Library {
     functions: Vec<Function>,
-    by_name: FxHashMap<Box<str>, u32>,
+    by_name: UntrustedMap<Box<str>, u32>,
 }
 
 impl Library {

@@ -1,6 +1,6 @@
 //! Entries of an op log: a caller's own, merged with ours.
 
-use rustc_hash::FxHashMap;
+use crate::hash::UntrustedMap;
 use tfprof_proto::fields::{op_log, op_log_entry};
 use tfprof_proto::lenient::each_field;
 use tfprof_proto::wire::{Fields, Value};
@@ -31,7 +31,7 @@ impl Entry {
 #[derive(Default)]
 pub struct Entries {
     pub list: Vec<Entry>,
-    by_name: FxHashMap<Vec<u8>, usize>,
+    by_name: UntrustedMap<Vec<u8>, usize>,
 }
 
 impl Entries {

@@ -1,7 +1,7 @@
 //! FLOPs of the nodes of a graph, from its `_output_shapes` and from shapes that runs recorded.
 
+use crate::hash::UntrustedMap;
 use crate::infer::flops::{self, Dims, Formula, Op};
-use rustc_hash::FxHashMap;
 use tfprof_proto::fields::attr_value::{self, list_value};
 use tfprof_proto::fields::map_entry::{KEY, VALUE};
 use tfprof_proto::fields::tensor_shape::{self, dim};
@@ -18,7 +18,7 @@ use tfprof_proto::write as pb;
 #[derive(Debug)]
 pub struct GraphShapes<'a> {
     nodes: Vec<Node<'a>>,
-    by_name: FxHashMap<&'a [u8], usize>,
+    by_name: UntrustedMap<&'a [u8], usize>,
 }
 
 #[derive(Debug)]
@@ -174,7 +174,7 @@ impl Node<'_> {
 /// Shapes that runs recorded for outputs whose shape the graph does not know. The first run wins.
 #[derive(Clone, Debug, Default)]
 pub struct RunShapes {
-    pub(super) shapes: FxHashMap<(Vec<u8>, usize), Vec<i64>>,
+    pub(super) shapes: UntrustedMap<(Vec<u8>, usize), Vec<i64>>,
 }
 
 impl RunShapes {

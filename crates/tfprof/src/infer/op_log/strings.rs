@@ -1,7 +1,7 @@
 //! Call stacks of an op log: frames refer to strings by id.
 
 use super::Traces;
-use rustc_hash::FxHashMap;
+use crate::hash::UntrustedMap;
 use tfprof_proto::fields::code_def::{self, trace};
 use tfprof_proto::fields::map_entry::{KEY, VALUE};
 use tfprof_proto::fields::op_log;
@@ -9,7 +9,7 @@ use tfprof_proto::write as pb;
 
 /// The strings that frames refer to by id, and the frames themselves. Id 0 stands for an unknown string.
 pub struct Strings<'a> {
-    ids: FxHashMap<&'a str, i64>,
+    ids: UntrustedMap<&'a str, i64>,
     all: Vec<&'a str>,
     /// The bytes of each frame that is used, as a field of a `CodeDef`.
     frames: Vec<Vec<u8>>,
@@ -17,7 +17,7 @@ pub struct Strings<'a> {
 
 impl Default for Strings<'_> {
     fn default() -> Self {
-        Strings { ids: FxHashMap::from_iter([("none", 0)]), all: vec!["none"], frames: Vec::new() }
+        Strings { ids: UntrustedMap::from_iter([("none", 0)]), all: vec!["none"], frames: Vec::new() }
     }
 }
 

@@ -2,8 +2,8 @@
 
 use super::super::fact::{ANY, Fact, Shape, UNKNOWN};
 use super::{Family, Op, axis_of, fold, one, plus, shape_from, typed};
+use crate::hash::UntrustedMap;
 use crate::model::dtype::DType;
-use rustc_hash::FxHashMap;
 
 #[rustfmt::skip]
 pub const RULES: Family = &[
@@ -131,7 +131,7 @@ fn unique(op: &Op<'_>, counts: bool) -> Vec<Fact> {
     let numbers = op.dtype_or("out_idx", DType::INT32);
     if let (Some(value), Some(1)) = (op.input(0).known_integers(), op.shape(0).rank()) {
         let mut distinct: Vec<i64> = Vec::new();
-        let mut at = FxHashMap::default();
+        let mut at = UntrustedMap::default();
         let places: Vec<i64> = value
             .iter()
             .map(|n| {

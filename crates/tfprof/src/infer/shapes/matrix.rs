@@ -3,9 +3,9 @@
 use super::super::fact::{ANY, Fact, Shape};
 use super::elementwise::bound;
 use super::{Family, Op, broadcast, like_first, one, typed};
+use crate::hash::TrustedMap;
 use crate::model::attr_value;
 use crate::model::dtype::DType;
-use rustc_hash::FxHashMap;
 
 #[rustfmt::skip]
 pub const RULES: Family = &[
@@ -115,7 +115,7 @@ pub fn sparse_rows(op: &Op<'_>, at: usize) -> i64 {
 /// The sizes of all labels of an einsum: those of its letters and of the dimensions of its ellipsis.
 #[derive(Debug, Default)]
 pub struct Labels {
-    letters: FxHashMap<u8, i64>,
+    letters: TrustedMap<u8, i64>,
     ellipsis: Vec<i64>,
 }
 

@@ -25,10 +25,10 @@ mod training;
 pub use matrix::Labels;
 
 use super::fact::{ANY, Fact, Held, Shape};
+use crate::hash::TrustedMap;
 use crate::model::attr_value;
 use crate::model::body::Body;
 use crate::model::dtype::DType;
-use rustc_hash::FxHashMap;
 use std::sync::{Arc, OnceLock};
 
 /// The limit of tracked outputs per node.
@@ -71,7 +71,7 @@ const RULES: &[Family] = &[
 
 /// The rule of an op.
 pub fn rule(op: &str) -> Option<Rule> {
-    static BY_OP: OnceLock<FxHashMap<&'static str, Rule>> = OnceLock::new();
+    static BY_OP: OnceLock<TrustedMap<&'static str, Rule>> = OnceLock::new();
     let rows = || RULES.iter().copied().flatten().flat_map(|(ops, rule)| ops.iter().map(|op| (*op, *rule)));
     let rule = BY_OP.get_or_init(|| rows().collect()).get(op).copied();
     // All of the roughly two hundred dataset ops return a scalar variant.

@@ -1,10 +1,10 @@
 //! Call stacks of op logs. Their strings come after them in the file.
 
 use super::Builder;
+use crate::hash::UntrustedMap;
 use crate::model::names::NameId;
 use crate::model::nodes::NodeId;
 use crate::model::stacks::{Frame, StackId, Stacks, StringIds};
-use rustc_hash::FxHashMap;
 
 impl Builder {
     /// Adds the call stacks of a log, now that its string table (`strings`) is read. Returns the model's stack for each
@@ -13,7 +13,7 @@ impl Builder {
         &mut self,
         log: &Stacks,
         entries: &[(NodeId, StackId)],
-        strings: &FxHashMap<i64, NameId>,
+        strings: &UntrustedMap<i64, NameId>,
     ) -> Vec<StackId> {
         let mut unknown = 0;
         let mut placed = vec![StackId::NONE; log.len()];

@@ -1,10 +1,10 @@
 //! `Profile`, as pprof defines it: strings, functions and locations stored once, samples that refer to them.
 
+use crate::hash::UntrustedMap;
 use crate::metric::{Metric, Unit};
 use crate::model::TimeUnit;
 use crate::units::Amount;
 use crate::view::Line;
-use rustc_hash::FxHashMap;
 use std::borrow::Cow;
 use std::io::{self, Write};
 use tfprof_proto::fields::pprof::{function, label, line, location, profile, sample, value_type};
@@ -19,9 +19,9 @@ pub struct Profile<'v> {
     time_unit: TimeUnit,
     strings: Strings<'v>,
     /// By file, function and line; ids are in the order of creation, from 1.
-    locations: FxHashMap<(&'v str, Cow<'v, str>, u64), Location>,
+    locations: UntrustedMap<(&'v str, Cow<'v, str>, u64), Location>,
     /// By file, name and first line.
-    functions: FxHashMap<(&'v str, Cow<'v, str>, u64), Function>,
+    functions: UntrustedMap<(&'v str, Cow<'v, str>, u64), Function>,
     /// Those that need no key, since each is asked for once.
     only: Vec<(Location, Function)>,
     is_sorted: bool,
@@ -88,8 +88,8 @@ impl<'v> Profile<'v> {
             metrics: metrics.to_vec(),
             time_unit,
             strings: Strings::new(),
-            locations: FxHashMap::default(),
-            functions: FxHashMap::default(),
+            locations: UntrustedMap::default(),
+            functions: UntrustedMap::default(),
             only: Vec::new(),
             is_sorted: false,
             stacks: Vec::new(),
@@ -278,12 +278,12 @@ fn flush(bytes: &mut Vec<u8>, out: &mut dyn Write) -> io::Result<()> {
 /// Strings by number, the empty one first.
 struct Strings<'v> {
     all: Vec<Cow<'v, str>>,
-    ids: FxHashMap<Cow<'v, str>, i64>,
+    ids: UntrustedMap<Cow<'v, str>, i64>,
 }
 
 impl<'v> Strings<'v> {
     fn new() -> Self {
-        let mut strings = Strings { all: Vec::new(), ids: FxHashMap::default() };
+        let mut strings = Strings { all: Vec::new(), ids: UntrustedMap::default() };
         strings.id("".into());
         strings
     }

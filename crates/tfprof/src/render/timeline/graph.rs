@@ -2,13 +2,13 @@
 
 use super::Peak;
 use super::memory;
+use crate::hash::{TrustedMap, TrustedSet};
 use crate::model::devices::{DeviceId, DeviceKind};
 use crate::model::names::NameId;
 use crate::model::nodes::NodeId;
 use crate::model::records::{Records, Timing};
 use crate::render::chrome::{Event, EventWriter, Lanes, Layout, Micros, Point};
 use crate::view::View;
-use rustc_hash::{FxHashMap, FxHashSet};
 use std::io::{self, Write};
 
 pub fn write(view: &View, step: i64, out: &mut dyn Write) -> io::Result<Vec<Peak>> {
@@ -16,7 +16,7 @@ pub fn write(view: &View, step: i64, out: &mut dyn Write) -> io::Result<Vec<Peak
     let records = view.model.runs.records(step).unwrap_or(&nothing);
     let nodes: Vec<NodeId> = view.rows().iter().filter_map(|row| view.node(row)).collect();
     let nodes: Vec<NodeId> = nodes.into_iter().filter(|node| view.values().is_on_timeline(*node)).collect();
-    let mut timeline = Timeline { view, records, processes: Vec::new(), process_of: FxHashMap::default() };
+    let mut timeline = Timeline { view, records, processes: Vec::new(), process_of: TrustedMap::default() };
     timeline.run(&nodes);
     let arrows = timeline.arrows();
     let memory = memory::of_devices(view, records, &nodes);
@@ -67,7 +67,7 @@ struct Timeline<'v> {
     records: &'v Records,
     /// In the order in which they were first needed.
     processes: Vec<Process<'v>>,
-    process_of: FxHashMap<NameId, usize>,
+    process_of: TrustedMap<NameId, usize>,
 }
 
 /// What ran on a device, by start.
@@ -143,7 +143,7 @@ impl Timeline<'_> {
         let mut targets: Vec<usize> = (0..self.processes.len()).filter(|i| self.processes[*i].schedules).collect();
         targets.sort_by_key(|process| self.processes[*process].name);
         for process in targets {
-            let mut sources_of: FxHashMap<NodeId, Vec<NodeId>> = FxHashMap::default();
+            let mut sources_of: TrustedMap<NodeId, Vec<NodeId>> = TrustedMap::default();
             for (i, reader) in self.processes[process].executions.iter().enumerate() {
                 let to = (process as u32, i as u32);
                 let find = || finder.sources_elsewhere(reader.node, process);
@@ -193,12 +193,12 @@ fn schedules(kind: DeviceKind) -> bool {
 struct Finder<'t, 'v> {
     timeline: &'t Timeline<'v>,
     /// By node, those on devices that schedule, by start. Only for the arrows that end at one reader each.
-    runs_of: FxHashMap<NodeId, Vec<Spot>>,
+    runs_of: TrustedMap<NodeId, Vec<Spot>>,
 }
 
 impl<'t, 'v> Finder<'t, 'v> {
     fn new(timeline: &'t Timeline<'v>) -> Self {
-        let mut runs_of: FxHashMap<NodeId, Vec<Spot>> = FxHashMap::default();
+        let mut runs_of: TrustedMap<NodeId, Vec<Spot>> = TrustedMap::default();
         if !timeline.view.options.quirks.arrows_from_every_run {
             for (process, Process { executions, schedules, .. }) in timeline.processes.iter().enumerate() {
                 for (i, execution) in executions.iter().enumerate().filter(|_| *schedules) {
@@ -219,7 +219,7 @@ impl<'t, 'v> Finder<'t, 'v> {
         if self.timeline.view.options.quirks.arrows_from_every_run {
             return sources.collect();
         }
-        let mut met = FxHashSet::default();
+        let mut met = TrustedSet::default();
         let is_elsewhere = |run: &Spot| run.0 as usize != process;
         let runs_elsewhere =
             |source: &NodeId| self.runs_of.get(source).is_some_and(|runs| runs.iter().any(is_elsewhere));

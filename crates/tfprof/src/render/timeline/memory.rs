@@ -1,13 +1,13 @@
 //! Memory in use on each accelerator over time, and the ops that hold it.
 
 use super::Peak;
+use crate::hash::TrustedMap;
 use crate::model::Model;
 use crate::model::devices::{DeviceId, DeviceKind};
 use crate::model::nodes::NodeId;
 use crate::model::records::Records;
 use crate::render::chrome::{Args, Event, EventWriter, Point};
 use crate::view::View;
-use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -84,7 +84,7 @@ impl<'m> DeviceMemory<'m> {
         self.in_use.sort_by_key(|in_use| in_use.micros);
         self.changes.sort_by_key(|change| change.micros);
         let mut changes = self.changes.iter().peekable();
-        let mut live = Live { model, amounts: FxHashMap::default(), ranked: BTreeSet::new() };
+        let mut live = Live { model, amounts: TrustedMap::default(), ranked: BTreeSet::new() };
         let (mut last, mut peak) = (0, 0);
         for (i, InUse { micros, bytes }) in self.in_use.iter().enumerate() {
             // As the original: the last of several at the same time counts.
@@ -116,7 +116,7 @@ impl<'m> DeviceMemory<'m> {
 /// The bytes that each op holds now. Changes are applied in order of time, each once.
 struct Live<'m> {
     model: &'m Model,
-    amounts: FxHashMap<NodeId, i64>,
+    amounts: TrustedMap<NodeId, i64>,
     /// Ops that hold something, largest first, then by name.
     ranked: BTreeSet<(Reverse<i64>, &'m str)>,
 }

@@ -1,7 +1,7 @@
 //! How two models differ, scope by scope.
 
 use super::{Cost, Figures};
-use rustc_hash::FxHashMap;
+use crate::hash::UntrustedMap;
 
 /// A scope of either model.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,7 +13,7 @@ pub struct Change {
 
 /// The whole first, then the scopes that differ. A scope whose difference is that of a single one within it is left out.
 pub fn changes(before: &Cost, after: &Cost) -> Vec<Change> {
-    let mut places: FxHashMap<&str, usize> = FxHashMap::default();
+    let mut places: UntrustedMap<&str, usize> = UntrustedMap::default();
     // Scopes of both, parents before children: (change, parent).
     let mut all: Vec<(Change, usize)> = Vec::new();
     for (side, cost) in [before, after].into_iter().enumerate() {

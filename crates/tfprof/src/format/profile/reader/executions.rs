@@ -2,6 +2,7 @@
 
 use super::messages::{device_time, each_time, memory_use};
 use crate::format::run_metadata::read_allocation;
+use crate::hash::UntrustedSet;
 use crate::model::Model;
 use crate::model::builder::Builder;
 use crate::model::cells::{Cells, Measure, Sum, Sums};
@@ -9,7 +10,6 @@ use crate::model::devices::{DeviceId, DeviceKind};
 use crate::model::lists::{ListId, Lists};
 use crate::model::nodes::NodeId;
 use crate::model::records::{Allocation, MemoryUse, Records, Timing};
-use rustc_hash::FxHashSet;
 use std::collections::BTreeMap;
 use tfprof_proto::fields::{exec_memory, exec_profile, map_entry};
 use tfprof_proto::lenient::{each_field, int_keyed_entry};
@@ -25,7 +25,7 @@ pub(super) struct Executions {
     /// By device, its index in `device_sums`; stale if that entry is of another device.
     sums_index: Vec<usize>,
     /// The steps of the current node that were not kept. Each counts once even if a file has the node or the step twice.
-    node_steps: FxHashSet<i64>,
+    node_steps: UntrustedSet<i64>,
     /// The same of all nodes read so far. Most nodes have the same steps.
     steps_of: Vec<ListId<i64>>,
     step_sets: Lists<i64>,

@@ -1,12 +1,12 @@
 //! Merges nodes that several profiles have. Their definitions must agree, and the order of the files does not matter.
 
+use crate::hash::UntrustedMap;
 use crate::model::Model;
 use crate::model::builder::Builder;
 use crate::model::devices::DeviceId;
 use crate::model::names::NameId;
 use crate::model::nodes::{Input, NO_INPUT, NodeId, ShapeId};
 use crate::model::stacks::{Frame, StackId};
-use rustc_hash::FxHashMap;
 use tfprof_proto::node_def::Attribute;
 use tfprof_proto::{canonical, schema};
 
@@ -128,7 +128,7 @@ impl Merge {
     }
 
     /// `name_of` has the names of the file's nodes, `placed` the ids of its stacks in the model.
-    pub fn finish(self, name_of: &FxHashMap<i64, NameId>, placed: &[StackId], builder: &mut Builder) {
+    pub fn finish(self, name_of: &UntrustedMap<i64, NameId>, placed: &[StackId], builder: &mut Builder) {
         for Pending { node, inputs, output_shapes, is_new } in self.inputs {
             let mut list = Vec::new();
             for SavedInput { index, source, output } in inputs {
@@ -166,7 +166,7 @@ fn other_attribute(model: &Model, node: NodeId, definition: &Definition<'_>) -> 
         return None;
     }
     let entries = definition.attributes.iter().map(|entry| (entry.key, entry.value.unwrap_or_default()));
-    let mut new: FxHashMap<&[u8], &[u8]> = entries.collect();
+    let mut new: UntrustedMap<&[u8], &[u8]> = entries.collect();
     let mut bytes = Vec::new();
     for (key, old) in known {
         let name = model.names.get(key);

@@ -10,6 +10,7 @@ use crate::format::detect::{Head, is_name};
 use crate::format::driver::{FormatReader, drive};
 use crate::format::op_log::CallStacks;
 use crate::format::source::Source;
+use crate::hash::UntrustedMap;
 use crate::model::builder::Builder;
 use crate::model::devices::DeviceId;
 use crate::model::names::NameId;
@@ -18,7 +19,6 @@ use crate::model::stacks::StackId;
 use executions::Executions;
 use merge::{Definition, Merge, SavedInput};
 use messages::shape_entry;
-use rustc_hash::FxHashMap;
 use tfprof_proto::fields::map_entry::KEY;
 use tfprof_proto::fields::{profile, profile_node as field, xplane};
 use tfprof_proto::lenient::{each_field, int_entry, int_keyed_entry, map_entry, next_field};
@@ -63,7 +63,7 @@ struct ProfileReader<'b> {
     /// The first node of this file.
     first: NodeId,
     /// The name of each node by its id in the file.
-    name_of: FxHashMap<i64, NameId>,
+    name_of: UntrustedMap<i64, NameId>,
     /// The ids of the sources of inputs. Until the end of the file, an input names its source by an index in this list.
     sources: Vec<i64>,
     merge: Merge,
@@ -86,7 +86,7 @@ impl<'b> ProfileReader<'b> {
             call_stacks: CallStacks::default(),
             executions: Executions::default(),
             first,
-            name_of: FxHashMap::default(),
+            name_of: UntrustedMap::default(),
             sources: Vec::new(),
             merge: Merge::default(),
         }
@@ -144,7 +144,7 @@ impl<'b> ProfileReader<'b> {
         let (mut name, mut op, mut device) = (&b""[..], &b""[..], &b""[..]);
         let mut definition = Definition { offset, ..Definition::default() };
         let mut inputs = Vec::new();
-        let mut output_of = FxHashMap::default();
+        let mut output_of = UntrustedMap::default();
         let mut output_of_input = Vec::new();
         let mut executions = None;
         loop {

@@ -1,10 +1,10 @@
 //! The table of the strings in call stacks, and the number of each.
 
+use crate::hash::TrustedMap;
 use crate::model::Model;
 use crate::model::names::NameId;
 use crate::model::stacks::{Frame, FrameText, StringIds};
 use crate::quirks::Quirks;
-use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
 /// Strings keep their numbers of the first log; a string with another number in a later log gets a new one.
@@ -13,7 +13,7 @@ pub(super) struct Strings<'m> {
     /// A quirk of the original: a number means the string of the first log in all of them.
     logs_share_numbers: bool,
     first: BTreeMap<i64, NameId>,
-    added: FxHashMap<NameId, i64>,
+    added: TrustedMap<NameId, i64>,
 }
 
 /// Logs of 2017 have no numbers; those that the reader assigns are all below this one.
@@ -24,7 +24,7 @@ impl<'m> Strings<'m> {
         let first =
             model.first_strings.iter().map(|(id, name)| (*id, *name)).filter(|(id, _)| *id > ASSIGNED).collect();
         let mut strings =
-            Strings { model, logs_share_numbers: quirks.op_logs_share_strings, first, added: FxHashMap::default() };
+            Strings { model, logs_share_numbers: quirks.op_logs_share_strings, first, added: TrustedMap::default() };
         let texts = || model.stacks.frames().iter().flat_map(|frame| FrameText::ALL.map(|text| (frame, text)));
         let ids = texts().map(|(frame, text)| frame.string_id(text));
         let largest = ids.chain(strings.first.keys().copied()).max();

@@ -1,8 +1,8 @@
 //! The parts of a compiled XLA program that profiles refer to: names of instructions, and their lines of source.
 
 use crate::events::source_lines::SourceLine;
+use crate::hash::{UntrustedMap, UntrustedSet};
 use crate::model::names::escape_invalid;
-use rustc_hash::FxHashMap;
 use tfprof_proto::fields::stack_frame_index as frame_index;
 use tfprof_proto::fields::{hlo, hlo_computation, hlo_instruction, hlo_module, op_metadata};
 use tfprof_proto::wire::{Fields, Value, WireError};
@@ -11,7 +11,7 @@ use tfprof_proto::wire::{Fields, Value, WireError};
 #[derive(Debug, Default)]
 pub struct Program {
     pub name: String,
-    pub instructions: FxHashMap<String, Instruction>,
+    pub instructions: UntrustedMap<String, Instruction>,
     frames: Vec<Frame>,
 }
 
@@ -47,7 +47,7 @@ impl Program {
         let mut stack = Vec::new();
         let mut at = instruction.frame;
         // A cycle of parents ends the stack.
-        let mut seen = rustc_hash::FxHashSet::default();
+        let mut seen = UntrustedSet::default();
         while at > 0 && at <= self.frames.len() && stack.len() < MAX_DEPTH && seen.insert(at) {
             stack.push(self.frames[at - 1].source.clone());
             at = self.frames[at - 1].outer;
@@ -92,7 +92,7 @@ pub fn read(bytes: &[u8]) -> Result<Program, WireError> {
     Ok(program)
 }
 
-fn read_instruction(bytes: &[u8], into: &mut FxHashMap<String, Instruction>) -> Result<(), WireError> {
+fn read_instruction(bytes: &[u8], into: &mut UntrustedMap<String, Instruction>) -> Result<(), WireError> {
     let (mut name, mut opcode, mut metadata): (Option<&[u8]>, Option<&[u8]>, &[u8]) = (None, None, b"");
     each(bytes, |number, value| {
         match (number, value) {

@@ -11,24 +11,24 @@ use super::wire::window::{ByteRange, FileBytes};
 use crate::events::source_lines::SourceLine;
 use crate::events::walk::Class;
 use crate::events::{Op, OpDetails, OpKey};
+use crate::hash::UntrustedMap;
 use crate::model::hosts::EventKind;
 use hlo::Program;
 use op_names::{framework_op, last_part_type, scope_path};
-use rustc_hash::FxHashMap;
 use std::io;
 
 /// Classifies events, and collects all ops of a file.
 #[derive(Debug)]
 pub struct Classifier<'f> {
     bytes: &'f FileBytes,
-    programs: FxHashMap<u64, ProgramAt<'f>>,
+    programs: UntrustedMap<u64, ProgramAt<'f>>,
     pub broken_programs: Vec<String>,
     pub ops: Vec<Op>,
-    op_of_key: FxHashMap<OpKey, u32>,
+    op_of_key: UntrustedMap<OpKey, u32>,
     /// By variant (an op and one of its kernels), the op.
     pub op_of_variant: Vec<u32>,
-    variant_of: FxHashMap<(u32, String), u32>,
-    memo: FxHashMap<Box<[u8]>, Class>,
+    variant_of: UntrustedMap<(u32, String), u32>,
+    memo: UntrustedMap<Box<[u8]>, Class>,
     key: Vec<u8>,
 }
 
@@ -116,7 +116,7 @@ impl LineKind {
 
 impl<'f> Classifier<'f> {
     pub fn new(bytes: &'f FileBytes, space: &'f Space) -> Classifier<'f> {
-        let mut programs = FxHashMap::default();
+        let mut programs = UntrustedMap::default();
         for meta in space.planes.iter().filter(|plane| plane.name == "/host:metadata").flat_map(|plane| &plane.metas) {
             let held = |stat| meta.stats.iter().find(|(known, _)| *known == stat).map(|(_, held)| held);
             let id = match held(Stat::ProgramId) {
@@ -134,10 +134,10 @@ impl<'f> Classifier<'f> {
             programs,
             broken_programs: Vec::new(),
             ops: Vec::new(),
-            op_of_key: FxHashMap::default(),
+            op_of_key: UntrustedMap::default(),
             op_of_variant: Vec::new(),
-            variant_of: FxHashMap::default(),
-            memo: FxHashMap::default(),
+            variant_of: UntrustedMap::default(),
+            memo: UntrustedMap::default(),
             key: Vec::new(),
         }
     }

@@ -5,8 +5,8 @@
 
 use super::stats::{self, Stat, StoredValue};
 use super::window::{ByteRange, Damage, FieldError, FieldReader, FileBytes, Head, Window};
+use crate::hash::UntrustedMap;
 use crate::model::names::escape_invalid;
-use rustc_hash::FxHashMap;
 use std::io;
 use tfprof_proto::fields::{map_entry, xevent_metadata, xline, xplane, xspace, xstat_metadata};
 use tfprof_proto::wire::Value;
@@ -120,7 +120,7 @@ impl DamageList {
 #[derive(Debug, Default)]
 pub struct IdMap {
     dense: Vec<u32>,
-    sparse: FxHashMap<i64, u32>,
+    sparse: UntrustedMap<i64, u32>,
 }
 
 /// Codes of stats without a meaning to us, and of ids without a name.

@@ -1,0 +1,17 @@
+//! The hash maps of this crate, by who chooses the keys.
+//!
+//! Whoever writes a file chooses its names, shapes and ids, and could choose ones that collide: those keys are hashed
+//! with a random seed. Keys that we assign, such as the dense ids of nodes and names, take a faster hash without one.
+//! Either way, no output depends on the order of a map.
+
+use foldhash::fast::RandomState;
+use rustc_hash::FxBuildHasher;
+use std::collections::{HashMap, HashSet};
+
+/// For keys from files.
+pub type UntrustedMap<K, V> = HashMap<K, V, RandomState>;
+pub type UntrustedSet<K> = HashSet<K, RandomState>;
+
+/// For keys that we assign.
+pub type TrustedMap<K, V> = HashMap<K, V, FxBuildHasher>;
+pub type TrustedSet<K> = HashSet<K, FxBuildHasher>;
