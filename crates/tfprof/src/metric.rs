@@ -116,50 +116,50 @@ macro_rules! metrics {
 metrics! {
     RequestedBytes(Source::Measured, "requested_bytes", "requested bytes", Unit::Bytes) {
         word: Some("bytes"),
-        min: minimum("min_bytes", "hide rows whose total of requested bytes is less"),
+        min: Some(minimum("min_bytes", "hide rows whose total of requested bytes is less")),
         about: "all memory that the op asked its allocators for while it ran, freed or not",
     }
     PeakBytes(Source::Measured, "peak_bytes", "peak bytes", Unit::Bytes) {
         word: Some("peak_bytes"),
-        min: minimum("min_peak_bytes", "hide rows whose total of peak bytes is less"),
+        min: Some(minimum("min_peak_bytes", "hide rows whose total of peak bytes is less")),
         about: "the most memory that the op held at one time",
     }
     ResidualBytes(Source::Measured, "residual_bytes", "residual bytes", Unit::Bytes) {
         word: Some("residual_bytes"),
-        min: minimum("min_residual_bytes", "hide rows whose total of residual bytes is less"),
+        min: Some(minimum("min_residual_bytes", "hide rows whose total of residual bytes is less")),
         about: "memory that the op still held when it was done",
     }
     OutputBytes(Source::Measured, "output_bytes", "output bytes", Unit::Bytes) {
         word: Some("output_bytes"),
-        min: minimum("min_output_bytes", "hide rows whose total of output bytes is less"),
+        min: Some(minimum("min_output_bytes", "hide rows whose total of output bytes is less")),
         about: "the size of what the op put out, whoever allocated it",
     }
     Micros(Source::Measured, "micros", "total execution time", Unit::Micros) {
         word: Some("micros"),
-        min: minimum("min_micros", "hide rows whose total time is less, in microseconds"),
+        min: Some(minimum("min_micros", "hide rows whose total time is less, in microseconds")),
         with: &[Metric::AcceleratorMicros, Metric::CpuMicros],
         about: "accelerator time and cpu time together",
     }
     AcceleratorMicros(Source::Measured, "accelerator_micros", "accelerator execution time", Unit::Micros) {
         word: Some("accelerator_micros"),
-        min: minimum("min_accelerator_micros", "hide rows whose total of accelerator time is less"),
+        min: Some(minimum("min_accelerator_micros", "hide rows whose total of accelerator time is less")),
         about: "time that kernels took on the accelerator, as its driver measured it",
     }
     CpuMicros(Source::Measured, "cpu_micros", "cpu execution time", Unit::Micros) {
         word: Some("cpu_micros"),
-        min: minimum("min_cpu_micros", "hide rows whose total of cpu time is less"),
+        min: Some(minimum("min_cpu_micros", "hide rows whose total of cpu time is less")),
         about: "time from an op's start to its end on the host; for accelerator ops, the time to launch them",
     }
     Parameters(Source::Graph, "params", "# parameters", Unit::Count) {
         word: Some("params"),
-        min: minimum("min_params", "hide rows with fewer parameters (of their own in scope and graph view)"),
+        min: Some(minimum("min_params", "hide rows with fewer parameters (of their own in scope and graph view)")),
         suffix: " params",
         op_suffix: " params",
         about: "elements of variables",
     }
     FloatOps(Source::Computed, "float_ops", "# float_ops", Unit::Count) {
         word: Some("float_ops"),
-        min: minimum("min_float_ops", "hide rows with fewer float operations (of their own in scope and graph view)"),
+        min: Some(minimum("min_float_ops", "hide rows with fewer float operations (of their own in scope and graph view)")),
         suffix: " flops",
         op_suffix: " float_ops",
         about: "float operations; a multiply-add is two",
@@ -167,7 +167,7 @@ metrics! {
     /// How often it ran.
     Runs(Source::Measured, "runs", "op count (run|defined)", Unit::Count) {
         word: Some("occurrence"),
-        min: minimum("min_occurrence", "hide rows that ran less often; in op view, that have fewer nodes"),
+        min: Some(minimum("min_occurrence", "hide rows that ran less often; in op view, that have fewer nodes")),
         with: &[Metric::Definitions],
         about: "how often the op ran, and how many nodes define it",
     }
@@ -178,7 +178,7 @@ metrics! {
     /// Multiply-adds.
     Macs(Source::Computed, "macs", "# multiply-adds", Unit::Count) {
         word: Some("macs"),
-        min: minimum("min_macs", "hide rows whose total of multiply-adds is less"),
+        min: Some(minimum("min_macs", "hide rows whose total of multiply-adds is less")),
         suffix: " macs",
         op_suffix: " macs",
         original: false,
@@ -187,14 +187,14 @@ metrics! {
     /// Bytes read and written.
     IoBytes(Source::Computed, "io_bytes", "bytes read and written", Unit::Bytes) {
         word: Some("io_bytes"),
-        min: minimum("min_io_bytes", "hide rows whose total of bytes read and written is less"),
+        min: Some(minimum("min_io_bytes", "hide rows whose total of bytes read and written is less")),
         original: false,
         about: "bytes that ops read and write, by the shapes of their inputs and outputs",
     }
     /// Nodes whose float operations are unknown.
     UnknownOps(Source::Computed, "unknown_ops", "# unknown ops", Unit::Count) {
         word: Some("unknown_ops"),
-        min: minimum("min_unknown_ops", "hide rows with fewer nodes of unknown cost"),
+        min: Some(minimum("min_unknown_ops", "hide rows with fewer nodes of unknown cost")),
         suffix: " unknown",
         op_suffix: " unknown",
         original: false,
@@ -221,8 +221,8 @@ metrics! {
     }
 }
 
-const fn minimum(option: &'static str, about: &'static str) -> Option<Minimum> {
-    Some(Minimum { option, about })
+const fn minimum(option: &'static str, about: &'static str) -> Minimum {
+    Minimum { option, about }
 }
 
 const fn ratio(numerator: Metric, denominator: Metric) -> Source {
@@ -244,6 +244,7 @@ impl Metric {
     }
 
     /// The metric itself, or the numerator of a ratio: shares of a whole only make sense for sums.
+    #[must_use]
     pub fn summed(self) -> Metric {
         match self.info().source {
             Source::Ratio { numerator, .. } => numerator,
@@ -369,6 +370,7 @@ impl MetricSet {
     }
 
     /// The metrics to sum in order to show these: instead of a ratio, the two that are divided.
+    #[must_use]
     pub fn summed(self) -> MetricSet {
         let mut summed = MetricSet::default();
         for metric in self.iter() {

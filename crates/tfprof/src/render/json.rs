@@ -119,7 +119,7 @@ fn write_value(view: &View, value: &Value<'_>, out: &mut Vec<u8>) -> io::Result<
         Value::Real(x) => write!(out, "{x}")?,
         Value::Bool(is) => out.extend_from_slice(if *is { b"true" } else { b"false" }),
         Value::Text(text) => push_string(text, out),
-        Value::Texts(texts) => push_list(texts, out, |text, out| push_string(text, out)),
+        Value::Texts(texts) => push_list(texts, out, push_string),
         Value::Ints(dims) => write!(out, "{dims:?}")?,
         Value::Shapes(shapes) => push_list(shapes, out, |dims, out| match dims {
             [] => out.extend_from_slice(b"null"),
