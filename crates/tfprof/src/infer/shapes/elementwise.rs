@@ -1,7 +1,7 @@
 //! Elementwise ops, of one operand or two.
 
 use super::super::fact::{ANY, Fact, Shape, UNKNOWN};
-use super::fold::{self, is_integer, pairs};
+use super::fold::{self, is_integer, zip_elements};
 use super::{Family, Op, broadcast, like_first, typed};
 use crate::model::dtype::DType;
 
@@ -105,17 +105,17 @@ pub const RULES: Family = &[
         ],
         |op| vec![Fact::new(op.t(), op.shape(0).and(op.shape(1)))],
     ),
-    (&["Abs"], |op| each(op, i64::checked_abs)),
-    (&["Neg"], |op| each(op, i64::checked_neg)),
-    (&["Sign"], |op| each(op, |n| Some(n.signum()))),
-    (&["Square"], |op| each(op, |n| n.checked_mul(n))),
+    (&["Abs"], |op| unary(op, i64::checked_abs)),
+    (&["Neg"], |op| unary(op, i64::checked_neg)),
+    (&["Sign"], |op| unary(op, |n| Some(n.signum()))),
+    (&["Square"], |op| unary(op, |n| n.checked_mul(n))),
     (&["LogicalNot"], |op| {
-        let mut facts = each(op, |n| Some(i64::from(n == 0)));
+        let mut facts = unary(op, |n| Some(i64::from(n == 0)));
         facts.iter_mut().for_each(|fact| fact.dtype = DType::BOOL);
         facts
     }),
-    (&["ZerosLike"], |op| each(op, |_| Some(0))),
-    (&["OnesLike"], |op| each(op, |_| Some(1))),
+    (&["ZerosLike"], |op| unary(op, |_| Some(0))),
+    (&["OnesLike"], |op| unary(op, |_| Some(1))),
     (&["IsFinite", "IsInf", "IsNan"], |op| typed(DType::BOOL, op.shape(0).clone())),
     (&["Real", "Imag", "Angle", "ComplexAbs"], |op| {
         let dtype = if op.t() == DType::COMPLEX128 { DType::DOUBLE } else { DType::FLOAT };
@@ -124,22 +124,22 @@ pub const RULES: Family = &[
     (&["Complex"], |op| typed(op.dtype_or("Tout", DType::COMPLEX64), broadcast(op.shape(0), op.shape(1)))),
     (&["Cast", "_HostCast"], cast),
     (&["Bitcast"], bitcast),
-    (&["Add", "AddV2"], |op| both(op, i64::checked_add)),
-    (&["Sub"], |op| both(op, i64::checked_sub)),
-    (&["Mul", "MulNoNan"], |op| both(op, i64::checked_mul)),
-    (&["FloorDiv"], |op| both(op, floor_div)),
-    (&["Div", "TruncateDiv", "RealDiv", "DivNoNan"], |op| both(op, i64::checked_div)),
-    (&["FloorMod", "Mod"], |op| both(op, |a, b| a.checked_sub(floor_div(a, b)?.checked_mul(b)?))),
-    (&["TruncateMod"], |op| both(op, i64::checked_rem)),
-    (&["Maximum"], |op| both(op, |a, b| Some(a.max(b)))),
-    (&["Minimum"], |op| both(op, |a, b| Some(a.min(b)))),
-    (&["Pow"], |op| both(op, |a, b| a.checked_pow(u32::try_from(b).ok()?))),
-    (&["SquaredDifference"], |op| both(op, |a, b| a.checked_sub(b).and_then(|n| n.checked_mul(n)))),
-    (&["LeftShift"], |op| both(op, |a, b| a.checked_shl(u32::try_from(b).ok()?))),
-    (&["RightShift"], |op| both(op, |a, b| a.checked_shr(u32::try_from(b).ok()?))),
-    (&["BitwiseAnd"], |op| both(op, |a, b| Some(a & b))),
-    (&["BitwiseOr"], |op| both(op, |a, b| Some(a | b))),
-    (&["BitwiseXor"], |op| both(op, |a, b| Some(a ^ b))),
+    (&["Add", "AddV2"], |op| binary(op, i64::checked_add)),
+    (&["Sub"], |op| binary(op, i64::checked_sub)),
+    (&["Mul", "MulNoNan"], |op| binary(op, i64::checked_mul)),
+    (&["FloorDiv"], |op| binary(op, floor_div)),
+    (&["Div", "TruncateDiv", "RealDiv", "DivNoNan"], |op| binary(op, i64::checked_div)),
+    (&["FloorMod", "Mod"], |op| binary(op, |a, b| a.checked_sub(floor_div(a, b)?.checked_mul(b)?))),
+    (&["TruncateMod"], |op| binary(op, i64::checked_rem)),
+    (&["Maximum"], |op| binary(op, |a, b| Some(a.max(b)))),
+    (&["Minimum"], |op| binary(op, |a, b| Some(a.min(b)))),
+    (&["Pow"], |op| binary(op, |a, b| a.checked_pow(u32::try_from(b).ok()?))),
+    (&["SquaredDifference"], |op| binary(op, |a, b| a.checked_sub(b).and_then(|n| n.checked_mul(n)))),
+    (&["LeftShift"], |op| binary(op, |a, b| a.checked_shl(u32::try_from(b).ok()?))),
+    (&["RightShift"], |op| binary(op, |a, b| a.checked_shr(u32::try_from(b).ok()?))),
+    (&["BitwiseAnd"], |op| binary(op, |a, b| Some(a & b))),
+    (&["BitwiseOr"], |op| binary(op, |a, b| Some(a | b))),
+    (&["BitwiseXor"], |op| binary(op, |a, b| Some(a ^ b))),
     (
         &[
             "Atan2",
@@ -154,7 +154,7 @@ pub const RULES: Family = &[
             "NextAfter",
             "RandomGammaGrad",
         ],
-        |op| one_broadcast(op, op.t()),
+        |op| broadcast_inputs(op, op.t()),
     ),
     (&["BiasAdd", "BiasAddV1"], |op| {
         let Some(dims) = op.shape(0).dims() else { return like_first(op) };
@@ -224,25 +224,25 @@ pub fn bound() -> Fact {
 }
 
 /// The shape of the first input, with `change` applied to each known element.
-fn each(op: &Op<'_>, change: impl Fn(i64) -> Option<i64>) -> Vec<Fact> {
+fn unary(op: &Op<'_>, change: impl Fn(i64) -> Option<i64>) -> Vec<Fact> {
     let one = |n: &i64| if *n == UNKNOWN { UNKNOWN } else { change(*n).unwrap_or(UNKNOWN) };
     let value = op.input(0).integers().map(|value| value.iter().map(one).collect());
     vec![Fact::with_value(op.t(), op.shape(0).clone(), value)]
 }
 
-fn one_broadcast(op: &Op<'_>, dtype: DType) -> Vec<Fact> {
+fn broadcast_inputs(op: &Op<'_>, dtype: DType) -> Vec<Fact> {
     typed(dtype, broadcast(op.shape(0), op.shape(1)))
 }
 
-fn both(op: &Op<'_>, change: impl Fn(i64, i64) -> Option<i64>) -> Vec<Fact> {
+fn binary(op: &Op<'_>, change: impl Fn(i64, i64) -> Option<i64>) -> Vec<Fact> {
     let dtype = op.t();
     let dtype = if dtype == DType::UNKNOWN { op.input(1).dtype } else { dtype };
-    let value = if is_integer(dtype) { pairs(op.input(0), op.input(1), change) } else { None };
+    let value = if is_integer(dtype) { zip_elements(op.input(0), op.input(1), change) } else { None };
     vec![Fact::with_value(dtype, broadcast(op.shape(0), op.shape(1)), value)]
 }
 
 fn compare(op: &Op<'_>, holds: impl Fn(i64, i64) -> bool) -> Vec<Fact> {
-    let value = pairs(op.input(0), op.input(1), |a, b| Some(i64::from(holds(a, b))));
+    let value = zip_elements(op.input(0), op.input(1), |a, b| Some(i64::from(holds(a, b))));
     vec![Fact::with_value(DType::BOOL, broadcast(op.shape(0), op.shape(1)), value)]
 }
 
@@ -261,7 +261,7 @@ fn cast(op: &Op<'_>) -> Vec<Fact> {
     vec![Fact::with_value(to, from.shape.clone(), value)]
 }
 
-/// If the element sizes differ, the last dimension is split or joined.
+/// Casting to smaller elements adds a last dimension, casting to larger ones removes it.
 fn bitcast(op: &Op<'_>) -> Vec<Fact> {
     let (from, to) = (op.t(), op.dtype("type"));
     let shape = match (from.size(), to.size(), op.shape(0).dims()) {
@@ -277,14 +277,14 @@ fn bitcast(op: &Op<'_>) -> Vec<Fact> {
     typed(to, shape)
 }
 
-/// An element of the value is known if its condition and the selected element are.
+/// An element is known if its condition and the selected element are, or if both choices agree.
 fn select(op: &Op<'_>, shape: Shape) -> Vec<Fact> {
     let (yes, no) = (op.input(1), op.input(2));
     let dtype = if op.t() == DType::BOOL && op.dtype("T") == DType::UNKNOWN { yes.dtype } else { op.t() };
     let fold = || {
         let dims = shape.known()?;
-        let spread = |fact: &Fact| fold::spread(&fold::elements(fact)?, fact.shape.known()?, dims);
-        let (condition, yes, no) = (spread(op.input(0))?, spread(yes)?, spread(no)?);
+        let elements = |fact: &Fact| fold::broadcast_elements(&fold::elements(fact)?, fact.shape.known()?, dims);
+        let (condition, yes, no) = (elements(op.input(0))?, elements(yes)?, elements(no)?);
         let choose = |at: usize| match condition[at] {
             UNKNOWN if yes[at] == no[at] => yes[at],
             UNKNOWN => UNKNOWN,

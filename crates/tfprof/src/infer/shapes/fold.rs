@@ -24,7 +24,7 @@ pub fn any_known(value: &[i64]) -> bool {
 }
 
 /// Applies `op` to each pair of elements, with TensorFlow's broadcasting.
-pub fn pairs(a: &Fact, b: &Fact, op: impl Fn(i64, i64) -> Option<i64>) -> Option<Vec<i64>> {
+pub fn zip_elements(a: &Fact, b: &Fact, op: impl Fn(i64, i64) -> Option<i64>) -> Option<Vec<i64>> {
     if a.value.is_none() && b.value.is_none() {
         return None;
     }
@@ -34,8 +34,8 @@ pub fn pairs(a: &Fact, b: &Fact, op: impl Fn(i64, i64) -> Option<i64>) -> Option
     if shape.elements()? > LONGEST_VALUE as i64 {
         return None;
     }
-    let left = spread(&left, a.shape.known()?, dims)?;
-    let right = spread(&right, b.shape.known()?, dims)?;
+    let left = broadcast_elements(&left, a.shape.known()?, dims)?;
+    let right = broadcast_elements(&right, b.shape.known()?, dims)?;
     let pair = |(a, b): (i64, i64)| {
         if a == UNKNOWN || b == UNKNOWN { UNKNOWN } else { op(a, b).unwrap_or(UNKNOWN) }
     };
@@ -43,15 +43,15 @@ pub fn pairs(a: &Fact, b: &Fact, op: impl Fn(i64, i64) -> Option<i64>) -> Option
 }
 
 /// Broadcasts elements; `None` if the shapes are incompatible.
-pub fn spread(value: &[i64], from: &[i64], to: &[i64]) -> Option<Vec<i64>> {
+pub fn broadcast_elements(value: &[i64], from: &[i64], to: &[i64]) -> Option<Vec<i64>> {
     if from == to {
         return Some(value.to_vec());
     }
     let missing = to.len().checked_sub(from.len())?;
-    pick(value, from, to, |place, out| match out.checked_sub(missing) {
+    pick(value, from, to, |index, out| match out.checked_sub(missing) {
         None => (0, 0),
         Some(axis) if from[axis] == 1 => (axis, 0),
-        Some(axis) => (axis, place),
+        Some(axis) => (axis, index),
     })
 }
 

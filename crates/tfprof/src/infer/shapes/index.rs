@@ -128,36 +128,36 @@ fn stitch(op: &Op<'_>) -> Vec<Fact> {
 }
 
 fn unique(op: &Op<'_>, counts: bool) -> Vec<Fact> {
-    let numbers = op.dtype_or("out_idx", DType::INT32);
+    let index_type = op.dtype_or("out_idx", DType::INT32);
     if let (Some(value), Some(1)) = (op.input(0).known_integers(), op.shape(0).rank()) {
         let mut distinct: Vec<i64> = Vec::new();
-        let mut at = UntrustedMap::default();
-        let places: Vec<i64> = value
+        let mut index_of = UntrustedMap::default();
+        let indices: Vec<i64> = value
             .iter()
             .map(|n| {
                 let next = distinct.len() as i64;
-                let place = *at.entry(*n).or_insert(next);
-                if place == next {
+                let index = *index_of.entry(*n).or_insert(next);
+                if index == next {
                     distinct.push(*n);
                 }
-                place
+                index
             })
             .collect();
         let shape = Shape::of(&[distinct.len() as i64]);
         let mut facts = vec![
             Fact::with_value(op.t(), shape.clone(), Some(distinct)),
-            Fact::with_value(numbers, op.shape(0).clone(), Some(places)),
+            Fact::with_value(index_type, op.shape(0).clone(), Some(indices)),
         ];
-        facts.extend(counts.then(|| Fact::new(numbers, shape)));
+        facts.extend(counts.then(|| Fact::new(index_type, shape)));
         return facts;
     }
     let shape = if op.shape(0).rank() == Some(1) { Shape::of_rank(1) } else { Shape::UNKNOWN };
-    let mut facts = vec![Fact::new(op.t(), shape.clone()), Fact::new(numbers, op.shape(0).clone())];
+    let mut facts = vec![Fact::new(op.t(), shape.clone()), Fact::new(index_type, op.shape(0).clone())];
     if op.shape(0).rank() != Some(1) {
         facts[1].shape = Shape::of_rank(1);
     }
     if counts {
-        facts.push(Fact::new(numbers, Shape::of_rank(1)));
+        facts.push(Fact::new(index_type, Shape::of_rank(1)));
     }
     facts
 }

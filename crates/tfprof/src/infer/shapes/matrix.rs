@@ -152,8 +152,8 @@ impl Labels {
             let known = self.letters.entry(*letter).or_insert(ANY);
             *known = if *known < 0 { *dim } else { *known };
         }
-        let spread = Shape::of(&dims[front.len()..front.len() + broadcast_dims]);
-        self.ellipsis = broadcast(&Shape::of(&self.ellipsis), &spread).dims()?.to_vec();
+        let ellipsis = Shape::of(&dims[front.len()..front.len() + broadcast_dims]);
+        self.ellipsis = broadcast(&Shape::of(&self.ellipsis), &ellipsis).dims()?.to_vec();
         Some(())
     }
 

@@ -136,9 +136,9 @@ fn unpack(op: &Op<'_>) -> Vec<Fact> {
     to.remove(at);
     let shape = Shape::of(&to);
     let each = shape.elements().and_then(|each| usize::try_from(each).ok());
-    let part = |place: usize| {
+    let part = |index: usize| {
         let value = from.integers().filter(|_| at == 0).zip(each);
-        let value = value.and_then(|(value, each)| value.get(place * each..(place + 1) * each)).map(<[i64]>::to_vec);
+        let value = value.and_then(|(value, each)| value.get(index * each..(index + 1) * each)).map(<[i64]>::to_vec);
         Fact::with_value(op.t(), shape.clone(), value)
     };
     (0..count).map(part).collect()
@@ -220,7 +220,7 @@ fn tile(op: &Op<'_>) -> Vec<Fact> {
     let dims: Vec<i64> = (0..rank as i64).map(|at| times(from.shape.dim(at), times_each.dim(at))).collect();
     let value = from.integers().and_then(|value| {
         let from = from.shape.known()?;
-        fold::pick(value, from, &dims, |place, axis| (axis, place.checked_rem(from[axis]).unwrap_or(0)))
+        fold::pick(value, from, &dims, |index, axis| (axis, index.checked_rem(from[axis]).unwrap_or(0)))
     });
     vec![Fact::with_value(op.t(), Shape::of(&dims), value)]
 }

@@ -33,8 +33,8 @@ pub const RULES: Family = &[
     (&["InvertPermutation"], |op| {
         let value = op.input(0).known_integers().and_then(|permutation| {
             let mut inverse = vec![UNKNOWN; permutation.len()];
-            for (at, place) in permutation.iter().enumerate() {
-                *inverse.get_mut(usize::try_from(*place).ok()?)? = at as i64;
+            for (at, target) in permutation.iter().enumerate() {
+                *inverse.get_mut(usize::try_from(*target).ok()?)? = at as i64;
             }
             Some(inverse)
         });
@@ -94,7 +94,7 @@ fn fill(op: &Op<'_>) -> Vec<Fact> {
 
 fn broadcast_to(op: &Op<'_>) -> Vec<Fact> {
     let (from, shape) = (op.input(0), shape_from(op.input(1)));
-    let value = from.integers().and_then(|value| fold::spread(value, from.shape.known()?, shape.known()?));
+    let value = from.integers().and_then(|value| fold::broadcast_elements(value, from.shape.known()?, shape.known()?));
     vec![Fact::with_value(op.t(), shape, value)]
 }
 
@@ -103,16 +103,16 @@ fn gradient_args(op: &Op<'_>) -> Vec<Fact> {
     let unknown = || vec![Fact::new(op.t(), Shape::of_rank(1)); 2];
     let (Some(a), Some(b)) = (op.input(0).known_integers(), op.input(1).known_integers()) else { return unknown() };
     let rank = a.len().max(b.len());
-    let at = |dims: &[i64], place: usize| (place + dims.len()).checked_sub(rank).map_or(1, |place| dims[place]);
+    let at = |dims: &[i64], axis: usize| (axis + dims.len()).checked_sub(rank).map_or(1, |axis| dims[axis]);
     let (mut of_a, mut of_b) = (Vec::new(), Vec::new());
-    for place in 0..rank {
-        let sizes = (at(a, place), at(b, place));
+    for axis in 0..rank {
+        let sizes = (at(a, axis), at(b, axis));
         // As TensorFlow: if both sizes are 1, both are summed over, which changes nothing.
         if sizes.0 == 1 {
-            of_a.push(place as i64);
+            of_a.push(axis as i64);
         }
         if sizes.1 == 1 {
-            of_b.push(place as i64);
+            of_b.push(axis as i64);
         }
     }
     if a == b {

@@ -24,7 +24,7 @@ fn slice(op: &Op<'_>) -> Vec<Fact> {
     let dims: Vec<i64> = (0..rank).map(dim).collect();
     let value = from.integers().and_then(|value| {
         let begins = begins.known_integers()?;
-        fold::pick(value, from.shape.known()?, &dims, |place, axis| (axis, place.saturating_add(begins[axis])))
+        fold::pick(value, from.shape.known()?, &dims, |index, axis| (axis, index.saturating_add(begins[axis])))
     });
     vec![Fact::with_value(op.t(), Shape::of(&dims), value)]
 }
@@ -81,35 +81,35 @@ fn parts(op: &Op<'_>) -> Option<Vec<Part>> {
     let mask = |name: &str| op.int(name).unwrap_or(0) as u64;
     let (begin_mask, end_mask) = (mask("begin_mask"), mask("end_mask"));
     let (ellipsis, new_axis, shrink) = (mask("ellipsis_mask"), mask("new_axis_mask"), mask("shrink_axis_mask"));
-    let number = |at: usize, place: usize| {
-        op.input(at).integers().and_then(|numbers| numbers.get(place)).copied().unwrap_or(UNKNOWN)
+    let number = |at: usize, entry: usize| {
+        op.input(at).integers().and_then(|numbers| numbers.get(entry)).copied().unwrap_or(UNKNOWN)
     };
-    let bit = |mask: u64, place: usize| mask >> place & 1 != 0;
-    let dense = (0..length).filter(|place| !bit(ellipsis, *place) && !bit(new_axis, *place)).count();
+    let bit = |mask: u64, entry: usize| mask >> entry & 1 != 0;
+    let dense = (0..length).filter(|entry| !bit(ellipsis, *entry) && !bit(new_axis, *entry)).count();
     let mut parts = Vec::new();
     let mut axis = 0;
     let whole = |axis: usize| {
         let range = Range { start: 0, step: 1, size: dims[axis] };
         Part { axis: Some(axis), range, shrinks: false }
     };
-    for place in 0..length {
-        if bit(ellipsis, place) {
+    for entry in 0..length {
+        if bit(ellipsis, entry) {
             for _ in 0..dims.len().checked_sub(dense)? {
                 parts.push(whole(axis));
                 axis += 1;
             }
-        } else if bit(new_axis, place) {
+        } else if bit(new_axis, entry) {
             parts.push(Part { axis: None, range: Range::NEW_AXIS, shrinks: false });
         } else {
             let size = *dims.get(axis)?;
-            let begin = if bit(begin_mask, place) { None } else { Some(number(1, place)) };
-            let end = if bit(end_mask, place) { None } else { Some(number(2, place)) };
-            let range = if bit(shrink, place) {
+            let begin = if bit(begin_mask, entry) { None } else { Some(number(1, entry)) };
+            let end = if bit(end_mask, entry) { None } else { Some(number(2, entry)) };
+            let range = if bit(shrink, entry) {
                 element(size, begin.unwrap_or(0))
             } else {
-                interval(size, begin, end, number(3, place))
+                interval(size, begin, end, number(3, entry))
             };
-            parts.push(Part { axis: Some(axis), range, shrinks: bit(shrink, place) });
+            parts.push(Part { axis: Some(axis), range, shrinks: bit(shrink, entry) });
             axis += 1;
         }
     }
