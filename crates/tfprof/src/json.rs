@@ -1,7 +1,9 @@
-//! JSON strings and warnings: the one escaper behind every JSON that is streamed by hand.
+//! JSON: the escaper behind all JSON that is streamed by hand, and reports through serde.
 
 use crate::error::Warning;
 use crate::words::escape_invalid;
+use serde::{Serialize, Serializer};
+use serde_json::ser::{CharEscape, Formatter};
 use std::io::{self, Write};
 use tfprof_proto::stream::Spot;
 
@@ -71,21 +73,135 @@ fn escape<const ASCII: bool>(text: &str, out: &mut Vec<u8>) {
 
 /// Writes a warning as an object.
 pub fn write_warning(warning: &Warning, out: &mut dyn Write) -> io::Result<()> {
-    write!(out, "{{\"code\":\"{}\",\"file\":", warning.code)?;
-    match &warning.location {
-        None => out.write_all(b"null,\"place\":null")?,
-        Some(location) => {
-            write_string(&location.file, out)?;
-            match location.spot {
-                None => out.write_all(b",\"place\":null")?,
-                Some(Spot::Byte(byte)) => write!(out, ",\"place\":\"byte {byte}\"")?,
-                Some(Spot::Line { line, column }) => write!(out, ",\"place\":\"{line}:{column}\"")?,
-            }
+    write_value(warning, &[], out)
+}
+
+impl Serialize for Warning {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Fields<'a> {
+            code: &'a str,
+            file: Option<&'a str>,
+            place: Option<String>,
+            message: &'a str,
         }
+        let place = self.location.as_ref().and_then(|location| location.spot).map(|spot| match spot {
+            Spot::Byte(byte) => format!("byte {byte}"),
+            Spot::Line { line, column } => format!("{line}:{column}"),
+        });
+        let file = self.location.as_ref().map(|location| location.file.as_str());
+        Fields { code: self.code, file, place, message: &self.message }.serialize(serializer)
     }
-    out.write_all(b",\"message\":")?;
-    write_string(&warning.message, out)?;
-    out.write_all(b"}")
+}
+
+/// Where lines begin within objects of one level: before these keys, and before each element of these lists.
+#[derive(Debug)]
+pub struct Level {
+    pub keys: &'static [&'static str],
+    pub rows: &'static [&'static str],
+}
+
+/// Writes a report as an object and a newline. `levels` are those of its objects, the outermost first; the rest is
+/// compact.
+pub fn write_report(report: &impl Serialize, levels: &'static [Level], out: &mut dyn Write) -> io::Result<()> {
+    write_value(report, levels, out)?;
+    out.write_all(b"\n")
+}
+
+fn write_value(value: &impl Serialize, levels: &'static [Level], out: &mut dyn Write) -> io::Result<()> {
+    let mut text = Vec::new();
+    let lines = Lines { levels, depth: 0, key: KeyState::None, rows_follow: false, lists: Vec::new() };
+    value.serialize(&mut serde_json::Serializer::with_formatter(&mut text, lines))?;
+    out.write_all(&text)
+}
+
+/// Lays out serde's JSON in lines.
+struct Lines {
+    levels: &'static [Level],
+    /// The number of objects around.
+    depth: usize,
+    key: KeyState,
+    /// The value of the last key is a list of rows.
+    rows_follow: bool,
+    /// For each list around, whether its elements begin lines.
+    lists: Vec<bool>,
+}
+
+#[derive(PartialEq)]
+enum KeyState {
+    None,
+    /// A key follows; its opening quote is still to be written, perhaps on a new line.
+    Pending,
+}
+
+impl Lines {
+    /// Opens the pending key, whose text is known now.
+    fn open_key<W: ?Sized + Write>(&mut self, key: &str, out: &mut W) -> io::Result<()> {
+        if self.key == KeyState::None {
+            return Ok(());
+        }
+        self.key = KeyState::None;
+        let level = self.levels.get(self.depth.wrapping_sub(1));
+        self.rows_follow = level.is_some_and(|level| level.rows.contains(&key));
+        let begins_line = level.is_some_and(|level| level.keys.contains(&key));
+        out.write_all(if begins_line { b"\n\"" } else { b"\"" })
+    }
+}
+
+impl Formatter for Lines {
+    fn begin_array<W: ?Sized + Write>(&mut self, out: &mut W) -> io::Result<()> {
+        self.lists.push(std::mem::take(&mut self.rows_follow));
+        out.write_all(b"[")
+    }
+
+    fn end_array<W: ?Sized + Write>(&mut self, out: &mut W) -> io::Result<()> {
+        self.lists.pop();
+        out.write_all(b"]")
+    }
+
+    fn begin_array_value<W: ?Sized + Write>(&mut self, out: &mut W, first: bool) -> io::Result<()> {
+        out.write_all(if first { b"" } else { b"," })?;
+        out.write_all(if self.lists.last() == Some(&true) { b"\n" } else { b"" })
+    }
+
+    fn begin_object<W: ?Sized + Write>(&mut self, out: &mut W) -> io::Result<()> {
+        self.depth += 1;
+        out.write_all(b"{")
+    }
+
+    fn end_object<W: ?Sized + Write>(&mut self, out: &mut W) -> io::Result<()> {
+        self.depth -= 1;
+        out.write_all(b"}")
+    }
+
+    fn begin_object_key<W: ?Sized + Write>(&mut self, out: &mut W, first: bool) -> io::Result<()> {
+        self.key = KeyState::Pending;
+        out.write_all(if first { b"" } else { b"," })
+    }
+
+    fn begin_string<W: ?Sized + Write>(&mut self, out: &mut W) -> io::Result<()> {
+        if self.key == KeyState::Pending { Ok(()) } else { out.write_all(b"\"") }
+    }
+
+    fn write_string_fragment<W: ?Sized + Write>(&mut self, out: &mut W, fragment: &str) -> io::Result<()> {
+        self.open_key(fragment, out)?;
+        // As in all our JSON, control characters are escaped, this one included.
+        for (i, part) in fragment.split('\u{7f}').enumerate() {
+            out.write_all(if i > 0 { b"\\u007f" } else { b"" })?;
+            out.write_all(part.as_bytes())?;
+        }
+        Ok(())
+    }
+
+    fn write_char_escape<W: ?Sized + Write>(&mut self, out: &mut W, escape: CharEscape) -> io::Result<()> {
+        self.open_key("", out)?;
+        serde_json::ser::CompactFormatter.write_char_escape(out, escape)
+    }
+
+    fn end_string<W: ?Sized + Write>(&mut self, out: &mut W) -> io::Result<()> {
+        self.open_key("", out)?;
+        out.write_all(b"\"")
+    }
 }
 
 #[cfg(test)]
@@ -109,5 +225,26 @@ mod tests {
     #[test]
     fn strings_keep_other_alphabets() {
         check(|out| push_string("é😀\"\\\n\u{8}\u{1}\u{7f}", out), "\"é😀\\\"\\\\\\n\\b\\u0001\\u007f\"");
+    }
+
+    #[test]
+    fn reports_are_laid_out_in_lines() {
+        #[derive(Serialize)]
+        struct Report {
+            version: u32,
+            rows: Vec<Row>,
+            end: Vec<u32>,
+        }
+        #[derive(Serialize)]
+        struct Row {
+            rows: Vec<u32>,
+            name: &'static str,
+        }
+        const LINES: &[Level] = &[Level { keys: &["rows", "end"], rows: &["rows"] }];
+        let row = |name| Row { rows: vec![1, 2], name };
+        let report = Report { version: 1, rows: vec![row("\u{7f}\n"), row("")], end: vec![3] };
+        let expect = "{\"version\":1,\n\"rows\":[\n{\"rows\":[1,2],\"name\":\"\\u007f\\n\"},\n\
+                      {\"rows\":[1,2],\"name\":\"\"}],\n\"end\":[3]}\n";
+        check(|out| write_report(&report, LINES, out).unwrap(), expect);
     }
 }

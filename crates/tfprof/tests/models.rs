@@ -10,7 +10,7 @@ use tfprof::format::source::Source;
 use tfprof::infer::flops;
 use tfprof::metric::Metric;
 use tfprof::model::settings::Settings;
-use tfprof::report::cost::Cost;
+use tfprof::report::cost::{Cost, PerBatch};
 
 fn root(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path)
@@ -49,8 +49,8 @@ fn names() -> Vec<String> {
 
 /// The float operations of some op types together.
 fn float_ops(cost: &Cost, is_wanted: impl Fn(&str) -> bool) -> i64 {
-    let wanted = cost.op_types.iter().filter(|(op, _, _)| is_wanted(op));
-    wanted.map(|(_, _, figures)| tfprof::report::cost::get(figures, Metric::FloatOps)).sum()
+    let wanted = cost.op_types.iter().filter(|op_type| is_wanted(&op_type.op));
+    wanted.map(|op_type| op_type.figures.float_ops).sum()
 }
 
 fn check_parameters(cost: &Cost, facts: &Value, name: &str) {
@@ -83,7 +83,8 @@ fn keras_applications_are_what_tensorflow_says() {
         }
         let (covered, nodes) = (cost.covered(), cost.nodes);
         assert!(covered * 100 >= nodes * 99, "{name}: {covered} of {nodes} nodes, {:?}", cost.unknown);
-        assert!(cost.per_batch.iter().all(Option::is_some), "{name}: {:?}", cost.per_batch);
+        let PerBatch { float_ops, macs, io_bytes } = cost.per_batch;
+        assert!([float_ops, macs, io_bytes].iter().all(Option::is_some), "{name}: {:?}", cost.per_batch);
     }
     assert_eq!(seen, 10);
 }
@@ -113,7 +114,7 @@ fn the_batch_is_one_size_or_a_variable() {
         for batch in [1, 7] {
             let cost = model(name, Settings { batch: Some(batch), ..Settings::default() });
             assert_eq!(cost.get(Metric::FloatOps), batch * per_element);
-            let linear = cost.per_batch[0].unwrap();
+            let linear = cost.per_batch.float_ops.unwrap();
             assert_eq!((linear.constant, linear.per_element, cost.batch), (0, per_element, Some(batch)));
         }
     }

@@ -6,3 +6,4 @@ pub mod inputs;
 pub mod needs;
 pub mod profiler;
 pub mod question;
+mod reports;

@@ -96,17 +96,19 @@ impl Profiler {
     }
 
     /// FLOPs, multiply-adds and bytes of one run as functions of the batch size, where they are linear.
-    pub fn per_batch(&self) -> [PerBatch; 3] {
-        let at = |batch| {
-            let total = annotate::total(&self.program, &self.builder.program.settings, batch);
-            [total.float_ops, total.macs, total.io_bytes]
+    pub fn per_batch(&self) -> PerBatch {
+        let [one, two, three] =
+            [1, 2, 3].map(|batch| annotate::total(&self.program, &self.builder.program.settings, batch));
+        let linear = |one: i64, two: i64, three: i64| {
+            let per_element = two.checked_sub(one)?;
+            let is_linear = three.checked_sub(two)? == per_element;
+            is_linear.then(|| Linear { constant: one - per_element, per_element })
         };
-        let [one, two, three] = [1, 2, 3].map(at);
-        std::array::from_fn(|i| {
-            let per_element = two[i].checked_sub(one[i])?;
-            let linear = three[i].checked_sub(two[i])? == per_element;
-            linear.then(|| Linear { constant: one[i] - per_element, per_element })
-        })
+        PerBatch {
+            float_ops: linear(one.float_ops, two.float_ops, three.float_ops),
+            macs: linear(one.macs, two.macs, three.macs),
+            io_bytes: linear(one.io_bytes, two.io_bytes, three.io_bytes),
+        }
     }
 
     /// Adds a `GraphDef`. Nodes whose names are known already are skipped.

@@ -1,11 +1,11 @@
-//! What a model costs, from its files alone: parameters, float operations, multiply-adds, bytes, where they are, and what is
-//! not known.
+//! The cost of a model, computed from its files: parameters, FLOPs, multiply-adds and bytes by scope and op type, and the
+//! ops whose cost is unknown.
 
 pub mod baseline;
 pub mod budget;
+mod json;
 pub mod render;
 
-use crate::engine::profiler::Profiler;
 use crate::error::{Error, Warning};
 use crate::metric::Metric;
 use crate::model::Model;
@@ -14,68 +14,129 @@ use crate::model::dtype::DType;
 use crate::model::nodes::NodeId;
 use crate::model::type_names::{OPTIMIZER_SLOT, SAME_VARIABLE, TRAINABLE};
 use crate::options::{Options, ViewKind};
+use crate::report::Loaded;
 use crate::view::View;
+use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
 /// The numbers of a cost, in the order of their columns.
-pub const COLUMNS: [Metric; 5] =
-    [Metric::Parameters, Metric::FloatOps, Metric::Macs, Metric::IoBytes, Metric::UnknownOps];
+const COLUMNS: [Metric; 5] = [Metric::Parameters, Metric::FloatOps, Metric::Macs, Metric::IoBytes, Metric::UnknownOps];
 
 /// One number for each of [`COLUMNS`].
-pub type Figures = [i64; COLUMNS.len()];
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Figures {
+    #[serde(rename = "params")]
+    pub parameters: i64,
+    pub float_ops: i64,
+    pub macs: i64,
+    pub io_bytes: i64,
+    pub unknown_ops: i64,
+}
 
-/// How many places of one kind are listed.
+impl Figures {
+    fn from_fn(number: impl Fn(Metric) -> i64) -> Figures {
+        Figures {
+            parameters: number(Metric::Parameters),
+            float_ops: number(Metric::FloatOps),
+            macs: number(Metric::Macs),
+            io_bytes: number(Metric::IoBytes),
+            unknown_ops: number(Metric::UnknownOps),
+        }
+    }
+
+    /// The number of a metric; 0 if it is not one of [`COLUMNS`].
+    pub fn get(&self, metric: Metric) -> i64 {
+        match metric {
+            Metric::Parameters => self.parameters,
+            Metric::FloatOps => self.float_ops,
+            Metric::Macs => self.macs,
+            Metric::IoBytes => self.io_bytes,
+            Metric::UnknownOps => self.unknown_ops,
+            _ => 0,
+        }
+    }
+
+    fn plus(&self, other: &Figures) -> Figures {
+        Figures::from_fn(|metric| self.get(metric).saturating_add(other.get(metric)))
+    }
+
+    fn minus(&self, other: &Figures) -> Figures {
+        Figures::from_fn(|metric| self.get(metric).saturating_sub(other.get(metric)))
+    }
+}
+
+/// The most nodes with missing shapes that are listed.
 const LISTED: usize = 20;
 
-/// A part of the model is split if it has more than one in this many of something.
+/// A scope is split if it has more than one in this many of the whole.
 const LARGE: i64 = 4;
 
-/// The fewest parts to show, if there are as many.
+/// Scopes are split until there are this many.
 const FEWEST_PARTS: usize = 8;
 
 #[derive(Debug, Default)]
 pub struct Cost {
     pub figures: Figures,
-    /// None if nothing says which variables are trained.
+    /// None if no file says which variables are trained.
     pub trainable: Option<i64>,
-    /// Elements of variables that an optimizer keeps for itself.
+    /// Elements of the optimizer's own variables.
     pub slots: i64,
-    /// Parameters and their bytes by type of element.
-    pub by_dtype: Vec<(String, i64, i64)>,
+    /// Parameters by data type, the most first.
+    pub by_dtype: Vec<TypedParameters>,
     pub nodes: i64,
-    /// By op: nodes, and figures.
-    pub op_types: Vec<(String, i64, Figures)>,
+    pub op_types: Vec<OpType>,
     pub unknown: Vec<UnknownType>,
-    /// The first nodes whose shapes are not known, and where that begins.
+    /// The first nodes without a known shape, and why.
     pub missing: Vec<MissingShape>,
-    /// All parts, the whole first, each before what lies within it.
+    /// All scopes, parents before children; the first is the whole model.
     pub scopes: Vec<Scope>,
-    /// The size that open dimensions of what is fed were taken as.
+    /// The size that unknown dimensions of the inputs were taken as.
     pub batch: Option<i64>,
-    /// Float operations, multiply-adds and bytes as functions of the batch.
-    pub per_batch: [PerBatch; 3],
+    pub per_batch: PerBatch,
     pub warnings: Vec<Warning>,
 }
 
-/// `constant + per_element·B`; none if it is not linear.
-pub type PerBatch = Option<Linear>;
+/// The cost as a function of the batch size; None where it is not linear.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct PerBatch {
+    pub float_ops: Option<Linear>,
+    pub macs: Option<Linear>,
+    pub io_bytes: Option<Linear>,
+}
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// `constant + per_element·B`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Linear {
     pub constant: i64,
     pub per_element: i64,
 }
 
-/// An op whose cost is not known in some nodes.
+/// The parameters of one data type.
 #[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TypedParameters {
+    pub dtype: String,
+    pub elements: i64,
+    pub bytes: i64,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct OpType {
+    pub op: String,
+    pub nodes: i64,
+    #[serde(flatten)]
+    pub figures: Figures,
+}
+
+/// An op type with nodes of unknown cost.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct UnknownType {
     pub op: String,
-    pub count: i64,
+    pub nodes: i64,
     pub why: &'static str,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct MissingShape {
     pub node: String,
     pub why: String,
@@ -90,25 +151,25 @@ pub struct Scope {
 }
 
 impl Cost {
-    /// Adds up what is loaded and was inferred.
-    pub fn new(profiler: &Profiler) -> Result<Cost, Error> {
-        let model = profiler.model();
+    /// Sums up the loaded model and its inferred costs.
+    pub fn new(loaded: &dyn Loaded) -> Result<Cost, Error> {
+        let model = loaded.model();
         if model.costs.is_empty() {
             let how = "name a SavedModel, a frozen graph or a .meta file";
             return Err(Error::Missing(format!("the cost is computed from a graph, and there is none; {how}")));
         }
         let options = Options { max_depth: i64::from(i32::MAX), select: Some(select()), ..Options::default() };
-        let view = profiler.view(ViewKind::Scope, &options)?;
-        let warnings = profiler.warnings().iter().chain(&view.warnings).cloned().collect();
+        let view = loaded.view(ViewKind::Scope, &options)?;
+        let warnings = loaded.warnings().iter().chain(&view.warnings).cloned().collect();
         let mut cost = Cost { warnings, batch: model.costs.batch, ..Cost::default() };
         cost.scopes = scopes(&view);
         cost.figures = cost.scopes.first().map(|root| root.total).unwrap_or_default();
         cost.add_variables(model, &view);
         cost.add_nodes(model, &view);
-        cost.per_batch = profiler.per_batch();
-        // An op log rules over what is computed.
+        cost.per_batch = loaded.per_batch();
+        // FLOPs of an op log override computed ones.
         if model.nodes.float_ops.iter().any(|float_ops| *float_ops != 0) {
-            cost.per_batch[0] = None;
+            cost.per_batch.float_ops = None;
             let message = "float operations are those of the op log; leave it out to have them computed".to_owned();
             cost.warnings.push(Warning { code: "op_log", location: None, message, damage: false });
         }
@@ -116,7 +177,7 @@ impl Cost {
     }
 
     pub fn get(&self, metric: Metric) -> i64 {
-        get(&self.figures, metric)
+        self.figures.get(metric)
     }
 
     /// Nodes whose cost is known.
@@ -127,7 +188,7 @@ impl Cost {
     fn add_variables(&mut self, model: &Model, view: &View) {
         let find = |name: &str| model.names.find(name.as_bytes());
         let (trainable, slot, same) = (find(TRAINABLE), find(OPTIMIZER_SLOT), find(SAME_VARIABLE));
-        let mut by_dtype: BTreeMap<DType, (i64, i64)> = BTreeMap::new();
+        let mut by_dtype: BTreeMap<DType, TypedParameters> = BTreeMap::new();
         let mut trained = 0_i64;
         for node in model.nodes.all() {
             let types = model.type_sets.get(model.nodes.types[node.index()]);
@@ -146,18 +207,19 @@ impl Cost {
             }
             let dtype = model.costs.dtypes.get(&node).copied().unwrap_or_default();
             let size = dtype.size().unwrap_or(0) as i64;
-            let (count, bytes) = by_dtype.entry(dtype).or_default();
-            *count = count.saturating_add(elements);
-            *bytes = bytes.saturating_add(elements.saturating_mul(size));
+            let name = || if dtype == DType::UNKNOWN { "unknown".to_owned() } else { dtype.name() };
+            let empty = || TypedParameters { dtype: name(), elements: 0, bytes: 0 };
+            let of_type = by_dtype.entry(dtype).or_insert_with(empty);
+            of_type.elements = of_type.elements.saturating_add(elements);
+            of_type.bytes = of_type.bytes.saturating_add(elements.saturating_mul(size));
         }
         self.trainable = (model.knows_trainable || trained > 0 || self.get(Metric::Parameters) == 0).then_some(trained);
-        let name = |dtype: DType| if dtype == DType::UNKNOWN { "unknown".to_owned() } else { dtype.name() };
-        self.by_dtype = by_dtype.into_iter().map(|(dtype, (count, bytes))| (name(dtype), count, bytes)).collect();
-        self.by_dtype.sort_by_key(|(_, count, _)| Reverse(*count));
+        self.by_dtype = by_dtype.into_values().collect();
+        self.by_dtype.sort_by_key(|of_type| Reverse(of_type.elements));
     }
 
     fn add_nodes(&mut self, model: &Model, view: &View) {
-        let mut by_op: BTreeMap<&str, (i64, Figures)> = BTreeMap::new();
+        let mut by_op: BTreeMap<&str, OpType> = BTreeMap::new();
         let mut unknown: BTreeMap<(&str, &'static str), i64> = BTreeMap::new();
         for node in model.nodes.all() {
             let costs = model.costs.get(node);
@@ -167,28 +229,29 @@ impl Cost {
             let op = model.names.get(model.nodes.op[node.index()]);
             self.nodes = self.nodes.saturating_add(1).saturating_add(costs.unlisted);
             let row = view.values().row(node);
-            let (count, figures) = by_op.entry(op).or_default();
-            *count += 1;
-            add(figures, &COLUMNS.map(|metric| row[metric as usize]));
+            let empty = || OpType { op: op.to_owned(), nodes: 0, figures: Figures::default() };
+            let op_type = by_op.entry(op).or_insert_with(empty);
+            op_type.nodes += 1;
+            op_type.figures = op_type.figures.plus(&Figures::from_fn(|metric| row[metric as usize]));
             if costs.unknown > 0 {
                 let why = if costs.unlisted > 0 { "in functions that are too many to list" } else { reason(costs.why) };
                 *unknown.entry((op, why)).or_default() += costs.unknown;
             }
         }
-        self.op_types = by_op.into_iter().map(|(op, (count, figures))| (op.to_owned(), count, figures)).collect();
-        self.op_types.sort_by_key(|(_, _, figures)| Reverse(get(figures, Metric::FloatOps)));
+        self.op_types = by_op.into_values().collect();
+        self.op_types.sort_by_key(|op_type| Reverse(op_type.figures.float_ops));
         self.unknown =
-            unknown.into_iter().map(|((op, why), count)| UnknownType { op: op.to_owned(), count, why }).collect();
-        self.unknown.sort_by_key(|unknown| Reverse(unknown.count));
-        let place =
+            unknown.into_iter().map(|((op, why), nodes)| UnknownType { op: op.to_owned(), nodes, why }).collect();
+        self.unknown.sort_by_key(|unknown| Reverse(unknown.nodes));
+        let missing =
             |(node, why): &(NodeId, String)| MissingShape { node: model.name(*node).to_owned(), why: why.clone() };
-        self.missing = model.costs.missing.iter().take(LISTED).map(place).collect();
+        self.missing = model.costs.missing.iter().take(LISTED).map(missing).collect();
     }
 
-    /// The parts that most of a metric is in, the largest first: the whole is split where most of it is, until no part has
-    /// most of it.
-    pub fn parts(&self, metric: Metric) -> Vec<&Scope> {
-        let size = |at: usize| get(&self.scopes[at].total, metric);
+    /// The scopes that hold most of a metric, the largest first: large scopes are replaced by their children until none is
+    /// large.
+    fn parts(&self, metric: Metric) -> Vec<&Scope> {
+        let size = |at: usize| self.scopes[at].total.get(metric);
         let mut children: Vec<Vec<usize>> = vec![Vec::new(); self.scopes.len()];
         for (at, scope) in self.scopes.iter().enumerate().skip(1) {
             if size(at) > 0 {
@@ -196,11 +259,11 @@ impl Cost {
             }
         }
         let Some(whole) = self.scopes.first() else { return Vec::new() };
-        let most = get(&whole.total, metric) / LARGE;
-        // The largest that can be split is on top.
+        let most = whole.total.get(metric) / LARGE;
+        // The largest scope that can be split is on top.
         let mut parts: BinaryHeap<(bool, i64, Reverse<usize>)> = BinaryHeap::new();
         let part = |at: usize| {
-            let splits = !children[at].is_empty() && get(&self.scopes[at].own, metric) == 0;
+            let splits = !children[at].is_empty() && self.scopes[at].own.get(metric) == 0;
             (splits, size(at), Reverse(at))
         };
         parts.extend(children[0].iter().map(|at| part(*at)));
@@ -217,15 +280,6 @@ impl Cost {
     }
 }
 
-/// The number of a metric among figures.
-pub fn get(figures: &Figures, metric: Metric) -> i64 {
-    COLUMNS.iter().position(|column| *column == metric).map_or(0, |at| figures[at])
-}
-
-fn add(sum: &mut Figures, more: &Figures) {
-    sum.iter_mut().zip(more).for_each(|(sum, more)| *sum = sum.saturating_add(*more));
-}
-
 fn select() -> crate::options::Selection {
     let mut selection = crate::options::Selection::default();
     COLUMNS.into_iter().for_each(|metric| selection.add_metric(metric));
@@ -236,14 +290,13 @@ fn scopes(view: &View) -> Vec<Scope> {
     let scope = |row: &crate::view::VisibleRow| Scope {
         name: view.name(row).to_owned(),
         parent: row.parent,
-        own: COLUMNS.map(|metric| view.self_value(metric, row)),
-        total: COLUMNS.map(|metric| view.total(metric, row)),
+        own: Figures::from_fn(|metric| view.self_value(metric, row)),
+        total: Figures::from_fn(|metric| view.total(metric, row)),
     };
     view.rows().iter().map(scope).collect()
 }
 
-/// A few words on why a cost is not known.
-pub fn reason(why: Option<UnknownReason>) -> &'static str {
+fn reason(why: Option<UnknownReason>) -> &'static str {
     match why {
         Some(UnknownReason::Shape) => "shapes are not known",
         Some(UnknownReason::DataFormat) => "unknown layout of data",

@@ -23,6 +23,7 @@ use crate::model::layers::Layer;
 use crate::quirks::Quirks;
 use crate::units::Amount;
 use crate::{units, words};
+use serde::Serialize;
 use std::sync::Arc;
 
 /// One who looks for one thing.
@@ -58,13 +59,15 @@ pub const CHECKERS: &[Checker] = &[
 ];
 
 /// What one checker says.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Advice {
+    #[serde(rename = "name")]
     pub checker: &'static str,
     /// The original has this checker.
+    #[serde(skip)]
     pub original: bool,
     pub reports: Vec<String>,
-    /// What it could not look at, and why.
+    /// The checks that the data does not allow, and why.
     pub notes: Vec<String>,
 }
 

@@ -2,14 +2,15 @@
 
 use super::Advice;
 use crate::error::Warning;
-use crate::json::{write_string, write_warning};
+use crate::json::{self, Level};
 use crate::quirks::Quirks;
+use serde::Serialize;
 use std::io::{self, Write};
 use tfprof_proto::fields::advice::{self, checker};
 use tfprof_proto::fields::map_entry;
 use tfprof_proto::write as pb;
 
-/// Writes advice as text: a block for each checker. Notes are part of it unless the original's quirks are asked for.
+/// Writes advice as text, one block per checker; without notes under the original's quirks.
 pub fn write_text(advice: &[Advice], quirks: Quirks, out: &mut dyn Write) -> io::Result<()> {
     for advice in advice {
         writeln!(out, "\n{}:", advice.checker)?;
@@ -45,26 +46,19 @@ pub fn write_proto(advice: &[Advice], quirks: Quirks, out: &mut dyn Write) -> io
     out.write_all(&bytes)
 }
 
-/// Writes advice in the shape of all JSON: one row for each checker, with what it reports and what it could not look
-/// at. `warnings` are those of loading.
+const LINES: &[Level] = &[Level { keys: &["warnings", "columns", "rows"], rows: &["warnings", "rows"] }];
+
+#[derive(Serialize)]
+struct ReportJson<'a> {
+    version: u32,
+    command: &'static str,
+    warnings: &'a [Warning],
+    columns: [&'static str; 3],
+    rows: &'a [Advice],
+}
+
+/// Writes advice as JSON: one row per checker, with its reports and notes. `warnings` are those of loading.
 pub fn write_json(advice: &[Advice], warnings: &[Warning], out: &mut dyn Write) -> io::Result<()> {
-    out.write_all(b"{\"version\":1,\"command\":\"advise\",\n\"warnings\":[")?;
-    for (i, warning) in warnings.iter().enumerate() {
-        out.write_all(if i > 0 { b",\n" } else { b"\n" })?;
-        write_warning(warning, out)?;
-    }
-    out.write_all(b"],\n\"columns\":[\"name\",\"reports\",\"notes\"],\n\"rows\":[")?;
-    for (i, advice) in advice.iter().enumerate() {
-        write!(out, "{}\n{{\"name\":\"{}\"", if i > 0 { "," } else { "" }, advice.checker)?;
-        for (key, sentences) in [("reports", &advice.reports), ("notes", &advice.notes)] {
-            write!(out, ",\"{key}\":[")?;
-            for (i, sentence) in sentences.iter().enumerate() {
-                out.write_all(if i > 0 { b"," } else { b"" })?;
-                write_string(sentence, out)?;
-            }
-            out.write_all(b"]")?;
-        }
-        out.write_all(b"}")?;
-    }
-    out.write_all(b"]}\n")
+    let columns = ["name", "reports", "notes"];
+    json::write_report(&ReportJson { version: 1, command: "advise", warnings, columns, rows: advice }, LINES, out)
 }

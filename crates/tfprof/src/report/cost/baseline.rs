@@ -1,30 +1,31 @@
-//! How two models differ, scope by scope.
+//! The difference between two models by scope.
 
 use super::{Cost, Figures};
 use crate::hash::UntrustedMap;
+use serde::Serialize;
 
 /// A scope of either model.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Change {
     pub name: String,
     pub before: Figures,
     pub after: Figures,
 }
 
-/// The whole first, then the scopes that differ. A scope whose difference is that of a single one within it is left out.
+/// The whole model first, then the scopes that differ, without those whose difference is that of a single child.
 pub fn changes(before: &Cost, after: &Cost) -> Vec<Change> {
-    let mut places: UntrustedMap<&str, usize> = UntrustedMap::default();
+    let mut index: UntrustedMap<&str, usize> = UntrustedMap::default();
     // Scopes of both, parents before children: (change, parent).
     let mut all: Vec<(Change, usize)> = Vec::new();
     for (side, cost) in [before, after].into_iter().enumerate() {
         for scope in &cost.scopes {
-            let parent = places.get(cost.scopes[scope.parent].name.as_str()).copied().unwrap_or(0);
-            let place = *places.entry(&scope.name).or_insert(all.len());
-            if place == all.len() {
+            let parent = index.get(cost.scopes[scope.parent].name.as_str()).copied().unwrap_or(0);
+            let at = *index.entry(&scope.name).or_insert(all.len());
+            if at == all.len() {
                 let nothing = Figures::default();
                 all.push((Change { name: scope.name.clone(), before: nothing, after: nothing }, parent));
             }
-            let change = &mut all[place].0;
+            let change = &mut all[at].0;
             *(if side == 0 { &mut change.before } else { &mut change.after }) = scope.total;
         }
     }
@@ -35,14 +36,14 @@ pub fn changes(before: &Cost, after: &Cost) -> Vec<Change> {
             differing_children[*parent].push(at);
         }
     }
-    let difference = |at: usize| {
-        let change: &Change = &all[at].0;
-        std::array::from_fn::<i64, { super::COLUMNS.len() }, _>(|i| change.after[i].saturating_sub(change.before[i]))
-    };
+    let difference = |at: usize| all[at].0.after.minus(&all[at].0.before);
     let explained = |at: usize| matches!(differing_children[at][..], [only] if difference(only) == difference(at));
     let mut changes: Vec<usize> = (1..all.len()).filter(|at| differs(&all[*at].0) && !explained(*at)).collect();
-    let size = |at: usize| difference(at).map(i64::unsigned_abs);
-    changes.sort_by(|a, b| (size(*b)[1], size(*b)[0]).cmp(&(size(*a)[1], size(*a)[0])).then(a.cmp(b)));
+    let size = |at: usize| {
+        let difference = difference(at);
+        (difference.float_ops.unsigned_abs(), difference.parameters.unsigned_abs())
+    };
+    changes.sort_by(|a, b| size(*b).cmp(&size(*a)).then(a.cmp(b)));
     let root = (!all.is_empty()).then_some(0);
     root.into_iter().chain(changes).map(|at| all[at].0.clone()).collect()
 }
@@ -57,7 +58,7 @@ mod tests {
             name: (*name).to_owned(),
             parent: *parent,
             own: Figures::default(),
-            total: [0, *flops, 0, 0, 0],
+            total: Figures { float_ops: *flops, ..Figures::default() },
         };
         Cost { scopes: scopes.iter().map(scope).collect(), ..Cost::default() }
     }
@@ -67,7 +68,7 @@ mod tests {
         let before = cost(&[("root", 0, 9), ("a", 0, 4), ("a/x", 1, 4), ("b", 0, 5)]);
         let after = cost(&[("root", 0, 16), ("a", 0, 6), ("a/x", 1, 6), ("b", 0, 5), ("c", 0, 5)]);
         let changes = changes(&before, &after);
-        let rows: Vec<_> = changes.iter().map(|c| (c.name.as_str(), c.before[1], c.after[1])).collect();
+        let rows: Vec<_> = changes.iter().map(|c| (c.name.as_str(), c.before.float_ops, c.after.float_ops)).collect();
         assert_eq!(rows, [("root", 9, 16), ("c", 0, 5), ("a/x", 4, 6)]);
     }
 }

@@ -1,4 +1,4 @@
-//! Budgets: the most that a model, or a part of it, may cost. A small part of TOML:
+//! Budgets: upper limits for the cost of a model and of its scopes, as TOML:
 //!
 //! ```toml
 //! max_params = 4_000_000
@@ -9,15 +9,19 @@
 //! max_flops = 50_000_000
 //! ```
 
-use super::{Cost, Figures, get};
+use super::{Cost, Figures};
 use crate::error::{Error, Location};
 use crate::metric::Metric;
 use crate::view::filter::Patterns;
 use crate::words;
+use serde::{Serialize, Serializer};
+use std::sync::Arc;
 use tfprof_proto::stream::Spot;
+use toml::Spanned;
+use toml::de::{DeString, DeTable, DeValue};
 
-/// What can be limited.
-pub const LIMITS: [(&str, Metric); 5] = [
+/// The keys of limits.
+const LIMITS: [(&str, Metric); 5] = [
     ("max_params", Metric::Parameters),
     ("max_flops", Metric::FloatOps),
     ("max_macs", Metric::Macs),
@@ -33,19 +37,31 @@ pub struct Budget {
 #[derive(Debug)]
 struct Limit {
     /// None for the whole model.
-    scope: Option<(String, Patterns)>,
+    scope: Option<Arc<ScopePattern>>,
     metric: Metric,
     most: i64,
 }
 
-/// A limit that is not kept.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug)]
+struct ScopePattern {
+    text: String,
+    patterns: Patterns,
+}
+
+/// An exceeded limit.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Over {
     /// The pattern of the scope; empty for the whole model.
     pub scope: String,
+    #[serde(serialize_with = "metric_key")]
     pub metric: Metric,
     pub found: i64,
+    #[serde(rename = "limit")]
     pub most: i64,
+}
+
+fn metric_key<S: Serializer>(metric: &Metric, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(metric.info().key)
 }
 
 impl Budget {
@@ -56,77 +72,115 @@ impl Budget {
 
     /// Reads a file. `file` is its name for messages.
     pub fn parse(file: &str, text: &str) -> Result<Budget, Error> {
+        let file = BudgetFile { file, text };
+        let table = DeTable::parse(text).map_err(|error| file.syntax_error(&error))?;
         let mut budget = Budget::default();
-        let mut scope: Option<String> = None;
-        // A `[[scope]]` is named by a key of its own.
-        let mut unnamed: Option<usize> = None;
-        for (at, line) in text.lines().enumerate() {
-            let mut cursor = Cursor { file, line, number: at as u64 + 1, at: 0 };
-            cursor.blanks();
-            match cursor.peek() {
-                None | Some('#') => continue,
-                Some('[') => {
-                    if let Some(header) = unnamed {
-                        return Err(unnamed_scope(file, header));
-                    }
-                    (scope, unnamed) = cursor.header()?;
-                }
-                Some(_) => {
-                    let start = cursor.at;
-                    let key = cursor.word()?;
-                    cursor.expect('=')?;
-                    if unnamed.is_some() && matches!(key.as_str(), "name" | "pattern") {
-                        scope = Some(cursor.text()?);
-                        unnamed = None;
-                    } else if let Some((_, metric)) = LIMITS.iter().find(|(name, _)| *name == key) {
-                        if let Some(header) = unnamed {
-                            return Err(unnamed_scope(file, header));
-                        }
-                        let most = cursor.integer()?;
-                        let patterns = scope.as_ref().map(|name| {
-                            let compiled = Patterns::new("budget", std::slice::from_ref(name));
-                            compiled.map(|patterns| (name.clone(), patterns))
-                        });
-                        budget.limits.push(Limit { scope: patterns.transpose()?, metric: *metric, most });
-                    } else {
-                        cursor.at = start;
-                        let known = LIMITS.map(|(name, _)| name);
-                        return Err(cursor.error(words::unknown("limit", &key, &known)));
+        for (key, value) in in_order(table.get_ref()) {
+            match (key.get_ref().as_ref(), value.get_ref()) {
+                ("scope", DeValue::Table(scopes)) => {
+                    for (pattern, limits) in in_order(scopes) {
+                        let scope = ScopePattern::new(pattern.get_ref())?;
+                        let DeValue::Table(limits) = limits.get_ref() else {
+                            return Err(file.error(pattern, "expected limits below [scope.\"PATTERN\"]".to_owned()));
+                        };
+                        budget.add(&file, &in_order(limits), Some(&scope))?;
                     }
                 }
+                ("scope", DeValue::Array(scopes)) => {
+                    for scope in scopes.iter() {
+                        budget.add_named(&file, scope)?;
+                    }
+                }
+                (table, DeValue::Table(_) | DeValue::Array(_)) => {
+                    let message = format!("unknown table `{table}`; expected [scope.\"PATTERN\"]");
+                    return Err(file.error(key, message));
+                }
+                _ => budget.add(&file, &[(key, value)], None)?,
             }
-            cursor.end()?;
         }
-        match unnamed {
-            Some(header) => Err(unnamed_scope(file, header)),
-            None => Ok(budget),
-        }
+        Ok(budget)
     }
 
-    /// What is over, in the order of the file.
+    /// Adds a `[[scope]]`, which names its pattern by a key.
+    fn add_named(&mut self, file: &BudgetFile<'_>, scope: &Spanned<DeValue<'_>>) -> Result<(), Error> {
+        let fields = scope.get_ref().as_table().map(in_order).unwrap_or_default();
+        let is_name = |(key, _): &Entry<'_, '_>| matches!(key.get_ref().as_ref(), "name" | "pattern");
+        let Some((_, name)) = fields.iter().find(|field| is_name(field)) else {
+            let message = "this [[scope]] has no name; add name = \"PATTERN\" below it";
+            return Err(file.error(scope, message.to_owned()));
+        };
+        let Some(pattern) = name.get_ref().as_str() else {
+            return Err(file.error(name, "expected a pattern in quotes".to_owned()));
+        };
+        let limits: Vec<_> = fields.iter().filter(|field| !is_name(field)).copied().collect();
+        self.add(file, &limits, Some(&ScopePattern::new(pattern)?))
+    }
+
+    fn add(
+        &mut self,
+        file: &BudgetFile<'_>,
+        limits: &[Entry<'_, '_>],
+        scope: Option<&Arc<ScopePattern>>,
+    ) -> Result<(), Error> {
+        for (key, value) in limits {
+            let name = key.get_ref().as_ref();
+            let Some((_, metric)) = LIMITS.iter().find(|(limit, _)| *limit == name) else {
+                let message = words::unknown("limit", name, &LIMITS.map(|(limit, _)| limit));
+                return Err(file.error(key, message));
+            };
+            let Some(most) = whole_number(value.get_ref()) else {
+                return Err(file.error(value, expected_number(&file.text[value.span()])));
+            };
+            self.limits.push(Limit { scope: scope.cloned(), metric: *metric, most });
+        }
+        Ok(())
+    }
+
+    /// The exceeded limits, in the order of the file.
     pub fn check(&self, cost: &Cost) -> Vec<Over> {
         let over = |limit: &Limit| {
-            let found = match &limit.scope {
-                None => cost.get(limit.metric),
-                Some((_, patterns)) => get(&matching(cost, patterns), limit.metric),
-            };
-            (found > limit.most).then(|| Over {
-                scope: limit.scope.as_ref().map_or_else(String::new, |(name, _)| name.clone()),
-                metric: limit.metric,
-                found,
-                most: limit.most,
-            })
+            let figures = limit.scope.as_ref().map_or(cost.figures, |scope| matching(cost, &scope.patterns));
+            let scope = limit.scope.as_ref().map_or_else(String::new, |scope| scope.text.clone());
+            let (metric, found, most) = (limit.metric, figures.get(limit.metric), limit.most);
+            (found > most).then_some(Over { scope, metric, found, most })
         };
         self.limits.iter().filter_map(over).collect()
     }
 }
 
-fn unnamed_scope(file: &str, line: usize) -> Error {
-    let location = Location { file: file.to_owned(), spot: Some(Spot::Line { line: line as u64, column: 1 }) };
-    Error::Input { location, message: "this [[scope]] has no name; add name = \"PATTERN\" below it".to_owned() }
+impl ScopePattern {
+    fn new(text: &str) -> Result<Arc<ScopePattern>, Error> {
+        let text = text.to_owned();
+        Ok(Arc::new(ScopePattern { patterns: Patterns::new("budget", std::slice::from_ref(&text))?, text }))
+    }
 }
 
-/// The sum of the scopes that match; what lies within one that matches is part of it.
+type Entry<'t, 'i> = (&'t Spanned<DeString<'i>>, &'t Spanned<DeValue<'i>>);
+
+/// The entries of a table in the order of the file.
+fn in_order<'t, 'i>(table: &'t DeTable<'i>) -> Vec<Entry<'t, 'i>> {
+    let mut entries: Vec<_> = table.iter().collect();
+    entries.sort_by_key(|(key, _)| key.span().start);
+    entries
+}
+
+/// A whole number that is not negative, also one such as `6e8`.
+fn whole_number(value: &DeValue<'_>) -> Option<i64> {
+    let number = match value {
+        DeValue::Integer(n) => i64::from_str_radix(n.as_str(), n.radix()).ok(),
+        DeValue::Float(n) => {
+            n.as_str().parse::<f64>().ok().filter(|n| n.fract() == 0.0 && n.abs() < 9e18).map(|n| n as i64)
+        }
+        _ => None,
+    };
+    number.filter(|n| *n >= 0)
+}
+
+fn expected_number(found: &str) -> String {
+    format!("expected a whole number such as 4_000_000, found `{found}`")
+}
+
+/// The sum of the matching scopes; a scope within a matching one is part of it.
 fn matching(cost: &Cost, patterns: &Patterns) -> Figures {
     let mut inside = vec![false; cost.scopes.len()];
     let mut sum = Figures::default();
@@ -134,137 +188,44 @@ fn matching(cost: &Cost, patterns: &Patterns) -> Figures {
         inside[at] = inside[scope.parent];
         if !inside[at] && patterns.matches(&scope.name) {
             inside[at] = true;
-            super::add(&mut sum, &scope.total);
+            sum = sum.plus(&scope.total);
         }
     }
     sum
 }
 
-/// A place in a line.
-struct Cursor<'a> {
+/// A file, for messages.
+struct BudgetFile<'a> {
     file: &'a str,
-    line: &'a str,
-    number: u64,
-    at: usize,
+    text: &'a str,
 }
 
-impl Cursor<'_> {
-    fn error(&self, message: String) -> Error {
-        let column = self.line[..self.at].chars().count() as u64 + 1;
-        let spot = Some(Spot::Line { line: self.number, column });
+impl BudgetFile<'_> {
+    fn error<T>(&self, at: &Spanned<T>, message: String) -> Error {
+        self.error_at(at.span().start, message)
+    }
+
+    fn error_at(&self, at: usize, message: String) -> Error {
+        let before = self.text.get(..at).unwrap_or(self.text);
+        let line = before.matches('\n').count() as u64 + 1;
+        let column = before.rsplit('\n').next().unwrap_or_default().chars().count() as u64 + 1;
+        let spot = Some(Spot::Line { line, column });
         Error::Input { location: Location { file: self.file.to_owned(), spot }, message }
     }
 
-    fn peek(&self) -> Option<char> {
-        self.line[self.at..].chars().next()
-    }
-
-    fn found(&self) -> String {
-        self.peek().map_or_else(|| "the end of the line".to_owned(), |c| format!("`{c}`"))
-    }
-
-    fn blanks(&mut self) {
-        self.at += self.line[self.at..].len() - self.line[self.at..].trim_start().len();
-    }
-
-    fn expect(&mut self, wanted: char) -> Result<(), Error> {
-        self.blanks();
-        if self.peek() != Some(wanted) {
-            return Err(self.error(format!("expected `{wanted}`, found {}", self.found())));
-        }
-        self.at += wanted.len_utf8();
-        self.blanks();
-        Ok(())
-    }
-
-    /// A bare key, or a text in quotes.
-    fn word(&mut self) -> Result<String, Error> {
-        if matches!(self.peek(), Some('"' | '\'')) {
-            return self.text();
-        }
-        let rest = &self.line[self.at..];
-        let length = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_' && c != '-').unwrap_or(rest.len());
-        if length == 0 {
-            return Err(self.error(format!("expected a name, found {}", self.found())));
-        }
-        self.at += length;
-        Ok(rest[..length].to_owned())
-    }
-
-    /// A text in quotes; within double ones a backslash keeps the quote or backslash behind it.
-    fn text(&mut self) -> Result<String, Error> {
-        let Some(quote @ ('"' | '\'')) = self.peek() else {
-            return Err(self.error(format!("expected a text in quotes, found {}", self.found())));
-        };
-        let mut text = String::new();
-        let mut chars = self.line[self.at + 1..].char_indices();
-        while let Some((place, c)) = chars.next() {
-            if c == quote {
-                self.at += place + 2;
-                return Ok(text);
-            }
-            if c == '\\' && quote == '"' {
-                match chars.next() {
-                    Some((_, c @ ('"' | '\\'))) => text.push(c),
-                    // Patterns are full of backslashes; TOML knows few of them.
-                    Some((_, c)) => text.extend(['\\', c]),
-                    None => break,
-                }
-            } else {
-                text.push(c);
-            }
-        }
-        Err(self.error(format!("this text has no closing {quote}")))
-    }
-
-    fn integer(&mut self) -> Result<i64, Error> {
-        let rest = &self.line[self.at..];
-        let length = rest.find(|c: char| c.is_whitespace() || c == '#').unwrap_or(rest.len());
-        let digits = rest[..length].replace('_', "");
-        let whole = digits.parse::<i64>().ok();
-        let rounded = || digits.parse::<f64>().ok().filter(|n| n.fract() == 0.0 && n.abs() < 9e18).map(|n| n as i64);
-        let number = whole.or_else(rounded).filter(|n| *n >= 0);
-        match number {
-            Some(number) => {
-                self.at += length;
-                Ok(number)
-            }
-            None if length == 0 => Err(self.error(format!("expected a whole number, found {}", self.found()))),
-            None => Err(self.error(format!("expected a whole number such as 4_000_000, found `{}`", &rest[..length]))),
-        }
-    }
-
-    /// `[scope."PATTERN"]`, or `[[scope]]`, whose name follows: the line of the header is given.
-    fn header(&mut self) -> Result<(Option<String>, Option<usize>), Error> {
-        self.expect('[')?;
-        let list = self.peek() == Some('[');
-        if list {
-            self.expect('[')?;
-        }
-        let start = self.at;
-        let table = self.word()?;
-        if table != "scope" {
-            self.at = start;
-            return Err(self.error(format!("unknown table `{table}`; expected [scope.\"PATTERN\"]")));
-        }
-        self.blanks();
-        let name = if list {
-            self.expect(']')?;
-            None
+    /// An error of the TOML parser, with a hint where we know better.
+    fn syntax_error(&self, error: &toml::de::Error) -> Error {
+        let at = error.span().map_or(0, |span| span.start);
+        let (before, after) = self.text.split_at_checked(at).unwrap_or((self.text, ""));
+        let word = after.split(|c: char| c.is_whitespace() || c == '#').next().unwrap_or_default();
+        let message = if before.trim_end_matches([' ', '\t']).ends_with('=') && !word.starts_with(['"', '\'']) {
+            expected_number(word)
+        } else if error.message().contains("escape") {
+            format!("{}; put patterns with a backslash in single quotes", error.message())
         } else {
-            self.expect('.')?;
-            Some(self.word()?)
+            error.message().to_owned()
         };
-        self.expect(']')?;
-        Ok((name, list.then_some(self.number as usize)))
-    }
-
-    fn end(&mut self) -> Result<(), Error> {
-        self.blanks();
-        match self.peek() {
-            None | Some('#') => Ok(()),
-            Some(_) => Err(self.error(format!("expected the end of the line, found {}", self.found()))),
-        }
+        self.error_at(at, message)
     }
 }
 
@@ -278,7 +239,7 @@ mod tests {
             name: name.to_owned(),
             parent,
             own: Figures::default(),
-            total: [1, float_ops, 0, 0, 0],
+            total: Figures { parameters: 1, float_ops, ..Figures::default() },
         };
         let scopes = vec![scope("_TFProfRoot", 0, 100), scope("a", 0, 60), scope("a/b", 1, 50), scope("c", 0, 40)];
         Cost { figures: scopes[0].total, scopes, ..Cost::default() }

@@ -1,0 +1,110 @@
+//! A cost as JSON for programs.
+
+use super::baseline::Change;
+use super::budget::Over;
+use super::render::Report;
+use super::{Cost, Figures, MissingShape, OpType, PerBatch, TypedParameters, UnknownType};
+use crate::error::Warning;
+use crate::json::{self, Level};
+use crate::metric::Metric;
+use serde::{Serialize, Serializer};
+use std::collections::HashSet;
+use std::io::{self, Write};
+
+const LINES: &[Level] = &[Level {
+    keys: &[
+        "warnings",
+        "parameters",
+        "float_ops",
+        "nodes",
+        "batch",
+        "unknown_op_types",
+        "missing_shapes",
+        "op_types",
+        "scopes",
+        "baseline",
+        "over",
+    ],
+    rows: &["warnings", "unknown_op_types", "missing_shapes", "op_types", "scopes", "changes", "over"],
+}];
+
+/// The report as an object, in the order of its keys.
+#[derive(Serialize)]
+struct ReportJson<'a> {
+    version: u32,
+    command: &'static str,
+    warnings: &'a [Warning],
+    parameters: i64,
+    trainable_parameters: Option<i64>,
+    optimizer_state: i64,
+    #[serde(serialize_with = "bytes_by_type")]
+    parameter_bytes: &'a [TypedParameters],
+    float_ops: i64,
+    macs: i64,
+    io_bytes: i64,
+    nodes: i64,
+    covered_nodes: i64,
+    unknown_ops: i64,
+    batch: Option<i64>,
+    per_batch: PerBatch,
+    unknown_op_types: &'a [UnknownType],
+    missing_shapes: &'a [MissingShape],
+    op_types: &'a [OpType],
+    scopes: Vec<ScopeJson<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    baseline: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    changes: Option<&'a [Change]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    over: Option<&'a [Over]>,
+}
+
+#[derive(Serialize)]
+struct ScopeJson<'a> {
+    name: &'a str,
+    #[serde(flatten)]
+    total: Figures,
+}
+
+/// Writes one object and a newline.
+pub fn write_json(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let cost = report.cost;
+    let object = ReportJson {
+        version: 1,
+        command: "cost",
+        warnings: &cost.warnings,
+        parameters: cost.figures.parameters,
+        trainable_parameters: cost.trainable,
+        optimizer_state: cost.slots,
+        parameter_bytes: &cost.by_dtype,
+        float_ops: cost.figures.float_ops,
+        macs: cost.figures.macs,
+        io_bytes: cost.figures.io_bytes,
+        nodes: cost.nodes,
+        covered_nodes: cost.covered(),
+        unknown_ops: cost.figures.unknown_ops,
+        batch: cost.batch,
+        per_batch: cost.per_batch,
+        unknown_op_types: &cost.unknown,
+        missing_shapes: &cost.missing,
+        op_types: &cost.op_types,
+        scopes: scopes(cost),
+        baseline: report.changes.as_ref().map(|(name, _)| *name),
+        changes: report.changes.as_ref().map(|(_, changes)| changes.as_slice()),
+        over: report.over.as_deref(),
+    };
+    json::write_report(&object, LINES, out)
+}
+
+/// The scopes of both tables, each once.
+fn scopes(cost: &Cost) -> Vec<ScopeJson<'_>> {
+    let mut parts = cost.parts(Metric::FloatOps);
+    parts.extend(cost.parts(Metric::Parameters));
+    let mut seen = HashSet::new();
+    parts.retain(|scope| seen.insert(scope.name.as_str()));
+    parts.into_iter().map(|scope| ScopeJson { name: &scope.name, total: scope.total }).collect()
+}
+
+fn bytes_by_type<S: Serializer>(types: &[TypedParameters], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(types.iter().map(|of_type| (&of_type.dtype, of_type.bytes)))
+}
