@@ -27,7 +27,7 @@ use tfprof::quirks::Quirks;
 use tfprof::render::theme::Theme;
 use tfprof::render::{self, Dress, html};
 use tfprof::report::advise;
-use tfprof::report::overview::Overview;
+use tfprof::report::overview;
 use tfprof_cli::Sample;
 
 /// Below these sizes, reading and asking take a few milliseconds: not worth a thread that Ctrl-C can interrupt.
@@ -203,12 +203,11 @@ impl Profile {
         let [text, json, cell] = self.ask(py, |shared| {
             shared.infer()?;
             let loaded = shared.read();
-            let overview = Overview::new(&loaded.profiler, &loaded.inputs)?;
+            let overview = loaded.profiler.overview(&loaded.inputs)?;
             let (mut text, mut json, mut cell) = (Vec::new(), Vec::new(), Vec::new());
-            tfprof::report::overview::render::write_text(&overview, &Theme::PLAIN, &question::call, &mut text)
-                .map_err(in_memory)?;
-            tfprof::report::overview::render::write_json(&overview, &mut json).map_err(in_memory)?;
-            html::write_overview(&overview, &question::call, html::Place::Cell, &mut cell).map_err(in_memory)?;
+            overview::render::write_text(&overview, &Theme::PLAIN, &question::call, &mut text).map_err(in_memory)?;
+            overview::render::write_json(&overview, &mut json).map_err(in_memory)?;
+            overview::html::write(&overview, &question::call, html::Place::Cell, &mut cell).map_err(in_memory)?;
             Ok([text, json, cell].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
         })?;
         Ok((text, json, cell))

@@ -1,9 +1,12 @@
 //! JSON: the escaper behind all JSON that is streamed by hand, and reports through serde.
 
 use crate::error::Warning;
+use crate::units::Amount;
 use crate::words::escape_invalid;
+use serde::ser::Error as _;
 use serde::{Serialize, Serializer};
 use serde_json::ser::{CharEscape, Formatter};
+use serde_json::value::RawValue;
 use std::io::{self, Write};
 use tfprof_proto::stream::Spot;
 
@@ -91,6 +94,20 @@ impl Serialize for Warning {
         });
         let file = self.location.as_ref().map(|location| location.file.as_str());
         Fields { code: self.code, file, place, message: &self.message }.serialize(serializer)
+    }
+}
+
+/// Serializes picoseconds as exact microseconds.
+pub fn picos_as_micros<S: Serializer>(picos: &i64, serializer: S) -> Result<S::Ok, S::Error> {
+    let micros = Amount { n: *picos, parts: 1_000_000 }.to_string();
+    RawValue::from_string(micros).map_err(S::Error::custom)?.serialize(serializer)
+}
+
+/// The same where there may be none.
+pub fn maybe_picos_as_micros<S: Serializer>(picos: &Option<i64>, serializer: S) -> Result<S::Ok, S::Error> {
+    match picos {
+        Some(picos) => picos_as_micros(picos, serializer),
+        None => serializer.serialize_none(),
     }
 }
 

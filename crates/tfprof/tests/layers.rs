@@ -16,13 +16,13 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("infer", &["model"]),
     ("view", &["model", "checkpoint"]),
     ("render", &["model", "view", "checkpoint"]),
-    ("report", &["model", "view", "checkpoint", "render::csv", "render::html", "render::json", "render::theme"]),
+    ("report", &["model", "view", "render::html", "render::markup", "render::theme"]),
     ("trace", &["model", "format", "events", "render::chrome"]),
     ("engine", &["model", "checkpoint", "events", "format", "infer", "view", "render", "report", "trace"]),
 ];
 
 /// Imports that break the rules today: the file and the module it imports. Remove a line when you fix it.
-const KNOWN_VIOLATIONS: &[(&str, &str)] = &[("render/html/overview.rs", "report"), ("report/overview.rs", "engine")];
+const KNOWN_VIOLATIONS: &[(&str, &str)] = &[];
 
 #[test]
 fn modules_import_only_the_layers_below_them() {

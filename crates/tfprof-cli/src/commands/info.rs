@@ -1,4 +1,4 @@
-//! What is in the files, on one screen.
+//! `tfprof info`: an overview of the files on one screen.
 
 use super::view;
 use crate::flags::Request;
@@ -8,10 +8,9 @@ use tfprof::engine::needs;
 use tfprof::engine::profiler::Profiler;
 use tfprof::error::Error;
 use tfprof::options::Output;
-use tfprof::render::html;
+use tfprof::render::html::Place;
 use tfprof::render::theme::Theme;
-use tfprof::report::overview::Overview;
-use tfprof::report::overview::render;
+use tfprof::report::overview::{html, render};
 use tfprof::words;
 
 pub fn run(request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Result<Exit, Error> {
@@ -27,14 +26,14 @@ pub fn run(request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Resul
     Ok(exit)
 }
 
-/// Writes the overview of what is loaded. `ask` makes a line to type out of the words of a question.
+/// Writes the overview. `ask` turns a question into a command to type.
 pub fn answer(
     profiler: &Profiler,
     request: &Request,
     ask: &dyn Fn(&str) -> String,
     out: &mut dyn Write,
 ) -> Result<(), Error> {
-    let overview = Overview::new(profiler, &request.flags.inputs)?;
+    let overview = profiler.overview(&request.flags.inputs)?;
     let output = &request.options.output;
     let theme = if output.to_screen() { request.theme() } else { Theme::PLAIN };
     target::deliver(
@@ -45,7 +44,7 @@ pub fn answer(
         &[
             (Output::TEXT, &|out| render::write_text(&overview, &theme, ask, out)),
             ("json", &|out| render::write_json(&overview, out)),
-            ("html", &|out| html::write_overview(&overview, ask, html::Place::Page, out)),
+            ("html", &|out| html::write(&overview, ask, Place::Page, out)),
         ],
     )
 }

@@ -1,12 +1,16 @@
-//! What reports need of the loaded files.
+//! Gathers the data of reports from the loaded files.
 
+use super::formats::Role;
+use super::inputs::Inputs;
 use super::profiler::Profiler;
 use crate::error::{Error, Warning};
 use crate::model::Model;
 use crate::options::{Options, ViewKind};
 use crate::report::Loaded;
 use crate::report::cost::PerBatch;
+use crate::report::overview::{InputFile, Overview, Sources};
 use crate::view::View;
+use std::path::Path;
 use std::sync::Arc;
 
 impl Loaded for Profiler {
@@ -25,4 +29,27 @@ impl Loaded for Profiler {
     fn per_batch(&self) -> PerBatch {
         self.per_batch()
     }
+}
+
+impl Profiler {
+    /// An overview of the loaded files, which `inputs` lists.
+    pub fn overview(&self, inputs: &Inputs) -> Result<Overview, Error> {
+        let sources = Sources {
+            files: files(inputs),
+            has_graph: inputs.list.iter().any(|input| matches!(input.format.role, Role::Graph | Role::Profile)),
+            other_runs: inputs.other_runs.clone(),
+        };
+        Overview::new(self, sources)
+    }
+}
+
+fn files(inputs: &Inputs) -> Vec<InputFile> {
+    let file = |kind: String, path: &Path| InputFile {
+        kind,
+        name: path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned(),
+    };
+    let roles = [Role::Graph, Role::Profile, Role::Checkpoint, Role::OpLog, Role::Host];
+    let plain = roles.into_iter().flat_map(|role| inputs.of(role));
+    let plain = plain.map(|input| file(input.format.label.to_owned(), &input.path));
+    plain.chain(inputs.runs().map(|(step, run)| file(format!("{} {step}", run.format.label), &run.path))).collect()
 }

@@ -223,5 +223,5 @@ pub struct StepSources {
 
 /// How many events of a kind there are.
 pub fn events(hosts: &[HostFacts], kind: EventKind) -> i64 {
-    hosts.iter().map(|host| host.kinds[kind as usize].runs).sum()
+    hosts.iter().fold(0, |sum: i64, host| sum.saturating_add(host.kinds[kind as usize].runs))
 }

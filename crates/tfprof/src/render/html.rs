@@ -5,7 +5,6 @@
 //! left out, and where.
 
 mod grid;
-mod overview;
 
 use super::markup::{Xml, fit};
 use super::{nesting, tensor, text, theme};
@@ -15,7 +14,6 @@ use crate::units::Amount;
 use crate::view::columns::{Column, Content, Side, Value};
 use crate::view::{View, VisibleRow};
 pub use grid::{Grid, write_grid};
-pub use overview::write_overview;
 use std::io::{self, Write};
 
 const STYLE: &str = include_str!("html/style.css");
@@ -89,7 +87,7 @@ pub fn write_text(title: &str, text: &str, place: Place, out: &mut dyn Write) ->
     end(place, out)
 }
 
-fn begin(title: &str, place: Place, out: &mut dyn Write) -> io::Result<()> {
+pub(crate) fn begin(title: &str, place: Place, out: &mut dyn Write) -> io::Result<()> {
     if place == Place::Page {
         write!(
             out,
@@ -102,7 +100,7 @@ fn begin(title: &str, place: Place, out: &mut dyn Write) -> io::Result<()> {
     write!(out, "<div class=\"tfprof\"><style>\n{STYLE}</style>\n")
 }
 
-fn end(place: Place, out: &mut dyn Write) -> io::Result<()> {
+pub(crate) fn end(place: Place, out: &mut dyn Write) -> io::Result<()> {
     out.write_all(if place == Place::Page { b"</div>\n</body></html>\n" } else { b"</div>\n" })
 }
 
@@ -332,7 +330,7 @@ fn write_number(value: &Value<'_>, metric: Metric, out: &mut dyn Write) -> io::R
 }
 
 /// A number with a bar behind it.
-fn bar(unit: Unit, number: Amount, share: f64, out: &mut dyn Write) -> io::Result<()> {
+pub(crate) fn bar(unit: Unit, number: Amount, share: f64, out: &mut dyn Write) -> io::Result<()> {
     let none = if number.n == 0 { " none" } else { "" };
     let share = 100.0 * share.clamp(0.0, 1.0);
     let kind = match unit {

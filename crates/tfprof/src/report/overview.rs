@@ -1,15 +1,14 @@
-//! What is in the files, at a glance: the figures that people look for first, where to look next, and what is missing.
+//! An overview of the loaded files: the most important figures, where to look next, and what was not recorded.
 //!
-//! Figures come from the views, so that they agree with what the views print.
+//! Figures come from views, so they agree with what the views print.
 
+pub mod hosts;
+pub mod html;
+mod json;
 mod lines;
 mod missing;
-pub mod profiles;
 pub mod render;
 
-use crate::engine::formats::Role;
-use crate::engine::inputs::Inputs;
-use crate::engine::profiler::Profiler;
 use crate::error::{Error, Warning};
 use crate::metric::Metric;
 use crate::model::Model;
@@ -20,50 +19,87 @@ use crate::model::layers::Layer;
 use crate::model::type_names::TRAINABLE;
 use crate::options::{Options, OrderBy, Selection, Step, ViewKind};
 use crate::quirks::Quirks;
+use crate::report::Loaded;
 use crate::units::Amount;
 use crate::view::View;
 use crate::view::values::Values;
 pub use missing::Missing;
+use serde::Serialize;
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// The answer to "what is this?".
 #[derive(Clone, Debug)]
 pub struct Overview {
-    /// What each file was read as, and its name.
-    pub files: Vec<(String, String)>,
+    pub files: Vec<InputFile>,
     pub nodes: usize,
     pub op_types: usize,
-    /// Elements of all variables, and of those that are trained, if that is known.
+    /// Elements of all variables, and of the trained ones if known.
     pub parameters: i64,
     pub trainable: Option<i64>,
     pub float_ops: i64,
     /// The time of all ops on average over the steps; 0 without steps.
     pub micros: i64,
     pub steps: Vec<StepTime>,
-    /// Time of ops by device, on average over the steps, the most first.
-    pub devices: Vec<(String, i64)>,
-    /// The most memory that was in use at one time, and where.
-    pub memory_peak: Option<(String, i64)>,
-    /// What the rows below are sorted by: the most telling metric that there is.
+    /// The busiest first.
+    pub devices: Vec<DeviceTime>,
+    pub memory_peak: Option<MemoryPeak>,
+    /// The metric of the rows below: time if there is any, else FLOPs, else parameters.
     pub metric: Metric,
     pub whole: i64,
     pub top: Vec<Top>,
     pub missing: Vec<Missing>,
-    /// Questions that lead further: what they are about, and the words to type.
-    pub deeper: Vec<(&'static str, String)>,
-    /// What profiles of hosts say of themselves.
+    pub deeper: Vec<NextQuestion>,
     pub hosts: Vec<HostFacts>,
     /// Runs of the log directory that were not read.
     pub other_runs: Vec<String>,
     pub warnings: Vec<Warning>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The files of an overview.
+#[derive(Clone, Debug, Default)]
+pub struct Sources {
+    pub files: Vec<InputFile>,
+    /// One of the files has a graph.
+    pub has_graph: bool,
+    /// Runs of the log directory that were not read.
+    pub other_runs: Vec<String>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct InputFile {
+    /// What it was read as.
+    pub kind: String,
+    pub name: String,
+}
+
+/// Time of ops on a device, on average over the steps.
+#[derive(Clone, Debug, Serialize)]
+pub struct DeviceTime {
+    pub name: String,
+    pub micros: i64,
+}
+
+/// The most memory that was in use at one time.
+#[derive(Clone, Debug, Serialize)]
+pub struct MemoryPeak {
+    pub device: String,
+    pub bytes: i64,
+}
+
+/// A question that leads further.
+#[derive(Clone, Debug)]
+pub struct NextQuestion {
+    pub about: &'static str,
+    /// The command and its options.
+    pub words: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct StepTime {
     pub step: i64,
     /// The time of all ops.
     pub micros: i64,
-    /// From the first start to the last end; ops run side by side.
+    /// From the first start to the last end; ops run in parallel.
     pub span: i64,
 }
 
@@ -75,36 +111,29 @@ pub struct Top {
     pub rows: Vec<(String, i64)>,
 }
 
-/// How many rows of a kind are shown.
+/// The most rows of a table.
 const ROWS: usize = 5;
 
 impl Overview {
-    /// Looks at what is loaded; `inputs` are the files it came from.
-    pub fn new(profiler: &Profiler, inputs: &Inputs) -> Result<Overview, Error> {
-        let model = profiler.model();
-        let total = |metric, step, types: &str| total(profiler, metric, step, types);
-        let parameters = total(Metric::Parameters, Step::Average, ".*")?;
-        let float_ops = total(Metric::FloatOps, Step::Average, ".*")?;
-        let trainable = total(Metric::Parameters, Step::Average, TRAINABLE)?;
-        let hosts = profiler.hosts();
-        let mut steps = profiles::steps(hosts);
-        for step in model.runs.steps().filter(|_| hosts.is_empty()) {
-            let Some(cells) = model.runs.step(step) else { continue };
-            let values = Values::new(model, Step::At(step), Quirks::NONE);
-            let times = cells.nodes().map(|node| values.row(node)[Metric::Micros as usize]);
-            let micros = times.fold(0, |sum: i64, time| sum.saturating_add(time));
-            steps.push(StepTime { step, micros, span: span(cells) });
-        }
-        let micros = if steps.is_empty() && hosts.is_empty() { 0 } else { total(Metric::Micros, Step::Average, ".*")? };
+    pub fn new(loaded: &dyn Loaded, sources: Sources) -> Result<Overview, Error> {
+        let Sources { files, has_graph, other_runs } = sources;
+        let model = loaded.model();
+        let hosts = &model.hosts;
+        let parameters = total(loaded, Metric::Parameters, ".*")?;
+        let float_ops = total(loaded, Metric::FloatOps, ".*")?;
+        let trainable = total(loaded, Metric::Parameters, TRAINABLE)?;
+        let steps = if hosts.is_empty() { step_times(model) } else { hosts::steps(hosts) };
+        let micros = if steps.is_empty() && hosts.is_empty() { 0 } else { total(loaded, Metric::Micros, ".*")? };
         let (metric, whole) = match (micros, float_ops) {
             _ if !hosts.is_empty() => (Metric::Micros, micros),
             (1.., _) => (Metric::Micros, micros),
             (_, 1..) => (Metric::FloatOps, float_ops),
             _ => (Metric::Parameters, parameters),
         };
-        let top = top(profiler, metric)?;
+        let top = top(loaded, metric)?;
+        let peak = |(device, bytes)| MemoryPeak { device: device_name(model, device), bytes };
         let mut overview = Overview {
-            files: files(inputs),
+            files,
             nodes: model.ops().count(),
             op_types: model
                 .ops()
@@ -117,40 +146,42 @@ impl Overview {
             micros,
             steps,
             devices: devices(model),
-            memory_peak: model.peaks.largest().map(|(device, bytes)| (device_name(model, device), bytes)),
+            memory_peak: model.peaks.largest().map(peak),
             metric,
             whole,
             top,
             missing: Vec::new(),
             deeper: Vec::new(),
-            hosts: hosts.to_vec(),
-            other_runs: inputs.other_runs.clone(),
-            warnings: profiler.warnings().to_vec(),
+            hosts: hosts.clone(),
+            other_runs,
+            warnings: loaded.warnings().to_vec(),
         };
-        let has_graph = inputs.list.iter().any(|input| matches!(input.format.role, Role::Graph | Role::Profile));
-        overview.missing =
-            if hosts.is_empty() { missing::find(&overview, model, has_graph) } else { profiles::missing(hosts) };
+        overview.missing = match &overview.hosts[..] {
+            [] => missing::find(&overview, model, has_graph),
+            hosts => hosts::missing(hosts),
+        };
         overview.deeper = deeper(&overview, !model.unknown.has(Metric::RequestedBytes));
         Ok(overview)
     }
 }
 
-/// The label and the name of each file.
-fn files(inputs: &Inputs) -> Vec<(String, String)> {
-    let name = |path: &std::path::Path| path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
-    let roles = [Role::Graph, Role::Profile, Role::Checkpoint, Role::OpLog, Role::Host];
-    let plain = roles.into_iter().flat_map(|role| inputs.of(role));
-    let plain = plain.map(|input| (input.format.label.to_owned(), name(&input.path)));
-    plain.chain(inputs.runs().map(|(step, run)| (format!("{} {step}", run.format.label), name(&run.path)))).collect()
+fn step_times(model: &Model) -> Vec<StepTime> {
+    let times = |step| {
+        let cells = model.runs.step(step)?;
+        let values = Values::new(model, Step::At(step), Quirks::NONE);
+        let times = cells.nodes().map(|node| values.row(node)[Metric::Micros as usize]);
+        Some(StepTime { step, micros: times.fold(0, i64::saturating_add), span: span(cells) })
+    };
+    model.runs.steps().filter_map(times).collect()
 }
 
 /// A question about one metric, the largest rows first.
-fn question(metric: Metric, step: Step, types: &str, max_depth: i64) -> Options {
+fn question(metric: Metric, types: &str, max_depth: i64) -> Options {
     let mut selection = Selection::default();
     selection.add_metric(metric);
     Options {
         max_depth,
-        step,
+        step: Step::Average,
         order_by: OrderBy::Metric(metric),
         account_type_regexes: vec![types.to_owned()],
         select: Some(selection),
@@ -158,12 +189,13 @@ fn question(metric: Metric, step: Step, types: &str, max_depth: i64) -> Options 
     }
 }
 
-fn total(profiler: &Profiler, metric: Metric, step: Step, types: &str) -> Result<i64, Error> {
-    if profiler.model().unknown.has(metric) {
+/// The total of all ops of these types, on average over the steps.
+fn total(loaded: &dyn Loaded, metric: Metric, types: &str) -> Result<i64, Error> {
+    if loaded.model().unknown.has(metric) {
         return Ok(0);
     }
-    let options = question(metric, step, types, 1);
-    let view = profiler.view(ViewKind::Op, &options)?;
+    let options = question(metric, types, 1);
+    let view = loaded.view(ViewKind::Op, &options)?;
     Ok(view.rows().first().map_or(0, |root| view.total(metric, root)))
 }
 
@@ -174,7 +206,7 @@ fn span(cells: &Cells) -> i64 {
     last.saturating_sub(first)
 }
 
-fn devices(model: &Model) -> Vec<(String, i64)> {
+fn devices(model: &Model) -> Vec<DeviceTime> {
     let steps = (model.runs.steps().count() as i64).max(1);
     let mut micros: BTreeMap<String, i64> = BTreeMap::new();
     let is_op = |cell: &&Cell| model.nodes.layer(cell.node) == Layer::Ops;
@@ -187,8 +219,9 @@ fn devices(model: &Model) -> Vec<(String, i64)> {
     }
     let parts = model.parts(Metric::Micros);
     let average = |sum: i64| Amount { n: sum / steps, parts }.rounded();
-    let mut devices: Vec<_> = micros.into_iter().map(|(name, sum)| (name, average(sum))).collect();
-    devices.sort_by(|(a, x), (b, y)| y.cmp(x).then_with(|| a.cmp(b)));
+    let mut devices: Vec<_> = micros.into_iter().map(|(name, sum)| DeviceTime { name, micros: average(sum) }).collect();
+    // Already in the order of names.
+    devices.sort_by_key(|device| Reverse(device.micros));
     devices
 }
 
@@ -199,10 +232,10 @@ fn device_name(model: &Model, device: crate::model::devices::DeviceId) -> String
     }
 }
 
-fn top(profiler: &Profiler, metric: Metric) -> Result<Vec<Top>, Error> {
+fn top(loaded: &dyn Loaded, metric: Metric) -> Result<Vec<Top>, Error> {
     let ask = |kind, max_depth, title: &'static str, pick: fn(&View, Metric) -> Vec<(String, i64)>| {
-        let options = question(metric, Step::Average, ".*", max_depth);
-        let view = profiler.view(kind, &options)?;
+        let options = question(metric, ".*", max_depth);
+        let view = loaded.view(kind, &options)?;
         Ok(Top { view: kind, title, rows: pick(&view, metric) })
     };
     let mut tops = vec![
@@ -212,14 +245,14 @@ fn top(profiler: &Profiler, metric: Metric) -> Result<Vec<Top>, Error> {
         }),
         ask(ViewKind::Scope, 100, "scopes", scopes),
     ];
-    if profiler.model().has_traces && !profiler.model().stacks.is_empty() {
+    if loaded.model().has_traces && !loaded.model().stacks.is_empty() {
         tops.push(ask(ViewKind::Code, 1000, "lines of code", |view, metric| largest(lines::costs(view, metric))));
     }
     let tops: Result<Vec<Top>, Error> = tops.into_iter().collect();
     tops.map(|tops| tops.into_iter().filter(|top| !top.rows.is_empty()).collect())
 }
 
-/// The largest rows, without those that have nothing; equals by name.
+/// The largest rows that are not zero; equal ones by name.
 fn largest(rows: impl IntoIterator<Item = (String, i64)>) -> Vec<(String, i64)> {
     let mut rows: Vec<_> = rows.into_iter().filter(|(_, number)| *number > 0).collect();
     rows.sort_by(|(a, x), (b, y)| y.cmp(x).then_with(|| a.cmp(b)));
@@ -233,7 +266,7 @@ fn scopes(view: &View, metric: Metric) -> Vec<(String, i64)> {
     for depth in 1..=10 {
         let level = view.rows().iter().filter(|row| row.depth == depth);
         let rows = largest(level.map(|row| (view.name(row).to_owned(), view.total(metric, row))));
-        // One scope around everything says nothing.
+        // A scope around everything tells nothing.
         if rows.first().is_none_or(|(_, number)| (*number as f64) < 0.95 * whole as f64) {
             return rows;
         }
@@ -242,37 +275,38 @@ fn scopes(view: &View, metric: Metric) -> Vec<(String, i64)> {
 }
 
 /// Where to look next.
-fn deeper(overview: &Overview, knows_memory: bool) -> Vec<(&'static str, String)> {
+fn deeper(overview: &Overview, knows_memory: bool) -> Vec<NextQuestion> {
     let word = overview.metric.info().word.unwrap_or_default();
     let find = |kind| overview.top.iter().find(|top| top.view == kind).and_then(|top| top.rows.first());
     let mut deeper = Vec::new();
+    let mut add = |about, words: String| deeper.push(NextQuestion { about, words });
     if overview.micros > 0 {
         let (about, words) = if knows_memory {
             ("all op types, with memory", "op -select micros,bytes,occurrence -order_by micros")
         } else {
             ("all op types", "op -select micros,occurrence -order_by micros")
         };
-        deeper.push((about, words.to_owned()));
+        add(about, words.to_owned());
     } else if overview.whole > 0 {
-        deeper.push(("all op types", format!("op -select {word} -order_by {word}")));
+        add("all op types", format!("op -select {word} -order_by {word}"));
     }
     if let Some((scope, _)) = find(ViewKind::Scope) {
         let start = crate::words::quoted(&crate::view::filter::escaped(scope));
         let words = format!("scope -start_name_regexes {start} -select {word} -order_by {word} -max_depth 4");
-        deeper.push(("inside the largest scope", words));
+        add("inside the largest scope", words);
     }
     if find(ViewKind::Code).is_some() {
         let words = format!("code -select {word} -order_by {word} -max_depth 100");
-        deeper.push(("which lines call which", words));
+        add("which lines call which", words);
     }
     if overview.parameters > 0 {
         let types = if overview.trainable.is_some() { " -account_type_regexes _trainable_variables" } else { "" };
         let words = format!("scope{types} -select params -max_depth 4 -ops_only");
-        deeper.push(("parameters of each layer", words));
+        add("parameters of each layer", words);
     }
     if overview.float_ops > 0 && overview.micros > 0 {
         let words = "op -select float_ops,micros -order_by float_ops";
-        deeper.push(("float operations beside time", words.to_owned()));
+        add("float operations beside time", words.to_owned());
     }
     deeper
 }

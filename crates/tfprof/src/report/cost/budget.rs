@@ -177,7 +177,8 @@ fn whole_number(value: &DeValue<'_>) -> Option<i64> {
 }
 
 fn expected_number(found: &str) -> String {
-    format!("expected a whole number such as 4_000_000, found `{found}`")
+    let found = if found.is_empty() { "nothing".to_owned() } else { format!("`{found}`") };
+    format!("expected a whole number such as 4_000_000, found {found}")
 }
 
 /// The sum of the matching scopes; a scope within a matching one is part of it.
@@ -213,19 +214,23 @@ impl BudgetFile<'_> {
         Error::Input { location: Location { file: self.file.to_owned(), spot }, message }
     }
 
-    /// An error of the TOML parser, with a hint where we know better.
+    /// An error of the TOML parser, in terms of budgets where possible.
     fn syntax_error(&self, error: &toml::de::Error) -> Error {
         let at = error.span().map_or(0, |span| span.start);
-        let (before, after) = self.text.split_at_checked(at).unwrap_or((self.text, ""));
-        let word = after.split(|c: char| c.is_whitespace() || c == '#').next().unwrap_or_default();
-        let message = if before.trim_end_matches([' ', '\t']).ends_with('=') && !word.starts_with(['"', '\'']) {
-            expected_number(word)
-        } else if error.message().contains("escape") {
-            format!("{}; put patterns with a backslash in single quotes", error.message())
-        } else {
-            error.message().to_owned()
-        };
-        self.error_at(at, message)
+        let line_start = self.text.get(..at).and_then(|before| before.rfind('\n')).map_or(0, |newline| newline + 1);
+        let line = self.text.get(line_start..).and_then(|rest| rest.lines().next()).unwrap_or_default();
+        let value = line.split_once('=').map(|(_, value)| value.split('#').next().unwrap_or_default());
+        match value {
+            Some(value) if !value.trim().starts_with(['"', '\'']) => {
+                let start = line.find('=').map_or(0, |equals| equals + 1);
+                let blanks = value.len() - value.trim_start().len();
+                self.error_at(line_start + start + blanks, expected_number(value.trim()))
+            }
+            _ if error.message().contains("escape") => {
+                self.error_at(at, "put a pattern with a backslash in single quotes".to_owned())
+            }
+            _ => self.error_at(at, error.message().to_owned()),
+        }
     }
 }
 
@@ -255,6 +260,7 @@ mod tests {
         assert_eq!(over("max_flops = 100 # all of it\nmax_params = 1"), []);
         assert_eq!(over("max_flops = 9_9\n"), [(String::new(), 100, 99)]);
         assert_eq!(over("[scope.\"a.*\"]\nmax_flops = 5e1"), [("a.*".to_owned(), 60, 50)]);
+        assert_eq!(over("[scope.'c|\\w/b']\nmax_flops = 89"), [("c|\\w/b".to_owned(), 90, 89)]);
         assert_eq!(over("[[scope]]\nname = 'a/.*|c'\nmax_flops = 89"), [("a/.*|c".to_owned(), 90, 89)]);
     }
 
@@ -266,10 +272,15 @@ mod tests {
         };
         check("\nmax_flop = 3", "b.toml:2:1: unknown limit `max_flop`; did you mean `max_flops`?");
         check("max_flops = many", "b.toml:1:13: expected a whole number such as 4_000_000, found `many`");
-        check("max_flops 3", "b.toml:1:11: expected `=`, found `3`");
-        check("max_flops = 3 4", "b.toml:1:15: expected the end of the line, found `4`");
+        check("max_flops = # 3", "b.toml:1:13: expected a whole number such as 4_000_000, found nothing");
+        check("max_flops = -3", "b.toml:1:13: expected a whole number such as 4_000_000, found `-3`");
+        check("max_flops = 0.5", "b.toml:1:13: expected a whole number such as 4_000_000, found `0.5`");
+        check("max_flops = 3 4", "b.toml:1:13: expected a whole number such as 4_000_000, found `3 4`");
+        check("max_flops = 4.000.000", "b.toml:1:13: expected a whole number such as 4_000_000, found `4.000.000`");
+        check("max_flops 3", "b.toml:1:11: key with no value, expected `=`");
         check("[scop.a]", "b.toml:1:2: unknown table `scop`");
-        check("[scope.\"a]", "b.toml:1:8: this text has no closing \"");
+        check("[scope.\"a]", "b.toml:1:11: unclosed table, expected `]`");
+        check("[scope.\"a\\.b\"]", "b.toml:1:11: put a pattern with a backslash in single quotes");
         check("[[scope]]\nmax_flops = 3", "b.toml:1:1: this [[scope]] has no name");
     }
 }

@@ -1,20 +1,26 @@
-//! What a question may need and the files do not have: why it is not there, and how to record it.
+//! Data that the files lack: why, and how to record it.
 
 use super::Overview;
 use crate::model::Model;
 use crate::model::nodes::ShapeId;
+use serde::{Serialize, Serializer};
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Missing {
     /// A stable word for programs.
     pub code: &'static str,
     pub what: &'static str,
     pub why: String,
-    /// Lines to do or to type.
+    /// Lines to type.
+    #[serde(serialize_with = "lines")]
     pub how: &'static [&'static str],
 }
 
-/// Everything that is expected and not there.
+fn lines<S: Serializer>(lines: &[&str], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&lines.join("\n"))
+}
+
+/// Everything that one would expect.
 pub fn find(overview: &Overview, model: &Model, has_graph: bool) -> Vec<Missing> {
     let mut all = Vec::new();
     let mut missing = |code, what, why: String, how| all.push(Missing { code, what, why, how });
@@ -82,7 +88,7 @@ pub fn find(overview: &Overview, model: &Model, has_graph: bool) -> Vec<Missing>
     all
 }
 
-/// How many variables have no shape, or one with an unknown size.
+/// The number of variables without a shape, or with an unknown dimension.
 fn unknown_shapes(model: &Model) -> usize {
     let is_variable = |op: &str| matches!(op, "Variable" | "VariableV2" | "VarHandleOp");
     let known = |shape: ShapeId| shape != ShapeId::EMPTY && model.shapes.get(shape).iter().all(|dim| *dim >= 0);

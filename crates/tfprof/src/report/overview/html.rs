@@ -1,25 +1,20 @@
 //! An overview as HTML.
 
-use super::{Place, bar, begin, end};
+use super::Overview;
+use super::render::{Fact, facts, share, title};
+use crate::render::html::{Place, bar, begin, end};
 use crate::render::markup::{Xml, fit};
-use crate::report::overview::Overview;
-use crate::report::overview::render::{facts, share, title};
 use crate::units::Amount;
 use std::io::{self, Write};
 
 /// Length limit of a name, a value or a line, in characters.
 const TEXT: usize = 400;
 
-/// Writes the overview. `ask` turns the words of a question into a line to type.
-pub fn write_overview(
-    overview: &Overview,
-    ask: &dyn Fn(&str) -> String,
-    place: Place,
-    out: &mut dyn Write,
-) -> io::Result<()> {
+/// Writes the overview. `ask` turns a question into a command to type.
+pub fn write(overview: &Overview, ask: &dyn Fn(&str) -> String, place: Place, out: &mut dyn Write) -> io::Result<()> {
     begin("overview", place, out)?;
     out.write_all(b"<table class=\"facts\"><tbody>\n")?;
-    for (name, value) in facts(overview) {
+    for Fact { name, value } in facts(overview) {
         writeln!(out, "<tr><td>{}</td><td>{}</td></tr>", Xml(&name), Xml(&fit(&value, TEXT)))?;
     }
     out.write_all(b"</tbody></table>\n")?;
@@ -39,8 +34,9 @@ pub fn write_overview(
     }
     if !overview.deeper.is_empty() {
         out.write_all(b"<div class=\"title part\">to look deeper</div>\n<pre>")?;
-        for (about, words) in &overview.deeper {
-            writeln!(out, "{}  <span class=\"s\"># {}</span>", Xml(&fit(&ask(words), TEXT)), Xml(about))?;
+        for next in &overview.deeper {
+            let command = fit(&ask(&next.words), TEXT);
+            writeln!(out, "{}  <span class=\"s\"># {}</span>", Xml(&command), Xml(next.about))?;
         }
         out.write_all(b"</pre>\n")?;
     }

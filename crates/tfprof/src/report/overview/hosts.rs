@@ -1,11 +1,17 @@
-//! What profiles of hosts say of themselves: where they come from, their steps, and how busy everything was.
+//! The traces of hosts as `info` sums them up: the recording, the steps, and what was not recorded.
 
 use super::{Missing, StepTime};
 use crate::model::TimeUnit;
 use crate::model::hosts::{EventKind, HostFacts, StepRule, events};
+use crate::units::Amount;
 use std::collections::BTreeMap;
 
-/// The framework that was recorded, as far as the files tell, with its version.
+/// Picoseconds as microseconds.
+pub fn micros(picos: i64) -> Amount {
+    Amount { n: picos, parts: TimeUnit::Picos.per_micro() }
+}
+
+/// The framework that was recorded, with its version if the files tell it.
 pub fn framework(hosts: &[HostFacts]) -> String {
     match hosts.iter().find_map(|host| host.framework.clone()) {
         Some(framework) => framework,
@@ -14,28 +20,35 @@ pub fn framework(hosts: &[HostFacts]) -> String {
     }
 }
 
-/// When the first recording began, in nanoseconds since 1970, and how long it took, in picoseconds.
-pub fn recorded(hosts: &[HostFacts]) -> (Option<u64>, i64) {
-    let start = hosts.iter().filter_map(|host| host.start_time).min();
-    let length = |host: &HostFacts| {
-        let times = host.start_time.zip(host.stop_time);
-        match times {
+/// When the first recording began, and how long the longest took.
+#[derive(Clone, Copy, Debug)]
+pub struct Recording {
+    /// Nanoseconds since 1970.
+    pub start: Option<u64>,
+    /// Picoseconds.
+    pub length: i64,
+}
+
+impl Recording {
+    pub fn of(hosts: &[HostFacts]) -> Recording {
+        let start = hosts.iter().filter_map(|host| host.start_time).min();
+        let length = |host: &HostFacts| match host.start_time.zip(host.stop_time) {
             Some((start, stop)) if stop > start => i64::try_from(stop - start).unwrap_or(i64::MAX).saturating_mul(1000),
             _ => {
                 let first = host.lines.iter().filter_map(|line| line.first).min().unwrap_or(0);
                 let last = host.lines.iter().filter_map(|line| line.last).max().unwrap_or(0);
                 last.saturating_sub(first)
             }
-        }
-    };
-    (start, hosts.iter().map(length).max().unwrap_or(0))
+        };
+        Recording { start, length: hosts.iter().map(length).max().unwrap_or(0) }
+    }
 }
 
-/// Nanoseconds since 1970 as a date and a time of day, UTC.
+/// Nanoseconds since 1970 as a date and time in UTC.
 pub fn date(nanos: u64) -> String {
     let seconds = nanos / 1_000_000_000;
     let (days, second) = (seconds / 86_400, seconds % 86_400);
-    // Years are counted from March, so that the odd day is the last.
+    // Years begin in March, so that the leap day is the last.
     let days = days + 719_468;
     let era = days / 146_097;
     let day_of_era = days % 146_097;
@@ -48,21 +61,22 @@ pub fn date(nanos: u64) -> String {
     format!("{year:04}-{month:02}-{day:02} {:02}:{:02}:{:02} UTC", second / 3600, second / 60 % 60, second % 60)
 }
 
-/// The steps of all hosts together: op time adds up, the longest counts.
+/// The steps of all hosts together: the sum of their op times, and the longest span.
 pub fn steps(hosts: &[HostFacts]) -> Vec<StepTime> {
-    let mut steps: BTreeMap<i64, (i64, i64)> = BTreeMap::new();
-    for host in hosts {
-        for (step, ops) in host.steps.iter().zip(&host.step_ops) {
-            let (micros, span) = steps.entry(step.number).or_default();
-            *micros = micros.saturating_add(ops.self_time);
-            *span = (*span).max(step.end.saturating_sub(step.start));
-        }
+    let mut steps: BTreeMap<i64, StepTime> = BTreeMap::new();
+    for (step, ops) in hosts.iter().flat_map(|host| host.steps.iter().zip(&host.step_ops)) {
+        let sum = steps.entry(step.number).or_insert(StepTime { step: step.number, micros: 0, span: 0 });
+        sum.micros = sum.micros.saturating_add(ops.self_time);
+        sum.span = sum.span.max(step.end.saturating_sub(step.start));
     }
-    let micros = |n| crate::units::Amount { n, parts: TimeUnit::Picos.per_micro() }.rounded();
-    steps.into_iter().map(|(step, (own, span))| StepTime { step, micros: micros(own), span: micros(span) }).collect()
+    let rounded = |picos| micros(picos).rounded();
+    steps
+        .into_values()
+        .map(|step| StepTime { micros: rounded(step.micros), span: rounded(step.span), ..step })
+        .collect()
 }
 
-/// What could be recorded and was not.
+/// Data that could have been recorded.
 pub fn missing(hosts: &[HostFacts]) -> Vec<Missing> {
     let mut all = Vec::new();
     let mut missing = |code, what, why: &str, how| all.push(Missing { code, what, why: why.to_owned(), how });

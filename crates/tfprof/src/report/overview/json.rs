@@ -1,0 +1,129 @@
+//! An overview as JSON: the figures under `overview`, the largest rows under `rows` as views have them.
+
+mod hosts;
+
+use super::hosts::{Recording, date, framework};
+use super::{DeviceTime, InputFile, MemoryPeak, Missing, Overview, StepTime};
+use crate::error::Warning;
+use crate::json::{self, Level, picos_as_micros};
+use hosts::HostJson;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+const LINES: &[Level] = &[
+    Level { keys: &["warnings", "overview", "columns", "rows"], rows: &["warnings", "rows"] },
+    Level {
+        keys: &["nodes", "steps", "devices", "memory_peak", "framework", "hosts", "missing", "deeper"],
+        rows: &["hosts"],
+    },
+    Level { keys: &["planes", "lines", "kinds", "step_rule", "steps"], rows: &[] },
+];
+
+#[derive(Serialize)]
+struct ReportJson<'a> {
+    version: u32,
+    command: &'static str,
+    options: Numbers,
+    warnings: &'a [Warning],
+    overview: OverviewJson<'a>,
+    columns: [&'static str; 1],
+    rows: Vec<RowJson<'a>>,
+}
+
+#[derive(Serialize)]
+struct OverviewJson<'a> {
+    files: &'a [InputFile],
+    nodes: usize,
+    op_types: usize,
+    params: i64,
+    trainable_params: Option<i64>,
+    float_ops: i64,
+    micros: i64,
+    steps: &'a [StepTime],
+    devices: &'a [DeviceTime],
+    memory_peak: Option<&'a MemoryPeak>,
+    #[serde(flatten)]
+    profile: Option<ProfileJson<'a>>,
+    missing: &'a [Missing],
+    deeper: Vec<&'a str>,
+}
+
+/// Only if there are profiles of hosts.
+#[derive(Serialize)]
+struct ProfileJson<'a> {
+    framework: String,
+    recorded: Option<String>,
+    #[serde(rename = "length_micros", serialize_with = "picos_as_micros")]
+    length: i64,
+    other_runs: &'a [String],
+    hosts: Vec<HostJson<'a>>,
+}
+
+#[derive(Serialize)]
+struct RowJson<'a> {
+    id: usize,
+    parent: Option<usize>,
+    depth: usize,
+    name: &'a str,
+    #[serde(rename = "self")]
+    own: Numbers,
+    total: Numbers,
+}
+
+/// Numbers by the key of their metric.
+type Numbers = BTreeMap<&'static str, i64>;
+
+/// Writes one object and a newline.
+pub fn write_json(overview: &Overview, out: &mut dyn Write) -> io::Result<()> {
+    let Recording { start, length } = Recording::of(&overview.hosts);
+    let profile = (!overview.hosts.is_empty()).then(|| ProfileJson {
+        framework: framework(&overview.hosts),
+        recorded: start.map(date),
+        length,
+        other_runs: &overview.other_runs,
+        hosts: overview.hosts.iter().map(HostJson::new).collect(),
+    });
+    let report = ReportJson {
+        version: 1,
+        command: "info",
+        options: Numbers::new(),
+        warnings: &overview.warnings,
+        overview: OverviewJson {
+            files: &overview.files,
+            nodes: overview.nodes,
+            op_types: overview.op_types,
+            params: overview.parameters,
+            trainable_params: overview.trainable,
+            float_ops: overview.float_ops,
+            micros: overview.micros,
+            steps: &overview.steps,
+            devices: &overview.devices,
+            memory_peak: overview.memory_peak.as_ref(),
+            profile,
+            missing: &overview.missing,
+            deeper: overview.deeper.iter().map(|next| next.words.as_str()).collect(),
+        },
+        columns: [overview.metric.info().key],
+        rows: rows(overview),
+    };
+    json::write_report(&report, LINES, out)
+}
+
+/// A root for each table, and below it the rows.
+fn rows(overview: &Overview) -> Vec<RowJson<'_>> {
+    let key = overview.metric.info().key;
+    let mut rows: Vec<RowJson<'_>> = Vec::new();
+    let mut add = |parent: Option<usize>, name, number| {
+        let (id, depth) = (rows.len(), usize::from(parent.is_some()));
+        rows.push(RowJson { id, parent, depth, name, own: Numbers::new(), total: Numbers::from([(key, number)]) });
+        id
+    };
+    for top in &overview.top {
+        let root = add(None, top.view.word(), overview.whole);
+        for (name, number) in &top.rows {
+            add(Some(root), name, *number);
+        }
+    }
+    rows
+}
