@@ -66,9 +66,8 @@ pub const FORMS: &[Form] = &[
         endings: &[".txt"],
         opened_with: "",
         demand: Demand::ROWS,
-        write: |view, dress, out| match dress.legend {
-            true => text::write_themed(view, &dress.theme, out),
-            false => text::write_report(view, out),
+        write: |view, dress, out| {
+            if dress.legend { text::write_themed(view, &dress.theme, out) } else { text::write_report(view, out) }
         },
     },
     Form {

@@ -49,7 +49,7 @@ pub fn write(view: &View, out: &mut dyn Write) -> io::Result<()> {
 }
 
 /// A sample for each node of each row, and one for what else lies in the row's total but in no row within it.
-fn rows<'v>(view: &'v View) -> Profile<'v> {
+fn rows(view: &View) -> Profile<'_> {
     let metrics: Vec<Metric> = known(view);
     let mut profile = Profile::new(&metrics, view.model.time_unit);
     let mut own = own_numbers(view, &metrics);
@@ -104,7 +104,7 @@ fn own_numbers(view: &View, metrics: &[Metric]) -> Vec<i64> {
 }
 
 /// As the original: a location for each call between shown rows, and samples for the nodes of innermost lines.
-fn callees<'v>(view: &'v View) -> Profile<'v> {
+fn callees(view: &View) -> Profile<'_> {
     let metrics: Vec<Metric> = known(view);
     let mut profile = Profile::new(&metrics, view.model.time_unit);
     let rows = view.rows();
