@@ -1,4 +1,4 @@
-//! Every command in the README and in docs/ is run, and what the page shows is compared with what comes out.
+//! Runs every command in the README and in docs/, and compares its output with the page.
 //!
 //! A block that is fenced as `console` is a transcript: a line behind `$ ` is run by the system's shell, one behind
 //! `tfprof> ` in the shell that the line before it started, and the lines below are what comes out; a line `...`
@@ -7,6 +7,8 @@
 //!
 //! `TFPROF_DOCS=write cargo test -p tfprof-cli --test docs` writes what comes out into the pages. Words behind
 //! `console` say how it is cut then: `head=N` keeps N lines, `report` leaves out what stands above `Profile:`.
+
+#![cfg(unix)] // Needs `sh` and symbolic links.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};

@@ -1,6 +1,8 @@
 //! Shapes that no one draws and that files have all the same, through the real binary with a small stack, bounded memory
 //! and a watchdog: an answer or one sentence, never a crash.
 
+#![cfg(unix)] // Needs `ulimit`.
+
 #[allow(dead_code)] // It runs the binary without bounds; here it does not.
 mod common;
 

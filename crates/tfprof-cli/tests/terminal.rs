@@ -1,4 +1,6 @@
-//! The shell as a person meets it: the real binary at a real (pseudo) terminal.
+//! The interactive shell: the real binary at a pseudo-terminal.
+
+#![cfg(unix)] // Needs pseudo-terminals.
 
 use rexpect::session::{PtySession, spawn_command};
 use std::path::{Path, PathBuf};
