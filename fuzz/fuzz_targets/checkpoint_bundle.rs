@@ -1,11 +1,10 @@
-//! Any bytes as the index of a bundle whose data file is there: no panic, no memory that no bytes stand behind.
+//! Any bytes as the index of a bundle with a data file: no panic, and no allocation beyond the size of the files.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use std::path::PathBuf;
 use std::sync::OnceLock;
-use tfprof::checkpoint::Checkpoint;
-use tfprof::checkpoint::stored::Stored;
+use tfprof::checkpoint::{ByteSource, Checkpoint};
 
 fuzz_target!(|bytes: &[u8]| {
     static PREFIX: OnceLock<PathBuf> = OnceLock::new();
@@ -15,7 +14,7 @@ fuzz_target!(|bytes: &[u8]| {
         std::fs::write(prefix.with_extension("data-00000-of-00001"), data).expect("room for a file");
         prefix
     });
-    let Ok(checkpoint) = Checkpoint::bundle(Stored::memory("fuzz", bytes.to_vec()), prefix) else { return };
+    let Ok(checkpoint) = Checkpoint::bundle(ByteSource::memory("fuzz", bytes.to_vec()), prefix) else { return };
     for tensor in checkpoint.tensors.iter().take(100) {
         assert!(checkpoint.find(&tensor.name).is_some());
         let values = checkpoint.values(tensor);

@@ -1,14 +1,13 @@
-//! Any bytes as a table: no panic, and every entry that is handed out lies within its block.
+//! Any bytes as a table: no panic, and every entry lies within its block.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use tfprof::checkpoint::stored::Stored;
-use tfprof::checkpoint::table::Table;
+use tfprof::checkpoint::{ByteSource, Table};
 
 fuzz_target!(|bytes: &[u8]| {
     let mut damage = Vec::new();
-    let Ok(table) = Table::open(Stored::memory("fuzz", bytes.to_vec()), &mut damage) else { return };
-    table.check_about();
+    let Ok(table) = Table::open(ByteSource::memory("fuzz", bytes.to_vec()), &mut damage) else { return };
+    table.check_metaindex();
     for number in table.blocks() {
         let Ok(block) = table.block(number) else { continue };
         let mut entries = block.entries();
@@ -21,7 +20,7 @@ fuzz_target!(|bytes: &[u8]| {
                 assert!(block.covers(&entries.span(), entries.offset()));
             }
         }
-        let (from, to) = table.keys_of(number);
+        let (from, to) = table.key_bounds(number);
         let _ = (table.block_of(from), table.block_of(to), block.find(to));
     }
 });

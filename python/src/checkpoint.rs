@@ -1,4 +1,4 @@
-//! A checkpoint that Python lists and reads.
+//! The `Checkpoint` class of the Python package.
 
 use crate::answer::in_memory;
 use crate::interrupt::interruptible;
@@ -10,28 +10,27 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 use tfprof::checkpoint::query::{Comparison, Listing};
-use tfprof::checkpoint::render;
-use tfprof::checkpoint::values::Values;
-use tfprof::checkpoint::{self as format, Damage};
-use tfprof::error::Error;
+use tfprof::checkpoint::render::Answer;
+use tfprof::checkpoint::{self as native, Damage, Values};
+use tfprof::error::{Error, Warning};
 use tfprof::model::dtype::Element;
 use tfprof::render::html::Place;
 use tfprof::words;
 
-/// The tensors of a checkpoint; values are read when they are asked for.
+/// The tensors of a checkpoint. Values are read on demand.
 #[pyclass(frozen)]
 #[derive(Debug)]
 pub struct Checkpoint {
-    /// Shared with the threads that read it, which may outlive a caller who was interrupted.
-    checkpoint: Arc<format::Checkpoint>,
-    /// It is read in less time than anyone would interrupt.
-    short: bool,
+    /// Shared with reader threads, which outlive an interrupted call.
+    checkpoint: Arc<native::Checkpoint>,
+    /// Small enough to be read without checking for interrupts.
+    is_small: bool,
 }
 
-/// Checkpoints of less bytes are read at once.
-const SHORT: u64 = 4 << 20;
+/// Smaller checkpoints are read without checking for interrupts.
+const SMALL: u64 = 4 << 20;
 
-/// How an answer is written.
+/// The form of an answer.
 #[derive(Clone, Copy)]
 enum Form {
     Text,
@@ -51,6 +50,15 @@ impl Form {
             word => return Err(PyValueError::new_err(words::unknown("form", word, &["file", "json", "csv", "html"]))),
         })
     }
+
+    fn write(self, answer: &dyn Answer, warnings: &[Warning]) -> Result<Vec<u8>, Error> {
+        to_memory(|out| match self {
+            Form::Text => answer.text(out),
+            Form::Json => answer.json(warnings, out),
+            Form::Csv => answer.csv(out),
+            Form::Html(place) => answer.html(place, out),
+        })
+    }
 }
 
 #[pymethods]
@@ -58,14 +66,14 @@ impl Checkpoint {
     #[new]
     fn new(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
         let named = path.clone();
-        let checkpoint = interruptible(py, false, move || format::Checkpoint::open(&named))?;
+        let checkpoint = interruptible(py, false, move || native::Checkpoint::open(&named))?;
         let checkpoint = checkpoint.map_err(|error| raise_checkpoint(&error, &path))?;
         let sizes = checkpoint.files.iter().filter_map(|file| Some(file.metadata().ok()?.len()));
-        let short = sizes.sum::<u64>() < SHORT;
-        Ok(Checkpoint { checkpoint: Arc::new(checkpoint), short })
+        let is_small = sizes.sum::<u64>() < SMALL;
+        Ok(Checkpoint { checkpoint: Arc::new(checkpoint), is_small })
     }
 
-    /// What the names of its files begin with.
+    /// The common prefix of its files' names.
     #[getter]
     fn name(&self) -> &str {
         &self.checkpoint.name
@@ -76,13 +84,13 @@ impl Checkpoint {
         self.checkpoint.files.clone()
     }
 
-    /// What was found wrong when it was opened.
+    /// Damage found when it was opened.
     #[getter]
     fn damage(&self) -> Vec<String> {
         self.checkpoint.damage.iter().map(Damage::to_string).collect()
     }
 
-    /// The table of tensors in a form, and what was found wrong with their numbers.
+    /// The list of tensors in a form, and the damage found while reading values.
     fn list<'py>(
         &self,
         py: Python<'py>,
@@ -92,21 +100,16 @@ impl Checkpoint {
     ) -> PyResult<(Bound<'py, PyBytes>, Vec<String>)> {
         let (form, options) = (Form::parse(form)?, question::options(options, false)?);
         let checkpoint = Arc::clone(&self.checkpoint);
-        let written = interruptible(py, self.short, move || {
+        let written = interruptible(py, self.is_small, move || {
             let listing = Listing::new(&checkpoint, &options, stats)?;
-            let wrong = checkpoint.damage.iter().chain(&listing.damage);
-            let bytes = to_memory(|out| match form {
-                Form::Text => render::text(&listing, out),
-                Form::Json => render::json(&listing, &wrong.map(Damage::warning).collect::<Vec<_>>(), out),
-                Form::Csv => render::csv(&listing, out),
-                Form::Html(place) => render::html(&listing, place, out),
-            })?;
+            let damage = checkpoint.damage.iter().chain(&listing.damage);
+            let bytes = form.write(&listing, &damage.map(Damage::warning).collect::<Vec<_>>())?;
             Ok((bytes, listing.damage.iter().map(Damage::to_string).collect()))
         })?;
         written.map(|(bytes, damage)| (PyBytes::new(py, &bytes), damage)).map_err(|error| raise(&error))
     }
 
-    /// How another checkpoint differs from this one, in a form, and what was found wrong.
+    /// How another checkpoint differs from this one, in a form, and the damage found.
     fn compare<'py>(
         &self,
         py: Python<'py>,
@@ -117,44 +120,36 @@ impl Checkpoint {
     ) -> PyResult<(Bound<'py, PyBytes>, Vec<String>)> {
         let (form, options) = (Form::parse(form)?, question::options(options, false)?);
         let (before, after) = (Arc::clone(&self.checkpoint), Arc::clone(&other.checkpoint));
-        let written = interruptible(py, self.short && other.short, move || {
+        let written = interruptible(py, self.is_small && other.is_small, move || {
             let comparison = Comparison::new(&before, &after, &options, stats)?;
             let (before, after) = (&before.damage, &after.damage);
-            let wrong = before.iter().chain(after).chain(&comparison.damage);
-            let bytes = to_memory(|out| match form {
-                Form::Text => render::comparison_text(&comparison, out),
-                Form::Json => {
-                    render::comparison_json(&comparison, &wrong.map(Damage::warning).collect::<Vec<_>>(), out)
-                }
-                Form::Csv => render::comparison_csv(&comparison, out),
-                Form::Html(place) => render::comparison_html(&comparison, place, out),
-            })?;
+            let damage = before.iter().chain(after).chain(&comparison.damage);
+            let bytes = form.write(&comparison, &damage.map(Damage::warning).collect::<Vec<_>>())?;
             Ok((bytes, comparison.damage.iter().map(Damage::to_string).collect()))
         })?;
         written.map(|(bytes, damage)| (PyBytes::new(py, &bytes), damage)).map_err(|error| raise(&error))
     }
 
-    /// What is wrong with it, after everything was read: as text, as JSON and as HTML.
+    /// The damage found by reading everything: as text, JSON and HTML.
     fn verify(&self, py: Python<'_>) -> PyResult<(String, String, String)> {
         let checkpoint = Arc::clone(&self.checkpoint);
-        let written = interruptible(py, self.short, move || {
+        let written = interruptible(py, self.is_small, move || {
             let verdict = checkpoint.verify();
-            let text = to_memory(|out| render::verdict_text(&verdict, out))?;
-            let json = to_memory(|out| render::verdict_json(&verdict, out))?;
-            let html = to_memory(|out| render::verdict_html(&verdict, Place::Cell, out))?;
-            Ok([text, json, html].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
+            let write =
+                |form: Form| form.write(&verdict, &[]).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+            Ok((write(Form::Text)?, write(Form::Json)?, write(Form::Html(Place::Cell))?))
         })?;
-        written.map(|[text, json, html]| (text, json, html)).map_err(|error: Error| raise(&error))
+        written.map_err(|error: Error| raise(&error))
     }
 
-    /// The stored name, type and shape of a tensor.
+    /// The key, type and shape of a tensor.
     fn find(&self, name: &str) -> PyResult<(String, String, Vec<i64>)> {
         let tensor = self.tensor(name)?;
         Ok((tensor.name.clone(), tensor.dtype.name(), tensor.shape.clone()))
     }
 
-    /// The values within a range of each dimension: their type, their bytes or strings, and what was found wrong.
-    /// If `widen`, small types are given as `float32` or `int8`. There are none for handles of a program that is gone.
+    /// The values within a range of each dimension: their type, their bytes or strings, and the damage found.
+    /// `widen` converts types that NumPy lacks to `float32`, `int8` or `uint8`. Resource handles have no values.
     fn values<'py>(
         &self,
         py: Python<'py>,
@@ -164,7 +159,7 @@ impl Checkpoint {
     ) -> PyResult<(String, Bound<'py, PyAny>, Vec<String>)> {
         let tensor = self.tensor(name)?;
         let (checkpoint, wanted) = (Arc::clone(&self.checkpoint), tensor.clone());
-        let values = interruptible(py, self.short, move || match &part {
+        let values = interruptible(py, self.is_small, move || match &part {
             None => checkpoint.values(&wanted),
             Some(part) => {
                 let part: Vec<_> = part.iter().map(|(from, to)| *from..*to).collect();
@@ -194,7 +189,7 @@ impl Checkpoint {
 }
 
 impl Checkpoint {
-    fn tensor(&self, name: &str) -> PyResult<&format::Tensor> {
+    fn tensor(&self, name: &str) -> PyResult<&native::Tensor> {
         self.checkpoint.find(name).ok_or_else(|| {
             let tensors = &self.checkpoint.tensors;
             let near = words::nearest(name, tensors.iter().flat_map(|tensor| [tensor.name.as_str(), tensor.label()]));
@@ -204,7 +199,7 @@ impl Checkpoint {
     }
 }
 
-/// Floats of less than 32 bits as such of 32, integers of less than a byte as bytes; both hold them exactly.
+/// Converts small floats to `float32` and integers of less than a byte to bytes, without loss.
 fn widened(values: &Values) -> (&'static str, Vec<u8>) {
     let elements = (0..values.len()).map(|i| values.get(i));
     let is_float = values.dtype.name().contains("float");

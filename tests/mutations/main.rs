@@ -14,8 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
-use tfprof::checkpoint::Checkpoint;
-use tfprof::checkpoint::stored::Stored;
+use tfprof::checkpoint::{ByteSource, Checkpoint};
 use tfprof::engine::formats::{Format, Role};
 use tfprof::engine::profiler::Profiler;
 use tfprof::format::source::Source;
@@ -123,7 +122,7 @@ fn unpacked(path: &Path) -> Vec<u8> {
 fn ask(path: &Path, kind: ViewKind, whole: &[u8], damaged: &[u8]) -> Result<(), Error> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     if name.contains(".index") || name.contains(".ckpt") {
-        let checkpoint = Checkpoint::bundle(Stored::memory("damaged", damaged.to_vec()), path)?;
+        let checkpoint = Checkpoint::bundle(ByteSource::memory("damaged", damaged.to_vec()), path)?;
         assert!(checkpoint.tensors.iter().all(|tensor| checkpoint.find(&tensor.name).is_some()));
         return Ok(());
     }

@@ -1,20 +1,15 @@
-//! `tfprof checkpoint P [Q]`: the tensors of a checkpoint, their numbers and values, its soundness, and how two differ.
+//! `tfprof checkpoint P [Q]`: lists the tensors of a checkpoint with statistics and values, verifies it, or compares two.
 
 use crate::flags::Request;
 use crate::{Exit, target};
-use std::io::{self, Write};
-use tfprof::checkpoint::query::{Comparison, Listing, picked};
-use tfprof::checkpoint::render;
-use tfprof::checkpoint::values::Values;
-use tfprof::checkpoint::verify::Verdict;
+use std::io::Write;
+use tfprof::checkpoint::query::{Comparison, Listing, Verdict, select_values};
+use tfprof::checkpoint::render::Answer;
 use tfprof::checkpoint::{Checkpoint, Damage, locate};
 use tfprof::engine::formats::Role;
 use tfprof::error::{Error, Warning};
-use tfprof::json;
 use tfprof::options::{Options, Output};
-use tfprof::quirks::Quirks;
-use tfprof::render::html::{self, Place};
-use tfprof::render::tensor;
+use tfprof::render::html::Place;
 
 pub fn run(request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Result<Exit, Error> {
     let named = request.flags.inputs.of(Role::Checkpoint).map(|input| &input.path);
@@ -34,7 +29,7 @@ pub fn run(request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Resul
                     files.clone_from(&checkpoint.files);
                     checkpoint.verify()
                 }
-                // The files are there, and nothing can be made of them: that is what was asked.
+                // Files that exist but cannot be read are damage, which is the answer to the question.
                 Err(Error::Input { location, message }) if locate::locate(path).is_ok() => {
                     let damage = Damage { file: location.to_string(), offset: None, tensor: None, what: message };
                     Verdict { tensors: 0, bytes: 0, damage: vec![damage] }
@@ -49,145 +44,61 @@ pub fn run(request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Resul
             if flags.values.is_empty() {
                 let listing = Listing::new(&checkpoint, &request.options, flags.stats)?;
                 let warnings = warnings(checkpoint.damage.iter().chain(&listing.damage));
-                answer(request, &[&checkpoint], &warnings, out, err, &listing)
+                report(request, &[&checkpoint], &warnings, out, err, &listing)
             } else {
-                let picked = picked(&checkpoint, &flags.values)?;
-                let warnings = warnings(picked.1.damage.iter());
-                answer(request, &[&checkpoint], &warnings, out, err, &picked)
+                let selected = select_values(&checkpoint, &flags.values)?;
+                let warnings = warnings(selected.values.damage.iter());
+                report(request, &[&checkpoint], &warnings, out, err, &selected)
             }
         }
         [before, after] if !flags.verify && flags.values.is_empty() => {
             let (before, after) = (Checkpoint::open(before)?, Checkpoint::open(after)?);
             let comparison = Comparison::new(&before, &after, &request.options, flags.stats)?;
             let warnings = warnings(before.damage.iter().chain(&after.damage).chain(&comparison.damage));
-            answer(request, &[&before, &after], &warnings, out, err, &comparison)
+            report(request, &[&before, &after], &warnings, out, err, &comparison)
         }
         [_, _] => Err(Error::Question("-verify and -values take one checkpoint".to_owned())),
         _ => Err(Error::Question(format!("one checkpoint is listed, two are compared; {} were named", paths.len()))),
     }
 }
 
-/// An answer in each form.
-trait Answer {
-    fn text(&self, out: &mut dyn Write) -> io::Result<()>;
-    fn json(&self, warnings: &[Warning], out: &mut dyn Write) -> io::Result<()>;
-    fn csv(&self, out: &mut dyn Write) -> io::Result<()>;
-    fn html(&self, out: &mut dyn Write) -> io::Result<()>;
-}
-
-impl Answer for Listing<'_> {
-    fn text(&self, out: &mut dyn Write) -> io::Result<()> {
-        render::text(self, out)
-    }
-
-    fn json(&self, warnings: &[Warning], out: &mut dyn Write) -> io::Result<()> {
-        render::json(self, warnings, out)
-    }
-
-    fn csv(&self, out: &mut dyn Write) -> io::Result<()> {
-        render::csv(self, out)
-    }
-
-    fn html(&self, out: &mut dyn Write) -> io::Result<()> {
-        render::html(self, Place::Page, out)
-    }
-}
-
-impl Answer for Comparison<'_> {
-    fn text(&self, out: &mut dyn Write) -> io::Result<()> {
-        render::comparison_text(self, out)
-    }
-
-    fn json(&self, warnings: &[Warning], out: &mut dyn Write) -> io::Result<()> {
-        render::comparison_json(self, warnings, out)
-    }
-
-    fn csv(&self, out: &mut dyn Write) -> io::Result<()> {
-        render::comparison_csv(self, out)
-    }
-
-    fn html(&self, out: &mut dyn Write) -> io::Result<()> {
-        render::comparison_html(self, Place::Page, out)
-    }
-}
-
-impl Answer for Verdict {
-    fn text(&self, out: &mut dyn Write) -> io::Result<()> {
-        render::verdict_text(self, out)
-    }
-
-    fn json(&self, _: &[Warning], out: &mut dyn Write) -> io::Result<()> {
-        render::verdict_json(self, out)
-    }
-
-    fn csv(&self, out: &mut dyn Write) -> io::Result<()> {
-        render::verdict_csv(self, out)
-    }
-
-    fn html(&self, out: &mut dyn Write) -> io::Result<()> {
-        render::verdict_html(self, Place::Page, out)
-    }
-}
-
-/// A tensor, or a part of it, and its name.
-impl Answer for (String, Values) {
-    fn text(&self, out: &mut dyn Write) -> io::Result<()> {
-        writeln!(out, "{} ({}, {:?})", self.0, self.1.dtype.name(), self.1.shape)?;
-        tensor::rows(&self.1, out)
-    }
-
-    fn json(&self, _: &[Warning], out: &mut dyn Write) -> io::Result<()> {
-        out.write_all(b"{\"name\":")?;
-        json::write_string(&self.0, out)?;
-        write!(out, ",\"dtype\":\"{}\",\"shape\":{:?},\"values\":", self.1.dtype.name(), self.1.shape)?;
-        tensor::json(&self.1, out)?;
-        out.write_all(b"}\n")
-    }
-
-    fn csv(&self, out: &mut dyn Write) -> io::Result<()> {
-        tensor::csv(&self.1, out)
-    }
-
-    fn html(&self, out: &mut dyn Write) -> io::Result<()> {
-        let title = format!("{} ({}, {:?})", self.0, self.1.dtype.name(), self.1.shape);
-        html::write_text(&title, &String::from_utf8_lossy(&tensor::text(&self.1, &Quirks::NONE)), Place::Page, out)
-    }
-}
-
-/// Writes an answer and tells what is damaged.
-fn answer(
+/// Writes an answer, and warnings about damage to `err`.
+fn report(
     request: &Request,
     checkpoints: &[&Checkpoint],
     warnings: &[Warning],
     out: &mut dyn Write,
     err: &mut dyn Write,
-    what: &dyn Answer,
+    answer: &dyn Answer,
 ) -> Result<Exit, Error> {
-    for warning in warnings.iter().take(SHOWN) {
-        // Nothing can be done if even standard error is closed.
+    for warning in warnings.iter().take(MAX_WARNINGS) {
+        // Ignore a closed standard error.
         let _ = writeln!(err, "tfprof: warning: {warning}");
     }
-    if warnings.len() > SHOWN {
-        let _ =
-            writeln!(err, "tfprof: warning: {} more places are damaged (-verify lists them)", warnings.len() - SHOWN);
+    if warnings.len() > MAX_WARNINGS {
+        let _ = writeln!(
+            err,
+            "tfprof: warning: {} more places are damaged (-verify lists them)",
+            warnings.len() - MAX_WARNINGS
+        );
     }
     if let (Some(damage), true) = (warnings.first(), request.flags.strict) {
         return Err(Error::Missing(format!("refused, since -strict was given: {damage}")));
     }
     let inputs: Vec<_> = checkpoints.iter().flat_map(|checkpoint| checkpoint.files.iter()).cloned().collect();
-    write_to(&request.options, &inputs, warnings, out, what)?;
+    write_to(&request.options, &inputs, warnings, out, answer)?;
     Ok(if warnings.is_empty() { Exit::Answered } else { Exit::Damaged })
 }
 
-/// How many warnings are worth reading.
-const SHOWN: usize = 20;
+/// Warnings shown before the rest is only counted.
+const MAX_WARNINGS: usize = 20;
 
 fn write_to(
     options: &Options,
     inputs: &[std::path::PathBuf],
     warnings: &[Warning],
     out: &mut dyn Write,
-    what: &dyn Answer,
+    answer: &dyn Answer,
 ) -> Result<(), Error> {
     target::deliver(
         &options.output,
@@ -195,10 +106,10 @@ fn write_to(
         out,
         "checkpoint",
         &[
-            (Output::TEXT, &|out| what.text(out)),
-            ("json", &|out| what.json(warnings, out)),
-            ("csv", &|out| what.csv(out)),
-            ("html", &|out| what.html(out)),
+            (Output::TEXT, &|out| answer.text(out)),
+            ("json", &|out| answer.json(warnings, out)),
+            ("csv", &|out| answer.csv(out)),
+            ("html", &|out| answer.html(Place::Page, out)),
         ],
     )
 }

@@ -1,4 +1,4 @@
-//! What is wrong with a file of a checkpoint, in one sentence: the file, the tensor, the offset.
+//! Damage to a file of a checkpoint, reported in one sentence with file, tensor and offset.
 
 use crate::error::{Error, Location, Warning};
 use std::fmt;
@@ -13,14 +13,14 @@ pub struct Damage {
 }
 
 impl Damage {
-    /// The same damage, and whose it is.
+    /// Names the damaged tensor, unless it is known already.
     #[must_use]
     pub fn of(mut self, tensor: &str) -> Damage {
         self.tensor.get_or_insert_with(|| tensor.to_owned());
         self
     }
 
-    /// The same damage, and where it is.
+    /// Sets the offset, unless it is known already.
     #[must_use]
     pub fn at(mut self, offset: u64) -> Damage {
         self.offset.get_or_insert(offset);

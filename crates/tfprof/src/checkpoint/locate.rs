@@ -1,13 +1,11 @@
-//! Which files a path means: what the names of a checkpoint's files begin with, one of them, a directory with a
-//! state file, or a `SavedModel`.
+//! Finds the files of a checkpoint by its prefix, one of its files, a directory with a state file, or a `SavedModel`.
 
-use super::Damage;
-use super::stored::Stored;
-use super::table::Table;
+use super::{ByteSource, Damage, Table};
 use crate::error::{Error, Location};
 use std::ffi::OsString;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+use tfprof_proto::fields::checkpoint_state;
 use tfprof_proto::schema;
 use tfprof_proto::stream::{Layout, Record, Rule, Sink, Spot, Tag};
 use tfprof_proto::text;
@@ -15,28 +13,28 @@ use tfprof_proto::wire::Value;
 
 /// The files of one checkpoint.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Found {
-    /// An index and its data files, by what their names begin with.
+pub enum Files {
+    /// The common prefix of an index and its data files.
     Bundle(PathBuf),
-    /// Tables that hold everything.
+    /// Tables with everything.
     Tables(Vec<PathBuf>),
 }
 
 #[derive(Debug)]
 pub struct Located {
-    pub what: Found,
-    /// Files that should be there and are not.
+    pub files: Files,
+    /// Missing files.
     pub damage: Vec<Damage>,
 }
 
-/// Whether a path that may be anything means a checkpoint, judged by names and the ends of files.
+/// Whether a path names a checkpoint, judged by file names and the last bytes of files.
 pub fn is_checkpoint(path: &Path) -> bool {
     if !path.is_file() {
         return !path.is_dir() && locate(path).is_ok();
     }
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let data = split_shard(&name).is_some_and(|(stem, _)| stem.strip_suffix(".data").is_some());
-    data || name.strip_suffix(".index").is_some() || Stored::open(path).is_ok_and(|file| Table::is_table(&file))
+    data || name.strip_suffix(".index").is_some() || ByteSource::open(path).is_ok_and(|file| Table::is_table(&file))
 }
 
 pub fn locate(path: &Path) -> Result<Located, Error> {
@@ -51,24 +49,23 @@ pub fn locate(path: &Path) -> Result<Located, Error> {
         if let Some(stem) = name.strip_suffix(".index") {
             return Ok(bundle(path.with_file_name(stem)));
         }
-        if let Some((stem, _)) = split_shard(&name).and_then(|(stem, shard)| Some((stem.strip_suffix(".data")?, shard)))
-        {
+        if let Some(stem) = split_shard(&name).and_then(|(stem, _)| stem.strip_suffix(".data")) {
             return locate_index(&path.with_file_name(stem));
         }
-        let stored = Stored::open(path).map_err(|source| io_error(path, source))?;
-        if let (Some((stem, _)), true) = (split_shard(&name), Table::is_table(&stored)) {
+        let source = ByteSource::open(path).map_err(|source| io_error(path, source))?;
+        if let (Some((stem, _)), true) = (split_shard(&name), Table::is_table(&source)) {
             return sharded_tables(&path.with_file_name(stem), path);
         }
-        if Table::is_table(&stored) {
-            return Ok(Located { what: Found::Tables(vec![path.to_owned()]), damage: Vec::new() });
+        if Table::is_table(&source) {
+            return Ok(Located { files: Files::Tables(vec![path.to_owned()]), damage: Vec::new() });
         }
-        if name == "checkpoint" && stored.len() < STATE {
+        if name == "checkpoint" && source.len() < MAX_STATE_SIZE {
             return from_state(path);
         }
-        // As large as a checkpoint, and it may have lost its end.
-        return Ok(Located { what: Found::Tables(vec![path.to_owned()]), damage: Vec::new() });
+        // It may be a table that has lost its end.
+        return Ok(Located { files: Files::Tables(vec![path.to_owned()]), damage: Vec::new() });
     }
-    // The form in which a saver of the first format tells its shards: `model.ckpt-?????-of-00002`.
+    // Savers of the first format return shards as a pattern: `model.ckpt-?????-of-00002`.
     if let Some((stem, _)) = name.split_once("-?????-of-") {
         return sharded_tables(&path.with_file_name(stem), path);
     }
@@ -78,11 +75,11 @@ pub fn locate(path: &Path) -> Result<Located, Error> {
     }
 }
 
-/// The files that belong to the checkpoint of a path, as far as they are there.
+/// The existing files of the checkpoint at a path.
 pub fn files(path: &Path) -> Vec<PathBuf> {
     match locate(path) {
-        Ok(Located { what: Found::Tables(files), .. }) => files,
-        Ok(Located { what: Found::Bundle(prefix), .. }) => {
+        Ok(Located { files: Files::Tables(files), .. }) => files,
+        Ok(Located { files: Files::Bundle(prefix), .. }) => {
             let parts = siblings(&prefix).into_iter();
             parts.filter(|(rest, _)| rest == ".index" || rest.starts_with(".data-")).map(|(_, file)| file).collect()
         }
@@ -91,10 +88,10 @@ pub fn files(path: &Path) -> Vec<PathBuf> {
 }
 
 fn bundle(prefix: PathBuf) -> Located {
-    Located { what: Found::Bundle(prefix), damage: Vec::new() }
+    Located { files: Files::Bundle(prefix), damage: Vec::new() }
 }
 
-/// A bundle of which only data files, or nothing, may be there.
+/// A bundle whose index, or everything, may be missing.
 fn locate_index(prefix: &Path) -> Result<Located, Error> {
     let index = with_suffix(prefix, ".index");
     if index.is_file() {
@@ -143,15 +140,15 @@ fn in_directory(dir: &Path) -> Result<Located, Error> {
     }
 }
 
-/// State files are small.
-const STATE: u64 = 16 << 20;
+/// State files are smaller than this.
+const MAX_STATE_SIZE: u64 = 16 << 20;
 
 /// The latest checkpoint that a state file names.
 fn from_state(state: &Path) -> Result<Located, Error> {
-    let stored = Stored::open(state).map_err(|source| io_error(state, source))?;
-    let bytes = stored.read(0, stored.len().min(STATE))?;
+    let source = ByteSource::open(state).map_err(|source| io_error(state, source))?;
+    let bytes = source.read(0, source.len().min(MAX_STATE_SIZE))?;
     let mut latest = Latest(None);
-    // A state file that is damaged behind the first path has said enough.
+    // The first path is enough: later damage does not matter.
     let read = text::read(&mut &bytes[..], &schema::CHECKPOINT_STATE, &STATE_LAYOUT, &mut latest);
     let Some(name) = latest.0.filter(|name| !name.is_empty()) else {
         let why = if read.is_err() { "; it is no text" } else { "" };
@@ -162,7 +159,7 @@ fn from_state(state: &Path) -> Result<Located, Error> {
     if named.file_name().is_none() || named == state {
         return Err(input_error(state, &format!("this state file names `{name}`, which is no checkpoint")));
     }
-    // A directory that was copied from elsewhere still names the files of its old home.
+    // The state file of a copied directory still names the old paths.
     let moved = dir.join(Path::new(&name).file_name().unwrap_or_default());
     let candidates = [named.clone(), moved];
     let found = candidates
@@ -172,8 +169,9 @@ fn from_state(state: &Path) -> Result<Located, Error> {
     found.ok_or_else(|| input_error(state, &format!("this state file names `{name}`, which is not there")))
 }
 
-static STATE_LAYOUT: Layout = Layout { fields: &[(1, Rule::Take(1))] };
+static STATE_LAYOUT: Layout = Layout { fields: &[(checkpoint_state::MODEL_CHECKPOINT_PATH, Rule::Take(1))] };
 
+/// The path of the latest checkpoint in a state file.
 struct Latest(Option<String>);
 
 impl Sink for Latest {
@@ -187,54 +185,59 @@ impl Sink for Latest {
     fn warn(&mut self, _: Spot, _: String) {}
 }
 
-/// The tables `STEM-00000-of-0000N`. `asked` is what the user named.
+/// The tables `STEM-00000-of-0000N`. `asked` is the path that the user named.
 fn sharded_tables(stem: &Path, asked: &Path) -> Result<Located, Error> {
-    let mut shards: Vec<(u32, u32, PathBuf)> = siblings(stem)
-        .into_iter()
-        .filter_map(|(rest, path)| shard_of(&rest).map(|(shard, of)| (of, shard, path)))
-        .collect();
+    let mut shards: Vec<(ShardNumber, PathBuf)> =
+        siblings(stem).into_iter().filter_map(|(rest, path)| Some((shard_of(&rest)?, path))).collect();
     shards.sort();
-    // Of several sets the one that was named, else the one of most shards, which sorts last.
-    let named = shards.iter().find(|(.., path)| path == asked).map(|(of, ..)| *of);
-    let pattern = asked.to_string_lossy().rsplit_once("-?????-of-").and_then(|(_, of)| of.parse().ok());
-    let Some(of) = named.or(pattern).or(shards.last().map(|(of, ..)| *of)) else {
+    // Of several sets, take the one that was named, else the largest, which sorts last.
+    let named = shards.iter().find(|(_, path)| path == asked).map(|(number, _)| number.count);
+    let pattern = asked.to_string_lossy().rsplit_once("-?????-of-").and_then(|(_, count)| count.parse().ok());
+    let Some(count) = named.or(pattern).or(shards.last().map(|(number, _)| number.count)) else {
         return Err(input_error(asked, "no checkpoint is here"));
     };
-    shards.retain(|(each, ..)| *each == of);
+    shards.retain(|(number, _)| number.count == count);
     if shards.is_empty() {
         return Err(input_error(asked, "no checkpoint is here"));
     }
     let mut damage = Vec::new();
-    let mut have = shards.iter().map(|(_, shard, _)| *shard).peekable();
-    // A number of shards that is a lie shall not cost time.
-    for shard in 0..of.min(100_000) {
-        if have.next_if_eq(&shard).is_none() {
-            let file = with_suffix(stem, &format!("-{shard:05}-of-{of:05}")).display().to_string();
+    let mut present = shards.iter().map(|(number, _)| number.index).peekable();
+    // An absurd number of shards must not cost time.
+    for index in 0..count.min(100_000) {
+        if present.next_if_eq(&index).is_none() {
+            let file = with_suffix(stem, &format!("-{index:05}-of-{count:05}")).display().to_string();
             let what = "this shard is missing; the tensors that only it has are not listed".to_owned();
             damage.push(Damage { file, offset: None, tensor: None, what });
         }
     }
-    let files = shards.into_iter().map(|(.., path)| path).collect();
-    Ok(Located { what: Found::Tables(files), damage })
+    let files = shards.into_iter().map(|(_, path)| path).collect();
+    Ok(Located { files: Files::Tables(files), damage })
 }
 
-/// `STEM-00001-of-00003` in two.
-fn split_shard(name: &str) -> Option<(&str, (u32, u32))> {
+/// Shard `index` of `count`. Sorts by count first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ShardNumber {
+    pub count: u32,
+    pub index: u32,
+}
+
+/// Splits `STEM-00001-of-00003`.
+fn split_shard(name: &str) -> Option<(&str, ShardNumber)> {
     let at = name.len().checked_sub("-00000-of-00000".len()).filter(|at| name.is_char_boundary(*at))?;
     Some((&name[..at], shard_of(&name[at..])?))
 }
 
-/// `-00001-of-00003` is shard 1 of 3.
-pub fn shard_of(rest: &str) -> Option<(u32, u32)> {
-    let (shard, of) = rest.strip_prefix('-')?.split_once("-of-")?;
+/// Parses `-00001-of-00003`.
+pub fn shard_of(rest: &str) -> Option<ShardNumber> {
+    let (index, count) = rest.strip_prefix('-')?.split_once("-of-")?;
     let number = |digits: &str| {
         let all = digits.len() >= 5 && digits.bytes().all(|byte| byte.is_ascii_digit());
         digits.parse::<u32>().ok().filter(|_| all)
     };
-    Some((number(shard)?, number(of)?))
+    Some(ShardNumber { count: number(count)?, index: number(index)? })
 }
 
-/// The files whose paths begin with `prefix`: what follows it, and the path.
+/// The files whose paths start with `prefix`: the rest of the name, and the path.
 fn siblings(prefix: &Path) -> Vec<(String, PathBuf)> {
     let whole = prefix.to_string_lossy().ends_with('/');
     let (dir, stem) = if whole {
@@ -251,7 +254,7 @@ fn siblings(prefix: &Path) -> Vec<(String, PathBuf)> {
     names.filter_map(|name| Some((name.strip_prefix(&stem)?.to_owned(), dir.join(&name)))).collect()
 }
 
-/// A path with something appended to its last part.
+/// Appends to the last component of a path.
 pub fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     let mut name: OsString = path.as_os_str().to_owned();
     name.push(suffix);
@@ -273,10 +276,11 @@ mod tests {
     #[test]
     fn shards_by_their_names() {
         let check = |name: &str, expect| assert_eq!(split_shard(name), expect, "{name}");
-        check("model.ckpt-00001-of-00003", Some(("model.ckpt", (1, 3))));
-        check("m.data-00000-of-00001", Some(("m.data", (0, 1))));
+        let number = |index, count| ShardNumber { count, index };
+        check("model.ckpt-00001-of-00003", Some(("model.ckpt", number(1, 3))));
+        check("m.data-00000-of-00001", Some(("m.data", number(0, 1))));
         check("m-0001-of-00003", None);
         check("model.ckpt", None);
-        assert_eq!(shard_of("-100000-of-100001"), Some((100_000, 100_001)));
+        assert_eq!(shard_of("-100000-of-100001"), Some(number(100_000, 100_001)));
     }
 }

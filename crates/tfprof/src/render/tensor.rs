@@ -1,7 +1,7 @@
 //! The values of a tensor as text below a row, as a message, as JSON and as CSV.
 
 use super::csv::write_field;
-use crate::checkpoint::values::Values;
+use crate::checkpoint::Values;
 use crate::json::write_string;
 use crate::model::dtype::{DType, Element};
 use crate::model::names::escape_invalid;

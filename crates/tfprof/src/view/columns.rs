@@ -2,7 +2,7 @@
 
 use super::values::DeviceTimes;
 use super::{Line, View, VisibleRow};
-use crate::checkpoint::values::Values as TensorValues;
+use crate::checkpoint::Values as TensorValues;
 use crate::metric::{DETAILS, Detail, Metric, Source, Unit};
 use crate::model::nodes::NodeId;
 use crate::units::Amount;

@@ -12,7 +12,7 @@ mod scope;
 pub mod tree;
 pub mod values;
 
-use crate::checkpoint::values::Values as TensorValues;
+use crate::checkpoint::Values as TensorValues;
 use crate::checkpoint::{Checkpoint, Damage};
 use crate::error::{Error, Fix, Warning};
 use crate::metric::{Detail, Metric, MetricSet, Table};

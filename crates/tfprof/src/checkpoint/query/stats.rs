@@ -1,13 +1,13 @@
-//! What the numbers of a tensor look like: extremes, mean, spread, zeros, what is not finite, and a histogram. One
-//! pass over the bytes, however many there are.
+//! Statistics of a tensor in one pass: extremes, mean, deviation, zeros, non-finite values and a histogram. Also the
+//! distance of two tensors.
 
-use super::{Checkpoint, Damage, Tensor};
+use crate::checkpoint::{Checkpoint, Damage, Tensor};
 use crate::model::dtype::{DType, Element};
 
-/// Of the finite numbers, unless said otherwise. A complex number counts as its two parts.
+/// Statistics of the finite values, unless noted otherwise. A complex number counts as two values.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Stats {
-    /// All numbers.
+    /// All values.
     pub count: u64,
     pub zeros: u64,
     pub nan: u64,
@@ -15,7 +15,7 @@ pub struct Stats {
     pub min: f64,
     pub max: f64,
     pub mean: f64,
-    /// The sum of squared distances from the mean.
+    /// The sum of squared deviations from the mean.
     squares: f64,
     bins: Bins,
 }
@@ -23,33 +23,33 @@ pub struct Stats {
 /// How two tensors differ.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Change {
-    /// The largest distance of two numbers.
+    /// The largest absolute difference.
     pub largest: f64,
-    /// The norm of the difference over the norm of the first.
+    /// The norm of the difference, relative to the norm of the first tensor.
     pub relative: f64,
 }
 
 impl Checkpoint {
-    /// The numbers of a tensor; none if it has no numbers. Also what is wrong with its bytes.
+    /// The statistics of a tensor, `None` if it has no numbers; and the damage found.
     pub fn stats(&self, tensor: &Tensor) -> Result<(Option<Stats>, Vec<Damage>), Damage> {
         if tensor.dtype.size().is_none() {
             return Ok((None, Vec::new()));
         }
         let mut stats = Stats::default();
-        let damage = self.stream(tensor, &mut |bytes| each_part(bytes, tensor.dtype, &mut stats))?;
+        let damage = self.stream(tensor, &mut |bytes| add_elements(bytes, tensor.dtype, &mut stats))?;
         Ok((Some(stats), damage))
     }
 
-    /// How the numbers of a tensor differ from those of one of the same type and shape in another checkpoint.
-    pub fn change(&self, tensor: &Tensor, other: &Checkpoint, its: &Tensor) -> Result<Option<Change>, Damage> {
-        if tensor.dtype.size().is_none() || tensor.dtype != its.dtype || tensor.shape != its.shape {
+    /// How much a tensor changed to the `later` one of another checkpoint; `None` unless type and shape are the same.
+    pub fn change(&self, tensor: &Tensor, other: &Checkpoint, later: &Tensor) -> Result<Option<Change>, Damage> {
+        if tensor.dtype.size().is_none() || tensor.dtype != later.dtype || tensor.shape != later.shape {
             return Ok(None);
         }
         let (mut largest, mut norm, mut difference) = (0.0_f64, 0.0, 0.0);
         let mut compare = |a: &[f64], b: &[f64]| {
             for (a, b) in a.iter().zip(b) {
-                // Two NaNs are no change, and the same infinity is not either.
-                #[allow(clippy::float_cmp)] // Equal means equal here.
+                // Two NaNs are no change, and neither are two equal infinities.
+                #[allow(clippy::float_cmp)] // Exact equality is meant.
                 let distance = if a == b || (a.is_nan() && b.is_nan()) { 0.0 } else { (a - b).abs() };
                 largest = if distance.is_nan() || largest.is_nan() { f64::NAN } else { largest.max(distance) };
                 norm += a * a;
@@ -57,21 +57,20 @@ impl Checkpoint {
             }
         };
         let (mut left, mut right) = (Vec::new(), Vec::new());
-        let sliced = self.pieces_of(tensor).len() != 1 || other.pieces_of(its).len() != 1;
+        let sliced = self.pieces_of(tensor).len() != 1 || other.pieces_of(later).len() != 1;
         if sliced {
-            let (a, b) = (self.values(tensor)?, other.values(its)?);
+            let (a, b) = (self.values(tensor)?, other.values(later)?);
             let (a, b) = (a.plain().unwrap_or_default(), b.plain().unwrap_or_default());
             to_numbers(a, tensor.dtype, &mut left);
             to_numbers(b, tensor.dtype, &mut right);
             compare(&left, &right);
         } else {
-            // Both come in the same pieces unless one is of the first format, which comes whole.
             let size = tensor.dtype.size().unwrap_or(1) as u64;
             let total = tensor.elements().unwrap_or(0);
             let mut from = 0;
             while from < total {
                 let count = (1 << 20).min(total - from);
-                let (a, b) = (self.elements_at(tensor, from, count)?, other.elements_at(its, from, count)?);
+                let (a, b) = (self.element_range(tensor, from, count)?, other.element_range(later, from, count)?);
                 to_numbers(&a, tensor.dtype, &mut left);
                 to_numbers(&b, tensor.dtype, &mut right);
                 compare(&left, &right);
@@ -90,17 +89,17 @@ impl Stats {
         if finite == 0 { 0.0 } else { (self.squares / finite as f64).sqrt() }
     }
 
-    /// How many numbers are finite.
+    /// The number of finite values.
     pub fn finite(&self) -> u64 {
         self.count - self.nan - self.infinite
     }
 
-    /// How the finite numbers are spread between the least and the greatest, in so many columns.
+    /// The distribution of the finite values between minimum and maximum.
     pub fn histogram(&self, columns: usize) -> Vec<u64> {
         self.bins.columns(self.min, self.max, columns)
     }
 
-    /// Adds some thousand numbers at once.
+    /// Adds a batch of numbers.
     fn add<T: Number>(&mut self, numbers: &[T]) {
         let scan = Scan::of(numbers, self.mean);
         if scan.finite {
@@ -125,18 +124,18 @@ impl Stats {
         } else {
             (self.min, self.max) = (self.min.min(scan.min), self.max.max(scan.max));
         }
-        // Numbers near the largest there are have no sum; their mean lies between them.
-        let apart = (scan.sum / n).clamp(scan.min - self.mean, scan.max - self.mean);
+        // Clamp: the sum of very large numbers overflows, but their mean lies between them.
+        let offset = (scan.sum / n).clamp(scan.min - self.mean, scan.max - self.mean);
         let squares = (scan.squares - scan.sum * (scan.sum / n)).max(0.0);
-        self.squares += squares + apart * apart * (before / (before + n)) * n;
-        self.mean += apart * (n / (before + n));
+        self.squares += squares + offset * offset * (before / (before + n)) * n;
+        self.mean += offset * (n / (before + n));
         self.zeros += scan.zeros;
         self.count += numbers.len() as u64;
         self.bins.add(numbers, scan.min, scan.max);
     }
 }
 
-/// A kind of number that is looked at as it is.
+/// A number that is scanned without conversion.
 trait Number:
     Copy + Default + PartialOrd + std::ops::Add<Output = Self> + std::ops::Sub<Output = Self> + Into<f64>
 {
@@ -144,11 +143,11 @@ trait Number:
 impl Number for f32 {}
 impl Number for f64 {}
 
-/// What one look at some numbers tells.
+/// A scan of a batch of numbers.
 struct Scan {
     min: f64,
     max: f64,
-    /// Of the distances from a number near the mean, which keeps the digits that matter.
+    /// Of the offsets from a number near the mean, which avoids cancellation.
     sum: f64,
     squares: f64,
     zeros: u64,
@@ -156,13 +155,12 @@ struct Scan {
 }
 
 impl Scan {
-    /// Eight numbers side by side, so that none waits for the one before, and a processor may take several at once.
-    // Plain loops over arrays: what the compiler makes vector instructions of.
+    /// Scans in eight independent lanes: plain loops over arrays, which the compiler vectorizes.
     #[allow(clippy::needless_range_loop, clippy::eq_op)]
     fn of<T: Number>(numbers: &[T], near: f64) -> Scan {
         let first = numbers.first().copied().unwrap_or_default();
         let zero = T::default();
-        let (mut min, mut max, mut odd, mut zeros) = ([first; 8], [first; 8], [zero; 8], [0_u32; 8]);
+        let (mut min, mut max, mut non_finite, mut zeros) = ([first; 8], [first; 8], [zero; 8], [0_u32; 8]);
         let (mut sum, mut squares) = ([0.0_f64; 8], [0.0_f64; 8]);
         let (eights, rest) = numbers.as_chunks::<8>();
         for eight in eights {
@@ -170,24 +168,24 @@ impl Scan {
                 let x = eight[lane];
                 min[lane] = if x < min[lane] { x } else { min[lane] };
                 max[lane] = if x > max[lane] { x } else { max[lane] };
-                // Zero, unless the number is not finite.
-                odd[lane] = odd[lane] + (x - x);
+                // Stays zero unless a number is not finite.
+                non_finite[lane] = non_finite[lane] + (x - x);
                 zeros[lane] += u32::from(x == zero);
             }
             for lane in 0..8 {
-                let apart = eight[lane].into() - near;
-                sum[lane] += apart;
-                squares[lane] += apart * apart;
+                let offset = eight[lane].into() - near;
+                sum[lane] += offset;
+                squares[lane] += offset * offset;
             }
         }
         for (lane, x) in rest.iter().copied().enumerate() {
             min[lane] = if x < min[lane] { x } else { min[lane] };
             max[lane] = if x > max[lane] { x } else { max[lane] };
-            odd[lane] = odd[lane] + (x - x);
+            non_finite[lane] = non_finite[lane] + (x - x);
             zeros[lane] += u32::from(x == zero);
-            let apart = x.into() - near;
-            sum[lane] += apart;
-            squares[lane] += apart * apart;
+            let offset = x.into() - near;
+            sum[lane] += offset;
+            squares[lane] += offset * offset;
         }
         Scan {
             min: min.into_iter().map(Into::into).fold(f64::INFINITY, f64::min),
@@ -195,12 +193,12 @@ impl Scan {
             sum: sum.iter().sum(),
             squares: squares.iter().sum(),
             zeros: zeros.iter().map(|n| u64::from(*n)).sum(),
-            finite: odd.into_iter().all(|odd| odd.into() == 0.0),
+            finite: non_finite.into_iter().all(|sum| sum.into() == 0.0),
         }
     }
 }
 
-/// A histogram whose range is not known before all numbers were seen: it doubles when a number falls outside.
+/// A histogram of unknown range: the range doubles when a number falls outside.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Bins {
     from: f64,
@@ -211,39 +209,39 @@ struct Bins {
 const BINS: usize = 256;
 
 impl Bins {
-    fn add<T: Number>(&mut self, numbers: &[T], least: f64, greatest: f64) {
+    fn add<T: Number>(&mut self, numbers: &[T], min: f64, max: f64) {
         if self.counts.is_empty() {
-            let range = greatest / BINS as f64 - least / BINS as f64;
-            // A single number gets bins as narrow as it is small.
-            self.width = if range > 0.0 { range * 1.01 } else { least.abs().max(f64::MIN_POSITIVE * 1e16) / 1e6 };
-            self.from = least - self.width / 4.0;
+            let range = max / BINS as f64 - min / BINS as f64;
+            // A single number determines the width of the bins by its size.
+            self.width = if range > 0.0 { range * 1.01 } else { min.abs().max(f64::MIN_POSITIVE * 1e16) / 1e6 };
+            self.from = min - self.width / 4.0;
             self.counts = vec![0; BINS];
         }
-        while least < self.from || greatest >= self.from + self.width * BINS as f64 {
-            if !self.grow(least < self.from) {
+        while min < self.from || max >= self.from + self.width * BINS as f64 {
+            if !self.grow(min < self.from) {
                 break;
             }
         }
         let (from, scale) = (self.from, 1.0 / self.width);
-        // Neighbours often fall into one bin; in turns, they need not wait for each other.
-        let mut turns = [[0_u32; BINS]; 2];
+        // Adjacent numbers often share a bin: two alternating tables avoid waiting for the previous increment.
+        let mut tables = [[0_u32; BINS]; 2];
         let bin = |x: T| {
-            // A small number, rounded, stands in the last bits of its sum with this large one.
+            // Adding 2^52 leaves the rounded number in the low bits.
             let bits = ((x.into() - from) * scale + 4_503_599_627_370_496.0).to_bits();
             (bits as u32 as usize).min(BINS - 1)
         };
         let (pairs, rest) = numbers.as_chunks::<2>();
         for [a, b] in pairs {
-            turns[0][bin(*a)] += 1;
-            turns[1][bin(*b)] += 1;
+            tables[0][bin(*a)] += 1;
+            tables[1][bin(*b)] += 1;
         }
-        rest.iter().for_each(|x| turns[0][bin(*x)] += 1);
+        rest.iter().for_each(|x| tables[0][bin(*x)] += 1);
         for (i, count) in self.counts.iter_mut().enumerate() {
-            *count += u64::from(turns[0][i]) + u64::from(turns[1][i]);
+            *count += u64::from(tables[0][i]) + u64::from(tables[1][i]);
         }
     }
 
-    /// Twice the range, towards smaller numbers or greater ones.
+    /// Doubles the range, downwards or upwards. Returns false at the limits of `f64`.
     fn grow(&mut self, down: bool) -> bool {
         let width = self.width * 2.0;
         let from = if down { self.from - self.width * BINS as f64 } else { self.from };
@@ -263,15 +261,15 @@ impl Bins {
         let mut answer = vec![0; columns];
         for (i, count) in self.counts.iter().enumerate().filter(|(_, count)| **count > 0) {
             let middle = self.from + i as f64 * self.width;
-            let place = if max > min { (middle / 2.0 - min / 2.0) / (max / 2.0 - min / 2.0) } else { 0.5 };
-            answer[((place * columns as f64).max(0.0) as usize).min(columns - 1)] += count;
+            let position = if max > min { (middle / 2.0 - min / 2.0) / (max / 2.0 - min / 2.0) } else { 0.5 };
+            answer[((position * columns as f64).max(0.0) as usize).min(columns - 1)] += count;
         }
         answer
     }
 }
 
-/// Numbers in pieces that fit into a cache.
-fn each_part(bytes: &[u8], dtype: DType, stats: &mut Stats) {
+/// Adds elements in batches that fit into the cache.
+fn add_elements(bytes: &[u8], dtype: DType, stats: &mut Stats) {
     let (mut floats, mut numbers) = (Vec::new(), Vec::new());
     for part in bytes.chunks(dtype.size().unwrap_or(1) * 4096) {
         if dtype == DType::FLOAT {
@@ -285,7 +283,7 @@ fn each_part(bytes: &[u8], dtype: DType, stats: &mut Stats) {
     }
 }
 
-/// Elements as numbers, in place of what was there.
+/// Converts elements to numbers, replacing the contents of `numbers`.
 fn to_numbers(bytes: &[u8], dtype: DType, numbers: &mut Vec<f64>) {
     numbers.clear();
     let size = dtype.size().unwrap_or(1);
@@ -324,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn odd_numbers_are_counted_apart() {
+    fn non_finite_numbers_are_counted_separately() {
         let stats = stats(&[0.0, -0.0, 1.0, f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 3.0], 3);
         assert_eq!((stats.count, stats.zeros, stats.nan, stats.infinite), (7, 2, 1, 2));
         assert_eq!((stats.min, stats.max, stats.mean), (0.0, 3.0, 1.0));
@@ -344,7 +342,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn pieces_do_not_matter(numbers in proptest::collection::vec(-1e6_f64..1e6, 1..200), at_once in 1_usize..50) {
+        fn batch_size_does_not_matter(numbers in proptest::collection::vec(-1e6_f64..1e6, 1..200), at_once in 1_usize..50) {
             let stats = stats(&numbers, at_once);
             let n = numbers.len() as f64;
             let mean = numbers.iter().sum::<f64>() / n;
@@ -354,7 +352,7 @@ mod tests {
         }
 
         #[test]
-        fn any_numbers_end(numbers in proptest::collection::vec(any::<f64>(), 0..50), at_once in 1_usize..9) {
+        fn histograms_count_all_finite_numbers(numbers in proptest::collection::vec(any::<f64>(), 0..50), at_once in 1_usize..9) {
             let stats = stats(&numbers, at_once);
             prop_assert_eq!(stats.histogram(7).iter().sum::<u64>(), stats.finite());
         }

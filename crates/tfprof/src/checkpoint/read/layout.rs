@@ -1,35 +1,41 @@
-//! Where the values of a tensor are: its pieces, and how a part of a tensor lies within the whole.
+//! The layout of tensors: the pieces they are stored in, slices within a shape, and runs of adjacent elements.
 
 use crate::model::dtype::DType;
 use std::ops::Range;
+use tfprof_proto::fields::{tensor_shape, tensor_slice};
 use tfprof_proto::wire::{Fields, Value, WireError};
 
-/// A piece of a tensor, or all of it.
+/// A stored piece of a tensor, or all of it.
 #[derive(Clone, Debug)]
 pub struct Piece {
-    /// The shard.
-    pub file: u32,
-    pub spot: Spot,
-    /// Which part of the tensor; empty for all of it.
+    pub shard: u32,
+    pub location: PieceLocation,
+    /// The part of the tensor; empty for all of it.
     pub slice: Vec<Extent>,
 }
 
 #[derive(Clone, Debug)]
-pub enum Spot {
-    /// In a data file.
-    At { offset: u64, size: u64, checksum: u32 },
-    /// Under a key of a table.
-    Key(Vec<u8>),
+pub enum PieceLocation {
+    DataFile(FileRange),
+    TableKey(Vec<u8>),
 }
 
-/// The bounds of a slice along one dimension; without a length, all of it.
+/// Bytes of a data file, with their masked checksum.
+#[derive(Clone, Copy, Debug)]
+pub struct FileRange {
+    pub offset: u64,
+    pub size: u64,
+    pub checksum: u32,
+}
+
+/// The bounds of a slice along one dimension; all of the dimension if there is no length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
     pub start: i64,
     pub length: Option<i64>,
 }
 
-/// The number of elements of a shape, if it is one.
+/// The number of elements of a shape; `None` if a dimension is negative or the product overflows.
 pub fn elements(shape: &[i64]) -> Option<u64> {
     if shape.contains(&0) && shape.iter().all(|dim| *dim >= 0) {
         return Some(0);
@@ -37,12 +43,12 @@ pub fn elements(shape: &[i64]) -> Option<u64> {
     shape.iter().try_fold(1_u64, |product, dim| product.checked_mul(u64::try_from(*dim).ok()?))
 }
 
-/// The bytes of a tensor of that shape; none if they have no fixed size.
+/// The bytes of a tensor of that shape; `None` for strings and other types without a fixed size.
 pub fn byte_size(dtype: DType, shape: &[i64]) -> Option<u64> {
     elements(shape)?.checked_mul(dtype.size()? as u64)
 }
 
-/// The ranges of a slice within a shape; none if it does not lie within.
+/// The ranges of a slice; `None` if it does not lie within the shape.
 pub fn ranges(shape: &[i64], slice: &[Extent]) -> Option<Vec<Range<u64>>> {
     let whole = |dim: &i64| u64::try_from(*dim).ok().map(|dim| 0..dim);
     if slice.is_empty() {
@@ -62,8 +68,7 @@ pub fn ranges(shape: &[i64], slice: &[Extent]) -> Option<Vec<Range<u64>>> {
     shape.iter().zip(slice).map(range).collect()
 }
 
-/// Calls `each` with the first element and the number of elements of every run of neighbours that a box within a
-/// shape has, in order.
+/// Calls `each` with the first element and the length of every contiguous run of the box `part`, in order.
 pub fn each_run<E>(
     shape: &[i64],
     part: &[Range<u64>],
@@ -72,7 +77,7 @@ pub fn each_run<E>(
     if part.iter().any(Range::is_empty) {
         return Ok(());
     }
-    // From the last dimension: as long as all of it is wanted, runs grow over it.
+    // From the last dimension inwards: a run spans every trailing dimension that is wanted whole.
     let (mut outer, mut run, mut stride) = (part.len(), 1, 1);
     while outer > 0 {
         outer -= 1;
@@ -101,40 +106,40 @@ pub fn each_run<E>(
     }
 }
 
-/// A `TensorShapeProto`. An unknown rank is none.
+/// Reads a `TensorShapeProto`; `None` if its rank is unknown.
 pub fn read_shape(mut fields: Fields<'_>) -> Result<Option<Vec<i64>>, WireError> {
     let mut shape = Vec::new();
-    let mut known = true;
+    let mut is_known = true;
     while let Some(field) = fields.next_field()? {
         match (field.number, field.value) {
-            (2, Value::Bytes(dim)) => {
+            (tensor_shape::DIM, Value::Bytes(dim)) => {
                 let mut size = 0;
                 let mut dim = fields.nested(dim);
                 while let Some(field) = dim.next_field()? {
-                    if let (1, Value::Varint(n)) = (field.number, field.value) {
+                    if let (tensor_shape::dim::SIZE, Value::Varint(n)) = (field.number, field.value) {
                         size = n as i64;
                     }
                 }
                 shape.push(size);
             }
-            (3, Value::Varint(n)) => known = n == 0,
+            (tensor_shape::UNKNOWN_RANK, Value::Varint(n)) => is_known = n == 0,
             _ => {}
         }
     }
-    Ok(known.then_some(shape))
+    Ok(is_known.then_some(shape))
 }
 
-/// A `TensorSliceProto`.
+/// Reads a `TensorSliceProto`.
 pub fn read_slice(mut fields: Fields<'_>) -> Result<Vec<Extent>, WireError> {
     let mut slice = Vec::new();
     while let Some(field) = fields.next_field()? {
-        if let (1, Value::Bytes(extent)) = (field.number, field.value) {
+        if let (tensor_slice::EXTENT, Value::Bytes(extent)) = (field.number, field.value) {
             let mut found = Extent { start: 0, length: None };
             let mut extent = fields.nested(extent);
             while let Some(field) = extent.next_field()? {
                 match (field.number, field.value) {
-                    (1, Value::Varint(n)) => found.start = n as i64,
-                    (2, Value::Varint(n)) => found.length = Some(n as i64),
+                    (tensor_slice::extent::START, Value::Varint(n)) => found.start = n as i64,
+                    (tensor_slice::extent::LENGTH, Value::Varint(n)) => found.length = Some(n as i64),
                     _ => {}
                 }
             }
@@ -142,6 +147,15 @@ pub fn read_slice(mut fields: Fields<'_>) -> Result<Vec<Extent>, WireError> {
         }
     }
     Ok(slice)
+}
+
+/// A slice in Python's notation.
+pub fn slice_text(slice: &[Extent]) -> String {
+    let range = |extent: &Extent| match extent.length {
+        None => ":".to_owned(),
+        Some(length) => format!("{}:{}", extent.start, extent.start.saturating_add(length)),
+    };
+    format!("[{}]", slice.iter().map(range).collect::<Vec<_>>().join(","))
 }
 
 #[cfg(test)]
@@ -159,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_of_neighbours() {
+    fn contiguous_runs() {
         assert_eq!(runs(&[], &[]), [(0, 1)]);
         assert_eq!(runs(&[4, 3], &[0..4, 0..3]), [(0, 12)]);
         assert_eq!(runs(&[4, 3], &[1..3, 0..3]), [(3, 6)]);
@@ -179,7 +193,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn runs_visit_what_indexes_do(
+        fn runs_visit_the_elements_of_the_box(
             dims in proptest::collection::vec((1_i64..5, 0_u64..5, 0_u64..5), 0..5),
         ) {
             let shape: Vec<i64> = dims.iter().map(|(dim, ..)| *dim).collect();

@@ -1,11 +1,15 @@
-//! The names of TensorFlow 2's objects: keys such as `layer_with_weights-0/kernel/.ATTRIBUTES/VARIABLE_VALUE` become
-//! what people call them, `dense/kernel`, and what an optimizer keeps of a variable comes under that variable.
+//! Variable names of TensorFlow 2: translates keys such as `layer_with_weights-0/kernel/.ATTRIBUTES/VARIABLE_VALUE` to
+//! `dense/kernel`, and puts the slots of an optimizer below their variable.
 
 use crate::hash::UntrustedMap;
 use std::collections::BTreeMap;
+use tfprof_proto::fields::trackable_object_graph as graph;
+use tfprof_proto::fields::trackable_object_graph::trackable_object::{
+    self, serialized_tensor, slot_variable_reference as slot_reference,
+};
 use tfprof_proto::wire::{Fields, Value, WireError};
 
-/// Names by key.
+/// The names of variables, by key.
 #[derive(Debug, Default)]
 pub struct ObjectNames {
     names: BTreeMap<String, Names>,
@@ -13,12 +17,13 @@ pub struct ObjectNames {
 
 #[derive(Debug, Default)]
 struct Names {
-    /// The variable's own name, as the program that saved it gave it.
+    /// The name in the program that saved the variable.
     full: String,
+    /// The name to show.
     readable: String,
 }
 
-/// A node of the graph, as far as names need it.
+/// A node of the object graph; only what names need.
 #[derive(Debug, Default)]
 struct Object {
     attributes: Vec<Attribute>,
@@ -31,7 +36,7 @@ struct Attribute {
     key: String,
 }
 
-/// What an optimizer keeps of a variable.
+/// A slot variable: state of an optimizer for a variable. Both are nodes of the graph.
 #[derive(Debug, Default)]
 struct Slot {
     variable: usize,
@@ -40,10 +45,10 @@ struct Slot {
 }
 
 impl ObjectNames {
-    /// Reads a `TrackableObjectGraph`; what is behind damage has no other names than its keys.
+    /// Reads a `TrackableObjectGraph`. Objects after damage keep their keys as names.
     pub fn read(bytes: &[u8]) -> ObjectNames {
         let mut objects = Vec::new();
-        // Names are a courtesy: whoever wants to know of damage asks for the tensor itself.
+        // Reading the tensor itself reports damage.
         let _ = read_objects(Fields::new(bytes, 0), &mut objects);
         let mut names = ObjectNames::default();
         for attribute in objects.iter().flat_map(|object| &object.attributes) {
@@ -56,19 +61,19 @@ impl ObjectNames {
         names
     }
 
-    /// Optimizers of old say which variable a slot belongs to.
+    /// Optimizers before Keras 3 refer to the variable of a slot.
     fn put_slots_under_variables(&mut self, objects: &[Object]) {
         for slot in objects.iter().flat_map(|object| &object.slots) {
             let key = |object: usize| objects.get(object)?.attributes.first().map(|attribute| &attribute.key);
             let (Some(variable), Some(value)) = (key(slot.variable), key(slot.value)) else { continue };
-            let Some(under) = self.names.get(variable).map(|names| names.readable.clone()) else { continue };
+            let Some(parent) = self.names.get(variable).map(|names| names.readable.clone()) else { continue };
             if let Some(names) = self.names.get_mut(value) {
-                names.readable = format!("{under}/{}", slot.name);
+                names.readable = format!("{parent}/{}", slot.name);
             }
         }
     }
 
-    /// Those of Keras 3 only spell it: `adam/sequential_dense_kernel_momentum`.
+    /// Optimizers of Keras 3 only name it: `adam/sequential_dense_kernel_momentum`.
     fn put_flat_slots_under_variables(&mut self) {
         let (slots, variables): (Vec<_>, Vec<_>) = self
             .names
@@ -91,7 +96,7 @@ impl ObjectNames {
         }
     }
 
-    /// Names that two tensors would share are left to the keys.
+    /// Falls back to the path of the key if two tensors share a name.
     fn keep_unique(&mut self) {
         let mut seen: UntrustedMap<String, u32> = UntrustedMap::default();
         for names in self.names.values() {
@@ -104,7 +109,7 @@ impl ObjectNames {
         }
     }
 
-    /// The name by which people know the tensor of a key, if it is another one.
+    /// The name to show for a key, if it differs.
     pub fn readable(&self, key: &str) -> Option<&str> {
         self.names.get(key).map(|names| names.readable.as_str()).filter(|name| !name.is_empty() && *name != key)
     }
@@ -115,10 +120,10 @@ impl ObjectNames {
     }
 }
 
-/// The path of an object within its checkpoint: a key without what TensorFlow adds to it.
+/// The path of an object in the graph: a key without the suffixes that TensorFlow adds.
 fn path(key: &str) -> String {
     let path = key.split("/.ATTRIBUTES/").next().unwrap_or(key).replace("/.OPTIMIZER_SLOT/", "/");
-    // In local names a slash is written `.S` and a dot `..`.
+    // TensorFlow escapes a slash in local names as `.S` and a dot as `..`.
     let mut plain = String::with_capacity(path.len());
     let mut rest = path.as_str();
     while let Some(dot) = rest.find('.') {
@@ -136,38 +141,39 @@ fn path(key: &str) -> String {
 
 fn read_objects(mut fields: Fields<'_>, objects: &mut Vec<Object>) -> Result<(), WireError> {
     while let Some(field) = fields.next_field()? {
-        if let (1, Value::Bytes(object)) = (field.number, field.value) {
+        if let (graph::NODES, Value::Bytes(object)) = (field.number, field.value) {
             objects.push(read_object(fields.nested(object))?);
         }
     }
     Ok(())
 }
 
-/// `TrackableObject`.
+/// Reads a `TrackableObject`.
 fn read_object(mut fields: Fields<'_>) -> Result<Object, WireError> {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let mut object = Object::default();
     while let Some(field) = fields.next_field()? {
         let Value::Bytes(bytes) = field.value else { continue };
         let mut inner = fields.nested(bytes);
         match field.number {
-            2 => {
+            trackable_object::ATTRIBUTES => {
                 let mut attribute = Attribute::default();
                 while let Some(field) = inner.next_field()? {
                     match (field.number, field.value) {
-                        (2, Value::Bytes(name)) => attribute.full = String::from_utf8_lossy(name).into_owned(),
-                        (3, Value::Bytes(key)) => attribute.key = String::from_utf8_lossy(key).into_owned(),
+                        (serialized_tensor::FULL_NAME, Value::Bytes(name)) => attribute.full = text(name),
+                        (serialized_tensor::CHECKPOINT_KEY, Value::Bytes(key)) => attribute.key = text(key),
                         _ => {}
                     }
                 }
                 object.attributes.push(attribute);
             }
-            3 => {
+            trackable_object::SLOT_VARIABLES => {
                 let mut slot = Slot::default();
                 while let Some(field) = inner.next_field()? {
                     match (field.number, field.value) {
-                        (1, Value::Varint(n)) => slot.variable = n as usize,
-                        (2, Value::Bytes(name)) => slot.name = String::from_utf8_lossy(name).into_owned(),
-                        (3, Value::Varint(n)) => slot.value = n as usize,
+                        (slot_reference::ORIGINAL_VARIABLE_NODE_ID, Value::Varint(n)) => slot.variable = n as usize,
+                        (slot_reference::SLOT_NAME, Value::Bytes(name)) => slot.name = text(name),
+                        (slot_reference::SLOT_VARIABLE_NODE_ID, Value::Varint(n)) => slot.value = n as usize,
                         _ => {}
                     }
                 }
@@ -184,7 +190,7 @@ mod tests {
     use super::*;
     use tfprof_proto::write;
 
-    fn graph(variables: &[(&str, &str)], slots: &[(usize, &str, usize)]) -> ObjectNames {
+    fn names_of(variables: &[(&str, &str)], slots: &[(usize, &str, usize)]) -> ObjectNames {
         let mut out = Vec::new();
         for (full, key) in variables {
             write::message(&mut out, 1, |object| {
@@ -211,7 +217,7 @@ mod tests {
     #[test]
     fn variables_keep_their_names_and_others_their_paths() {
         let [a, b, c] = ["model/layer-1/kernel", "step", "list/0"].map(|path| format!("{path}{VALUE}"));
-        let names = graph(&[("dense/kernel", &a), ("Variable", &b), ("Variable", &c)], &[]);
+        let names = names_of(&[("dense/kernel", &a), ("Variable", &b), ("Variable", &c)], &[]);
         assert_eq!(names.readable(&a), Some("dense/kernel"));
         assert_eq!(names.readable(&b), Some("step"));
         assert_eq!(names.readable(&c), Some("list/0"));
@@ -223,18 +229,18 @@ mod tests {
     fn slots_come_under_their_variable() {
         let kernel = format!("model/kernel{VALUE}");
         let m = format!("model/kernel/.OPTIMIZER_SLOT/optimizer/m{VALUE}");
-        let names = graph(&[("dense/kernel", &kernel), ("Adam/dense/kernel/m", &m)], &[(0, "m", 1), (7, "v", 0)]);
+        let names = names_of(&[("dense/kernel", &kernel), ("Adam/dense/kernel/m", &m)], &[(0, "m", 1), (7, "v", 0)]);
         assert_eq!(names.readable(&m), Some("dense/kernel/m"));
         let kernel = format!("optimizer/_trainable_variables/0{VALUE}");
         let m = format!("optimizer/_variables/2{VALUE}");
-        let names = graph(&[("net/dense/kernel", &kernel), ("adam/net_dense_kernel_momentum", &m)], &[]);
+        let names = names_of(&[("net/dense/kernel", &kernel), ("adam/net_dense_kernel_momentum", &m)], &[]);
         assert_eq!(names.readable(&m), Some("net/dense/kernel/momentum"));
     }
 
     #[test]
     fn shared_names_fall_back_to_paths() {
         let [a, b] = ["a/w", "b/w"].map(|path| format!("{path}{VALUE}"));
-        let names = graph(&[("net/w", &a), ("net/w", &b)], &[]);
+        let names = names_of(&[("net/w", &a), ("net/w", &b)], &[]);
         assert_eq!((names.readable(&a), names.readable(&b)), (Some("a/w"), Some("b/w")));
     }
 

@@ -1,4 +1,4 @@
-//! A writer of tables, for tests, and what the reader makes of them whole and damaged.
+//! Tests with tables written here, intact and damaged.
 
 use super::*;
 use proptest::prelude::*;
@@ -15,9 +15,9 @@ pub fn table(entries: &[Entry], per_block: usize, pack: bool) -> Vec<u8> {
         let handle = push_block(&mut out, block, pack);
         index.push((block.last().unwrap().0.clone(), handle));
     }
-    let about = push_block(&mut out, &[], false);
+    let metaindex = push_block(&mut out, &[], false);
     let index = push_block(&mut out, &index, false);
-    let mut footer = [about, index].concat();
+    let mut footer = [metaindex, index].concat();
     footer.resize(40, 0);
     out.extend_from_slice(&footer);
     out.extend_from_slice(&MAGIC);
@@ -60,11 +60,11 @@ fn sample(n: usize) -> Vec<Entry> {
     (0..n).map(|i| (format!("scope/name_{i:04}").into_bytes(), format!("value {i}").into_bytes())).collect()
 }
 
-/// All that can be read, and all that is wrong.
+/// All entries and all damage.
 fn read(bytes: Vec<u8>) -> (Vec<Entry>, Vec<Damage>) {
     let mut damage = Vec::new();
     let mut seen = Vec::new();
-    let table = match Table::open(Stored::memory("t", bytes), &mut damage) {
+    let table = match Table::open(ByteSource::memory("t", bytes), &mut damage) {
         Ok(table) => table,
         Err(lost) => return (seen, vec![lost]),
     };
@@ -81,7 +81,7 @@ fn read(bytes: Vec<u8>) -> (Vec<Entry>, Vec<Damage>) {
         while let Some(entry) = entries.next_entry() {
             match entry {
                 Ok(value) => seen.push((entries.key().to_vec(), block.bytes[value].to_vec())),
-                Err((at, what)) => damage.push(table.file.damage(at, what)),
+                Err(error) => damage.push(table.file.damage(error.offset, error.message)),
             }
         }
     }
@@ -92,17 +92,17 @@ fn read(bytes: Vec<u8>) -> (Vec<Entry>, Vec<Damage>) {
 fn keys_are_found_by_the_index() {
     let entries = sample(50);
     let bytes = table(&entries, 7, true);
-    let table = Table::open(Stored::memory("t", bytes), &mut Vec::new()).unwrap();
+    let table = Table::open(ByteSource::memory("t", bytes), &mut Vec::new()).unwrap();
     for (key, value) in &entries {
         let block = table.block(table.block_of(key).unwrap()).unwrap();
         assert_eq!(&block.bytes[block.find(key).unwrap()], value);
     }
-    assert!(table.block_of(b"zzz").is_none() && table.check_about().is_none());
+    assert!(table.block_of(b"zzz").is_none() && table.check_metaindex().is_none());
     assert!(Table::is_table(&table.file));
 }
 
 #[test]
-fn any_flipped_bit_of_the_blocks_is_put_right() {
+fn any_flipped_bit_of_the_blocks_is_corrected() {
     let entries = sample(12);
     let bytes = table(&entries, 5, false);
     for at in 0..bytes.len() - 48 {
@@ -110,29 +110,29 @@ fn any_flipped_bit_of_the_blocks_is_put_right() {
         damaged[at] ^= 0x10;
         let (seen, damage) = read(damaged);
         assert_eq!(seen, entries, "byte {at}");
-        // The block about the table is not read here.
+        // The metaindex is not read here.
         assert!(damage.iter().all(|damage| damage.offset.is_some_and(|offset| offset.abs_diff(at as u64) < 5)));
     }
 }
 
 #[test]
-fn a_cut_table_gives_the_blocks_before_the_cut() {
+fn a_truncated_table_gives_the_blocks_before_the_cut() {
     let entries = sample(40);
     let bytes = table(&entries, 10, false);
     let (seen, damage) = read(bytes[..bytes.len() - 20].to_vec());
     assert_eq!((seen.len(), damage.len()), (40, 1));
     for cut in 50..bytes.len() - 48 {
         let (seen, damage) = read(bytes[..cut].to_vec());
-        // What was written per entry, restart points and index aside, is 18 bytes.
+        // An entry takes 18 bytes, without restart points and index.
         assert!(seen.len() + 3 >= (cut / 30).min(40), "{} entries in {cut} bytes", seen.len());
-        let known = entries.iter().zip(&seen).take_while(|(a, b)| a == b).count();
-        assert!(known + 3 >= seen.len().min(40), "{known} of {}", seen.len());
+        let correct = entries.iter().zip(&seen).take_while(|(a, b)| a == b).count();
+        assert!(correct + 3 >= seen.len().min(40), "{correct} of {}", seen.len());
         assert!(damage[0].what.contains("truncated"), "{}", damage[0].what);
     }
 }
 
 #[test]
-fn entries_after_damage_are_picked_up_at_the_next_restart() {
+fn reading_continues_at_the_next_restart_point() {
     let entries = sample(16);
     let mut bytes = table(&entries, 16, false);
     // The second entry claims more than there is.
@@ -146,7 +146,7 @@ fn entries_after_damage_are_picked_up_at_the_next_restart() {
 
 proptest! {
     #[test]
-    fn what_is_written_is_read(
+    fn tables_round_trip(
         entries in proptest::collection::btree_map(proptest::collection::vec(any::<u8>(), 0..9), proptest::collection::vec(any::<u8>(), 0..40), 1..60),
         per_block in 1_usize..20,
         pack in any::<bool>(),

@@ -1,38 +1,42 @@
-//! Bytes that are read piece by piece, by offset: a file, or memory in tests.
+//! Random access to bytes: a file of a checkpoint, or memory in tests.
 
-use super::Damage;
+use crate::checkpoint::Damage;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 use std::sync::Mutex;
 
-/// A file of a checkpoint. No length that a file claims is believed before it was compared with the file's own.
+/// Bytes read by offset. Every length is checked against the size of the source.
 #[derive(Debug)]
-pub struct Stored {
-    /// The name for messages.
+pub struct ByteSource {
+    /// The name in messages.
     pub name: String,
     length: u64,
-    place: Place,
+    storage: Storage,
 }
 
 #[derive(Debug)]
-enum Place {
+enum Storage {
     File(Mutex<File>),
     Memory(Vec<u8>),
 }
 
-impl Stored {
-    pub fn open(path: &Path) -> io::Result<Stored> {
+impl ByteSource {
+    pub fn open(path: &Path) -> io::Result<ByteSource> {
         let metadata = std::fs::metadata(path)?;
         if !metadata.is_file() {
             return Err(io::Error::other("it is not a regular file"));
         }
         let file = File::open(path)?;
-        Ok(Stored { name: path.display().to_string(), length: metadata.len(), place: Place::File(Mutex::new(file)) })
+        Ok(ByteSource {
+            name: path.display().to_string(),
+            length: metadata.len(),
+            storage: Storage::File(Mutex::new(file)),
+        })
     }
 
-    pub fn memory(name: &str, bytes: Vec<u8>) -> Stored {
-        Stored { name: name.to_owned(), length: bytes.len() as u64, place: Place::Memory(bytes) }
+    pub fn memory(name: &str, bytes: Vec<u8>) -> ByteSource {
+        ByteSource { name: name.to_owned(), length: bytes.len() as u64, storage: Storage::Memory(bytes) }
     }
 
     pub fn len(&self) -> u64 {
@@ -43,33 +47,33 @@ impl Stored {
         self.length == 0
     }
 
-    /// A part of the file in memory of its own.
+    /// Reads a range into a new buffer.
     pub fn read(&self, offset: u64, length: u64) -> Result<Vec<u8>, Damage> {
         let mut bytes = Vec::new();
         self.read_to(offset, length, &mut bytes)?;
         Ok(bytes)
     }
 
-    /// A part of the file instead of what `bytes` held.
+    /// Reads a range into `bytes`, replacing its contents.
     pub fn read_to(&self, offset: u64, length: u64, bytes: &mut Vec<u8>) -> Result<(), Damage> {
         let left = self.length.saturating_sub(offset);
         if length > left {
             let what = format!("length {length} runs past the end of the file ({left} bytes left); is it truncated?");
             return Err(self.damage(offset, what));
         }
-        // The file has so many bytes, so memory for them is fairly asked for.
+        // The file has this many bytes, so the allocation is bounded.
         bytes.resize(length as usize, 0);
         self.fill(offset, bytes).map_err(|error| self.damage(offset, format!("cannot read: {error}")))
     }
 
     fn fill(&self, offset: u64, bytes: &mut [u8]) -> io::Result<()> {
-        match &self.place {
-            Place::Memory(all) => {
+        match &self.storage {
+            Storage::Memory(all) => {
                 let start = offset as usize;
                 bytes.copy_from_slice(&all[start..start + bytes.len()]);
                 Ok(())
             }
-            Place::File(file) => {
+            Storage::File(file) => {
                 let mut file = file.lock().map_err(|_| io::Error::other("another reader failed"))?;
                 file.seek(SeekFrom::Start(offset))?;
                 file.read_exact(bytes)
@@ -87,13 +91,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lengths_are_compared_with_the_file() {
-        let stored = Stored::memory("m", vec![1, 2, 3]);
-        assert_eq!(stored.read(1, 2).unwrap(), [2, 3]);
-        assert_eq!(stored.read(3, 0).unwrap(), [0; 0]);
-        let damage = stored.read(1, u64::MAX).unwrap_err();
+    fn lengths_are_checked_against_the_file() {
+        let source = ByteSource::memory("m", vec![1, 2, 3]);
+        assert_eq!(source.read(1, 2).unwrap(), [2, 3]);
+        assert_eq!(source.read(3, 0).unwrap(), [0; 0]);
+        let damage = source.read(1, u64::MAX).unwrap_err();
         assert_eq!(damage.offset, Some(1));
         assert!(damage.what.contains("(2 bytes left)"), "{}", damage.what);
-        assert!(stored.read(9, 1).is_err());
+        assert!(source.read(9, 1).is_err());
     }
 }

@@ -1,6 +1,6 @@
-//! Checksums as checkpoints store them, and what can be learnt from one that is wrong.
+//! Checksums as checkpoints store them, and the single flipped bit that explains a wrong one.
 
-/// CRC-32C, rotated and shifted by a constant so that it may itself be part of checksummed data.
+/// TensorFlow's mask of a CRC-32C, which makes a checksum safe to store in checksummed data.
 pub fn masked(crc: u32) -> u32 {
     crc.rotate_right(15).wrapping_add(DELTA)
 }
@@ -11,19 +11,19 @@ fn unmasked(masked: u32) -> u32 {
 
 const DELTA: u32 = 0xa282_ead8;
 
-/// Why a checksum differs, as far as a single wrong bit explains it.
+/// A single flipped bit that explains a checksum mismatch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flip {
-    /// This bit of this byte of the data.
+    /// A bit of the data.
     Data { byte: u64, bit: u8 },
-    /// A bit of the stored checksum: the data is sound.
+    /// A bit of the stored checksum: the data is intact.
     Checksum,
 }
 
-/// Looks for the one bit whose change makes `length` bytes with the checksum `found` fit the `stored` one.
+/// Finds the one bit whose flip makes `length` bytes with the checksum `found` match the `stored` one.
 ///
-/// The difference of two checksums depends on the place of a wrong bit alone, and no two places within 256 MB share
-/// theirs, so this takes one step per bit and no look at the data.
+/// CRC is linear: the difference of two checksums depends only on the position of the flipped bit, and no two positions
+/// within 256 MB share theirs. So this takes one step per bit and needs no data.
 pub fn flipped_bit(length: u64, found: u32, stored: u32) -> Option<Flip> {
     let checksum = masked(found);
     if (checksum ^ stored).is_power_of_two() {
@@ -40,7 +40,7 @@ pub fn flipped_bit(length: u64, found: u32, stored: u32) -> Option<Flip> {
     None
 }
 
-/// How many bytes, from the end, are worth the search.
+/// Bytes searched, from the end.
 const SEARCHED: u64 = 16 << 20;
 
 #[cfg(test)]

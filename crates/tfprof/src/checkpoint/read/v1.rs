@@ -1,20 +1,23 @@
-//! The first format: tables that hold a list of tensors under the empty key, and the values of each slice under a key
-//! made of its name and bounds.
+//! The first format (V1): tables with a list of tensors under the empty key, and the values of each slice under a key of
+//! name and bounds.
 
-use super::catalog::{Listed, Store, Tensor, name_text};
-use super::layout::{self, Extent, Piece, Spot};
-use super::stored::Stored;
+use super::byte_source::ByteSource;
+use super::catalog::{Contents, Store, Tensor, name_text};
+use super::layout::{self, Extent, Piece, PieceLocation};
+use super::slice_key::slice_key;
+use super::strings::{Data, Strings};
 use super::table::Table;
-use super::{Damage, ordered};
+use crate::checkpoint::Damage;
 use crate::error::Error;
 use crate::model::dtype::DType;
 use std::collections::BTreeMap;
+use tfprof_proto::fields::{saved_slice, saved_slice_meta, saved_tensor_slice_meta, saved_tensor_slices, tensor};
 use tfprof_proto::wire::{self, Fields, Value, WireError};
 
-/// Lists the tensors of some tables, each a shard. Only the first block of each is read.
-pub fn list(files: Vec<Stored>, damage: &mut Vec<Damage>) -> Result<Listed, Error> {
+/// Lists the tensors of tables, each a shard. Reads only the first block of each.
+pub fn list(files: Vec<ByteSource>, damage: &mut Vec<Damage>) -> Result<Contents, Error> {
     let mut tables = Vec::new();
-    let mut found: BTreeMap<Vec<u8>, Found> = BTreeMap::new();
+    let mut found: BTreeMap<Vec<u8>, ListedTensor> = BTreeMap::new();
     let mut lost = Vec::new();
     for file in files {
         let table = match Table::open(file, damage) {
@@ -34,40 +37,46 @@ pub fn list(files: Vec<Stored>, damage: &mut Vec<Damage>) -> Result<Listed, Erro
         return Err(lost.into_iter().next().unwrap_or_else(none).into());
     }
     damage.extend(lost);
-    let mut listed =
-        Listed { tensors: Vec::with_capacity(found.len()), pieces: Vec::new(), store: Store::Tables(Vec::new()) };
-    for (name, Found { dtype, shape, slices }) in found {
-        let from = listed.pieces.len() as u32;
-        for (file, slice) in slices {
-            let key = ordered::slice_key(&name, &slice);
-            if tables[file as usize].block_of(&key).is_none() {
+    let mut contents =
+        Contents { tensors: Vec::with_capacity(found.len()), pieces: Vec::new(), store: Store::Tables(Vec::new()) };
+    for (name, ListedTensor { dtype, shape, slices }) in found {
+        let from = contents.pieces.len() as u32;
+        for TableSlice { table: shard, slice } in slices {
+            let key = slice_key(&name, &slice);
+            if tables[shard as usize].block_of(&key).is_none() {
                 let what = "its values are not in the table; is the file truncated?".to_owned();
-                let table = &tables[file as usize].file;
+                let table = &tables[shard as usize].file;
                 damage.push(table.damage(table.len(), what).of(&name_text(&name)));
             }
             let whole = slice.iter().all(|extent| extent.start == 0 && extent.length.is_none());
-            listed.pieces.push(Piece { file, spot: Spot::Key(key), slice: if whole { Vec::new() } else { slice } });
+            let slice = if whole { Vec::new() } else { slice };
+            contents.pieces.push(Piece { shard, location: PieceLocation::TableKey(key), slice });
         }
-        let pieces = from..listed.pieces.len() as u32;
+        let pieces = from..contents.pieces.len() as u32;
         let bytes = layout::byte_size(dtype, &shape);
-        listed.tensors.push(Tensor { name: name_text(&name), readable: None, dtype, shape, bytes, pieces });
+        contents.tensors.push(Tensor { name: name_text(&name), readable: None, dtype, shape, bytes, pieces });
     }
-    listed.store = Store::Tables(tables);
-    Ok(listed)
+    contents.store = Store::Tables(tables);
+    Ok(contents)
 }
 
-struct Found {
+/// A tensor in the lists of all tables.
+struct ListedTensor {
     dtype: DType,
     shape: Vec<i64>,
-    /// Each with its table.
-    slices: Vec<(u32, Vec<Extent>)>,
+    slices: Vec<TableSlice>,
 }
 
-/// The list of tensors of one table.
+struct TableSlice {
+    table: u32,
+    slice: Vec<Extent>,
+}
+
+/// Reads the list of tensors of one table.
 fn read_meta(
     table: &Table,
     number: u32,
-    found: &mut BTreeMap<Vec<u8>, Found>,
+    found: &mut BTreeMap<Vec<u8>, ListedTensor>,
     damage: &mut Vec<Damage>,
 ) -> Result<(), Damage> {
     let file = &table.file;
@@ -79,16 +88,16 @@ fn read_meta(
     let missing =
         || file.damage(0, "the table has no list of tensors; it is no checkpoint of the first format".to_owned());
     let value = block.find(b"").ok_or_else(missing)?;
-    let base = block.place(value.start);
+    let base = block.file_offset(value.start);
     let mut fields = Fields::new(&block.bytes[value], base);
     let mut read = || -> Result<bool, WireError> {
         let mut any = false;
         while let Some(field) = fields.next_field()? {
-            if let (1, Value::Bytes(meta)) = (field.number, field.value) {
+            if let (saved_tensor_slices::META, Value::Bytes(meta)) = (field.number, field.value) {
                 any = true;
                 let mut meta = fields.nested(meta);
                 while let Some(field) = meta.next_field()? {
-                    if let (1, Value::Bytes(tensor)) = (field.number, field.value) {
+                    if let (saved_tensor_slice_meta::TENSOR, Value::Bytes(tensor)) = (field.number, field.value) {
                         read_tensor(meta.nested(tensor), number, found)?;
                     }
                 }
@@ -103,38 +112,38 @@ fn read_meta(
     }
 }
 
-/// `SavedSliceMeta`.
-fn read_tensor(mut fields: Fields<'_>, table: u32, found: &mut BTreeMap<Vec<u8>, Found>) -> Result<(), WireError> {
+/// Reads a `SavedSliceMeta`.
+fn read_tensor(
+    mut fields: Fields<'_>,
+    table: u32,
+    found: &mut BTreeMap<Vec<u8>, ListedTensor>,
+) -> Result<(), WireError> {
     let (mut name, mut dtype, mut shape, mut slices) = (&b""[..], DType(0), Vec::new(), Vec::new());
     while let Some(field) = fields.next_field()? {
         match (field.number, field.value) {
-            (1, Value::Bytes(bytes)) => name = bytes,
-            (2, Value::Bytes(bytes)) => shape = layout::read_shape(fields.nested(bytes))?.unwrap_or_default(),
-            (3, Value::Varint(n)) => dtype = DType(n as i32),
-            (4, Value::Bytes(bytes)) => slices.push((table, layout::read_slice(fields.nested(bytes))?)),
+            (saved_slice_meta::NAME, Value::Bytes(bytes)) => name = bytes,
+            (saved_slice_meta::SHAPE, Value::Bytes(bytes)) => {
+                shape = layout::read_shape(fields.nested(bytes))?.unwrap_or_default();
+            }
+            (saved_slice_meta::TYPE, Value::Varint(n)) => dtype = DType(n as i32),
+            (saved_slice_meta::SLICE, Value::Bytes(bytes)) => {
+                slices.push(TableSlice { table, slice: layout::read_slice(fields.nested(bytes))? });
+            }
             _ => {}
         }
     }
-    found.entry(name.to_vec()).or_insert_with(|| Found { dtype, shape, slices: Vec::new() }).slices.append(&mut slices);
+    let tensor = found.entry(name.to_vec()).or_insert_with(|| ListedTensor { dtype, shape, slices: Vec::new() });
+    tensor.slices.append(&mut slices);
     Ok(())
 }
 
-/// The values of a slice, from the value of its key.
-#[derive(Debug)]
-pub enum Saved {
-    /// Elements one after the other, little-endian.
-    Plain(Vec<u8>),
-    /// Strings one after the other, and where each ends.
-    Texts(Vec<u8>, Vec<usize>),
-}
-
-/// Reads a `SavedTensorSlices` with data. Lengths are whatever they are; the caller knows what they should be.
-pub fn read_data(mut fields: Fields<'_>, dtype: DType) -> Result<Option<Saved>, WireError> {
+/// Reads the values of a slice from a `SavedTensorSlices`. The caller checks their number.
+pub fn read_data(mut fields: Fields<'_>, dtype: DType) -> Result<Option<Data>, WireError> {
     while let Some(field) = fields.next_field()? {
-        if let (2, Value::Bytes(slice)) = (field.number, field.value) {
+        if let (saved_tensor_slices::DATA, Value::Bytes(slice)) = (field.number, field.value) {
             let mut slice = fields.nested(slice);
             while let Some(field) = slice.next_field()? {
-                if let (3, Value::Bytes(tensor)) = (field.number, field.value) {
+                if let (saved_slice::DATA, Value::Bytes(tensor)) = (field.number, field.value) {
                     return read_tensor_proto(slice.nested(tensor), dtype).map(Some);
                 }
             }
@@ -143,36 +152,49 @@ pub fn read_data(mut fields: Fields<'_>, dtype: DType) -> Result<Option<Saved>, 
     Ok(None)
 }
 
-/// `TensorProto`: the field that holds the values depends on the type, and many types share one.
-fn read_tensor_proto(mut fields: Fields<'_>, dtype: DType) -> Result<Saved, WireError> {
+/// Reads a `TensorProto`. The field with the values depends on the type, and many types share one.
+fn read_tensor_proto(mut fields: Fields<'_>, dtype: DType) -> Result<Data, WireError> {
     let size = dtype.size().unwrap_or(0);
     let mut plain = Vec::new();
-    let (mut texts, mut ends) = (Vec::new(), Vec::new());
+    let mut strings = Strings::default();
     while let Some(field) = fields.next_field()? {
         match (field.number, field.value) {
-            // All of it as it was in memory, or fields of fixed width, or small floats.
-            (4 | 5 | 6 | 9 | 12 | 18, Value::Bytes(bytes)) => plain.extend_from_slice(bytes),
-            (5 | 9, Value::Fixed32(n)) => plain.extend_from_slice(&n.to_le_bytes()),
-            (6 | 12, Value::Fixed64(n)) => plain.extend_from_slice(&n.to_le_bytes()),
-            (8, Value::Bytes(text)) => {
-                texts.extend_from_slice(text);
-                ends.push(texts.len());
-            }
-            (7 | 10 | 11 | 13 | 16 | 17, value) => {
+            // The bytes in memory, or packed numbers of a fixed width.
+            (
+                tensor::TENSOR_CONTENT
+                | tensor::FLOAT_VAL
+                | tensor::DOUBLE_VAL
+                | tensor::SCOMPLEX_VAL
+                | tensor::DCOMPLEX_VAL
+                | tensor::FLOAT8_VAL,
+                Value::Bytes(bytes),
+            ) => plain.extend_from_slice(bytes),
+            (tensor::FLOAT_VAL | tensor::SCOMPLEX_VAL, Value::Fixed32(n)) => plain.extend_from_slice(&n.to_le_bytes()),
+            (tensor::DOUBLE_VAL | tensor::DCOMPLEX_VAL, Value::Fixed64(n)) => plain.extend_from_slice(&n.to_le_bytes()),
+            (tensor::STRING_VAL, Value::Bytes(text)) => strings.push(text),
+            (
+                tensor::INT_VAL
+                | tensor::INT64_VAL
+                | tensor::BOOL_VAL
+                | tensor::HALF_VAL
+                | tensor::UINT32_VAL
+                | tensor::UINT64_VAL,
+                value,
+            ) => {
                 let each = |n: i64| plain.extend_from_slice(&n.to_le_bytes()[..size.min(8)]);
                 wire::each_int(value, each).map_err(|fault| WireError { offset: field.offset, fault })?;
             }
             _ => {}
         }
     }
-    Ok(if dtype == DType::STRING { Saved::Texts(texts, ends) } else { Saved::Plain(plain) })
+    Ok(if dtype == DType::STRING { Data::Strings(strings) } else { Data::Plain(plain) })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::Checkpoint;
     use super::super::table::tests::table;
     use super::*;
+    use crate::checkpoint::Checkpoint;
     use proptest::prelude::*;
     use tfprof_proto::write;
 
@@ -207,7 +229,7 @@ mod tests {
                 write::message(out, 2, |out| push_slice(out, slice));
                 write::element(out, 3, tensor);
             });
-            entries.push((ordered::slice_key(name.as_bytes(), slice), value));
+            entries.push((slice_key(name.as_bytes(), slice), value));
         }
         entries.sort();
         table(&entries, 2, pack)
@@ -229,7 +251,7 @@ mod tests {
     }
 
     fn open(bytes: Vec<u8>) -> Result<Checkpoint, Error> {
-        Checkpoint::tables(vec![Stored::memory("v1", bytes)])
+        Checkpoint::tables(vec![ByteSource::memory("v1", bytes)])
     }
 
     #[test]

@@ -1,15 +1,15 @@
-//! Bundles written here, whole and damaged: what is sound is listed, what is not is named.
+//! Tests with bundles written here, intact and damaged: intact tensors are listed, damage is reported.
 
+use super::super::crc;
 use super::super::table::tests::table;
-use super::super::values::Values;
-use super::super::{Checkpoint, crc};
 use super::*;
+use crate::checkpoint::{Checkpoint, Values};
 use proptest::prelude::*;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 use tfprof_proto::write;
 
-/// A bundle in a directory of its own, which goes with it.
+/// A bundle in a temporary directory.
 struct Bundle {
     dir: PathBuf,
     entries: Vec<(Vec<u8>, Vec<u8>)>,
@@ -45,7 +45,7 @@ impl Bundle {
         entry
     }
 
-    /// A tensor of floats in rows that are stored one by one.
+    /// Adds a tensor of floats with one slice per row.
     fn push_sliced(&mut self, name: &[u8], rows: i64, columns: i64) {
         let mut whole = Vec::new();
         write::int(&mut whole, 1, 1);
@@ -61,7 +61,7 @@ impl Bundle {
             });
             let bytes: Vec<u8> = (0..columns).flat_map(|i| ((row * columns + i) as f32).to_le_bytes()).collect();
             let entry = self.entry(1, &[1, columns], &bytes);
-            self.entries.push((ordered::slice_key(name, &slice), entry));
+            self.entries.push((slice_key(name, &slice), entry));
         }
         self.entries.push((name.to_vec(), whole));
     }
@@ -112,7 +112,7 @@ fn names(checkpoint: &Checkpoint) -> Vec<&str> {
 }
 
 #[test]
-fn slices_are_put_together() {
+fn slices_are_joined() {
     let mut bundle = Bundle::new();
     bundle.push_sliced(b"w", 3, 4);
     bundle.push(b"v", 1, &[], &1.0_f32.to_le_bytes());
@@ -154,7 +154,7 @@ fn strings_with_their_checksums() {
 }
 
 #[test]
-fn a_bit_that_flipped_in_the_index_is_put_right_and_named() {
+fn a_flipped_bit_in_the_index_is_corrected_and_reported() {
     let mut bundle = sample();
     let index = bundle.index();
     for at in 30..index.len() - 60 {
@@ -172,7 +172,7 @@ fn a_bit_that_flipped_in_the_index_is_put_right_and_named() {
 }
 
 #[test]
-fn an_index_that_is_cut_gives_what_came_before() {
+fn a_truncated_index_lists_the_tensors_before_the_cut() {
     let mut bundle = sample();
     let index = bundle.index();
     for cut in [60, 100, index.len() / 2, index.len() - 49, index.len() - 1] {
@@ -185,7 +185,7 @@ fn an_index_that_is_cut_gives_what_came_before() {
 }
 
 #[test]
-fn damage_of_data_names_tensor_and_offset() {
+fn damage_to_data_is_reported_with_tensor_and_offset() {
     let mut bundle = sample();
     bundle.data[24 * 3 + 5] ^= 0x80;
     let checkpoint = bundle.open();
@@ -201,7 +201,7 @@ fn damage_of_data_names_tensor_and_offset() {
 }
 
 #[test]
-fn lengths_that_lie_cost_nothing_and_are_named() {
+fn impossible_lengths_are_reported_without_allocating() {
     let mut bundle = sample();
     for (name, shape) in [(b"x/huge", [i64::MAX, 3]), (b"x/nega", [-5, 3]), (b"x/wide", [1 << 40, 1 << 40])] {
         let mut entry = Vec::new();
@@ -222,7 +222,7 @@ fn lengths_that_lie_cost_nothing_and_are_named() {
 }
 
 #[test]
-fn a_missing_shard_is_told_once() {
+fn a_missing_shard_is_reported_once() {
     let mut bundle = sample();
     bundle.open();
     std::fs::remove_file(bundle.dir.join("m.data-00000-of-00001")).unwrap();
@@ -263,7 +263,7 @@ proptest! {
             index.truncate(cut.index(index.len()));
         }
         std::fs::write(bundle.dir.join("m.data-00000-of-00001"), &bundle.data).unwrap();
-        if let Ok(checkpoint) = Checkpoint::bundle(Stored::memory("m.index", index), &bundle.dir.join("m")) {
+        if let Ok(checkpoint) = Checkpoint::bundle(ByteSource::memory("m.index", index), &bundle.dir.join("m")) {
             checkpoint.verify();
             for tensor in &checkpoint.tensors {
                 let _ = checkpoint.values(tensor);

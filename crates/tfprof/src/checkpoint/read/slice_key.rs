@@ -1,6 +1,6 @@
-//! The keys of slices: a tensor's name and the bounds of a slice, written so that bytes sort as the values do.
+//! Keys of slices: a tensor's name and the bounds of a slice, encoded so that keys sort like the values.
 
-use super::Extent;
+use super::layout::Extent;
 
 /// The key under which a slice of a tensor is stored.
 pub fn slice_key(name: &[u8], slice: &[Extent]) -> Vec<u8> {
@@ -15,14 +15,14 @@ pub fn slice_key(name: &[u8], slice: &[Extent]) -> Vec<u8> {
     key
 }
 
-/// A length, and so many bytes, the greatest first.
+/// The number of bytes, then the number itself, big-endian.
 fn unsigned(out: &mut Vec<u8>, n: u64) {
     let zeros = n.leading_zeros() as usize / 8;
     out.push((8 - zeros) as u8);
     out.extend_from_slice(&n.to_be_bytes()[zeros..]);
 }
 
-/// Bytes with 0 and 255 marked, and an end that sorts before all that may follow.
+/// Bytes with 0 and 255 escaped, and a terminator that sorts before any continuation.
 fn string(out: &mut Vec<u8>, text: &[u8]) {
     for byte in text {
         match byte {
@@ -34,7 +34,7 @@ fn string(out: &mut Vec<u8>, text: &[u8]) {
     out.extend_from_slice(&[0, 1]);
 }
 
-/// The sign, a row of ones that tells the length, and the number, all in as few bytes as hold them.
+/// The sign, the length in unary, and the number, in as few bytes as possible.
 fn signed(out: &mut Vec<u8>, n: i64) {
     let size = if n < 0 { !n } else { n };
     let length = (64 - size.leading_zeros() as usize) / 7 + 1;
@@ -74,14 +74,14 @@ mod tests {
     }
 
     #[test]
-    fn a_key_of_a_whole_matrix() {
+    fn key_of_a_whole_matrix() {
         let whole = Extent { start: 0, length: None };
         assert_eq!(slice_key(b"w", &[whole, whole]), b"\x00w\x00\x01\x01\x02\x80\x7f\x80\x7f");
     }
 
     proptest! {
         #[test]
-        fn bytes_sort_as_numbers_do(a in any::<i64>(), b in any::<i64>(), shift in 0_u32..64) {
+        fn keys_sort_like_numbers(a in any::<i64>(), b in any::<i64>(), shift in 0_u32..64) {
             let (a, b) = (a >> shift, b >> shift);
             prop_assert_eq!(a.cmp(&b), encoded(a).cmp(&encoded(b)));
         }

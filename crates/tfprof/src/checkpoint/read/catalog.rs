@@ -1,11 +1,12 @@
-//! A checkpoint, opened: which tensors it has, of which type and shape, and where their values are.
+//! The catalog of an open checkpoint: its tensors, their types and shapes, and where their values are stored.
 
+use super::byte_source::ByteSource;
 use super::layout::{self, Piece};
-use super::locate::{self, Found};
 use super::object_graph::ObjectNames;
-use super::stored::Stored;
 use super::table::{Block, Table};
-use super::{Damage, bundle, v1};
+use super::{bundle, v1};
+use crate::checkpoint::Damage;
+use crate::checkpoint::locate::{self, Files, Located};
 use crate::error::Error;
 use crate::hash::UntrustedMap;
 use crate::model::dtype::DType;
@@ -15,118 +16,125 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-/// The tensors of a checkpoint, in the order of their names.
+/// A checkpoint, with its tensors sorted by name.
 #[derive(Debug)]
 pub struct Checkpoint {
-    /// What the files' names begin with.
+    /// The common prefix of its files' names.
     pub name: String,
     pub tensors: Vec<Tensor>,
-    /// What was found wrong so far.
+    /// Damage found so far.
     pub damage: Vec<Damage>,
-    /// All files that belong to it.
+    /// All files of the checkpoint.
     pub files: Vec<PathBuf>,
     pub(super) pieces: Vec<Piece>,
-    pub(super) store: Store,
-    /// Tensors by other names that people know them by.
+    pub(in crate::checkpoint) store: Store,
+    /// Tensors by variable name, for checkpoints of TensorFlow 2.
     aliases: UntrustedMap<String, u32>,
-    /// The block of a table that was read last, with its table and number: its neighbours are asked for next.
-    pub(super) last_block: Mutex<Option<(u32, usize, Block)>>,
+    /// The last block read: its neighbours are likely to be next.
+    pub(super) last_block: Mutex<Option<CachedBlock>>,
 }
 
-/// What a checkpoint says of a tensor.
+#[derive(Debug)]
+pub(super) struct CachedBlock {
+    pub table: u32,
+    pub number: usize,
+    pub block: Block,
+}
+
+/// A tensor of a checkpoint.
 #[derive(Clone, Debug)]
 pub struct Tensor {
-    /// The name under which it is stored.
+    /// The key it is stored under.
     pub name: String,
-    /// The name by which people know it, if that is another one.
+    /// The name of the variable, if it differs from the key.
     pub readable: Option<String>,
     pub dtype: DType,
     pub shape: Vec<i64>,
-    /// How many bytes its values take; unknown for strings within a table.
+    /// The size of its values; unknown for strings of the first format.
     pub bytes: Option<u64>,
     pub(super) pieces: Range<u32>,
 }
 
+/// The files that hold the values.
 #[derive(Debug)]
-pub(super) enum Store {
+pub(in crate::checkpoint) enum Store {
     Bundle { index: Table, shards: BTreeMap<u32, Shard>, big_endian: bool },
     Tables(Vec<Table>),
 }
 
-/// A data file; it is opened when a value is asked for, so that thousands of shards are no matter.
+/// A data file, opened only to read values: there may be thousands.
 #[derive(Debug)]
-pub(super) struct Shard {
+pub(in crate::checkpoint) struct Shard {
     pub path: PathBuf,
-    /// None if it is not there.
+    /// `None` if the file is missing.
     pub length: Option<u64>,
 }
 
-/// What a reader of either format found.
+/// The contents of a checkpoint of either format.
 #[derive(Debug)]
-pub(super) struct Listed {
+pub(super) struct Contents {
     pub tensors: Vec<Tensor>,
     pub pieces: Vec<Piece>,
     pub store: Store,
 }
 
-/// The tensor that describes the objects of TensorFlow 2.
+/// The key of the object graph in checkpoints of TensorFlow 2.
 pub const OBJECT_GRAPH: &str = "_CHECKPOINTABLE_OBJECT_GRAPH";
 
 impl Checkpoint {
-    /// Opens the checkpoint that `path` means: what its files' names begin with, one of its files, a directory with a
-    /// state file, or a `SavedModel`.
+    /// Opens the checkpoint that `path` names: by the prefix of its files, one of its files, a directory with a state
+    /// file, or a `SavedModel`.
     pub fn open(path: &Path) -> Result<Checkpoint, Error> {
-        let found = locate::locate(path)?;
+        let Located { files, mut damage } = locate::locate(path)?;
         let open = |path: &Path| {
             let file = path.display().to_string();
-            Stored::open(path).map_err(|source| Error::Io { file, action: "cannot open", source })
+            ByteSource::open(path).map_err(|source| Error::Io { file, action: "cannot open", source })
         };
-        let mut damage = found.damage;
-        match found.what {
-            Found::Bundle(prefix) => {
+        match files {
+            Files::Bundle(prefix) => {
                 let index = locate::with_suffix(&prefix, ".index");
-                let listed = bundle::list(open(&index)?, &prefix, &mut damage)?;
+                let contents = bundle::list(open(&index)?, &prefix, &mut damage)?;
                 let mut files = vec![index];
-                if let Store::Bundle { shards, .. } = &listed.store {
+                if let Store::Bundle { shards, .. } = &contents.store {
                     files.extend(shards.values().map(|shard| shard.path.clone()));
                 }
-                Ok(Checkpoint::new(prefix.display().to_string(), listed, damage, files))
+                Ok(Checkpoint::new(prefix.display().to_string(), contents, damage, files))
             }
-            Found::Tables(files) => {
-                let stored = files.iter().map(|file| open(file)).collect::<Result<Vec<_>, _>>()?;
-                let listed = v1::list(stored, &mut damage)?;
-                Ok(Checkpoint::new(path.display().to_string(), listed, damage, files))
+            Files::Tables(files) => {
+                let sources = files.iter().map(|file| open(file)).collect::<Result<Vec<_>, _>>()?;
+                let contents = v1::list(sources, &mut damage)?;
+                Ok(Checkpoint::new(path.display().to_string(), contents, damage, files))
             }
         }
     }
 
-    /// Opens an index in memory; its data files are looked for at `prefix`. For tests and fuzzing.
-    pub fn bundle(index: Stored, prefix: &Path) -> Result<Checkpoint, Error> {
+    /// Opens an index in memory, with data files at `prefix`. For tests and fuzzing.
+    pub fn bundle(index: ByteSource, prefix: &Path) -> Result<Checkpoint, Error> {
         let mut damage = Vec::new();
-        let listed = bundle::list(index, prefix, &mut damage)?;
-        Ok(Checkpoint::new(prefix.display().to_string(), listed, damage, Vec::new()))
+        let contents = bundle::list(index, prefix, &mut damage)?;
+        Ok(Checkpoint::new(prefix.display().to_string(), contents, damage, Vec::new()))
     }
 
     /// Opens tables of the first format in memory. For tests and fuzzing.
-    pub fn tables(tables: Vec<Stored>) -> Result<Checkpoint, Error> {
+    pub fn tables(tables: Vec<ByteSource>) -> Result<Checkpoint, Error> {
         let mut damage = Vec::new();
         let name = tables.first().map_or_else(String::new, |table| table.name.clone());
-        let listed = v1::list(tables, &mut damage)?;
-        Ok(Checkpoint::new(name, listed, damage, Vec::new()))
+        let contents = v1::list(tables, &mut damage)?;
+        Ok(Checkpoint::new(name, contents, damage, Vec::new()))
     }
 
-    fn new(name: String, listed: Listed, damage: Vec<Damage>, files: Vec<PathBuf>) -> Checkpoint {
-        let Listed { mut tensors, pieces, store } = listed;
+    fn new(name: String, contents: Contents, damage: Vec<Damage>, files: Vec<PathBuf>) -> Checkpoint {
+        let Contents { mut tensors, pieces, store } = contents;
         tensors.sort_by(|a, b| a.name.cmp(&b.name));
         let aliases = UntrustedMap::default();
         let last_block = Mutex::new(None);
         let mut checkpoint = Checkpoint { name, tensors, damage, files, pieces, store, aliases, last_block };
-        checkpoint.name_objects();
+        checkpoint.add_variable_names();
         checkpoint
     }
 
-    /// Gives the tensors of an object graph the names that people know them by.
-    fn name_objects(&mut self) {
+    /// Names tensors after the variables of the object graph.
+    fn add_variable_names(&mut self) {
         let Some(graph) = self.find(OBJECT_GRAPH) else { return };
         let graph = match self.values(graph) {
             Ok(values) => values,
@@ -137,35 +145,35 @@ impl Checkpoint {
             tensor.readable = names.readable(&tensor.name).map(str::to_owned);
             let others = tensor.readable.iter().map(String::as_str).chain(names.full_name(&tensor.name));
             for name in others {
-                // The first tensor of a name keeps it, in the order of the stored names.
+                // The first tensor with a name keeps it, in the order of keys.
                 self.aliases.entry(name.to_owned()).or_insert(i as u32);
             }
         }
     }
 
-    /// The tensor of that stored name, else the one that people know by it.
+    /// The tensor with this key, else with this variable name.
     pub fn find(&self, name: &str) -> Option<&Tensor> {
         let stored = self.tensors.binary_search_by(|tensor| tensor.name.as_str().cmp(name)).ok();
         let number = stored.or_else(|| self.aliases.get(name).map(|number| *number as usize));
         number.map(|number| &self.tensors[number])
     }
 
-    /// All names of a tensor: the stored one and those that people know it by.
+    /// The names of variables that differ from their keys.
     pub fn other_names(&self) -> impl Iterator<Item = (&str, &Tensor)> {
         let mut names: Vec<_> = self.aliases.iter().collect();
         names.sort_unstable();
         names.into_iter().map(|(name, number)| (name.as_str(), &self.tensors[*number as usize]))
     }
 
-    /// The shards that hold a tensor, each once.
+    /// The shards that hold a tensor, sorted.
     pub fn shards(&self, tensor: &Tensor) -> Vec<u32> {
-        let mut shards: Vec<u32> = self.pieces_of(tensor).iter().map(|piece| piece.file).collect();
+        let mut shards: Vec<u32> = self.pieces_of(tensor).iter().map(|piece| piece.shard).collect();
         shards.sort_unstable();
         shards.dedup();
         shards
     }
 
-    /// How many files hold values.
+    /// The number of files that hold values.
     pub fn shard_count(&self) -> usize {
         match &self.store {
             Store::Bundle { shards, .. } => shards.len(),
@@ -173,11 +181,11 @@ impl Checkpoint {
         }
     }
 
-    pub(super) fn pieces_of(&self, tensor: &Tensor) -> &[Piece] {
+    pub(in crate::checkpoint) fn pieces_of(&self, tensor: &Tensor) -> &[Piece] {
         &self.pieces[tensor.pieces.start as usize..tensor.pieces.end as usize]
     }
 
-    /// The name of a shard's file.
+    /// The file name of a shard.
     pub(super) fn file_name(&self, shard: u32) -> String {
         match &self.store {
             Store::Bundle { shards, .. } => {
@@ -189,18 +197,23 @@ impl Checkpoint {
 }
 
 impl Tensor {
-    /// The number of its elements; none if its shape makes no sense.
+    /// The number of elements; `None` if the shape is invalid.
     pub fn elements(&self) -> Option<u64> {
         layout::elements(&self.shape)
     }
 
-    /// The name for people.
+    /// The number of elements; 0 if the shape is invalid.
+    pub fn parameters(&self) -> i64 {
+        self.elements().and_then(|count| i64::try_from(count).ok()).unwrap_or(0)
+    }
+
+    /// The name to show.
     pub fn label(&self) -> &str {
         self.readable.as_deref().unwrap_or(&self.name)
     }
 }
 
-/// A stored name as text; what is not UTF-8 is escaped.
+/// A key as text; invalid UTF-8 is escaped.
 pub(super) fn name_text(name: &[u8]) -> String {
     match std::str::from_utf8(name) {
         Ok(name) => name.to_owned(),

@@ -1,9 +1,9 @@
-//! Every checksum and every length of a checkpoint, whether or not anything asks for the bytes behind it.
+//! Verifies a checkpoint: every checksum and every length.
 
-use super::catalog::Store;
-use super::{Checkpoint, Damage};
+use crate::checkpoint::read::Store;
+use crate::checkpoint::{Checkpoint, Damage};
 
-/// What was looked at, and what is wrong.
+/// How much was checked, and the damage found.
 #[derive(Debug)]
 pub struct Verdict {
     pub tensors: usize,
@@ -12,14 +12,14 @@ pub struct Verdict {
 }
 
 impl Checkpoint {
-    /// Reads everything.
+    /// Reads and checks everything.
     pub fn verify(&self) -> Verdict {
         let mut damage = self.damage.clone();
         match &self.store {
-            Store::Bundle { index, .. } => damage.extend(index.check_about()),
+            Store::Bundle { index, .. } => damage.extend(index.check_metaindex()),
             Store::Tables(tables) => {
                 for table in tables {
-                    damage.extend(table.check_about());
+                    damage.extend(table.check_metaindex());
                     for number in table.blocks() {
                         match table.block(number) {
                             Ok(block) => damage.extend(block.damage),
@@ -32,17 +32,17 @@ impl Checkpoint {
         let mut bytes = 0_u64;
         for tensor in &self.tensors {
             bytes = bytes.saturating_add(tensor.bytes.unwrap_or(0));
-            let found = if self.is_streamed(tensor) {
-                self.stream(tensor, &mut |_| {}).and_then(|wrong| self.check_cover(tensor).map(|()| wrong))
+            let result = if self.is_streamed(tensor) {
+                self.stream(tensor, &mut |_| {}).and_then(|found| self.check_coverage(tensor).map(|()| found))
             } else {
                 self.values(tensor).map(|values| values.damage)
             };
-            match found {
-                Ok(wrong) => damage.extend(wrong),
+            match result {
+                Ok(found) => damage.extend(found),
                 Err(lost) => damage.push(lost),
             }
         }
-        // The same damage may have been met on several ways: the one that names a tensor tells more.
+        // The same damage may have been found twice. Keep the report that names a tensor.
         damage.sort_by(|a, b| (&a.file, a.offset, a.tensor.is_none()).cmp(&(&b.file, b.offset, b.tensor.is_none())));
         damage
             .dedup_by(|b, a| a.file == b.file && a.offset == b.offset && (a.tensor == b.tensor || b.tensor.is_none()));

@@ -1,0 +1,21 @@
+//! Reads checkpoints. `bundle.rs` lists the tensors of today's format, an index next to data files; `v1.rs` those of the
+//! first format, tables that also hold the values. Both build on `table.rs`. `object_graph.rs` translates the keys of
+//! TensorFlow 2 to variable names, and `values.rs` reads a tensor or a part of one.
+
+mod bundle;
+mod byte_source;
+mod catalog;
+mod crc;
+mod layout;
+mod object_graph;
+mod slice_key;
+mod strings;
+mod table;
+mod v1;
+mod values;
+
+pub use byte_source::ByteSource;
+pub(super) use catalog::Store;
+pub use catalog::{Checkpoint, OBJECT_GRAPH, Tensor};
+pub use table::Table;
+pub use values::Values;

@@ -1,0 +1,78 @@
+//! The damage that a full check found.
+
+use super::Answer;
+use super::cells::{self, plural};
+use super::json;
+use crate::checkpoint::Damage;
+use crate::checkpoint::query::Verdict;
+use crate::error::Warning;
+use crate::render::csv::write_field;
+use crate::render::html::{self, Grid, Place};
+use serde::Serialize;
+use std::io::{self, Write};
+
+impl Answer for Verdict {
+    fn text(&self, out: &mut dyn Write) -> io::Result<()> {
+        for damage in &self.damage {
+            writeln!(out, "{damage}")?;
+        }
+        writeln!(out, "{}", foot(self))
+    }
+
+    /// The warnings are the damage itself.
+    fn json(&self, _: &[Warning], out: &mut dyn Write) -> io::Result<()> {
+        let warnings: Vec<_> = self.damage.iter().map(Damage::warning).collect();
+        let fields = format!("\"tensors\":{},\"bytes\":{},\"damage\"", self.tensors, self.bytes);
+        json::write(&warnings, &fields, self.damage.iter().map(DamageJson::new), out)
+    }
+
+    fn csv(&self, out: &mut dyn Write) -> io::Result<()> {
+        out.write_all(b"file,offset,tensor,message\n")?;
+        for damage in &self.damage {
+            write_field(&damage.file, out)?;
+            write!(out, ",{},", damage.offset.map(|offset| offset.to_string()).unwrap_or_default())?;
+            write_field(damage.tensor.as_deref().unwrap_or_default(), out)?;
+            out.write_all(b",")?;
+            write_field(&damage.what, out)?;
+            out.write_all(b"\n")?;
+        }
+        Ok(())
+    }
+
+    fn html(&self, place: Place, out: &mut dyn Write) -> io::Result<()> {
+        let rows = self.damage.iter().map(|damage| {
+            let offset = damage.offset.map(|offset| offset.to_string()).unwrap_or_default();
+            vec![damage.tensor.clone().unwrap_or_default(), damage.what.clone(), damage.file.clone(), offset]
+        });
+        let grid = Grid {
+            head: vec!["tensor", "what is wrong", "file", "offset"],
+            rows: rows.collect(),
+            is_number: vec![false, false, false, true],
+            foot: foot(self),
+        };
+        html::write_grid("verify", &grid, place, out)
+    }
+}
+
+fn foot(verdict: &Verdict) -> String {
+    let found = match verdict.damage.len() {
+        0 => "no damage".to_owned(),
+        n => plural(n, "damaged place"),
+    };
+    format!("{} with {} checked: {found}", plural(verdict.tensors, "tensor"), cells::bytes(verdict.bytes))
+}
+
+#[derive(Serialize)]
+struct DamageJson<'d> {
+    file: &'d str,
+    offset: Option<u64>,
+    tensor: Option<&'d str>,
+    message: &'d str,
+}
+
+impl DamageJson<'_> {
+    fn new(damage: &Damage) -> DamageJson<'_> {
+        let Damage { file, offset, tensor, what } = damage;
+        DamageJson { file, offset: *offset, tensor: tensor.as_deref(), message: what }
+    }
+}
