@@ -50,7 +50,7 @@ help: ## list the targets
 build: ## the release binary
 	$(CARGO) build $(LOCKED) --release
 
-test: fmt-check licenses lint cargo-test docs-check python-test ## format, lints, all tests, docs; needs no TensorFlow
+test: fmt-check licenses lint cargo-test docs-check python-test ## format, lints, all tests, docs; without TensorFlow
 
 fmt-check: toolchain
 	$(CARGO) fmt --all --check
@@ -61,24 +61,24 @@ licenses: ## every dependency has a licence that deny.toml allows
 lint: toolchain
 	$(CARGO) clippy $(LOCKED) --workspace --all-targets -- -D warnings
 
-# The dev profile keeps overflow checks and debug assertions, and builds cold in less time than release.
+# The dev profile has overflow checks and debug assertions, and compiles faster than release.
 cargo-test:
 	$(CARGO) test $(LOCKED) --workspace
 
-# The wheel as users install it, in an environment without TensorFlow. The dev profile has compiled most of it already.
+# The wheel as users install it, without TensorFlow. Most of the dev profile is compiled already.
 python-test: $(PY_VENV)/ready ## the Python package, without TensorFlow
 	$(call wheel,$(PY_VENV),dev,--force-reinstall)
 	$(PY_VENV)/$(BIN)/pytest -q python/tests
 	cd python && $(abspath $(PY_VENV))/$(BIN)/mypy tfprof
 	cd $(BUILT) && $(abspath $(PY_VENV))/$(BIN)/stubtest --ignore-missing-stub tfprof._native
 
-# A notebook, its HTML in a browser, data frames, and types. Pictures go to target/test-notebook, to be looked at.
+# Screenshots go to target/test-notebook.
 test-notebook: debian-tools $(NB_VENV)/ready ## the Python package in a notebook, its HTML in Chromium, and data frames
 	$(call wheel,$(NB_VENV),dev,--force-reinstall)
 	TFPROF_PICTURES="$(abspath $(BUILT))/test-notebook" $(NB_VENV)/$(BIN)/pytest -q python/notebook_tests python/tests/test_docs.py
 
-# The source distribution, built as users without a clone would build it.
-test-sdist: $(PY_VENV)/ready ## the source distribution of the Python package builds, and what it builds works
+# The source distribution, built without a clone.
+test-sdist: $(PY_VENV)/ready ## build, install and run the source distribution of the Python package
 	rm -rf $(BUILT)/sdist
 	$(PY_VENV)/$(BIN)/maturin sdist --manifest-path python/Cargo.toml --out $(BUILT)/sdist
 	$(PYTHON) -m venv $(BUILT)/sdist/venv
@@ -102,7 +102,7 @@ python-beside: tf-venv $(PY_VENV)/ready
 	rm -rf $(BUILT)/python-tf
 	$(call wheel,$(PY_VENV),dev,--target $(BUILT)/python-tf/tfprof)
 
-# The package beside TensorFlow's own API.
+# Compares the package with TensorFlow's API.
 python-tf: python-beside
 	$(PY_VENV)/$(BIN)/python $(PIP_INSTALL) --target $(BUILT)/python-tf/pytest pytest
 	PYTHONPATH="$(abspath $(BUILT)/python-tf/tfprof):$(abspath $(BUILT)/python-tf/pytest)" $(TF_PYTHON) -m pytest -q tests/tf
@@ -110,17 +110,17 @@ python-tf: python-beside
 docs-check:
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc $(LOCKED) --workspace --no-deps --quiet
 
-# A minimal Rust toolchain comes without these two.
+# A minimal Rust toolchain lacks these two.
 toolchain:
 	@$(CARGO) fmt --version >/dev/null 2>&1 || rustup component add rustfmt
 	@$(CARGO) clippy --version >/dev/null 2>&1 || rustup component add clippy
 
-test-tools: tools ## what tfprof writes, opened by pprof, Chromium and speedscope
+test-tools: tools ## open the outputs in pprof, Chromium and speedscope
 	TFPROF_NEEDS_TOOLS=1 $(CARGO) test $(LOCKED) -p tfprof-cli --test pprof
 	$(CARGO) build $(LOCKED)
 	node tests/tools/browser.mjs $(BUILT)/debug/tfprof corpus $(BUILT)/test-tools
 
-# Debian's packages, installed where they are missing and that is allowed.
+# Installs missing Debian packages.
 tools: debian-tools tests/tools/node_modules/ready
 
 debian-tools:
@@ -136,12 +136,12 @@ tests/tools/node_modules/ready: tests/tools/package.json | debian-tools
 	cd tests/tools && npm install --silent --no-audit --no-fund
 	touch $@
 
-test-tf: verify-corpus checkpoints python-tf ## compare with the original, live: one fixed seed, and a sample of the corpus
+test-tf: verify-corpus checkpoints python-tf ## compare with the original, live: a fixed seed, and a sample of the corpus
 	$(MAKE) shapes SEED=7
 	$(MAKE) differential SEED=7 MODELS=200
 
-# Files are recorded afresh: TensorFlow with TF_PYTHON, JAX with the Python that has XProf.
-test-xprof: tf-venv $(XPROF_VENV)/ready ## profiles beside XProf 2.24.2, row by row; fixtures and fresh recordings
+# Records new files: TensorFlow with TF_PYTHON, JAX with the Python of XProf.
+test-xprof: tf-venv $(XPROF_VENV)/ready ## compare profiles with XProf 2.24.2, row by row: fixtures and new recordings
 	$(CARGO) build $(LOCKED) --release
 	rm -rf $(BUILT)/test-xprof
 	$(TF_PYTHON) benches/xspace_make.py tf $(BUILT)/test-xprof/tf 20
@@ -149,8 +149,8 @@ test-xprof: tf-venv $(XPROF_VENV)/ready ## profiles beside XProf 2.24.2, row by 
 	$(XPROF_VENV)/bin/python tests/xprof/compare.py --tfprof $(BUILT)/release/tfprof --corpus corpus/xspace \
 	    --jax $(BUILT)/test-xprof/jax $(BUILT)/test-xprof/tf
 
-# Two files of more than 100 MB, which are recorded once, and one of 22 MB as 16 hosts.
-bench-xspace: tf-venv $(XPROF_VENV)/ready ## profiles beside XProf: CPU time and memory
+# Two files of over 100 MB, recorded once, and one of 22 MB as 16 hosts.
+bench-xspace: tf-venv $(XPROF_VENV)/ready ## CPU time and memory for profiles, and XProf's
 	$(CARGO) build $(LOCKED) --release
 	test -d bench-data/xspace/tf || $(TF_PYTHON) benches/xspace_make.py tf bench-data/xspace/tf 6000
 	test -d bench-data/xspace/jax || $(XPROF_VENV)/bin/python benches/xspace_make.py jax bench-data/xspace/jax 5000
@@ -162,15 +162,15 @@ bench-xspace: tf-venv $(XPROF_VENV)/ready ## profiles beside XProf: CPU time and
 verify-corpus: tf-venv
 	$(TF_PYTHON) tests/differential/verify_corpus.py corpus --every 20
 
-checkpoints: tf-venv ## checkpoints that TensorFlow writes, read by TensorFlow and by tfprof
+checkpoints: tf-venv ## compare checkpoints of TensorFlow as read by TensorFlow and by tfprof
 	$(CARGO) build $(LOCKED) --release
 	$(TF_PYTHON) tests/tf/checkpoints.py --tfprof $(BUILT)/release/tfprof
 
-shapes: tf-venv ## shapes that are inferred, beside TensorFlow's own inference (SEED=…)
+shapes: tf-venv ## compare inferred shapes with TensorFlow's (SEED=…)
 	$(CARGO) build $(LOCKED) --release --example infer -p tfprof
 	$(TF_PYTHON) tests/tf/shapes.py --infer $(BUILT)/release/examples/infer --seed $(SEED)
 
-differential: tf-venv python-beside ## random models and questions against the original, files and Python (SEED=… MODELS=…)
+differential: tf-venv python-beside ## compare random models and questions with the original, files and Python (SEED=… MODELS=…)
 	rm -rf target/differential/$(SEED)
 	@echo "seed $(SEED), $(MODELS) models, $(QUESTIONS) questions each; $(LIVE_MODELS) live models in Python"
 	$(TF_PYTHON) tests/differential/random_cases.py --seed $(SEED) --models $(MODELS) --questions $(QUESTIONS) \
@@ -180,33 +180,32 @@ differential: tf-venv python-beside ## random models and questions against the o
 	PYTHONPATH="$(abspath $(BUILT)/python-tf/tfprof)" $(TF_PYTHON) tests/differential/random_python.py --seed $(SEED) \
 	    --models $(LIVE_MODELS) --questions $(QUESTIONS)
 
-tf-venv: $(if $(filter $(VENV)/%,$(TF_PYTHON)),$(VENV)/ready) ## a virtual environment with TensorFlow 2.21, for the targets that need one
+tf-venv: $(if $(filter $(VENV)/%,$(TF_PYTHON)),$(VENV)/ready) ## a virtual environment with TensorFlow 2.21
 
-bench: tf-venv ## speed and memory beside the original (BENCH="--nodes 1000000 --view code")
+bench: tf-venv ## time and memory, and the original's (BENCH="--nodes 1000000 --view code")
 	TF_PYTHON="$(TF_PYTHON)" $(PYTHON) benches/run.py $(BENCH)
 
-bench-alone: build ## growth, large inputs, start-up: what tfprof costs by itself (ALONE="--only growth")
+bench-alone: build ## scaling, large inputs, start-up (ALONE="--only growth")
 	TF_PYTHON="$(wildcard $(TF_PYTHON))" $(PYTHON) benches/alone.py --binary $(BUILT)/release/tfprof $(ALONE)
 
-bench-guard: build ## instructions of fixed questions against those on record; needs valgrind
+bench-guard: build ## compare instruction counts with the recorded ones; needs valgrind
 	$(PYTHON) benches/instructions.py --binary $(BUILT)/release/tfprof $(GUARD)
 
-# The wheel in the release profile, beside TensorFlow.
-bench-python: tf-venv $(PY_VENV)/ready ## the Python package and its hook beside TensorFlow's
+bench-python: tf-venv $(PY_VENV)/ready ## time of the Python package and its hook, and of TensorFlow's
 	rm -rf $(BUILT)/python-bench
 	$(call wheel,$(PY_VENV),release,--target $(BUILT)/python-bench)
 	PYTHONPATH="$(abspath $(BUILT)/python-bench)" $(TF_PYTHON) benches/python_api.py $(BENCH)
 	PYTHONPATH="$(abspath $(BUILT)/python-bench)" $(TF_PYTHON) benches/hook.py
 
-demo: ## the sample of `tfprof demo`, made from the corpus
+demo: ## make the sample of `tfprof demo` from the corpus
 	$(PYTHON) scripts/make_demo.py
 
-fuzz: ## each reader against mutated files (SECONDS=…, for each target)
+fuzz: ## fuzz each reader (SECONDS=… per target)
 	fuzz/run $(SECONDS)
 
 docs: ## the API documentation, in target/doc
 	$(CARGO) doc $(LOCKED) --workspace --no-deps
 
-clean: ## remove what was built, made and installed here
+clean: ## remove everything built or installed here
 	$(CARGO) clean
 	rm -rf $(VENV) $(PY_VENV) $(NB_VENV) $(XPROF_VENV) tests/tools/node_modules bench-data fuzz/target fuzz/artifacts target/differential

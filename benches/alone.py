@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What tfprof costs by itself: growth, large inputs, text against wire format, the share of plain reading, start-up.
+"""tfprof without a comparison: scaling, large inputs, text and wire format, the share of reading, start-up.
 
   alone.py [--binary F] [--data DIR] [--repeat 3] [--most 1000000] [--steps 10] [--only growth,chain,…]
 

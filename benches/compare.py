@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The real tfprof and another program on the same case, in turns in one run; prints one JSON line with the ratios.
+"""Runs the original tfprof and another program on the same case, alternating, and prints the ratios as JSON.
 
   compare.py --python TF_PYTHON CASE_DIR --do op --steps 1 --repeat 5 --ours "tfprof op --graph_path={case}/graph.pb ..."
 

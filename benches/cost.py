@@ -1,4 +1,4 @@
-"""What a Keras application costs: `tfprof cost` beside the way people ask TensorFlow, in one run.
+"""The cost of a Keras application: `tfprof cost` compared with the usual way in TensorFlow.
 
 Usage: cost.py [--model MobileNetV2] [--repeat 5] [--tfprof target/release/tfprof]
 Needs a Python with TensorFlow. TensorFlow's side is a fresh process that imports it, loads the SavedModel, freezes it and

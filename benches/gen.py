@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Deterministic synthetic inputs for the tfprof performance bench.
+"""Generates deterministic inputs for benchmarks.
 
 Writes, into --out DIR:
   graph.pb      GraphDef

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a hook costs a training step: no trace, a trace that is dropped, TensorFlow's ProfilerHook and tfprof's, in turns.
+"""The overhead of hooks per training step: no trace, a dropped trace, TensorFlow's ProfilerHook and tfprof's, alternating.
 
   hook.py [--steps 200] [--repeat 5] [--layers 4] [--show_memory]
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A guard against slow changes that a noisy machine cannot disturb: instructions of fixed questions, counted by valgrind.
+"""Guards against slow changes, even on a noisy machine: counts the instructions of fixed questions with valgrind.
 
   instructions.py [--binary F] [--write] [--tolerance 5]
 

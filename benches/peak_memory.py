@@ -1,4 +1,4 @@
-"""Peak memory beside the size of the input, for the shapes that break recursive programs and for packed files.
+"""Peak memory relative to the input, for deep graphs that break recursive programs and for compressed files.
 
   peak_memory.py --binary target/release/tfprof
 

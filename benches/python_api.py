@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`tfprof.profile` beside `tf.compat.v1.profiler.profile`, on a live graph with a RunMetadata.
+"""Compares `tfprof.profile` with `tf.compat.v1.profiler.profile` on a live graph with a RunMetadata.
 
   python_api.py [--nodes 100000] [--views op,scope] [--repeat 3] [--python F]
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a Chrome trace costs: `tfprof trace` beside TensorFlow's own timeline.py, and its memory as runs grow.
+"""Chrome traces: time of `tfprof trace` and of TensorFlow's timeline.py, and memory as runs grow.
 
   trace.py [--nodes 100000] [--times 10] [--binary F] [--python F]
 

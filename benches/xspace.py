@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What an XSpace costs: `tfprof op` beside XProf's framework_op_stats, `tfprof trace` beside its trace_viewer.
+"""XSpace files: compares `tfprof op` with XProf's framework_op_stats, and `tfprof trace` with its trace_viewer.
 
   xspace.py FILE.xplane.pb... [--xprof PYTHON] [--binary F] [--repeat 3] [--host FILE --hosts 16]
 

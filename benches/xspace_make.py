@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Records a real profile of TensorFlow or JAX: a small dense network, trained for some steps under the profiler.
+"""Records a profile of TensorFlow or JAX: a small dense network, trained for some steps.
 
   xspace_make.py tf|jax LOGDIR STEPS      (with a Python that has the framework)
 

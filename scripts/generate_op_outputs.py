@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the table of output names of TensorFlow's ops, crates/tfprof/src/infer/functions/outputs.rs.
+"""Generates the output names of TensorFlow's ops, crates/tfprof/src/infer/functions/outputs.rs.
 
 Nodes in the body of a function read `node:name:place`, and which output of the node that is follows from its op. Of ops with
 one output, or one list of outputs, the place alone says it; so only those with more are in the table. `name*N` is a list as

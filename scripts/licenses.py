@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Checks that every dependency has a licence that deny.toml allows: `make licenses`.
 
-`cargo deny check` does the same and looks for advisories too, but needs a database that it fetches; this needs nothing but
-the lock file, so that it can run with every test.
+`cargo deny check` does the same and also checks advisories, but has to download their database. This script only needs the
+lock file, so it runs with every test.
 """
 
 import json
@@ -38,7 +38,7 @@ def main():
 
 
 def permits(expression, allowed):
-    """Whether an SPDX expression can be fulfilled with the licences that are allowed."""
+    """Whether the allowed licences satisfy an SPDX expression."""
     tokens = TOKEN.findall(expression.replace("/", " OR "))
 
     def term():

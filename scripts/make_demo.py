@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes the sample that is built into the binary (`tfprof demo`) from the ResNet-32 of the corpus.
+"""Makes the built-in sample (`tfprof demo`) from the ResNet-32 of the corpus.
 
 Graph and steps are taken as they are. The op log is put together: types and code traces of `tfprof_log`, float
 operations of `tfprof_log_legacy`, which are those that the manual's transcripts were made with.

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Records the models that tests/models holds: what TensorFlow stores of them, and what it says of them.
+"""Records the models of tests/models: the files that TensorFlow saves, and its figures for them.
 
 Of each model `saved_model.pb` (or the graph) and `variables.index` are kept, gzipped; the numbers of the variables are
 random and dropped. `facts.json` has what must come out: parameters by Keras' `count_params`, float operations by op type

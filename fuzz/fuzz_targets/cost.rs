@@ -1,4 +1,4 @@
-//! Any bytes as a model: a cost or a typed error, never a panic, and never more work than the input is worth.
+//! Any bytes as a model: a cost or a typed error, no panic, and work bounded by the size of the input.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

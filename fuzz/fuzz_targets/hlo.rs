@@ -1,4 +1,4 @@
-//! Any bytes as a compiled program: its stacks end, or it is refused.
+//! Any bytes as a compiled program: stack frames without cycles, or an error.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,4 @@
-//! Any bytes as a graph: facts and costs of all nodes, never a panic; what is known stays within its limits.
+//! Any bytes as a graph: shapes and costs of all nodes within their limits, and no panic.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

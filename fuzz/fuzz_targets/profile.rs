@@ -1,4 +1,4 @@
-//! Any bytes as a profile, alone and after another: what is loaded can be saved, and saving settles at once.
+//! Any bytes as a profile, alone and after another: a loaded profile can be saved, and saving is idempotent.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,5 +1,5 @@
-//! Any bytes as a file in text format: no panic, opens and closes pair up, every record is a well-formed message, and
-//! where the window ends makes no difference.
+//! Any bytes as a file in text format: no panic, balanced messages, well-formed records, and the same result for every
+//! window size.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,4 @@
-//! Any bytes as a run: a trace that is whole JSON, or a typed error, never a panic; the same each time.
+//! Any bytes as a run: a trace in valid JSON, or a typed error; deterministic, and no panic.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

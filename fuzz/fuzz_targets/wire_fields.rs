@@ -1,4 +1,4 @@
-//! Any bytes as a message in memory: no panic, and all that is handed out lies within the bytes.
+//! Any bytes as a message in memory: no panic, and every field lies within the bytes.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

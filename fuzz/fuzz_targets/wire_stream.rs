@@ -1,5 +1,4 @@
-//! Any bytes as a file in wire format: no panic, opens and closes pair up, and where the window ends makes no
-//! difference.
+//! Any bytes as a file in wire format: no panic, balanced messages, and the same result for every window size.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

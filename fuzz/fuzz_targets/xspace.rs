@@ -1,4 +1,4 @@
-//! Any bytes as a profile: an answer whose sums hold or a typed error, a trace that ends as it should, never a panic.
+//! Any bytes as an XSpace: an answer with consistent sums or a typed error, a complete trace, and no panic.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

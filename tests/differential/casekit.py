@@ -1,4 +1,4 @@
-"""Words to write case lists with: default options, names of figures, a collector of cases."""
+"""Helpers to write case lists: default options, names of metrics, a collector of cases."""
 
 import copy
 import os

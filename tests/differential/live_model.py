@@ -1,4 +1,4 @@
-"""Random small models that live in TensorFlow: built line by line, run for real, each with an op log of its own."""
+"""Random small TensorFlow models: built node by node, run, each with an op log."""
 
 import numpy as np
 import tensorflow as tf

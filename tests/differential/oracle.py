@@ -1,4 +1,4 @@
-"""Runs the tfprof that ships inside TensorFlow on files, and records what it says.
+"""Runs the tfprof inside TensorFlow on files and records its answers.
 
 The profiler is driven through TensorFlow's native binding, which takes serialized
 protos, so no live tf.Graph is needed.  Every case is run in a forked child whose

@@ -1,4 +1,4 @@
-"""Random small models, random questions about them, and what the real tfprof answers.
+"""Random small models, random questions about them, and the answers of the original tfprof.
 
   random_cases.py --seed S --models N --questions Q --out DIR
                   [--kinds K,K...] [--jobs J] [--report FILE]

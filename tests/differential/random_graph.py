@@ -1,4 +1,4 @@
-"""The graph of a random model: its names, which nodes read which, shapes and attributes."""
+"""The graph of a random model: names, edges, shapes and attributes."""
 
 from vocabulary import CPUS, GPUS, INT64_MAX, ODD_OPS, ODD_PIECES, OPS, PIECES, chance
 

@@ -1,4 +1,4 @@
-"""A random small model, as files: a graph, what it did in some steps, and an op log."""
+"""A random small model as files: a graph, the RunMetadata of some steps, and an op log."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""A random question about a model: a view or another kind of answer, its inputs and options; now and then a rude one."""
+"""A random question about a model: the command, its inputs and options; now and then an invalid one."""
 
 import re
 

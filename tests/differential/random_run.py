@@ -1,4 +1,4 @@
-"""The runs of a random model and its op log: who ran when and where, who held memory, and which lines made what."""
+"""The runs and the op log of a random model: times, devices, memory and call stacks."""
 
 from vocabulary import (
     ALLOCATORS,

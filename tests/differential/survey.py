@@ -1,4 +1,4 @@
-"""What the original knows about a model, to put questions that have to do with it."""
+"""Surveys a model with the original, so that random questions fit the model."""
 
 import collections
 import resource

@@ -1,4 +1,4 @@
-"""Counts what random questions reached: kinds, rows, events, and what the original said."""
+"""Coverage of random questions: commands, rows, events and the original's answers."""
 
 import collections
 import gzip

@@ -1,4 +1,4 @@
-"""What random models are made of: names, ops, devices, sizes; and how often a model has each trait."""
+"""The building blocks of random models: names, ops, devices, sizes, and the probability of each trait."""
 
 INT64_MAX = (1 << 63) - 1
 # fmt: off

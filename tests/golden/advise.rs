@@ -1,4 +1,4 @@
-//! Advice: the same checkers with the same reports, but for the two sentences that we word ourselves.
+//! Advice: the same checkers and reports as the original, apart from two sentences of our own.
 
 use crate::case::{Case, Verdict, read_maybe_gzipped};
 use tfprof::engine::profiler::Profiler;

@@ -1,4 +1,4 @@
-//! One case: its inputs loaded in the order of its interface, its question, and how the answer compares.
+//! One case: loads its inputs in the order of the original's API, asks its question and compares the answer.
 
 use crate::{advise, chrome, message, outputs, serialize};
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! Timelines and pprof profiles against the original's, by their content: JSON as values, profiles field by field.
+//! Timelines and pprof profiles against the original's, by content: JSON values, and profiles field by field.
 
 use crate::case::read_maybe_gzipped;
 use serde_json::Value;

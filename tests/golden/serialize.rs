@@ -1,4 +1,4 @@
-//! Saved profiles, to the byte once both have the same form.
+//! Saved profiles, to the byte after both are brought into canonical form.
 
 use crate::case::{Case, Verdict, read_maybe_gzipped};
 use tfprof::engine::profiler::Profiler;

@@ -1,5 +1,5 @@
-//! What is inferred from the graphs of the corpus alone, against what TensorFlow wrote down about them: the shapes that
-//! are stated in the graphs, and the float operations of the op logs.
+//! Infers shapes and FLOPs from the graphs of the corpus and compares them with TensorFlow's: the shapes in the graphs, and
+//! the FLOPs of the op logs.
 
 use flate2::read::GzDecoder;
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! How much memory a piece of work holds at the most, by thread.
+//! Peak memory of a closure, per thread.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;

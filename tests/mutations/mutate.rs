@@ -1,4 +1,4 @@
-//! Damage: cut short, bits flipped, lengths that lie, fields twice or not at all. The same each time.
+//! Deterministic damage: truncation, flipped bits, wrong lengths, duplicate and missing fields.
 
 use tfprof_proto::wire::{Fields, Value};
 use tfprof_proto::write;

@@ -1,4 +1,4 @@
-"""Shapes that tfprof infers, against TensorFlow's own inference, node by node.
+"""Compares the shapes that tfprof infers with TensorFlow's, node by node.
 
 Graphs are made of random ops, of layers with their gradients, and of Keras models; what they state of shapes is taken
 away before tfprof sees them. A shape must never contradict TensorFlow's, types must be the same, and at least 99 % of

@@ -1,4 +1,4 @@
-"""tfprof's Python API beside TensorFlow's own, on live graphs: the same results, field by field."""
+"""Compares tfprof's Python API with TensorFlow's on live graphs, field by field."""
 
 from __future__ import annotations
 

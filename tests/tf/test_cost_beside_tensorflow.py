@@ -1,4 +1,4 @@
-"""What models cost, beside what TensorFlow and Keras say of the same models."""
+"""Compares the cost of models with TensorFlow's and Keras' figures."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The examples of docs/python-tensorflow.md, one after the other, as a reader would type them."""
+"""Runs the examples of docs/python-tensorflow.md in order."""
 
 from __future__ import annotations
 

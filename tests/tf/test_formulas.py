@@ -1,4 +1,4 @@
-"""Float operations of every op that TensorFlow has a formula for, beside TensorFlow's own figures.
+"""Compares the FLOPs of every op for which TensorFlow has a formula.
 
 Nodes are made at random: shapes, strides, paddings, data formats, dilations, types, transposes, broadcasts, and shapes
 that are not known, in part or at all.

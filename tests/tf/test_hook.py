@@ -1,4 +1,4 @@
-"""`tfprof.ProfilerHook` in live sessions, beside TensorFlow's own hook."""
+"""Compares `tfprof.ProfilerHook` with TensorFlow's hook in live sessions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`tfprof.open` on live graphs and `tfprof.checkpoint` on what TensorFlow saves, beside TensorFlow itself."""
+"""Compares `tfprof.open` on live graphs and `tfprof.checkpoint` on saved variables with TensorFlow."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TensorFlow's own names after `patch_tensorflow()`: what they did before, by tfprof."""
+"""`patch_tensorflow()`: TensorFlow's names behave as before, but run tfprof."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calls of TensorFlow's names, patched, in any order and with any arguments: exceptions, and never an abort."""
+"""Patched TensorFlow functions, called in any order and with any arguments, raise exceptions but never abort."""
 
 from __future__ import annotations
 

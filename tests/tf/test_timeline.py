@@ -1,4 +1,4 @@
-"""`tfprof.Timeline` beside TensorFlow's own: the same text, the same peaks of memory."""
+"""Compares `tfprof.Timeline` with TensorFlow's: the same text, the same peak memory."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Rows of XProf's framework_op_stats beside those of `tfprof scope`, to the nanosecond.
+"""Compares the rows of XProf's framework_op_stats with `tfprof scope`, to the nanosecond.
 
   compare.py --tfprof BINARY --corpus corpus/xspace [--jax LOGDIR] [LOGDIR...]      (a Python with xprof 2.24.2)
 

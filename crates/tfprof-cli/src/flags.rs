@@ -1,7 +1,7 @@
-//! Words of a command line, or of a line in the shell, become a request.
+//! Parses a command line, or a line of the shell, into a request.
 //!
-//! Every flag takes `-x v`, `--x v` and `--x=v`; `-` and `_` are the same in its name. All flags are rows of tables:
-//! those of views in the library, those of this program in `table.rs`.
+//! Every flag can be written `-x v`, `--x v` and `--x=v`; `-` and `_` are equal in its name. All flags are rows of tables:
+//! the options of views in the library, the other flags in `table.rs`.
 
 mod parser;
 mod table;
@@ -21,59 +21,59 @@ use tfprof::options::Options;
 use tfprof::render::theme::Theme;
 use tfprof::trace::TraceOptions;
 
-/// What to do, with what.
+/// A command with its flags and files.
 #[derive(Debug)]
 pub struct Request {
     pub command: &'static CommandInfo,
     pub options: Options,
     pub flags: Flags,
-    /// Words that are no flags. Commands that read files have theirs in `flags.inputs`.
+    /// Arguments that are not flags. Input files are in `flags.inputs` instead.
     pub paths: Vec<PathBuf>,
-    /// The files that a user named, as they were typed: for commands that we suggest.
+    /// The input files as typed, to suggest commands with.
     pub named: Vec<String>,
-    /// The sample, if the request is about it; its files are there as long as the request is.
+    /// The sample of `demo`; its files live as long as the request.
     pub sample: Option<Sample>,
     pub terminal: Terminal,
 }
 
 impl Request {
-    /// How text is dressed on the terminal.
+    /// The style of text on the terminal.
     pub fn theme(&self) -> Theme {
         if self.terminal.colour { Theme::COLOUR } else { Theme::PLAIN }
     }
 }
 
-/// Everything that is not about a view: what is loaded, and what single commands take.
+/// Everything but the options of views: inputs, and flags of single commands.
 #[derive(Debug, Default)]
 pub struct Flags {
     pub inputs: Inputs,
     pub strict: bool,
     pub trace: TraceOptions,
-    /// Which checkers to run; none means all.
+    /// Checkers to run; empty means all.
     pub checkers: Vec<String>,
-    /// Of the command `cost`.
+    /// For `cost`.
     pub budget: String,
     pub baseline: String,
     pub fail_on_unknown: bool,
     pub markdown: bool,
-    /// Of the command `checkpoint`.
+    /// For `checkpoint`.
     pub stats: bool,
     pub verify: bool,
     pub values: String,
-    /// Where `demo` writes its files.
+    /// Where `demo` writes the sample.
     pub write: String,
     format: String,
     outfile: String,
 }
 
 impl Flags {
-    /// All files that a command reads, none of which it may write.
+    /// All files that a command reads and therefore must not overwrite.
     pub fn files(&self) -> Vec<PathBuf> {
         let mut files = self.inputs.files();
         files.push(PathBuf::from(&self.budget));
         if !self.baseline.is_empty() {
             let mut before = Inputs::default();
-            // What cannot be read is complained of where it is read.
+            // Reading reports errors.
             let _ = before.add_path(Path::new(&self.baseline));
             files.extend(before.files());
         }
@@ -81,14 +81,14 @@ impl Flags {
     }
 }
 
-/// Reads the words behind the program's name.
+/// Parses the arguments of the program.
 pub fn parse(words: impl IntoIterator<Item = OsString>, terminal: Terminal) -> Result<Request, Error> {
     let mut parser = Parser::new(Origin::Arguments, Options::default());
     parser.read(words)?;
     parser.finish(terminal)
 }
 
-/// Reads a line of the shell. Its options begin with `options` and hold for this line.
+/// Parses a line of the shell. Its options start from `options` and apply to this line only.
 pub fn parse_line(text: &str, options: &Options, terminal: Terminal) -> Result<Request, Error> {
     let words = line::split(text).map_err(Error::Question)?;
     let mut parser = Parser::new(Origin::Line, options.clone());

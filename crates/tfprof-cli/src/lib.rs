@@ -1,6 +1,6 @@
-//! tfprof on the command line: words become a request, a request becomes an answer and an exit code.
+//! The command line: parses a request, runs its command, and returns an exit code.
 //!
-//! The binary is three lines around [`run`], so that the Python package can ship the same command.
+//! The binary only calls [`run`], and so does the `tfprof` command of the Python package.
 
 mod commands;
 mod flags;
@@ -17,25 +17,25 @@ use terminal::Guard;
 pub use terminal::Terminal;
 use tfprof::error::Error;
 
-/// How a command ended. The numbers are a promise to scripts.
+/// Exit codes. Scripts rely on the numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
     Answered = 0,
     CouldNotAnswer = 1,
     WrongUsage = 2,
-    /// There is an answer, and a check that was asked for failed.
+    /// The answer was written, but a requested check failed.
     CheckFailed = 3,
-    /// Part of an input was lost; the answer is about the rest.
+    /// The answer was written, but part of an input is damaged and left out.
     Damaged = 4,
 }
 
-/// Reads a line of the shell as the shell would, and does nothing with it; true if it makes sense.
+/// Whether the shell can parse a line. For fuzzing.
 #[cfg(fuzzing)]
 pub fn understands_line(line: &str) -> bool {
     flags::parse_line(line, &tfprof::options::Options::default(), Terminal::default()).is_ok()
 }
 
-/// Runs one command line, without the program's name. `terminal` says which of the streams are one.
+/// Runs one command line, without the program's name. `terminal` says which streams are terminals.
 pub fn run(
     words: impl IntoIterator<Item = OsString>,
     terminal: Terminal,
@@ -48,7 +48,7 @@ pub fn run(
     let exit = match outcome {
         Ok(exit) => exit,
         Err(error) => {
-            // Nothing can be done if even standard error is closed.
+            // Ignore a closed standard error.
             let _ = writeln!(err, "tfprof: {error}");
             exit_of(&error)
         }
@@ -64,7 +64,7 @@ fn exit_of(error: &Error) -> Exit {
     if error.is_wrong_question() { Exit::WrongUsage } else { Exit::CouldNotAnswer }
 }
 
-/// Writes to standard output; that nobody reads on is no failure.
+/// Writes to standard output. A closed pipe is not an error.
 fn write_line(out: &mut dyn Write, line: &str) -> Result<Exit, Error> {
     target::to_stdout(out, |out| writeln!(out, "{line}")).map(|()| Exit::Answered)
 }

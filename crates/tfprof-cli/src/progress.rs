@@ -1,4 +1,4 @@
-//! A bar on standard error while files are read, if that takes long and somebody is looking.
+//! Read progress: a bar on a terminal if reading takes long.
 
 use crate::terminal::Terminal;
 use std::cell::RefCell;
@@ -11,16 +11,16 @@ use tfprof::metric::Unit;
 use tfprof::render::theme::ESCAPE;
 use tfprof::units;
 
-/// Who reads for less than this need not wait.
-const PATIENCE: Duration = Duration::from_millis(500);
+/// The bar appears after this time.
+const DELAY: Duration = Duration::from_millis(500);
 
-/// Goes back to the first column and clears the line.
+/// Clears the line and moves the cursor to its start.
 const CLEAR: &[u8] = &[ESCAPE, b'[', b'G', ESCAPE, b'[', b'K'];
 
-/// How often the bar moves.
-const BEAT: Duration = Duration::from_millis(100);
+/// The bar is redrawn this often.
+const INTERVAL: Duration = Duration::from_millis(100);
 
-/// Loads the inputs.
+/// Loads the inputs and shows progress.
 pub fn load(inputs: &Inputs, profiler: &mut Profiler, terminal: Terminal, err: &mut dyn Write) -> Result<(), Error> {
     if !terminal.stderr {
         return inputs.load(profiler);
@@ -40,12 +40,12 @@ struct Bar<'a> {
 impl Bar<'_> {
     fn tick(&mut self, reading: &ReadProgress<'_>, now: Instant) {
         let due = match self.drawn {
-            None => now - self.began >= PATIENCE,
-            Some(drawn) => now - drawn >= BEAT,
+            None => now - self.began >= DELAY,
+            Some(drawn) => now - drawn >= INTERVAL,
         };
         if due {
             self.drawn = Some(now);
-            // A bar that cannot be drawn is no reason to stop.
+            // Failing to draw the bar is not an error.
             let _ = self.err.write_all(CLEAR);
             let _ = write!(self.err, "{}", line(reading, now - self.began));
             let _ = self.err.flush();
@@ -66,7 +66,7 @@ fn line(reading: &ReadProgress<'_>, elapsed: Duration) -> String {
     let rate = bytes((reading.read as f64 / elapsed.as_secs_f64().max(0.001)) as u64);
     let name = reading.file.rsplit('/').next().unwrap_or(reading.file);
     let name: String = name.chars().take(20).collect();
-    // The size of a pipe is not known, and a file may grow while it is read.
+    // The size of a pipe is unknown, and a file may grow while it is read.
     if reading.total < reading.read {
         return format!("reading {name}  {}  {rate}/s", bytes(reading.read));
     }
@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_bar_says_what_how_much_and_how_fast() {
+    fn the_bar_shows_file_share_and_rate() {
         let second = Duration::from_secs(1);
         let reading = ReadProgress { file: "dump/graph.pbtxt", read: 25_000_000, total: 100_000_000 };
         assert_eq!(line(&reading, second), "reading graph.pbtxt  ━━━           25%  25.00MB of 100.00MB  25.00MB/s");

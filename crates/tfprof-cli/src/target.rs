@@ -25,7 +25,7 @@ pub fn to_stdout(out: &mut dyn Write, fill: impl FnOnce(&mut dyn Write) -> io::R
     }
 }
 
-/// Writes to a file, or to standard output if it is `-`. None of `inputs` is ever overwritten.
+/// Writes to a file, or to standard output if it is `-`. Refuses to overwrite any of `inputs`.
 pub fn to_file(
     file: &str,
     inputs: &[PathBuf],
@@ -43,13 +43,13 @@ pub fn to_file(
         let message = format!("{file} is one of the inputs and would be overwritten; name another file");
         return Err(Error::Question(message));
     }
-    write(file, Disk::Waited, &mut fill)
+    write(file, Durability::Synced, &mut fill)
 }
 
 /// A form that a command writes: its word, and its writer.
 pub type Writer<'w> = (&'static str, &'w dyn Fn(&mut dyn Write) -> io::Result<()>);
 
-/// Writes an answer where `-output` sends it, in the form that it names. The first of the forms is text.
+/// Writes an answer to the target of `-output`, in its form. The first form is text.
 pub fn deliver(
     output: &Output,
     inputs: &[PathBuf],
@@ -68,7 +68,7 @@ pub fn deliver(
     form.map_or(Ok(()), |(_, write)| to_file(&output.outfile, inputs, out, write))
 }
 
-/// Refuses a form that a command does not write.
+/// Rejects a form that a command does not write.
 pub fn check_form(output: &Output, command: &str, words: &[&str]) -> Result<(), Error> {
     let form = output.form.as_str();
     if !Output::takes_file(form) || words.contains(&form) {
@@ -80,21 +80,21 @@ pub fn check_form(output: &Output, command: &str, words: &[&str]) -> Result<(), 
 
 /// Writes one of many files without waiting for the disk: after a power failure, the last ones may be empty.
 pub fn to_one_of_many(file: &str, mut fill: impl FnMut(&mut dyn Write) -> io::Result<()>) -> Result<(), Error> {
-    write(file, Disk::NotWaited, &mut fill)
+    write(file, Durability::Buffered, &mut fill)
 }
 
 /// Whether to wait until a file is on the disk, which takes milliseconds.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Disk {
-    Waited,
-    NotWaited,
+enum Durability {
+    Synced,
+    Buffered,
 }
 
-fn write(file: &str, disk: Disk, fill: Fill<'_>) -> Result<(), Error> {
+fn write(file: &str, durability: Durability, fill: Fill<'_>) -> Result<(), Error> {
     let target = Path::new(file);
     let written = match fs::metadata(target) {
         Ok(metadata) if !metadata.is_file() && !metadata.is_dir() => write_through(target, fill),
-        _ => replace(target, disk, fill),
+        _ => replace(target, durability, fill),
     };
     written.map_err(|source| Error::Io { file: file.to_owned(), action: "cannot write", source })
 }
@@ -104,7 +104,7 @@ pub fn is_stream(file: &str) -> bool {
     file == "-" || fs::metadata(file).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir())
 }
 
-/// Devices and pipes are written directly; a terminal by any name (`/dev/stdout`, `/dev/tty`) gets no control codes.
+/// Writes directly to a device or pipe. A terminal by any name (`/dev/stdout`, `/dev/tty`) gets no control codes.
 fn write_through(target: &Path, fill: Fill<'_>) -> io::Result<()> {
     let file = OpenOptions::new().write(true).open(target)?;
     let terminal = file.is_terminal();
@@ -116,29 +116,29 @@ fn write_through(target: &Path, fill: Fill<'_>) -> io::Result<()> {
     }
 }
 
-/// Regular files, and those that do not exist yet.
-fn replace(target: &Path, disk: Disk, fill: Fill<'_>) -> io::Result<()> {
-    let target = behind_links(target)?;
+/// Creates or replaces a regular file.
+fn replace(target: &Path, durability: Durability, fill: Fill<'_>) -> io::Result<()> {
+    let target = resolve_links(target)?;
     if target.is_dir() {
         return Err(io::Error::other("it is a directory"));
     }
     let name = target.file_name().ok_or_else(|| io::Error::other("it is not the name of a file"))?;
-    let (beside, file) = create_beside(&target, name)?;
-    let written = write_new(file, &beside, &target, disk, fill).and_then(|()| fs::rename(&beside, &target));
+    let (temporary, file) = create_temporary(&target, name)?;
+    let written = write_new(file, &temporary, &target, durability, fill).and_then(|()| fs::rename(&temporary, &target));
     if written.is_err() {
         // Remove the incomplete file.
-        let _ = fs::remove_file(&beside);
+        let _ = fs::remove_file(&temporary);
     }
     written
 }
 
 /// Follows symbolic links, so that their target is replaced, or created if it does not exist.
-fn behind_links(target: &Path) -> io::Result<PathBuf> {
+fn resolve_links(target: &Path) -> io::Result<PathBuf> {
     if let Ok(real) = target.canonicalize() {
         return Ok(real);
     }
     let mut target = target.to_owned();
-    for _ in 0..MOST_LINKS {
+    for _ in 0..MAX_LINKS {
         let Ok(next) = fs::read_link(&target) else { return Ok(target) };
         target = target.parent().unwrap_or(Path::new("")).join(next);
     }
@@ -146,27 +146,27 @@ fn behind_links(target: &Path) -> io::Result<PathBuf> {
 }
 
 /// The limit of Linux.
-const MOST_LINKS: usize = 40;
+const MAX_LINKS: usize = 40;
 
 /// A new file next to the target. `create_new` refuses files and links that someone else planted there.
-fn create_beside(target: &Path, name: &OsStr) -> io::Result<(PathBuf, File)> {
+fn create_temporary(target: &Path, name: &OsStr) -> io::Result<(PathBuf, File)> {
     let mut attempt = 0;
     loop {
-        let beside = format!(".{}.{}-{attempt}.tmp", name.to_string_lossy(), std::process::id());
-        let beside = target.with_file_name(beside);
-        match OpenOptions::new().write(true).create_new(true).open(&beside) {
+        let temporary = format!(".{}.{}-{attempt}.tmp", name.to_string_lossy(), std::process::id());
+        let temporary = target.with_file_name(temporary);
+        match OpenOptions::new().write(true).create_new(true).open(&temporary) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists && attempt < 100 => attempt += 1,
-            file => return Ok((beside, file?)),
+            file => return Ok((temporary, file?)),
         }
     }
 }
 
-fn write_new(file: File, beside: &Path, target: &Path, disk: Disk, fill: Fill<'_>) -> io::Result<()> {
+fn write_new(file: File, temporary: &Path, target: &Path, durability: Durability, fill: Fill<'_>) -> io::Result<()> {
     if let Ok(metadata) = fs::metadata(target) {
-        fs::set_permissions(beside, metadata.permissions())?;
+        fs::set_permissions(temporary, metadata.permissions())?;
     }
     let mut file = BufWriter::with_capacity(256 * 1024, file);
     fill(&mut file)?;
     let file = file.into_inner().map_err(io::IntoInnerError::into_error)?;
-    if disk == Disk::Waited { file.sync_all() } else { Ok(()) }
+    if durability == Durability::Synced { file.sync_all() } else { Ok(()) }
 }

@@ -1,20 +1,20 @@
-//! What stands at the three standard streams. Nothing else in the program asks the system for it.
+//! Which standard streams are terminals, and protection of terminals from control codes in names.
 
 use std::io::{self, IsTerminal, Write};
 use tfprof::render::theme::ESCAPE;
 
-/// Which streams are a terminal; none of them unless the process says so.
+/// Which streams are terminals; none by default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Terminal {
     pub stdin: bool,
     pub stdout: bool,
     pub stderr: bool,
-    /// Answers on the terminal may have colour and bars.
+    /// Text on the terminal may have colour and bars.
     pub colour: bool,
 }
 
 impl Terminal {
-    /// The terminal of this process. `NO_COLOR` and a dumb terminal mean no colour.
+    /// The terminals of this process. `NO_COLOR` and a dumb terminal turn colour off.
     pub fn of_process() -> Terminal {
         let stdout = io::stdout().is_terminal();
         let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
@@ -28,55 +28,54 @@ impl Terminal {
     }
 }
 
-/// A writer in front of a terminal: names from a file move no cursor, set no title and turn no text around. Our own
-/// marks, which begin with [`ESCAPE`], become sequences; control characters of a text are written out, all but the ends
-/// of lines and tabs, and so are those that change the direction of writing.
+/// Escapes control characters and changes of text direction on the way to a terminal, so that names in a file cannot
+/// move the cursor or set the title. Newlines and tabs pass. Our own sequences start with [`ESCAPE`] and pass, too.
 #[derive(Debug)]
 pub struct Guard<W> {
     out: W,
-    /// The first bytes of a character that may have to be written out, the last of which has not come yet.
-    begun: Vec<u8>,
-    clean: Vec<u8>,
+    /// The first bytes of an incomplete character that may need escaping.
+    partial: Vec<u8>,
+    escaped: Vec<u8>,
 }
 
 impl<W: Write> Guard<W> {
     pub fn new(out: W) -> Guard<W> {
-        Guard { out, begun: Vec::new(), clean: Vec::new() }
+        Guard { out, partial: Vec::new(), escaped: Vec::new() }
     }
 }
 
 impl<W: Write> Write for Guard<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.clean.clear();
+        self.escaped.clear();
         for byte in bytes {
-            match (self.begun.as_slice(), *byte) {
+            match (self.partial.as_slice(), *byte) {
                 ([], _) => {}
-                // U+0080 to U+009F, of which some terminals take one for the beginning of a sequence.
+                // U+0080 to U+009F: some terminals accept U+009B as the start of a sequence.
                 ([0xc2], 0x80..=0x9f)
-                // Marks and overrides of direction, and the ends of lines and paragraphs.
+                // Direction marks and overrides, line and paragraph separators.
                 | ([0xe2, 0x80], 0x8e | 0x8f | 0xa8..=0xae)
                 | ([0xe2, 0x81], 0xa6..=0xa9) => {
-                    self.begun.push(*byte);
-                    let character = String::from_utf8_lossy(&self.begun).escape_unicode().to_string();
-                    self.clean.extend_from_slice(character.as_bytes());
-                    self.begun.clear();
+                    self.partial.push(*byte);
+                    let character = String::from_utf8_lossy(&self.partial).escape_unicode().to_string();
+                    self.escaped.extend_from_slice(character.as_bytes());
+                    self.partial.clear();
                     continue;
                 }
                 ([0xe2], 0x80 | 0x81) => {
-                    self.begun.push(*byte);
+                    self.partial.push(*byte);
                     continue;
                 }
-                _ => self.clean.append(&mut self.begun),
+                _ => self.escaped.append(&mut self.partial),
             }
             match *byte {
-                ESCAPE => self.clean.push(0x1b),
-                0xc2 | 0xe2 => self.begun.push(*byte),
-                b'\n' | b'\t' => self.clean.push(*byte),
-                0..0x20 | 0x7f => self.clean.extend_from_slice(format!("\\x{byte:02x}").as_bytes()),
-                byte => self.clean.push(byte),
+                ESCAPE => self.escaped.push(0x1b),
+                0xc2 | 0xe2 => self.partial.push(*byte),
+                b'\n' | b'\t' => self.escaped.push(*byte),
+                0..0x20 | 0x7f => self.escaped.extend_from_slice(format!("\\x{byte:02x}").as_bytes()),
+                byte => self.escaped.push(byte),
             }
         }
-        self.out.write_all(&self.clean)?;
+        self.out.write_all(&self.escaped)?;
         Ok(bytes.len())
     }
 
@@ -92,7 +91,7 @@ mod tests {
     #[test]
     fn names_emit_no_control_codes() {
         let mut guard = Guard::new(Vec::new());
-        // A title, a line that goes back, a one-byte sequence in UTF-8; then an ordinary letter that begins alike.
+        // A title, a carriage return, a one-byte sequence in UTF-8, and a letter that starts with the same byte.
         for piece in ["a\x1b]0;t\x07", "b\r\x7f", "\u{9b}31m\t\u{a9}\n", "\u{202e}\u{2030}\u{2066}\u{2578}\u{e9}"] {
             guard.write_all(piece.as_bytes()).unwrap();
         }

@@ -1,4 +1,4 @@
-//! The command `checkpoint`, and views that read one, end to end: what is written, and the exit codes.
+//! The command `checkpoint`, and views with a checkpoint, end to end: outputs and exit codes.
 
 use serde_json::Value;
 use std::io::Read;

@@ -1,4 +1,4 @@
-//! The real binary: what it does without a command, with a script, and what it says of itself.
+//! The real binary without a command, with a script, and its help.
 
 mod common;
 

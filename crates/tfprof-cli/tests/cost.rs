@@ -1,4 +1,4 @@
-//! `tfprof cost` as users and build machines call it: tables, JSON, budgets, baselines and exit codes.
+//! `tfprof cost` as users and CI call it: tables, JSON, budgets, baselines and exit codes.
 
 mod common;
 

@@ -1,4 +1,4 @@
-//! Timelines, pprof and flame graphs through the real binary: where they go, and that their numbers are the views'.
+//! Timelines, pprof and flame graphs through the real binary: their targets, and the same numbers as the views.
 
 mod common;
 

@@ -1,4 +1,4 @@
-//! The real pprof opens our profiles, and its totals are ours.
+//! The real pprof opens our profiles and shows our totals.
 //!
 //! It comes with Go. Where that is missing the test says so and passes, unless `TFPROF_NEEDS_TOOLS` is set, as
 //! `make test-tools` does.

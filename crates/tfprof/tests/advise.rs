@@ -1,4 +1,4 @@
-//! Each checker on evidence made for it, and on none.
+//! Each checker on a model made for it, and on an empty one.
 
 use tfprof::engine::profiler::Profiler;
 use tfprof::format::source::Source;

@@ -1,4 +1,4 @@
-//! Telling formats apart, and what each of them gives to the model.
+//! Format detection, and what each format contributes to the model.
 
 use std::path::{Path, PathBuf};
 use tfprof::engine::formats::Format;

@@ -1,4 +1,4 @@
-//! Takes words one after the other, and makes a request of them at the end.
+//! Collects the words of a command line, and builds a request from them.
 
 use super::table::{FLAGS, Flag, Spelling, find, spellings};
 use super::{Flags, Request};
@@ -15,12 +15,12 @@ use tfprof::options::{Options, Output, ValueKind, boolean, refused};
 use tfprof::render;
 use tfprof::words;
 
-/// Where words come from.
+/// The source of words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Origin {
-    /// The system's shell has taken its quotes away; naming a list again adds to it.
+    /// The system's shell has removed quotes. Repeating a list option adds to the list.
     Arguments,
-    /// Quotes are ours to take away. As the original: a later option replaces an earlier one.
+    /// We remove quotes. As in the original, a later option replaces an earlier one.
     Line,
 }
 
@@ -30,11 +30,11 @@ pub(super) struct Parser {
     flags: Flags,
     paths: Vec<PathBuf>,
     command: Option<String>,
-    /// `demo` came first: the command is about the sample.
+    /// `demo` came first: the command reads the sample.
     demo: bool,
-    /// Lists that were given so far.
+    /// List options seen so far.
     lists: Vec<(String, String)>,
-    /// Files that flags named, as they were typed.
+    /// Files named by flags, as typed.
     named: Vec<String>,
     /// Flags that only some commands take.
     used: Vec<&'static Flag>,
@@ -67,7 +67,7 @@ impl Parser {
                 Some(text) if !flags_end && text.len() > 1 && text.starts_with('-') => {
                     let (name, value) = split_flag(text);
                     if value.is_none() && self.command.as_deref() == Some("help") && words.peek().is_none() {
-                        // Help about an option may be asked for with its dash.
+                        // `help -select` works like `help select`.
                         self.paths.push(PathBuf::from(name));
                         break;
                     }
@@ -107,7 +107,7 @@ impl Parser {
     }
 
     fn flag(&mut self, name: &str, kind: ValueKind, value: String) -> Result<(), Error> {
-        // Quotes protect the commas of a pattern, so those stay until the list is split.
+        // Quotes protect the commas of a pattern, so keep them until the list is split.
         let value = if kind == ValueKind::Patterns { value } else { self.unquoted(&value) };
         if let Some(flag) = FLAGS.iter().find(|flag| flag.name == name) {
             if !flag.commands.is_empty() {
@@ -189,7 +189,7 @@ impl Parser {
         Ok(Request { command, options, flags, paths, named, sample: None, terminal })
     }
 
-    /// A first word that is no command may be the name of a file.
+    /// A first word that is not a command may be a file.
     fn command_or_path(&mut self, word: String) -> Result<String, Error> {
         if commands::find(&word).is_some() {
             return Ok(word);
@@ -218,7 +218,7 @@ impl Parser {
 
     fn set_output(&mut self) -> Result<(), Error> {
         if self.command.as_deref() == Some("cost") {
-            // Its tables come in two styles; what is left is text, which is the default.
+            // Reports have two styles; text is the default.
             self.flags.markdown = self.flags.format == "markdown";
             let forms = ["table", "json", "markdown", "stdout", "file", "none"];
             let format = self.flags.format.as_str();
@@ -258,7 +258,7 @@ fn text_of(word: OsString) -> String {
     word.into_string().unwrap_or_else(|word| word.to_string_lossy().into_owned())
 }
 
-/// The name of a flag in the spelling of the tables, and its value if it is part of the word.
+/// Splits a word into the name of a flag, as spelled in the tables, and its value, if any.
 fn split_flag(word: &str) -> (String, Option<String>) {
     let word = word.strip_prefix("--").or_else(|| word.strip_prefix('-')).unwrap_or(word);
     match word.split_once('=') {

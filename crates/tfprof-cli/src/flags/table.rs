@@ -1,5 +1,5 @@
-//! [`FLAGS`], the one list of flags that are not about a view: the input flags of the library's formats, settings that
-//! complete a model, and the flags of single commands.
+//! [`FLAGS`], the only list of flags that are not options of views: input files by format, settings that complete a
+//! model, and flags of single commands.
 
 use super::Flags;
 use std::sync::LazyLock;
@@ -19,11 +19,11 @@ pub struct Flag {
     pub name: &'static str,
     pub value: ValueKind,
     pub about: &'static str,
-    /// The commands that take it; none means all.
+    /// The commands that take it; empty means all.
     pub commands: &'static [&'static str],
-    /// The format of the files that it names, if it names inputs.
+    /// The format of its files, if it names inputs.
     pub input: Option<&'static Format>,
-    /// What its value can be, where that is a word of a list.
+    /// Its allowed values, if they are a fixed list.
     pub words: fn() -> Vec<&'static str>,
     set: fn(&mut Flags, &str) -> Result<(), String>,
 }
@@ -60,7 +60,7 @@ const fn flag(
     Flag { name, value, about, commands: &[], input: None, words: Vec::new, set }
 }
 
-/// What help, completion and the parser have to know of an option, whichever table it is in.
+/// An option or flag as help, completion and the parser see it.
 #[derive(Clone, Copy, Debug)]
 pub struct Spelling {
     pub name: &'static str,
@@ -77,12 +77,12 @@ pub fn spellings() -> impl Iterator<Item = Spelling> {
     options.chain(FLAGS.iter().map(Flag::spelling))
 }
 
-/// The option or flag of that name.
+/// The option or flag with this name.
 pub fn find(name: &str) -> Option<Spelling> {
     spellings().find(|known| known.name == name)
 }
 
-/// The flags that are not about a view: those of inputs first.
+/// The flags that are not options of views; inputs first.
 pub static FLAGS: LazyLock<Vec<Flag>> = LazyLock::new(|| {
     let inputs = Format::flags().filter_map(|InputFlag { name, about }| {
         let format = FORMATS.iter().find(|format| format.flag.name == name)?;
