@@ -4,7 +4,8 @@
 use libfuzzer_sys::fuzz_target;
 use std::path::PathBuf;
 use std::sync::OnceLock;
-use tfprof::checkpoint::{ByteSource, Checkpoint};
+use tfprof::internal::checkpoint::ByteSource;
+use tfprof::Checkpoint;
 
 fuzz_target!(|bytes: &[u8]| {
     static PREFIX: OnceLock<PathBuf> = OnceLock::new();

@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use tfprof::checkpoint::{ByteSource, Table};
+use tfprof::internal::checkpoint::{ByteSource, Table};
 
 fuzz_target!(|bytes: &[u8]| {
     let mut damage = Vec::new();

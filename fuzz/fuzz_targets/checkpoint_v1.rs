@@ -2,7 +2,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use tfprof::checkpoint::{ByteSource, Checkpoint};
+use tfprof::internal::checkpoint::ByteSource;
+use tfprof::Checkpoint;
 
 fuzz_target!(|bytes: &[u8]| {
     let Ok(checkpoint) = Checkpoint::tables(vec![ByteSource::memory("fuzz", bytes.to_vec())]) else { return };

@@ -2,14 +2,9 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use tfprof::report::cost::budget::Budget;
-use tfprof::engine::formats::Format;
-use tfprof::engine::needs;
-use tfprof::report::cost::Cost;
-use tfprof::format::source::Source;
-use tfprof::model::settings::Settings;
-use tfprof::engine::profiler::Profiler;
-use tfprof::report::cost::render::{Report, Style, write_json, write_tables};
+use tfprof::internal::engine::needs;
+use tfprof::internal::report::cost::render::{Report, Style, write_json, write_tables};
+use tfprof::{Budget, Cost, Format, Profiler, Settings, Source};
 
 fuzz_target!(|bytes: &[u8]| {
     let Some((choice, bytes)) = bytes.split_first() else { return };

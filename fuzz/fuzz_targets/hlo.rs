@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use tfprof::format::xspace::hlo;
+use tfprof::internal::format::xspace::hlo;
 
 fuzz_target!(|bytes: &[u8]| {
     let Ok(program) = hlo::read(bytes) else { return };

@@ -2,11 +2,11 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use tfprof::model::body::{Body, Tensor};
-use tfprof::infer::fact::LONGEST_VALUE;
-use tfprof::infer::inference::{NoCalls, NodeCost, infer};
-use tfprof::infer::overrides::Overrides;
-use tfprof::infer::shapes;
+use tfprof::internal::infer::fact::LONGEST_VALUE;
+use tfprof::internal::infer::inference::{NoCalls, NodeCost, infer};
+use tfprof::internal::infer::overrides::Overrides;
+use tfprof::internal::infer::shapes;
+use tfprof::internal::model::body::{Body, Tensor};
 
 fuzz_target!(|bytes: &[u8]| {
     check(&Body::of_graph(bytes));
@@ -16,8 +16,22 @@ fuzz_target!(|bytes: &[u8]| {
 /// A graph in which every few bytes are an op that has a rule, its inputs, and an attribute.
 fn made_of(bytes: &[u8]) -> Body {
     const KEYS: [&str; 16] = [
-        "T", "dtype", "shape", "value", "strides", "ksize", "padding", "data_format", "axis", "num", "num_split",
-        "equation", "begin_mask", "shrink_axis_mask", "N", "block_size",
+        "T",
+        "dtype",
+        "shape",
+        "value",
+        "strides",
+        "ksize",
+        "padding",
+        "data_format",
+        "axis",
+        "num",
+        "num_split",
+        "equation",
+        "begin_mask",
+        "shrink_axis_mask",
+        "N",
+        "block_size",
     ];
     let ops: Vec<&str> = shapes::ops().collect();
     let mut body = Body::default();
@@ -25,7 +39,10 @@ fn made_of(bytes: &[u8]) -> Body {
         let byte = |at: usize| usize::from(chunk.get(at).copied().unwrap_or(0));
         let node = body.push_node("n", ops[(byte(0) | byte(1) << 8) % ops.len()]);
         for at in 2..2 + byte(2) % 4 {
-            body.push_input(Tensor { node: node.wrapping_sub(byte(at + 1) as u32 % 8), output: (byte(at + 1) / 64) as u32 });
+            body.push_input(Tensor {
+                node: node.wrapping_sub(byte(at + 1) as u32 % 8),
+                output: (byte(at + 1) / 64) as u32,
+            });
         }
         body.push_attribute(KEYS[byte(7) % KEYS.len()], chunk.get(8..).unwrap_or_default());
     }

@@ -2,12 +2,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use tfprof::engine::formats::{FORMATS, Format};
-use tfprof::format::source::Source;
-use tfprof::options::{Options, Selection, ViewKind};
-use tfprof::engine::profiler::Profiler;
-use tfprof::quirks::Quirks;
-use tfprof::render;
+use tfprof::internal::render;
+use tfprof::{FORMATS, Format, Options, Profiler, Quirks, Selection, Source, ViewKind};
 
 fuzz_target!(|bytes: &[u8]| {
     // The first byte chooses the format; some nodes of known names are there for runs and logs to speak of.

@@ -2,10 +2,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use tfprof::format::source::Source;
-use tfprof::options::{Options, ViewKind};
-use tfprof::engine::profiler::Profiler;
-use tfprof::render;
+use tfprof::internal::render;
+use tfprof::{Options, Profiler, Source, ViewKind};
 
 fuzz_target!(|text: &str| {
     let mut options = Options::default();

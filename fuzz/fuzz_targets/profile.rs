@@ -2,11 +2,9 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use tfprof::advise;
-use tfprof::format::source::Source;
-use tfprof::engine::profiler::Profiler;
-use tfprof::quirks::Quirks;
-use tfprof::format::profile;
+use tfprof::internal::format::profile;
+use tfprof::internal::report::advise;
+use tfprof::{Profiler, Quirks, Source};
 
 fn save(profiler: &Profiler, quirks: Quirks) -> Vec<u8> {
     let mut out = Vec::new();

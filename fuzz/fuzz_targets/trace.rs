@@ -2,9 +2,9 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use tfprof::format::source::Source;
-use tfprof::trace::{OpTime, Step, Trace, TraceOptions};
-use tfprof::words::Choice;
+use tfprof::Source;
+use tfprof::internal::trace::{OpTime, Step, Trace, TraceOptions};
+use tfprof::internal::words::Choice;
 
 fuzz_target!(|bytes: &[u8]| {
     let Some((choice, bytes)) = bytes.split_first() else { return };

@@ -2,12 +2,9 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use tfprof::format::xspace::ProfileFile;
-use tfprof::metric::Metric;
-use tfprof::model::builder::Keep;
-use tfprof::options::{Options, ViewKind};
-use tfprof::engine::profiler::Profiler;
-use tfprof::trace::profile::ProfileTrace;
+use tfprof::internal::format::xspace::ProfileFile;
+use tfprof::internal::trace::profile::ProfileTrace;
+use tfprof::{Keep, Metric, Options, Profiler, ViewKind};
 
 fuzz_target!(|bytes: &[u8]| {
     let files = [ProfileFile::memory("fuzz", bytes.to_vec())];

@@ -7,9 +7,8 @@ use tfprof_proto::stream::{Layout, Record, Rule, Sink, Spot, Tag};
 use tfprof_proto::wire::{Fields, Value};
 
 /// A graph: nodes and versions taken, the library entered.
-pub static GRAPH: Layout = Layout {
-    fields: &[(1, Rule::Take(1)), (2, Rule::Enter(2, &LIBRARY)), (3, Rule::Take(3)), (4, Rule::Take(4))],
-};
+pub static GRAPH: Layout =
+    Layout { fields: &[(1, Rule::Take(1)), (2, Rule::Enter(2, &LIBRARY)), (3, Rule::Take(3)), (4, Rule::Take(4))] };
 static LIBRARY: Layout = Layout { fields: &[(1, Rule::Enter(21, &FUNCTION)), (2, Rule::Take(22))] };
 static FUNCTION: Layout = Layout { fields: &[(3, Rule::Take(213))] };
 

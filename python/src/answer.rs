@@ -13,21 +13,15 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
-use tfprof::engine::formats::{Format, Reader, Role};
-use tfprof::engine::inputs::{Input, Inputs};
-use tfprof::engine::needs;
-use tfprof::engine::profiler::Profiler;
-use tfprof::engine::question::Question;
-use tfprof::error::{Error, Warning};
-use tfprof::format::profile;
-use tfprof::format::source::Source;
-use tfprof::model::cells::Measure;
-use tfprof::options::{Output, ViewKind};
-use tfprof::quirks::Quirks;
-use tfprof::render::theme::Theme;
-use tfprof::render::{self, Dress, html};
-use tfprof::report::advise;
-use tfprof::report::overview;
+use tfprof::internal::engine::formats::Reader;
+use tfprof::internal::engine::needs;
+use tfprof::internal::format::profile;
+use tfprof::internal::model::cells::Measure;
+use tfprof::internal::render::{self, html};
+use tfprof::internal::report::{advise, overview};
+use tfprof::{
+    Dress, Error, Format, Input, Inputs, Output, Profiler, Question, Quirks, Role, Source, Theme, ViewKind, Warning,
+};
 use tfprof_cli::Sample;
 
 /// Below these sizes, reading and asking take a few milliseconds: not worth a thread that Ctrl-C can interrupt.

@@ -9,20 +9,18 @@ use pyo3::types::{PyByteArray, PyBytes, PyDict, PyList};
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
-use tfprof::checkpoint::query::{Comparison, Listing};
-use tfprof::checkpoint::render::Answer;
-use tfprof::checkpoint::{self as native, Damage, Values};
-use tfprof::error::{Error, Warning};
-use tfprof::model::dtype::Element;
-use tfprof::render::html::Place;
-use tfprof::words;
+use tfprof::internal::checkpoint::Values;
+use tfprof::internal::checkpoint::query::{Comparison, Listing};
+use tfprof::internal::checkpoint::render::Answer;
+use tfprof::internal::words;
+use tfprof::{Damage, Element, Error, Place, Warning};
 
 /// The tensors of a checkpoint. Values are read on demand.
 #[pyclass(frozen)]
 #[derive(Debug)]
 pub struct Checkpoint {
     /// Shared with reader threads, which outlive an interrupted call.
-    checkpoint: Arc<native::Checkpoint>,
+    checkpoint: Arc<tfprof::Checkpoint>,
     /// Small enough to be read without checking for interrupts.
     is_small: bool,
 }
@@ -66,7 +64,7 @@ impl Checkpoint {
     #[new]
     fn new(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
         let named = path.clone();
-        let checkpoint = interruptible(py, false, move || native::Checkpoint::open(&named))?;
+        let checkpoint = interruptible(py, false, move || tfprof::Checkpoint::open(&named))?;
         let checkpoint = checkpoint.map_err(|error| raise_checkpoint(&error, &path))?;
         let sizes = checkpoint.files.iter().filter_map(|file| Some(file.metadata().ok()?.len()));
         let is_small = sizes.sum::<u64>() < SMALL;
@@ -189,7 +187,7 @@ impl Checkpoint {
 }
 
 impl Checkpoint {
-    fn tensor(&self, name: &str) -> PyResult<&native::Tensor> {
+    fn tensor(&self, name: &str) -> PyResult<&tfprof::Tensor> {
         self.checkpoint.find(name).ok_or_else(|| {
             let tensors = &self.checkpoint.tensors;
             let near = words::nearest(name, tensors.iter().flat_map(|tensor| [tensor.name.as_str(), tensor.label()]));

@@ -2,8 +2,8 @@
 
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
-use tfprof::view::View;
-use tfprof::view::columns::{Column, Content, Kind, Value};
+use tfprof::internal::view::columns::{Content, Kind, Value};
+use tfprof::{Column, View};
 
 /// The columns of a view that a table can hold.
 #[derive(Debug)]

@@ -6,15 +6,9 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
 use std::path::PathBuf;
-use tfprof::engine::inputs::Inputs;
-use tfprof::engine::needs;
-use tfprof::engine::profiler::Profiler;
-use tfprof::error::Error;
-use tfprof::format::source::Source;
-use tfprof::model::settings::Settings;
-use tfprof::model::shape::Shape;
-use tfprof::report::cost::Cost;
-use tfprof::report::cost::render::{Report, Style, write_json, write_tables};
+use tfprof::internal::engine::needs;
+use tfprof::internal::report::cost::render::{Report, Style, write_json, write_tables};
+use tfprof::{Cost, Error, Inputs, Profiler, Settings, Shape, Source};
 
 /// The cost of a file, or of a graph, as JSON and as tables.
 #[pyfunction]

@@ -23,12 +23,10 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
-use tfprof::checkpoint::locate;
-use tfprof::error::{self, Spelling};
-use tfprof::format::source::Source;
-use tfprof::infer::op_log;
-use tfprof::metric::METRICS;
-use tfprof::render::{FORMS, html};
+use tfprof::internal::checkpoint::locate;
+use tfprof::internal::infer::op_log;
+use tfprof::internal::render::html;
+use tfprof::{FORMS, METRICS, Source, Spelling};
 
 create_exception!(tfprof, Error, PyException, "Why tfprof has no answer: one sentence.");
 create_exception!(tfprof, MissingData, Error, "The question is right, but what is loaded cannot answer it.");
@@ -52,22 +50,22 @@ mod native {
 }
 
 /// The library's error as a Python exception, which names keywords instead of flags.
-fn raise(error: &error::Error) -> PyErr {
+fn raise(error: &tfprof::Error) -> PyErr {
     let text = error.text(Spelling::Python);
     match error.cause() {
-        error::Error::Io { source, .. } => match source.kind() {
+        tfprof::Error::Io { source, .. } => match source.kind() {
             std::io::ErrorKind::NotFound => {
                 pyo3::exceptions::PyFileNotFoundError::new_err((source.raw_os_error(), text))
             }
             _ => PyOSError::new_err(text),
         },
-        error::Error::Missing(_) => MissingData::new_err(text),
+        tfprof::Error::Missing(_) => MissingData::new_err(text),
         _ => Error::new_err(text),
     }
 }
 
 /// The same for a checkpoint, of which there may be nothing at all.
-fn raise_checkpoint(error: &error::Error, path: &Path) -> PyErr {
+fn raise_checkpoint(error: &tfprof::Error, path: &Path) -> PyErr {
     if !path.exists() && locate::locate(path).is_err() {
         return pyo3::exceptions::PyFileNotFoundError::new_err(error.text(Spelling::Python));
     }
@@ -190,11 +188,11 @@ fn html_text(title: &str, text: &str) -> PyResult<String> {
 /// The bytes of a file, unpacked if it is gzipped, as long as that is not absurd.
 #[pyfunction]
 fn read_file(py: Python<'_>, path: PathBuf) -> PyResult<Bound<'_, PyBytes>> {
-    let read = py.detach(|| -> Result<Vec<u8>, error::Error> {
+    let read = py.detach(|| -> Result<Vec<u8>, tfprof::Error> {
         let mut bytes = Vec::new();
         let file = path.display().to_string();
         let read = std::io::Read::read_to_end(&mut Source::open(&path)?.input, &mut bytes);
-        read.map_err(|source| error::Error::Io { file, action: "cannot read", source })?;
+        read.map_err(|source| tfprof::Error::Io { file, action: "cannot read", source })?;
         Ok(bytes)
     });
     read.map(|bytes| PyBytes::new(py, &bytes)).map_err(|error| raise(&error))

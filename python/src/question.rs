@@ -4,10 +4,9 @@ use crate::raise;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBoolMethods, PyDict, PyString};
-use tfprof::engine::question;
-use tfprof::options::{OPTIONS, Options, Output, Selection, ValueKind};
-use tfprof::quirks::Quirks;
-use tfprof::render;
+use tfprof::internal::engine::question;
+use tfprof::internal::render;
+use tfprof::{OPTIONS, Options, Output, Quirks, Selection, ValueKind};
 
 /// The names of all options.
 pub fn names() -> Vec<&'static str> {

@@ -3,7 +3,7 @@
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
-use tfprof::format::live_graph::{LiveShape, with_output_shapes};
+use tfprof::internal::format::live_graph::{LiveShape, with_output_shapes};
 
 /// Adds `_output_shapes` to the nodes of a `GraphDef`, whose outputs have these shapes by name. None if that takes more:
 /// see `with_output_shapes`.

@@ -12,10 +12,9 @@ use std::io::{self, Read};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use tfprof::error::Error;
-use tfprof::format::source::Source;
-use tfprof::trace::{OpTime, Peak, Step, Trace, TraceOptions};
-use tfprof::words::Choice;
+use tfprof::internal::trace::{OpTime, Peak, Step, Trace, TraceOptions};
+use tfprof::internal::words::Choice;
+use tfprof::{Error, Source};
 use tfprof_cli::target;
 
 /// Statistics of this size are written in a few milliseconds.

@@ -1,10 +1,8 @@
 //! Advice: the same checkers and reports as the original, apart from two sentences of our own.
 
 use crate::case::{Case, Verdict, read_maybe_gzipped};
-use tfprof::engine::profiler::Profiler;
-use tfprof::error::Error;
-use tfprof::quirks::Quirks;
-use tfprof::report::advise;
+use tfprof::internal::report::advise;
+use tfprof::{Error, Profiler, Quirks};
 use tfprof_proto::wire::Fields;
 
 type Reports = Vec<(String, Vec<String>)>;

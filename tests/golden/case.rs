@@ -6,14 +6,9 @@ use std::collections::HashMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
-use tfprof::checkpoint::Checkpoint;
-use tfprof::engine::profiler::Profiler;
-use tfprof::engine::question;
-use tfprof::error::Error;
-use tfprof::format::source::Source;
-use tfprof::options::{Options, ViewKind};
-use tfprof::quirks::Quirks;
-use tfprof::render;
+use tfprof::internal::engine::question;
+use tfprof::internal::render;
+use tfprof::{Checkpoint, Error, Options, Profiler, Quirks, Source, ViewKind};
 
 pub struct Case<'a> {
     pub dir: &'a Path,

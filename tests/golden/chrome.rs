@@ -1,8 +1,8 @@
 //! Chrome traces, to the byte.
 
 use crate::case::{Case, Verdict, first_difference, read_maybe_gzipped};
-use tfprof::trace::{OpTime, Step, Trace, TraceOptions};
-use tfprof::words::Choice;
+use tfprof::internal::trace::{OpTime, Step, Trace, TraceOptions};
+use tfprof::internal::words::Choice;
 
 pub fn compare(case: &Case<'_>) -> Verdict {
     let expect = &case.case["expect"];

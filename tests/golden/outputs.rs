@@ -3,11 +3,7 @@
 use crate::case::read_maybe_gzipped;
 use serde_json::Value;
 use std::path::Path;
-use tfprof::engine::profiler::Profiler;
-use tfprof::engine::question::Question;
-use tfprof::error::Error;
-use tfprof::options::{Options, ViewKind};
-use tfprof::render::Dress;
+use tfprof::{Dress, Error, Options, Profiler, Question, ViewKind};
 use tfprof_proto::wire::{Fields, Value as WireValue};
 
 /// Writes all files of a question and compares each with the golden of its name; `Some` says what differs.

@@ -2,14 +2,9 @@
 
 use libtest_mimic::Trial;
 use std::path::Path;
-use tfprof::engine::formats::Role;
-use tfprof::engine::inputs::{Input, Inputs};
-use tfprof::engine::profiler::Profiler;
-use tfprof::format::profile;
-use tfprof::format::source::Source;
-use tfprof::options::{Options, ViewKind};
-use tfprof::quirks::Quirks;
-use tfprof::render;
+use tfprof::internal::format::profile;
+use tfprof::internal::render;
+use tfprof::{Input, Inputs, Options, Profiler, Quirks, Role, Source, ViewKind};
 
 /// Models with everything that a profile can hold.
 const MODELS: [&str; 6] = ["mlp_small", "resnet32", "rnn", "ps_workers", "keras_cnn", "gpu_synthetic"];

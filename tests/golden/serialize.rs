@@ -1,9 +1,8 @@
 //! Saved profiles, to the byte after both are brought into canonical form.
 
 use crate::case::{Case, Verdict, read_maybe_gzipped};
-use tfprof::engine::profiler::Profiler;
-use tfprof::format::profile;
-use tfprof::quirks::Quirks;
+use tfprof::internal::format::profile;
+use tfprof::{Profiler, Quirks};
 use tfprof_proto::wire::{Fields, Value};
 use tfprof_proto::{canonical, schema};
 

@@ -5,16 +5,12 @@ use flate2::read::GzDecoder;
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use tfprof::engine::profiler::Profiler;
-use tfprof::format::source::Source;
-use tfprof::infer::flops;
-use tfprof::infer::inference::{Instance, NoCalls, NodeCost, infer};
-use tfprof::infer::overrides::Overrides;
-use tfprof::metric::Metric;
-use tfprof::model::Model;
-use tfprof::model::attr_value;
-use tfprof::model::body::Body;
-use tfprof::options::{Options, ViewKind};
+use tfprof::internal::infer::flops;
+use tfprof::internal::infer::inference::{Instance, NoCalls, NodeCost, infer};
+use tfprof::internal::infer::overrides::Overrides;
+use tfprof::internal::model::body::Body;
+use tfprof::internal::model::{Model, attr_value};
+use tfprof::{Metric, Options, Profiler, Source, ViewKind};
 use tfprof_proto::wire::{Fields, Value};
 
 const MODELS: [&str; 5] = ["keras_cnn", "mlp_small", "ps_workers", "resnet32", "rnn"];
@@ -123,7 +119,7 @@ fn load(model: &str, runs: bool) -> Profiler {
 /// What one execution of each node takes.
 fn float_ops(model: &Model) -> BTreeMap<String, (String, i64)> {
     let node = |id| {
-        let op = model.names.get(model.nodes.op[tfprof::model::nodes::NodeId::index(id)]).to_owned();
+        let op = model.names.get(model.nodes.op[tfprof::internal::model::nodes::NodeId::index(id)]).to_owned();
         (model.name(id).to_owned(), (op, model.costs.get(id).float_ops))
     };
     model.nodes.all().map(node).collect()

@@ -14,16 +14,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
-use tfprof::checkpoint::{ByteSource, Checkpoint};
-use tfprof::engine::formats::{Format, Role};
-use tfprof::engine::profiler::Profiler;
-use tfprof::format::source::Source;
-use tfprof::format::xspace::ProfileFile;
-use tfprof::options::{Options, Selection, ViewKind};
-use tfprof::quirks::Quirks;
-use tfprof::trace::profile::ProfileTrace;
-use tfprof::trace::{Step, Trace, TraceOptions};
-use tfprof::{error::Error, render};
+use tfprof::internal::checkpoint::ByteSource;
+use tfprof::internal::format::xspace::ProfileFile;
+use tfprof::internal::render;
+use tfprof::internal::trace::profile::ProfileTrace;
+use tfprof::internal::trace::{Step, Trace, TraceOptions};
+use tfprof::{Checkpoint, Error, Format, Options, Profiler, Quirks, Role, Selection, Source, ViewKind};
 
 /// What an answer may hold: so much whatever the file, and so many times its size.
 const BASE: usize = 8 << 20;

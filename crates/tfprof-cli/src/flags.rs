@@ -15,11 +15,8 @@ use crate::terminal::Terminal;
 use parser::{Origin, Parser};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use tfprof::engine::inputs::Inputs;
-use tfprof::error::Error;
-use tfprof::options::Options;
-use tfprof::render::theme::Theme;
-use tfprof::trace::TraceOptions;
+use tfprof::internal::trace::TraceOptions;
+use tfprof::{Error, Inputs, Options, Theme};
 
 /// A command with its flags and files.
 #[derive(Debug)]
@@ -99,7 +96,7 @@ pub fn parse_line(text: &str, options: &Options, terminal: Terminal) -> Result<R
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tfprof::options::Step;
+    use tfprof::Step;
 
     fn parsed(line: &str) -> Result<Request, String> {
         parse(line.split_whitespace().map(OsString::from), Terminal::default()).map_err(|error| error.to_string())

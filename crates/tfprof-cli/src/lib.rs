@@ -15,7 +15,7 @@ use std::io::Write;
 use std::process::ExitCode;
 use terminal::Guard;
 pub use terminal::Terminal;
-use tfprof::error::Error;
+use tfprof::Error;
 
 /// Exit codes. Scripts rely on the numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +32,7 @@ pub(crate) enum Exit {
 /// Whether the shell can parse a line. For fuzzing.
 #[cfg(fuzzing)]
 pub fn understands_line(line: &str) -> bool {
-    flags::parse_line(line, &tfprof::options::Options::default(), Terminal::default()).is_ok()
+    flags::parse_line(line, &tfprof::Options::default(), Terminal::default()).is_ok()
 }
 
 /// Runs one command line, without the program's name. `terminal` says which streams are terminals.

@@ -4,12 +4,9 @@ use crate::terminal::Terminal;
 use std::cell::RefCell;
 use std::io::Write;
 use std::time::{Duration, Instant};
-use tfprof::engine::inputs::{Inputs, ReadProgress};
-use tfprof::engine::profiler::Profiler;
-use tfprof::error::Error;
-use tfprof::metric::Unit;
-use tfprof::render::theme::ESCAPE;
-use tfprof::units;
+use tfprof::internal::render::theme::ESCAPE;
+use tfprof::internal::units;
+use tfprof::{Error, Inputs, Profiler, ReadProgress, Unit};
 
 /// The bar appears after this time.
 const DELAY: Duration = Duration::from_millis(500);

@@ -1,7 +1,7 @@
 //! Which standard streams are terminals, and protection of terminals from control codes in names.
 
 use std::io::{self, IsTerminal, Write};
-use tfprof::render::theme::ESCAPE;
+use tfprof::internal::render::theme::ESCAPE;
 
 /// Which streams are terminals; none by default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -3,9 +3,9 @@
 //! `tests/tf/shapes.py` compares them with TensorFlow's own inference.
 
 use std::io::{BufWriter, Write};
-use tfprof::infer::inference::{NoCalls, NodeCost, infer};
-use tfprof::infer::overrides::Overrides;
-use tfprof::model::body::Body;
+use tfprof::internal::infer::inference::{NoCalls, NodeCost, infer};
+use tfprof::internal::infer::overrides::Overrides;
+use tfprof::internal::model::body::Body;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut args = std::env::args().skip(1);
@@ -15,7 +15,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let instance = infer(&body, &[], &Overrides { batch, ..Overrides::default() }, &mut NoCalls);
     let mut out = BufWriter::new(std::io::stdout().lock());
     for node in 0..body.len() as u32 {
-        let shape = |fact: &tfprof::infer::fact::Fact| match fact.shape.dims() {
+        let shape = |fact: &tfprof::internal::infer::fact::Fact| match fact.shape.dims() {
             None => "null".to_owned(),
             Some(dims) => format!("{dims:?}"),
         };

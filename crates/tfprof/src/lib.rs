@@ -1,15 +1,13 @@
-//! Where do a model's parameters, float operations, time and memory go: by name scope, by graph, by operation type, by
-//! line of Python? This library reads what TensorFlow writes and answers, without TensorFlow.
+//! Shows where the parameters, FLOPs, time and memory of a model go: by name scope, by graph, by op type, by line of
+//! Python. The library reads the files that TensorFlow and JAX write; it needs neither of them.
 //!
-//! A [`Profiler`](engine::profiler::Profiler) holds what was loaded. [`Options`](options::Options) are a question,
-//! [`ViewKind`](options::ViewKind) says which of the four views it is put to, and a [`View`](view::View) is the answer,
-//! which [`render`] writes as text, JSON, CSV, messages, timelines or flame graphs:
+//! 1. [`Inputs`] names the files, [`Inputs::load`] reads them into a [`Profiler`]. Bytes in memory are a [`Source`] and
+//!    go straight to [`Profiler::add_graph`], [`Profiler::add_step`] and so on.
+//! 2. A [`Question`] is one of the four views ([`ViewKind`]) and its [`Options`].
+//! 3. [`Profiler::ask`] returns an [`Answer`], which writes itself in any of the [`FORMS`]; its [`View`] has the rows.
 //!
 //! ```
-//! use tfprof::format::source::Source;
-//! use tfprof::options::{Options, ViewKind};
-//! use tfprof::engine::profiler::Profiler;
-//! use tfprof::render;
+//! use tfprof::{Metric, Options, Profiler, Question, Source, ViewKind};
 //!
 //! let graph = br#"
 //!     node { name: "dense/w" op: "VariableV2" attr { key: "shape" value { shape { dim { size: 8 } dim { size: 4 } } } } }
@@ -19,42 +17,80 @@
 //!
 //! let mut options = Options::default();
 //! options.set("select", "params")?;
-//! let view = profiler.view(ViewKind::Scope, &options)?;
-//! let mut text = Vec::new();
-//! render::text::write_report(&view, &mut text)?;
-//! assert_eq!(String::from_utf8(text)?, "\
-//! Profile:
-//! node name | # parameters
-//! _TFProfRoot (--/36 params)
-//!   dense (0/36 params)
-//!     dense/b (4, 4/4 params)
-//!     dense/w (8x4, 32/32 params)
-//! ");
+//! let answer = profiler.ask(&Question::new(ViewKind::Scope, &options))?;
+//! let view = answer.view();
+//! let rows: Vec<_> = view.rows().iter().map(|row| (view.name(row), view.total(Metric::Parameters, row))).collect();
+//! assert_eq!(rows, [("_TFProfRoot", 36), ("dense", 36), ("dense/b", 4), ("dense/w", 32)]);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Data flows in one direction: [`mod@format`] reads files, [`model`] is what they say, [`infer`] adds what follows from it,
-//! [`view`] groups, sums and filters, [`render`] writes. [`engine`] knows which files to read; [`metric`] and
-//! [`options`] are the tables that everything else is made of; [`quirks`] are the faults of the original that can be
-//! played back.
+//! The crate's modules are private, and [`internal`] is for this workspace only: the names below are the whole API.
 
-pub mod checkpoint;
-pub mod digits;
-pub mod engine;
-pub mod error;
-pub mod events;
-pub mod format;
+mod checkpoint;
+mod digits;
+mod engine;
+mod error;
+mod events;
+mod format;
 mod hash;
-pub mod infer;
-pub mod json;
-pub mod metric;
-pub mod model;
-pub mod options;
-pub(crate) mod parallel;
-pub mod quirks;
-pub mod render;
-pub mod report;
-pub mod trace;
-pub mod units;
-pub mod view;
-pub mod words;
+mod infer;
+#[doc(hidden)]
+pub mod internal;
+mod json;
+mod metric;
+mod model;
+mod options;
+mod parallel;
+mod quirks;
+mod render;
+mod report;
+mod trace;
+mod units;
+mod view;
+mod words;
+
+// Loading files.
+pub use engine::formats::{FORMATS, Format, InputFlag, Role};
+pub use engine::inputs::{Input, Inputs, OnProgress, ReadProgress};
+pub use engine::profiler::Profiler;
+pub use format::source::{Limits, Source};
+pub use model::builder::Keep;
+pub use model::runs::KeepSteps;
+pub use model::settings::Settings;
+pub use model::shape::Shape;
+
+// Asking questions.
+pub use engine::answer::{Answer, Part};
+pub use engine::question::Question;
+pub use options::{
+    CodeStacks, Events, OPTIONS, OptionInfo, Options, OrderBy, Output, Selection, Step, ValueKind, ViewKind,
+};
+pub use quirks::Quirks;
+
+// Metrics: the numbers of each row.
+pub use metric::{
+    DETAILS, Detail, DetailInfo, METRICS, Metric, MetricInfo, MetricSet, Minimum, Source as MetricSource, Unit,
+};
+pub use units::Amount;
+
+// Answers: rows and columns, and how to write them.
+pub use render::html::Place;
+pub use render::theme::Theme;
+pub use render::{Dress, FORMS, Form};
+pub use view::columns::{Column, Content, Kind as ColumnKind, Side, Value as Cell};
+pub use view::{Demand, Line, View, VisibleRow};
+
+// Reports: answers that are not a tree.
+pub use report::advise::{Advice, CHECKERS, Checker};
+pub use report::cost::Cost;
+pub use report::cost::budget::{Budget, Over};
+pub use report::overview::Overview;
+
+// Checkpoints: the variables of a model and their values.
+pub use checkpoint::Values as TensorValues;
+pub use checkpoint::{Checkpoint, Damage, Tensor};
+pub use model::dtype::{DType, Element};
+
+// Errors and warnings.
+pub use error::{Error, Fix, FixOption, Location, Spelling, Warning};
+pub use tfprof_proto::stream::Spot;

@@ -1,9 +1,7 @@
 //! Each checker on a model made for it, and on an empty one.
 
-use tfprof::engine::profiler::Profiler;
-use tfprof::format::source::Source;
-use tfprof::quirks::Quirks;
-use tfprof::report::advise::{self, Advice, CHECKERS};
+use tfprof::internal::report::advise;
+use tfprof::{Advice, CHECKERS, Profiler, Quirks, Source};
 
 fn load(graph: &str, runs: &[&str]) -> Profiler {
     let mut profiler = Profiler::default();

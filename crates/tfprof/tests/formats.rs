@@ -1,11 +1,8 @@
 //! Format detection, and what each format contributes to the model.
 
 use std::path::{Path, PathBuf};
-use tfprof::engine::formats::Format;
-use tfprof::engine::profiler::Profiler;
-use tfprof::format::source::Source;
-use tfprof::options::{Options, ViewKind};
-use tfprof::render;
+use tfprof::internal::render;
+use tfprof::{Format, Options, Profiler, Source, ViewKind};
 
 fn corpus(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus").join(path)

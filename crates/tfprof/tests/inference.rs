@@ -2,13 +2,13 @@
 
 use proptest::prelude::*;
 use std::sync::Arc;
-use tfprof::infer::fact::{Fact, LONGEST_VALUE, Shape};
-use tfprof::infer::flops::FORMULAS;
-use tfprof::infer::inference::{Instance, NoCalls, NodeCost, infer};
-use tfprof::infer::overrides::Overrides;
-use tfprof::infer::shapes;
-use tfprof::model::body::{Body, NO_NODE, Tensor};
-use tfprof::model::costs::UnknownReason;
+use tfprof::internal::infer::fact::{Fact, LONGEST_VALUE, Shape};
+use tfprof::internal::infer::flops::FORMULAS;
+use tfprof::internal::infer::inference::{Instance, NoCalls, NodeCost, infer};
+use tfprof::internal::infer::overrides::Overrides;
+use tfprof::internal::infer::shapes;
+use tfprof::internal::model::body::{Body, NO_NODE, Tensor};
+use tfprof::internal::model::costs::UnknownReason;
 use tfprof_proto::write as pb;
 
 const FLOAT: [u8; 2] = [0x30, 1];
@@ -70,7 +70,7 @@ fn what_a_loop_changes_is_not_known_and_the_rest_is() {
     assert_eq!(exits.map(|exit| shown(&instance, exit)), ["[?,3]", "[3,3]"]);
     assert_eq!(
         instance.costs[product as usize],
-        NodeCost::Known(tfprof::infer::inference::Cost { float_ops: 54, macs: 27, io_bytes: 3 * 9 * 4 })
+        NodeCost::Known(tfprof::internal::infer::inference::Cost { float_ops: 54, macs: 27, io_bytes: 3 * 9 * 4 })
     );
 }
 

@@ -3,14 +3,9 @@
 use serde_json::Value;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
-use tfprof::engine::formats::Format;
-use tfprof::engine::inputs::Inputs;
-use tfprof::engine::profiler::Profiler;
-use tfprof::format::source::Source;
-use tfprof::infer::flops;
-use tfprof::metric::Metric;
-use tfprof::model::settings::Settings;
-use tfprof::report::cost::{Cost, PerBatch};
+use tfprof::internal::infer::flops;
+use tfprof::internal::report::cost::PerBatch;
+use tfprof::{Cost, Format, Inputs, Metric, Profiler, Settings, Source};
 
 fn root(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path)
@@ -178,7 +173,7 @@ fn a_user_says_how_often_a_loop_runs() {
 
 #[test]
 fn debug_info_leads_to_lines_of_source() {
-    use tfprof::options::{Options, ViewKind};
+    use tfprof::{Options, ViewKind};
     let profiler = load(&root("tests/models/traced"), Settings::default()).unwrap();
     let mut options = Options::default();
     options.set("select", "float_ops").unwrap();
@@ -329,7 +324,7 @@ fn a_function_that_is_missing_is_named() {
 
 #[test]
 fn quirks_close_functions() {
-    use tfprof::options::{Options, ViewKind};
+    use tfprof::{Options, ViewKind};
     let (_, profiler) = cost_of(&graph(&function("f0", &["MatMul"])));
     for (quirks, rows) in [("false", 4), ("true", 3)] {
         let mut options = Options::default();

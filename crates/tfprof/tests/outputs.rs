@@ -3,11 +3,8 @@
 use flate2::read::GzDecoder;
 use serde_json::Value;
 use std::io::Read;
-use tfprof::engine::profiler::Profiler;
-use tfprof::format::source::Source;
-use tfprof::options::{Options, ViewKind};
-use tfprof::quirks::Quirks;
-use tfprof::render::{pprof, timeline};
+use tfprof::internal::render::{pprof, timeline};
+use tfprof::{Options, Profiler, Quirks, Source, ViewKind};
 use tfprof_proto::wire::{Fields, Value as WireValue};
 
 fn load(graph: &str, log: &str, run: &str) -> Profiler {

@@ -1,11 +1,8 @@
 //! Saving, loading and merging profiles, on models small enough to check by hand.
 
-use tfprof::engine::profiler::Profiler;
-use tfprof::format::profile;
-use tfprof::format::source::Source;
-use tfprof::options::{Options, ViewKind};
-use tfprof::quirks::Quirks;
-use tfprof::render;
+use tfprof::internal::format::profile;
+use tfprof::internal::render;
+use tfprof::{Options, Profiler, Quirks, Source, ViewKind};
 
 fn source(bytes: &[u8]) -> Source<'_> {
     Source::memory("test", bytes).expect("memory")

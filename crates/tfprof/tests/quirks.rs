@@ -1,10 +1,7 @@
 //! Each fault of the original, played back and put right, on models small enough to check by hand.
 
-use tfprof::engine::profiler::Profiler;
-use tfprof::format::source::Source;
-use tfprof::options::{Options, ViewKind};
-use tfprof::quirks::Quirks;
-use tfprof::render;
+use tfprof::internal::render;
+use tfprof::{Options, Profiler, Quirks, Source, ViewKind};
 
 /// A model from texts, in the order of the command line: graph, op logs, runs (steps 0, 1, …).
 fn load(graph: &str, logs: &[&str], runs: &[&str]) -> Profiler {

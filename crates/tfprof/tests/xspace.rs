@@ -3,13 +3,9 @@
 use flate2::read::GzDecoder;
 use proptest::prelude::*;
 use std::io::Read;
-use tfprof::engine::profiler::Profiler;
-use tfprof::error::Error;
-use tfprof::format::xspace::ProfileFile;
-use tfprof::metric::Metric;
-use tfprof::model::builder::Keep;
-use tfprof::options::{Options, ViewKind};
-use tfprof::trace::profile::ProfileTrace;
+use tfprof::internal::format::xspace::ProfileFile;
+use tfprof::internal::trace::profile::ProfileTrace;
+use tfprof::{Error, Keep, Metric, Options, Profiler, ViewKind};
 use tfprof_proto::write as pb;
 
 fn corpus(path: &str) -> Vec<u8> {
@@ -216,10 +212,10 @@ fn what_the_format_lacks_is_unknown_and_not_zero() {
     let view = profiler.view(ViewKind::Op, &options).expect("a view");
     assert_eq!(view.warnings.iter().filter(|warning| warning.code == "unknown_metric").count(), 1);
     let mut text = Vec::new();
-    tfprof::render::text::write_report(&view, &mut text).expect("memory");
+    tfprof::internal::render::text::write_report(&view, &mut text).expect("memory");
     assert!(String::from_utf8(text).expect("text").contains(" --"));
     let mut page = Vec::new();
-    tfprof::render::html::write(&view, tfprof::render::html::Place::Page, &mut page).expect("memory");
+    tfprof::internal::render::html::write(&view, tfprof::Place::Page, &mut page).expect("memory");
     assert!(String::from_utf8(page).expect("text").contains("the files do not say"));
     // FLOPs are there where the profiler stored them.
     let tpu = load(corpus("tpu_like/host.xplane.pb.gz")).expect("a profile");
@@ -327,7 +323,7 @@ fn answers(bytes: &[u8], keep: Keep) -> Result<String, String> {
         let words = [("step", step), ("select", "micros,occurrence,device"), ("max_depth", "100")];
         words.iter().try_for_each(|(name, value)| options.set(name, value)).expect("words");
         match profiler.view(kind, &options) {
-            Ok(view) => tfprof::render::json::write(&view, &[], &mut text).expect("memory"),
+            Ok(view) => tfprof::internal::render::json::write(&view, &[], &mut text).expect("memory"),
             Err(error) => text.extend_from_slice(error.to_string().as_bytes()),
         }
     }

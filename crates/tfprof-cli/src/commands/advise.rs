@@ -4,11 +4,9 @@ use super::view::{self, warn};
 use crate::flags::Request;
 use crate::{Exit, target};
 use std::io::Write;
-use tfprof::engine::needs;
-use tfprof::error::{Error, Warning};
-use tfprof::options::Output;
-use tfprof::quirks::Quirks;
-use tfprof::report::advise;
+use tfprof::internal::engine::needs;
+use tfprof::internal::report::advise;
+use tfprof::{Error, Output, Quirks, Warning};
 
 pub fn run(request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Result<Exit, Error> {
     let Request { options, flags, .. } = request;

@@ -3,13 +3,10 @@
 use crate::flags::Request;
 use crate::{Exit, target};
 use std::io::Write;
-use tfprof::checkpoint::query::{Comparison, Listing, Verdict, select_values};
-use tfprof::checkpoint::render::Answer;
-use tfprof::checkpoint::{Checkpoint, Damage, locate};
-use tfprof::engine::formats::Role;
-use tfprof::error::{Error, Warning};
-use tfprof::options::{Options, Output};
-use tfprof::render::html::Place;
+use tfprof::internal::checkpoint::locate;
+use tfprof::internal::checkpoint::query::{Comparison, Listing, Verdict, select_values};
+use tfprof::internal::checkpoint::render::Answer;
+use tfprof::{Checkpoint, Damage, Error, Options, Output, Place, Role, Warning};
 
 pub fn run(request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Result<Exit, Error> {
     let named = request.flags.inputs.of(Role::Checkpoint).map(|input| &input.path);

@@ -4,9 +4,8 @@ use super::{COMMANDS, CommandInfo};
 use crate::flags::{Request, spellings};
 use crate::{Exit, target};
 use std::io::Write;
-use tfprof::error::Error;
-use tfprof::options::ValueKind;
-use tfprof::words;
+use tfprof::internal::words;
+use tfprof::{Error, ValueKind};
 
 const SHELLS: [&str; 3] = ["bash", "zsh", "fish"];
 

@@ -5,15 +5,10 @@ use crate::flags::Request;
 use crate::{Exit, progress, target};
 use std::io::Write;
 use std::path::Path;
-use tfprof::engine::inputs::Inputs;
-use tfprof::engine::needs;
-use tfprof::engine::profiler::Profiler;
-use tfprof::error::{Error, Warning};
-use tfprof::options::Output;
-use tfprof::report::cost::Cost;
-use tfprof::report::cost::baseline::changes;
-use tfprof::report::cost::budget::Budget;
-use tfprof::report::cost::render::{Report, Style, write_json, write_tables};
+use tfprof::internal::engine::needs;
+use tfprof::internal::report::cost::baseline::changes;
+use tfprof::internal::report::cost::render::{Report, Style, write_json, write_tables};
+use tfprof::{Budget, Cost, Error, Inputs, Output, Profiler, Warning};
 
 pub fn run(request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Result<Exit, Error> {
     let (flags, output) = (&request.flags, &request.options.output);

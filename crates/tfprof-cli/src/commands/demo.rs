@@ -6,7 +6,7 @@ use crate::{Exit, shell, target};
 use flate2::read::GzDecoder;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
-use tfprof::error::Error;
+use tfprof::Error;
 
 /// A file of the sample: its name, and its bytes as gzip.
 struct SampleFile {

@@ -5,12 +5,8 @@ use super::{COMMANDS, CommandInfo, SHELL_COMMANDS};
 use crate::flags::{self, FLAGS, Request};
 use crate::{Exit, target};
 use std::io::Write;
-use tfprof::error::Error;
-use tfprof::metric::{DETAILS, METRICS};
-use tfprof::options::{OPTIONS, Options, ValueKind, ViewKind};
-use tfprof::render;
-use tfprof::report::advise::CHECKERS;
-use tfprof::words;
+use tfprof::internal::{render, words};
+use tfprof::{CHECKERS, DETAILS, Error, METRICS, OPTIONS, Options, ValueKind, ViewKind};
 
 /// Writes all of the help, or that of one command or option.
 pub fn run(request: &Request, out: &mut dyn Write) -> Result<Exit, Error> {

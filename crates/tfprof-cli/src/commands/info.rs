@@ -4,14 +4,10 @@ use super::view;
 use crate::flags::Request;
 use crate::{Exit, target};
 use std::io::Write;
-use tfprof::engine::needs;
-use tfprof::engine::profiler::Profiler;
-use tfprof::error::Error;
-use tfprof::options::Output;
-use tfprof::render::html::Place;
-use tfprof::render::theme::Theme;
-use tfprof::report::overview::{html, render};
-use tfprof::words;
+use tfprof::internal::engine::needs;
+use tfprof::internal::report::overview::{html, render};
+use tfprof::internal::words;
+use tfprof::{Error, Output, Place, Profiler, Theme};
 
 pub fn run(request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Result<Exit, Error> {
     let (profiler, exit) = view::load(request, needs::OVERVIEW, err)?;

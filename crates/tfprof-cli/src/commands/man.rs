@@ -6,11 +6,9 @@ use super::{COMMANDS, SHELL_COMMANDS, help};
 use crate::flags::{FLAGS, Request};
 use crate::{Exit, target};
 use std::io::Write;
-use tfprof::error::Error;
-use tfprof::infer::flops;
-use tfprof::metric::{DETAILS, METRICS};
-use tfprof::options::{OPTIONS, Options, OrderBy};
-use tfprof::{render, words};
+use tfprof::internal::infer::flops;
+use tfprof::internal::{render, words};
+use tfprof::{DETAILS, Error, METRICS, OPTIONS, Options, OrderBy};
 
 pub fn run(request: &Request, out: &mut dyn Write) -> Result<Exit, Error> {
     let form = request.paths.first().map_or_else(|| "roff".into(), |word| word.to_string_lossy());

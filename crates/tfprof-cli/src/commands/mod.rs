@@ -17,8 +17,7 @@ use crate::Exit;
 use crate::flags::Request;
 use crate::shell;
 use std::io::Write;
-use tfprof::error::Error;
-use tfprof::options::ViewKind;
+use tfprof::{Error, ViewKind};
 
 /// A command, as help, completion and the parser see it.
 #[derive(Debug)]

@@ -4,11 +4,9 @@ use super::view::{refuse_damage, warn};
 use crate::flags::Request;
 use crate::{Exit, target};
 use std::io::Write;
-use tfprof::engine::needs;
-use tfprof::engine::profiler::Profiler;
-use tfprof::error::Error;
-use tfprof::format::profile;
-use tfprof::options::Output;
+use tfprof::internal::engine::needs;
+use tfprof::internal::format::profile;
+use tfprof::{Error, Output, Profiler};
 
 pub fn run(request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Result<Exit, Error> {
     let Request { options, flags, .. } = request;

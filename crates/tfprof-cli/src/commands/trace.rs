@@ -6,12 +6,9 @@ use crate::{Exit, target};
 use std::io::{Read, Write};
 use std::path::Path;
 use std::rc::Rc;
-use tfprof::engine::formats::Role;
-use tfprof::error::Error;
-use tfprof::format::source::Source;
-use tfprof::options::Output;
-use tfprof::trace::profile::ProfileTrace;
-use tfprof::trace::{Step, Trace};
+use tfprof::internal::trace::profile::ProfileTrace;
+use tfprof::internal::trace::{Step, Trace};
+use tfprof::{Error, Output, Role, Source};
 
 pub fn run(request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Result<Exit, Error> {
     let Request { options, flags, .. } = request;

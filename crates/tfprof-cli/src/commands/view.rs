@@ -3,13 +3,7 @@
 use crate::flags::Request;
 use crate::{Exit, progress, target};
 use std::io::Write;
-use tfprof::engine::answer::Part;
-use tfprof::engine::profiler::Profiler;
-use tfprof::engine::question::Question;
-use tfprof::error::{Error, Warning};
-use tfprof::model::builder::Keep;
-use tfprof::options::ViewKind;
-use tfprof::render::Dress;
+use tfprof::{Dress, Error, Keep, Part, Profiler, Question, ViewKind, Warning};
 
 pub fn run(kind: ViewKind, request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Result<Exit, Error> {
     let question = Question::new(kind, &request.options);

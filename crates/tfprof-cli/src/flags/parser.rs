@@ -8,12 +8,10 @@ use crate::shell::line;
 use crate::terminal::Terminal;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use tfprof::engine::formats::{Format, Role};
-use tfprof::engine::question;
-use tfprof::error::Error;
-use tfprof::options::{Options, Output, ValueKind, boolean, refused};
-use tfprof::render;
-use tfprof::words;
+use tfprof::internal::engine::question;
+use tfprof::internal::options::{boolean, refused};
+use tfprof::internal::{render, words};
+use tfprof::{Error, Format, Options, Output, Role, ValueKind};
 
 /// The source of words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,15 +3,12 @@
 
 use super::Flags;
 use std::sync::LazyLock;
-use tfprof::engine::formats::{FORMATS, Format, InputFlag, Role};
-use tfprof::error::Error;
-use tfprof::model::settings::Settings;
-use tfprof::options::{OPTIONS, OptionInfo, ValueKind, boolean, refused};
-use tfprof::render;
-use tfprof::report::advise::{self, CHECKERS};
-use tfprof::trace::OpTime;
-use tfprof::units;
-use tfprof::words::{self, Choice};
+use tfprof::internal::options::{boolean, refused};
+use tfprof::internal::report::advise;
+use tfprof::internal::trace::OpTime;
+use tfprof::internal::words::{self, Choice};
+use tfprof::internal::{render, units};
+use tfprof::{CHECKERS, Error, FORMATS, Format, InputFlag, OPTIONS, OptionInfo, Role, Settings, ValueKind};
 
 /// One flag.
 #[derive(Debug)]

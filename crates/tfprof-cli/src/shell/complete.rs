@@ -11,9 +11,9 @@ use rustyline::{Context, Helper};
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::rc::Rc;
-use tfprof::model::Model;
-use tfprof::options::{OPTIONS, Output, ValueKind};
-use tfprof::render;
+use tfprof::internal::model::Model;
+use tfprof::internal::render;
+use tfprof::{OPTIONS, Output, ValueKind};
 
 /// Completes words of the shell's line.
 pub struct Words {
@@ -193,8 +193,7 @@ fn names(text: &str, start: usize, model: &Model) -> Offer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tfprof::engine::profiler::Profiler;
-    use tfprof::format::source::Source;
+    use tfprof::{Profiler, Source};
 
     fn offered(line: &str) -> Vec<String> {
         let graph = br#"

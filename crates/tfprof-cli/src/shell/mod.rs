@@ -21,7 +21,7 @@ use session::{Next, Session};
 use std::cell::RefCell;
 use std::io::{self, BufRead, Write};
 use std::rc::Rc;
-use tfprof::error::Error;
+use tfprof::Error;
 
 /// Asks at a terminal, runs a script from standard input, or shows the overview if there is neither.
 pub fn run(request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Result<Exit, Error> {

@@ -7,15 +7,9 @@ use crate::progress;
 use crate::target;
 use crate::terminal::Terminal;
 use std::io::Write;
-use tfprof::engine::formats::Role;
-use tfprof::engine::inputs::Inputs;
-use tfprof::engine::needs;
-use tfprof::engine::profiler::Profiler;
-use tfprof::engine::question::Question;
-use tfprof::error::Error;
-use tfprof::model::Model;
-use tfprof::model::settings::Settings;
-use tfprof::options::{OPTIONS, Options, ViewKind};
+use tfprof::internal::engine::needs;
+use tfprof::internal::model::Model;
+use tfprof::{Error, Inputs, OPTIONS, Options, Profiler, Question, Role, Settings, ViewKind};
 
 pub struct Session {
     profiler: Profiler,

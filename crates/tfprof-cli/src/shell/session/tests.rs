@@ -157,13 +157,13 @@ fn every_example_of_the_help_runs_on_the_sample() {
 
 #[test]
 fn numbers_are_formatted_as_by_the_original() {
-    use tfprof::metric::Unit;
+    use tfprof::Unit;
     let file: Value = serde_json::from_str(include_str!("../../../../../corpus/native/format.json")).unwrap();
     let rows = file["rows"].as_array().unwrap();
     for row in rows {
         let number = row[0].as_i64().unwrap();
         for (column, unit) in [(1, Unit::Count), (2, Unit::Micros), (3, Unit::Bytes)] {
-            assert_eq!(tfprof::units::text(unit, number), row[column].as_str().unwrap(), "{number}");
+            assert_eq!(tfprof::internal::units::text(unit, number), row[column].as_str().unwrap(), "{number}");
         }
     }
     assert!(rows.len() > 800);

@@ -6,7 +6,7 @@
 mod collector;
 mod rules;
 
-pub use collector::{FunctionRequest, LaunchKind, Launches, MarkKind, Note, StepClues, StepCollector};
+pub use collector::{FunctionRequest, LaunchKind, Launches, Note, StepClues, StepCollector};
 
 use crate::model::hosts::{StepRule, StepSpan};
 

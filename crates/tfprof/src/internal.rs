@@ -1,0 +1,26 @@
+//! Modules that the other crates of this workspace, its tests and its fuzz targets use.
+//!
+//! **No promise of stability**: anything here may change or go at any time. Use the names at the root of the crate.
+
+/// Names that other crates need from the module of the same name.
+macro_rules! modules {
+    ($($module:ident { $($name:tt)* })+) => {
+        $(pub mod $module { pub use crate::$module::{$($name)*}; })+
+    };
+}
+
+modules! {
+    checkpoint { ByteSource, Table, Values, locate, query, render }
+    engine { formats, needs, question }
+    format { live_graph, profile, xspace }
+    infer { fact, flops, inference, op_log, overrides, shapes }
+    json { * }
+    model { Model, attr_value, body, cells, costs, nodes, shape }
+    options { boolean, refused }
+    render { csv, form_of, html, json, output_words, outputs, pprof, proto, tensor, text, theme, timeline }
+    report { advise, cost, overview }
+    trace { OpTime, Peak, Step, Trace, TraceOptions, profile }
+    units { * }
+    view { columns }
+    words { * }
+}
