@@ -32,7 +32,8 @@ pub fn write(view: &View, out: &mut dyn Write) -> io::Result<()> {
 
 /// Writes a field, in quotes where it needs them.
 pub fn write_field(text: &str, out: &mut dyn Write) -> io::Result<()> {
-    if text.contains([',', '"', '\n', '\r']) {
+    let bytes = text.as_bytes();
+    if memchr::memchr3(b',', b'"', b'\n', bytes).is_some() || memchr::memchr(b'\r', bytes).is_some() {
         write!(out, "\"{}\"", text.replace('"', "\"\""))
     } else {
         out.write_all(text.as_bytes())
