@@ -8,7 +8,7 @@ use tfprof::{Column, View};
 /// The columns of a view that a table can hold.
 #[derive(Debug)]
 pub struct Columns {
-    columns: Vec<(Column, Cells)>,
+    cells: Vec<(Column, Cells)>,
     metrics: Vec<&'static str>,
     warnings: Vec<String>,
 }
@@ -30,7 +30,7 @@ impl Columns {
         let fits = |column: &Column| column.kind != Kind::Record && column.content != Content::Frame;
         let columns = view.columns().into_iter().filter(fits);
         Columns {
-            columns: columns.map(|column| (column.clone(), cells(view, &column))).collect(),
+            cells: columns.map(|column| (column.clone(), cells(view, &column))).collect(),
             metrics: view.metrics().iter().map(|metric| metric.info().key).collect(),
             warnings: view.warnings.iter().map(ToString::to_string).collect(),
         }
@@ -86,8 +86,8 @@ impl<'py> IntoPyObject<'py> for Columns {
     /// A dict from the name of each column to its cells, besides `schema`, `metrics` and `warnings`.
     fn into_pyobject(self, py: Python<'py>) -> PyResult<Self::Output> {
         let columns = PyDict::new(py);
-        let schema: Vec<_> = self.columns.iter().map(|(column, _)| (column.name.to_string(), kind(column))).collect();
-        for (column, cells) in self.columns {
+        let schema: Vec<_> = self.cells.iter().map(|(column, _)| (column.name.to_string(), kind(column))).collect();
+        for (column, cells) in self.cells {
             match cells {
                 Cells::Texts(texts) => columns.set_item(column.name, texts)?,
                 Cells::Bytes(bytes) => columns.set_item(column.name, PyBytes::new(py, &bytes))?,
