@@ -4,7 +4,7 @@
 use libfuzzer_sys::fuzz_target;
 use tfprof::internal::engine::needs;
 use tfprof::internal::report::cost::render::{Report, Style, write_json, write_tables};
-use tfprof::{Budget, Cost, Format, Profiler, Settings, Source};
+use tfprof::{Budget, Format, Profiler, Settings, Source};
 
 fuzz_target!(|bytes: &[u8]| {
     let Some((choice, bytes)) = bytes.split_first() else { return };
@@ -16,7 +16,7 @@ fuzz_target!(|bytes: &[u8]| {
     if profiler.add(source, format, 0).is_err() || profiler.infer().is_err() {
         return;
     }
-    let Ok(cost) = Cost::new(&profiler) else { return };
+    let Ok(cost) = profiler.cost() else { return };
     let budget = std::str::from_utf8(bytes).ok().and_then(|text| Budget::parse("fuzz", text).ok());
     let report = Report { cost: &cost, over: budget.map(|budget| budget.check(&cost)), changes: None };
     let mut out = Vec::new();

@@ -24,7 +24,7 @@ fuzz_target!(|bytes: &[u8]| {
     let Some(profiler) = load(&[bytes]) else { return };
     for quirks in [Quirks::NONE, Quirks::ORIGINAL] {
         let names = advise::default_names(quirks);
-        advise::advise(profiler.model(), &names, quirks).expect("known checkers");
+        profiler.advise(&names, quirks).expect("known checkers");
         save(&profiler, quirks);
     }
     // Once saved, a profile is in the form that stays.

@@ -231,7 +231,7 @@ impl Profile {
         let (text, message, notes) = self.ask(py, move |shared| -> Result<_, Error> {
             let loaded = shared.read();
             let names = checkers.unwrap_or_else(|| advise::default_names(quirks));
-            let advice = advise::advise(loaded.profiler.model(), &names, quirks)?;
+            let advice = loaded.profiler.advise(&names, quirks)?;
             let (mut text, mut message) = (Vec::new(), Vec::new());
             advise::write_text(&advice, quirks, &mut text).map_err(in_memory)?;
             advise::write_proto(&advice, quirks, &mut message).map_err(in_memory)?;
@@ -252,7 +252,7 @@ impl Profile {
         let quirks = if original { Quirks::ORIGINAL } else { Quirks::NONE };
         self.ask(py, move |shared| -> Result<_, Error> {
             let names = checkers.unwrap_or_else(|| advise::default_names(quirks));
-            let advice = advise::advise(shared.read().profiler.model(), &names, quirks)?;
+            let advice = shared.read().profiler.advise(&names, quirks)?;
             let mut text = Vec::new();
             advise::write_text(&advice, quirks, &mut text).map_err(in_memory)?;
             let text = String::from_utf8_lossy(&text).trim_start_matches('\n').to_owned();

@@ -8,7 +8,7 @@ use pyo3::types::PyBytes;
 use std::path::PathBuf;
 use tfprof::internal::engine::needs;
 use tfprof::internal::report::cost::render::{Report, Style, write_json, write_tables};
-use tfprof::{Cost, Error, Inputs, Profiler, Settings, Shape, Source};
+use tfprof::{Error, Inputs, Profiler, Settings, Shape, Source};
 
 /// The cost of a file, or of a graph, as JSON and as tables.
 #[pyfunction]
@@ -46,7 +46,7 @@ pub fn cost(
             }
             profiler.infer()?;
         }
-        let cost = Cost::new(&profiler)?;
+        let cost = profiler.cost()?;
         let report = Report { cost: &cost, over: None, changes: None };
         let (mut json, mut text) = (Vec::new(), Vec::new());
         let written = write_json(&report, &mut json).and_then(|()| write_tables(&report, Style::Text, &mut text));

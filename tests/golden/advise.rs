@@ -11,7 +11,7 @@ pub fn compare(case: &Case<'_>, profiler: &Profiler) -> Result<Verdict, Error> {
     let expect = &case.case["expect"];
     let names: Vec<String> =
         case.case["options"].as_object().into_iter().flatten().map(|(name, _)| name.clone()).collect();
-    let advice = advise::advise(profiler.model(), &names, Quirks::ORIGINAL)?;
+    let advice = profiler.advise(&names, Quirks::ORIGINAL)?;
     if expect["exit"] != 0 {
         return Ok(Verdict::OursAlone);
     }

@@ -96,6 +96,7 @@ impl std::error::Error for Error {
 
 /// The way to fix an error: what to do, and the option to do it with.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Fix {
     /// As in `try` or `choose one with`; the option follows.
     pub action: &'static str,
@@ -105,6 +106,7 @@ pub struct Fix {
 
 /// An option, and the value to give it if that is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct FixOption {
     pub name: &'static str,
     pub value: &'static str,
@@ -137,6 +139,7 @@ impl Fix {
 
 /// How a user writes options.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Spelling {
     /// `-step 3`, `--graph_path=FILE`.
     CommandLine,
@@ -224,6 +227,7 @@ impl fmt::Display for OneLine<'_> {
 
 /// A file, and where in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Location {
     pub file: String,
     pub spot: Option<Spot>,

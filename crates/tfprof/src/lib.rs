@@ -15,8 +15,7 @@
 //! let mut profiler = Profiler::default();
 //! profiler.add_graph(Source::memory("graph.pbtxt", graph)?)?;
 //!
-//! let mut options = Options::default();
-//! options.set("select", "params")?;
+//! let options = Options::new().select([Metric::Parameters]);
 //! let answer = profiler.ask(&Question::new(ViewKind::Scope, &options))?;
 //! let view = answer.view();
 //! let rows: Vec<_> = view.rows().iter().map(|row| (view.name(row), view.total(Metric::Parameters, row))).collect();
@@ -49,7 +48,7 @@ mod units;
 mod view;
 mod words;
 
-// Loading files.
+// Loading files. `Inputs::add_path` recognizes the format of a file; `Inputs::load` reads all into a `Profiler`.
 pub use engine::formats::{FORMATS, Format, InputFlag, Role};
 pub use engine::inputs::{Input, Inputs, OnProgress, ReadProgress};
 pub use engine::profiler::Profiler;
@@ -59,7 +58,7 @@ pub use model::runs::KeepSteps;
 pub use model::settings::Settings;
 pub use model::shape::Shape;
 
-// Asking questions.
+// Asking questions: `Profiler::ask`. Build options by typed setters, or by name with `Options::set`.
 pub use engine::answer::{Answer, Part};
 pub use engine::question::Question;
 pub use options::{
@@ -67,30 +66,40 @@ pub use options::{
 };
 pub use quirks::Quirks;
 
-// Metrics: the numbers of each row.
+// Metrics: the numbers of each row. `METRICS` describes them all.
 pub use metric::{
     DETAILS, Detail, DetailInfo, METRICS, Metric, MetricInfo, MetricSet, Minimum, Source as MetricSource, Unit,
 };
 pub use units::Amount;
 
-// Answers: rows and columns, and how to write them.
+// Answers: `Answer::view` has rows and columns, `Answer::write` writes them in one of `FORMS`.
 pub use render::html::Place;
 pub use render::theme::Theme;
 pub use render::{Dress, FORMS, Form};
 pub use view::columns::{Column, Content, Kind as ColumnKind, Side, Value as Cell};
-pub use view::{Demand, Line, View, VisibleRow};
+pub use view::{Line, View, VisibleRow};
 
-// Reports: answers that are not a tree.
+// Reports: answers that are not a tree. Obtain them with `Profiler::cost`, `Profiler::overview` and `Profiler::advise`.
 pub use report::advise::{Advice, CHECKERS, Checker};
 pub use report::cost::Cost;
 pub use report::cost::budget::{Budget, Over};
 pub use report::overview::Overview;
 
-// Checkpoints: the variables of a model and their values.
+/// The parts of [`Cost`] and [`Overview`].
+pub mod reports {
+    pub use crate::model::hosts::HostFacts;
+    pub use crate::report::cost::{
+        Figures, Linear, MissingShape, OpType, PerBatch, Scope, TypedParameters, UnknownType,
+    };
+    pub use crate::report::overview::{DeviceTime, InputFile, MemoryPeak, Missing, NextQuestion, StepTime, Top};
+}
+
+// Checkpoints: the variables of a model and their values. `Checkpoint::open` reads one without a profiler.
 pub use checkpoint::Values as TensorValues;
+pub use checkpoint::query::{Change as TensorChange, Stats as TensorStats, Verdict};
 pub use checkpoint::{Checkpoint, Damage, Tensor};
 pub use model::dtype::{DType, Element};
 
-// Errors and warnings.
+// Errors carry their fix as data; warnings come with an answer.
 pub use error::{Error, Fix, FixOption, Location, Spelling, Warning};
 pub use tfprof_proto::stream::Spot;

@@ -7,6 +7,7 @@ use crate::words;
 
 /// How a number is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Unit {
     Bytes,
     Micros,
@@ -15,6 +16,7 @@ pub enum Unit {
 
 /// Where the numbers of a metric come from.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum Source {
     /// Recorded while the program ran.
     Measured,
@@ -28,6 +30,7 @@ pub enum Source {
 
 /// The option that hides rows below a minimum.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct Minimum {
     pub option: &'static str,
     pub about: &'static str,
@@ -35,6 +38,7 @@ pub struct Minimum {
 
 /// Everything there is to know about a metric.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct MetricInfo {
     pub metric: Metric,
     /// The word for `-select` and `-order_by`; none for a metric that comes along with another.
@@ -83,12 +87,12 @@ impl MetricInfo {
     }
 
     /// Only a graph or an op log says anything about it.
-    pub fn needs_graph(&self) -> bool {
+    pub(crate) fn needs_graph(&self) -> bool {
         matches!(self.source, Source::Graph | Source::Computed) && self.word.is_some()
     }
 
     /// Measured memory, which files may have and readers may skip.
-    pub const fn is_measured_memory(&self) -> bool {
+    pub(crate) const fn is_measured_memory(&self) -> bool {
         matches!((self.source, self.unit), (Source::Measured, Unit::Bytes))
     }
 }
@@ -98,6 +102,7 @@ macro_rules! metrics {
     ($($(#[$doc:meta])* $metric:ident($($main:expr),+) { $($field:ident: $value:expr),* $(,)? })+) => {
         /// A number that each row of a view has, for itself and in total.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[non_exhaustive]
         pub enum Metric {
             $($(#[$doc])* $metric,)+
         }
@@ -245,7 +250,7 @@ impl Metric {
 
     /// The metric itself, or the numerator of a ratio: shares of a whole only make sense for sums.
     #[must_use]
-    pub fn summed(self) -> Metric {
+    pub(crate) fn summed(self) -> Metric {
         match self.info().source {
             Source::Ratio { numerator, .. } => numerator,
             _ => self,
@@ -308,6 +313,7 @@ pub fn unknown_word(kind: &str, word: &str, known: &[&str]) -> String {
 
 /// What a row shows besides numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
 pub enum Detail {
     Device,
     OpTypes,
@@ -316,6 +322,7 @@ pub enum Detail {
 }
 
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct DetailInfo {
     pub detail: Detail,
     pub word: &'static str,
@@ -362,7 +369,7 @@ impl MetricSet {
     }
 
     /// Whether it has the metric or, of a ratio, one of the two that are divided.
-    pub fn has_part_of(self, metric: Metric) -> bool {
+    pub(crate) fn has_part_of(self, metric: Metric) -> bool {
         match metric.info().source {
             Source::Ratio { numerator, denominator, .. } => self.has(numerator) || self.has(denominator),
             _ => self.has(metric),

@@ -2,6 +2,7 @@
 //!
 //! Patterns stay text here; a view compiles them.
 
+mod builder;
 mod choices;
 mod output;
 mod selection;

@@ -4,6 +4,7 @@
 
 /// The bugs to reproduce. [`Quirks::NONE`] is right; [`Quirks::ORIGINAL`] matches the original.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Quirks {
     /// Any node with an attribute `shape` has parameters, even a placeholder.
     pub placeholders_have_parameters: bool,

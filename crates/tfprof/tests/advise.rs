@@ -14,7 +14,7 @@ fn load(graph: &str, runs: &[&str]) -> Profiler {
 }
 
 fn one(profiler: &Profiler, checker: &str) -> Advice {
-    let advice = advise::advise(profiler.model(), &[checker.to_owned()], Quirks::NONE).expect("a known checker");
+    let advice = profiler.advise(&[checker.to_owned()], Quirks::NONE).expect("a known checker");
     advice.into_iter().next().expect("an entry")
 }
 
@@ -109,7 +109,7 @@ fn the_originals_message_has_none_of_ours() {
     let profiler = load(GRAPH, &[&run(PLAIN)]);
     let names: Vec<String> = CHECKERS.iter().map(|checker| checker.name.to_owned()).collect();
     let entries = |quirks| {
-        let advice = advise::advise(profiler.model(), &names, quirks).expect("known checkers");
+        let advice = profiler.advise(&names, quirks).expect("known checkers");
         let mut bytes = Vec::new();
         advise::write_proto(&advice, quirks, &mut bytes).expect("memory");
         CHECKERS
@@ -126,7 +126,7 @@ fn later_versions_of_fused_batch_norm_are_fused() {
     let graph = r#"node { name: "x/BatchNorm/f" op: "FusedBatchNormV3" }"#;
     let profiler = load(graph, &[]);
     let reports = |quirks| {
-        let advice = advise::advise(profiler.model(), &["OperationChecker".to_owned()], quirks).expect("known");
+        let advice = profiler.advise(&["OperationChecker".to_owned()], quirks).expect("known");
         advice[0].reports.len()
     };
     assert_eq!((reports(Quirks::ORIGINAL), reports(Quirks::NONE)), (1, 0));

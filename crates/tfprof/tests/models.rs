@@ -22,7 +22,7 @@ fn load(path: &Path, settings: Settings) -> Result<Profiler, String> {
 
 fn cost(path: &Path, settings: Settings) -> Cost {
     let profiler = load(path, settings).unwrap_or_else(|error| panic!("{error}"));
-    Cost::new(&profiler).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+    profiler.cost().unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
 fn model(name: &str, settings: Settings) -> Cost {
@@ -196,7 +196,7 @@ fn damaged_files_give_what_comes_before_the_damage() {
         let source = Source::memory("saved_model.pb", &bytes[..cut]).unwrap();
         if profiler.add(source, Format::named("SavedModel").expect("a format"), 0).is_ok() {
             profiler.infer().unwrap();
-            let _ = Cost::new(&profiler);
+            let _ = profiler.cost();
         }
     }
     let mut random = 88_172_645_463_325_252_u64;
@@ -213,7 +213,7 @@ fn damaged_files_give_what_comes_before_the_damage() {
         let source = Source::memory("saved_model.pb", &broken).unwrap();
         if profiler.add(source, Format::named("SavedModel").expect("a format"), 0).is_ok() {
             profiler.infer().unwrap();
-            let _ = Cost::new(&profiler);
+            let _ = profiler.cost();
         }
     }
 }
@@ -259,7 +259,7 @@ fn cost_of(text: &str) -> (Cost, Profiler) {
     let mut profiler = Profiler::default();
     profiler.add_graph(Source::memory("graph.pbtxt", text.as_bytes()).expect("memory")).expect("a graph");
     profiler.infer().expect("an inference");
-    (Cost::new(&profiler).expect("a cost"), profiler)
+    (profiler.cost().expect("a cost"), profiler)
 }
 
 fn has(profiler: &Profiler, name: &str) -> bool {

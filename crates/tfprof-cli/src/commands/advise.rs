@@ -15,7 +15,7 @@ pub fn run(request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Resul
     let (profiler, exit) = view::load(request, needs::ADVICE, err)?;
     let quirks = options.quirks;
     let names = if flags.checkers.is_empty() { advise::default_names(quirks) } else { flags.checkers.clone() };
-    let advice = advise::advise(profiler.model(), &names, quirks)?;
+    let advice = profiler.advise(&names, quirks)?;
     if quirks == Quirks::ORIGINAL {
         // The original speaks of what it lacks on standard error.
         for note in

@@ -56,7 +56,7 @@ pub fn run(request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Resul
 fn load(request: &Request, inputs: &Inputs, err: &mut dyn Write) -> Result<Cost, Error> {
     let mut profiler = Profiler::new(needs::COST);
     progress::load(inputs, &mut profiler, request.terminal, err)?;
-    Cost::new(&profiler)
+    profiler.cost()
 }
 
 /// Tables say themselves what the batch was taken as.

@@ -81,7 +81,7 @@ pub fn find(name: &str) -> Option<Spelling> {
 
 /// The flags that are not options of views; inputs first.
 pub static FLAGS: LazyLock<Vec<Flag>> = LazyLock::new(|| {
-    let inputs = Format::flags().filter_map(|InputFlag { name, about }| {
+    let inputs = Format::flags().filter_map(|InputFlag { name, about, .. }| {
         let format = FORMATS.iter().find(|format| format.flag.name == name)?;
         let value = if format.role == Role::Run { ValueKind::Paths } else { ValueKind::Path };
         Some(Flag { input: Some(format), ..flag(name, value, about, |_, _| Ok(())) })

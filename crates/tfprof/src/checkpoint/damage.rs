@@ -15,14 +15,14 @@ pub struct Damage {
 impl Damage {
     /// Names the damaged tensor, unless it is known already.
     #[must_use]
-    pub fn of(mut self, tensor: &str) -> Damage {
+    pub(crate) fn of(mut self, tensor: &str) -> Damage {
         self.tensor.get_or_insert_with(|| tensor.to_owned());
         self
     }
 
     /// Sets the offset, unless it is known already.
     #[must_use]
-    pub fn at(mut self, offset: u64) -> Damage {
+    pub(crate) fn at(mut self, offset: u64) -> Damage {
         self.offset.get_or_insert(offset);
         self
     }

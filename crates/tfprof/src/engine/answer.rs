@@ -58,6 +58,24 @@ impl Answer {
         &self.first
     }
 
+    /// Writes the answer, or of several parts the first, in its form and without colours.
+    ///
+    /// ```
+    /// use tfprof::{Metric, Options, Profiler, Question, Source, ViewKind};
+    ///
+    /// let graph = r#"node { name: "w" op: "VariableV2" attr { key: "shape" value { shape { dim { size: 8 } } } } }"#;
+    /// let mut profiler = Profiler::default();
+    /// profiler.add_graph(Source::memory("graph.pbtxt", graph.as_bytes())?)?;
+    /// let options = Options::new().select([Metric::Parameters]).form("csv");
+    /// let mut csv = Vec::new();
+    /// profiler.ask(&Question::new(ViewKind::Scope, &options))?.write(&mut csv)?;
+    /// assert!(csv.starts_with(b"id,parent,depth,name,"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+        self.part(&self.first).write(&Dress::PLAIN, out)
+    }
+
     /// Hands out one part after the other.
     pub fn each_part<E: From<Error>>(&self, mut take: impl FnMut(&Part<'_>) -> Result<(), E>) -> Result<(), E> {
         take(&self.part(&self.first))?;

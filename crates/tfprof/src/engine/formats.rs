@@ -14,6 +14,7 @@ use std::path::Path;
 use tfprof_proto::schema::{self, Message};
 
 /// An input format: a row of [`FORMATS`].
+#[non_exhaustive]
 pub struct Format {
     /// The name of its message, as errors print it.
     pub name: &'static str,
@@ -30,11 +31,13 @@ pub struct Format {
     path: fn(&Path) -> bool,
     /// How the names of such files start, if an empty file may be one.
     stem: Option<&'static str>,
+    #[doc(hidden)]
     pub reader: Reader,
 }
 
 /// The flag that names files of a format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct InputFlag {
     /// `graph_path`; Python calls the same file `graph`.
     pub name: &'static str,
@@ -50,6 +53,7 @@ impl InputFlag {
 
 /// What a file contributes, in load order: graphs define the nodes that op logs and runs refer to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
 pub enum Role {
     /// A saved model with all its steps.
     Profile,
@@ -206,17 +210,17 @@ impl Format {
     }
 
     /// The format of a path whose name says it, whatever the content.
-    pub fn of_path(path: &Path) -> Option<&'static Format> {
+    pub(crate) fn of_path(path: &Path) -> Option<&'static Format> {
         FORMATS.iter().find(|format| format.is_path(path))
     }
 
     /// The format of an empty file, by its name.
-    pub fn of_empty(file_name: &str) -> Option<&'static Format> {
+    pub(crate) fn of_empty(file_name: &str) -> Option<&'static Format> {
         FORMATS.iter().find(|format| format.stem.is_some_and(|stem| file_name.starts_with(stem)))
     }
 
     /// Whether the path says that the file has this format.
-    pub fn is_path(&self, path: &Path) -> bool {
+    pub(crate) fn is_path(&self, path: &Path) -> bool {
         (self.path)(path)
     }
 

@@ -155,6 +155,7 @@ impl Profiler {
     }
 
     /// Adds the profiles of all hosts of a run, read in parallel. Calls `done` for each.
+    #[doc(hidden)]
     pub fn add_profiles(
         &mut self,
         files: &[ProfileFile],
@@ -233,6 +234,7 @@ impl Profiler {
     }
 
     /// Everything that was loaded. Clone the `Arc` to keep it.
+    #[doc(hidden)]
     pub fn model(&self) -> &Arc<Model> {
         &self.model
     }

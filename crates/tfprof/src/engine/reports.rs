@@ -6,8 +6,10 @@ use super::profiler::Profiler;
 use crate::error::{Error, Warning};
 use crate::model::Model;
 use crate::options::{Options, ViewKind};
+use crate::quirks::Quirks;
 use crate::report::Loaded;
-use crate::report::cost::PerBatch;
+use crate::report::advise::{self, Advice};
+use crate::report::cost::{Cost, PerBatch};
 use crate::report::overview::{InputFile, Overview, Sources};
 use crate::view::View;
 use std::path::Path;
@@ -40,6 +42,16 @@ impl Profiler {
             other_runs: inputs.other_runs.clone(),
         };
         Overview::new(self, sources)
+    }
+
+    /// The cost of a model and the ops whose cost is unknown.
+    pub fn cost(&self) -> Result<Cost, Error> {
+        Cost::new(self)
+    }
+
+    /// Runs the [`CHECKERS`](advise::CHECKERS) of these names.
+    pub fn advise(&self, checkers: &[String], quirks: Quirks) -> Result<Vec<Advice>, Error> {
+        advise::advise(self.model(), checkers, quirks)
     }
 }
 

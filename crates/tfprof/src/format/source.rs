@@ -12,6 +12,7 @@ use std::path::Path;
 pub struct Source<'a> {
     /// The name for messages.
     pub name: String,
+    #[doc(hidden)]
     pub input: Peeked<'a>,
     /// The stream is decompressed on the way.
     pub is_compressed: bool,

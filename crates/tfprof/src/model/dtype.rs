@@ -6,6 +6,7 @@ pub struct DType(pub i32);
 
 /// One element of a tensor.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum Element<'a> {
     Float(f64),
     Int(i64),

@@ -5,6 +5,7 @@ use crate::words::Choice;
 
 /// Which view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ViewKind {
     Scope,
     Graph,
@@ -40,6 +41,7 @@ impl ViewKind {
 
 /// Which step a question is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Step {
     /// For each node, the average of the steps that have it.
     Average,
@@ -50,6 +52,7 @@ pub enum Step {
 
 /// Which events of a profile are nodes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Events {
     #[default]
     Ops,
@@ -63,6 +66,7 @@ impl Choice for Events {
 
 /// The stacks that the code view of a profile shows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum CodeStacks {
     /// Lines of source if there are any, else Python calls.
     #[default]
@@ -80,6 +84,7 @@ impl Choice for CodeStacks {
 
 /// The order of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum OrderBy {
     Name,
     /// By depth in the tree, then by name.
@@ -87,6 +92,12 @@ pub enum OrderBy {
     Metric(Metric),
     /// The order of the tree.
     Unordered,
+}
+
+impl From<Metric> for OrderBy {
+    fn from(metric: Metric) -> OrderBy {
+        OrderBy::Metric(metric)
+    }
 }
 
 impl OrderBy {

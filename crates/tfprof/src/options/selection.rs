@@ -24,7 +24,7 @@ impl Selection {
             if let Some(metric) = Metric::of_word(word) {
                 selection.add_metric(metric);
             } else if let Some(info) = DETAILS.iter().find(|info| info.word == word) {
-                selection.details |= 1 << info.detail as u32;
+                selection.add_detail(info.detail);
             } else {
                 return Err(metric::unknown_word("metric", word, &Selection::all_words()));
             }
@@ -36,13 +36,17 @@ impl Selection {
         self.metrics.add(metric);
     }
 
+    pub fn add_detail(&mut self, detail: Detail) {
+        self.details |= 1 << detail as u32;
+    }
+
     /// Whether the word of this metric was given.
     pub fn has(self, metric: Metric) -> bool {
         self.metrics.has(metric)
     }
 
     /// The metrics whose words were given, in the order of [`METRICS`].
-    pub fn given(self) -> impl Iterator<Item = Metric> {
+    pub(crate) fn given(self) -> impl Iterator<Item = Metric> {
         self.metrics.iter()
     }
 

@@ -9,6 +9,7 @@ use std::sync::LazyLock;
 
 /// One option.
 #[derive(Clone, Copy)]
+#[non_exhaustive]
 pub struct OptionInfo {
     pub name: &'static str,
     pub value: ValueKind,

@@ -20,6 +20,7 @@ const STYLE: &str = include_str!("html/style.css");
 
 /// Where the HTML is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Place {
     /// A page of its own.
     Page,
@@ -29,7 +30,7 @@ pub enum Place {
 
 impl Place {
     /// The row limit.
-    pub const fn most_rows(self) -> usize {
+    pub(crate) const fn most_rows(self) -> usize {
         match self {
             Place::Page => 10_000,
             Place::Cell => 1_000,

@@ -29,6 +29,7 @@ use theme::Theme;
 
 /// An output form.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct Form {
     pub word: &'static str,
     pub about: &'static str,
@@ -36,7 +37,9 @@ pub struct Form {
     pub endings: &'static [&'static str],
     /// How to open a file of it; empty if any program does.
     pub opened_with: &'static str,
+    #[doc(hidden)]
     pub demand: Demand,
+    #[doc(hidden)]
     pub write: fn(&View, &Dress<'_>, &mut dyn Write) -> io::Result<()>,
 }
 

@@ -38,11 +38,11 @@ impl Theme {
     }
 
     /// Text that is not part of the answer itself.
-    pub fn faint(&self, out: &mut dyn Write, text: &[u8]) -> io::Result<()> {
+    pub(crate) fn faint(&self, out: &mut dyn Write, text: &[u8]) -> io::Result<()> {
         self.marked(self.faint, out, text)
     }
 
-    pub fn strong(&self, out: &mut dyn Write, text: &[u8]) -> io::Result<()> {
+    pub(crate) fn strong(&self, out: &mut dyn Write, text: &[u8]) -> io::Result<()> {
         self.marked(self.strong, out, text)
     }
 
@@ -53,7 +53,7 @@ impl Theme {
     }
 
     /// The bar in front of a row; a row without a share is faint to its end.
-    pub fn begin_row(&self, share: f64, out: &mut dyn Write) -> io::Result<()> {
+    pub(crate) fn begin_row(&self, share: f64, out: &mut dyn Write) -> io::Result<()> {
         if !self.bars {
             return Ok(());
         }
@@ -63,11 +63,11 @@ impl Theme {
     }
 
     /// A name within a row.
-    pub fn name(&self, share: f64, name: &[u8], out: &mut dyn Write) -> io::Result<()> {
+    pub(crate) fn name(&self, share: f64, name: &[u8], out: &mut dyn Write) -> io::Result<()> {
         if share >= LARGE { self.strong(out, name) } else { out.write_all(name) }
     }
 
-    pub fn end_row(&self, share: f64, out: &mut dyn Write) -> io::Result<()> {
+    pub(crate) fn end_row(&self, share: f64, out: &mut dyn Write) -> io::Result<()> {
         if self.bars && share <= 0.0 { out.write_all(self.end) } else { Ok(()) }
     }
 }

@@ -76,6 +76,7 @@ const LARGE: i64 = 4;
 const FEWEST_PARTS: usize = 8;
 
 #[derive(Debug, Default)]
+#[non_exhaustive]
 pub struct Cost {
     pub figures: Figures,
     /// None if no file says which variables are trained.
@@ -114,6 +115,7 @@ pub struct Linear {
 
 /// The parameters of one data type.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct TypedParameters {
     pub dtype: String,
     pub elements: i64,
@@ -121,6 +123,7 @@ pub struct TypedParameters {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct OpType {
     pub op: String,
     pub nodes: i64,
@@ -130,6 +133,7 @@ pub struct OpType {
 
 /// An op type with nodes of unknown cost.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct UnknownType {
     pub op: String,
     pub nodes: i64,
@@ -137,12 +141,14 @@ pub struct UnknownType {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct MissingShape {
     pub node: String,
     pub why: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Scope {
     pub name: String,
     pub parent: usize,
@@ -152,7 +158,7 @@ pub struct Scope {
 
 impl Cost {
     /// Sums up the loaded model and its inferred costs.
-    pub fn new(loaded: &dyn Loaded) -> Result<Cost, Error> {
+    pub(crate) fn new(loaded: &dyn Loaded) -> Result<Cost, Error> {
         let model = loaded.model();
         if model.costs.is_empty() {
             let how = "name a SavedModel, a frozen graph or a .meta file";

@@ -12,7 +12,7 @@ use crate::view::View;
 use std::sync::Arc;
 
 /// The loaded files, as reports see them.
-pub trait Loaded {
+pub(crate) trait Loaded {
     fn model(&self) -> &Arc<Model>;
 
     /// Answers a question about them.

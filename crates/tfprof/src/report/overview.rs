@@ -29,6 +29,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Overview {
     pub files: Vec<InputFile>,
     pub nodes: usize,
@@ -57,7 +58,7 @@ pub struct Overview {
 
 /// The files of an overview.
 #[derive(Clone, Debug, Default)]
-pub struct Sources {
+pub(crate) struct Sources {
     pub files: Vec<InputFile>,
     /// One of the files has a graph.
     pub has_graph: bool,
@@ -95,6 +96,7 @@ pub struct NextQuestion {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct StepTime {
     pub step: i64,
     /// The time of all ops.
@@ -105,6 +107,7 @@ pub struct StepTime {
 
 /// The largest rows of a view.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Top {
     pub view: ViewKind,
     pub title: &'static str,
@@ -115,7 +118,7 @@ pub struct Top {
 const ROWS: usize = 5;
 
 impl Overview {
-    pub fn new(loaded: &dyn Loaded, sources: Sources) -> Result<Overview, Error> {
+    pub(crate) fn new(loaded: &dyn Loaded, sources: Sources) -> Result<Overview, Error> {
         let Sources { files, has_graph, other_runs } = sources;
         let model = loaded.model();
         let hosts = &model.hosts;

@@ -18,6 +18,7 @@ pub enum Side {
 
 /// What a column holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Column {
     pub name: Cow<'static, str>,
     pub kind: Kind,
@@ -45,6 +46,7 @@ pub enum Kind {
 
 /// Where a column's cells come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Content {
     Id,
     Parent,
@@ -61,6 +63,7 @@ pub enum Content {
 
 /// A cell. Numbers and names are borrowed or copied, never allocated.
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum Value<'v> {
     Missing,
     Int(i64),

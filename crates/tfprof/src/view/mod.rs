@@ -38,6 +38,7 @@ pub struct View {
     pub kind: ViewKind,
     pub options: Options,
     pub selection: Selection,
+    #[doc(hidden)]
     pub model: Arc<Model>,
     /// The metrics that the files do not have for these layers.
     unknown: MetricSet,
@@ -54,6 +55,7 @@ pub struct View {
 
 /// A line of a program.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct Line<'a> {
     pub file: &'a str,
     pub function: &'a str,
@@ -65,7 +67,7 @@ pub struct Line<'a> {
 
 impl View {
     /// Asks a question about some layers of a model; `demand` is that of the form in which the answer will be written.
-    pub fn new(
+    pub(crate) fn new(
         model: Arc<Model>,
         layers: Layers,
         kind: ViewKind,
@@ -155,10 +157,11 @@ impl View {
         Ok(view)
     }
 
-    pub fn rules(&self) -> &'static Rules {
+    pub(crate) fn rules(&self) -> &'static Rules {
         rules::rules(self.kind)
     }
 
+    #[doc(hidden)]
     pub fn values(&self) -> Values<'_> {
         Values::through(self.rows.lens, &self.model)
     }
@@ -173,13 +176,13 @@ impl View {
     }
 
     /// The line of source that a row of the code view stands for.
-    pub fn frame(&self, row: &VisibleRow) -> Option<&Frame> {
+    pub(crate) fn frame(&self, row: &VisibleRow) -> Option<&Frame> {
         let (frame, _) = self.rows.tree.frame(row.row)?;
         Some(self.model.stacks.frame(frame))
     }
 
     /// The text of that line.
-    pub fn source_line(&self, row: &VisibleRow) -> Option<String> {
+    pub(crate) fn source_line(&self, row: &VisibleRow) -> Option<String> {
         let frame = self.frame(row)?;
         let line = code::string(&self.model, &self.options.quirks, frame, FrameText::Line).trim();
         Some(if line.is_empty() { "none".to_owned() } else { code::cut(line) })
@@ -200,7 +203,7 @@ impl View {
     }
 
     /// The accounted nodes of all leaves of the tree below this row, visible or not.
-    pub fn innermost_nodes(&self, row: &VisibleRow) -> impl Iterator<Item = NodeId> + '_ {
+    pub(crate) fn innermost_nodes(&self, row: &VisibleRow) -> impl Iterator<Item = NodeId> + '_ {
         let tree = &self.rows.tree;
         let start = row.row;
         let rows = start..tree.len();
@@ -210,7 +213,7 @@ impl View {
     }
 
     /// Whether a type of the node matches `-account_type_regexes`.
-    pub fn accounts(&self, node: NodeId) -> bool {
+    pub(crate) fn accounts(&self, node: NodeId) -> bool {
         self.rows.filters.account.matches(node, &self.values())
     }
 
@@ -309,17 +312,17 @@ impl View {
     }
 
     /// Whether the tree has nothing but a root.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.rows.tree.is_empty()
     }
 
     /// The node of a row of the scope or graph view; `None` for a scope without a node.
-    pub fn node(&self, row: &VisibleRow) -> Option<NodeId> {
+    pub(crate) fn node(&self, row: &VisibleRow) -> Option<NodeId> {
         self.rows.tree.nodes(row.row).first().copied().filter(|_| !self.rules().bags)
     }
 
     /// The accounted nodes of a row of the op or code view.
-    pub fn bag(&self, row: &VisibleRow) -> impl Iterator<Item = NodeId> + '_ {
+    pub(crate) fn bag(&self, row: &VisibleRow) -> impl Iterator<Item = NodeId> + '_ {
         let nodes = if self.rules().bags { self.rows.tree.nodes(row.row) } else { &[] };
         nodes.iter().copied().filter(|node| self.accounts(*node))
     }

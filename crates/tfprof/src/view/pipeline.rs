@@ -39,6 +39,7 @@ impl Filters {
 
 /// A visible row, in print order.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct VisibleRow {
     /// The row of the tree.
     pub row: usize,

@@ -18,6 +18,7 @@ use std::sync::Mutex;
 
 /// A checkpoint, with its tensors sorted by name.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Checkpoint {
     /// The common prefix of its files' names.
     pub name: String,
@@ -43,6 +44,7 @@ pub(super) struct CachedBlock {
 
 /// A tensor of a checkpoint.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Tensor {
     /// The key it is stored under.
     pub name: String,
@@ -109,6 +111,7 @@ impl Checkpoint {
     }
 
     /// Opens an index in memory, with data files at `prefix`. For tests and fuzzing.
+    #[doc(hidden)]
     pub fn bundle(index: ByteSource, prefix: &Path) -> Result<Checkpoint, Error> {
         let mut damage = Vec::new();
         let contents = bundle::list(index, prefix, &mut damage)?;
@@ -116,6 +119,7 @@ impl Checkpoint {
     }
 
     /// Opens tables of the first format in memory. For tests and fuzzing.
+    #[doc(hidden)]
     pub fn tables(tables: Vec<ByteSource>) -> Result<Checkpoint, Error> {
         let mut damage = Vec::new();
         let name = tables.first().map_or_else(String::new, |table| table.name.clone());

@@ -14,6 +14,7 @@ use tfprof_proto::wire::{Fields, WireError};
 
 /// Elements in row-major order.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Values {
     pub dtype: DType,
     pub shape: Vec<i64>,

@@ -132,6 +132,7 @@ impl Inputs {
     }
 
     /// Opens the profiles of hosts for random access.
+    #[doc(hidden)]
     pub fn open_profiles(&self) -> Result<Vec<ProfileFile>, Error> {
         let mut files = Vec::new();
         for input in self.in_load_order() {

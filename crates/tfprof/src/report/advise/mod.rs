@@ -28,6 +28,7 @@ use std::sync::Arc;
 
 /// One who looks for one thing.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Checker {
     pub name: &'static str,
     pub about: &'static str,
@@ -60,6 +61,7 @@ pub const CHECKERS: &[Checker] = &[
 
 /// What one checker says.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Advice {
     #[serde(rename = "name")]
     pub checker: &'static str,

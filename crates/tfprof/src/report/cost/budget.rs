@@ -50,6 +50,7 @@ struct ScopePattern {
 
 /// An exceeded limit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Over {
     /// The pattern of the scope; empty for the whole model.
     pub scope: String,
