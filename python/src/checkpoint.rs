@@ -147,7 +147,7 @@ impl Checkpoint {
     }
 
     /// The values within a range of each dimension: their type, their bytes or strings, and the damage found.
-    /// `widen` converts types that NumPy lacks to `float32`, `int8` or `uint8`. Resource handles have no values.
+    /// `widen` converts types that `NumPy` lacks to `float32`, `int8` or `uint8`. Resource handles have no values.
     fn values<'py>(
         &self,
         py: Python<'py>,

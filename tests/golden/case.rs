@@ -118,7 +118,7 @@ impl<'a> Case<'a> {
         };
         let golden = read_maybe_gzipped(&self.dir.join(path)).expect("a golden file");
         let mut options = options.clone();
-        options.output.form = "proto".to_owned();
+        "proto".clone_into(&mut options.output.form);
         let mut proto = Vec::new();
         render::proto::write(&profiler.view(kind, &options).expect("the same question"), &mut proto)
             .expect("memory takes all");

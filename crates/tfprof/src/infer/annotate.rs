@@ -89,7 +89,7 @@ impl Annotator {
         if node.why == Some(UnknownReason::Shape) && self.costs.missing.len() < LISTED {
             self.costs.missing.push((id, node.blame()));
         }
-        match node.body.op(node.node) {
+        match node.body.op(node.id) {
             "VarHandleOp" => {
                 self.variable(node, id);
                 self.handle(node, id, builder);
@@ -108,7 +108,7 @@ impl Annotator {
             add_inputs_and_shapes(node, id, builder);
             return Some(id);
         }
-        let op = builder.model.names.intern(node.body.op(node.node));
+        let op = builder.model.names.intern(node.body.op(node.id));
         let mut copy = 1;
         let id = loop {
             match builder.model.node(name) {
@@ -125,23 +125,23 @@ impl Annotator {
             }
         };
         builder.model.nodes.inner[id.index()] = true;
-        builder.set_shape_attribute(id, node.body.attribute(node.node, "shape"));
+        builder.set_shape_attribute(id, node.body.attribute(node.id, "shape"));
         add_inputs_and_shapes(node, id, builder);
         Some(id)
     }
 
     fn variable(&mut self, node: &Node<'_>, id: NodeId) {
-        if let Some(dtype) = node.body.attribute(node.node, "dtype").and_then(attr_value::dtype) {
+        if let Some(dtype) = node.body.attribute(node.id, "dtype").and_then(attr_value::dtype) {
             self.costs.dtypes.insert(id, dtype);
         }
     }
 
     /// Each variable counts once, however many handles it has.
     fn handle(&mut self, node: &Node<'_>, id: NodeId, builder: &mut Builder) {
-        let text = |key: &str| node.body.attribute(node.node, key).and_then(attr_value::text).unwrap_or_default();
+        let text = |key: &str| node.body.attribute(node.id, key).and_then(attr_value::text).unwrap_or_default();
         let shared = String::from_utf8_lossy(text("shared_name"));
         let variable = if shared.is_empty() {
-            node.body.name(node.node).to_owned()
+            node.body.name(node.id).to_owned()
         } else {
             format!("{}\0{shared}", String::from_utf8_lossy(text("container")))
         };
@@ -155,7 +155,7 @@ impl Annotator {
     fn constant(&mut self, node: &Node<'_>, id: NodeId, builder: &mut Builder) {
         let Some(fact) = node.outputs.first() else { return };
         let Some(dims @ [_, ..]) = fact.shape.known() else { return };
-        if fact.dtype.is_float() && self.constants.insert((node.function, node.node)) {
+        if fact.dtype.is_float() && self.constants.insert((node.function, node.id)) {
             self.costs.dtypes.insert(id, fact.dtype);
             builder.model.nodes.shape[id.index()] = builder.shape(dims);
             let ty = builder.model.names.intern(CONST_PARAMETER);
@@ -172,9 +172,9 @@ fn find_stack(node: &Node<'_>, id: NodeId, builder: &mut Builder) {
     let Builder { model, program, .. } = builder;
     let debug_info = &program.debug_info;
     let Model { names, stacks, .. } = model;
-    let mut stack = debug_info.stack(node.body.name(node.node), node.function_name, names, stacks);
+    let mut stack = debug_info.stack(node.body.name(node.id), node.function_name, names, stacks);
     if stack.is_none()
-        && let Some(original) = node.body.attribute(node.node, ORIGINAL_NAMES)
+        && let Some(original) = node.body.attribute(node.id, ORIGINAL_NAMES)
     {
         let (mut of_node, mut of_function) = (None, None);
         each_field(Fields::new(original, 0), |_, number, value| match number {

@@ -146,7 +146,7 @@ fn input_shapes(view: &View, node: NodeId, out: &mut Vec<u8>) {
             pb::key(entry, map_entry::KEY, 0);
             pb::varint(entry, i as u64);
             pb::message(entry, map_entry::VALUE, |shape| {
-                match view.model.shapes.get(view.values().input_shape(input)) {
+                match view.model.shapes.get(view.values().input_shape(*input)) {
                     [] => pb::int(shape, tensor_shape::UNKNOWN_RANK, 1),
                     dims => dims.iter().for_each(|size| {
                         pb::message(shape, tensor_shape::DIM, |out| pb::int(out, tensor_shape::dim::SIZE, *size));

@@ -241,7 +241,7 @@ fn base64(bytes: &[u8]) -> String {
 }
 
 /// The shortest digits that identify the number; NaN and infinities in quotes, since JSON lacks them.
-pub fn json_float(x: f64, out: &mut dyn Write) -> io::Result<()> {
+fn json_float(x: f64, out: &mut dyn Write) -> io::Result<()> {
     match x {
         x if x.is_nan() => out.write_all(b"\"nan\""),
         f64::INFINITY => out.write_all(b"\"inf\""),

@@ -235,7 +235,7 @@ fn push_shapes_read(view: &View, node: NodeId, separator: &[u8], out: &mut Vec<u
         out.extend_from_slice(if i > 0 { separator } else { b"" });
         digits::push_unsigned(out, i as u64);
         out.push(b':');
-        match view.model.shapes.get(view.values().input_shape(input)) {
+        match view.model.shapes.get(view.values().input_shape(*input)) {
             [] => out.extend_from_slice(b"unknown"),
             dims => units::push_shape(out, dims),
         }

@@ -221,7 +221,7 @@ impl View {
             }
             Content::Detail(Detail::InputShapes) => self.node(row).map_or(Value::Missing, |node| {
                 let inputs = self.model.nodes.inputs(node).iter();
-                Value::Shapes(inputs.map(|input| self.model.shapes.get(self.values().input_shape(input))).collect())
+                Value::Shapes(inputs.map(|input| self.model.shapes.get(self.values().input_shape(*input))).collect())
             }),
             _ => Value::Missing,
         }

@@ -287,7 +287,7 @@ impl<'m> Values<'m> {
     }
 
     /// The shape of an input's tensor; unknown if its source is.
-    pub fn input_shape(&self, input: &Input) -> ShapeId {
+    pub fn input_shape(&self, input: Input) -> ShapeId {
         let Some(source) = self.model.node(input.source) else { return ShapeId::EMPTY };
         let output = if self.lens.quirks.first_output_only { 0 } else { input.output as usize };
         self.model.nodes.output_shapes(source).get(output).copied().unwrap_or(ShapeId::EMPTY)

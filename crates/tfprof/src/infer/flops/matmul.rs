@@ -26,7 +26,7 @@ pub const FORMULAS: &[Formula] = &[
 ];
 
 /// Two FLOPs for each output element and each of the `inner` products summed for it.
-pub fn dot_products(op: &Op<'_>, inner: i64) -> Flops {
+fn dot_products(op: &Op<'_>, inner: i64) -> Flops {
     Ok(Work::multiply_adds(inner.saturating_mul(elements(op.output()?))))
 }
 

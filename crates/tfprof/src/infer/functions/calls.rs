@@ -422,7 +422,7 @@ impl Resolver<'_> {
             LoopFunction { body: self.program.body(inferred.function), instance: &inferred.instance }
         };
         let trips = trips::of_functions(part(cond), part(body), call.inputs);
-        self.done.warnings.extend(trips::warning(name, &trips));
+        self.done.warnings.extend(trips::warning(name, trips.as_ref()));
         trips.map_or(1, |trips| trips.count)
     }
 
@@ -440,7 +440,7 @@ impl Resolver<'_> {
                 [Some(start), Some(limit), Some(delta)] => trips::of_range(start, limit, delta),
                 _ => None,
             });
-        self.done.warnings.extend(trips::warning(name, &trips));
+        self.done.warnings.extend(trips::warning(name, trips.as_ref()));
         let runs = trips.map_or(1, |trips| trips.count);
         let targets = vec![Target { instance, part: "body".to_owned(), runs, skipped: 2 }];
         Ok(Resolved { outputs: self.returns(instance), targets })
@@ -464,7 +464,7 @@ impl Resolver<'_> {
         let length = call.inputs.iter().take(mapped).map(|fact| fact.shape.dim(0)).find(|dim| *dim >= 0);
         let name = call.body.name(call.node);
         let count = self.program.trip_count(name).or(length).map(|count| Trips { count, exact: true });
-        self.done.warnings.extend(trips::warning(name, &count));
+        self.done.warnings.extend(trips::warning(name, count.as_ref()));
         let batched = |fact: &Fact| {
             let dims = fact.shape.dims().map(|dims| [&[length.unwrap_or(ANY)], dims].concat());
             Fact::new(fact.dtype, dims.map_or(Shape::UNKNOWN, |dims| Shape::of(&dims)))

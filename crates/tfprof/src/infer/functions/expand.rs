@@ -17,7 +17,7 @@ const MAX_NAME_LENGTH: usize = 4096;
 pub struct Node<'a> {
     pub name: &'a str,
     pub body: &'a Body,
-    pub node: u32,
+    pub id: u32,
     /// `None` for a node of the graph itself.
     pub function: Option<u32>,
     pub function_name: Option<&'a str>,
@@ -42,10 +42,10 @@ pub struct Node<'a> {
 impl Node<'_> {
     /// Explains where inference lost a missing shape.
     pub fn blame(&self) -> String {
-        let culprit = self.instance.blame(self.body, self.node);
+        let culprit = self.instance.blame(self.body, self.id);
         let (name, op) = (self.body.name(culprit), self.body.op(culprit));
         match () {
-            () if culprit == self.node => format!("the output shape of {op} cannot be inferred"),
+            () if culprit == self.id => format!("the output shape of {op} cannot be inferred"),
             () if self.body.arg(culprit).is_some() => format!("the argument `{name}` has no known shape"),
             () => format!("the shape gets lost at `{name}` ({op})"),
         }
@@ -121,7 +121,7 @@ pub fn expand(program: &Program, inferred: &Inferred, limit: i64, each: &mut dyn
         each(&Node {
             name: &name,
             body,
-            node,
+            id: node,
             function: visit.inferred.function,
             function_name: visit.inferred.function.map(|function| program.library.get(function).name.as_str()),
             runs,

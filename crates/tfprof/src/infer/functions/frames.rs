@@ -62,7 +62,7 @@ pub fn runs(body: &Body, instance: &Instance, given: &dyn Fn(&str) -> Option<i64
         }
     }
     for (frame, trips) in known.into_iter().enumerate().skip(1) {
-        warnings.extend(trips::warning(names_of(&frames[frame]).1, &trips));
+        warnings.extend(trips::warning(names_of(&frames[frame]).1, trips.as_ref()));
         frames[frame].trips = trips.map_or(1, |trips| trips.count);
     }
     // Each frame follows its parent.

@@ -71,7 +71,7 @@ pub fn of_range(start: i64, limit: i64, delta: i64) -> Option<Trips> {
 }
 
 /// The warning about a loop whose trip count is uncertain.
-pub fn warning(name: &str, trips: &Option<Trips>) -> Option<(&'static str, String)> {
+pub fn warning(name: &str, trips: Option<&Trips>) -> Option<(&'static str, String)> {
     let fix = format!("set it with --trip_count={name}=N");
     match trips {
         None => Some(("trip_count", format!("the trip count of the loop `{name}` is unknown; it counts once ({fix})"))),

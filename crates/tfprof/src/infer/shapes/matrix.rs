@@ -108,7 +108,7 @@ fn product(op: &Op<'_>, flip_a: &str, flip_b: &str) -> Shape {
 }
 
 /// The rows (`at` = 0) or columns (1) of a sparse matrix, from its dense shape in the third input.
-pub fn sparse_rows(op: &Op<'_>, at: usize) -> i64 {
+fn sparse_rows(op: &Op<'_>, at: usize) -> i64 {
     op.input(2).integers().and_then(|dims| dims.get(at)).map_or(ANY, |dim| (*dim).max(ANY))
 }
 

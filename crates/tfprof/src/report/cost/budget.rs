@@ -61,6 +61,7 @@ pub struct Over {
     pub most: i64,
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes fields by reference")]
 fn metric_key<S: Serializer>(metric: &Metric, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(metric.info().key)
 }
@@ -88,7 +89,7 @@ impl Budget {
                     }
                 }
                 ("scope", DeValue::Array(scopes)) => {
-                    for scope in scopes.iter() {
+                    for scope in scopes {
                         budget.add_named(&file, scope)?;
                     }
                 }

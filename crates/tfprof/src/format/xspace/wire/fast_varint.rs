@@ -7,7 +7,7 @@ use tfprof_proto::fields::{xevent, xstat};
 const LAST_BYTES: u64 = 0x8080_8080_8080_8080;
 
 pub const VARINT: u32 = 0;
-pub const FIXED64: u32 = 1;
+const FIXED64: u32 = 1;
 pub const LENGTH: u32 = 2;
 
 /// The one-byte tag of a field.
