@@ -1,4 +1,4 @@
-//! Runs the checkers and writes what they say.
+//! `tfprof advise`: runs the checkers and writes their findings.
 
 use super::view::{self, warn};
 use crate::flags::Request;
@@ -17,7 +17,7 @@ pub fn run(request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Resul
     let names = if flags.checkers.is_empty() { advise::default_names(quirks) } else { flags.checkers.clone() };
     let advice = profiler.advise(&names, quirks)?;
     if quirks == Quirks::ORIGINAL {
-        // The original speaks of what it lacks on standard error.
+        // The original reports missing data on standard error.
         for note in
             advice.iter().flat_map(|advice| advice.notes.iter().map(|note| format!("{}: {note}", advice.checker)))
         {

@@ -1,4 +1,4 @@
-//! Scripts that complete words of this program in bash, zsh and fish, from the same tables as the help.
+//! Completion scripts for bash, zsh and fish, from the same tables as the help.
 
 use super::{COMMANDS, CommandInfo};
 use crate::flags::{Request, spellings};

@@ -1,4 +1,4 @@
-//! `tfprof cost PATH`: what a model costs, what is not known of it, and whether it keeps its budget.
+//! `tfprof cost`: the cost of a model, compared with a budget and a baseline.
 
 use super::view::{refuse_damage, warn};
 use crate::flags::Request;
@@ -17,7 +17,7 @@ pub fn run(request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Resul
         let form = &output.form;
         return Err(Error::Question(format!("cost has no form `{form}`; expected table, json or markdown")));
     }
-    // Before anything is read: a wrong budget is found out at once.
+    // Read the budget first: its errors should not wait for the model.
     let mut budget = match flags.budget.as_str() {
         "" => None,
         file => Some(read_budget(file)?),
@@ -59,7 +59,7 @@ fn load(request: &Request, inputs: &Inputs, err: &mut dyn Write) -> Result<Cost,
     profiler.cost()
 }
 
-/// Tables say themselves what the batch was taken as.
+/// Tables already name the batch size.
 fn told(cost: &Cost, output: &Output) -> Vec<Warning> {
     let needed = |warning: &&Warning| output.form == "json" || warning.code != "batch";
     cost.warnings.iter().filter(needed).cloned().collect()

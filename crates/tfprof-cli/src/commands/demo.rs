@@ -1,5 +1,5 @@
-//! A sample that is built into the program, so that everything can be tried on a fresh machine: the graph of a
-//! ResNet-32, two steps, an op log and a checkpoint. `scripts/make_demo.py` and `make_demo_checkpoint.py` make it.
+//! `tfprof demo`: a built-in sample to try everything on: the graph of a ResNet-32, two steps, an op log and a checkpoint.
+//! `scripts/make_demo.py` and `make_demo_checkpoint.py` make it.
 
 use crate::flags::Request;
 use crate::{Exit, shell, target};
@@ -34,14 +34,13 @@ pub fn run(request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Resul
     shell::run_with_overview(request, out, err)
 }
 
-/// Writes the files of the sample, plain, for those who want to see what they look like.
+/// Writes the files of the sample uncompressed.
 fn write(dir: &Path, out: &mut dyn Write) -> Result<Exit, Error> {
     let names = Sample::write_to(dir)?;
     crate::write_line(out, &format!("wrote {} to {}", names.join(", "), dir.display()))
 }
 
-/// The files of the sample in a directory of their own, so that a command need not know where its files come from.
-/// The directory goes away with this.
+/// The files of the sample in a temporary directory, which is removed on drop.
 #[derive(Debug)]
 pub struct Sample {
     dir: PathBuf,
@@ -51,7 +50,7 @@ impl Sample {
     pub fn unpack() -> Result<Sample, Error> {
         let dir = std::env::temp_dir().join(format!("tfprof-demo-{}-{:08x}", std::process::id(), moment()));
         let io_error = |source| Error::Io { file: dir.display().to_string(), action: "cannot write", source };
-        // It must not exist: nobody else's files are to be read or removed.
+        // It must be new: we must not read or remove the files of others.
         std::fs::create_dir(&dir).map_err(io_error)?;
         let sample = Sample { dir: dir.clone() };
         for file in FILES {
@@ -62,7 +61,7 @@ impl Sample {
         Ok(sample)
     }
 
-    /// Writes the files into a directory, in which none of them may be yet; says their names.
+    /// Writes the files into a directory and returns their names. None may exist already.
     pub fn write_to(dir: &Path) -> Result<Vec<&'static str>, Error> {
         let io_error = |source| Error::Io { file: dir.display().to_string(), action: "cannot write", source };
         std::fs::create_dir_all(dir).map_err(io_error)?;
@@ -85,7 +84,7 @@ impl Sample {
         &self.dir
     }
 
-    /// What the names of the checkpoint's files begin with: the tensors of `unit_1_0`.
+    /// The prefix of the checkpoint, which has the tensors of `unit_1_0`.
     pub fn checkpoint(&self) -> PathBuf {
         self.dir.join("model.ckpt")
     }
@@ -98,7 +97,7 @@ impl Drop for Sample {
     }
 }
 
-/// Two samples of one process, one after the other or at once, have different names.
+/// Makes the names of several samples in one process unique.
 fn moment() -> u32 {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     now.map_or(0, |now| now.subsec_nanos())

@@ -1,8 +1,8 @@
-//! Lines that show what commands and options are good for. Help, the manual page and tests take them from here.
+//! Examples of commands and options, for help, the manual page and tests.
 
 #[derive(Debug)]
 pub struct Example {
-    /// Words that stand behind the name of the program; the shell takes them without the file.
+    /// The arguments of the program; the shell takes them without the path.
     pub words: &'static str,
     pub about: &'static str,
 }
@@ -44,12 +44,12 @@ impl Example {
         self.words.split(' ').next().unwrap_or_default()
     }
 
-    /// Whether the line is about the command or option.
+    /// Whether the example uses the command or option.
     pub fn shows(&self, topic: &str) -> bool {
         self.command() == topic || self.words.split(' ').any(|word| word.strip_prefix('-') == Some(topic))
     }
 
-    /// The line for the shell, where files are loaded already.
+    /// The example for the shell, where files are loaded already.
     pub fn in_shell(&self) -> String {
         self.words.replacen(" PATH", "", 1)
     }

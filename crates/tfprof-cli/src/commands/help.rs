@@ -1,4 +1,4 @@
-//! Help, made of the tables of commands, options and examples.
+//! `tfprof help`, generated from the tables of commands, options and examples.
 
 use super::examples::{EXAMPLES, Example};
 use super::{COMMANDS, CommandInfo, SHELL_COMMANDS};
@@ -8,12 +8,12 @@ use std::io::Write;
 use tfprof::internal::{render, words};
 use tfprof::{CHECKERS, DETAILS, Error, METRICS, OPTIONS, Options, ValueKind, ViewKind};
 
-/// Writes all of the help, or that of one command or option.
+/// Writes the whole help, or that of one command or option.
 pub fn run(request: &Request, out: &mut dyn Write) -> Result<Exit, Error> {
     write(request, overview, out)
 }
 
-/// The same within the shell, where files are loaded already.
+/// Help in the shell, where files are loaded already.
 pub fn run_in_shell(request: &Request, out: &mut dyn Write) -> Result<Exit, Error> {
     write(request, shell_overview, out)
 }

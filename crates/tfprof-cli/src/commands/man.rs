@@ -21,7 +21,7 @@ pub fn run(request: &Request, out: &mut dyn Write) -> Result<Exit, Error> {
     target::to_stdout(out, |out| out.write_all(text.as_bytes())).map(|()| Exit::Answered)
 }
 
-/// Exit codes, in words.
+/// The exit codes.
 const EXITS: &[(&str, &str)] = &[
     ("0", "answered"),
     ("1", "could not answer: an input cannot be read, or an output cannot be written"),
@@ -37,7 +37,7 @@ const ENVIRONMENT: &[(&str, &str)] = &[
     ("XDG_STATE_HOME", "where the shell keeps its history, in tfprof/history; ~/.local/state by default"),
 ];
 
-/// A command, option or word with what it is about.
+/// A command, option or word with its description.
 type Entry = (String, String);
 
 /// The lists of the page, each with its title.
@@ -100,7 +100,7 @@ fn roff() -> String {
     text
 }
 
-/// Text in which roff finds nothing to do: no escapes, no dashes that it would make longer, no requests.
+/// Escapes text for roff: backslashes, dashes and requests.
 fn escaped(text: &str) -> String {
     let text = text.replace('\\', "\\e").replace('-', "\\-");
     let line = |line: &str| if line.starts_with(['.', '\'']) { format!("\\&{line}") } else { line.to_owned() };

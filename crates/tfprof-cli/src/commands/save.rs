@@ -1,4 +1,4 @@
-//! Writes everything that is loaded as one profile.
+//! `tfprof save`: all loaded files as one profile.
 
 use super::view::{refuse_damage, warn};
 use crate::flags::Request;

@@ -1,4 +1,4 @@
-//! Writes runs and profiles as a Chrome trace.
+//! `tfprof trace`: runs and profiles as a Chrome trace.
 
 use super::view::{refuse_damage, warn};
 use crate::flags::{Flags, Request};
@@ -26,7 +26,7 @@ pub fn run(request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Resul
     Ok(exit)
 }
 
-/// Writes profiles of hosts; each is opened again for every walk.
+/// Traces profiles of hosts.
 fn profiles(request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Result<Exit, Error> {
     let Request { options, flags, .. } = request;
     if flags.inputs.of(Role::Run).next().is_some() {
@@ -51,7 +51,7 @@ fn steps(flags: &Flags) -> Result<Vec<Step<'static>>, Error> {
     flags.inputs.runs().map(|(step, run)| self::step(flags, &run.path, step)).collect()
 }
 
-/// A run that can be read again and again; what comes through a pipe is held for that.
+/// A run that can be read several times; a pipe is held in memory for that.
 fn step(flags: &Flags, path: &Path, step: i64) -> Result<Step<'static>, Error> {
     let (path, limits) = (path.to_owned(), flags.inputs.limits);
     if path.is_file() {

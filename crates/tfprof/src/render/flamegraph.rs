@@ -1,7 +1,7 @@
-//! A flame graph as one SVG file that a browser opens by itself, with zoom and search.
+//! A flame graph as a self-contained SVG file with zoom and search.
 //!
-//! The first picture is drawn here, so that it shows without its script, too; boxes too narrow to see are left out of
-//! it. The script gets all boxes and draws them anew as one zooms in. Nothing is fetched from anywhere.
+//! The first picture is drawn here, so that it also shows without scripts; it leaves out boxes too narrow to see. The
+//! script has all boxes and redraws them on zoom. Nothing is fetched from the network.
 
 use super::markup::{Xml, fit};
 use super::nesting::{self, Nested};
@@ -16,10 +16,10 @@ const WIDTH: f64 = 1200.0;
 const MARGIN: f64 = 12.0;
 /// Room for the title and the search box.
 const HEAD: usize = 64;
-/// Room for the line that tells of the box under the pointer.
+/// Room for the details of the box under the pointer.
 const FOOT: usize = 32;
 const ROW: usize = 19;
-/// In pixels, of a letter and of the narrowest box that is drawn.
+/// The width of a letter and of the narrowest box that is drawn, in pixels.
 const LETTER: f64 = 6.7;
 const NARROWEST: f64 = 0.4;
 
@@ -51,7 +51,7 @@ pub fn write(view: &View, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "{SCRIPT}]]></script>\n</svg>")
 }
 
-/// The boxes that can be seen without zooming in.
+/// Writes the boxes that are visible without zoom.
 fn write_boxes(view: &View, metric: &MetricInfo, boxes: &[Nested], out: &mut dyn Write) -> io::Result<()> {
     let whole = boxes.first().map_or(1, |root| root.width).max(1) as f64;
     let scale = (WIDTH - 2.0 * MARGIN) / whole;
@@ -83,7 +83,7 @@ fn write_boxes(view: &View, metric: &MetricInfo, boxes: &[Nested], out: &mut dyn
     Ok(())
 }
 
-/// What the script draws from: names and colours, and four numbers for each box.
+/// Writes the data of the script: names and colours, and four numbers per box.
 fn write_data(
     view: &View,
     metric: &MetricInfo,
@@ -125,7 +125,7 @@ fn colour(name: &str) -> String {
     format!("hsl({},{}%,{}%)", first + hash % 36, 62 + hash / 36 % 24, 66 + hash / 1000 % 12)
 }
 
-/// Names, each with a number.
+/// Numbers names in the order of their first use.
 #[derive(Default)]
 struct Names<'v> {
     all: Vec<&'v str>,
@@ -141,7 +141,7 @@ impl<'v> Names<'v> {
     }
 }
 
-/// A string of a script within XML: plain ASCII without anything that could end either of them.
+/// A JavaScript string within XML: plain ASCII, safe for both.
 struct Js<'a>(&'a str);
 
 impl fmt::Display for Js<'_> {

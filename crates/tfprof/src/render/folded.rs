@@ -1,5 +1,5 @@
-//! Collapsed stacks, which most flame graph tools read: a line for each row that has something of its own, with the
-//! names from the root to it and the number.
+//! Collapsed stacks, the input of most flame graph tools: for each row with a self value, a line with the names from the
+//! root and the value.
 
 use super::nesting;
 use crate::view::View;
@@ -25,7 +25,7 @@ pub fn write(view: &View, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-/// The format has no escapes: what separates names or lines becomes something that looks like it.
+/// The format has no escapes: separators are replaced by similar characters.
 fn plain(c: char) -> char {
     match c {
         ';' => ',',

@@ -1,8 +1,8 @@
-//! Text within SVG and HTML: escaped, and cut to fit.
+//! Text in SVG and HTML: escaped and shortened.
 
 use std::fmt;
 
-/// A text within XML or HTML, also within a quoted attribute. What XML cannot hold at all is shown as the sign for that.
+/// Escaped text for XML and HTML, also in a quoted attribute. Characters that XML forbids become U+FFFD.
 pub struct Xml<'a>(pub &'a str);
 
 impl fmt::Display for Xml<'_> {
@@ -21,7 +21,7 @@ impl fmt::Display for Xml<'_> {
     }
 }
 
-/// A text of at most so many letters.
+/// Shortens a text to this many characters.
 pub fn fit(text: &str, letters: usize) -> String {
     if text.chars().count() <= letters {
         return text.to_owned();

@@ -1,7 +1,7 @@
-//! Rows as boxes within boxes, for everything that draws them so: timelines of trees, and flame graphs.
+//! Rows as nested boxes, for flame graphs and timelines of trees.
 //!
-//! A box is as wide as its row's total; the boxes within it begin where it begins, one after the other. In op view a
-//! row's total is a running sum, so there a box is as wide as its row alone, and the root holds them all.
+//! A box is as wide as the total of its row; its children lie side by side from its left edge. In the op view a total is
+//! a running sum, so a box is as wide as the self value of its row, and the root contains all boxes.
 
 use crate::metric::Metric;
 use crate::options::ViewKind;
@@ -9,25 +9,25 @@ use crate::units::Amount;
 use crate::view::View;
 use crate::view::values::plus;
 
-/// A row with something to show, in the order of printing; the root is always there.
+/// The box of a row. Boxes are in the order of rows; the root always has one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Nested {
-    /// Its place among the rows of the view.
+    /// The index of its row in the view.
     pub row: usize,
-    /// Its place among the boxes; the root is its own parent.
+    /// The index of the box around it; the root is its own parent.
     pub parent: usize,
     pub depth: usize,
     pub start: i64,
     pub width: i64,
-    /// What is left of the width behind the boxes within.
+    /// The width minus that of its children.
     pub own: i64,
 }
 
-/// Boxes wider than nothing. A row without width is left out with all that lies within it.
+/// The boxes with a width. A row without one is left out with its children.
 pub fn boxes(view: &View, metric: Metric) -> Vec<Nested> {
     let rows = view.rows();
     let mut boxes: Vec<Nested> = Vec::with_capacity(rows.len());
-    // By row: its box, if it has one. By box: where the next box within it begins.
+    // By row: the index of its box. By box: where its next child begins.
     let mut box_of = vec![usize::MAX; rows.len()];
     let mut next: Vec<i64> = Vec::with_capacity(rows.len());
     for (i, row) in rows.iter().enumerate() {
@@ -53,7 +53,7 @@ pub fn boxes(view: &View, metric: Metric) -> Vec<Nested> {
     }
 }
 
-/// Boxes in whole units. Their edges are rounded, not their widths, so that those within a box still fit into it.
+/// Boxes in whole units. Edges are rounded rather than widths, so that children still fit into their parent.
 fn whole(mut boxes: Vec<Nested>, parts: i64) -> Vec<Nested> {
     let round = |n| Amount { n, parts }.rounded();
     for nested in &mut boxes {
@@ -69,18 +69,18 @@ fn whole(mut boxes: Vec<Nested>, parts: i64) -> Vec<Nested> {
     boxes
 }
 
-/// The metric that a drawing of one metric shows.
+/// The metric that is drawn: the first that was selected.
 pub fn metric(view: &View) -> Metric {
     view.selection.given().next().unwrap_or(Metric::Micros)
 }
 
-/// The name of a box within the box around it: of `a/b` in `a`, only `b`.
+/// The name of a box relative to its parent: `b` for `a/b` in `a`.
 pub fn label<'v>(view: &'v View, boxes: &[Nested], i: usize) -> &'v str {
     let name = |i: usize| view.name(&view.rows()[boxes[i].row]);
     inner(view, name(i), name(boxes[i].parent))
 }
 
-/// A name within another one's row, without what both have in common.
+/// A name relative to the name of its parent.
 pub fn inner<'v>(view: &View, name: &'v str, around: &str) -> &'v str {
     if view.kind != ViewKind::Scope {
         return name;

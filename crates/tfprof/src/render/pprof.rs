@@ -1,7 +1,7 @@
-//! An answer as a pprof profile: gzipped, one sample for each node, its place in the tree as a call stack.
+//! A view as a gzipped pprof profile: one sample per node, with the path in the tree as its call stack.
 //!
-//! With the original's quirks it is its profile of the code view. Else every view has one, with all metrics that were
-//! selected, and samples add up to the root's totals: what no shown row names is a sample of the row around it.
+//! Under the original's quirks it is the original's profile of the code view. Otherwise every view has one, with all
+//! selected metrics, and samples add up to the totals of the root: hidden rows are part of their visible parent.
 
 mod profile;
 
@@ -38,7 +38,7 @@ pub const DEMAND: Demand = Demand {
     ..Demand::ROWS
 };
 
-/// The mark of the system that gzip's header names: Unix, wherever this runs, so that equal profiles are equal files.
+/// The operating system in the gzip header: always Unix, so that equal profiles are equal files.
 const UNIX: u8 = 3;
 
 pub fn write(view: &View, out: &mut dyn Write) -> io::Result<()> {
@@ -48,7 +48,7 @@ pub fn write(view: &View, out: &mut dyn Write) -> io::Result<()> {
     gzip.finish().map(drop)
 }
 
-/// A sample for each node of each row, and one for what else lies in the row's total but in no row within it.
+/// A sample for each node of each row, and one for the rest of the row's total that is in no child.
 fn rows(view: &View) -> Profile<'_> {
     let metrics: Vec<Metric> = known(view);
     let mut profile = Profile::new(&metrics, view.model.time_unit);
@@ -80,12 +80,12 @@ fn rows(view: &View) -> Profile<'_> {
     profile
 }
 
-/// What was asked for, as far as the files say anything of it.
+/// The selected metrics that the files know.
 fn known(view: &View) -> Vec<Metric> {
     view.selection.given().filter(|metric| view.knows(*metric)).collect()
 }
 
-/// What each row has beyond the rows within it, all metrics of a row together.
+/// The totals of each row minus those of its children, by row and metric.
 fn own_numbers(view: &View, metrics: &[Metric]) -> Vec<i64> {
     let (rows, chain) = (view.rows(), view.rules().chain);
     let mut own: Vec<i64> = Vec::with_capacity(rows.len() * metrics.len());
@@ -103,7 +103,7 @@ fn own_numbers(view: &View, metrics: &[Metric]) -> Vec<i64> {
     own
 }
 
-/// As the original: a location for each call between shown rows, and samples for the nodes of innermost lines.
+/// As the original: a location for each call between visible rows, and samples for the nodes of innermost lines.
 fn callees(view: &View) -> Profile<'_> {
     let metrics: Vec<Metric> = known(view);
     let mut profile = Profile::new(&metrics, view.model.time_unit);

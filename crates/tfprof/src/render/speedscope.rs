@@ -1,4 +1,4 @@
-//! A file for [speedscope](https://www.speedscope.app): boxes as frames that open and close.
+//! A file for [speedscope](https://www.speedscope.app): each box is a frame that opens and closes.
 
 use super::nesting::{self, Nested};
 use crate::hash::UntrustedMap;
@@ -23,7 +23,7 @@ pub fn write(view: &View, out: &mut dyn Write) -> io::Result<()> {
     write!(out, "]}},\n\"profiles\":[{{\"type\":\"evented\",\"name\":")?;
     write_string(&format!("{} by {}", metric.legend, view.kind.word()), out)?;
     write!(out, ",\"unit\":\"{unit}\",\"startValue\":0,\"endValue\":{end},\"events\":[")?;
-    // Boxes around the current one, whose ends are still to be written.
+    // The boxes around the current one, not closed yet.
     let mut open: Vec<usize> = Vec::new();
     let close = |i: usize, out: &mut dyn Write| {
         let at = boxes[i].start.saturating_add(boxes[i].width);
@@ -45,7 +45,7 @@ pub fn write(view: &View, out: &mut dyn Write) -> io::Result<()> {
     out.write_all(b"]}]}\n")
 }
 
-/// Writes each frame once, and gives the number of the frame of each box.
+/// Writes each frame once and returns the frame of each box.
 fn write_frames(view: &View, boxes: &[Nested], out: &mut dyn Write) -> io::Result<Vec<u32>> {
     let mut ids: UntrustedMap<(&str, &str, i32), u32> = UntrustedMap::default();
     let mut frames = Vec::with_capacity(boxes.len());

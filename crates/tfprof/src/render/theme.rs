@@ -1,5 +1,5 @@
-//! How the rows of a text are dressed for a screen: a thin bar for their share, colour for what is large and what is
-//! nothing. The plain theme adds no byte.
+//! The look of text on a terminal: a bar for the share of a row, bold for large rows, faint for empty ones. The plain
+//! theme adds nothing.
 
 use crate::metric::{METRICS, Metric};
 use crate::options::OrderBy;
@@ -16,20 +16,20 @@ pub struct Theme {
     end: &'static [u8],
 }
 
-/// Stands for the escape character in what a theme writes. No text has this byte, so that whoever writes to a terminal
-/// can tell our marks from what names of a file would like to be one.
+/// Stands for the escape character in the output of a theme. UTF-8 never has this byte, so the writer to the terminal
+/// can tell our marks from escape sequences in names.
 pub const ESCAPE: u8 = 0xff;
 
-/// How many cells a full bar has.
+/// The cells of a full bar.
 const CELLS: usize = 8;
 
-/// From this share on a row stands out.
+/// The share from which a row is bold.
 const LARGE: f64 = 0.1;
 
 impl Theme {
     pub const PLAIN: Theme = Theme { bars: false, bar: b"", strong: b"", faint: b"", end: b"" };
 
-    /// For a terminal that knows the usual escape sequences, behind a writer that knows [`ESCAPE`].
+    /// For a terminal with ANSI escape sequences, behind a writer that translates [`ESCAPE`].
     pub const COLOUR: Theme =
         Theme { bars: true, bar: b"\xff[36m", strong: b"\xff[1m", faint: b"\xff[2m", end: b"\xff[0m" };
 
@@ -37,7 +37,7 @@ impl Theme {
         !self.bars
     }
 
-    /// Text that is not part of the answer itself.
+    /// Secondary text.
     pub(crate) fn faint(&self, out: &mut dyn Write, text: &[u8]) -> io::Result<()> {
         self.marked(self.faint, out, text)
     }
@@ -52,7 +52,7 @@ impl Theme {
         if mark.is_empty() { Ok(()) } else { out.write_all(self.end) }
     }
 
-    /// The bar in front of a row; a row without a share is faint to its end.
+    /// The bar before a row; an empty row is faint to its end.
     pub(crate) fn begin_row(&self, share: f64, out: &mut dyn Write) -> io::Result<()> {
         if !self.bars {
             return Ok(());
@@ -72,7 +72,7 @@ impl Theme {
     }
 }
 
-/// A bar with a resolution of half a cell; something is never shown as nothing.
+/// A bar with a resolution of half a cell; every nonzero share is visible.
 fn bar(share: f64) -> String {
     let halves = (share.clamp(0.0, 1.0) * (2 * CELLS) as f64).round() as usize;
     let halves = if share > 0.0 { halves.max(1) } else { 0 };
@@ -80,7 +80,7 @@ fn bar(share: f64) -> String {
     drawn + &" ".repeat(CELLS - halves.div_ceil(2))
 }
 
-/// The part that a row has of the whole, by the metric that rows are sorted by, else by the first that is shown.
+/// The share of a row in the metric that rows are sorted by, else in the first visible one.
 pub fn share(view: &View, row: &VisibleRow) -> f64 {
     let shown = view.selection.metrics();
     let sorted_by = match view.options.order_by {

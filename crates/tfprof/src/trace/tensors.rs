@@ -15,19 +15,19 @@ use std::io;
 pub(super) enum Tensors {
     /// Neither arrows nor memory are shown.
     None,
-    /// Only arrows are: a fingerprint stands for a name, so a tensor takes 32 bytes however it is called.
+    /// Only arrows: names are stored as fingerprints, so a tensor takes 32 bytes.
     Makers(Makers),
     Lives(Lives),
 }
 
-/// Makers by fingerprint, in parts: only one part at a time is held twice while it grows.
+/// Makers by fingerprint, in parts, so that a growing table copies only one part.
 pub(super) struct Makers(Vec<HashTable<Maker>>);
 
-/// Who made a tensor last.
+/// The op that made a tensor last.
 pub(super) struct Maker {
-    /// 128 bits of two independent hashes: no two names of any file will share them.
+    /// 128 bits of two independent hashes; collisions are negligible.
     name: [u64; 2],
-    /// The end, which has one bit more than the file's numbers: it wraps, and `over` says which way.
+    /// The end wrapped to 64 bits; `lane_and_over` has the direction of the overflow.
     end: i64,
     process: u32,
     lane_and_over: u32,
@@ -36,7 +36,7 @@ pub(super) struct Maker {
 #[derive(Default)]
 pub(super) struct Lives {
     names: Names,
-    /// By name; the empty name is always there, so one without a life may be.
+    /// By name. The empty name is always interned and may have no lifetime.
     life_of: Vec<Option<Life>>,
     order: Vec<NameId>,
 }
@@ -51,10 +51,14 @@ struct Life {
     origin: Point,
 }
 
-/// When an allocator held more or less, by how much, and because of which tensor.
-type Change = (Micros, i128, NameId);
+/// A tensor is allocated or, with negative bytes, freed.
+struct Change {
+    time: Micros,
+    bytes: i128,
+    name: NameId,
+}
 
-/// Tells `tensors` of all outputs of a step, and writes their births if memory is shown.
+/// Adds all outputs of a step to `tensors`, and writes their creation if memory is shown.
 pub(super) fn walk(step: &Step<'_>, survey: &Survey, tensors: &mut Tensors, events: &mut Events<'_>) -> io::Result<()> {
     let mut numbered = Vec::new();
     walk::records(step, survey, |device, record, lane| {
@@ -104,7 +108,7 @@ impl Tensors {
         matches!(self, Tensors::None)
     }
 
-    /// An op reads a tensor until `end`. Says under which name the tensor is known, and where it was made.
+    /// An op reads a tensor until `end`. Returns the name of the tensor and the point where it was made.
     pub fn read<'n>(&mut self, name: &'n [u8], end: Micros) -> Option<(&'n [u8], Point)> {
         if let Some(origin) = self.read_exactly(name, end) {
             return Some((name, origin));
@@ -128,8 +132,7 @@ impl Tensors {
         }
     }
 
-    /// Writes the ends of all lives, and what each allocator held after each beginning and end. The most that each
-    /// held is returned.
+    /// Writes the end of each tensor and the bytes of each allocator over time. Returns the peaks.
     pub fn write_memory(&self, process: u32, events: &mut Events<'_>) -> io::Result<Vec<Peak>> {
         let Tensors::Lives(lives) = self else { return Ok(Vec::new()) };
         let mut changes: Vec<(NameId, Vec<Change>)> = Vec::new();
@@ -142,18 +145,26 @@ impl Tensors {
                 changes.len() - 1
             });
             let bytes = i128::from(life.bytes);
-            changes[place].1.extend([(life.made, bytes, name), (life.last_read, -bytes, name)]);
+            changes[place].1.extend([
+                Change { time: life.made, bytes, name },
+                Change { time: life.last_read, bytes: -bytes, name },
+            ]);
         }
         let mut peaks = Vec::new();
         for (allocator, mut changes) in changes {
-            changes.sort_by(|a, b| (a.0, a.1, lives.names.get(a.2)).cmp(&(b.0, b.1, lives.names.get(b.2))));
+            let order = |change: &Change| (change.time, change.bytes, lives.names.get(change.name));
+            changes.sort_by(|a, b| order(a).cmp(&order(b)));
             let (mut held, mut most, mut until) = (0, 0, 0);
-            for (i, (at, bytes, _)) in changes.iter().enumerate() {
+            for (i, Change { time, bytes, .. }) in changes.iter().enumerate() {
                 held += bytes;
                 if held > most {
                     (most, until) = (held, i + 1);
                 }
-                events.allocated(lives.names.get(allocator).as_bytes(), Point { process, lane: 0, time: *at }, held)?;
+                events.allocated(
+                    lives.names.get(allocator).as_bytes(),
+                    Point { process, lane: 0, time: *time },
+                    held,
+                )?;
             }
             peaks.push(lives.peak(allocator, most, &changes[..until]));
         }
@@ -163,7 +174,7 @@ impl Tensors {
 }
 
 impl Lives {
-    /// A tensor is made, or made again; its number.
+    /// A tensor is made, perhaps not for the first time. Returns its id.
     fn make(&mut self, name: &[u8], born: Point, origin: Point, allocation: &super::record::Allocation<'_>) -> u64 {
         // As the original: the number is that of the names known so far, so one that is made again shares its number
         // with the next new one.
@@ -186,17 +197,17 @@ impl Lives {
         id
     }
 
-    /// The peak of an allocator, after the changes that led to it.
+    /// The peak of an allocator after these changes.
     fn peak(&self, allocator: NameId, bytes: i128, changes: &[Change]) -> Peak {
         let mut held = vec![false; self.names.len()];
-        for (_, bytes, name) in changes {
-            // As the original: a tensor of no bytes is held for ever, since its end is not a negative number.
+        for Change { bytes, name, .. } in changes {
+            // As the original: a tensor of zero bytes is never freed, since its end is not negative.
             held[name.index()] = *bytes >= 0;
         }
         let tensors = self.order.iter().filter(|name| held[name.index()]);
         Peak {
             allocator: self.names.get(allocator).to_owned(),
-            at: changes.last().map_or(0, |(at, ..)| *at),
+            at: changes.last().map_or(0, |change| change.time),
             bytes,
             tensors: tensors.map(|name| self.names.get(*name).to_owned()).collect(),
         }

@@ -10,7 +10,7 @@ use std::io::{self, Write};
 use tfprof_proto::fields::pprof::{function, label, line, location, profile, sample, value_type};
 use tfprof_proto::write as pb;
 
-/// The key of the label that names the node of a sample.
+/// The label key for the node of a sample.
 const NODE_LABEL: &str = "graph node:";
 
 pub struct Profile<'v> {
@@ -22,17 +22,17 @@ pub struct Profile<'v> {
     locations: UntrustedMap<(&'v str, Cow<'v, str>, u64), Location>,
     /// By file, name and first line.
     functions: UntrustedMap<(&'v str, Cow<'v, str>, u64), Function>,
-    /// Those that need no key, since each is asked for once.
+    /// Locations that are used once and need no key.
     only: Vec<(Location, Function)>,
     is_sorted: bool,
-    /// Each the stack around it and its innermost location.
+    /// Each stack as its caller's stack and its innermost location.
     stacks: Vec<(Stack, u64)>,
     samples: Vec<Sample<'v>>,
     /// The count and the metrics of each sample, one after the other.
     values: Vec<i64>,
 }
 
-/// A function to be named.
+/// A function.
 pub struct Frame<'v> {
     pub file: &'v str,
     pub name: Cow<'v, str>,
@@ -46,7 +46,7 @@ pub struct Frame<'v> {
 pub struct Stack(u32);
 
 impl Stack {
-    /// Nothing is called.
+    /// No frame.
     pub const EMPTY: Stack = Stack(u32::MAX);
 }
 
@@ -124,7 +124,7 @@ impl<'v> Profile<'v> {
         function.id
     }
 
-    /// The location of something that has no line; it must not have been asked for before.
+    /// The location of a name without a line. Call it once per name.
     pub fn only_location(&mut self, name: &'v str) -> u64 {
         let id = self.only.len() as u64 + 1;
         let function = Function { id, name: self.strings.id(name.into()), file: 0, start: 0 };
@@ -132,7 +132,7 @@ impl<'v> Profile<'v> {
         id
     }
 
-    /// The call stack that goes one location further than `around`.
+    /// `around` with one more location.
     pub fn stack(&mut self, around: Stack, location: u64) -> Stack {
         self.stacks.push((around, location));
         Stack(self.stacks.len() as u32 - 1)
@@ -266,7 +266,7 @@ fn nanos(picos: i64) -> i64 {
     Amount { n: picos, parts: 1000 }.rounded()
 }
 
-/// Hands on what was gathered, now and then.
+/// Writes the gathered bytes once there are many.
 fn flush(bytes: &mut Vec<u8>, out: &mut dyn Write) -> io::Result<()> {
     if bytes.len() > 64 * 1024 {
         out.write_all(bytes)?;

@@ -65,12 +65,12 @@ pub fn write(view: &View, step: i64, out: &mut dyn Write) -> io::Result<Vec<Peak
 struct Timeline<'v> {
     view: &'v View,
     records: &'v Records,
-    /// In the order in which they were first needed.
+    /// In the order of first use.
     processes: Vec<Process<'v>>,
     process_of: TrustedMap<NameId, usize>,
 }
 
-/// What ran on a device, by start.
+/// The executions on a device, by start.
 struct Process<'m> {
     name: &'m str,
     schedules: bool,
@@ -84,15 +84,19 @@ struct Execution {
     lane: u32,
 }
 
-/// So many arrows are drawn: a node that reads much and often could ask for more than any memory holds.
+/// The most arrows: a node with many inputs and executions could need more than memory holds.
 const MOST_ARROWS: usize = 4_000_000;
 
-/// A process and a place in it.
-type Spot = (u32, u32);
+/// An execution, by its process and its index there.
+#[derive(Clone, Copy, Debug)]
+struct ExecutionId {
+    process: u32,
+    index: u32,
+}
 
 struct Arrow {
-    from: Spot,
-    to: Spot,
+    from: ExecutionId,
+    to: ExecutionId,
 }
 
 impl Timeline<'_> {
@@ -125,7 +129,7 @@ impl Timeline<'_> {
         }
     }
 
-    /// One stream or a copy engine tells again what all streams tell.
+    /// Devices of single streams and copy engines repeat what the device of all streams has.
     fn shows(&self, timing: &Timing) -> bool {
         let other = !self.view.options.quirks.other_devices_are_free;
         match self.view.model.devices.kind(timing.device) {
@@ -136,7 +140,7 @@ impl Timeline<'_> {
         }
     }
 
-    /// From each execution of an input to those that read it on another device, in the order of the regions.
+    /// Arrows from executions of inputs to their readers on other devices, in the order of events.
     fn arrows(&self) -> Vec<Arrow> {
         let mut arrows = Vec::new();
         let finder = Finder::new(self);
@@ -145,7 +149,7 @@ impl Timeline<'_> {
         for process in targets {
             let mut sources_of: TrustedMap<NodeId, Vec<NodeId>> = TrustedMap::default();
             for (i, reader) in self.processes[process].executions.iter().enumerate() {
-                let to = (process as u32, i as u32);
+                let to = ExecutionId { process: process as u32, index: i as u32 };
                 let find = || finder.sources_elsewhere(reader.node, process);
                 for source in sources_of.entry(reader.node).or_insert_with(find) {
                     if self.view.options.quirks.arrows_from_every_run {
@@ -165,44 +169,47 @@ impl Timeline<'_> {
     }
 
     fn in_order(&self, mut arrows: Vec<Arrow>) -> Vec<Arrow> {
-        arrows.sort_by_key(|Arrow { from, .. }| (from.0, self.execution(*from).lane, from.1));
+        arrows.sort_by_key(|Arrow { from, .. }| (from.process, self.execution(*from).lane, from.index));
         arrows
     }
 
-    /// The inputs of a node that are on the timeline, shown or not.
+    /// The inputs of a node that are on the timeline, visible or not.
     fn sources(&self, node: NodeId) -> impl Iterator<Item = NodeId> + '_ {
         let sources = self.view.model.nodes.inputs(node).iter().filter_map(|input| self.view.model.node(input.source));
         sources.filter(|source| self.view.accounts(*source) && self.view.values().is_on_timeline(*source))
     }
 
-    fn execution(&self, (process, i): Spot) -> &Execution {
-        &self.processes[process as usize].executions[i as usize]
+    fn execution(&self, id: ExecutionId) -> &Execution {
+        &self.processes[id.process as usize].executions[id.index as usize]
     }
 
-    fn at(&self, spot: Spot, micros: i64) -> Point {
-        Point { process: spot.0, lane: self.execution(spot).lane, time: micros.into() }
+    fn at(&self, id: ExecutionId, micros: i64) -> Point {
+        Point { process: id.process, lane: self.execution(id).lane, time: micros.into() }
     }
 }
 
-/// Whether ops are scheduled on devices of that kind, rather than executed for another.
+/// Whether ops are scheduled on devices of this kind, rather than executed for another device.
 fn schedules(kind: DeviceKind) -> bool {
     matches!(kind, DeviceKind::Placement | DeviceKind::Other)
 }
 
-/// Finds executions by what ran.
+/// Finds executions by node.
 struct Finder<'t, 'v> {
     timeline: &'t Timeline<'v>,
-    /// By node, those on devices that schedule, by start. Only for the arrows that end at one reader each.
-    runs_of: TrustedMap<NodeId, Vec<Spot>>,
+    /// By node: its executions on scheduling devices, by start. Empty under the quirk that draws all arrows.
+    runs_of: TrustedMap<NodeId, Vec<ExecutionId>>,
 }
 
 impl<'t, 'v> Finder<'t, 'v> {
     fn new(timeline: &'t Timeline<'v>) -> Self {
-        let mut runs_of: TrustedMap<NodeId, Vec<Spot>> = TrustedMap::default();
+        let mut runs_of: TrustedMap<NodeId, Vec<ExecutionId>> = TrustedMap::default();
         if !timeline.view.options.quirks.arrows_from_every_run {
             for (process, Process { executions, schedules, .. }) in timeline.processes.iter().enumerate() {
                 for (i, execution) in executions.iter().enumerate().filter(|_| *schedules) {
-                    runs_of.entry(execution.node).or_default().push((process as u32, i as u32));
+                    runs_of
+                        .entry(execution.node)
+                        .or_default()
+                        .push(ExecutionId { process: process as u32, index: i as u32 });
                 }
             }
             #[allow(clippy::iter_over_hash_type)] // Each list is sorted by itself.
@@ -213,21 +220,21 @@ impl<'t, 'v> Finder<'t, 'v> {
         Finder { timeline, runs_of }
     }
 
-    /// What a node reads that ran on another device.
+    /// The inputs of a node that ran on another device.
     fn sources_elsewhere(&self, node: NodeId, process: usize) -> Vec<NodeId> {
         let sources = self.timeline.sources(node);
         if self.timeline.view.options.quirks.arrows_from_every_run {
             return sources.collect();
         }
         let mut met = TrustedSet::default();
-        let is_elsewhere = |run: &Spot| run.0 as usize != process;
+        let is_elsewhere = |run: &ExecutionId| run.process as usize != process;
         let runs_elsewhere =
             |source: &NodeId| self.runs_of.get(source).is_some_and(|runs| runs.iter().any(is_elsewhere));
         sources.filter(|source| met.insert(*source) && runs_elsewhere(source)).collect()
     }
 
-    /// As the original: each execution of a node, found by its start alone.
-    fn each_run(&self, node: NodeId, elsewhere: usize, mut each: impl FnMut(Spot)) {
+    /// As the original: all executions of a node, found by their start alone.
+    fn each_run(&self, node: NodeId, elsewhere: usize, mut each: impl FnMut(ExecutionId)) {
         let timeline = self.timeline;
         let devices = &timeline.view.model.devices;
         let timings = timeline.records.timings(node).iter();
@@ -236,15 +243,15 @@ impl<'t, 'v> Finder<'t, 'v> {
             let executions = &timeline.processes[*process].executions;
             let found = executions.binary_search_by_key(&timing.start, |execution| execution.start);
             if let (Ok(i), true) = (found, *process != elsewhere) {
-                each((*process as u32, i as u32));
+                each(ExecutionId { process: *process as u32, index: i as u32 });
             }
         }
     }
 
-    /// The last execution of a node that began before the reader did.
-    fn last_run(&self, node: NodeId, elsewhere: usize, reader: i64) -> Option<Spot> {
+    /// The last execution of a node that began before its reader.
+    fn last_run(&self, node: NodeId, elsewhere: usize, reader: i64) -> Option<ExecutionId> {
         let runs = self.runs_of.get(&node)?;
         let before = runs.partition_point(|run| self.timeline.execution(*run).start <= reader);
-        runs[..before].last().copied().filter(|run| run.0 as usize != elsewhere)
+        runs[..before].last().copied().filter(|run| run.process as usize != elsewhere)
     }
 }

@@ -1,4 +1,4 @@
-//! How busy each GPU was between its first op and its last.
+//! GPU utilization: busy time over the time from the first op to the last.
 
 use super::{Advice, Evidence};
 use crate::model::cells::{Cell, Measure};
@@ -8,7 +8,7 @@ use crate::model::runs::NodeSteps;
 use std::collections::BTreeMap;
 
 #[derive(Default)]
-struct Use {
+struct Utilization {
     start: i64,
     end: i64,
     busy: i64,
@@ -17,7 +17,7 @@ struct Use {
 pub(super) fn check(evidence: &Evidence<'_>, advice: &mut Advice) {
     let model = evidence.model;
     let steps = model.runs.steps_of_nodes();
-    let mut devices: BTreeMap<&str, Use> = BTreeMap::new();
+    let mut devices: BTreeMap<&str, Utilization> = BTreeMap::new();
     for node in model.ops() {
         let placement = model.placement[node.index()];
         if !placement.is_some() {
@@ -44,7 +44,7 @@ pub(super) fn check(evidence: &Evidence<'_>, advice: &mut Advice) {
         let what = if model.runs.is_empty() { "no step is loaded" } else { "no op was placed on a GPU" };
         advice.note(what);
     }
-    for (device, Use { start, end, busy }) in devices {
+    for (device, Utilization { start, end, busy }) in devices {
         if end <= start {
             continue;
         }
@@ -54,7 +54,7 @@ pub(super) fn check(evidence: &Evidence<'_>, advice: &mut Advice) {
     }
 }
 
-/// As the original: what a node did in the last step that has it, whichever that is for other nodes.
+/// As the original: the last step of the node itself, even if other nodes have later ones.
 fn last_step<'m>(evidence: &Evidence<'m>, steps: &NodeSteps, node: NodeId) -> Vec<&'m Cell> {
     let model = evidence.model;
     for cells in steps.of(node).iter().rev().filter_map(|step| model.runs.step(*step)) {

@@ -1,4 +1,4 @@
-//! Where the time goes: by op type, by scope, by line of code.
+//! The most expensive op types, scopes and lines of code.
 
 use super::{Advice, Evidence, micros};
 use crate::metric::Metric;
@@ -7,7 +7,7 @@ use crate::options::{Options, OrderBy, Selection, ViewKind};
 use crate::quirks::Quirks;
 use crate::view::{Demand, View, VisibleRow};
 
-/// A line of code is worth a line of advice from here on.
+/// Ignore cheaper lines of code.
 const LEAST_MICROS: i64 = 1000;
 
 pub(super) fn check(evidence: &Evidence<'_>, advice: &mut Advice) {
@@ -61,14 +61,14 @@ fn by_op(evidence: &Evidence<'_>, advice: &mut Advice) {
     }
 }
 
-/// As the original: a scope is reported with the times of its own node, not with what lies below it.
+/// As the original: a scope is reported with its self time, without its children.
 fn by_scope(evidence: &Evidence<'_>, advice: &mut Advice) {
     let options = options(evidence, 100, 100);
     let Ok(view) = View::new(evidence.model.clone(), Layers::OPS, ViewKind::Scope, &options, Demand::ROWS) else {
         return;
     };
     let lines: Vec<String> = (1..)
-        .zip(Below::new(&view).of(0).take(3))
+        .zip(Children::new(&view).of(0).take(3))
         .map(|(i, child)| {
             let row = &view.rows()[child];
             // In a trace, no scope is a node itself: use the total of its children.
@@ -82,16 +82,16 @@ fn by_scope(evidence: &Evidence<'_>, advice: &mut Advice) {
     }
 }
 
-/// Lines that many callers share are libraries; the first that calls several others is where a user's code begins.
+/// Skips the chain of single callees at the top: the user's code begins at the first line with several.
 fn by_line(evidence: &Evidence<'_>, advice: &mut Advice) {
     let options = options(evidence, 100, 1);
     let Ok(view) = View::new(evidence.model.clone(), Layers::OPS, ViewKind::Code, &options, Demand::ROWS) else {
         return;
     };
-    let below = Below::new(&view);
+    let children = Children::new(&view);
     let mut at = 0;
     let begin = loop {
-        let mut children = below.of(at);
+        let mut children = children.of(at);
         match (children.next(), children.next()) {
             (None, _) => return,
             (Some(only), None) => at = only,
@@ -99,49 +99,49 @@ fn by_line(evidence: &Evidence<'_>, advice: &mut Advice) {
         }
     };
     let mut lines = Vec::new();
-    lines_below(&view, &below, begin, 0, &mut lines);
-    // As the original: a report without lines is one all the same.
+    add_lines(&view, &children, begin, 0, &mut lines);
+    // The original reports even if there are no lines.
     if lines.is_empty() && evidence.quirks != Quirks::ORIGINAL {
         return;
     }
     advice.report(lines.join("\n"));
 }
 
-/// Goes four levels down and no further, whatever the depth of the tree.
-fn lines_below(view: &View, below: &Below, at: usize, depth: usize, lines: &mut Vec<String>) {
-    if depth > 3 || below.of(at).nth(1).is_none() {
+/// Adds the lines of four levels.
+fn add_lines(view: &View, children: &Children, at: usize, depth: usize, lines: &mut Vec<String>) {
+    if depth > 3 || children.of(at).nth(1).is_none() {
         return;
     }
-    for child in below.of(at).take(3) {
+    for child in children.of(at).take(3) {
         let row: &VisibleRow = &view.rows()[child];
         if view.total(Metric::Micros, row) < LEAST_MICROS {
             continue;
         }
         let times = times(|metric| view.total(metric, row));
         lines.push(format!("{}{}, {times}", "  ".repeat(depth), view.name(row)));
-        lines_below(view, below, child, depth + 1, lines);
+        add_lines(view, children, child, depth + 1, lines);
     }
 }
 
-/// The visible rows right below each row, in order: the first of them, and the next after each.
-struct Below {
+/// The visible children of each row as linked lists: the first child, and the next sibling.
+struct Children {
     first: Vec<usize>,
     next: Vec<usize>,
 }
 
-impl Below {
-    fn new(view: &View) -> Below {
+impl Children {
+    fn new(view: &View) -> Children {
         let rows = view.rows();
-        let mut below = Below { first: vec![0; rows.len()], next: vec![0; rows.len()] };
+        let mut children = Children { first: vec![0; rows.len()], next: vec![0; rows.len()] };
         for row in (1..rows.len()).rev() {
             let parent = rows[row].parent;
-            below.next[row] = below.first[parent];
-            below.first[parent] = row;
+            children.next[row] = children.first[parent];
+            children.first[parent] = row;
         }
-        below
+        children
     }
 
-    /// The root, row 0, is below nothing, so it ends the chain.
+    /// Row 0, the root, is nobody's child, so it ends a list.
     fn of(&self, row: usize) -> impl Iterator<Item = usize> + '_ {
         let some = |row: usize| Some(row).filter(|row| *row != 0);
         std::iter::successors(self.first.get(row).copied().and_then(some), move |at| some(self.next[*at]))

@@ -1,16 +1,16 @@
-//! Ops that ran on the CPU of a model that runs on a GPU, although ops of the same type ran on the GPU.
+//! CPU fallback: ops that ran on the CPU although ops of the same type ran on the GPU.
 
-use super::{Advice, Evidence, largest, micros, percent};
+use super::{Advice, DeviceCell, Evidence, largest, micros, percent};
 use crate::metric::Unit;
 use crate::model::devices::DeviceKind;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Time on the CPU is worth a word from this part of all time on, in percent, and from this much in a step on.
+/// Ignore CPU times below this percentage of all time, and below these microseconds per step.
 const MUCH: f64 = 5.0;
 const LEAST_MICROS: i64 = 1000;
 
 pub(super) fn check(evidence: &Evidence<'_>, advice: &mut Advice) {
-    // What a GPU executed, or what was placed on one.
+    // Executed by a GPU, or placed on one.
     let on_gpu = |kind: DeviceKind, device: &str| match kind {
         DeviceKind::AllStreams => true,
         DeviceKind::Placement => device.contains("gpu"),
@@ -18,7 +18,7 @@ pub(super) fn check(evidence: &Evidence<'_>, advice: &mut Advice) {
     };
     let mut gpu_ops: BTreeSet<&str> = BTreeSet::new();
     let mut total = 0_i64;
-    for (cell, kind, device) in evidence.cells() {
+    for DeviceCell { cell, kind, device } in evidence.cells() {
         if on_gpu(kind, device) {
             gpu_ops.insert(evidence.op(cell));
         }
@@ -31,8 +31,8 @@ pub(super) fn check(evidence: &Evidence<'_>, advice: &mut Advice) {
     }
     let mut ops: BTreeMap<&str, i64> = BTreeMap::new();
     let mut example: BTreeMap<&str, &str> = BTreeMap::new();
-    for (cell, kind, device) in evidence.cells() {
-        // Parameter servers have no GPU to use.
+    for DeviceCell { cell, kind, device } in evidence.cells() {
+        // Parameter servers have no GPU.
         let on_cpu = kind == DeviceKind::Placement && device.contains("cpu") && !device.contains("/job:ps");
         let op = evidence.op(cell);
         if on_cpu && gpu_ops.contains(op) {

@@ -1,6 +1,6 @@
-//! Advice: checkers look at what was loaded and say what stands out, with the figures that show it.
+//! Advice: checkers look for problems in the loaded data and report them with their figures.
 //!
-//! One file for each checker, one row for each in [`CHECKERS`]. A checker without data says so; none guesses.
+//! Each checker has its own file and a row in [`CHECKERS`]. A checker that lacks data says so instead of guessing.
 
 mod accelerator;
 mod balance;
@@ -26,13 +26,12 @@ use crate::{units, words};
 use serde::Serialize;
 use std::sync::Arc;
 
-/// One who looks for one thing.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Checker {
     pub name: &'static str,
     pub about: &'static str,
-    /// The original has it, and reports the same figures.
+    /// The original has it, with the same figures.
     pub original: bool,
     check: Option<fn(&Evidence<'_>, &mut Advice)>,
 }
@@ -50,7 +49,7 @@ pub const CHECKERS: &[Checker] = &[
     original("AcceleratorUtilizationChecker", accelerator::check, "how busy each GPU was"),
     original("OperationChecker", operation::check, "ops for which there are faster ones"),
     original("ExpensiveOperationChecker", expensive::check, "op types, scopes and lines that take the most time"),
-    // As the original: the name is known, but nothing stands behind it.
+    // As the original: a valid name that checks nothing.
     Checker { name: "JobChecker", about: "nothing; the original has the name only", original: true, check: None },
     ours("TransferChecker", transfers::check, "copies between host and GPU against the work of the GPU"),
     ours("BalanceChecker", balance::check, "devices or parameter servers that wait for one of them"),
@@ -59,7 +58,7 @@ pub const CHECKERS: &[Checker] = &[
     ours("MemoryPeakChecker", memory::check, "which ops hold the memory at its peak"),
 ];
 
-/// What one checker says.
+/// The findings of one checker.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Advice {
@@ -73,13 +72,13 @@ pub struct Advice {
     pub notes: Vec<String>,
 }
 
-/// What checkers look at.
+/// The data that checkers look at.
 struct Evidence<'m> {
     model: &'m Arc<Model>,
     quirks: Quirks,
 }
 
-/// Runs the checkers of these names, in the order of the list. Ours take no part in what the original reports.
+/// Runs the named checkers in the order of [`CHECKERS`].
 pub fn advise(model: &Arc<Model>, names: &[String], quirks: Quirks) -> Result<Vec<Advice>, Error> {
     check_names(names).map_err(Error::Question)?;
     let evidence = Evidence { model, quirks };
@@ -95,7 +94,7 @@ pub fn advise(model: &Arc<Model>, names: &[String], quirks: Quirks) -> Result<Ve
         .collect())
 }
 
-/// Whether there are checkers of all these names.
+/// Rejects unknown names of checkers.
 pub fn check_names(names: &[String]) -> Result<(), String> {
     let known: Vec<&str> = CHECKERS.iter().map(|checker| checker.name).collect();
     match names.iter().find(|name| !known.contains(&name.as_str())) {
@@ -104,26 +103,36 @@ pub fn check_names(names: &[String]) -> Result<(), String> {
     }
 }
 
-/// The names of all checkers; of the original's alone if its quirks are asked for.
+/// The names of all checkers, or of the original's under its quirks.
 pub fn default_names(quirks: Quirks) -> Vec<String> {
     let ours = quirks != Quirks::ORIGINAL;
     CHECKERS.iter().filter(|checker| checker.original || ours).map(|checker| checker.name.to_owned()).collect()
 }
 
+/// The sums of a node on a device.
+struct DeviceCell<'m> {
+    cell: &'m Cell,
+    kind: DeviceKind,
+    device: &'m str,
+}
+
 impl Evidence<'_> {
-    /// The number of loaded steps, at least 1, to average by.
+    /// The number of steps to average over, at least 1.
     fn steps(&self) -> i64 {
         (self.model.runs.steps().count() as i64).max(1)
     }
 
-    /// The cells of all steps together that count, each with the kind and the name of its device.
-    fn cells(&self) -> impl Iterator<Item = (&Cell, DeviceKind, &str)> {
+    /// The sums over all steps, by node and device.
+    fn cells(&self) -> impl Iterator<Item = DeviceCell<'_>> {
         let Model { runs, devices, names, nodes, .. } = &**self.model;
         let cells = runs.totals().rows().iter();
         cells
             .filter(|cell| nodes.layer(cell.node) == Layer::Ops)
             .filter(|cell| self.model.counts(cell.node, cell.device, self.quirks.first_device_only))
-            .map(|cell| (cell, devices.kind(cell.device), names.get(devices.name(cell.device))))
+            .map(|cell| {
+                let (kind, device) = (devices.kind(cell.device), names.get(devices.name(cell.device)));
+                DeviceCell { cell, kind, device }
+            })
     }
 
     /// The time of a cell in microseconds.

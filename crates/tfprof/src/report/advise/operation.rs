@@ -1,4 +1,4 @@
-//! Ops for which there are faster ones.
+//! Ops with faster replacements.
 
 use super::{Advice, Evidence};
 use crate::model::nodes::NodeId;
@@ -6,8 +6,7 @@ use tfprof_proto::wire::{Fields, Value};
 
 pub(super) fn check(evidence: &Evidence<'_>, advice: &mut Advice) {
     let model = evidence.model;
-    // As the original: only the first version of the op counts. Differs from the original without that quirk: later
-    // versions are fused as well.
+    // The original knows only the first version of the op; without that quirk, later versions are fused, too.
     let first_only = evidence.quirks.new_batch_norms_are_slow;
     let fused = |name: &str| name == "FusedBatchNorm" || (!first_only && name.starts_with("FusedBatchNorm"));
     let has_fused_type = |node: NodeId| {

@@ -30,7 +30,7 @@ pub fn write_text(advice: &[Advice], quirks: Quirks, out: &mut dyn Write) -> io:
     Ok(())
 }
 
-/// Writes advice as an `AdviceProto`, with its entries by name. As the original: none of ours if its quirks are on.
+/// Writes advice as an `AdviceProto`, sorted by name; under the original's quirks, only its own checkers.
 pub fn write_proto(advice: &[Advice], quirks: Quirks, out: &mut dyn Write) -> io::Result<()> {
     let mut entries: Vec<_> = advice.iter().filter(|advice| advice.original || quirks != Quirks::ORIGINAL).collect();
     entries.sort_by_key(|advice| advice.checker);

@@ -1,19 +1,19 @@
 //! Ops that cost more to start than to run.
 
-use super::{Advice, Evidence, largest, micros, percent};
+use super::{Advice, DeviceCell, Evidence, largest, micros, percent};
 use crate::metric::Unit;
 use crate::model::cells::Measure;
 use crate::model::devices::DeviceKind;
 use std::collections::BTreeMap;
 
-/// An execution of at most this long is tiny.
+/// The longest tiny execution.
 const TINY_MICROS: i64 = 10;
-/// So many tiny executions in a step, and this part of all of them, in percent, stand out.
+/// Report this many tiny executions per step if they are this percentage of all executions …
 const MANY: i64 = 1000;
 const MOST: f64 = 50.0;
-/// And they must matter: this part of all time, in percent.
+/// … and take this percentage of all time.
 const MATTERS: f64 = 10.0;
-/// Launching is worth a word from this much in a step on.
+/// Ignore shorter launch times per step.
 const LEAST_LAUNCH_MICROS: i64 = 1000;
 
 #[derive(Default)]
@@ -30,10 +30,10 @@ pub(super) fn check(evidence: &Evidence<'_>, advice: &mut Advice) {
     tiny(evidence, advice);
 }
 
-/// On a GPU the record of an op is its launch, and its kernels have records of their own.
+/// On a GPU, the record of an op is its launch; its kernels have their own records.
 fn launches(evidence: &Evidence<'_>, advice: &mut Advice) {
     let mut nodes: BTreeMap<usize, Launch> = BTreeMap::new();
-    for (cell, kind, device) in evidence.cells() {
+    for DeviceCell { cell, kind, device } in evidence.cells() {
         let node = nodes.entry(cell.node.index()).or_default();
         match kind {
             DeviceKind::AllStreams => node.kernels = node.kernels.saturating_add(evidence.time_of(cell)),
@@ -59,11 +59,11 @@ fn launches(evidence: &Evidence<'_>, advice: &mut Advice) {
     ));
 }
 
-/// On a CPU the record of an op is its work.
+/// On a CPU, the record of an op is its execution.
 fn tiny(evidence: &Evidence<'_>, advice: &mut Advice) {
     let (mut all, mut count, mut time, mut all_time) = (0_i64, 0_i64, 0_i64, 0_i64);
     let mut ops: BTreeMap<&str, i64> = BTreeMap::new();
-    for (cell, kind, device) in evidence.cells() {
+    for DeviceCell { cell, kind, device } in evidence.cells() {
         let runs = cell.sum(Measure::Runs).limited();
         if kind != DeviceKind::Placement || !device.contains("cpu") || runs <= 0 {
             continue;

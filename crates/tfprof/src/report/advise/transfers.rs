@@ -1,11 +1,11 @@
-//! Copies between host and GPU against the work of the GPU.
+//! Copies between host and GPU that take long compared with the kernels.
 
-use super::{Advice, Evidence, largest, micros, percent};
+use super::{Advice, DeviceCell, Evidence, largest, micros, percent};
 use crate::metric::Unit;
 use crate::model::devices::DeviceKind;
 use std::collections::BTreeMap;
 
-/// Copies are worth a word if they take this part of the kernels' time, in percent.
+/// Report copies that take this percentage of the kernels' time.
 const MUCH: f64 = 20.0;
 
 #[derive(Default)]
@@ -18,7 +18,7 @@ struct Gpu<'m> {
 pub(super) fn check(evidence: &Evidence<'_>, advice: &mut Advice) {
     let mut gpus: BTreeMap<&str, Gpu<'_>> = BTreeMap::new();
     let mut saw_copies = false;
-    for (cell, kind, device) in evidence.cells() {
+    for DeviceCell { cell, kind, device } in evidence.cells() {
         // In a trace, copies and kernels are ops of the GPU itself.
         if evidence.model.is_trace && device.contains("/device:gpu:") {
             let of_gpu = gpus.entry(device).or_default();
@@ -59,7 +59,7 @@ pub(super) fn check(evidence: &Evidence<'_>, advice: &mut Advice) {
     }
 }
 
-/// `…/gpu:0` and `memcpy` or `stream:all` of `…/gpu:0/memcpy`.
+/// Splits `…/gpu:0/memcpy` into `…/gpu:0` and `memcpy`, likewise for `stream:…`.
 fn split_stream(device: &str) -> Option<(&str, &str)> {
     let (gpu, stream) = device.rsplit_once('/')?;
     (stream.starts_with("memcpy") || stream.starts_with("stream:")).then_some((gpu, stream))
