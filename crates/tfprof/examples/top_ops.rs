@@ -1,7 +1,7 @@
 //! The op types that took the most time, or that have the most parameters if nothing ran:
 //! `cargo run -p tfprof --example top_ops -- FILE...`
 //!
-//! The files may be of any format: graphs, runs, saved profiles, XSpaces, or a directory with such files.
+//! The files may be of any format: graphs, runs, saved profiles, `XSpace` profiles, or a directory with such files.
 
 use std::path::Path;
 use tfprof::{Inputs, Metric, Options, Profiler, Question, ViewKind};
