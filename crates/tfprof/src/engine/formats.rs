@@ -5,10 +5,10 @@
 
 use crate::checkpoint::{Checkpoint, locate};
 use crate::error::Error;
+use crate::events::HostFile;
 use crate::format::detect::{Head, heads, is_text_of};
 use crate::format::source::Source;
-use crate::format::xspace::{self, ProfileFile};
-use crate::format::{ReadRecords, graph_def, op_log, profile, run_metadata, saved_model};
+use crate::format::{ReadRecords, graph_def, op_log, profile, run_metadata, saved_model, xspace};
 use std::fmt;
 use std::path::Path;
 use tfprof_proto::schema::{self, Message};
@@ -83,7 +83,7 @@ pub enum Reader {
     /// The path stands for several files, of which values are read when asked for.
     Checkpoint(fn(&Path) -> Result<Checkpoint, Error>),
     /// The files of all hosts are opened first, then read side by side.
-    Host(fn(&Path, Source<'_>) -> Result<ProfileFile, Error>),
+    Host(fn(&Path, Source<'_>) -> Result<Box<dyn HostFile>, Error>),
 }
 
 /// All input formats. No two of them recognize the same file; of flags and text formats the first row wins.
@@ -167,7 +167,7 @@ pub static FORMATS: [Format; 8] = [
         wire: xspace::recognizes,
         path: xspace::is_xplane_path,
         stem: None,
-        reader: Reader::Host(xspace::open),
+        reader: Reader::Host(|path, source| Ok(Box::new(xspace::open(path, source)?))),
     },
 ];
 

@@ -6,11 +6,10 @@ use crate::checkpoint::{Checkpoint, Damage, OBJECT_GRAPH};
 use crate::engine::formats::{Format, Reader, Role};
 use crate::error::{Error, Warning};
 use crate::events::walk::Wanted;
-use crate::events::{self, HostProfile};
+use crate::events::{self, HostFile, HostProfile, TraceSettings};
 use crate::format;
 use crate::format::debug_info;
 use crate::format::source::Source;
-use crate::format::xspace::{self, ProfileFile};
 use crate::infer::annotate::{self, annotate};
 use crate::infer::functions::calls::Program;
 use crate::infer::overrides::check_inputs;
@@ -158,20 +157,20 @@ impl Profiler {
     #[doc(hidden)]
     pub fn add_profiles(
         &mut self,
-        files: &[ProfileFile],
+        files: &[impl HostFile],
         step_marker: Option<Regex>,
         done: &dyn Fn(&str, u64),
     ) -> Result<(), Error> {
         let keep = self.builder.keep;
         let Keep { steps, runtime, calls, step_marks, busy, .. } = keep;
         let wanted = Wanted { steps, runtime, python: calls, step_marks, busy };
-        let settings = xspace::Settings { wanted, step_marker };
+        let settings = TraceSettings { wanted, step_marker };
         let mut hosts = Vec::new();
         let mut failures = Vec::new();
         let threads = parallel::processors(files.len());
-        let reads = parallel::map(files.iter().collect(), threads, |file| xspace::read(file, &settings));
+        let reads = parallel::map(files.iter().collect(), threads, |file| file.read(&settings));
         for (read, file) in reads.into_iter().zip(files) {
-            done(&file.name, file.size());
+            done(file.name(), file.size());
             match read {
                 Ok(host) => hosts.push(host),
                 Err(error) => failures.push(error),

@@ -17,9 +17,43 @@ pub use keys::{Key, KeyTexts};
 pub use merge::{merge, reconcile};
 pub use sums::{ItemSums, Tally};
 
-use crate::error::Warning;
+use crate::error::{Error, Warning};
 use crate::model::hosts::HostFacts;
+use regex::Regex;
 use source_lines::SourceLine;
+use walk::Wanted;
+
+/// The trace file of one host, opened. The files of all hosts are read side by side.
+pub trait HostFile: Sync {
+    fn name(&self) -> &str;
+
+    /// Its size in bytes.
+    fn size(&self) -> u64;
+
+    fn read(&self, settings: &TraceSettings) -> Result<HostProfile, Error>;
+}
+
+impl HostFile for Box<dyn HostFile> {
+    fn name(&self) -> &str {
+        (**self).name()
+    }
+
+    fn size(&self) -> u64 {
+        (**self).size()
+    }
+
+    fn read(&self, settings: &TraceSettings) -> Result<HostProfile, Error> {
+        (**self).read(settings)
+    }
+}
+
+/// How traces are read.
+#[derive(Clone, Debug)]
+pub struct TraceSettings {
+    pub wanted: Wanted,
+    /// A pattern of event names that mark steps.
+    pub step_marker: Option<Regex>,
+}
 
 /// The contents of one host's trace.
 #[derive(Clone, Debug, Default)]

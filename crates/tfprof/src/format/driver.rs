@@ -14,6 +14,26 @@ use tfprof_proto::stream::{self, Layout, Record, Sink, Spot, StreamError, Tag};
 use tfprof_proto::text;
 use tfprof_proto::wire::Value;
 
+/// Reads one file into the builder. The number is the step to file a run under; other formats ignore it.
+pub type ReadRecords = fn(Source<'_>, i64, &mut Builder) -> Result<(), Error>;
+
+/// Reads one file into the builder with the reader of its format.
+///
+/// A damaged file gives what could be read and a warning; an error means that nothing could be read.
+pub fn read(read_records: ReadRecords, source: Source<'_>, step: i64, builder: &mut Builder) -> Result<(), Error> {
+    builder.begin_file(&source.name);
+    let outcome = read_records(source, step, builder);
+    let (refused, conflict) = (builder.refused.take(), builder.conflict.take());
+    let file = builder.file().to_owned();
+    builder.end_file();
+    outcome?;
+    match (refused, conflict) {
+        (Some(refusal), _) => Err(refusal.into_error(|why| Error::Question(format!("{file}: {why}")))),
+        (None, Some(message)) => Err(Error::Input { location: Location { file, spot: None }, message }),
+        (None, None) => Ok(()),
+    }
+}
+
 /// Handles the parts of a file that a format's layout selects.
 pub(super) trait FormatReader {
     /// Tags that are not records: a file that has nothing else is empty.

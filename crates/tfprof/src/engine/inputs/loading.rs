@@ -4,16 +4,14 @@ use super::recognize::is_saved_model;
 use super::{Input, Inputs, input_error, read_error};
 use crate::engine::formats::{Format, Reader, Role};
 use crate::engine::profiler::Profiler;
-use crate::error::{Error, Fix, Location};
+use crate::error::{Error, Fix};
 use crate::format::source::{STDIN, Source};
-use crate::format::xspace::ProfileFile;
+use crate::format::xspace::{self, ProfileFile};
 use crate::parallel;
 use std::collections::HashSet;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use tfprof_proto::stream::Spot;
-use tfprof_proto::wire::{Fault, Fields, WireError};
 
 /// Read progress: the file at hand, and the bytes of all files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -131,23 +129,20 @@ impl Inputs {
         Ok(())
     }
 
-    /// Opens the profiles of hosts for random access.
+    /// Opens all `XSpace` files, to write them as traces.
     #[doc(hidden)]
     pub fn open_profiles(&self) -> Result<Vec<ProfileFile>, Error> {
+        self.open_hosts(|input, source| xspace::open(&input.path, source))
+    }
+
+    /// Opens the traces of all hosts for random access.
+    fn open_hosts<F>(&self, open: impl Fn(&Input, Source<'_>) -> Result<F, Error>) -> Result<Vec<F>, Error> {
         let mut files = Vec::new();
-        for input in self.in_load_order() {
-            let Reader::Host(open) = input.format.reader else { continue };
+        for input in self.in_load_order().into_iter().filter(|input| input.format.role == Role::Host) {
             let mut source = self.open(&input.path)?;
             let head = source.head().map_err(|error| read_error(&input.path, error))?;
             checked_format(input, head)?;
-            // Reject non-protobuf early: the stream may be infinite.
-            if let Err(WireError { fault: fault @ (Fault::BadTag { .. } | Fault::LongNumber), .. }) =
-                Fields::new(head, 0).next_field()
-            {
-                let location = Location { file: input.path.display().to_string(), spot: Some(Spot::Byte(0)) };
-                return Err(Error::Input { location, message: format!("not {}: {fault}", input.format) });
-            }
-            files.push(open(&input.path, source)?);
+            files.push(open(input, source)?);
         }
         Ok(files)
     }
@@ -159,9 +154,9 @@ impl Inputs {
             return Ok(());
         }
         if self.list.iter().any(|input| matches!(input.format.role, Role::Run | Role::Profile)) {
-            let message =
-                "an XSpace cannot be loaded beside RunMetadata or a ProfileProto; ask about one of them at a time";
-            return Err(Error::Question(message.to_owned()));
+            let trace = hosts[0].format;
+            let rule = "cannot be loaded beside RunMetadata or a ProfileProto; ask about one of them at a time";
+            return Err(Error::Question(format!("{trace} {rule}")));
         }
         let marker = match self.step_marker.as_str() {
             "" => None,
@@ -171,7 +166,11 @@ impl Inputs {
                 Error::option("step_marker", format!("`{pattern}` is not a pattern: {why}"))
             })?),
         };
-        let loaded = profiler.add_profiles(&self.open_profiles()?, marker, done);
+        let files = self.open_hosts(|input, source| match input.format.reader {
+            Reader::Host(open) => open(&input.path, source),
+            _ => Err(input_error(&input.path, format!("{} is not a trace", input.format))),
+        })?;
+        let loaded = profiler.add_profiles(&files, marker, done);
         match (loaded, hosts.as_slice()) {
             (Err(Error::Input { location, message }), [input]) => match self.looks_like(input) {
                 None => Err(Error::Input { location, message }),

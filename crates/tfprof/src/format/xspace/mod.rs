@@ -13,19 +13,18 @@ mod wire;
 pub use classify::hlo;
 
 use crate::error::{Error, Location, Warning};
-use crate::events::HostProfile;
 use crate::events::steps::Steps;
-use crate::events::walk::{TraceSums, Wanted};
+use crate::events::walk::TraceSums;
+use crate::events::{HostFile, HostProfile, TraceSettings};
 use crate::format::detect::{Head, is_name};
 use crate::format::source::Source;
 use crate::model::hosts::{FactValue, HostFacts, PlaneFacts};
 use classify::Classifier;
-use regex::Regex;
 use std::io;
 use std::path::Path;
 use tfprof_proto::fields::{xplane, xspace};
 use tfprof_proto::stream::Spot;
-use tfprof_proto::wire::Value;
+use tfprof_proto::wire::{Fault, Fields, Value, WireError};
 use wire::event_stats::Dangling;
 use wire::lines::{LineReader, Stop};
 use wire::plane::{self, DamageList, LineHeads, Space};
@@ -46,19 +45,26 @@ impl ProfileFile {
     pub fn memory(name: &str, bytes: Vec<u8>) -> ProfileFile {
         ProfileFile { name: name.to_owned(), bytes: FileBytes::Memory(bytes), cut: None }
     }
-
-    /// Its size in bytes.
-    pub fn size(&self) -> u64 {
-        self.bytes.whole().end
-    }
 }
 
-/// How profiles are read.
-#[derive(Clone, Debug)]
-pub struct Settings {
-    pub wanted: Wanted,
-    /// A pattern of event names that mark steps.
-    pub step_marker: Option<Regex>,
+impl HostFile for ProfileFile {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn size(&self) -> u64 {
+        self.bytes.whole().end
+    }
+
+    fn read(&self, settings: &TraceSettings) -> Result<HostProfile, Error> {
+        for heads in [LineHeads::First, LineHeads::Whole] {
+            if let Some(host) = read_with(self, settings, heads)? {
+                return Ok(host);
+            }
+        }
+        let location = Location { file: self.name.clone(), spot: None };
+        Err(Error::Input { location, message: "its lines cannot be put in order".to_owned() })
+    }
 }
 
 /// The extension of these files, before `.gz`.
@@ -81,8 +87,16 @@ pub(crate) fn recognizes(head: &Head<'_>) -> bool {
 }
 
 /// Opens a file for random access; compressed and piped input is held in memory.
-pub fn open(path: &Path, source: Source<'_>) -> Result<ProfileFile, Error> {
+pub fn open(path: &Path, mut source: Source<'_>) -> Result<ProfileFile, Error> {
     let name = source.name.clone();
+    // Reject non-protobuf early: the stream may be infinite.
+    let head = source.head().map_err(|error| Error::Io { file: name.clone(), action: "cannot read", source: error })?;
+    if let Err(WireError { fault: fault @ (Fault::BadTag { .. } | Fault::LongNumber), .. }) =
+        Fields::new(head, 0).next_field()
+    {
+        let location = Location { file: name, spot: Some(Spot::Byte(0)) };
+        return Err(Error::Input { location, message: format!("not an XSpace: {fault}") });
+    }
     if path.is_file() && !source.is_compressed {
         let io_error = |error| Error::Io { file: source.name.clone(), action: "cannot open", source: error };
         let file = std::fs::File::open(path).map_err(io_error)?;
@@ -93,19 +107,8 @@ pub fn open(path: &Path, source: Source<'_>) -> Result<ProfileFile, Error> {
     Ok(ProfileFile { name, bytes, cut })
 }
 
-/// Reads one file.
-pub fn read(file: &ProfileFile, settings: &Settings) -> Result<HostProfile, Error> {
-    for heads in [LineHeads::First, LineHeads::Whole] {
-        if let Some(host) = read_with(file, settings, heads)? {
-            return Ok(host);
-        }
-    }
-    let location = Location { file: file.name.clone(), spot: None };
-    Err(Error::Input { location, message: "its lines cannot be put in order".to_owned() })
-}
-
 /// Reads one file; `None` if the fields of a line come after its events and only its first fields were read.
-fn read_with(file: &ProfileFile, settings: &Settings, heads: LineHeads) -> Result<Option<HostProfile>, Error> {
+fn read_with(file: &ProfileFile, settings: &TraceSettings, heads: LineHeads) -> Result<Option<HostProfile>, Error> {
     let ProfileFile { name, bytes, cut } = file;
     let io_error = |error: io::Error| Error::Io { file: name.clone(), action: "cannot read", source: error };
     let space = plane::read(bytes, heads).map_err(io_error)?;
