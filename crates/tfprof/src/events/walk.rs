@@ -128,7 +128,9 @@ impl TraceWalk {
         }
     }
 
-    pub fn begin_line(&mut self, line: LineFacts) {
+    /// Begins a line of a plane; `plane` is the index of the plane in the file.
+    pub fn begin_line(&mut self, plane: usize, line: LineFacts) {
+        self.collector.begin_line(plane, &line.plane);
         self.line = line;
     }
 

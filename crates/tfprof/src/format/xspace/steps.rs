@@ -79,13 +79,12 @@ impl<'m> StepReader<'m> {
     }
 
     /// Begins a line. The lines of a plane are neighbours.
-    pub fn begin_line(&mut self, index: usize, plane: &Plane, collector: &mut StepCollector) {
+    pub fn begin_line(&mut self, index: usize, plane: &Plane) {
         self.last_launch = None;
         if self.plane != Some(index) {
             self.plane = Some(index);
             self.by_name = plane.metas.iter().map(|meta| NameClues::new(&meta.name, self.marker)).collect();
         }
-        collector.begin_line(index, &plane.name);
     }
 
     /// The clues of an event about steps and launches.

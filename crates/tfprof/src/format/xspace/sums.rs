@@ -80,13 +80,14 @@ impl FileWalk<'_, '_, '_> {
         let kind = LineKind::of(at.plane, at.line);
         classes.begin_line(at.plane_index, at.plane, kind);
         items.begin_line(at);
-        steps.begin_line(at.plane_index, at.plane, &mut walk.collector);
-        walk.begin_line(LineFacts {
+        steps.begin_line(at.plane_index, at.plane);
+        let line = LineFacts {
             plane: at.plane.name.clone(),
             id: at.line.id,
             name: at.line.name.clone(),
             ..LineFacts::default()
-        });
+        };
+        walk.begin_line(at.plane_index, line);
         let has_memory = at.plane.mask & Stat::PeakBytesInUse.bit() != 0;
         let is_host = !at.plane.is_device();
         let is_steps_line = *step_marks && !is_host && at.line.name == "Steps";
