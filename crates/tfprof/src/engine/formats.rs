@@ -75,6 +75,9 @@ impl Role {
     }
 }
 
+/// Opens the trace of a host.
+pub type OpenHost = fn(&Path, Source<'_>) -> Result<Box<dyn HostFile>, Error>;
+
 /// How a file is read.
 #[derive(Clone, Copy, Debug)]
 pub enum Reader {
@@ -83,7 +86,7 @@ pub enum Reader {
     /// The path stands for several files, of which values are read when asked for.
     Checkpoint(fn(&Path) -> Result<Checkpoint, Error>),
     /// The files of all hosts are opened first, then read side by side.
-    Host(fn(&Path, Source<'_>) -> Result<Box<dyn HostFile>, Error>),
+    Host(OpenHost),
 }
 
 /// All input formats. No two of them recognize the same file; of flags and text formats the first row wins.
