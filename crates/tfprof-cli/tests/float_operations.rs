@@ -51,7 +51,7 @@ fn wrong_sizes_and_names_are_refused() {
     for (flag, expect) in [
         ("--batch=many", "-batch: expected a number of examples, such as 32, found `many`"),
         ("--input=x", "-input: expected NAME=SIZExSIZEx..., as in image=1x224x224x3, found `x`"),
-        ("--input=xx=3", "-input: unknown input `xx`; did you mean `x`? (one of x)"),
+        ("--input=xx=3", "unknown input `xx` in -input; did you mean `x`? (one of x)"),
     ] {
         let answer = tfprof(&["scope", SELECT, &graph, flag]);
         assert_eq!((answer.code, answer.err.trim()), (2, format!("tfprof: {expect}").as_str()));

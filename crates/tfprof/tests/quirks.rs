@@ -324,7 +324,7 @@ fn ratios_are_in_every_table_and_in_no_drawing() {
     for form in ["pprof", "folded", "flamegraph", "speedscope"] {
         options.set("output", &format!("{form}:outfile=x")).expect("a form");
         let why = profiler.view(ViewKind::Scope, &options).expect_err("no sums").to_string();
-        assert!(why.contains("names a ratio, which cannot be summed"), "{why}");
+        assert!(why.contains("a ratio is selected, which cannot be summed"), "{why}");
     }
     for (name, value) in [("select", "flops_per_byte"), ("order_by", "micros_per_run")] {
         let mut options = Options { quirks: Quirks::ORIGINAL, ..Options::default() };
