@@ -332,6 +332,15 @@ fn answers(bytes: &[u8], keep: Keep) -> Result<String, String> {
     Ok(String::from_utf8(text).expect("text") + &steps)
 }
 
+#[test]
+fn a_stat_counts_after_one_whose_value_dangles() {
+    let event = |stats| Random { id: 1, start: 0, length: 0, stats };
+    // A correlation id that refers to no string, then one that is a number.
+    let lines = [vec![event(vec![]), event(vec![(8, 9, 2)]), event(vec![(8, 1, 0)])]];
+    let everything = Keep { records: false, ..Keep::EVERYTHING };
+    assert_eq!(answers(&written(&lines, false), everything), answers(&written(&lines, true), everything));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 

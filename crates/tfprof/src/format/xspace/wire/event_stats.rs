@@ -224,7 +224,9 @@ impl EncodedStat {
     #[inline(always)]
     fn new(bytes: &[u8], at: usize, stat: &ParsedStat, counts: bool) -> EncodedStat {
         let length = stat.end - at;
-        let nothing = EncodedStat { code: stat.code, counts, ..EncodedStat::NOTHING };
+        // A stat with a dangling value is not stored, so the next event with a value must be decoded anew.
+        let code = if stat.found.is_none() { NO_STAT } else { stat.code };
+        let nothing = EncodedStat { code, counts, ..EncodedStat::NOTHING };
         // The offset of text differs from event to event, and dangling ids are counted each time.
         let is_comparable = !matches!(stat.found, None | Some(OwnValue::Text(_))) && stat.code != NO_NAME;
         match word(bytes, at) {
