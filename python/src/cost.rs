@@ -1,4 +1,4 @@
-//! What a model costs, for Python: a path or the bytes of a graph in, JSON and text out.
+//! The cost of a model, for Python: a path or the bytes of a graph in, JSON and text out.
 
 use crate::interrupt::interruptible;
 use crate::raise;

@@ -23,7 +23,7 @@ where
     }
     let (sender, mut receiver) = channel();
     let job = move || {
-        // Whoever asked may have gone.
+        // The caller may have gone.
         let _ = sender.send(catch_unwind(AssertUnwindSafe(work)));
     };
     if let Err(error) = std::thread::Builder::new().name("tfprof".to_owned()).spawn(job) {
@@ -31,7 +31,7 @@ where
         return Err(pyo3::exceptions::PyOSError::new_err(why));
     }
     loop {
-        // What may be moved between threads need not be one that they may share: it is lent as a whole.
+        // The receiver is `Send` but not `Sync`, so it is lent by unique reference.
         let receiver = &mut receiver;
         match py.detach(move || receiver.recv_timeout(LISTEN)) {
             Ok(Ok(done)) => return Ok(done),

@@ -1,4 +1,4 @@
-//! What Python calls: bytes in, bytes out. Messages, graphs and files are Python's affair.
+//! The functions that Python calls: bytes in, bytes out. Messages, graphs and files are Python's affair.
 
 // Python hands over what it passes: arguments are owned, and signatures say what Python sees.
 #![allow(clippy::needless_pass_by_value, clippy::too_many_arguments, clippy::type_complexity)]

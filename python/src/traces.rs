@@ -142,7 +142,7 @@ impl TraceWriter {
         self.wait(py, |state| state.waiting.is_empty() && !state.working)
     }
 
-    /// What could not be written since this was asked last.
+    /// The write errors since the last call.
     fn take_errors(&self) -> Vec<String> {
         std::mem::take(&mut self.shared.lock().errors)
     }

@@ -14,7 +14,7 @@ pub struct Layout {
     pub fields: &'static [(u32, Rule)],
 }
 
-/// What to do with a field. The tag is the reader's own name for it.
+/// The treatment of a field. The tag is the reader's own name for it.
 #[derive(Clone, Copy, Debug)]
 pub enum Rule {
     /// A message too large to hold: its fields are handed out one by one, between `open` and `close`.

@@ -1,4 +1,5 @@
-//! What is inferred of a `GraphDef`, as lines of JSON: `cargo run -p tfprof --example infer graph.pb [BATCH]`.
+//! The inferred shapes and costs of a `GraphDef`, as lines of JSON:
+//! `cargo run -p tfprof --example infer graph.pb [BATCH]`.
 //!
 //! `tests/tf/shapes.py` compares them with TensorFlow's own inference.
 

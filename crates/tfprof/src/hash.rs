@@ -1,6 +1,6 @@
 //! The hash maps of this crate, by who chooses the keys.
 //!
-//! Whoever writes a file chooses its names, shapes and ids, and could choose ones that collide: those keys are hashed
+//! The author of a file chooses its names, shapes and ids, and could choose ones that collide: those keys are hashed
 //! with a random seed. Keys that we assign, such as the dense ids of nodes and names, take a faster hash without one.
 //! Either way, no output depends on the order of a map.
 

@@ -311,7 +311,7 @@ pub fn unknown_word(kind: &str, word: &str, known: &[&str]) -> String {
     }
 }
 
-/// What a row shows besides numbers.
+/// A detail that a row shows besides numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Detail {

@@ -27,7 +27,7 @@ fn write(request: &Request, overview: fn() -> String, out: &mut dyn Write) -> Re
     target::to_stdout(out, |out| out.write_all(text.as_bytes())).map(|()| Exit::Answered)
 }
 
-/// What a path can be, for help and the manual page.
+/// The kinds of input paths, for help and the manual page.
 pub const PATHS: &str =
     "A PATH is a GraphDef, MetaGraphDef, SavedModel, RunMetadata, OpLogProto or ProfileProto, binary or text,
 plain or gzipped, or a directory that holds them; - is standard input.

@@ -12,7 +12,7 @@ use std::io::{self, Write};
 #[derive(Debug)]
 pub struct Answer {
     form: &'static Form,
-    /// What was odd while loading.
+    /// Warnings from loading.
     load_warnings: Vec<Warning>,
     first: View,
     /// Further steps. Their views are computed one after the other, when they are written.

@@ -51,7 +51,7 @@ impl InputFlag {
     }
 }
 
-/// What a file contributes, in load order: graphs define the nodes that op logs and runs refer to.
+/// The contribution of a file, in load order: graphs define the nodes that op logs and runs refer to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Role {

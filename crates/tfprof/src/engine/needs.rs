@@ -47,7 +47,7 @@ pub fn of_original(command: &str, records: bool) -> Keep {
 }
 
 impl Question {
-    /// What the question needs of the files: a cold answer does not pay for other views.
+    /// The parts of the files that the question needs: a cold answer does not pay for other views.
     pub fn needs(&self, inputs: &Inputs) -> Result<Keep, Error> {
         let Question { kind, options } = self;
         let demand = &self.form()?.demand;

@@ -23,7 +23,7 @@ pub struct Overrides {
 }
 
 impl Overrides {
-    /// What the settings state about the inputs of a program, at a batch size.
+    /// The overrides that the settings state for the inputs of a program, at a batch size.
     pub fn new(program: &Program, settings: &Settings, batch: i64) -> Overrides {
         let names = InputNames::new(program, settings);
         let shape_of_node = |(name, shape): &(String, Shape)| Some((names.node(name)?.to_owned(), shape.clone()));

@@ -44,7 +44,7 @@ pub struct Body {
     bytes: Vec<u8>,
     /// The nodes that stand for the arguments: output 0 of `args[i]` is argument `i`. Empty for a graph.
     pub args: Vec<u32>,
-    /// What the function returns. Empty for a graph.
+    /// The results of the function. Empty for a graph.
     pub returns: Vec<Tensor>,
 }
 

@@ -38,7 +38,7 @@ impl Options {
         self
     }
 
-    /// What to show besides numbers.
+    /// The details to show besides numbers.
     #[must_use]
     pub fn details(mut self, details: impl IntoIterator<Item = Detail>) -> Options {
         let selection = self.select.get_or_insert_default();

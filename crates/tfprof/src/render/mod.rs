@@ -164,7 +164,7 @@ pub fn form_of(word: &str) -> Result<&'static Form, Error> {
     found.ok_or_else(|| refused("output", &words::unknown("form", word, &output_words())))
 }
 
-/// What `-output` takes, with a description: the screen, text in a file, nowhere, and the other forms.
+/// The values of `-output`, with a description: the screen, text in a file, nowhere, and the other forms.
 pub fn outputs() -> impl Iterator<Item = (&'static str, &'static str)> {
     let (text, others) = FORMS.split_at(1);
     let row = |form: &'static Form| (form.word, form.about);

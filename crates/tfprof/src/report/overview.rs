@@ -68,7 +68,7 @@ pub(crate) struct Sources {
 
 #[derive(Clone, Debug, Serialize)]
 pub struct InputFile {
-    /// What it was read as.
+    /// The format it was read as.
     pub kind: String,
     pub name: String,
 }

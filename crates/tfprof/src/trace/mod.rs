@@ -28,7 +28,7 @@ use survey::Survey;
 use tensors::Tensors;
 use writer::Events;
 
-/// What a trace shows.
+/// The parts of a trace to show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TraceOptions {
     /// Arrows from the op that makes a tensor to each op that reads it.

@@ -12,7 +12,7 @@ use std::ops::ControlFlow;
 use tfprof_proto::stream::{Record as Part, Sink, Spot, StreamError, Tag};
 use tfprof_proto::wire::Value;
 
-/// What the first pass knows of a step.
+/// The facts of a step that the first pass collects.
 #[derive(Debug)]
 pub(super) struct Survey {
     /// In the order of the file.

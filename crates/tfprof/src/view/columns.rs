@@ -16,7 +16,7 @@ pub enum Side {
     Total,
 }
 
-/// What a column holds.
+/// The schema of a column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Column {

@@ -1,10 +1,10 @@
-//! What an output form asks of a view, and what a view refuses.
+//! The demands of output forms on a view, and the ones a view refuses.
 
 use crate::error::{Error, Fix, Refusal};
 use crate::metric::{METRICS, Metric, MetricInfo, MetricSet};
 use crate::options::{Options, OrderBy, Selection, ViewKind};
 
-/// What an output form asks of a view.
+/// The demands of an output form on a view.
 #[derive(Clone, Copy, Debug)]
 pub struct Demand {
     /// All metrics, whatever was selected.

@@ -59,7 +59,7 @@ const FOOTER_SIZE: u64 = 48;
 /// Compression type and checksum, after each block.
 const TRAILER_SIZE: u64 = 5;
 const MAGIC: [u8; 8] = [0x57, 0xfb, 0x80, 0x8b, 0x24, 0x75, 0x47, 0xdb];
-/// How far a table without an index is searched for blocks.
+/// The bytes to search for blocks in a table without an index.
 const RECOVERY_LIMIT: u64 = 256 << 20;
 
 impl Table {
