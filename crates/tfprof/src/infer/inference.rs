@@ -57,7 +57,7 @@ pub enum NodeCost {
 
 /// Resolves calls of functions.
 pub trait Calls {
-    /// Whether an op calls a function: one of [`CALL_OPS`], or the name of a function.
+    /// Whether an op calls a function: one of `CALL_OPS`, or the name of a function.
     fn is_call(&self, op: &str) -> bool {
         CALL_OPS.contains(&op)
     }

@@ -15,7 +15,7 @@ pub struct HostFacts {
     pub profiler_warnings: Vec<String>,
     pub planes: Vec<PlaneFacts>,
     pub lines: Vec<LineFacts>,
-    /// By kind, in the order of [`EventKind::ALL`].
+    /// By kind, in the order of `EventKind::ALL`.
     pub kinds: [SpanSums; EventKind::ALL.len()],
     pub rule: StepRule,
     /// The name of the events that mark steps, and other names that could have.

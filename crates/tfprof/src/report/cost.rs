@@ -23,7 +23,7 @@ use std::collections::{BTreeMap, BinaryHeap};
 /// The numbers of a cost, in the order of their columns.
 const COLUMNS: [Metric; 5] = [Metric::Parameters, Metric::FloatOps, Metric::Macs, Metric::IoBytes, Metric::UnknownOps];
 
-/// One number for each of [`COLUMNS`].
+/// One number for each of `COLUMNS`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Figures {
     #[serde(rename = "params")]
@@ -45,7 +45,7 @@ impl Figures {
         }
     }
 
-    /// The number of a metric; 0 if it is not one of [`COLUMNS`].
+    /// The number of a metric; 0 if it is not one of `COLUMNS`.
     pub fn get(&self, metric: Metric) -> i64 {
         match metric {
             Metric::Parameters => self.parameters,
