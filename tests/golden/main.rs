@@ -51,6 +51,9 @@ fn main() -> ExitCode {
     if arguments.nocapture {
         print_totals(&totals);
     }
+    let asked_all = arguments.filter.is_none() && arguments.skip.is_empty() && !arguments.list;
+    let nothing_same = totals.same.load(Ordering::Relaxed) == 0;
+    assert!(!(asked_all && nothing_same), "no case of any model has an answer to compare");
     conclusion.exit_code()
 }
 
