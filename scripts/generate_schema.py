@@ -117,6 +117,7 @@ NAMED = {
         "TrackableObjectGraph.TrackableObject.SerializedTensor",
         "TrackableObjectGraph.TrackableObject.SlotVariableReference",
         "VariableDef",
+        "VersionDef",
     ],
     "tensorflow.tfprof": [
         "AdviceProto",

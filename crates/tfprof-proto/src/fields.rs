@@ -928,6 +928,13 @@ pub mod variable_def {
     pub const AGGREGATION: u32 = 9;
 }
 
+/// `tensorflow.VersionDef`
+pub mod version_def {
+    pub const PRODUCER: u32 = 1;
+    pub const MIN_CONSUMER: u32 = 2;
+    pub const BAD_CONSUMERS: u32 = 3;
+}
+
 /// `tensorflow.profiler.XEvent`
 pub mod xevent {
     pub const METADATA_ID: u32 = 1;

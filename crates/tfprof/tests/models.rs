@@ -338,3 +338,37 @@ fn quirks_close_functions() {
         }
     }
 }
+
+#[test]
+fn an_empty_shape_of_a_placeholder_is_unknown_in_old_graphs() {
+    let check = |versions: &str, shapes: &str, unknown: i64| {
+        let text = format!(
+            "node {{ name: 'x' op: 'Placeholder' attr {{ key: 'shape' value {{ shape {{ }} }} }} \
+             attr {{ key: 'dtype' value {{ type: DT_FLOAT }} }} {shapes} }}\n\
+             node {{ name: 'y' op: 'Neg' input: 'x' attr {{ key: 'T' value {{ type: DT_FLOAT }} }} }}\n{versions}"
+        );
+        assert_eq!(cost_of(&text).0.get(Metric::UnknownOps), unknown, "{text}");
+        // Versions may precede the nodes.
+        assert_eq!(cost_of(&format!("{versions} {text}")).0.get(Metric::UnknownOps), unknown, "{text}");
+    };
+    check("", "", 1);
+    check("versions { min_consumer: 12 }", "", 1);
+    check("versions { producer: 21 }", "", 1);
+    check("versions { producer: 22 }", "", 0);
+    check("versions { producer: 1882 }", "", 0);
+    // The file may state elsewhere that it is a scalar.
+    check("", "attr { key: '_output_shapes' value { list { shape { } } } }", 0);
+    check("", "attr { key: '_output_shapes' value { list { shape { dim { size: 3 } } } } }", 0);
+}
+
+#[test]
+fn placeholders_of_functions_are_as_old_as_the_graph() {
+    let placeholder = "node_def { name: 'p' op: 'Placeholder' attr { key: 'shape' value { shape { } } } \
+        attr { key: 'dtype' value { type: DT_FLOAT } } } node_def { name: 'n' op: 'Neg' input: 'p:output:0' } \
+        signature { name: 'f0' input_arg { name: 'x' type: DT_FLOAT } output_arg { name: 'y' type: DT_FLOAT } } \
+        ret { key: 'y' value: 'n:y:0' }";
+    for (producer, unknown) in [(21, 1), (22, 0)] {
+        let text = format!("{} versions {{ producer: {producer} }}", graph(&format!("function {{ {placeholder} }}")));
+        assert_eq!(cost_of(&text).0.get(Metric::UnknownOps), unknown, "{text}");
+    }
+}

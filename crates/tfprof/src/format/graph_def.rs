@@ -23,6 +23,7 @@ const GRAPH_OF_META: Tag = 2;
 const COLLECTION: Tag = 3;
 const LIBRARY: Tag = 4;
 const DEBUG: Tag = 5;
+const VERSIONS: Tag = 6;
 /// Distinct from the tags of other layouts that contain a library.
 pub(super) const FUNCTION: Tag = 100;
 
@@ -30,6 +31,7 @@ static GRAPH: Layout = Layout {
     fields: &[
         (graph_def::NODE, Rule::Take(NODE)),
         (graph_def::LIBRARY, Rule::Enter(LIBRARY, &FUNCTION_LIBRARY)),
+        (graph_def::VERSIONS, Rule::Take(VERSIONS)),
         (graph_def::DEBUG_INFO, Rule::Take(DEBUG)),
     ],
 };
@@ -201,6 +203,7 @@ impl FormatReader for Reader<'_> {
         let Value::Bytes(bytes) = record.value else { return };
         match tag {
             NODE => self.decoder.decode(bytes, record.offset, |node| add_node(self.builder, node)),
+            VERSIONS => self.builder.program.graph.read_versions(bytes),
             COLLECTION => self.collections.read(bytes, record.offset),
             FUNCTION if self.builder.keep.functions => {
                 function_def::read_function(bytes, &mut self.builder.program.functions);

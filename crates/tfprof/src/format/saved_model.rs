@@ -40,6 +40,7 @@ const SIGNATURE: Tag = 8;
 const OBJECTS: Tag = 9;
 const OBJECT: Tag = 10;
 const CONCRETE_FUNCTION: Tag = 11;
+const VERSIONS: Tag = 12;
 
 static SAVED_MODEL: Layout = Layout { fields: &[(saved_model::META_GRAPHS, Rule::Enter(META, &META_GRAPH))] };
 static META_GRAPH: Layout = Layout {
@@ -55,6 +56,7 @@ static GRAPH_OF_META: Layout = Layout {
     fields: &[
         (graph_def::NODE, Rule::Take(NODE)),
         (graph_def::LIBRARY, Rule::Enter(LIBRARY, &FUNCTION_LIBRARY)),
+        (graph_def::VERSIONS, Rule::Take(VERSIONS)),
         (graph_def::DEBUG_INFO, Rule::Take(DEBUG)),
     ],
 };
@@ -299,6 +301,7 @@ impl FormatReader for Reader<'_> {
                     }
                 });
             }
+            VERSIONS => meta.graph.read_versions(bytes),
             FUNCTION => function_def::read_function(bytes, &mut meta.functions),
             DEBUG => debug_info::read(&mut &*bytes, self.builder),
             COLLECTION => meta.collections.read(bytes, record.offset),

@@ -3,7 +3,7 @@
 
 use crate::hash::UntrustedMap;
 use std::ops::Range;
-use tfprof_proto::fields::{attr_value, tensor};
+use tfprof_proto::fields::{attr_value, graph_def, tensor, version_def};
 use tfprof_proto::lenient::each_field;
 use tfprof_proto::node_def::{Attribute, NodeDef, each_node};
 use tfprof_proto::shape::attribute_value;
@@ -42,6 +42,8 @@ pub struct Body {
     attributes_end: Vec<u32>,
     keys: StringSet,
     bytes: Vec<u8>,
+    /// The version of the TensorFlow that wrote the graph, `VersionDef.producer`; 0 if the file does not say.
+    pub producer: i64,
     /// The nodes that stand for the arguments: output 0 of `args[i]` is argument `i`. Empty for a graph.
     pub args: Vec<u32>,
     /// The results of the function. Empty for a graph.
@@ -54,6 +56,11 @@ impl Body {
         let mut body = UnresolvedBody::default();
         each_node(graph, |node, _| {
             body.push_node(node);
+        });
+        each_field(Fields::new(graph, 0), |_, number, value| {
+            if let (graph_def::VERSIONS, Value::Bytes(versions)) = (number, value) {
+                body.read_versions(versions);
+            }
         });
         body.resolve()
     }
@@ -177,6 +184,7 @@ impl Body {
             self.controls(node).iter().for_each(|control| smaller.push_control(moved(*control)));
             self.attributes(node).for_each(|(key, value)| smaller.push_attribute(key, value));
         }
+        smaller.producer = self.producer;
         smaller.args = self.args.iter().map(|arg| moved(*arg)).collect();
         smaller.returns = self.returns.iter().map(moved_tensor).collect();
         smaller
@@ -216,6 +224,15 @@ impl UnresolvedBody {
 
     pub fn is_empty(&self) -> bool {
         self.body.is_empty()
+    }
+
+    /// Takes the producer from a `VersionDef`.
+    pub fn read_versions(&mut self, versions: &[u8]) {
+        each_field(Fields::new(versions, 0), |_, number, value| {
+            if let (version_def::PRODUCER, Value::Varint(producer)) = (number, value) {
+                self.body.producer = producer as i64;
+            }
+        });
     }
 
     /// Adds a node that stands for an argument of a function.

@@ -110,7 +110,7 @@ impl Program {
             self.graph = std::mem::take(&mut builder.served);
         }
         if !builder.functions.is_empty() {
-            self.library = Library::new(std::mem::take(&mut builder.functions));
+            self.library = Library::new(std::mem::take(&mut builder.functions), self.graph.producer);
         }
         if !self.graph.is_empty() {
             self.trip_counts = TripCounts::new(&builder.settings.trip_counts);

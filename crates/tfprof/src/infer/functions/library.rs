@@ -25,8 +25,8 @@ pub struct Library {
 }
 
 impl Library {
-    /// Resolves the inputs of all functions.
-    pub fn new(mut defs: FunctionDefs) -> Library {
+    /// Resolves the inputs of all functions. `producer` is the version of their graph.
+    pub fn new(mut defs: FunctionDefs, producer: i64) -> Library {
         let bodies: Vec<UnresolvedBody> =
             defs.functions.iter_mut().map(|function| std::mem::take(&mut function.body)).collect();
         let resolve = |(body, def): (UnresolvedBody, &FunctionDef)| {
@@ -34,6 +34,7 @@ impl Library {
             let returned = def.outputs.iter().map(|output| def.returns.get(&output.name).map_or("", String::as_str));
             body.returns = returned.map(|spelling| tensor(&defs, &body, &nodes, spelling)).collect();
             let controls = def.control_returns.iter().filter_map(|name| nodes.get(name.as_str()).copied());
+            body.producer = producer;
             let body = body.pruned(body.returns.iter().map(|tensor| tensor.node).chain(controls));
             Function { name: def.name.clone(), body }
         };

@@ -9,7 +9,8 @@ use crate::model::dtype::DType;
 #[rustfmt::skip]
 pub const RULES: Family = &[
     (&["Const", "HostConst"], |op| vec![op.attribute("value").and_then(constant::constant).unwrap_or_default()]),
-    (&["Placeholder", "PlaceholderV2"], placeholder),
+    (&["Placeholder"], placeholder),
+    (&["PlaceholderV2"], |op| typed(op.dtype("dtype"), op.stated_shape("shape"))),
     (&["_Arg", "_DeviceArg"], argument),
     (&["ImmutableConst", "FakeParam"], |op| typed(op.dtype("dtype"), op.stated_shape("shape"))),
     (&["Variable", "VariableV2", "TemporaryVariable"], |op| typed(op.dtype("dtype"), op.stated_shape("shape"))),
@@ -120,9 +121,14 @@ pub const RULES: Family = &[
     }),
 ];
 
-/// The attribute `shape`. Old graphs write an empty shape for an unknown one; their `_output_shapes` tell the two apart.
+/// The last version of TensorFlow's graphs that wrote an unknown shape as an empty one.
+const EMPTY_IS_UNKNOWN: i64 = 21;
+
+/// The attribute `shape`. As TensorFlow: in an old graph, or one of unknown age, an empty shape is unknown.
 fn placeholder(op: &Op<'_>) -> Vec<Fact> {
-    typed(op.dtype("dtype"), op.stated_shape("shape"))
+    let shape = op.stated_shape("shape");
+    let is_unknown = op.body.producer <= EMPTY_IS_UNKNOWN && shape.rank() == Some(0);
+    typed(op.dtype("dtype"), if is_unknown { Shape::UNKNOWN } else { shape })
 }
 
 /// An argument of a function whose caller is unknown.
