@@ -4,8 +4,9 @@
 //! * [`wire`] iterates over the fields of one message in memory, without copying.
 //! * [`lenient`] does so for damaged messages: what precedes the damage counts. [`shape`] and
 //!   [`node_def`] read shapes and nodes of graphs this way.
-//! * [`stream`] walks a whole file through a sliding window and hands out one record at a time, as
-//!   selected by a [`Layout`](stream::Layout).
+//! * [`window`] is the sliding window through which inputs are read, with random access where an input has it.
+//! * [`stream`] walks a whole file through a window and hands out one record at a time, as selected by a
+//!   [`Layout`](stream::Layout).
 //! * [`text`] does the same for text format: it turns each record into wire bytes with the help of
 //!   [`schema`], so that every message has one decoder, for both formats.
 //! * [`fields`] names the field numbers of every message that tfprof reads or writes.
@@ -19,5 +20,6 @@ pub mod schema;
 pub mod shape;
 pub mod stream;
 pub mod text;
+pub mod window;
 pub mod wire;
 pub mod write;

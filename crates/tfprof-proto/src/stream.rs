@@ -4,6 +4,7 @@
 //! unread. A format's reader is a [`Sink`] with a layout; [`read`] drives it from wire format and
 //! [`text::read`](crate::text::read) from text format. Memory is one window and the largest record.
 
+use crate::window::{HEAD, Window};
 use crate::wire::{self, Fault, Value, WireError};
 use std::io::{self, Read};
 use std::ops::ControlFlow;
@@ -107,8 +108,17 @@ struct Open {
 }
 
 struct Walker<'a, 'b> {
-    window: Window<'a>,
+    window: Window<&'a mut dyn Read>,
     open: &'b mut Vec<Open>,
+}
+
+/// Hands a number to the sink if it is wanted.
+#[inline]
+fn take(rule: Option<Rule>, record: Record<'_>, sink: &mut dyn Sink) -> ControlFlow<()> {
+    match rule {
+        Some(Rule::Take(tag)) => sink.take(tag, record),
+        _ => ControlFlow::Continue(()),
+    }
 }
 
 impl Walker<'_, '_> {
@@ -132,13 +142,13 @@ impl Walker<'_, '_> {
             if let Some((rule_tag, head, whole)) = self.short_record(layout, end - at) {
                 let value = Value::Bytes(&self.window.bytes()[head..whole]);
                 let flow = sink.take(rule_tag, Record { value, offset: at + head as u64, whole: true });
-                self.window.advance(whole as u64);
+                self.window.advance(whole);
                 if flow.is_break() {
                     return Ok(false);
                 }
                 continue;
             }
-            if self.window.fill(Window::HEAD)? == 0 {
+            if self.window.fill(HEAD)? == 0 {
                 if end == u64::MAX {
                     return Ok(true);
                 }
@@ -151,70 +161,62 @@ impl Walker<'_, '_> {
                 return Err(StreamError::Wire(WireError { offset: at, fault: Fault::BadTag { tag } }));
             }
             let rule = layout.rule(number);
-            match tag & 7 {
+            let flow = match tag & 7 {
                 0 => {
                     let offset = self.window.offset();
-                    let n = self.varint(end)?;
-                    if let Some(Rule::Take(tag)) = rule {
-                        let record = Record { value: Value::Varint(n), offset, whole: true };
-                        if sink.take(tag, record).is_break() {
-                            return Ok(false);
-                        }
-                    }
+                    let value = Value::Varint(self.varint(end)?);
+                    take(rule, Record { value, offset, whole: true }, sink)
                 }
                 kind @ (1 | 5) => {
-                    let Some(Rule::Take(tag)) = rule else {
-                        self.skip(if kind == 1 { 8 } else { 4 }, end)?;
-                        continue;
-                    };
                     let offset = self.window.offset();
-                    let value = if kind == 1 {
-                        Value::Fixed64(u64::from_le_bytes(self.array(end)?))
-                    } else {
-                        Value::Fixed32(u32::from_le_bytes(self.array(end)?))
+                    let value = match kind {
+                        1 => Value::Fixed64(u64::from_le_bytes(self.array(end)?)),
+                        _ => Value::Fixed32(u32::from_le_bytes(self.array(end)?)),
                     };
-                    if sink.take(tag, Record { value, offset, whole: true }).is_break() {
-                        return Ok(false);
-                    }
+                    take(rule, Record { value, offset, whole: true }, sink)
                 }
-                2 => {
-                    let length = self.varint(end)?;
-                    let start = self.window.offset();
-                    let inside = length <= end - start;
-                    match rule {
-                        None => self.skip(length, end)?,
-                        Some(Rule::Enter(tag, layout)) => {
-                            if sink.open(tag, start).is_break() {
-                                return Ok(false);
-                            }
-                            let overrun = (!inside).then(|| {
-                                let fault = Fault::Truncated { claimed: length, left: end - start };
-                                WireError { offset: start, fault }
-                            });
-                            let inner_end = if inside { start.saturating_add(length) } else { end };
-                            self.open.push(Open { tag, layout, end: inner_end, overrun });
-                        }
-                        Some(Rule::Take(tag)) => {
-                            let wanted = if inside { length } else { end - start };
-                            let got = self.window.fill(wanted)?.min(wanted);
-                            let whole = got == length;
-                            let bytes = &self.window.bytes()[..got as usize];
-                            let record = Record { value: Value::Bytes(bytes), offset: start, whole };
-                            let flow = sink.take(tag, record);
-                            self.window.advance(got);
-                            if flow.is_break() {
-                                return Ok(false);
-                            }
-                            if !whole {
-                                let fault = Fault::Truncated { claimed: length, left: got };
-                                return Err(StreamError::Wire(WireError { offset: start, fault }));
-                            }
-                        }
-                    }
+                2 => self.content(rule, end, sink)?,
+                3 => {
+                    self.skip_group(end)?;
+                    ControlFlow::Continue(())
                 }
-                3 => self.skip_group(end)?,
                 4 => return Err(StreamError::Wire(WireError { offset: at, fault: Fault::StrayGroupEnd })),
                 _ => return Err(StreamError::Wire(WireError { offset: at, fault: Fault::BadTag { tag } })),
+            };
+            if flow.is_break() {
+                return Ok(false);
+            }
+        }
+    }
+
+    /// A message or text: entered, taken or skipped.
+    fn content(&mut self, rule: Option<Rule>, end: u64, sink: &mut dyn Sink) -> Result<ControlFlow<()>, StreamError> {
+        let length = self.varint(end)?;
+        let start = self.window.offset();
+        let room = end - start;
+        let cut = |left| WireError { offset: start, fault: Fault::Truncated { claimed: length, left } };
+        match rule {
+            None => {
+                self.skip(length, end)?;
+                Ok(ControlFlow::Continue(()))
+            }
+            Some(Rule::Enter(tag, layout)) => {
+                let flow = sink.open(tag, start);
+                if flow.is_continue() {
+                    let overrun = (length > room).then(|| cut(room));
+                    let inner_end = if length > room { end } else { start.saturating_add(length) };
+                    self.open.push(Open { tag, layout, end: inner_end, overrun });
+                }
+                Ok(flow)
+            }
+            Some(Rule::Take(tag)) => {
+                let wanted = length.min(room);
+                let got = self.window.fill(wanted)?.min(wanted);
+                let whole = got == length;
+                let value = Value::Bytes(&self.window.bytes()[..got as usize]);
+                let flow = sink.take(tag, Record { value, offset: start, whole });
+                self.window.advance(got as usize);
+                if whole || flow.is_break() { Ok(flow) } else { Err(StreamError::Wire(cut(got))) }
             }
         }
     }
@@ -251,7 +253,7 @@ impl Walker<'_, '_> {
         let decoded = wire::short_varint(bytes).map_or_else(|| wire::decode_varint(bytes), Ok);
         match decoded {
             Ok((n, length)) => {
-                self.window.advance(length as u64);
+                self.window.advance(length);
                 Ok(n)
             }
             Err(fault) => Err(StreamError::Wire(WireError { offset, fault })),
@@ -267,7 +269,7 @@ impl Walker<'_, '_> {
         match bytes.first_chunk() {
             Some(array) if left >= N as u64 => {
                 let array = *array;
-                self.window.advance(N as u64);
+                self.window.advance(N);
                 Ok(array)
             }
             _ => {
@@ -309,93 +311,10 @@ impl Walker<'_, '_> {
     }
 }
 
-/// A sliding window over an input: the bytes from the current offset on.
-pub struct Window<'a> {
-    input: &'a mut dyn Read,
-    buffer: Vec<u8>,
-    start: usize,
-    end: usize,
-    offset: u64,
-    exhausted: bool,
-}
-
-impl<'a> Window<'a> {
-    const SIZE: usize = 256 * 1024;
-    /// Enough for a tag and a length.
-    const HEAD: u64 = 20;
-
-    pub fn new(input: &'a mut dyn Read) -> Self {
-        Window { input, buffer: Vec::new(), start: 0, end: 0, offset: 0, exhausted: false }
-    }
-
-    /// The offset in the file of the first byte of the window.
-    #[inline]
-    pub fn offset(&self) -> u64 {
-        self.offset
-    }
-
-    #[inline]
-    pub fn bytes(&self) -> &[u8] {
-        &self.buffer[self.start..self.end]
-    }
-
-    /// Reads until the window holds `wanted` bytes or the file ends, and returns the number of bytes that it holds.
-    #[inline]
-    pub fn fill(&mut self, wanted: u64) -> io::Result<u64> {
-        let held = (self.end - self.start) as u64;
-        if held >= wanted || self.exhausted { Ok(held) } else { self.refill(wanted) }
-    }
-
-    #[inline(never)]
-    fn refill(&mut self, wanted: u64) -> io::Result<u64> {
-        self.buffer.copy_within(self.start..self.end, 0);
-        self.end -= self.start;
-        self.start = 0;
-        while (self.end as u64) < wanted && !self.exhausted {
-            if self.end == self.buffer.len() {
-                // The buffer doubles only once it is full, so a huge length in a small file costs nothing.
-                self.buffer.resize((self.buffer.len() * 2).max(Self::SIZE), 0);
-            }
-            match self.input.read(&mut self.buffer[self.end..]) {
-                Ok(0) => self.exhausted = true,
-                Ok(n) => self.end += n,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(self.end as u64)
-    }
-
-    /// Advances by `n` bytes, which the window must hold.
-    #[inline]
-    pub fn advance(&mut self, n: u64) {
-        self.start += n as usize;
-        self.offset += n;
-    }
-
-    /// Advances by up to `n` bytes, held or not, and returns how many the file had.
-    pub fn skip(&mut self, n: u64) -> io::Result<u64> {
-        let mut left = n;
-        loop {
-            let held = self.fill(left.min(Self::SIZE as u64))?.min(left);
-            self.advance(held);
-            left -= held;
-            if left == 0 || held == 0 {
-                return Ok(n - left);
-            }
-        }
-    }
-}
-
-impl std::fmt::Debug for Window<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Window").field("offset", &self.offset).field("held", &(self.end - self.start)).finish()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::window::SIZE;
     use proptest::prelude::*;
 
     static INNER: Layout = Layout { fields: &[(1, Rule::Take(11)), (2, Rule::Take(12))] };
@@ -464,7 +383,7 @@ mod tests {
 
     #[test]
     fn a_record_longer_than_the_window_arrives_whole() {
-        let text = vec![b'a'; 3 * Window::SIZE + 5];
+        let text = vec![b'a'; 3 * SIZE + 5];
         let mut bytes = vec![0x1a];
         let mut n = text.len();
         while n > 127 {

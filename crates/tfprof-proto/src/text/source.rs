@@ -1,16 +1,13 @@
 //! A sliding window over text: skips blanks and comments, and counts lines only when it drops text.
 
 use crate::stream::Spot;
+use crate::window::Window;
 use std::io::{self, Read};
 
 /// The text from the current position on.
 pub(super) struct Source<'a> {
-    input: &'a mut dyn Read,
-    buffer: Vec<u8>,
-    at: usize,
-    end: usize,
-    exhausted: bool,
-    /// The position of the start of the buffer.
+    window: Window<&'a mut dyn Read>,
+    /// The position up to which lines are counted; the window holds the text after it.
     base: Place,
     /// The positions of open brackets; the lines of the first `located` were counted when their text was dropped.
     marks: Vec<Place>,
@@ -26,29 +23,27 @@ struct Place {
 }
 
 impl<'a> Source<'a> {
-    const SIZE: usize = 128 * 1024;
-
     pub fn new(input: &'a mut dyn Read) -> Self {
         let base = Place { offset: 0, line: 0, line_start: 0 };
-        Source { input, buffer: Vec::new(), at: 0, end: 0, exhausted: false, base, marks: Vec::new(), located: 0 }
+        Source { window: Window::new(input), base, marks: Vec::new(), located: 0 }
     }
 
     /// The offset in the file of the next byte.
     #[inline]
     pub fn offset(&self) -> u64 {
-        self.base.offset + self.at as u64
+        self.window.offset()
     }
 
     /// The bytes that the window holds from here on.
     #[inline]
     pub fn rest(&self) -> &[u8] {
-        &self.buffer[self.at..self.end]
+        self.window.bytes()
     }
 
     /// Advances by `n` bytes, which the window must hold.
     #[inline]
     pub fn advance(&mut self, n: usize) {
-        self.at += n;
+        self.window.advance(n);
     }
 
     /// The next byte that is neither blank nor part of a comment; `None` at the end of the file.
@@ -57,12 +52,12 @@ impl<'a> Source<'a> {
     /// branch predictor learns them; everything else is out of line.
     #[inline]
     pub fn peek(&mut self) -> io::Result<Option<u8>> {
-        if let [first, second, ..] = self.buffer[self.at..self.end] {
+        if let [first, second, ..] = *self.rest() {
             if !is(first, BLANK | COMMENT) {
                 return Ok(Some(first));
             }
             if first == b' ' && !is(second, BLANK | COMMENT) {
-                self.at += 1;
+                self.advance(1);
                 return Ok(Some(second));
             }
         }
@@ -72,7 +67,7 @@ impl<'a> Source<'a> {
     #[inline(never)]
     fn peek_far(&mut self) -> io::Result<Option<u8>> {
         loop {
-            self.at += blanks(self.rest());
+            self.advance(blanks(self.rest()));
             match self.rest().first().copied() {
                 Some(b'#') => self.skip_comment()?,
                 Some(byte) => return Ok(Some(byte)),
@@ -86,17 +81,17 @@ impl<'a> Source<'a> {
     #[inline]
     pub fn eat(&mut self, byte: u8) -> io::Result<bool> {
         let found = self.peek()? == Some(byte);
-        self.at += usize::from(found);
+        self.advance(usize::from(found));
         Ok(found)
     }
 
     fn skip_comment(&mut self) -> io::Result<()> {
         loop {
             if let Some(n) = memchr::memchr(b'\n', self.rest()) {
-                self.at += n;
+                self.advance(n);
                 return Ok(());
             }
-            self.at = self.end;
+            self.advance(self.rest().len());
             if !self.more()? {
                 return Ok(());
             }
@@ -109,7 +104,7 @@ impl<'a> Source<'a> {
         loop {
             match self.rest()[n..].iter().position(|byte| !is(*byte, class)) {
                 Some(more) => return Ok(n + more),
-                None => n = self.end - self.at,
+                None => n = self.rest().len(),
             }
             if !self.more()? {
                 return Ok(n);
@@ -120,7 +115,7 @@ impl<'a> Source<'a> {
     /// Reads until the window holds `wanted` bytes or the file ends.
     #[inline]
     pub fn want(&mut self, wanted: usize) -> io::Result<()> {
-        while self.end - self.at < wanted {
+        while self.rest().len() < wanted {
             if !self.more()? {
                 break;
             }
@@ -133,24 +128,13 @@ impl<'a> Source<'a> {
     /// The window doubles, so that rescanning a long token from its start after each call takes linear time in total.
     #[inline(never)]
     pub fn more(&mut self) -> io::Result<bool> {
-        self.drop_text();
-        let held = self.end;
-        while self.end <= held * 2 && !self.exhausted {
-            if self.end == self.buffer.len() {
-                self.buffer.resize((self.buffer.len() * 2).max(Self::SIZE), 0);
-            }
-            match self.input.read(&mut self.buffer[self.end..]) {
-                Ok(0) => self.exhausted = true,
-                Ok(n) => self.end += n,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(self.end > held)
+        self.count_lines();
+        let held = self.rest().len() as u64;
+        Ok(self.window.fill(held * 2 + 1)? > held)
     }
 
-    /// Drops the text before the current position and counts its lines.
-    fn drop_text(&mut self) {
+    /// Counts the lines before the current position, whose text the window may drop.
+    fn count_lines(&mut self) {
         let mut place = self.base;
         while let Some(mark) = self.marks.get(self.located) {
             let mark = self.locate(place, mark.offset);
@@ -159,15 +143,11 @@ impl<'a> Source<'a> {
             place = mark;
         }
         self.base = self.locate(place, self.offset());
-        self.buffer.copy_within(self.at..self.end, 0);
-        self.end -= self.at;
-        self.at = 0;
     }
 
     /// The position of `offset`, which is not before `from`; both are within the window.
     fn locate(&self, from: Place, offset: u64) -> Place {
-        let start = (from.offset - self.base.offset) as usize;
-        let text = &self.buffer[start..(offset - self.base.offset) as usize];
+        let text = self.window.between(from.offset, offset);
         let line_start = memchr::memrchr(b'\n', text).map(|n| from.offset + n as u64 + 1);
         Place {
             offset,

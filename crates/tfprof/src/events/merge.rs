@@ -1,20 +1,20 @@
 //! Merges the traces of one or several hosts into a model: nodes without inputs, and their times on each device.
 
-use super::source_lines::{self, intern_frame};
-use super::sums::StepSet;
-use super::{CallPath, HostProfile, ItemSums, RuntimeName, Tally};
+use super::walk::{ItemSums, StepSet, Tally};
+use super::{CallPath, HostProfile, RuntimeName, SourceLine};
 use crate::error::{Location, Warning};
 use crate::hash::{TrustedMap, UntrustedMap};
 use crate::metric::{Metric, MetricSet};
-use crate::model::TimeUnit;
 use crate::model::builder::Builder;
 use crate::model::cells::{Cells, Sum};
 use crate::model::devices::{DeviceId, DeviceKind};
 use crate::model::hosts::{HostFacts, SpanSums};
 use crate::model::layers::Layer;
+use crate::model::names::NameId;
 use crate::model::nodes::NodeId;
 use crate::model::runs::{KeepSteps, ProfileRuns};
-use crate::model::stacks::StackId;
+use crate::model::stacks::{Frame, FrameId, StackId, StringIds};
+use crate::model::{Model, TimeUnit};
 use std::collections::BTreeMap;
 
 /// Renames hosts with equal names after their files, and warns if steps were found by different rules.
@@ -169,7 +169,7 @@ impl Merger<'_> {
                 items.get(*outer as usize).map_or(StackId::EMPTY, |node| self.builder.model.nodes.stack[node.index()]);
             let model = &mut self.builder.model;
             let call = &host.calls.names[*call as usize];
-            let frame = intern_frame(&source_lines::of_call(call), model);
+            let frame = intern_frame(&line_of_call(call), model);
             let stack = model.stacks.push(outer, frame);
             model.has_calls = true;
             let node = *self.call_of.entry(stack).or_insert_with(|| {
@@ -290,5 +290,44 @@ fn add(cells: &mut Cells, mut sums: Vec<((NodeId, DeviceId), SpanSums)>) {
         let record = [Sum::new(runs), Sum::new(all.self_time), Sum::new(0), Sum::new(0), Sum::new(0), Sum::new(0)];
         cells.at(node, device).record(&record, all.first.max(1), all.last.max(1));
         cells.add_inclusive(node, device, all.total);
+    }
+}
+
+/// The line of a built-in function.
+const NO_LINE: i64 = -1;
+
+fn intern_frame(source: &SourceLine, model: &mut Model) -> FrameId {
+    let frame = Frame {
+        file: model.names.intern(&source.file),
+        function: model.names.intern(&source.function),
+        line: NameId::EMPTY,
+        lineno: source.line.clamp(i64::from(i32::MIN), i64::from(i32::MAX)) as i32,
+        function_start: 0,
+        string_ids: StringIds::default(),
+    };
+    model.stacks.intern_frame(frame)
+}
+
+/// Parses `file.py:21 function`, or `module function` of a built-in.
+fn line_of_call(call: &str) -> SourceLine {
+    let (at, function) = call.split_once(' ').unwrap_or((call, ""));
+    let numbered = at.rsplit_once(':').and_then(|(file, line)| Some((file, line.parse().ok()?)));
+    let (file, line) = numbered.unwrap_or((at, NO_LINE));
+    SourceLine { file: file.to_owned(), function: function.to_owned(), line }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_have_a_file_a_line_and_a_function() {
+        let check = |call: &str, file: &str, line, function: &str| {
+            assert_eq!(line_of_call(call), SourceLine { file: file.into(), line, function: function.into() }, "{call}");
+        };
+        check("train.py:21 batch", "train.py", 21, "batch");
+        check("builtins len", "builtins", NO_LINE, "len");
+        check("<string>:2 __init__", "<string>", 2, "__init__");
+        check("<unknown> append", "<unknown>", NO_LINE, "append");
     }
 }

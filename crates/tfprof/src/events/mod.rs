@@ -1,27 +1,22 @@
 //! The machinery of traces, independent of their format: spans to self time, steps, sums by op, hosts to one model.
 //!
 //! A decoder makes a [`walk::Span`] of each event and hands it to a [`walk::TraceWalk`], line by line, in the order
-//! that [`self_time::SpanOrder`] establishes. The walk nests the spans, sums them by op, Python call and runtime event,
+//! that [`spans::SpanOrder`] establishes. The walk nests the spans, sums them by op, Python call and runtime event,
 //! and gives each its step. [`merge`] puts the [`HostProfile`]s of all hosts into one model. Times are picoseconds.
 
-mod keys;
 mod merge;
-mod pending;
-pub mod self_time;
-pub mod source_lines;
+pub mod spans;
 pub mod steps;
-mod sums;
 pub mod walk;
 
-pub use keys::{Key, KeyTexts};
 pub use merge::{merge, reconcile};
-pub use sums::{ItemSums, Tally};
 
 use crate::error::{Error, Warning};
+use crate::hash::UntrustedMap;
 use crate::model::hosts::HostFacts;
 use regex::Regex;
-use source_lines::SourceLine;
-use walk::Wanted;
+use std::borrow::Cow;
+use walk::{Tally, Wanted};
 
 /// The trace file of one host, opened. The files of all hosts are read side by side.
 pub trait HostFile: Sync {
@@ -131,5 +126,33 @@ pub struct RuntimeName {
 impl HostProfile {
     pub fn has_ops(&self) -> bool {
         !self.op_sums.items.is_empty()
+    }
+}
+
+/// A line of source: a stack frame of an op, or a Python call.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct SourceLine {
+    pub file: String,
+    pub function: String,
+    pub line: i64,
+}
+
+/// An id that connects events, such as a launch and its kernel. Equal keys are the same id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Key {
+    /// By bits: the same id may be written as a signed and as an unsigned number.
+    Number(u64),
+    Text(u32),
+    Double(u64),
+}
+
+/// Texts that are used as keys, each with a number.
+#[derive(Debug, Default)]
+pub struct KeyTexts(UntrustedMap<String, u32>);
+
+impl KeyTexts {
+    pub fn key(&mut self, text: Cow<'_, str>) -> Key {
+        let next = self.0.len() as u32;
+        Key::Text(*self.0.entry(text.into_owned()).or_insert(next))
     }
 }

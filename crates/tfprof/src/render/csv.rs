@@ -1,6 +1,6 @@
 //! An answer as CSV: the rows of the JSON form, one line each.
 
-use super::rows::write_each;
+use super::write_each;
 use crate::digits;
 use crate::view::View;
 use crate::view::columns::{Column, Content, Value};

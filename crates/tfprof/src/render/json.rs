@@ -1,7 +1,7 @@
 //! An answer as JSON: a flat list of rows in the order of printing, each with the id of its parent.
 
-use super::rows::write_each;
 use super::tensor;
+use super::write_each;
 use crate::digits;
 use crate::error::Warning;
 use crate::json::{push_string, write_string, write_warning};

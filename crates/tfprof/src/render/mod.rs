@@ -11,7 +11,6 @@ pub(crate) mod markup;
 mod nesting;
 pub mod pprof;
 pub mod proto;
-mod rows;
 pub mod speedscope;
 pub mod tensor;
 pub mod text;
@@ -175,4 +174,25 @@ pub fn outputs() -> impl Iterator<Item = (&'static str, &'static str)> {
 /// The words that `-output` takes.
 pub fn output_words() -> Vec<&'static str> {
     outputs().map(|(word, _)| word).collect()
+}
+
+/// The buffer is written when it holds this many bytes.
+const FULL_BUFFER: usize = 64 << 10;
+
+/// Writes each item in the form that `push` appends, through one reused buffer: numbers and commas do not each call a
+/// writer.
+fn write_each<'i, T: 'i>(
+    items: impl IntoIterator<Item = &'i T>,
+    out: &mut dyn Write,
+    mut push: impl FnMut(&'i T, &mut Vec<u8>) -> io::Result<()>,
+) -> io::Result<()> {
+    let mut text = Vec::with_capacity(2 * FULL_BUFFER);
+    for item in items {
+        push(item, &mut text)?;
+        if text.len() >= FULL_BUFFER {
+            out.write_all(&text)?;
+            text.clear();
+        }
+    }
+    out.write_all(&text)
 }

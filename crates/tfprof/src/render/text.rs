@@ -1,8 +1,8 @@
 //! An answer as text, in the layout of the original.
 
-use super::rows::write_each;
 use super::tensor;
 use super::theme::{self, Theme};
+use super::write_each;
 use crate::digits;
 use crate::hash::UntrustedMap;
 use crate::metric::{DETAILS, Detail, METRICS, Metric, MetricInfo, Unit};

@@ -4,11 +4,16 @@
 //! and the ids of its launch. Few contexts differ, and each is resolved once.
 
 mod collector;
-mod rules;
 
 pub use collector::{FunctionRequest, LaunchKind, Launches, Note, StepClues, StepCollector};
 
+use super::Key;
+use super::spans::PendingSpans;
+use crate::hash::{TrustedMap, UntrustedMap};
 use crate::model::hosts::{StepRule, StepSpan};
+use crate::model::names::NameId;
+use collector::{DeviceMark, Mark, MarkKind};
+use std::collections::BTreeMap;
 
 /// The steps of a file.
 #[derive(Debug, Default)]
@@ -105,4 +110,252 @@ impl Steps {
         self.by_start = self.list.iter().zip(0..).map(|(step, index)| (step.start, index)).collect();
         self.by_start.sort_by_key(|(start, _)| *start);
     }
+}
+
+/// The steps that a rule found, before events find theirs.
+struct Chosen {
+    rule: StepRule,
+    marker: String,
+    other_markers: Vec<String>,
+    steps: Vec<StepSpan>,
+    /// Marks of the rule, each with the index of its step.
+    marks: Vec<(usize, u32)>,
+}
+
+/// A start and an end.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Interval {
+    start: i64,
+    end: i64,
+}
+
+impl Interval {
+    fn extend(&mut self, start: i64, end: i64) {
+        (self.start, self.end) = (self.start.min(start), self.end.max(end));
+    }
+}
+
+impl StepCollector {
+    fn by_marker(&self) -> Option<Chosen> {
+        let marks = &self.marks[MarkKind::Custom as usize];
+        let all: Vec<usize> = (0..marks.len()).collect();
+        let first = marks.first()?;
+        let marker = self.names.get(first.name).to_owned();
+        let numbered = marks.iter().all(|mark| mark.number.is_some());
+        Some(if numbered {
+            grouped(StepRule::Marker, marker, Vec::new(), marks, &all)
+        } else {
+            in_order(StepRule::Marker, marker, Vec::new(), marks, all)
+        })
+    }
+
+    fn by_step_num(&self) -> Option<Chosen> {
+        let marks = &self.marks[MarkKind::Step as usize];
+        let (best, other_markers) = self.best(marks, 0..marks.len(), false)?;
+        let chosen: Vec<_> = (0..marks.len()).filter(|at| marks[*at].name == best).collect();
+        Some(grouped(StepRule::StepNum, self.names.get(best).to_owned(), other_markers, marks, &chosen))
+    }
+
+    fn by_steps_line(&self) -> Option<Chosen> {
+        let marks = &self.device_steps;
+        if marks.is_empty() || marks.iter().any(|step| step.mark.number.is_none()) {
+            return None;
+        }
+        let all: Vec<usize> = (0..marks.len()).collect();
+        Some(group(StepRule::StepsLine, "Steps".to_owned(), Vec::new(), &all, |at| &marks[at].mark))
+    }
+
+    fn by_function_call(&self) -> Option<Chosen> {
+        let marks = &self.marks[MarkKind::Call as usize];
+        let (best, other_markers) = self.best(marks, 0..marks.len(), true)?;
+        let chosen = (0..marks.len()).filter(|at| marks[*at].name == best).collect();
+        Some(in_order(StepRule::FunctionCalls, self.names.get(best).to_owned(), other_markers, marks, chosen))
+    }
+
+    fn by_root(&self) -> Option<Chosen> {
+        let marks = &self.marks[MarkKind::Root as usize];
+        let mut roots: Vec<_> = (0..marks.len()).filter(|at| !self.data_ids.contains(&marks[*at].id)).collect();
+        if roots.iter().any(|at| marks[*at].is_function) {
+            roots.retain(|at| marks[*at].is_function);
+        }
+        let (best, other_markers) = self.best(marks, roots.iter().copied(), true)?;
+        roots.retain(|at| marks[*at].name == best);
+        Some(in_order(StepRule::Root, self.names.get(best).to_owned(), other_markers, marks, roots))
+    }
+
+    /// The name with the largest total, preferring names that occur at least twice; and the other names.
+    fn best(
+        &self,
+        marks: &[Mark],
+        among: impl Iterator<Item = usize>,
+        twice_first: bool,
+    ) -> Option<(NameId, Vec<String>)> {
+        let mut by_name: BTreeMap<NameId, (u64, i64)> = BTreeMap::new();
+        for at in among {
+            let (count, time) = by_name.entry(marks[at].name).or_default();
+            *count += 1;
+            *time = time.saturating_add(marks[at].end.saturating_sub(marks[at].start));
+        }
+        let mut names: Vec<_> = by_name.into_iter().collect();
+        let rank = |count: u64| twice_first && count < 2;
+        names.sort_by(|(a, (m, x)), (b, (n, y))| {
+            let text = |name: &NameId| self.names.get(*name);
+            (rank(*m), *y, text(a)).cmp(&(rank(*n), *x, text(b)))
+        });
+        let mut names = names.into_iter().map(|(name, _)| name);
+        let best = names.next()?;
+        Some((best, names.map(|name| self.names.get(name).to_owned()).collect()))
+    }
+
+    /// Steps by the runs of the program that takes most time; `None` without runs.
+    fn by_module(&self, ops: &PendingSpans) -> Option<Chosen> {
+        let mut totals: BTreeMap<NameId, i64> = BTreeMap::new();
+        let mut spans: TrustedMap<u32, Interval> = TrustedMap::default();
+        ops.each(|record| {
+            let context = &self.contexts[record.context as usize];
+            if context.is_run {
+                let total = totals.entry(self.runs[context.run as usize].program).or_default();
+                *total = total.saturating_add(record.self_time);
+                let end = record.start.saturating_add(record.total);
+                let start = record.start;
+                spans.entry(context.run).or_insert(Interval { start, end }).extend(start, end);
+            }
+        });
+        let name = |module: &NameId| self.names.get(*module);
+        let mut modules: Vec<_> = totals.iter().collect();
+        modules.sort_by(|(a, x), (b, y)| y.cmp(x).then_with(|| name(a).cmp(name(b))));
+        let best = *modules.first()?.0;
+        let of_best = |run: &u32| self.runs[*run as usize].program == best;
+        let mut runs: Vec<_> = spans
+            .iter()
+            .filter(|(run, _)| of_best(run))
+            .map(|(run, span)| (*span, self.runs[*run as usize].id, *run))
+            .collect();
+        runs.sort_unstable();
+        let steps = runs.iter().zip(0..).map(|((Interval { start, end }, ..), number)| StepSpan {
+            number,
+            start: *start,
+            end: *end,
+        });
+        Some(Chosen {
+            rule: StepRule::ModuleRuns,
+            marker: name(&best).to_owned(),
+            other_markers: modules.iter().skip(1).map(|(module, _)| name(module).to_owned()).collect(),
+            steps: steps.collect(),
+            marks: runs.iter().zip(0..).map(|((.., run), step)| (*run as usize, step)).collect(),
+        })
+    }
+
+    /// Finds the steps. `whole` is the start of the first event and the end of the last.
+    pub fn find_steps(self, whole: Option<(i64, i64)>, ops: &PendingSpans) -> Steps {
+        let rules: [fn(&Self) -> Option<Chosen>; 5] =
+            [Self::by_marker, Self::by_step_num, Self::by_steps_line, Self::by_function_call, Self::by_root];
+        let everything = || {
+            let (rule, start, end) = match whole {
+                Some((start, end)) => (StepRule::WholeProfile, start, end),
+                None => (StepRule::None, 0, 0),
+            };
+            let steps = if rule == StepRule::None { Vec::new() } else { vec![StepSpan { number: 0, start, end }] };
+            Chosen { rule, marker: String::new(), other_markers: Vec::new(), steps, marks: Vec::new() }
+        };
+        let chosen = rules.iter().find_map(|rule| rule(&self));
+        let chosen = chosen.or_else(|| self.by_module(ops)).unwrap_or_else(everything);
+        self.resolve(chosen)
+    }
+
+    /// Resolves how each context finds its step.
+    fn resolve(self, chosen: Chosen) -> Steps {
+        let mut steps = Steps {
+            rule: chosen.rule,
+            marker: chosen.marker,
+            other_markers: chosen.other_markers,
+            list: chosen.steps,
+            ..Steps::default()
+        };
+        steps.sort();
+        let step_of: TrustedMap<u32, u32> = chosen.marks.iter().map(|(at, step)| (*at as u32, *step)).collect();
+        let mut device_of: UntrustedMap<&str, u32> = UntrustedMap::default();
+        if chosen.rule == StepRule::StepsLine {
+            for (at, step) in chosen.marks {
+                let DeviceMark { plane, mark } = &self.device_steps[at];
+                let next = device_of.len() as u32;
+                let device = *device_of.entry(plane).or_insert(next);
+                steps.on_device.resize(device_of.len(), Vec::new());
+                steps.on_device[device as usize].push(DeviceStep { start: mark.start, end: mark.end, step });
+            }
+            steps.on_device.iter_mut().for_each(|steps| steps.sort_unstable());
+        }
+        let marked = |marks: &[u32; MarkKind::COUNT], run: u32| {
+            let mark = match chosen.rule {
+                StepRule::Marker => marks[MarkKind::Custom as usize],
+                StepRule::StepNum => marks[MarkKind::Step as usize],
+                StepRule::FunctionCalls => marks[MarkKind::Call as usize],
+                StepRule::Root => marks[MarkKind::Root as usize],
+                StepRule::ModuleRuns => run,
+                _ => return None,
+            };
+            step_of.get(&mark).copied()
+        };
+        let launched = |launch: (LaunchKind, Key)| {
+            let site = self.launches.get(&launch)?;
+            let step = marked(&site.around.marks, site.around.run).unwrap_or_else(|| steps.at(site.start));
+            Some(step).filter(|step| *step != NONE)
+        };
+        let lookups = self.contexts.iter().map(|context| {
+            let plane = &self.planes[context.plane as usize];
+            if let Some(step) = marked(&context.marks, context.run) {
+                return Lookup::Marked(step);
+            }
+            if let Some(device) = device_of.get(plane.as_str()) {
+                return Lookup::Device(*device);
+            }
+            let mut launches = context.launches.into_iter().flatten();
+            launches.find_map(launched).map_or(Lookup::Time, Lookup::Launched)
+        });
+        let lookups = lookups.collect();
+        steps.lookups = lookups;
+        steps
+    }
+}
+
+/// Steps by the numbers of their marks: equal numbers are one step, from the first start to the last end.
+fn grouped(rule: StepRule, marker: String, other_markers: Vec<String>, marks: &[Mark], chosen: &[usize]) -> Chosen {
+    group(rule, marker, other_markers, chosen, |at| &marks[at])
+}
+
+fn group<'m>(
+    rule: StepRule,
+    marker: String,
+    other_markers: Vec<String>,
+    chosen: &[usize],
+    mark: impl Fn(usize) -> &'m Mark,
+) -> Chosen {
+    let mut by_number: BTreeMap<i64, Interval> = BTreeMap::new();
+    for at in chosen {
+        let Mark { start, end, number, .. } = *mark(*at);
+        by_number.entry(number.unwrap_or(0)).or_insert(Interval { start, end }).extend(start, end);
+    }
+    let steps = by_number.into_iter().map(|(number, Interval { start, end })| StepSpan { number, start, end });
+    let mut steps: Vec<StepSpan> = steps.collect();
+    steps.sort_by_key(|step| (step.start, step.number));
+    let index: UntrustedMap<i64, u32> = steps.iter().zip(0..).map(|(step, index)| (step.number, index)).collect();
+    let marks = chosen.iter().map(|at| (*at, index[&mark(*at).number.unwrap_or(0)])).collect();
+    Chosen { rule, marker, other_markers, steps, marks }
+}
+
+/// Each mark is a step, numbered from 0 by start.
+fn in_order(
+    rule: StepRule,
+    marker: String,
+    other_markers: Vec<String>,
+    marks: &[Mark],
+    mut chosen: Vec<usize>,
+) -> Chosen {
+    chosen.sort_by_key(|at| (marks[*at].start, marks[*at].end));
+    let steps = chosen.iter().zip(0..).map(|(at, number)| {
+        let Mark { start, end, .. } = marks[*at];
+        StepSpan { number, start, end }
+    });
+    let steps = steps.collect();
+    Chosen { rule, marker, other_markers, steps, marks: chosen.into_iter().zip(0..).collect() }
 }

@@ -1,12 +1,10 @@
 //! `XSpace`: the profiles of TensorFlow 2 and JAX, `HOST.xplane.pb`.
 //!
 //! A file is read twice, through a window: `wire/plane.rs` reads the names, which come after the events that use them;
-//! `sums.rs` turns events into spans and sums them. `classify/` decides which events are ops, `steps.rs` reads the
-//! marks of steps, and `crate::events` does the rest.
+//! `spans.rs` turns events into spans. `classify/` decides which events are ops, and `crate::events` does the rest.
 
 mod classify;
-mod steps;
-mod sums;
+mod spans;
 pub mod trace;
 mod wire;
 
@@ -20,16 +18,15 @@ use crate::format::detect::{Head, is_name};
 use crate::format::source::Source;
 use crate::model::hosts::{FactValue, HostFacts, PlaneFacts};
 use classify::Classifier;
-use std::io;
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 use tfprof_proto::fields::{xplane, xspace};
 use tfprof_proto::stream::Spot;
+use tfprof_proto::window::{ByteRange, Window};
 use tfprof_proto::wire::{Fault, Fields, Value, WireError};
-use wire::event_stats::Dangling;
-use wire::lines::{LineReader, Stop};
-use wire::plane::{self, DamageList, LineHeads, Space};
-use wire::stats::StoredValue;
-use wire::window::FileBytes;
+use wire::plane::{self, LineHeads, LineReader, Space, Stop};
+use wire::stats::{DamageList, Dangling, StoredValue};
 
 /// A file that is open for random access.
 #[derive(Debug)]
@@ -67,6 +64,90 @@ impl HostFile for ProfileFile {
     }
 }
 
+/// A file that several threads can read at any offset.
+#[derive(Debug)]
+pub enum FileBytes {
+    File(File, u64),
+    Memory(Vec<u8>),
+}
+
+impl FileBytes {
+    /// Reads all of a source. The second value says how its compressed data ended early, if it did.
+    pub fn read_all(mut source: Source<'_>) -> Result<(FileBytes, Option<String>), Error> {
+        let mut bytes = Vec::new();
+        let cut = match source.input.read_to_end(&mut bytes) {
+            Ok(_) => None,
+            Err(error) => match error.kind() {
+                io::ErrorKind::UnexpectedEof | io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput => {
+                    Some(format!("the compressed data is damaged or cut short ({error})"))
+                }
+                _ => return Err(Error::Io { file: source.name, action: "cannot read", source: error }),
+            },
+        };
+        Ok((FileBytes::Memory(bytes), cut))
+    }
+
+    pub fn whole(&self) -> ByteRange {
+        let end = match self {
+            FileBytes::File(_, length) => *length,
+            FileBytes::Memory(bytes) => bytes.len() as u64,
+        };
+        ByteRange { start: 0, end }
+    }
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            #[cfg(unix)]
+            FileBytes::File(file, _) => std::os::unix::fs::FileExt::read_at(file, buffer, offset),
+            #[cfg(windows)]
+            FileBytes::File(file, _) => std::os::windows::fs::FileExt::seek_read(file, buffer, offset),
+            FileBytes::Memory(bytes) => {
+                let rest = bytes.get(offset as usize..).unwrap_or_default();
+                let length = rest.len().min(buffer.len());
+                buffer[..length].copy_from_slice(&rest[..length]);
+                Ok(length)
+            }
+        }
+    }
+
+    /// A window over the file; its names come after their uses, so the file is read more than once.
+    pub fn window(&self) -> ByteWindow<'_> {
+        Window::new(ByteCursor { bytes: self, at: 0 })
+    }
+
+    /// The content of a message that is needed at once.
+    pub fn content(&self, span: ByteRange) -> io::Result<Vec<u8>> {
+        let mut content = Vec::new();
+        ByteCursor { bytes: self, at: span.start }.take(span.end - span.start).read_to_end(&mut content)?;
+        Ok(content)
+    }
+}
+
+/// A position in a file.
+#[derive(Debug)]
+pub struct ByteCursor<'b> {
+    bytes: &'b FileBytes,
+    at: u64,
+}
+
+pub type ByteWindow<'b> = Window<ByteCursor<'b>>;
+
+impl Read for ByteCursor<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let length = self.bytes.read_at(self.at, buffer)?;
+        self.at += length as u64;
+        Ok(length)
+    }
+}
+
+impl Seek for ByteCursor<'_> {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        let SeekFrom::Start(at) = to else { return Err(io::ErrorKind::Unsupported.into()) };
+        self.at = at;
+        Ok(at)
+    }
+}
+
 /// The extension of these files, before `.gz`.
 const XPLANE: &str = ".xplane.pb";
 
@@ -99,7 +180,7 @@ pub fn open(path: &Path, mut source: Source<'_>) -> Result<ProfileFile, Error> {
     }
     if path.is_file() && !source.is_compressed {
         let io_error = |error| Error::Io { file: source.name.clone(), action: "cannot open", source: error };
-        let file = std::fs::File::open(path).map_err(io_error)?;
+        let file = File::open(path).map_err(io_error)?;
         let length = file.metadata().map_err(io_error)?.len();
         return Ok(ProfileFile { name, bytes: FileBytes::File(file, length), cut: None });
     }
@@ -114,11 +195,11 @@ fn read_with(file: &ProfileFile, settings: &TraceSettings, heads: LineHeads) -> 
     let space = plane::read(bytes, heads).map_err(io_error)?;
     check(name, &space, cut.as_deref())?;
     let mut classifier = Classifier::new(bytes, &space);
-    let mut reader = LineReader::new(bytes, &space, sums::stats(settings.wanted));
+    let mut reader = LineReader::new(bytes, &space, spans::stats(settings.wanted));
     let marker = settings.step_marker.as_ref();
     let mut wanted = settings.wanted;
     let (sums, steps) = loop {
-        match sums::walk(&mut reader, &mut classifier, marker, wanted) {
+        match spans::walk(&mut reader, &mut classifier, marker, wanted) {
             // No event is an op: show those of the runtime instead.
             Ok((sums, _)) if sums.ops.items.is_empty() && !wanted.runtime => wanted.runtime = true,
             Ok(done) => break done,

@@ -1,16 +1,13 @@
 //! The events of a file one by one, with all their stats, for Chrome traces.
 
-use super::wire::event::Event;
-use super::wire::event_stats::Dangling;
-use super::wire::fast_varint::{RawValue, raw_stat};
-use super::wire::lines::{LineReader, Stop};
-use super::wire::plane::{self, DamageList, LineHeads, Plane, Space};
-use super::wire::stats::{self, Stat, StoredValue};
-use super::wire::window::FileBytes;
-use super::{ProfileFile, check, host_of, warn_damage, warn_odd};
+use super::wire::event::{Event, RawValue, raw_stat};
+use super::wire::plane::{self, LineHeads, LineReader, Plane, Space, Stop};
+use super::wire::stats::{self, DamageList, Dangling, LenientFields, Stat, StatMask, StoredValue};
+use super::{FileBytes, ProfileFile, check, host_of, warn_damage, warn_odd};
 use crate::error::{Error, Warning};
 use std::io;
-use tfprof_proto::fields::{xevent, xstat};
+use tfprof_proto::fields::xevent;
+use tfprof_proto::wire::Value as WireValue;
 
 pub use super::wire::plane::Meta;
 pub use crate::events::{Key, KeyTexts};
@@ -50,6 +47,21 @@ pub enum Value<'a> {
     Text(&'a [u8]),
     /// How many bytes there are.
     Bytes(u64),
+}
+
+impl<'a> Value<'a> {
+    /// `None` if it refers to a string that does not exist.
+    #[inline]
+    fn new(raw: RawValue, bytes: &'a [u8], plane: &Plane) -> Option<Value<'a>> {
+        Some(match raw {
+            RawValue::Int(n) => Value::Int(n),
+            RawValue::Uint(n) => Value::Uint(n),
+            RawValue::Double(n) => Value::Double(n),
+            RawValue::Text(slice) => Value::Text(slice.of(bytes)),
+            RawValue::Bytes(slice) | RawValue::Gzip(slice) => Value::Bytes(u64::from(slice.length)),
+            RawValue::Ref(id) => Value::Name(plane.string(id)?),
+        })
+    }
 }
 
 /// An event as a trace shows it.
@@ -153,8 +165,8 @@ impl<'f> HostTrace<'f> {
     }
 }
 
-const OF_TIMES: u32 = Stat::DeviceOffset.bit() | Stat::DeviceDuration.bit();
-const OF_FLOWS: u32 = Stat::ProducerType.bit()
+const OF_TIMES: StatMask = Stat::DeviceOffset.bit() | Stat::DeviceDuration.bit();
+const OF_FLOWS: StatMask = Stat::ProducerType.bit()
     | Stat::Producer.bit()
     | Stat::ConsumerType.bit()
     | Stat::Consumer.bit()
@@ -219,18 +231,10 @@ impl TracedEvent<'_> {
         met.begin();
         while let Some((id, value, next)) = raw_stat(bytes, at, end) {
             at = next;
-            let Some(name) = plane.string(id) else { continue };
-            let value = match value {
-                RawValue::Int(n) => Value::Int(n),
-                RawValue::Uint(n) => Value::Uint(n),
-                RawValue::Double(n) => Value::Double(n),
-                RawValue::Text(slice) => Value::Text(slice.of(bytes)),
-                RawValue::Ref(id) => match plane.string(id) {
-                    Some(at) => Value::Name(at),
-                    None => continue,
-                },
-            };
-            if met.is_new(name) {
+            if let Some(name) = plane.string(id)
+                && let Some(value) = Value::new(value, bytes, plane)
+                && met.is_new(name)
+            {
                 then(name, value);
             }
         }
@@ -267,31 +271,12 @@ fn shown<'a>(plane: &Plane, held: &'a StoredValue) -> Option<Value<'a>> {
 /// Stats in any encoding. Damage ends the message that it is in.
 #[inline(never)]
 fn each_stat_general(plane: &Plane, bytes: &[u8], mut then: impl FnMut(usize, Value<'_>)) {
-    use tfprof_proto::wire::Value as Wire;
-    let mut quiet = |_, _| {};
-    let mut deep_quiet = |_, _| {};
-    stats::each_field(bytes, 0, &mut quiet, |number, value, _| {
-        let (xevent::STATS, Wire::Bytes(stat)) = (number, value) else { return };
-        let (mut id, mut found) = (0, None);
-        stats::each_field(stat, 0, &mut deep_quiet, |number, value, _| {
-            found = match (number, value) {
-                (xstat::METADATA_ID, Wire::Varint(n)) => {
-                    id = n as i64;
-                    return;
-                }
-                (xstat::DOUBLE_VALUE, Wire::Fixed64(n)) => Some(Value::Double(f64::from_bits(n))),
-                (xstat::UINT64_VALUE, Wire::Varint(n)) => Some(Value::Uint(n)),
-                (xstat::INT64_VALUE, Wire::Varint(n)) => Some(Value::Int(n as i64)),
-                (xstat::STR_VALUE, Wire::Bytes(text)) => Some(Value::Text(text)),
-                (xstat::REF_VALUE, Wire::Varint(n)) => plane.string(n as i64).map(Value::Name),
-                (xstat::BYTES_VALUE | xstat::GZIP_STR_VALUE, Wire::Bytes(bytes)) => {
-                    Some(Value::Bytes(bytes.len() as u64))
-                }
-                _ => return,
-            };
-        });
-        if let (Some(name), Some(found)) = (plane.string(id), found) {
-            then(name, found);
+    for (number, field, offset) in LenientFields::new(bytes, 0) {
+        let (xevent::STATS, WireValue::Bytes(stat)) = (number, field) else { continue };
+        // The pass over names reported the damage.
+        let (id, raw) = stats::read_stat(stat, offset, &mut DamageList::default());
+        if let (Some(name), Some(value)) = (plane.string(id), raw.and_then(|raw| Value::new(raw, stat, plane))) {
+            then(name, value);
         }
-    });
+    }
 }

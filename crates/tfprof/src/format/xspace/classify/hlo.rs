@@ -1,6 +1,6 @@
 //! The parts of a compiled XLA program that profiles refer to: names of instructions, and their lines of source.
 
-use crate::events::source_lines::SourceLine;
+use crate::events::SourceLine;
 use crate::hash::{UntrustedMap, UntrustedSet};
 use crate::model::names::escape_invalid;
 use tfprof_proto::fields::stack_frame_index as frame_index;

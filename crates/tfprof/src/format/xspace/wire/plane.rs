@@ -1,14 +1,17 @@
-//! The planes of a profile without their events: names, strings, and the offset of each line.
+//! The planes of a profile and their lines: first names, strings and the offset of each line, then the events.
 //!
-//! Writers put a plane's lines before the names of their events, so this is a pass of its own. It reads a line up to its
-//! first event; a line with its fields in another order is detected when its events are read.
+//! Writers put a plane's lines before the names of their events, so names are a pass of their own. It reads a line up to
+//! its first event; a line with its fields in another order is detected when its events are read.
 
-use super::stats::{self, Stat, StoredValue};
-use super::window::{ByteRange, Damage, FieldError, FieldReader, FileBytes, Head, Window};
+use super::event::Event;
+use super::stats::{self, DamageList, LenientFields, Stat, StatMask, StatReader, StoredValue};
+use crate::events::spans::Unsorted;
+use crate::format::xspace::{ByteCursor, ByteWindow, FileBytes};
 use crate::hash::UntrustedMap;
 use crate::model::names::escape_invalid;
 use std::io;
 use tfprof_proto::fields::{map_entry, xevent_metadata, xline, xplane, xspace, xstat_metadata};
+use tfprof_proto::window::{ByteRange, FieldError, FieldReader, Head};
 use tfprof_proto::wire::Value;
 
 /// A file without its events.
@@ -51,7 +54,7 @@ pub struct Plane {
     codes: Vec<u8>,
     pub stats: Vec<(String, StoredValue)>,
     /// The stats that some event of the plane may have.
-    pub mask: u32,
+    pub mask: StatMask,
     /// By metadata.
     pub summaries: Vec<MetaSummary>,
 }
@@ -60,7 +63,7 @@ pub struct Plane {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct MetaSummary {
     /// The stats that the metadata has.
-    pub mask: u32,
+    pub mask: StatMask,
     /// Some of its stats refer to missing entries.
     pub dangles: bool,
 }
@@ -87,7 +90,7 @@ pub struct Meta {
     pub display_name: String,
     pub stats: Vec<(Stat, StoredValue)>,
     /// The stats above, as bits.
-    pub mask: u32,
+    pub mask: StatMask,
     /// Stats without a name, and those that refer to a missing string.
     pub nameless: u64,
     pub lost: u64,
@@ -95,25 +98,6 @@ pub struct Meta {
     pub all: Vec<(i64, StoredValue)>,
     /// The key of the map, which stands in for the id of a program.
     pub key: i64,
-}
-
-/// Damage in the bytes: the first of it, and how much there is.
-#[derive(Debug, Default)]
-pub struct DamageList {
-    pub first: Vec<Damage>,
-    pub count: u64,
-}
-
-/// How much damage is reported one by one.
-const REPORTED: usize = 5;
-
-impl DamageList {
-    pub fn add(&mut self, offset: u64, what: String) {
-        self.count += 1;
-        if self.first.len() < REPORTED {
-            self.first.push(Damage { offset, what });
-        }
-    }
 }
 
 /// Indices by id. Profilers write small, dense ids, but a file may hold any.
@@ -231,8 +215,10 @@ impl Plane {
 /// Reads a file without its events.
 pub fn read(bytes: &FileBytes, heads: LineHeads) -> io::Result<Space> {
     let mut space = Space { heads, ..Space::default() };
-    let mut reader = PlaneReader { bytes, heads, damage: DamageList::default(), windows: Default::default() };
-    let mut walk = FieldReader::new(bytes, bytes.whole(), Window::default());
+    let mut reader =
+        PlaneReader { heads, damage: DamageList::default(), planes: bytes.window(), lines: bytes.window() };
+    let mut window = bytes.window();
+    let mut walk = FieldReader::new(&mut window, bytes.whole())?;
     while let Some((number, head)) = next(&mut walk, &mut reader.damage)? {
         let Head::Message(span) = head else {
             space.unknown_fields += 1;
@@ -260,37 +246,37 @@ pub fn read(bytes: &FileBytes, heads: LineHeads) -> io::Result<Space> {
 
 /// The next field of a message; damage is noted and ends it.
 #[inline]
-pub fn next(walk: &mut FieldReader<'_>, damage: &mut DamageList) -> io::Result<Option<(u32, Head)>> {
+fn next(walk: &mut FieldReader<'_, ByteCursor<'_>>, damage: &mut DamageList) -> io::Result<Option<(u32, Head)>> {
     match walk.next_field() {
         Ok(field) => Ok(field),
         Err(FieldError::Io(error)) => Err(error),
         Err(FieldError::Damage(found)) => {
-            damage.add(found.offset, found.what);
+            damage.extend(Some(found));
             Ok(None)
         }
     }
 }
 
 struct PlaneReader<'b> {
-    bytes: &'b FileBytes,
     heads: LineHeads,
     damage: DamageList,
-    /// For planes and for lines.
-    windows: [Window; 2],
+    planes: ByteWindow<'b>,
+    lines: ByteWindow<'b>,
 }
 
 impl PlaneReader<'_> {
     fn plane(&mut self, span: ByteRange) -> io::Result<Plane> {
         let mut plane = Plane::default();
         let mut own_stats = Vec::new();
-        let mut walk = FieldReader::new(self.bytes, span, std::mem::take(&mut self.windows[0]));
-        while let Some((number, head)) = next(&mut walk, &mut self.damage)? {
+        let PlaneReader { heads, damage, planes, lines } = self;
+        let mut walk = FieldReader::new(planes, span)?;
+        while let Some((number, head)) = next(&mut walk, damage)? {
             let Head::Message(span) = head else { continue };
             match number {
                 xplane::NAME => plane.name = escape_invalid(walk.content(span)?),
-                xplane::LINES => plane.lines.push(self.line(span)?),
+                xplane::LINES => plane.lines.push(read_line(lines, span, *heads, damage)?),
                 xplane::EVENT_METADATA => {
-                    let (key, meta) = read_meta(walk.content(span)?, span.start, &mut self.damage);
+                    let (key, meta) = read_meta(walk.content(span)?, span.start, damage);
                     let place = plane.meta_of.get(key).unwrap_or(plane.metas.len());
                     if place == plane.metas.len() {
                         plane.metas.push(meta);
@@ -300,7 +286,7 @@ impl PlaneReader<'_> {
                     plane.meta_of.set(key, place);
                 }
                 xplane::STAT_METADATA => {
-                    let (key, name) = read_string(walk.content(span)?, span.start, &mut self.damage);
+                    let (key, name) = read_string(walk.content(span)?, span.start, damage);
                     let place = plane.string_of.get(key).unwrap_or(plane.strings.len());
                     if place == plane.strings.len() {
                         plane.strings.push(name);
@@ -310,79 +296,211 @@ impl PlaneReader<'_> {
                     plane.string_of.set(key, place);
                 }
                 xplane::STATS => {
-                    let mut damaged = |at, what| self.damage.add(at, what);
-                    own_stats.push(stats::read_stat_value(walk.content(span)?, span.start, &mut damaged));
+                    own_stats.push(stats::read_stat_value(walk.content(span)?, span.start, damage));
                 }
                 _ => {}
             }
         }
-        self.windows[0] = walk.into_window();
         plane.resolve(own_stats);
         Ok(plane)
     }
+}
 
-    /// A line without its events.
-    fn line(&mut self, span: ByteRange) -> io::Result<Line> {
-        let mut line = Line { span: Some(span), ..Line::default() };
-        let mut walk = FieldReader::new(self.bytes, span, std::mem::take(&mut self.windows[1]));
-        loop {
-            let at = walk.next_offset();
-            let Some((number, head)) = next(&mut walk, &mut self.damage)? else { break };
-            match (number, head) {
-                (xline::EVENTS, Head::Message(_)) if line.events.is_none() => {
-                    line.events = Some(at);
-                    if self.heads == LineHeads::First {
-                        break;
-                    }
+/// A line without its events.
+fn read_line(
+    window: &mut ByteWindow<'_>,
+    span: ByteRange,
+    heads: LineHeads,
+    damage: &mut DamageList,
+) -> io::Result<Line> {
+    let mut line = Line { span: Some(span), ..Line::default() };
+    let mut walk = FieldReader::new(window, span)?;
+    loop {
+        let at = walk.next_offset();
+        let Some((number, head)) = next(&mut walk, damage)? else { return Ok(line) };
+        match (number, head) {
+            (xline::EVENTS, Head::Message(_)) if line.events.is_none() => {
+                line.events = Some(at);
+                if heads == LineHeads::First {
+                    return Ok(line);
                 }
-                (xline::ID, Head::Varint(n)) => line.id = n as i64,
-                (xline::NAME, Head::Message(span)) => line.name = escape_invalid(walk.content(span)?),
-                (xline::TIMESTAMP_NS, Head::Varint(n)) => line.timestamp = n as i64,
-                (xline::DISPLAY_NAME, Head::Message(span)) => line.display_name = escape_invalid(walk.content(span)?),
-                _ => {}
             }
+            (xline::ID, Head::Varint(n)) => line.id = n as i64,
+            (xline::NAME, Head::Message(span)) => line.name = escape_invalid(walk.content(span)?),
+            (xline::TIMESTAMP_NS, Head::Varint(n)) => line.timestamp = n as i64,
+            (xline::DISPLAY_NAME, Head::Message(span)) => line.display_name = escape_invalid(walk.content(span)?),
+            _ => {}
         }
-        self.windows[1] = walk.into_window();
-        Ok(line)
     }
 }
 
-/// An entry of a map: its key and the bytes of its value.
+/// An entry of a map: its key, and the bytes and the offset of its value.
 fn entry<'a>(bytes: &'a [u8], at: u64, damage: &mut DamageList) -> (i64, &'a [u8], u64) {
-    let (mut key, mut value, mut offset) = (0, &bytes[..0], at);
-    stats::each_field(bytes, at, &mut |at, what| damage.add(at, what), |number, field, content| {
+    let (mut key, mut value, mut value_at) = (0, &bytes[..0], at);
+    let mut fields = LenientFields::new(bytes, at);
+    for (number, field, offset) in &mut fields {
         match (number, field) {
             (map_entry::KEY, Value::Varint(n)) => key = n as i64,
-            (map_entry::VALUE, Value::Bytes(bytes)) => (value, offset) = (bytes, content),
+            (map_entry::VALUE, Value::Bytes(bytes)) => (value, value_at) = (bytes, offset),
             _ => {}
         }
-    });
-    (key, value, offset)
+    }
+    damage.extend(fields.damage);
+    (key, value, value_at)
 }
 
 fn read_meta(bytes: &[u8], at: u64, damage: &mut DamageList) -> (i64, Meta) {
     let (key, value, at) = entry(bytes, at, damage);
     let mut meta = Meta { key, ..Meta::default() };
-    let mut more = Vec::new();
-    stats::each_field(value, at, &mut |at, what| damage.add(at, what), |number, field, offset| match (number, field) {
-        (xevent_metadata::NAME, Value::Bytes(name)) => meta.name = escape_invalid(name),
-        (xevent_metadata::DISPLAY_NAME, Value::Bytes(name)) => meta.display_name = escape_invalid(name),
-        (xevent_metadata::STATS, Value::Bytes(stat)) => more.push((stat, offset)),
-        _ => {}
-    });
-    for (stat, offset) in more {
-        meta.all.push(stats::read_stat_value(stat, offset, &mut |at, what| damage.add(at, what)));
+    let mut fields = LenientFields::new(value, at);
+    for (number, field, offset) in &mut fields {
+        match (number, field) {
+            (xevent_metadata::NAME, Value::Bytes(name)) => meta.name = escape_invalid(name),
+            (xevent_metadata::DISPLAY_NAME, Value::Bytes(name)) => meta.display_name = escape_invalid(name),
+            (xevent_metadata::STATS, Value::Bytes(stat)) => {
+                meta.all.push(stats::read_stat_value(stat, offset, damage));
+            }
+            _ => {}
+        }
     }
+    damage.extend(fields.damage);
     (key, meta)
 }
 
 fn read_string(bytes: &[u8], at: u64, damage: &mut DamageList) -> (i64, String) {
     let (key, value, at) = entry(bytes, at, damage);
     let mut name = String::new();
-    stats::each_field(value, at, &mut |at, what| damage.add(at, what), |number, field, _| {
+    let mut fields = LenientFields::new(value, at);
+    for (number, field, _) in &mut fields {
         if let (xstat_metadata::NAME, Value::Bytes(text)) = (number, field) {
             name = escape_invalid(text);
         }
-    });
+    }
+    damage.extend(fields.damage);
     (key, name)
+}
+
+/// A file that is being read.
+#[derive(Debug)]
+pub struct LineReader<'f> {
+    pub space: &'f Space,
+    /// Some line is not sorted, so all of them are sorted in memory.
+    pub whole_lines: bool,
+    pub stat_reader: StatReader,
+    pub damage: DamageList,
+    window: ByteWindow<'f>,
+}
+
+/// A line and its plane.
+#[derive(Clone, Copy, Debug)]
+pub struct LineOfPlane<'f> {
+    pub plane: &'f Plane,
+    pub line: &'f Line,
+    /// The index of the plane in the file.
+    pub plane_index: usize,
+}
+
+/// Why reading ended early.
+#[derive(Debug)]
+pub enum Stop {
+    Io(io::Error),
+    Unsorted,
+    /// A line has its name, id or time after its events.
+    LateHead,
+}
+
+impl From<io::Error> for Stop {
+    fn from(error: io::Error) -> Self {
+        Stop::Io(error)
+    }
+}
+
+impl From<Unsorted> for Stop {
+    fn from(_: Unsorted) -> Self {
+        Stop::Unsorted
+    }
+}
+
+impl<'f> LineReader<'f> {
+    /// `wanted` are the stats that events are asked for, as bits.
+    pub fn new(bytes: &'f FileBytes, space: &'f Space, wanted: StatMask) -> LineReader<'f> {
+        LineReader {
+            space,
+            whole_lines: false,
+            stat_reader: StatReader::new(wanted),
+            damage: DamageList::default(),
+            window: bytes.window(),
+        }
+    }
+
+    /// Calls `walk`; if a line is not sorted, once more with whole lines.
+    pub fn run<T>(&mut self, mut walk: impl FnMut(&mut Self) -> Result<T, Stop>) -> Result<T, Stop> {
+        loop {
+            (self.stat_reader.dangling, self.damage) = Default::default();
+            match walk(self) {
+                Err(Stop::Unsorted) if !self.whole_lines => self.whole_lines = true,
+                done => return done,
+            }
+        }
+    }
+
+    /// All lines, in the order of the file.
+    pub fn lines(&self) -> impl Iterator<Item = LineOfPlane<'f>> + use<'f> {
+        let planes = self.space.planes.iter().enumerate();
+        planes.flat_map(|(plane_index, plane)| {
+            plane.lines.iter().map(move |line| LineOfPlane { plane, line, plane_index })
+        })
+    }
+
+    /// Calls `then` for every event of a line, in the order of the file. Returns the display name of the line.
+    #[inline]
+    pub fn events(
+        &mut self,
+        at: LineOfPlane<'f>,
+        mut then: impl FnMut(&Event<'_>) -> Result<(), Stop>,
+    ) -> Result<String, Stop> {
+        let LineOfPlane { plane, line, .. } = at;
+        let mut shown = line.display_name.clone();
+        self.stat_reader.begin_line(at.plane_index, plane);
+        let (Some(span), Some(start)) = (line.span, line.events) else { return Ok(shown) };
+        let mut walk = FieldReader::new(&mut self.window, ByteRange { start, ..span })?;
+        let mut seq = 0_u32;
+        let heads = self.space.heads;
+        loop {
+            let (ready, limit) = walk.ready()?;
+            let mut done = 0;
+            while let Some((event, length)) =
+                Event::fast(plane, line, &ready[done..], limit - done, seq, &mut self.stat_reader)
+            {
+                done += length;
+                seq = seq.wrapping_add(1);
+                then(&event)?;
+            }
+            if done > 0 {
+                walk.take(done);
+            }
+            // The next event is the last in the window, or needs the general path.
+            // Damage that the first pass reported already is dropped.
+            let mut known = DamageList::default();
+            let damage = if heads == LineHeads::First { &mut self.damage } else { &mut known };
+            let Some((number, head)) = next(&mut walk, damage)? else { break };
+            match (number, head) {
+                (xline::EVENTS, Head::Message(span)) => {
+                    let bytes = walk.content(span)?;
+                    let (at, damage) = ((bytes, span.start), &mut self.damage);
+                    let event = Event::general(plane, line, at, seq, &mut self.stat_reader, damage);
+                    seq = seq.wrapping_add(1);
+                    then(&event)?;
+                }
+                (xline::ID | xline::TIMESTAMP_NS, Head::Varint(_)) | (xline::NAME, Head::Message(_))
+                    if heads == LineHeads::First =>
+                {
+                    return Err(Stop::LateHead);
+                }
+                (xline::DISPLAY_NAME, Head::Message(span)) => shown = escape_invalid(walk.content(span)?),
+                _ => {}
+            }
+        }
+        Ok(shown)
+    }
 }
