@@ -1,39 +1,20 @@
-//! Writes answers. A file is written to a temporary name and renamed, so that no reader sees half of it.
+//! Writes files. A regular file is written to a temporary name and renamed, so that no reader sees half of it.
 
 use crate::terminal::Guard;
 use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
-use tfprof::{Error, Output};
+use tfprof::Error;
 
 type Fill<'a> = &'a mut dyn FnMut(&mut dyn Write) -> io::Result<()>;
 
-/// Writes to standard output. A closed pipe (`| head`) is not an error.
-pub fn to_stdout(out: &mut dyn Write, fill: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Error> {
-    let mut buffered = BufWriter::with_capacity(64 * 1024, out);
-    match fill(&mut buffered).and_then(|()| buffered.flush()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Err(Error::Io { file: "standard output".to_owned(), action: "cannot write", source: error })
-        }
-        _ => {
-            // Drop the rest after a broken pipe.
-            let _ = buffered.into_parts();
-            Ok(())
-        }
-    }
-}
-
-/// Writes to a file, or to standard output if it is `-`. Refuses to overwrite any of `inputs`.
+/// Writes to a file. Refuses to overwrite any of `inputs`.
 pub fn to_file(
     file: &str,
     inputs: &[PathBuf],
-    out: &mut dyn Write,
     mut fill: impl FnMut(&mut dyn Write) -> io::Result<()>,
 ) -> Result<(), Error> {
-    if file == "-" {
-        return to_stdout(out, fill);
-    }
     // A hard link to an input is fine: the rename replaces that name only.
     if let Ok(real) = Path::new(file).canonicalize()
         && real.is_file()
@@ -43,38 +24,6 @@ pub fn to_file(
         return Err(Error::Question(message));
     }
     write(file, Durability::Synced, &mut fill)
-}
-
-/// A form that a command writes: its word, and its writer.
-pub type Writer<'w> = (&'static str, &'w dyn Fn(&mut dyn Write) -> io::Result<()>);
-
-/// Writes an answer to the target of `-output`, in its form. The first form is text.
-pub fn deliver(
-    output: &Output,
-    inputs: &[PathBuf],
-    out: &mut dyn Write,
-    command: &str,
-    forms: &[Writer<'_>],
-) -> Result<(), Error> {
-    if output.to_nowhere() {
-        return Ok(());
-    }
-    if output.to_screen() {
-        return to_stdout(out, forms[0].1);
-    }
-    check_form(output, command, &forms.iter().map(|(word, _)| *word).collect::<Vec<_>>())?;
-    let form = forms.iter().find(|(word, _)| *word == output.form);
-    form.map_or(Ok(()), |(_, write)| to_file(&output.outfile, inputs, out, write))
-}
-
-/// Rejects a form that a command does not write.
-pub fn check_form(output: &Output, command: &str, words: &[&str]) -> Result<(), Error> {
-    let form = output.form.as_str();
-    if !Output::takes_file(form) || words.contains(&form) {
-        return Ok(());
-    }
-    let words = words.join(", ");
-    Err(Error::Question(format!("{command} has no form `{form}`; expected stdout, {words} or none")))
 }
 
 /// Writes one of many files without waiting for the disk: after a power failure, the last ones may be empty.

@@ -1,8 +1,7 @@
 //! `tfprof advise`: runs the checkers and writes their findings.
 
-use super::view::{self, warn};
+use super::{Exit, check_form, deliver, load, warn};
 use crate::flags::Request;
-use crate::{Exit, target};
 use std::io::Write;
 use tfprof::internal::engine::needs;
 use tfprof::internal::report::advise;
@@ -11,8 +10,8 @@ use tfprof::{Error, Output, Quirks, Warning};
 pub fn run(request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Result<Exit, Error> {
     let Request { options, flags, .. } = request;
     // Before anything is read.
-    target::check_form(&options.output, "advise", &[Output::TEXT, "json", "proto"])?;
-    let (profiler, exit) = view::load(request, needs::ADVICE, err)?;
+    check_form(&options.output, "advise", &[Output::TEXT, "json", "proto"])?;
+    let (profiler, exit) = load(request, needs::ADVICE, err)?;
     let quirks = options.quirks;
     let names = if flags.checkers.is_empty() { advise::default_names(quirks) } else { flags.checkers.clone() };
     let advice = profiler.advise(&names, quirks)?;
@@ -24,7 +23,7 @@ pub fn run(request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Resul
             warn(&[Warning::new("no_data", note)], err);
         }
     }
-    target::deliver(
+    deliver(
         &options.output,
         &flags.files(),
         out,

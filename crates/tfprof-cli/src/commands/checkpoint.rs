@@ -1,7 +1,7 @@
 //! `tfprof checkpoint P [Q]`: lists the tensors of a checkpoint with statistics and values, verifies it, or compares two.
 
+use super::{Exit, deliver};
 use crate::flags::Request;
-use crate::{Exit, target};
 use std::io::Write;
 use tfprof::internal::checkpoint::locate;
 use tfprof::internal::checkpoint::query::{Comparison, Listing, Verdict, select_values};
@@ -97,7 +97,7 @@ fn write_to(
     out: &mut dyn Write,
     answer: &dyn Answer,
 ) -> Result<(), Error> {
-    target::deliver(
+    deliver(
         &options.output,
         inputs,
         out,

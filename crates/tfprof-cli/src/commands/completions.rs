@@ -1,8 +1,7 @@
 //! Completion scripts for bash, zsh and fish, from the same tables as the help.
 
-use super::{COMMANDS, CommandInfo};
+use super::{COMMANDS, CommandInfo, Exit, write_text};
 use crate::flags::{Request, spellings};
-use crate::{Exit, target};
 use std::io::Write;
 use tfprof::internal::words;
 use tfprof::{Error, ValueKind};
@@ -18,7 +17,7 @@ pub fn run(request: &Request, out: &mut dyn Write) -> Result<Exit, Error> {
         "" => return Err(Error::Question(format!("name a shell: one of {}", SHELLS.join(", ")))),
         other => return Err(Error::Question(words::unknown("shell", other, &SHELLS))),
     };
-    target::to_stdout(out, |out| out.write_all(text.as_bytes())).map(|()| Exit::Answered)
+    write_text(out, &text)
 }
 
 fn command_words() -> String {

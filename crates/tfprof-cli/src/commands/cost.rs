@@ -1,8 +1,7 @@
 //! `tfprof cost`: the cost of a model, compared with a budget and a baseline.
 
-use super::view::{refuse_damage, warn};
+use super::{Exit, deliver, load_into, refuse_damage, warn};
 use crate::flags::Request;
-use crate::{Exit, progress, target};
 use std::io::Write;
 use std::path::Path;
 use tfprof::internal::engine::needs;
@@ -43,7 +42,7 @@ pub fn run(request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Resul
     }
     let changes = baseline.as_ref().map(|(name, before)| (*name, changes(before, &cost)));
     let report = Report { cost: &cost, over, changes };
-    target::deliver(
+    deliver(
         output,
         &flags.files(),
         out,
@@ -55,7 +54,7 @@ pub fn run(request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Resul
 
 fn load(request: &Request, inputs: &Inputs, err: &mut dyn Write) -> Result<Cost, Error> {
     let mut profiler = Profiler::new(needs::COST);
-    progress::load(inputs, &mut profiler, request.terminal, err)?;
+    load_into(&mut profiler, inputs, request.terminal, err)?;
     profiler.cost()
 }
 

@@ -1,8 +1,9 @@
 //! `tfprof demo`: a built-in sample to try everything on: the graph of a ResNet-32, two steps, an op log and a checkpoint.
 //! `scripts/make_demo.py` and `make_demo_checkpoint.py` make it.
 
+use super::{Exit, write_text};
 use crate::flags::Request;
-use crate::{Exit, shell, target};
+use crate::{shell, target};
 use flate2::read::GzDecoder;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
@@ -37,7 +38,7 @@ pub fn run(request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Resul
 /// Writes the files of the sample uncompressed.
 fn write(dir: &Path, out: &mut dyn Write) -> Result<Exit, Error> {
     let names = Sample::write_to(dir)?;
-    crate::write_line(out, &format!("wrote {} to {}", names.join(", "), dir.display()))
+    write_text(out, &format!("wrote {} to {}\n", names.join(", "), dir.display()))
 }
 
 /// The files of the sample in a temporary directory, which is removed on drop.
@@ -75,7 +76,7 @@ impl Sample {
         for file in FILES {
             let path = dir.join(file.name).display().to_string();
             let fill = |out: &mut dyn Write| io::copy(&mut GzDecoder::new(file.gzip), out).map(drop);
-            target::to_file(&path, &[], &mut io::sink(), fill)?;
+            target::to_file(&path, &[], fill)?;
         }
         Ok(FILES.iter().map(|file| file.name).collect())
     }

@@ -1,9 +1,8 @@
 //! `tfprof help`, generated from the tables of commands, options and examples.
 
 use super::examples::{EXAMPLES, Example};
-use super::{COMMANDS, CommandInfo, SHELL_COMMANDS};
+use super::{COMMANDS, CommandInfo, Exit, SHELL_COMMANDS, write_text};
 use crate::flags::{self, FLAGS, Request};
-use crate::{Exit, target};
 use std::io::Write;
 use tfprof::internal::{render, words};
 use tfprof::{CHECKERS, DETAILS, Error, METRICS, OPTIONS, Options, ValueKind, ViewKind};
@@ -24,7 +23,7 @@ fn write(request: &Request, overview: fn() -> String, out: &mut dyn Write) -> Re
         None => overview(),
         Some(topic) => about(topic)?,
     };
-    target::to_stdout(out, |out| out.write_all(text.as_bytes())).map(|()| Exit::Answered)
+    write_text(out, &text)
 }
 
 /// The kinds of input paths, for help and the manual page.

@@ -1,8 +1,7 @@
 //! `tfprof info`: an overview of the files on one screen.
 
-use super::view;
+use super::{Exit, deliver, load};
 use crate::flags::Request;
-use crate::{Exit, target};
 use std::io::Write;
 use tfprof::internal::engine::needs;
 use tfprof::internal::report::overview::{html, render};
@@ -10,7 +9,7 @@ use tfprof::internal::words;
 use tfprof::{Error, Output, Place, Profiler, Theme};
 
 pub fn run(request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Result<Exit, Error> {
-    let (profiler, exit) = view::load(request, needs::OVERVIEW, err)?;
+    let (profiler, exit) = load(request, needs::OVERVIEW, err)?;
     let prefix = if request.sample.is_some() { "tfprof demo " } else { "tfprof " };
     let named: Vec<_> = request.named.iter().map(|name| words::quoted(name)).collect();
     let ask = |question: &str| {
@@ -32,7 +31,7 @@ pub fn answer(
     let overview = profiler.overview(&request.flags.inputs)?;
     let output = &request.options.output;
     let theme = if output.to_screen() { request.theme() } else { Theme::PLAIN };
-    target::deliver(
+    deliver(
         output,
         &request.flags.files(),
         out,

@@ -2,9 +2,8 @@
 //! operations are counted, from the table of formulas.
 
 use super::examples::EXAMPLES;
-use super::{COMMANDS, SHELL_COMMANDS, help};
+use super::{COMMANDS, Exit, SHELL_COMMANDS, help, to_stdout, write_text};
 use crate::flags::{FLAGS, Request};
-use crate::{Exit, target};
 use std::io::Write;
 use tfprof::internal::infer::flops;
 use tfprof::internal::{render, words};
@@ -15,10 +14,10 @@ pub fn run(request: &Request, out: &mut dyn Write) -> Result<Exit, Error> {
     let text = match &*form {
         "roff" => roff(),
         "markdown" => markdown(),
-        "flops" => return target::to_stdout(out, flops::write_page).map(|()| Exit::Answered),
+        "flops" => return to_stdout(out, flops::write_page).map(|()| Exit::Answered),
         other => return Err(Error::Question(words::unknown("form", other, &["roff", "markdown", "flops"]))),
     };
-    target::to_stdout(out, |out| out.write_all(text.as_bytes())).map(|()| Exit::Answered)
+    write_text(out, &text)
 }
 
 /// The exit codes.

@@ -1,4 +1,5 @@
-//! The commands: one file and one row of [`COMMANDS`] for each.
+//! The commands: one file and one row of [`COMMANDS`] for each. [`run`] runs one; they share how inputs are loaded and
+//! answers delivered.
 
 mod advise;
 mod checkpoint;
@@ -13,11 +14,56 @@ mod save;
 mod trace;
 pub mod view;
 
-use crate::Exit;
-use crate::flags::Request;
-use crate::shell;
-use std::io::Write;
-use tfprof::{Error, ViewKind};
+use crate::flags::{self, Request};
+use crate::terminal::{Guard, ProgressBar, Terminal};
+use crate::{shell, target};
+use std::cell::RefCell;
+use std::ffi::OsString;
+use std::io::{self, BufWriter, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use tfprof::{Error, Inputs, Keep, Output, Profiler, ViewKind, Warning};
+
+/// Exit codes. Scripts rely on the numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    Answered = 0,
+    CouldNotAnswer = 1,
+    WrongUsage = 2,
+    /// The answer was written, but a requested check failed.
+    CheckFailed = 3,
+    /// The answer was written, but part of an input is damaged and left out.
+    Damaged = 4,
+}
+
+/// Runs one command line, without the program's name. `terminal` says which streams are terminals.
+pub fn run(
+    words: impl IntoIterator<Item = OsString>,
+    terminal: Terminal,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> ExitCode {
+    let (mut out, mut err) = (guarded(terminal.stdout, out), guarded(terminal.stderr, err));
+    let (out, err) = (&mut *out, &mut *err);
+    let outcome = flags::parse(words, terminal).and_then(|request| (request.command.run)(&request, out, err));
+    let exit = match outcome {
+        Ok(exit) => exit,
+        Err(error) => {
+            // Ignore a closed standard error.
+            let _ = writeln!(err, "tfprof: {error}");
+            exit_of(&error)
+        }
+    };
+    ExitCode::from(exit as u8)
+}
+
+fn guarded<'a>(terminal: bool, stream: &'a mut dyn Write) -> Box<dyn Write + 'a> {
+    if terminal { Box::new(Guard::new(stream)) } else { Box::new(stream) }
+}
+
+pub fn exit_of(error: &Error) -> Exit {
+    if error.is_wrong_question() { Exit::WrongUsage } else { Exit::CouldNotAnswer }
+}
 
 /// A command, as help, completion and the parser see it.
 #[derive(Debug)]
@@ -123,7 +169,7 @@ pub const COMMANDS: &[CommandInfo] = &[
         about: "the version",
         usage: "",
         reads: false,
-        run: |_, out, _| crate::write_line(out, concat!("tfprof ", env!("CARGO_PKG_VERSION"))),
+        run: |_, out, _| write_text(out, concat!("tfprof ", env!("CARGO_PKG_VERSION"), "\n")),
     },
 ];
 
@@ -172,4 +218,110 @@ pub fn find_in_shell(word: &str) -> Option<&'static CommandInfo> {
 pub fn words_in_shell() -> Vec<&'static str> {
     let all = COMMANDS.iter().chain(SHELL_COMMANDS).map(|command| command.word);
     all.filter(|word| !OUTSIDE.contains(word)).collect()
+}
+
+// ---- what commands share
+
+/// Loads the inputs of the request and prints the warnings.
+pub fn load(request: &Request, keep: Keep, err: &mut dyn Write) -> Result<(Profiler, Exit), Error> {
+    let mut profiler = Profiler::new(keep);
+    let loaded = load_into(&mut profiler, &request.flags.inputs, request.terminal, err);
+    warn(profiler.warnings(), err);
+    loaded?;
+    let exit = refuse_damage(profiler.warnings(), request.flags.strict)?;
+    Ok((profiler, exit))
+}
+
+/// Loads inputs; at a terminal, with a progress bar if that takes long.
+pub fn load_into(
+    profiler: &mut Profiler,
+    inputs: &Inputs,
+    terminal: Terminal,
+    err: &mut dyn Write,
+) -> Result<(), Error> {
+    if !terminal.stderr {
+        return inputs.load(profiler);
+    }
+    let bar = RefCell::new(ProgressBar::new(err));
+    let outcome = inputs.load_with(profiler, &|reading| bar.borrow_mut().tick(reading));
+    bar.into_inner().clear();
+    outcome
+}
+
+/// The exit code after these warnings; with `strict`, damage is an error.
+fn refuse_damage(warnings: &[Warning], strict: bool) -> Result<Exit, Error> {
+    match warnings.iter().find(|warning| warning.damage) {
+        Some(damage) if strict => Err(Error::Missing(format!("refused, since -strict was given: {damage}"))),
+        Some(_) => Ok(Exit::Damaged),
+        None => Ok(Exit::Answered),
+    }
+}
+
+pub fn warn(warnings: &[Warning], err: &mut dyn Write) {
+    for warning in warnings {
+        // Nothing can be done if even standard error is closed.
+        let _ = writeln!(err, "tfprof: warning: {warning}");
+    }
+}
+
+/// Writes to standard output. A closed pipe (`| head`) is not an error.
+pub fn to_stdout(out: &mut dyn Write, fill: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Error> {
+    let mut buffered = BufWriter::with_capacity(64 * 1024, out);
+    match fill(&mut buffered).and_then(|()| buffered.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(Error::Io { file: "standard output".to_owned(), action: "cannot write", source: error })
+        }
+        _ => {
+            // Drop the rest after a broken pipe.
+            let _ = buffered.into_parts();
+            Ok(())
+        }
+    }
+}
+
+/// Writes a text to standard output.
+pub fn write_text(out: &mut dyn Write, text: &str) -> Result<Exit, Error> {
+    to_stdout(out, |out| out.write_all(text.as_bytes())).map(|()| Exit::Answered)
+}
+
+/// Writes to a file, or to standard output if it is `-`.
+fn to_file(
+    file: &str,
+    inputs: &[PathBuf],
+    out: &mut dyn Write,
+    fill: impl FnMut(&mut dyn Write) -> io::Result<()>,
+) -> Result<(), Error> {
+    if file == "-" { to_stdout(out, fill) } else { target::to_file(file, inputs, fill) }
+}
+
+/// A form that a command writes: its word, and its writer.
+type Writer<'w> = (&'static str, &'w dyn Fn(&mut dyn Write) -> io::Result<()>);
+
+/// Writes an answer to the target of `-output`, in its form. The first form is text.
+fn deliver(
+    output: &Output,
+    inputs: &[PathBuf],
+    out: &mut dyn Write,
+    command: &str,
+    forms: &[Writer<'_>],
+) -> Result<(), Error> {
+    if output.to_nowhere() {
+        return Ok(());
+    }
+    if output.to_screen() {
+        return to_stdout(out, forms[0].1);
+    }
+    check_form(output, command, &forms.iter().map(|(word, _)| *word).collect::<Vec<_>>())?;
+    let form = forms.iter().find(|(word, _)| *word == output.form);
+    form.map_or(Ok(()), |(_, write)| to_file(&output.outfile, inputs, out, write))
+}
+
+/// Rejects a form that a command does not write.
+fn check_form(output: &Output, command: &str, words: &[&str]) -> Result<(), Error> {
+    let form = output.form.as_str();
+    if !Output::takes_file(form) || words.contains(&form) {
+        return Ok(());
+    }
+    let words = words.join(", ");
+    Err(Error::Question(format!("{command} has no form `{form}`; expected stdout, {words} or none")))
 }

@@ -1,30 +1,24 @@
 //! `tfprof save`: all loaded files as one profile.
 
-use super::view::{refuse_damage, warn};
+use super::{Exit, load, to_file, warn};
 use crate::flags::Request;
-use crate::{Exit, target};
 use std::io::Write;
 use tfprof::internal::engine::needs;
 use tfprof::internal::format::profile;
-use tfprof::{Error, Output, Profiler};
+use tfprof::{Error, Output};
 
 pub fn run(request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Result<Exit, Error> {
     let Request { options, flags, .. } = request;
     if ![Output::TEXT, "proto"].contains(&options.output.form.as_str()) {
         return Err(Error::Question("say where to save, as in `tfprof save DIR --outfile=all.profile`".to_owned()));
     }
-    let mut profiler = Profiler::new(needs::SAVING);
-    flags.inputs.load(&mut profiler)?;
-    warn(profiler.warnings(), err);
+    let (profiler, exit) = load(request, needs::SAVING, err)?;
     if !profiler.hosts().is_empty() {
         let message =
             "an XSpace is a saved profile already, and a ProfileProto has no place for its times; keep the file";
         return Err(Error::Question(message.to_owned()));
     }
-    let exit = refuse_damage(profiler.warnings(), flags.strict)?;
     warn(&profile::warnings(profiler.model()), err);
-    target::to_file(&options.output.outfile, &flags.files(), out, |out| {
-        profile::write(profiler.model(), options.quirks, out)
-    })?;
+    to_file(&options.output.outfile, &flags.files(), out, |out| profile::write(profiler.model(), options.quirks, out))?;
     Ok(exit)
 }

@@ -1,8 +1,7 @@
 //! `tfprof trace`: runs and profiles as a Chrome trace.
 
-use super::view::{refuse_damage, warn};
+use super::{Exit, refuse_damage, to_file, warn};
 use crate::flags::{Flags, Request};
-use crate::{Exit, target};
 use std::io::{Read, Write};
 use std::path::Path;
 use std::rc::Rc;
@@ -22,7 +21,7 @@ pub fn run(request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Resul
     warn(&trace.warnings, err);
     let exit = refuse_damage(&trace.warnings, flags.strict)?;
     let file = if options.output.to_screen() { "-" } else { &options.output.outfile };
-    target::to_file(file, &flags.files(), out, |out| trace.write(out).map(|_| ()))?;
+    to_file(file, &flags.files(), out, |out| trace.write(out).map(|_| ()))?;
     Ok(exit)
 }
 
@@ -38,7 +37,7 @@ fn profiles(request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Resu
     warn(&trace.warnings, err);
     let exit = refuse_damage(&trace.warnings, flags.strict)?;
     let file = if options.output.to_screen() { "-" } else { &options.output.outfile };
-    target::to_file(file, &flags.files(), out, |out| trace.write(out))?;
+    to_file(file, &flags.files(), out, |out| trace.write(out))?;
     Ok(exit)
 }
 

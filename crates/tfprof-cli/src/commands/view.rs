@@ -1,25 +1,16 @@
 //! The view commands: load what the question needs, ask it, write the answer to its target.
 
+use super::{Exit, load, to_file, to_stdout, warn};
 use crate::flags::Request;
-use crate::{Exit, progress, target};
+use crate::target;
 use std::io::Write;
-use tfprof::{Dress, Error, Keep, Part, Profiler, Question, ViewKind, Warning};
+use tfprof::{Dress, Error, Part, Profiler, Question, ViewKind};
 
 pub fn run(kind: ViewKind, request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Result<Exit, Error> {
     let question = Question::new(kind, &request.options);
     let (profiler, exit) = load(request, question.needs(&request.flags.inputs)?, err)?;
     let answered = answer(&question, &profiler, request, out, err)?;
     Ok(if exit == Exit::Answered { answered } else { exit })
-}
-
-/// Loads the inputs of the request, with a progress bar if that takes long, and prints the warnings.
-pub fn load(request: &Request, keep: Keep, err: &mut dyn Write) -> Result<(Profiler, Exit), Error> {
-    let mut profiler = Profiler::new(keep);
-    let loaded = progress::load(&request.flags.inputs, &mut profiler, request.terminal, err);
-    warn(profiler.warnings(), err);
-    loaded?;
-    let exit = refuse_damage(profiler.warnings(), request.flags.strict)?;
-    Ok((profiler, exit))
 }
 
 /// Answers the question from the loaded files, and writes the answer to its target.
@@ -68,11 +59,11 @@ fn write(
         return Ok(());
     }
     if output.to_screen() {
-        return target::to_stdout(out, |out| part.write(&Dress { theme: request.theme(), ..Dress::PLAIN }, out));
+        return to_stdout(out, |out| part.write(&Dress { theme: request.theme(), ..Dress::PLAIN }, out));
     }
     let stream = target::is_stream(&output.outfile);
     let file = if stream { &output.outfile } else { &part.file };
-    target::to_file(file, &request.flags.files(), out, |out| part.write(&Dress::PLAIN, out))?;
+    to_file(file, &request.flags.files(), out, |out| part.write(&Dress::PLAIN, out))?;
     // Nothing can be done if even standard error is closed.
     for note in part.view.take_notes() {
         let _ = writeln!(err, "tfprof: {note}");
@@ -81,20 +72,4 @@ fn write(
         let _ = writeln!(err, "tfprof: wrote {file}; {opened_with}");
     }
     Ok(())
-}
-
-/// The exit code after these warnings; with `strict`, damage is an error.
-pub(super) fn refuse_damage(warnings: &[Warning], strict: bool) -> Result<Exit, Error> {
-    match warnings.iter().find(|warning| warning.damage) {
-        Some(damage) if strict => Err(Error::Missing(format!("refused, since -strict was given: {damage}"))),
-        Some(_) => Ok(Exit::Damaged),
-        None => Ok(Exit::Answered),
-    }
-}
-
-pub fn warn(warnings: &[Warning], err: &mut dyn Write) {
-    for warning in warnings {
-        // Nothing can be done if even standard error is closed.
-        let _ = writeln!(err, "tfprof: warning: {warning}");
-    }
 }

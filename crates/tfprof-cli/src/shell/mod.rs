@@ -9,9 +9,8 @@ pub mod line;
 mod pager;
 mod session;
 
-use crate::commands::info;
+use crate::commands::{Exit, exit_of, info, write_text};
 use crate::flags::Request;
-use crate::{Exit, exit_of};
 use complete::Words;
 use pager::{Pager, Screen};
 use rustyline::error::ReadlineError;
@@ -96,10 +95,10 @@ fn interact(
     }
     if let Some(line) = first_line {
         session.borrow_mut().execute(line, out, err)?;
-        crate::write_line(out, "")?;
+        write_text(out, "\n")?;
     }
     let greeting = session.borrow().greeting();
-    crate::write_line(out, &greeting)?;
+    write_text(out, &format!("{greeting}\n"))?;
     loop {
         let line = match editor.readline(PROMPT) {
             Ok(line) => line,

@@ -1,10 +1,7 @@
 //! The state of the shell (loaded files, options kept by `set`), and how a line changes or queries it.
 
-use crate::Exit;
-use crate::commands::{help, info, view};
+use crate::commands::{Exit, help, info, load, load_into, to_stdout, view, warn};
 use crate::flags::{self, Request};
-use crate::progress;
-use crate::target;
 use crate::terminal::Terminal;
 use std::io::Write;
 use tfprof::internal::engine::needs;
@@ -33,7 +30,7 @@ pub enum Next {
 impl Session {
     /// Loads the inputs of the request.
     pub fn new(request: &Request, err: &mut dyn Write) -> Result<Session, Error> {
-        let (profiler, exit) = view::load(request, needs::ANY_VIEW, err)?;
+        let (profiler, exit) = load(request, needs::ANY_VIEW, err)?;
         Ok(Session {
             profiler,
             inputs: request.flags.inputs.clone(),
@@ -142,7 +139,7 @@ impl Session {
 
     fn show_options(&self, out: &mut dyn Write) -> Result<Next, Error> {
         let text = dump(&self.options, !self.model().runs.is_empty());
-        target::to_stdout(out, |out| out.write_all(text.as_bytes()))?;
+        to_stdout(out, |out| out.write_all(text.as_bytes()))?;
         Ok(Next::GoOn)
     }
 
@@ -165,13 +162,13 @@ impl Session {
             let steps: Vec<i64> = all.runs().skip(first).map(|(step, _)| step).collect();
             let runs = more.list.iter_mut().filter(|input| input.format.role == Role::Run);
             runs.zip(steps).for_each(|(run, step)| run.step = Some(step));
-            let loaded = progress::load(&more, &mut self.profiler, self.terminal, err);
-            view::warn(&self.profiler.warnings()[told..], err);
+            let loaded = load_into(&mut self.profiler, &more, self.terminal, err);
+            warn(&self.profiler.warnings()[told..], err);
             loaded?;
         } else {
             let mut profiler = Profiler::new(needs::ANY_VIEW);
-            let loaded = progress::load(&all, &mut profiler, self.terminal, err);
-            view::warn(profiler.warnings(), err);
+            let loaded = load_into(&mut profiler, &all, self.terminal, err);
+            warn(profiler.warnings(), err);
             loaded?;
             self.profiler = profiler;
         }
