@@ -1,9 +1,8 @@
 //! Protobuf for huge, untrusted files: nothing here builds a tree of messages, recurses, or trusts a length before the
 //! bytes are there.
 //!
-//! * [`wire`] iterates over the fields of one message in memory, without copying.
-//! * [`lenient`] does so for damaged messages: what precedes the damage counts. [`shape`] and
-//!   [`node_def`] read shapes and nodes of graphs this way.
+//! * [`wire`] iterates over the fields of one message in memory, without copying; of damaged messages, what precedes the
+//!   damage counts. [`shape`] and [`node_def`] read shapes and nodes of graphs this way.
 //! * [`window`] is the sliding window through which inputs are read, with random access where an input has it.
 //! * [`stream`] walks a whole file through a window and hands out one record at a time, as selected by a
 //!   [`Layout`](stream::Layout).
@@ -14,7 +13,6 @@
 
 pub mod canonical;
 pub mod fields;
-pub mod lenient;
 pub mod node_def;
 pub mod schema;
 pub mod shape;

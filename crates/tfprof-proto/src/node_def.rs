@@ -1,8 +1,7 @@
 //! The one decoder of `NodeDef`, for everything that reads graphs and bodies of functions.
 
 use crate::fields::{graph_def, node_def};
-use crate::lenient::{each_field, map_entry};
-use crate::wire::{Fields, Value};
+use crate::wire::{Fields, Value, each_field, map_entry};
 
 /// The fields of a `NodeDef`, as slices of its bytes.
 #[derive(Debug, Default)]
@@ -67,7 +66,7 @@ pub struct NodeDecoder {
 }
 
 impl NodeDecoder {
-    /// Decodes a `NodeDef` that stands at `offset` of the file. Damage ends it early, see [`crate::lenient`].
+    /// Decodes a `NodeDef` that stands at `offset` of the file. Damage ends it early, see [`crate::wire`].
     pub fn decode<R>(&mut self, bytes: &[u8], offset: u64, visit: impl FnOnce(&NodeDef<'_>) -> R) -> R {
         let (inputs, attributes) = (std::mem::take(&mut self.inputs), std::mem::take(&mut self.attributes));
         let mut node =

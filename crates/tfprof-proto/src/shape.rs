@@ -2,8 +2,7 @@
 
 use crate::fields::attr_value::{self, list_value};
 use crate::fields::tensor_shape::{self, dim};
-use crate::lenient::each_field;
-use crate::wire::{Fields, Value};
+use crate::wire::{Fields, Value, each_field};
 
 /// Reads a `TensorShapeProto` into `dims`. As the original: a scalar is `[1]`, an unknown rank `[]`.
 pub fn shape_dims(shape: &[u8], dims: &mut Vec<i64>) {

@@ -11,8 +11,8 @@ macro_rules! modules {
 
 modules! {
     checkpoint { ByteSource, Table, Values, locate, query, render }
-    engine { formats, needs, question }
-    format { live_graph, profile, xspace }
+    engine { question }
+    format { Reader, live_graph, profile, xspace }
     infer { fact, flops, inference, op_log, overrides, shapes }
     json { * }
     model { Model, attr_value, body, cells, costs, nodes, shape }

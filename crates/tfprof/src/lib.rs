@@ -26,7 +26,6 @@
 //! The crate's modules are private, and [`internal`] is for this workspace only: the names below are the whole API.
 
 mod checkpoint;
-mod digits;
 mod engine;
 mod error;
 mod events;
@@ -49,17 +48,16 @@ mod view;
 mod words;
 
 // Loading files. `Inputs::add_path` recognizes the format of a file; `Inputs::load` reads all into a `Profiler`.
-pub use engine::formats::{FORMATS, Format, InputFlag, Role};
 pub use engine::inputs::{Input, Inputs, OnProgress, ReadProgress};
-pub use engine::profiler::Profiler;
+pub use engine::profiler::{Answer, Part, Profiler};
 pub use format::source::{Limits, Source};
+pub use format::{FORMATS, Format, InputFlag, Role};
 pub use model::builder::Keep;
 pub use model::runs::KeepSteps;
 pub use model::settings::Settings;
 pub use model::shape::Shape;
 
 // Asking questions: `Profiler::ask`. Build options by typed setters, or by name with `Options::set`.
-pub use engine::answer::{Answer, Part};
 pub use engine::question::Question;
 pub use options::{
     CodeStacks, Events, OPTIONS, OptionInfo, Options, OrderBy, Output, Selection, Step, ValueKind, ViewKind,

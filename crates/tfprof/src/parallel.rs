@@ -11,30 +11,19 @@ pub fn processors(limit: usize) -> usize {
 
 /// Applies `work` to every item on up to `threads` threads; results are in the order of the items.
 pub fn map<T: Send, R: Send>(items: Vec<T>, threads: usize, work: impl Fn(T) -> R + Sync) -> Vec<R> {
-    if threads.min(items.len()) <= 1 {
+    let threads = threads.min(items.len());
+    if threads <= 1 {
         return items.into_iter().map(work).collect();
     }
-    map_beside(items, threads, work, || ()).1
-}
-
-/// The same, while `here` runs on the calling thread. Returns its result, too.
-pub fn map_beside<T: Send, R: Send, H>(
-    items: Vec<T>,
-    threads: usize,
-    work: impl Fn(T) -> R + Sync,
-    here: impl FnOnce() -> H,
-) -> (H, Vec<R>) {
-    let threads = threads.min(items.len());
     let queue = Mutex::new(items.into_iter().enumerate());
     let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).next();
     let worker = || std::iter::from_fn(next).map(|(at, item)| (at, work(item))).collect::<Vec<_>>();
     thread::scope(|scope| {
         let workers: Vec<_> = (0..threads).map(|_| scope.spawn(worker)).collect();
-        let outcome = here();
         let joined = workers.into_iter().flat_map(|worker| worker.join().unwrap_or_else(|panic| resume_unwind(panic)));
         let mut results: Vec<(usize, R)> = joined.collect();
         results.sort_by_key(|(at, _)| *at);
-        (outcome, results.into_iter().map(|(_, result)| result).collect())
+        results.into_iter().map(|(_, result)| result).collect()
     })
 }
 
@@ -48,6 +37,5 @@ mod tests {
             let squares = map((0..100).collect(), threads, |n: u64| n * n);
             assert_eq!(squares, (0..100).map(|n| n * n).collect::<Vec<_>>(), "{threads}");
         }
-        assert_eq!(map_beside(Vec::<u8>::new(), 4, |n| n, || "here"), ("here", Vec::new()));
     }
 }

@@ -5,14 +5,14 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 /// Modules without dependencies; everything may import them.
-const BASE: &[&str] = &["digits", "error", "hash", "json", "metric", "options", "parallel", "quirks", "units", "words"];
+const BASE: &[&str] = &["error", "hash", "json", "metric", "options", "parallel", "quirks", "units", "words"];
 
 /// Each module, and what it may import besides [`BASE`]: a module, or `module::part` for a part of one.
 const LAYERS: &[(&str, &[&str])] = &[
     ("model", &[]),
     ("checkpoint", &["model", "view::filter", "render::csv", "render::html", "render::json", "render::tensor"]),
     ("events", &["model"]),
-    ("format", &["model", "events"]),
+    ("format", &["model", "events", "checkpoint"]),
     ("infer", &["model"]),
     ("view", &["model", "checkpoint"]),
     ("render", &["model", "view", "checkpoint"]),

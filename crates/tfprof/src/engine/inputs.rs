@@ -7,11 +7,12 @@ mod recognize;
 
 pub use loading::{OnProgress, ReadProgress};
 
-use super::formats::{Format, Role};
 use crate::checkpoint::locate;
 use crate::error::{Error, Location};
 use crate::format::source::{Limits, STDIN, Source};
+use crate::format::{Format, Role};
 use crate::model::settings::Settings;
+use crate::report::overview::InputFile;
 use crate::words;
 use loading::debug_info_beside;
 use recognize::is_saved_model;
@@ -101,6 +102,18 @@ impl Inputs {
 
     pub fn paths(&self) -> impl Iterator<Item = &Path> {
         self.list.iter().map(|input| input.path.as_path())
+    }
+
+    /// The files with their labels, as an overview lists them.
+    pub(super) fn labelled(&self) -> Vec<InputFile> {
+        let file = |kind: String, path: &Path| InputFile {
+            kind,
+            name: path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned(),
+        };
+        let roles = [Role::Graph, Role::Profile, Role::Checkpoint, Role::OpLog, Role::Host];
+        let plain = roles.into_iter().flat_map(|role| self.of(role));
+        let plain = plain.map(|input| file(input.format.label.to_owned(), &input.path));
+        plain.chain(self.runs().map(|(step, run)| file(format!("{} {step}", run.format.label), &run.path))).collect()
     }
 
     /// All files that will be read: those named, the parts of checkpoints, and the files beside a `SavedModel`.

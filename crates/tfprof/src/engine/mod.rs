@@ -1,9 +1,5 @@
 //! Loads files and answers questions: the one caller of formats, inference, views, reports and renderers.
 
-pub mod answer;
-pub mod formats;
 pub mod inputs;
-pub mod needs;
 pub mod profiler;
 pub mod question;
-mod reports;

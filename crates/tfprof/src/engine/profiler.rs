@@ -1,15 +1,16 @@
-//! [`Profiler`]: loads files into a model and answers questions about it.
+//! [`Profiler`] loads files into a model and answers questions about it. An [`Answer`] is owned, so that threads can share
+//! it, and written in the form that was asked for.
 
-use super::answer::Answer;
+use super::inputs::Inputs;
 use super::question::Question;
 use crate::checkpoint::{Checkpoint, Damage, OBJECT_GRAPH};
-use crate::engine::formats::{Format, Reader, Role};
-use crate::error::{Error, Warning};
+use crate::error::{Error, Fix, Warning};
 use crate::events::walk::Wanted;
 use crate::events::{self, HostFile, HostProfile, TraceSettings};
 use crate::format;
 use crate::format::debug_info;
 use crate::format::source::Source;
+use crate::format::{Format, Reader, Role};
 use crate::infer::annotate::{self, annotate};
 use crate::infer::functions::calls::Program;
 use crate::infer::overrides::check_inputs;
@@ -17,14 +18,17 @@ use crate::model::Model;
 use crate::model::builder::{Builder, Keep};
 use crate::model::hosts::HostFacts;
 use crate::model::join::Fork;
-use crate::model::layers::{Layer, Layers};
 use crate::model::settings::Settings;
-use crate::options::{CodeStacks, Events, Options, ViewKind};
+use crate::options::{Options, Step, ViewKind};
 use crate::parallel;
-use crate::render;
-use crate::report::cost::{Linear, PerBatch};
+use crate::quirks::Quirks;
+use crate::render::{self, Dress, Form};
+use crate::report::advise::{self, Advice};
+use crate::report::cost::{Cost, Linear, PerBatch};
+use crate::report::overview::{Overview, Sources};
 use crate::view::View;
 use regex::Regex;
+use std::io::{self, Write};
 use std::ops::{Deref, DerefMut};
 use std::path::Path;
 use std::sync::Arc;
@@ -50,7 +54,7 @@ impl Default for Profiler {
 }
 
 impl Profiler {
-    /// `keep` selects the parts of the files to load; see [`needs`](super::needs). [`Keep::EVERYTHING`] is always right.
+    /// `keep` selects the parts of the files to load; see [`question`](super::question). [`Keep::EVERYTHING`] is always right.
     pub fn new(keep: Keep) -> Self {
         Profiler::from_builder(Builder::new(keep))
     }
@@ -247,27 +251,6 @@ impl Profiler {
         &self.builder.warnings
     }
 
-    /// The layers that a question is about.
-    fn layers(&self, kind: ViewKind, options: &Options) -> Result<Layers, Error> {
-        let model = self.model();
-        if model.hosts.is_empty() {
-            return Ok(Layers::OPS);
-        }
-        if kind == ViewKind::Code {
-            return match options.stacks {
-                CodeStacks::Source => Ok(Layers::OPS),
-                CodeStacks::Auto if model.has_traces || !model.has_calls => Ok(Layers::OPS),
-                _ if model.has_calls => Ok(Layers::CALLS),
-                _ => {
-                    let how = "JAX records them with jax.profiler.ProfileOptions().python_tracer_level = 1";
-                    Err(Error::Missing(format!("no Python call is in this profile; {how}")))
-                }
-            };
-        }
-        let has_ops = || model.runs.everything().rows().iter().any(|cell| model.nodes.layer(cell.node) == Layer::Ops);
-        Ok(if options.events == Events::All || !has_ops() { Layers::OPS_AND_RUNTIME } else { Layers::OPS })
-    }
-
     /// Answers a question.
     pub fn ask(&self, question: &Question) -> Result<Answer, Error> {
         Answer::new(self, question)
@@ -276,10 +259,29 @@ impl Profiler {
     /// The rows of a view.
     pub fn view(&self, kind: ViewKind, options: &Options) -> Result<View, Error> {
         let demand = render::form(&options.output)?.demand;
-        let layers = self.layers(kind, options)?;
-        let mut view = View::new(Arc::clone(self.model()), layers, kind, options, demand)?;
+        let mut view = View::new(Arc::clone(&self.model), kind, options, demand)?;
         view.checkpoints.clone_from(&self.checkpoints);
         Ok(view)
+    }
+
+    /// An overview of the loaded files, which `inputs` lists.
+    pub fn overview(&self, inputs: &Inputs) -> Result<Overview, Error> {
+        let sources = Sources {
+            files: inputs.labelled(),
+            has_graph: inputs.list.iter().any(|input| matches!(input.format.role, Role::Graph | Role::Profile)),
+            other_runs: inputs.other_runs.clone(),
+        };
+        Overview::new(&self.model, sources, self.warnings())
+    }
+
+    /// The cost of a model and the ops whose cost is unknown.
+    pub fn cost(&self) -> Result<Cost, Error> {
+        Cost::new(&self.model, self.warnings(), || self.per_batch())
+    }
+
+    /// Runs the [`CHECKERS`](advise::CHECKERS) of these names.
+    pub fn advise(&self, checkers: &[String], quirks: Quirks) -> Result<Vec<Advice>, Error> {
+        advise::advise(&self.model, checkers, quirks)
     }
 }
 
@@ -314,6 +316,103 @@ impl Deref for Edit<'_> {
 impl DerefMut for Edit<'_> {
     fn deref_mut(&mut self) -> &mut Builder {
         self.builder
+    }
+}
+
+/// One file, or in the timeline of the graph view one for each step.
+#[derive(Debug)]
+pub struct Answer {
+    form: &'static Form,
+    /// Warnings from loading.
+    load_warnings: Vec<Warning>,
+    first: View,
+    /// Further steps. Their views are computed one after the other, when they are written.
+    further: Vec<Step>,
+}
+
+/// One file of an answer.
+#[derive(Debug)]
+pub struct Part<'a> {
+    /// The name of its file; empty if it goes to no file.
+    pub file: String,
+    pub view: &'a View,
+    form: &'static Form,
+    load_warnings: &'a [Warning],
+}
+
+impl Answer {
+    pub(super) fn new(profiler: &Profiler, question: &Question) -> Result<Answer, Error> {
+        let Question { kind, options } = question;
+        let form = question.form()?;
+        let each_step = form.demand.executions && *kind == ViewKind::Graph && options.step == Step::Average;
+        let mut steps =
+            if each_step { profiler.model().runs.steps().map(Step::At).collect() } else { vec![options.step] };
+        if steps.is_empty() {
+            let missing = Error::Missing("a timeline of the graph view needs steps, and there are none".to_owned());
+            return Err(missing.with_fix(Fix::new("load some with", "run_meta_path")));
+        }
+        let first = profiler.view(*kind, &Options { step: steps.remove(0), ..options.clone() })?;
+        Ok(Answer { form, load_warnings: profiler.warnings().to_vec(), first, further: steps })
+    }
+
+    pub fn form(&self) -> &'static Form {
+        self.form
+    }
+
+    /// How many files there are.
+    pub fn parts(&self) -> usize {
+        1 + self.further.len()
+    }
+
+    /// The rows; of several steps, those of the first.
+    pub fn view(&self) -> &View {
+        &self.first
+    }
+
+    /// Writes the answer, or of several parts the first, in its form and without colours.
+    ///
+    /// ```
+    /// use tfprof::{Metric, Options, Profiler, Question, Source, ViewKind};
+    ///
+    /// let graph = r#"node { name: "w" op: "VariableV2" attr { key: "shape" value { shape { dim { size: 8 } } } } }"#;
+    /// let mut profiler = Profiler::default();
+    /// profiler.add_graph(Source::memory("graph.pbtxt", graph.as_bytes())?)?;
+    /// let options = Options::new().select([Metric::Parameters]).form("csv");
+    /// let mut csv = Vec::new();
+    /// profiler.ask(&Question::new(ViewKind::Scope, &options))?.write(&mut csv)?;
+    /// assert!(csv.starts_with(b"id,parent,depth,name,"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+        self.part(&self.first).write(&Dress::PLAIN, out)
+    }
+
+    /// Hands out one part after the other.
+    pub fn each_part<E: From<Error>>(&self, mut take: impl FnMut(&Part<'_>) -> Result<(), E>) -> Result<(), E> {
+        take(&self.part(&self.first))?;
+        for step in &self.further {
+            take(&self.part(&self.first.at(*step)?))?;
+        }
+        Ok(())
+    }
+
+    fn part<'a>(&'a self, view: &'a View) -> Part<'a> {
+        let outfile = &view.options.output.outfile;
+        // As the original: the step stands behind the name of a timeline, -1 for an average.
+        let file = match view.options.step {
+            _ if !self.form.demand.executions => outfile.clone(),
+            Step::Average => format!("{outfile}_-1"),
+            Step::All => format!("{outfile}_all"),
+            Step::At(step) => format!("{outfile}_{step}"),
+        };
+        Part { file, view, form: self.form, load_warnings: &self.load_warnings }
+    }
+}
+
+impl Part<'_> {
+    /// Writes the part. `dress.load_warnings` are filled in.
+    pub fn write(&self, dress: &Dress<'_>, out: &mut dyn Write) -> io::Result<()> {
+        (self.form.write)(self.view, &Dress { load_warnings: self.load_warnings, ..*dress }, out)
     }
 }
 

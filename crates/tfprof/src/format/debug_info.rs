@@ -1,15 +1,14 @@
 //! `GraphDebugInfo`: where in the source the nodes of a graph and of its functions were created.
 
-use super::driver::GO_ON;
+use super::GO_ON;
 use crate::model::builder::Builder;
 use crate::model::debug_info::{DebugInfo, SourceLine};
 use std::io::Read;
 use std::ops::ControlFlow;
 use tfprof_proto::fields::graph_debug_info::{self, file_line_col, stack_trace};
 use tfprof_proto::fields::map_entry::{KEY, VALUE};
-use tfprof_proto::lenient::{each_field, map_entry};
 use tfprof_proto::stream::{self, Layout, Record, Rule, Sink, Spot, Tag};
-use tfprof_proto::wire::{Fields, Value};
+use tfprof_proto::wire::{Fields, Value, each_field, map_entry};
 
 const FILE: Tag = 1;
 const TRACE: Tag = 2;

@@ -5,9 +5,8 @@ use crate::model::functions::{FunctionDef, FunctionDefs, OutputDef, OutputLength
 use tfprof_proto::fields::function_def::{self, arg_attrs};
 use tfprof_proto::fields::map_entry::{KEY, VALUE};
 use tfprof_proto::fields::op_def::{self, arg_def};
-use tfprof_proto::lenient::{each_field, map_entry};
 use tfprof_proto::node_def::{Attribute, NodeDecoder};
-use tfprof_proto::wire::{Fields, Value};
+use tfprof_proto::wire::{Fields, Value, each_field, map_entry};
 
 /// Adds an `OpDef`: the names of its outputs.
 pub(super) fn read_op(bytes: &[u8], defs: &mut FunctionDefs) {

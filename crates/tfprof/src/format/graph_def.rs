@@ -1,7 +1,7 @@
 //! `GraphDef` and `MetaGraphDef`: the nodes of a graph. Each node is decoded once, for the model and for inference.
 
 use super::detect::{Head, is_name};
-use super::driver::{FormatReader, drive};
+use super::{FormatReader, drive};
 use super::{debug_info, function_def, saved_model};
 use crate::error::Error;
 use crate::format::source::Source;
@@ -12,11 +12,10 @@ use crate::model::nodes::NodeId;
 use crate::model::type_names::{OPTIMIZER_SLOT, TRAINABLE};
 use tfprof_proto::fields::meta_graph_def::{self, meta_info_def};
 use tfprof_proto::fields::{function_def_library, graph_def, node_def, variable_def};
-use tfprof_proto::lenient::{each_field, map_entry};
 use tfprof_proto::node_def::{Attribute, NodeDecoder, NodeDef};
 use tfprof_proto::schema;
 use tfprof_proto::stream::{Layout, Record, Rule, Spot, Tag};
-use tfprof_proto::wire::{Fields, Value};
+use tfprof_proto::wire::{Fields, Value, each_field, map_entry};
 
 const NODE: Tag = 1;
 const GRAPH_OF_META: Tag = 2;

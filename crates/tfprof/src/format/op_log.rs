@@ -1,7 +1,7 @@
 //! `OpLogProto`: types, FLOPs and call stacks of nodes.
 
 use super::detect::{Head, is_name};
-use super::driver::{FormatReader, drive};
+use super::{FormatReader, drive};
 use crate::error::Error;
 use crate::format::source::Source;
 use crate::hash::UntrustedMap;
@@ -12,10 +12,9 @@ use crate::model::nodes::NodeId;
 use crate::model::stacks::{FrameId, StackId, Stacks, StringIds};
 use tfprof_proto::fields::map_entry::KEY;
 use tfprof_proto::fields::{code_def, code_def::trace, op_log, op_log_entry};
-use tfprof_proto::lenient::{each_field, int_keyed_entry, next_field};
 use tfprof_proto::schema;
 use tfprof_proto::stream::{Layout, Record, Rule, Spot, Tag};
-use tfprof_proto::wire::{Fields, Value};
+use tfprof_proto::wire::{Fields, Value, each_field, int_keyed_entry, next_field};
 
 const ENTRY: Tag = 1;
 const STRING: Tag = 2;

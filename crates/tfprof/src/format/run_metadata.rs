@@ -1,7 +1,7 @@
 //! `RunMetadata`: the executions of one step, record by record.
 
 use super::detect::{Head, first_field, is_name};
-use super::driver::{FormatReader, drive};
+use super::{FormatReader, drive};
 use crate::error::Error;
 use crate::format::source::Source;
 use crate::model::attr_value;
@@ -13,10 +13,9 @@ use tfprof_proto::fields::{
     allocation_description, allocation_record, allocator_memory_used, device_step_stats, memory_stats,
     node_exec_stats as node, node_output, run_metadata, step_stats, tensor_description,
 };
-use tfprof_proto::lenient::each_field;
 use tfprof_proto::schema;
 use tfprof_proto::stream::{Layout, Record, Rule, Tag};
-use tfprof_proto::wire::{Fields, Value};
+use tfprof_proto::wire::{Fields, Value, each_field};
 
 /// Shapes of outputs beyond this slot are ignored: a damaged number must not grow a list without limit.
 const MAX_OUTPUTS: usize = 1024;

@@ -6,8 +6,8 @@ mod objects;
 mod signature;
 
 use super::detect::Head;
-use super::driver::{FormatReader, drive};
 use super::graph_def::{Collections, FUNCTION, FUNCTION_LIBRARY};
+use super::{FormatReader, drive};
 use super::{debug_info, function_def};
 use crate::error::Error;
 use crate::format::source::Source;
@@ -23,11 +23,10 @@ use objects::{Objects, is_seed};
 use signature::Signature;
 use tfprof_proto::fields::meta_graph_def::{self, meta_info_def};
 use tfprof_proto::fields::{graph_def, op_list, saved_model, saved_object_graph};
-use tfprof_proto::lenient::{each_field, map_entry};
 use tfprof_proto::node_def::{Attribute, NodeDecoder};
 use tfprof_proto::schema;
 use tfprof_proto::stream::{Layout, Record, Rule, Tag};
-use tfprof_proto::wire::{Fields, Value};
+use tfprof_proto::wire::{Fields, Value, each_field, map_entry};
 
 const META: Tag = 1;
 const INFO: Tag = 2;

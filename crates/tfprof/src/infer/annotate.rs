@@ -16,8 +16,7 @@ use crate::model::nodes::{Input, NodeId};
 use crate::model::settings::Settings;
 use crate::model::type_names::{CONST_PARAMETER, SAME_VARIABLE};
 use tfprof_proto::fields::node_def::experimental_debug_info::{ORIGINAL_FUNC_NAMES, ORIGINAL_NODE_NAMES};
-use tfprof_proto::lenient::each_field;
-use tfprof_proto::wire::Fields;
+use tfprof_proto::wire::{Fields, each_field};
 
 /// The cost of one run of a program at a batch size.
 pub fn total(program: &Program, settings: &Settings, batch: i64) -> Cost {

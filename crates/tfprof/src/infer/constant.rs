@@ -6,8 +6,7 @@ use crate::model::dtype::DType;
 use crate::model::shape::Shape;
 use tfprof_proto::fields::attr_value::TENSOR;
 use tfprof_proto::fields::tensor;
-use tfprof_proto::lenient::each_field;
-use tfprof_proto::wire::{Fields, Value, each_int};
+use tfprof_proto::wire::{Fields, Value, each_field, each_int};
 
 /// The tensor of an `AttrValue`.
 pub fn constant(attribute: &[u8]) -> Option<Fact> {

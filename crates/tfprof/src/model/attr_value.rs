@@ -4,9 +4,8 @@ use super::dtype::DType;
 use super::shape::Shape;
 use tfprof_proto::fields::attr_value::{B, I, LIST, S, SHAPE, TYPE, list_value};
 use tfprof_proto::fields::tensor_shape::{self, dim};
-use tfprof_proto::lenient::each_field;
 use tfprof_proto::shape::attribute_value;
-use tfprof_proto::wire::{Fields, Value, each_int};
+use tfprof_proto::wire::{Fields, Value, each_field, each_int};
 
 /// The value, if it is of the kind that the field number stands for.
 pub fn kind(attribute: &[u8], number: u32) -> Option<Value<'_>> {

@@ -4,10 +4,9 @@
 use crate::hash::UntrustedMap;
 use std::ops::Range;
 use tfprof_proto::fields::{attr_value, graph_def, tensor, version_def};
-use tfprof_proto::lenient::each_field;
 use tfprof_proto::node_def::{Attribute, NodeDef, each_node};
 use tfprof_proto::shape::attribute_value;
-use tfprof_proto::wire::{Fields, Value};
+use tfprof_proto::wire::{Fields, Value, each_field};
 use tfprof_proto::write as pb;
 
 /// The number of a node that does not exist.

@@ -1,7 +1,7 @@
 //! An answer as CSV: the rows of the JSON form, one line each.
 
 use super::write_each;
-use crate::digits;
+use crate::units;
 use crate::view::View;
 use crate::view::columns::{Column, Content, Value};
 use std::io::{self, Write};
@@ -17,7 +17,7 @@ pub fn write(view: &View, out: &mut dyn Write) -> io::Result<()> {
         for (i, column) in columns.iter().enumerate() {
             text.extend_from_slice(if i > 0 { b"," } else { b"" });
             match view.cell(column, id) {
-                Value::Int(n) => digits::push(text, n),
+                Value::Int(n) => units::push_int(text, n),
                 Value::Decimal(amount) => amount.push_exact(text),
                 Value::Real(x) => write!(text, "{x}")?,
                 Value::Text(name) => write_field(&name, text)?,

@@ -2,11 +2,11 @@
 
 use super::tensor;
 use super::write_each;
-use crate::digits;
 use crate::error::Warning;
 use crate::json::{push_string, write_string, write_warning};
 use crate::metric::Metric;
 use crate::options::OPTIONS;
+use crate::units;
 use crate::units::Amount;
 use crate::view::View;
 use crate::view::columns::{Column, Side, Value};
@@ -114,7 +114,7 @@ fn write_cells(cells: &[Keyed<'_>], view: &View, id: usize, out: &mut Vec<u8>) -
 fn write_value(view: &View, value: &Value<'_>, out: &mut Vec<u8>) -> io::Result<()> {
     match value {
         Value::Missing => out.extend_from_slice(b"null"),
-        Value::Int(n) => digits::push(out, *n),
+        Value::Int(n) => units::push_int(out, *n),
         Value::Decimal(amount) => amount.push_exact(out),
         Value::Real(x) => write!(out, "{x}")?,
         Value::Bool(is) => out.extend_from_slice(if *is { b"true" } else { b"false" }),

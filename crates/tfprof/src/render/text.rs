@@ -3,7 +3,6 @@
 use super::tensor;
 use super::theme::{self, Theme};
 use super::write_each;
-use crate::digits;
 use crate::hash::UntrustedMap;
 use crate::metric::{DETAILS, Detail, METRICS, Metric, MetricInfo, Unit};
 use crate::model::nodes::NodeId;
@@ -233,7 +232,7 @@ pub(super) fn push_input_shapes(view: &View, row: &VisibleRow, out: &mut Vec<u8>
 fn push_shapes_read(view: &View, node: NodeId, separator: &[u8], out: &mut Vec<u8>) {
     for (i, input) in view.model.nodes.inputs(node).iter().enumerate() {
         out.extend_from_slice(if i > 0 { separator } else { b"" });
-        digits::push_unsigned(out, i as u64);
+        units::push_unsigned(out, i as u64);
         out.push(b':');
         match view.model.shapes.get(view.values().input_shape(*input)) {
             [] => out.extend_from_slice(b"unknown"),

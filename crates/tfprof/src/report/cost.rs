@@ -14,11 +14,11 @@ use crate::model::dtype::DType;
 use crate::model::nodes::NodeId;
 use crate::model::type_names::{OPTIMIZER_SLOT, SAME_VARIABLE, TRAINABLE};
 use crate::options::{Options, ViewKind};
-use crate::report::Loaded;
-use crate::view::View;
+use crate::view::{Demand, View};
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
+use std::sync::Arc;
 
 /// The numbers of a cost, in the order of their columns.
 const COLUMNS: [Metric; 5] = [Metric::Parameters, Metric::FloatOps, Metric::Macs, Metric::IoBytes, Metric::UnknownOps];
@@ -158,21 +158,24 @@ pub struct Scope {
 
 impl Cost {
     /// Sums up the loaded model and its inferred costs.
-    pub(crate) fn new(loaded: &dyn Loaded) -> Result<Cost, Error> {
-        let model = loaded.model();
+    pub(crate) fn new(
+        model: &Arc<Model>,
+        warnings: &[Warning],
+        per_batch: impl FnOnce() -> PerBatch,
+    ) -> Result<Cost, Error> {
         if model.costs.is_empty() {
             let how = "name a SavedModel, a frozen graph or a .meta file";
             return Err(Error::Missing(format!("the cost is computed from a graph, and there is none; {how}")));
         }
         let options = Options { max_depth: i64::from(i32::MAX), select: Some(select()), ..Options::default() };
-        let view = loaded.view(ViewKind::Scope, &options)?;
-        let warnings = loaded.warnings().iter().chain(&view.warnings).cloned().collect();
+        let view = View::new(Arc::clone(model), ViewKind::Scope, &options, Demand::ROWS)?;
+        let warnings = warnings.iter().chain(&view.warnings).cloned().collect();
         let mut cost = Cost { warnings, batch: model.costs.batch, ..Cost::default() };
         cost.scopes = scopes(&view);
         cost.figures = cost.scopes.first().map(|root| root.total).unwrap_or_default();
         cost.add_variables(model, &view);
         cost.add_nodes(model, &view);
-        cost.per_batch = loaded.per_batch();
+        cost.per_batch = per_batch();
         // FLOPs of an op log override computed ones.
         if model.nodes.float_ops.iter().any(|float_ops| *float_ops != 0) {
             cost.per_batch.float_ops = None;

@@ -19,14 +19,14 @@ use crate::model::layers::Layer;
 use crate::model::type_names::TRAINABLE;
 use crate::options::{Options, OrderBy, Selection, Step, ViewKind};
 use crate::quirks::Quirks;
-use crate::report::Loaded;
 use crate::units::Amount;
-use crate::view::View;
 use crate::view::values::Values;
+use crate::view::{Demand, View};
 pub use missing::Missing;
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -118,22 +118,21 @@ pub struct Top {
 const ROWS: usize = 5;
 
 impl Overview {
-    pub(crate) fn new(loaded: &dyn Loaded, sources: Sources) -> Result<Overview, Error> {
+    pub(crate) fn new(model: &Arc<Model>, sources: Sources, warnings: &[Warning]) -> Result<Overview, Error> {
         let Sources { files, has_graph, other_runs } = sources;
-        let model = loaded.model();
         let hosts = &model.hosts;
-        let parameters = total(loaded, Metric::Parameters, ".*")?;
-        let float_ops = total(loaded, Metric::FloatOps, ".*")?;
-        let trainable = total(loaded, Metric::Parameters, TRAINABLE)?;
+        let parameters = total(model, Metric::Parameters, ".*")?;
+        let float_ops = total(model, Metric::FloatOps, ".*")?;
+        let trainable = total(model, Metric::Parameters, TRAINABLE)?;
         let steps = if hosts.is_empty() { step_times(model) } else { hosts::steps(hosts) };
-        let micros = if steps.is_empty() && hosts.is_empty() { 0 } else { total(loaded, Metric::Micros, ".*")? };
+        let micros = if steps.is_empty() && hosts.is_empty() { 0 } else { total(model, Metric::Micros, ".*")? };
         let (metric, whole) = match (micros, float_ops) {
             _ if !hosts.is_empty() => (Metric::Micros, micros),
             (1.., _) => (Metric::Micros, micros),
             (_, 1..) => (Metric::FloatOps, float_ops),
             _ => (Metric::Parameters, parameters),
         };
-        let top = top(loaded, metric)?;
+        let top = top(model, metric)?;
         let peak = |(device, bytes)| MemoryPeak { device: device_name(model, device), bytes };
         let mut overview = Overview {
             files,
@@ -157,7 +156,7 @@ impl Overview {
             deeper: Vec::new(),
             hosts: hosts.clone(),
             other_runs,
-            warnings: loaded.warnings().to_vec(),
+            warnings: warnings.to_vec(),
         };
         overview.missing = match &overview.hosts[..] {
             [] => missing::find(&overview, model, has_graph),
@@ -193,12 +192,12 @@ fn question(metric: Metric, types: &str, max_depth: i64) -> Options {
 }
 
 /// The total of all ops of these types, on average over the steps.
-fn total(loaded: &dyn Loaded, metric: Metric, types: &str) -> Result<i64, Error> {
-    if loaded.model().unknown.has(metric) {
+fn total(model: &Arc<Model>, metric: Metric, types: &str) -> Result<i64, Error> {
+    if model.unknown.has(metric) {
         return Ok(0);
     }
     let options = question(metric, types, 1);
-    let view = loaded.view(ViewKind::Op, &options)?;
+    let view = View::new(Arc::clone(model), ViewKind::Op, &options, Demand::ROWS)?;
     Ok(view.rows().first().map_or(0, |root| view.total(metric, root)))
 }
 
@@ -235,10 +234,10 @@ fn device_name(model: &Model, device: crate::model::devices::DeviceId) -> String
     }
 }
 
-fn top(loaded: &dyn Loaded, metric: Metric) -> Result<Vec<Top>, Error> {
+fn top(model: &Arc<Model>, metric: Metric) -> Result<Vec<Top>, Error> {
     let ask = |kind, max_depth, title: &'static str, pick: fn(&View, Metric) -> Vec<(String, i64)>| {
         let options = question(metric, ".*", max_depth);
-        let view = loaded.view(kind, &options)?;
+        let view = View::new(Arc::clone(model), kind, &options, Demand::ROWS)?;
         Ok(Top { view: kind, title, rows: pick(&view, metric) })
     };
     let mut tops = vec![
@@ -248,7 +247,7 @@ fn top(loaded: &dyn Loaded, metric: Metric) -> Result<Vec<Top>, Error> {
         }),
         ask(ViewKind::Scope, 100, "scopes", scopes),
     ];
-    if loaded.model().has_traces && !loaded.model().stacks.is_empty() {
+    if model.has_traces && !model.stacks.is_empty() {
         tops.push(ask(ViewKind::Code, 1000, "lines of code", |view, metric| largest(lines::costs(view, metric))));
     }
     let tops: Result<Vec<Top>, Error> = tops.into_iter().collect();

@@ -1,9 +1,8 @@
 //! A tensor description in protobuf's text format, with the quotes missing as in the original's snapshots.
 
 use std::io::Write;
-use tfprof_proto::lenient::each_field;
 use tfprof_proto::schema::{self, Field, Kind, Message};
-use tfprof_proto::wire::{Fields, Value};
+use tfprof_proto::wire::{Fields, Value, each_field};
 
 /// The text of a `TensorDescription`; its parts count as one message.
 pub(super) fn tensor(parts: &[Fields<'_>]) -> Vec<u8> {

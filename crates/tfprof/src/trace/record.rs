@@ -2,8 +2,7 @@
 
 use crate::render::chrome::{Micros, Point};
 use tfprof_proto::fields::{allocation_description, node_exec_stats as node, node_output, tensor_description};
-use tfprof_proto::lenient::each_field;
-use tfprof_proto::wire::{Fields, Value};
+use tfprof_proto::wire::{Fields, Value, each_field};
 
 /// The part of a `NodeExecStats` that a trace needs.
 pub(super) struct Record<'a> {

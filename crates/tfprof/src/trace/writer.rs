@@ -1,8 +1,8 @@
 //! The events of a `RunMetadata` trace, as TensorFlow's own `timeline` module names them.
 
 use super::record::OpRun;
-use crate::digits;
 use crate::render::chrome::{Event, EventWriter, Layout, Point};
+use crate::units;
 use std::io::{self, Write};
 
 pub(super) struct Events<'w> {
@@ -39,7 +39,7 @@ impl<'w> Events<'w> {
             args.string(b"op", op);
             for (i, input) in inputs.enumerate() {
                 self.input_key.truncate(INPUT.len());
-                digits::push_unsigned(&mut self.input_key, i as u64);
+                units::push_unsigned(&mut self.input_key, i as u64);
                 args.string(&self.input_key, input);
             }
         })

@@ -7,7 +7,6 @@ pub mod filter;
 mod graph;
 mod op;
 mod pipeline;
-pub mod rules;
 mod scope;
 pub mod tree;
 pub mod values;
@@ -20,13 +19,12 @@ use crate::model::Model;
 use crate::model::layers::{Layer, Layers, NodeFilter};
 use crate::model::nodes::NodeId;
 use crate::model::stacks::{Frame, FrameText};
-use crate::options::{Options, Selection, Step, ViewKind};
+use crate::options::{CodeStacks, Events, Options, Selection, Step, ViewKind};
 use crate::units::Amount;
 pub use columns::{Side, Value};
 pub use demand::Demand;
 pub use pipeline::VisibleRow;
-use pipeline::{Filters, Pipeline, Rows};
-use rules::Rules;
+use pipeline::{Filters, Pipeline, Rows, Rules};
 use std::sync::{Arc, Mutex, PoisonError};
 use values::Values;
 
@@ -66,8 +64,14 @@ pub struct Line<'a> {
 }
 
 impl View {
-    /// Asks a question about some layers of a model; `demand` is that of the form in which the answer will be written.
-    pub(crate) fn new(
+    /// Asks a question about a model; `demand` is that of the form in which the answer will be written.
+    pub(crate) fn new(model: Arc<Model>, kind: ViewKind, options: &Options, demand: Demand) -> Result<Self, Error> {
+        let layers = layers(&model, kind, options)?;
+        View::of_layers(model, layers, kind, options, demand)
+    }
+
+    /// Asks a question about some layers of a model.
+    pub(crate) fn of_layers(
         model: Arc<Model>,
         layers: Layers,
         kind: ViewKind,
@@ -109,7 +113,7 @@ impl View {
                 grouped.tree
             }
         };
-        let rules = rules::rules(kind);
+        let rules = Rules::of(kind);
         if options.account_displayed_op_only && !rules.can_recount {
             warn("ignored_option", format!("{} view ignores -account_displayed_op_only", kind.word()));
         }
@@ -152,13 +156,13 @@ impl View {
     /// The same question about another step.
     pub fn at(&self, step: Step) -> Result<View, Error> {
         let options = Options { step, ..self.options.clone() };
-        let mut view = View::new(Arc::clone(&self.model), self.layers, self.kind, &options, self.demand)?;
+        let mut view = View::of_layers(Arc::clone(&self.model), self.layers, self.kind, &options, self.demand)?;
         view.checkpoints.clone_from(&self.checkpoints);
         Ok(view)
     }
 
     pub(crate) fn rules(&self) -> &'static Rules {
-        rules::rules(self.kind)
+        Rules::of(self.kind)
     }
 
     #[doc(hidden)]
@@ -326,6 +330,26 @@ impl View {
         let nodes = if self.rules().bags { self.rows.tree.nodes(row.row) } else { &[] };
         nodes.iter().copied().filter(|node| self.accounts(*node))
     }
+}
+
+/// The layers that a question is about.
+fn layers(model: &Model, kind: ViewKind, options: &Options) -> Result<Layers, Error> {
+    if model.hosts.is_empty() {
+        return Ok(Layers::OPS);
+    }
+    if kind == ViewKind::Code {
+        return match options.stacks {
+            CodeStacks::Source => Ok(Layers::OPS),
+            CodeStacks::Auto if model.has_traces || !model.has_calls => Ok(Layers::OPS),
+            _ if model.has_calls => Ok(Layers::CALLS),
+            _ => {
+                let how = "JAX records them with jax.profiler.ProfileOptions().python_tracer_level = 1";
+                Err(Error::Missing(format!("no Python call is in this profile; {how}")))
+            }
+        };
+    }
+    let has_ops = || model.runs.everything().rows().iter().any(|cell| model.nodes.layer(cell.node) == Layer::Ops);
+    Ok(if options.events == Events::All || !has_ops() { Layers::OPS_AND_RUNTIME } else { Layers::OPS })
 }
 
 fn check_step(model: &Model, step: i64) -> Result<(), Error> {

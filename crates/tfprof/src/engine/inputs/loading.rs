@@ -2,16 +2,18 @@
 
 use super::recognize::is_saved_model;
 use super::{Input, Inputs, input_error, read_error};
-use crate::engine::formats::{Format, Reader, Role};
 use crate::engine::profiler::Profiler;
 use crate::error::{Error, Fix};
 use crate::format::source::{STDIN, Source};
 use crate::format::xspace::{self, ProfileFile};
+use crate::format::{Format, Reader, Role};
 use crate::parallel;
 use std::collections::HashSet;
 use std::ops::Range;
+use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
 
 /// Read progress: the file at hand, and the bytes of all files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,28 +107,28 @@ impl Inputs {
         let load_here = |share: &[(i64, &Input)], profiler: &mut Profiler| {
             share.iter().try_for_each(|(step, input)| self.load_here(input, *step, profiler, progress, on_progress))
         };
-        let first = shares.next().unwrap_or_default();
-        let (mut forks, mut joins) = (Vec::new(), Vec::new());
-        for share in shares {
-            let (fork, at) = profiler.fork();
-            forks.push((share, fork));
-            joins.push((share, at));
-        }
-        let threads = forks.len();
-        let load_fork = |(share, mut fork): (&[(i64, &Input)], Profiler)| {
-            // Another thread cannot report progress, but its bytes count.
-            let on_read = |bytes| progress.count(bytes);
+        // Another thread cannot report progress, but its bytes count.
+        let on_read = |bytes| progress.count(bytes);
+        let load_fork = |share: &[(i64, &Input)], mut fork: Profiler| {
             let mut runs = share.iter();
             runs.try_for_each(|(step, input)| self.load_one(input, *step, &mut fork, &on_read)).map(|()| fork)
         };
-        let (first, forks) = parallel::map_beside(forks, threads, load_fork, || load_here(first, profiler));
-        first?;
-        for (fork, (share, at)) in forks.into_iter().zip(joins) {
-            if !profiler.join(fork?, at) {
-                load_here(share, profiler)?;
+        let first = shares.next().unwrap_or_default();
+        thread::scope(|scope| {
+            let mut forks = Vec::new();
+            for share in shares {
+                let (fork, at) = profiler.fork();
+                forks.push((share, at, scope.spawn(move || load_fork(share, fork))));
             }
-        }
-        Ok(())
+            load_here(first, profiler)?;
+            for (share, at, fork) in forks {
+                let fork = fork.join().unwrap_or_else(|panic| resume_unwind(panic))?;
+                if !profiler.join(fork, at) {
+                    load_here(share, profiler)?;
+                }
+            }
+            Ok(())
+        })
     }
 
     /// Opens all `XSpace` files, to write them as traces.

@@ -2,9 +2,9 @@
 
 use super::{Input, Inputs, input_error, logdir, read_error};
 use crate::checkpoint::locate;
-use crate::engine::formats::{Format, Role};
 use crate::error::{Error, Fix};
 use crate::format::source::{STDIN, Source};
+use crate::format::{Format, Role};
 use crate::words;
 use std::io::Read;
 use std::path::{Path, PathBuf};

@@ -3,9 +3,8 @@
 use crate::hash::{UntrustedMap, UntrustedSet};
 use tfprof_proto::fields::trackable_object_graph::trackable_object::{object_reference, slot_variable_reference};
 use tfprof_proto::fields::{attr_value, name_attr_list, saved_concrete_function, saved_object, saved_variable};
-use tfprof_proto::lenient::each_field;
 use tfprof_proto::shape::shape_dims;
-use tfprof_proto::wire::{Fields, Value, each_int};
+use tfprof_proto::wire::{Fields, Value, each_field, each_int};
 
 #[derive(Debug, Default)]
 pub struct Objects {

@@ -3,8 +3,7 @@
 use crate::error::{Fix, FixOption, Refusal};
 use crate::words;
 use tfprof_proto::fields::{signature_def, tensor_info};
-use tfprof_proto::lenient::{each_field, map_entry};
-use tfprof_proto::wire::{Fields, Value};
+use tfprof_proto::wire::{Fields, Value, each_field, map_entry};
 
 /// `TensorInfo.CompositeTensor.components`.
 const COMPONENTS: u32 = 2;

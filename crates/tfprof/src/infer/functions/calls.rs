@@ -19,8 +19,7 @@ use crate::model::program::ProgramBuilder;
 use std::collections::BTreeSet;
 use tfprof_proto::fields::attr_value::{FUNC, LIST, list_value};
 use tfprof_proto::fields::name_attr_list;
-use tfprof_proto::lenient::each_field;
-use tfprof_proto::wire::{Fields, Value};
+use tfprof_proto::wire::{Fields, Value, each_field};
 
 /// After this many rounds of widening the facts of a loop, only their types are kept.
 const MAX_WIDENINGS: usize = 8;

@@ -2,8 +2,7 @@
 
 use crate::hash::UntrustedMap;
 use tfprof_proto::fields::{op_log, op_log_entry};
-use tfprof_proto::lenient::each_field;
-use tfprof_proto::wire::{Fields, Value};
+use tfprof_proto::wire::{Fields, Value, each_field};
 use tfprof_proto::write as pb;
 
 /// An `OpLogEntry`.

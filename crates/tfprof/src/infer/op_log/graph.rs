@@ -8,10 +8,9 @@ use tfprof_proto::fields::tensor_shape::{self, dim};
 use tfprof_proto::fields::{
     device_step_stats, graph_def, node_def, node_exec_stats, node_output, run_metadata, step_stats, tensor_description,
 };
-use tfprof_proto::lenient::{each_field, map_entry};
 use tfprof_proto::node_def::{Attribute, each_node};
 use tfprof_proto::shape::{attribute_shapes, shape_dims};
-use tfprof_proto::wire::{Fields, Value};
+use tfprof_proto::wire::{Fields, Value, each_field, map_entry};
 use tfprof_proto::write as pb;
 
 /// The parts of a graph that FLOPs depend on. Borrows the bytes of a `GraphDef`.

@@ -1,6 +1,6 @@
 //! An output buffer for millions of short pieces: numbers and repeated fragments are stored without a call for each.
 
-use crate::{digits, json};
+use crate::{json, units};
 use std::io::{self, Write};
 
 /// Text that is written again and again.
@@ -134,8 +134,8 @@ impl<'w> Buffer<'w> {
 
     #[inline]
     pub fn unsigned(&mut self, n: u64) {
-        let room: &mut [u8; digits::ROOM] = self.room();
-        self.at += digits::put(n, room);
+        let room: &mut [u8; units::DIGITS] = self.room();
+        self.at += units::put_digits(n, room);
     }
 
     /// Picoseconds as microseconds, exactly.
@@ -145,16 +145,16 @@ impl<'w> Buffer<'w> {
             self.fixed(b"-");
         }
         let picos = picos.unsigned_abs();
-        let room: &mut [u8; digits::ROOM] = self.room();
-        let mut length = digits::put(picos / 1_000_000, room);
+        let room: &mut [u8; units::DIGITS] = self.room();
+        let mut length = units::put_digits(picos / 1_000_000, room);
         let rest = (picos % 1_000_000) as usize;
         if rest > 0 {
             room[length] = b'.';
             let (nanos, picos) = (rest / 1000, rest % 1000);
-            room[length + 1..length + 4].copy_from_slice(&digits::THREES[nanos]);
+            room[length + 1..length + 4].copy_from_slice(&units::THREES[nanos]);
             length += 4;
             if picos > 0 {
-                room[length..length + 3].copy_from_slice(&digits::THREES[picos]);
+                room[length..length + 3].copy_from_slice(&units::THREES[picos]);
                 length += 3;
             }
             while room[length - 1] == b'0' {

@@ -45,7 +45,9 @@ fn times(number: impl Fn(Metric) -> i64) -> String {
 
 fn by_op(evidence: &Evidence<'_>, advice: &mut Advice) {
     let options = options(evidence, 3, 1);
-    let Ok(view) = View::new(evidence.model.clone(), Layers::OPS, ViewKind::Op, &options, Demand::ROWS) else { return };
+    let Ok(view) = View::of_layers(evidence.model.clone(), Layers::OPS, ViewKind::Op, &options, Demand::ROWS) else {
+        return;
+    };
     let Some((root, rows)) = view.rows().split_first() else { return };
     let total = view.total(Metric::Micros, root) as f64 + 1e-10;
     let lines: Vec<String> = (1..)
@@ -64,7 +66,7 @@ fn by_op(evidence: &Evidence<'_>, advice: &mut Advice) {
 /// As the original: a scope is reported with its self time, without its children.
 fn by_scope(evidence: &Evidence<'_>, advice: &mut Advice) {
     let options = options(evidence, 100, 100);
-    let Ok(view) = View::new(evidence.model.clone(), Layers::OPS, ViewKind::Scope, &options, Demand::ROWS) else {
+    let Ok(view) = View::of_layers(evidence.model.clone(), Layers::OPS, ViewKind::Scope, &options, Demand::ROWS) else {
         return;
     };
     let lines: Vec<String> = (1..)
@@ -85,7 +87,7 @@ fn by_scope(evidence: &Evidence<'_>, advice: &mut Advice) {
 /// Skips the chain of single callees at the top: the user's code begins at the first line with several.
 fn by_line(evidence: &Evidence<'_>, advice: &mut Advice) {
     let options = options(evidence, 100, 1);
-    let Ok(view) = View::new(evidence.model.clone(), Layers::OPS, ViewKind::Code, &options, Demand::ROWS) else {
+    let Ok(view) = View::of_layers(evidence.model.clone(), Layers::OPS, ViewKind::Code, &options, Demand::ROWS) else {
         return;
     };
     let children = Children::new(&view);

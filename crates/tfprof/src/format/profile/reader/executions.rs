@@ -12,8 +12,7 @@ use crate::model::nodes::NodeId;
 use crate::model::records::{Allocation, MemoryUse, Records, Timing};
 use std::collections::BTreeMap;
 use tfprof_proto::fields::{exec_memory, exec_profile, map_entry};
-use tfprof_proto::lenient::{each_field, int_keyed_entry};
-use tfprof_proto::wire::{Fields, Value};
+use tfprof_proto::wire::{Fields, Value, each_field, int_keyed_entry};
 
 #[derive(Default)]
 pub(super) struct Executions {

@@ -3,8 +3,7 @@
 use crate::model::cells::Sum;
 use crate::model::records::{MemoryUse, OutputMemory};
 use tfprof_proto::fields::{exec_memory, map_entry, memory as output_memory};
-use tfprof_proto::lenient::{each_field, int_keyed_entry};
-use tfprof_proto::wire::{Fields, Value, each_int};
+use tfprof_proto::wire::{Fields, Value, each_field, each_int, int_keyed_entry};
 
 /// An entry of the map from output to shape: the index of the output, and the dimensions.
 pub fn shape_entry(entry: Fields<'_>) -> (i64, Vec<i64>) {
