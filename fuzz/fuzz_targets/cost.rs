@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use tfprof::internal::engine::question;
+use tfprof::internal::engine::needs;
 use tfprof::internal::report::cost::render::{Report, Style, write_json, write_tables};
 use tfprof::{Budget, Format, Profiler, Settings, Source};
 
@@ -10,7 +10,7 @@ fuzz_target!(|bytes: &[u8]| {
     let Some((choice, bytes)) = bytes.split_first() else { return };
     let format = Format::named(["SavedModel", "GraphDef", "MetaGraphDef"][usize::from(choice % 3)]).expect("a format");
     let settings = Settings { all: choice & 16 != 0, const_params: choice & 32 != 0, ..Settings::default() };
-    let mut profiler = Profiler::new(question::COST);
+    let mut profiler = Profiler::new(needs::COST);
     profiler.set(&settings);
     let Ok(source) = Source::memory("fuzz", bytes) else { return };
     if profiler.add(source, format, 0).is_err() || profiler.infer().is_err() {

@@ -13,7 +13,7 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
-use tfprof::internal::engine::question::of_original;
+use tfprof::internal::engine::needs;
 use tfprof::internal::format::Reader;
 use tfprof::internal::format::profile;
 use tfprof::internal::model::cells::Measure;
@@ -66,7 +66,7 @@ impl Profile {
     fn new(cmd: Option<&str>, records: bool) -> Self {
         let profiler = match cmd {
             None => Profiler::default(),
-            Some(cmd) => Profiler::new(of_original(cmd, records)),
+            Some(cmd) => Profiler::new(needs::of_original(cmd, records)),
         };
         let loaded = RwLock::new(Loaded {
             profiler,

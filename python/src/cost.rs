@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
 use std::path::PathBuf;
-use tfprof::internal::engine::question;
+use tfprof::internal::engine::needs;
 use tfprof::internal::report::cost::render::{Report, Style, write_json, write_tables};
 use tfprof::{Error, Inputs, Profiler, Settings, Shape, Source};
 
@@ -32,7 +32,7 @@ pub fn cost(
     let settings = Settings { batch, inputs, signature, all, trip_counts, const_params };
     // A large model takes long enough for Ctrl-C.
     let answer = interruptible(py, false, move || -> Result<_, Error> {
-        let mut profiler = Profiler::new(question::COST);
+        let mut profiler = Profiler::new(needs::COST);
         if let Some(path) = path {
             let mut files = Inputs::default();
             files.add_path(&path)?;

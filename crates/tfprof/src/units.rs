@@ -204,7 +204,7 @@ pub fn put_digits(n: u64, room: &mut [u8; DIGITS]) -> usize {
 }
 
 /// Appends a number with two decimals, rounded from its exact value, halves to the even digit, as C does it.
-pub fn push_hundredths(out: &mut Vec<u8>, x: f64) {
+fn push_hundredths(out: &mut Vec<u8>, x: f64) {
     // Larger numbers have no fraction bits, and would overflow below.
     const WHOLE: f64 = (1_u64 << f64::MANTISSA_DIGITS) as f64;
     if !x.is_finite() || x.abs() >= WHOLE {

@@ -3,7 +3,7 @@
 use super::{Exit, check_form, deliver, load, warn};
 use crate::flags::Request;
 use std::io::Write;
-use tfprof::internal::engine::question;
+use tfprof::internal::engine::needs;
 use tfprof::internal::report::advise;
 use tfprof::{Error, Output, Quirks, Warning};
 
@@ -11,7 +11,7 @@ pub fn run(request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Resul
     let Request { options, flags, .. } = request;
     // Before anything is read.
     check_form(&options.output, "advise", &[Output::TEXT, "json", "proto"])?;
-    let (profiler, exit) = load(request, question::ADVICE, err)?;
+    let (profiler, exit) = load(request, needs::ADVICE, err)?;
     let quirks = options.quirks;
     let names = if flags.checkers.is_empty() { advise::default_names(quirks) } else { flags.checkers.clone() };
     let advice = profiler.advise(&names, quirks)?;

@@ -4,7 +4,7 @@ use super::{Exit, deliver, load_into, refuse_damage, warn};
 use crate::flags::Request;
 use std::io::Write;
 use std::path::Path;
-use tfprof::internal::engine::question;
+use tfprof::internal::engine::needs;
 use tfprof::internal::report::cost::baseline::changes;
 use tfprof::internal::report::cost::render::{Report, Style, write_json, write_tables};
 use tfprof::{Budget, Cost, Error, Inputs, Output, Profiler, Warning};
@@ -53,7 +53,7 @@ pub fn run(request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Resul
 }
 
 fn load(request: &Request, inputs: &Inputs, err: &mut dyn Write) -> Result<Cost, Error> {
-    let mut profiler = Profiler::new(question::COST);
+    let mut profiler = Profiler::new(needs::COST);
     load_into(&mut profiler, inputs, request.terminal, err)?;
     profiler.cost()
 }

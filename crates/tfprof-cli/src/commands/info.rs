@@ -3,13 +3,13 @@
 use super::{Exit, deliver, load};
 use crate::flags::Request;
 use std::io::Write;
-use tfprof::internal::engine::question;
+use tfprof::internal::engine::needs;
 use tfprof::internal::report::overview::{html, render};
 use tfprof::internal::words;
 use tfprof::{Error, Output, Place, Profiler, Theme};
 
 pub fn run(request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Result<Exit, Error> {
-    let (profiler, exit) = load(request, question::OVERVIEW, err)?;
+    let (profiler, exit) = load(request, needs::OVERVIEW, err)?;
     let prefix = if request.sample.is_some() { "tfprof demo " } else { "tfprof " };
     let named: Vec<_> = request.named.iter().map(|name| words::quoted(name)).collect();
     let ask = |question: &str| {

@@ -3,7 +3,7 @@
 use super::{Exit, load, to_file, warn};
 use crate::flags::Request;
 use std::io::Write;
-use tfprof::internal::engine::question;
+use tfprof::internal::engine::needs;
 use tfprof::internal::format::profile;
 use tfprof::{Error, Output};
 
@@ -12,7 +12,7 @@ pub fn run(request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Resul
     if ![Output::TEXT, "proto"].contains(&options.output.form.as_str()) {
         return Err(Error::Question("say where to save, as in `tfprof save DIR --outfile=all.profile`".to_owned()));
     }
-    let (profiler, exit) = load(request, question::SAVING, err)?;
+    let (profiler, exit) = load(request, needs::SAVING, err)?;
     if !profiler.hosts().is_empty() {
         let message =
             "an XSpace is a saved profile already, and a ProfileProto has no place for its times; keep the file";

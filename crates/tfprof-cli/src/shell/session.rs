@@ -4,7 +4,7 @@ use crate::commands::{Exit, help, info, load, load_into, to_stdout, view, warn};
 use crate::flags::{self, Request};
 use crate::terminal::Terminal;
 use std::io::Write;
-use tfprof::internal::engine::question;
+use tfprof::internal::engine::needs;
 use tfprof::internal::model::Model;
 use tfprof::{Error, Inputs, OPTIONS, Options, Profiler, Question, Role, Settings, ViewKind};
 
@@ -30,7 +30,7 @@ pub enum Next {
 impl Session {
     /// Loads the inputs of the request.
     pub fn new(request: &Request, err: &mut dyn Write) -> Result<Session, Error> {
-        let (profiler, exit) = load(request, question::ANY_VIEW, err)?;
+        let (profiler, exit) = load(request, needs::ANY_VIEW, err)?;
         Ok(Session {
             profiler,
             inputs: request.flags.inputs.clone(),
@@ -166,7 +166,7 @@ impl Session {
             warn(&self.profiler.warnings()[told..], err);
             loaded?;
         } else {
-            let mut profiler = Profiler::new(question::ANY_VIEW);
+            let mut profiler = Profiler::new(needs::ANY_VIEW);
             let loaded = load_into(&mut profiler, &all, self.terminal, err);
             warn(profiler.warnings(), err);
             loaded?;

@@ -54,7 +54,7 @@ impl Default for Profiler {
 }
 
 impl Profiler {
-    /// `keep` selects the parts of the files to load; see [`question`](super::question). [`Keep::EVERYTHING`] is always right.
+    /// `keep` selects the parts of the files to load; see [`needs`](super::needs). [`Keep::EVERYTHING`] is always right.
     pub fn new(keep: Keep) -> Self {
         Profiler::from_builder(Builder::new(keep))
     }

@@ -1,5 +1,8 @@
 //! Facts about the trace of each host: lines, steps and kinds of events. `info` shows them.
 
+use crate::json::{maybe_picos_as_micros, picos_as_micros};
+use serde::Serialize;
+
 /// The facts of one host. Times are in picoseconds since the first line began.
 #[derive(Clone, Debug, Default)]
 pub struct HostFacts {
@@ -36,11 +39,12 @@ pub struct HostFacts {
 }
 
 /// A group of lines: a device, or the threads of a process.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct PlaneFacts {
     pub name: String,
     pub lines: usize,
     pub events: u64,
+    #[serde(skip)]
     pub stats: Vec<(String, FactValue)>,
 }
 
@@ -55,7 +59,7 @@ pub enum FactValue {
 }
 
 /// A thread or a stream.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct LineFacts {
     pub plane: String,
     pub id: i64,
@@ -64,12 +68,16 @@ pub struct LineFacts {
     pub events: u64,
     /// Events that stand for several.
     pub aggregated: u64,
+    #[serde(rename = "first_micros", serialize_with = "maybe_picos_as_micros")]
     pub first: Option<i64>,
+    #[serde(rename = "last_micros", serialize_with = "maybe_picos_as_micros")]
     pub last: Option<i64>,
     /// The time of events that lie in no other.
+    #[serde(rename = "busy_micros", serialize_with = "picos_as_micros")]
     pub busy: i64,
-    pub deepest: usize,
+    #[serde(rename = "op_micros", serialize_with = "picos_as_micros")]
     pub op_self_time: i64,
+    pub deepest: usize,
 }
 
 impl LineFacts {
@@ -212,7 +220,7 @@ impl StepRule {
 }
 
 /// How many ops found their step in which way.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct StepSources {
     pub line: u64,
     pub steps_line: u64,

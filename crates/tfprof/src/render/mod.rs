@@ -4,14 +4,14 @@
 pub(crate) mod chrome;
 pub mod csv;
 pub mod flamegraph;
-pub mod folded;
+mod folded;
 pub mod html;
 pub mod json;
 pub(crate) mod markup;
 mod nesting;
 pub mod pprof;
 pub mod proto;
-pub mod speedscope;
+mod speedscope;
 pub mod tensor;
 pub mod text;
 pub mod theme;

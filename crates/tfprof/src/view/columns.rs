@@ -113,7 +113,7 @@ impl Column {
 }
 
 impl Side {
-    pub const BOTH: [Side; 2] = [Side::SelfOnly, Side::Total];
+    const BOTH: [Side; 2] = [Side::SelfOnly, Side::Total];
 
     pub fn word(self) -> &'static str {
         match self {

@@ -84,7 +84,7 @@ impl View {
         let filters = Filters::new(options)?;
         let quirks = &options.quirks;
         let mut warnings = Vec::new();
-        let mut warn = |code, message| warnings.push(Warning { code, location: None, message, damage: false });
+        let mut warn = |code, message| warnings.push(Warning::new(code, message));
         let selection = options.selection(!model.runs.is_empty() || model.is_trace);
         demand::check_original(options, selection)?;
         demand.check(kind, options, selection)?;
@@ -97,22 +97,16 @@ impl View {
             warn("unknown_metric", message);
         }
         let filter = NodeFilter { layers, inside_functions: !quirks.functions_are_closed };
-        let tree = match kind {
-            ViewKind::Scope => scope::group(&model, filter),
-            ViewKind::Graph => graph::group(&model, !quirks.cycles_are_lost, filter),
-            ViewKind::Op => op::group(&model, demand.nodes_by_name, filter),
-            ViewKind::Code => {
-                let grouped = code_tree(&model, options, filter)?;
-                if grouped.lost_gradients > 0 {
-                    let message = format!(
-                        "{} groups of gradient nodes have no forward node with a trace",
-                        grouped.lost_gradients
-                    );
-                    warn("lost_gradients", message);
-                }
-                grouped.tree
-            }
+        let (tree, lost_gradients) = match kind {
+            ViewKind::Scope => (scope::group(&model, filter), 0),
+            ViewKind::Graph => (graph::group(&model, !quirks.cycles_are_lost, filter), 0),
+            ViewKind::Op => (op::group(&model, demand.nodes_by_name, filter), 0),
+            ViewKind::Code => code_tree(&model, options, filter).map(|code| (code.tree, code.lost_gradients))?,
         };
+        if lost_gradients > 0 {
+            let message = format!("{lost_gradients} groups of gradient nodes have no forward node with a trace");
+            warn("lost_gradients", message);
+        }
         let rules = Rules::of(kind);
         if options.account_displayed_op_only && !rules.can_recount {
             warn("ignored_option", format!("{} view ignores -account_displayed_op_only", kind.word()));
@@ -292,12 +286,7 @@ impl View {
 
     /// Adds a warning of a renderer.
     pub(crate) fn warn_late(&self, code: &'static str, message: String) {
-        self.late_warnings.lock().unwrap_or_else(PoisonError::into_inner).push(Warning {
-            code,
-            location: None,
-            message,
-            damage: false,
-        });
+        self.late_warnings.lock().unwrap_or_else(PoisonError::into_inner).push(Warning::new(code, message));
     }
 
     /// Takes the warnings that were added while the answer was written.

@@ -6,9 +6,7 @@ use crate::checkpoint::{Checkpoint, Damage, Tensor};
 use crate::error::Error;
 use crate::metric::Metric;
 use crate::options::{Options, OrderBy};
-use crate::words;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use crate::{parallel, words};
 
 /// The selected tensors of a checkpoint, in the requested order.
 #[derive(Debug)]
@@ -43,13 +41,6 @@ pub struct Summary {
     pub histogram: Vec<u64>,
 }
 
-/// The statistics of one tensor, as found by a worker.
-struct Found {
-    row: usize,
-    summary: Option<Summary>,
-    damage: Vec<Damage>,
-}
-
 const HISTOGRAM_COLUMNS: usize = 12;
 const MAX_WORKERS: usize = 8;
 
@@ -77,31 +68,17 @@ impl<'c> Listing<'c> {
 
 /// Computes the statistics of all rows, in parallel. Returns damage in the order of the rows.
 fn add_summaries(checkpoint: &Checkpoint, rows: &mut [ListingRow<'_>]) -> Vec<Damage> {
-    let tensors: Vec<&Tensor> = rows.iter().map(|row| row.tensor).collect();
-    let (next, results) = (AtomicUsize::new(0), Mutex::new(Vec::with_capacity(rows.len())));
-    let work = || {
-        loop {
-            let row = next.fetch_add(1, Ordering::Relaxed);
-            let Some(tensor) = tensors.get(row) else { return };
-            let found = match checkpoint.stats(tensor) {
-                Ok((stats, damage)) => Found { row, summary: stats.as_ref().map(summary), damage },
-                Err(lost) => Found { row, summary: None, damage: vec![lost] },
-            };
-            if let Ok(mut results) = results.lock() {
-                results.push(found);
-            }
-        }
-    };
-    let workers = std::thread::available_parallelism().map_or(1, usize::from).min(MAX_WORKERS).min(tensors.len());
-    std::thread::scope(|scope| (0..workers).for_each(|_| drop(scope.spawn(work))));
-    let mut results = results.into_inner().unwrap_or_default();
-    results.sort_by_key(|found| found.row);
-    let mut damage = Vec::new();
-    for found in results {
-        rows[found.row].summary = found.summary;
-        damage.extend(found.damage);
+    let tensors = rows.iter().map(|row| row.tensor).collect();
+    let found = parallel::map(tensors, parallel::processors(MAX_WORKERS), |tensor| match checkpoint.stats(tensor) {
+        Ok((stats, damage)) => (stats.as_ref().map(summary), damage),
+        Err(lost) => (None, vec![lost]),
+    });
+    let mut all_damage = Vec::new();
+    for (row, (summary, damage)) in rows.iter_mut().zip(found) {
+        row.summary = summary;
+        all_damage.extend(damage);
     }
-    damage
+    all_damage
 }
 
 fn summary(stats: &Stats) -> Summary {

@@ -139,7 +139,7 @@ pub(super) fn is_saved_model(path: &Path) -> bool {
 }
 
 /// The last part of a path, without `.gz`.
-pub(super) fn base_name(path: &Path) -> String {
+fn base_name(path: &Path) -> String {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     name.strip_suffix(".gz").unwrap_or(&name).to_owned()
 }
