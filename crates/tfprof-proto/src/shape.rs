@@ -2,22 +2,14 @@
 
 use crate::fields::attr_value::{self, list_value};
 use crate::fields::tensor_shape::{self, dim};
-use crate::wire::{Fields, Value, each_field};
+use crate::wire::{Fields, Value, each_field, each_message, last_int};
 
 /// Reads a `TensorShapeProto` into `dims`. As the original: a scalar is `[1]`, an unknown rank `[]`.
 pub fn shape_dims(shape: &[u8], dims: &mut Vec<i64>) {
     dims.clear();
     let mut unknown_rank = false;
     each_field(Fields::new(shape, 0), |all, number, value| match (number, value) {
-        (tensor_shape::DIM, Value::Bytes(bytes)) => {
-            let mut size = 0;
-            each_field(all.nested(bytes), |_, number, value| {
-                if let (dim::SIZE, Value::Varint(n)) = (number, value) {
-                    size = n as i64;
-                }
-            });
-            dims.push(size);
-        }
+        (tensor_shape::DIM, Value::Bytes(bytes)) => dims.push(last_int(all.nested(bytes), dim::SIZE).unwrap_or(0)),
         (tensor_shape::UNKNOWN_RANK, Value::Varint(n)) => unknown_rank = n != 0,
         _ => {}
     });
@@ -37,11 +29,7 @@ pub fn attribute_shape(attribute: &[u8], dims: &mut Vec<i64>) -> Option<()> {
 pub fn attribute_shapes(attribute: &[u8]) -> Vec<&[u8]> {
     let mut shapes = Vec::new();
     if let Some((attr_value::LIST, Value::Bytes(list))) = attribute_value(attribute) {
-        each_field(Fields::new(list, 0), |_, number, value| {
-            if let (list_value::SHAPE, Value::Bytes(shape)) = (number, value) {
-                shapes.push(shape);
-            }
-        });
+        each_message(Fields::new(list, 0), list_value::SHAPE, |shape| shapes.push(shape.rest()));
     }
     shapes
 }

@@ -339,6 +339,31 @@ pub fn each_field<'a>(mut fields: Fields<'a>, mut each: impl FnMut(&Fields<'a>, 
     }
 }
 
+/// Calls `each` with every message in the field `wanted`.
+pub fn each_message<'a>(fields: Fields<'a>, wanted: u32, mut each: impl FnMut(Fields<'a>)) {
+    each_field(fields, |all, number, value| match value {
+        Value::Bytes(bytes) if number == wanted => each(all.nested(bytes)),
+        _ => {}
+    });
+}
+
+/// The text in the field `wanted`. The last one counts.
+pub fn last_bytes<'a>(fields: Fields<'a>, wanted: u32) -> Option<&'a [u8]> {
+    let mut last = None;
+    each_message(fields, wanted, |text| last = Some(text.rest()));
+    last
+}
+
+/// The number in the field `wanted`. The last one counts.
+pub fn last_int(fields: Fields<'_>, wanted: u32) -> Option<i64> {
+    let mut last = None;
+    each_field(fields, |_, number, value| match value {
+        Value::Varint(n) if number == wanted => last = Some(n as i64),
+        _ => {}
+    });
+    last
+}
+
 /// Key and value of an entry of a map with string keys.
 pub fn map_entry(entry: &[u8]) -> (&[u8], Option<&[u8]>) {
     // The usual form: the key, then a short value that ends the entry.

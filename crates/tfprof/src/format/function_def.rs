@@ -3,10 +3,9 @@
 use crate::hash::UntrustedMap;
 use crate::model::functions::{FunctionDef, FunctionDefs, OutputDef, OutputLength};
 use tfprof_proto::fields::function_def::{self, arg_attrs};
-use tfprof_proto::fields::map_entry::{KEY, VALUE};
 use tfprof_proto::fields::op_def::{self, arg_def};
 use tfprof_proto::node_def::{Attribute, NodeDecoder};
-use tfprof_proto::wire::{Fields, Value, each_field, map_entry};
+use tfprof_proto::wire::{Fields, Value, each_field, each_message, int_keyed_entry, last_bytes, map_entry};
 
 /// Adds an `OpDef`: the names of its outputs.
 pub(super) fn read_op(bytes: &[u8], defs: &mut FunctionDefs) {
@@ -16,12 +15,7 @@ pub(super) fn read_op(bytes: &[u8], defs: &mut FunctionDefs) {
 
 /// Adds a `FunctionDef`. The first one of a name wins.
 pub(super) fn read_function(bytes: &[u8], defs: &mut FunctionDefs) {
-    let mut signature = OpDef::default();
-    each_field(Fields::new(bytes, 0), |_, number, value| {
-        if let (function_def::SIGNATURE, Value::Bytes(definition)) = (number, value) {
-            signature = op_def(definition);
-        }
-    });
+    let signature = op_def(last_bytes(Fields::new(bytes, 0), function_def::SIGNATURE).unwrap_or_default());
     if defs.by_name.contains_key(signature.name.as_str()) {
         return;
     }
@@ -29,7 +23,7 @@ pub(super) fn read_function(bytes: &[u8], defs: &mut FunctionDefs) {
     let attributes = argument_attributes(bytes);
     for (at, argument) in signature.inputs.iter().enumerate() {
         function.body.push_arg(argument);
-        for attribute in attributes.get(&(at as u64)).into_iter().flatten() {
+        for attribute in attributes.get(&(at as i64)).into_iter().flatten() {
             function.body.push_attribute(attribute);
         }
     }
@@ -91,21 +85,15 @@ fn arg_def(fields: Fields<'_>) -> OutputDef {
 }
 
 /// Attributes of a function's arguments, such as `_output_shapes`, by their positions.
-fn argument_attributes(function: &[u8]) -> UntrustedMap<u64, Vec<Attribute<'_>>> {
+fn argument_attributes(function: &[u8]) -> UntrustedMap<i64, Vec<Attribute<'_>>> {
     let mut by_position = UntrustedMap::default();
-    each_field(Fields::new(function, 0), |all, number, value| {
-        let (function_def::ARG_ATTR, Value::Bytes(entry)) = (number, value) else { return };
-        let (mut position, mut list) = (0, Vec::new());
-        each_field(all.nested(entry), |all, number, value| match (number, value) {
-            (KEY, Value::Varint(n)) => position = n,
-            (VALUE, Value::Bytes(attributes)) => each_field(all.nested(attributes), |_, number, value| {
-                if let (arg_attrs::ATTR, Value::Bytes(entry)) = (number, value)
-                    && let (key, value @ Some(_)) = map_entry(entry)
-                {
-                    list.push(Attribute { key, value });
-                }
-            }),
-            _ => {}
+    each_message(Fields::new(function, 0), function_def::ARG_ATTR, |entry| {
+        let (position, attributes) = int_keyed_entry(entry);
+        let mut list = Vec::new();
+        each_message(attributes.unwrap_or(Fields::new(&[], 0)), arg_attrs::ATTR, |entry| {
+            if let (key, value @ Some(_)) = map_entry(entry.rest()) {
+                list.push(Attribute { key, value });
+            }
         });
         by_position.insert(position, list);
     });

@@ -15,7 +15,7 @@ use tfprof_proto::fields::{function_def_library, graph_def, node_def, variable_d
 use tfprof_proto::node_def::{Attribute, NodeDecoder, NodeDef};
 use tfprof_proto::schema;
 use tfprof_proto::stream::{Layout, Record, Rule, Spot, Tag};
-use tfprof_proto::wire::{Fields, Value, each_field, map_entry};
+use tfprof_proto::wire::{Fields, Value, each_field, each_message, map_entry};
 
 const NODE: Tag = 1;
 const GRAPH_OF_META: Tag = 2;
@@ -166,9 +166,8 @@ impl Collections {
             b"variables" => &mut self.variables,
             _ => return,
         };
-        each_field(Fields::new(collection, offset), |all, number, value| {
-            let (BYTES_LIST, Value::Bytes(list)) = (number, value) else { return };
-            each_field(all.nested(list), |all, _, value| {
+        each_message(Fields::new(collection, offset), BYTES_LIST, |list| {
+            each_field(list, |all, _, value| {
                 let Value::Bytes(variable) = value else { return };
                 each_field(all.nested(variable), |_, number, value| {
                     if let (variable_def::VARIABLE_NAME, Value::Bytes(variable)) = (number, value) {

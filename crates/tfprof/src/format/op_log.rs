@@ -14,7 +14,7 @@ use tfprof_proto::fields::map_entry::KEY;
 use tfprof_proto::fields::{code_def, code_def::trace, op_log, op_log_entry};
 use tfprof_proto::schema;
 use tfprof_proto::stream::{Layout, Record, Rule, Spot, Tag};
-use tfprof_proto::wire::{Fields, Value, each_field, int_keyed_entry, next_field};
+use tfprof_proto::wire::{Fields, Value, each_field, int_keyed_entry, last_bytes, next_field};
 
 const ENTRY: Tag = 1;
 const STRING: Tag = 2;
@@ -72,13 +72,8 @@ impl<'b> OpLogReader<'b> {
     }
 
     fn entry(&mut self, fields: Fields<'_>) {
-        let mut name = &b""[..];
-        each_field(fields.clone(), |_, number, value| {
-            if let (op_log_entry::NAME, Value::Bytes(bytes)) = (number, value) {
-                name = bytes;
-            }
-        });
-        let Some(node) = self.builder.model.node_near(self.last_node, name) else { return };
+        let name = last_bytes(fields.clone(), op_log_entry::NAME).unwrap_or_default();
+        let Some(node) = self.builder.node_near(self.last_node, name) else { return };
         self.last_node = node.0;
         let mut call_stack = None;
         each_field(fields, |all, number, value| match (number, value) {

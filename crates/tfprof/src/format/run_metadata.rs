@@ -15,7 +15,7 @@ use tfprof_proto::fields::{
 };
 use tfprof_proto::schema;
 use tfprof_proto::stream::{Layout, Record, Rule, Tag};
-use tfprof_proto::wire::{Fields, Value, each_field};
+use tfprof_proto::wire::{Fields, Value, each_field, each_message, last_bytes};
 
 /// Shapes of outputs beyond this slot are ignored: a damaged number must not grow a list without limit.
 const MAX_OUTPUTS: usize = 1024;
@@ -143,11 +143,8 @@ impl<'b> RunMetadataReader<'b> {
             each_field(output, |all, number, value| match (number, value) {
                 (node_output::SLOT, Value::Varint(n)) => slot = n as i64,
                 (node_output::TENSOR_DESCRIPTION, Value::Bytes(tensor)) => {
-                    each_field(all.nested(tensor), |_, number, value| {
-                        if let (tensor_description::SHAPE, Value::Bytes(bytes)) = (number, value) {
-                            shape = Some(attr_value::shape_of(bytes));
-                        }
-                    });
+                    let found = last_bytes(all.nested(tensor), tensor_description::SHAPE);
+                    shape = found.map(attr_value::shape_of).or(shape.take());
                 }
                 _ => {}
             });
@@ -267,9 +264,8 @@ fn read_execution<'a>(bytes: &'a [u8], offset: u64, memory: bool, mut details: O
 
 /// Passes on the bytes in use that allocators report, and each allocation and deallocation with its time.
 fn find_peaks(bytes: &[u8], offset: u64, device: DeviceId, peaks: &mut PeakFinder) {
-    each_field(Fields::new(bytes, offset), |all, number, value| {
-        let (node::MEMORY, Value::Bytes(used)) = (number, value) else { return };
-        each_field(all.nested(used), |all, number, value| match (number, value) {
+    each_message(Fields::new(bytes, offset), node::MEMORY, |used| {
+        each_field(used, |all, number, value| match (number, value) {
             (allocator_memory_used::ALLOCATOR_BYTES_IN_USE, Value::Varint(n)) => peaks.in_use(device, n as i64),
             (allocator_memory_used::ALLOCATION_RECORDS, Value::Bytes(record)) => {
                 let (micros, bytes) = read_allocation(all.nested(record));
@@ -294,9 +290,8 @@ fn gpu_allocator(used: Fields<'_>, details: &mut Details) {
         return;
     }
     details.allocator_in_use = details.allocator_in_use.max(in_use);
-    each_field(used, |all, number, value| {
-        let (allocator_memory_used::ALLOCATION_RECORDS, Value::Bytes(record)) = (number, value) else { return };
-        details.allocations.push(read_allocation(all.nested(record)));
+    each_message(used, allocator_memory_used::ALLOCATION_RECORDS, |record| {
+        details.allocations.push(read_allocation(record));
     });
 }
 

@@ -5,7 +5,7 @@ use super::shape::Shape;
 use tfprof_proto::fields::attr_value::{B, I, LIST, S, SHAPE, TYPE, list_value};
 use tfprof_proto::fields::tensor_shape::{self, dim};
 use tfprof_proto::shape::attribute_value;
-use tfprof_proto::wire::{Fields, Value, each_field, each_int};
+use tfprof_proto::wire::{Fields, Value, each_field, each_int, last_int};
 
 /// The value, if it is of the kind that the field number stands for.
 pub fn kind(attribute: &[u8], number: u32) -> Option<Value<'_>> {
@@ -57,16 +57,11 @@ pub fn shapes(attribute: &[u8]) -> Vec<Shape> {
 /// The strings of a list.
 pub fn texts(attribute: &[u8]) -> Vec<&[u8]> {
     let mut texts = Vec::new();
-    let Some(Value::Bytes(list)) = kind(attribute, LIST) else { return texts };
-    each_field(Fields::new(list, 0), |_, number, value| {
-        if number == list_value::S {
-            texts.extend(value.bytes());
-        }
-    });
+    each_of_list(attribute, list_value::S, |value| texts.extend(value.bytes()));
     texts
 }
 
-fn each_of_list(attribute: &[u8], number: u32, mut each: impl FnMut(Value<'_>)) -> Option<()> {
+fn each_of_list<'a>(attribute: &'a [u8], number: u32, mut each: impl FnMut(Value<'a>)) -> Option<()> {
     let Value::Bytes(list) = kind(attribute, LIST)? else { return None };
     each_field(Fields::new(list, 0), |_, found, value| {
         if found == number {
@@ -88,13 +83,7 @@ pub fn shape_of(bytes: &[u8]) -> Shape {
     let mut unknown_rank = false;
     each_field(Fields::new(bytes, 0), |_, number, value| match (number, value) {
         (tensor_shape::DIM, Value::Bytes(bytes)) => {
-            let mut size = 0;
-            each_field(Fields::new(bytes, 0), |_, number, value| {
-                if let (dim::SIZE, Value::Varint(n)) = (number, value) {
-                    size = n as i64;
-                }
-            });
-            dims.push(size);
+            dims.push(last_int(Fields::new(bytes, 0), dim::SIZE).unwrap_or(0));
         }
         (tensor_shape::UNKNOWN_RANK, Value::Varint(n)) => unknown_rank = n != 0,
         _ => {}

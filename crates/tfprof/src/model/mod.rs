@@ -125,28 +125,6 @@ impl Model {
         }
     }
 
-    /// The node of a name, which is probably near the last record's node: files list nodes in much the same order, up
-    /// to concurrency.
-    #[inline]
-    pub fn node_near(&self, last: u32, name: &[u8]) -> Option<NodeId> {
-        let hash = NameHash::of(name);
-        let guess = last.wrapping_add(1);
-        self.node_within(guess, AHEAD, name, hash)
-            .or_else(|| self.node_within(guess.saturating_sub(BEHIND), BEHIND, name, hash))
-            .or_else(|| self.names.find_hashed(name, hash).and_then(|name| self.node(name)))
-    }
-
-    /// The node of a name if it is among the `count` nodes from `start` on.
-    #[inline]
-    fn node_within(&self, start: u32, count: u32, name: &[u8], hash: NameHash) -> Option<NodeId> {
-        let start = start as usize;
-        let end = (start + count as usize).min(self.nodes.len());
-        let hashes = self.nodes.name_hash.get(start..end)?;
-        let at = position(hashes, hash)?;
-        let node = NodeId((start + at) as u32);
-        (self.name(node).as_bytes() == name).then_some(node)
-    }
-
     /// Whether records of a node on a device count. With `first_only`, as the original: of a node's placements, only
     /// the first one.
     pub fn counts(&self, node: NodeId, device: DeviceId, first_only: bool) -> bool {
@@ -240,20 +218,4 @@ impl Model {
         self.ops_by_name = OnceLock::new();
         self.nodes.push(name, hash, op)
     }
-}
-
-/// How far from the last node to search: executors run some dozens of ops concurrently, and a batch of records is
-/// looked up at once.
-const AHEAD: u32 = 128;
-const BEHIND: u32 = 64;
-
-/// The position of a hash. Searches in blocks that the compiler vectorizes.
-#[inline]
-fn position(hashes: &[NameHash], wanted: NameHash) -> Option<usize> {
-    if hashes.first() == Some(&wanted) {
-        return Some(0);
-    }
-    let in_block = |block: &[NameHash]| block.iter().fold(0, |found, hash| found | u8::from(*hash == wanted)) != 0;
-    let (block, hashes_of) = hashes.chunks(16).enumerate().find(|(_, block)| in_block(block))?;
-    Some(block * 16 + hashes_of.iter().position(|hash| *hash == wanted)?)
 }

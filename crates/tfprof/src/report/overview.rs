@@ -5,7 +5,6 @@
 pub mod hosts;
 pub mod html;
 mod json;
-mod lines;
 mod missing;
 pub mod render;
 
@@ -21,7 +20,7 @@ use crate::options::{Options, OrderBy, Selection, Step, ViewKind};
 use crate::quirks::Quirks;
 use crate::units::Amount;
 use crate::view::values::Values;
-use crate::view::{Demand, View};
+use crate::view::{Demand, View, VisibleRow};
 pub use missing::Missing;
 use serde::Serialize;
 use std::cmp::Reverse;
@@ -248,7 +247,7 @@ fn top(model: &Arc<Model>, metric: Metric) -> Result<Vec<Top>, Error> {
         ask(ViewKind::Scope, 100, "scopes", scopes),
     ];
     if model.has_traces && !model.stacks.is_empty() {
-        tops.push(ask(ViewKind::Code, 1000, "lines of code", |view, metric| largest(lines::costs(view, metric))));
+        tops.push(ask(ViewKind::Code, 1000, "lines of code", |view, metric| largest(costs(view, metric))));
     }
     let tops: Result<Vec<Top>, Error> = tops.into_iter().collect();
     tops.map(|tops| tops.into_iter().filter(|top| !top.rows.is_empty()).collect())
@@ -311,4 +310,27 @@ fn deeper(overview: &Overview, knows_memory: bool) -> Vec<NextQuestion> {
         add("float operations beside time", words.to_owned());
     }
     deeper
+}
+
+/// Lines of a code view with what they and the packages below them took.
+fn costs(view: &View, metric: Metric) -> BTreeMap<String, i64> {
+    let mut costs: BTreeMap<String, i64> = BTreeMap::new();
+    // The lines around a row, each with the line of the user's that it counts for.
+    let mut around: Vec<(usize, &VisibleRow)> = Vec::new();
+    for row in view.rows().iter().skip(1) {
+        around.retain(|(depth, _)| *depth < row.depth);
+        let owner = match around.last() {
+            Some((_, owner)) if is_of_a_package(view, row) => *owner,
+            _ => row,
+        };
+        around.push((row.depth, owner));
+        let cost = costs.entry(view.name(owner).to_owned()).or_default();
+        *cost = cost.saturating_add(view.self_value(metric, row));
+    }
+    costs
+}
+
+fn is_of_a_package(view: &View, row: &VisibleRow) -> bool {
+    let file = view.frame(row).map(|frame| view.model.names.get(frame.file)).unwrap_or_default();
+    ["/site-packages/", "/dist-packages/", "/tensorflow/python/"].iter().any(|part| file.contains(part))
 }

@@ -5,14 +5,11 @@
 //!
 //! 1. `survey.rs`: the devices, which become processes; for times by GPU kernel, when each op's kernels ran;
 //! 2. `tensors.rs`: the op that made each tensor last, and the lifetime of each tensor if memory is shown;
-//! 3. `compute.rs`: the ops and the arrows between them.
+//! 3. `write_ops`: the ops and the arrows between them.
 //!
 //! Memory use is the table of tensor names, and constant if neither arrows nor memory are shown.
 
-mod arrows;
-mod compute;
 mod describe;
-mod kernels;
 pub mod profile;
 mod record;
 mod survey;
@@ -22,7 +19,9 @@ mod writer;
 
 use crate::error::{Error, Warning};
 use crate::format::source::Source;
+use crate::render::chrome::Point;
 use crate::words::Choice;
+use record::{OpLabel, OpRun, kernel};
 use std::io::{self, Write};
 use survey::Survey;
 use tensors::Tensors;
@@ -121,9 +120,44 @@ impl<'a> Trace<'a> {
             if !tensors.are_unused() {
                 tensors::walk(step, survey, &mut tensors, &mut events)?;
             }
-            compute::walk(step, survey, self.options, &mut tensors, &mut events)?;
+            write_ops(step, survey, self.options, &mut tensors, &mut events)?;
             peaks.extend(tensors.write_memory(survey.allocators, &mut events)?);
         }
         events.end().map(|()| peaks)
     }
+}
+
+/// Writes the ops of a step, and tells `tensors` which of them were read until when.
+fn write_ops(
+    step: &Step<'_>,
+    survey: &Survey,
+    options: TraceOptions,
+    tensors: &mut Tensors,
+    events: &mut Events<'_>,
+) -> io::Result<()> {
+    walk::records(step, survey, |device, record, lane| {
+        let begin = Point { process: device.compute, lane, time: record.start };
+        let run = OpRun { begin, duration: record.duration, name: record.name, op: record.name };
+        if device.has_kernels {
+            let (name, op) = kernel(record);
+            return events.op(&OpRun { name, op, ..run }, std::iter::empty());
+        }
+        // A transfer between workers has a label of another form.
+        if record.name == b"RecvTensor" {
+            return events.op(&run, std::iter::empty());
+        }
+        let label = OpLabel::parse(record.label);
+        events.op(&OpRun { op: label.op, ..run }, label.inputs())?;
+        if tensors.are_unused() {
+            return Ok(());
+        }
+        for input in label.inputs() {
+            let Some((input, origin)) = tensors.read(input, record.end() - 1) else { continue };
+            // As the original: an arrow along one lane would only hide what lies below it.
+            if options.show_dataflow && (origin.process, origin.lane) != (begin.process, begin.lane) {
+                events.flow(input, origin, begin)?;
+            }
+        }
+        Ok(())
+    })
 }

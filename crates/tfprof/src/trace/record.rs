@@ -2,7 +2,7 @@
 
 use crate::render::chrome::{Micros, Point};
 use tfprof_proto::fields::{allocation_description, node_exec_stats as node, node_output, tensor_description};
-use tfprof_proto::wire::{Fields, Value, each_field};
+use tfprof_proto::wire::{Fields, Value, each_field, each_message};
 
 /// The part of a `NodeExecStats` that a trace needs.
 pub(super) struct Record<'a> {
@@ -50,14 +50,9 @@ impl<'a> Record<'a> {
     /// Calls `each` for every output with the parts of its tensor description.
     pub fn each_output(&self, mut each: impl FnMut(&[Fields<'a>])) {
         let mut descriptions = Vec::new();
-        each_field(self.fields.clone(), |all, number, value| {
-            let (node::OUTPUT, Value::Bytes(output)) = (number, value) else { return };
+        each_message(self.fields.clone(), node::OUTPUT, |output| {
             descriptions.clear();
-            each_field(all.nested(output), |all, number, value| {
-                if let (node_output::TENSOR_DESCRIPTION, Value::Bytes(description)) = (number, value) {
-                    descriptions.push(all.nested(description));
-                }
-            });
+            each_message(output, node_output::TENSOR_DESCRIPTION, |description| descriptions.push(description));
             each(&descriptions);
         });
     }
@@ -67,11 +62,8 @@ impl<'a> Record<'a> {
 pub(super) fn allocation<'a>(description: &[Fields<'a>]) -> Allocation<'a> {
     let mut found = Allocation::default();
     for part in description {
-        each_field(part.clone(), |all, number, value| {
-            let (tensor_description::ALLOCATION_DESCRIPTION, Value::Bytes(allocation)) = (number, value) else {
-                return;
-            };
-            each_field(all.nested(allocation), |_, number, value| match (number, value) {
+        each_message(part.clone(), tensor_description::ALLOCATION_DESCRIPTION, |allocation| {
+            each_field(allocation, |_, number, value| match (number, value) {
                 (allocation_description::REQUESTED_BYTES, Value::Varint(n)) => found.requested = n as i64,
                 (allocation_description::ALLOCATOR_NAME, Value::Bytes(name)) => found.allocator = name,
                 _ => {}

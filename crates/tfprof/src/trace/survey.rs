@@ -1,12 +1,13 @@
 //! The first pass: lists the devices, and finds out whether the file can be read at all.
 
-use super::kernels::Kernels;
-use super::walk::{self, DEVICE, DEVICE_STATS, DEVICES};
-use super::writer::Events;
-use super::{OpTime, Step};
 use crate::error::{Error, Location, Warning};
 use crate::hash::UntrustedMap;
 use crate::model::names::escape_invalid;
+use crate::render::chrome::Micros;
+use crate::trace::record::{Record, kernel};
+use crate::trace::walk::{self, DEVICE, DEVICE_STATS, DEVICES};
+use crate::trace::writer::Events;
+use crate::trace::{OpTime, Step};
 use std::io;
 use std::ops::ControlFlow;
 use tfprof_proto::stream::{Record as Part, Sink, Spot, StreamError, Tag};
@@ -157,5 +158,49 @@ impl Sink for Names<'_> {
     fn warn(&mut self, spot: Spot, message: String) {
         let location = Some(Location { file: self.file.clone(), spot: Some(spot) });
         self.warnings.push(Warning { code: "unknown_field", location, message, damage: false });
+    }
+}
+
+/// By op: the first start and the last end of its kernels.
+#[derive(Debug, Default)]
+pub(super) struct Kernels {
+    op_time: OpTime,
+    spans: UntrustedMap<Vec<u8>, Span>,
+}
+
+#[derive(Debug)]
+struct Span {
+    start: Micros,
+    end: Micros,
+}
+
+impl Kernels {
+    pub fn new(op_time: OpTime) -> Self {
+        Kernels { op_time, spans: UntrustedMap::default() }
+    }
+
+    /// Adds a kernel of a device that lists all streams.
+    pub fn add(&mut self, record: &Record<'_>) {
+        let (name, _) = kernel(record);
+        match self.spans.get_mut(name) {
+            Some(span) => {
+                span.start = span.start.min(record.start);
+                span.end = span.end.max(record.end());
+            }
+            None => drop(self.spans.insert(name.to_vec(), Span { start: record.start, end: record.end() })),
+        }
+    }
+
+    /// Moves the record of an op to the time of its kernels.
+    pub fn adjust(&self, device: &Device, record: &mut Record<'_>) {
+        if !device.has_ops || self.spans.is_empty() {
+            return;
+        }
+        let Some(span) = self.spans.get(record.name) else { return };
+        let end = span.end.max(record.end());
+        if self.op_time == OpTime::Gpu {
+            record.start = span.start;
+        }
+        record.duration = end - record.start;
     }
 }

@@ -1,6 +1,6 @@
 //! Compares two checkpoints, tensor by tensor.
 
-use super::filter::Filter;
+use super::Filter;
 use super::stats::Change;
 use crate::checkpoint::{Checkpoint, Damage, Tensor};
 use crate::error::Error;

@@ -1,6 +1,6 @@
 //! Lists the tensors of a checkpoint, with statistics of their values on request.
 
-use super::filter::Filter;
+use super::Filter;
 use super::stats::Stats;
 use crate::checkpoint::{Checkpoint, Damage, Tensor};
 use crate::error::Error;

@@ -5,7 +5,6 @@
 //! as one flat graph, `call/inner/MatMul`.
 
 pub mod calls;
-pub mod expand;
 pub mod frames;
 pub mod library;
 mod outputs;

@@ -4,6 +4,7 @@ use super::Builder;
 use crate::model::Model;
 use crate::model::cells::{Cells, Measure, Sum, Sums};
 use crate::model::devices::{DeviceId, DeviceKind};
+use crate::model::names::NameHash;
 use crate::model::nodes::NodeId;
 use crate::model::peaks::PeakFinder;
 use crate::model::records::{Allocation, Details, MemoryUse, Records, Timing};
@@ -95,6 +96,28 @@ impl Builder {
         run.streams |= gpu && name.contains("stream:all");
     }
 
+    /// The node of a name, which is probably near the last record's node: files list nodes in much the same order, up
+    /// to concurrency.
+    #[inline]
+    pub fn node_near(&self, last: u32, name: &[u8]) -> Option<NodeId> {
+        let hash = NameHash::of(name);
+        let guess = last.wrapping_add(1);
+        self.node_within(guess, AHEAD, name, hash)
+            .or_else(|| self.node_within(guess.saturating_sub(BEHIND), BEHIND, name, hash))
+            .or_else(|| self.model.names.find_hashed(name, hash).and_then(|name| self.model.node(name)))
+    }
+
+    /// The node of a name if it is among the `count` nodes from `start` on.
+    #[inline]
+    fn node_within(&self, start: u32, count: u32, name: &[u8], hash: NameHash) -> Option<NodeId> {
+        let start = start as usize;
+        let end = (start + count as usize).min(self.model.nodes.len());
+        let hashes = self.model.nodes.name_hash.get(start..end)?;
+        let at = position(hashes, hash)?;
+        let node = NodeId((start + at) as u32);
+        (self.model.name(node).as_bytes() == name).then_some(node)
+    }
+
     /// Adds the executions of a batch and empties it.
     pub fn add_batch(&mut self, run: &mut Run, device: DeviceId, batch: &mut Batch) {
         let mut start = 0;
@@ -104,7 +127,7 @@ impl Builder {
             .map(|(_, end, _)| node_name(&batch.names[std::mem::replace(&mut start, *end)..*end]));
         let mut nodes = [None; Batch::SIZE];
         for (node, name) in nodes.iter_mut().zip(names) {
-            *node = self.model.node_near(run.last, name);
+            *node = self.node_near(run.last, name);
         }
         let mut start = 0;
         for ((execution, end, offset), node) in batch.executions.iter().zip(nodes) {
@@ -120,7 +143,7 @@ impl Builder {
     /// Adds one execution of a node on a device.
     pub fn add_execution(&mut self, run: &mut Run, device: DeviceId, execution: &Execution<'_>, offset: u64) {
         let name = node_name(execution.name);
-        let node = self.model.node_near(run.last, name).or_else(|| self.node_outside_graph(name, offset));
+        let node = self.node_near(run.last, name).or_else(|| self.node_outside_graph(name, offset));
         if let Some(node) = node {
             self.add_execution_of(run, device, node, execution, offset);
         }
@@ -285,4 +308,20 @@ fn node_name(name: &[u8]) -> &[u8] {
         None => name,
         Some(colon) => &name[..colon],
     }
+}
+
+/// How far from the last node to search: executors run some dozens of ops concurrently, and a batch of records is
+/// looked up at once.
+const AHEAD: u32 = 128;
+const BEHIND: u32 = 64;
+
+/// The position of a hash. Searches in blocks that the compiler vectorizes.
+#[inline]
+fn position(hashes: &[NameHash], wanted: NameHash) -> Option<usize> {
+    if hashes.first() == Some(&wanted) {
+        return Some(0);
+    }
+    let in_block = |block: &[NameHash]| block.iter().fold(0, |found, hash| found | u8::from(*hash == wanted)) != 0;
+    let (block, hashes_of) = hashes.chunks(16).enumerate().find(|(_, block)| in_block(block))?;
+    Some(block * 16 + hashes_of.iter().position(|hash| *hash == wanted)?)
 }

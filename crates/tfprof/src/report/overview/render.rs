@@ -1,13 +1,13 @@
 //! An overview as text for one screen.
 
-mod hosts;
-
-pub use super::json::write_json;
-
 use crate::metric::Unit;
+use crate::model::hosts::{AllocatorPeak, EventKind, FactValue, HostFacts, LineFacts, StepSpan, events};
 use crate::render::theme::Theme;
+use crate::report::overview::hosts::{self, Recording, micros};
+pub use crate::report::overview::json::write_json;
 use crate::report::overview::{MemoryPeak, Overview, Top};
 use crate::units;
+use std::cmp::Reverse;
 use std::io::{self, Write};
 
 /// Writes the overview. `ask` turns a question into a command to type.
@@ -65,7 +65,7 @@ impl Fact {
 pub(super) fn facts(overview: &Overview) -> Vec<Fact> {
     let files: Vec<_> = overview.files.iter().map(|file| format!("{} ({})", file.kind, file.name)).collect();
     let mut facts = vec![Fact::new("files", files.join(", "))];
-    facts.extend(hosts::facts(&overview.hosts, &overview.other_runs));
+    facts.extend(host_facts(&overview.hosts, &overview.other_runs));
     let mut fact = |name: &str, value: String| facts.push(Fact::new(name, value));
     let plural = |n: usize, word: &str| format!("{n} {word}{}", if n == 1 { "" } else { "s" });
     let nodes = if overview.hosts.is_empty() { "graph" } else { "ops" };
@@ -117,4 +117,143 @@ pub(super) fn title(overview: &Overview, top: &Top) -> String {
 
 pub(super) fn share(overview: &Overview, number: i64) -> f64 {
     if overview.whole > 0 { number as f64 / overview.whole as f64 } else { 0.0 }
+}
+
+fn time(picos: i64) -> String {
+    micros(picos).text(Unit::Micros)
+}
+
+/// The most lines and steps that are listed.
+const ROWS: usize = 5;
+
+/// The lines in the order of the screen.
+fn host_facts(hosts: &[HostFacts], other_runs: &[String]) -> Vec<Fact> {
+    let mut facts = Vec::new();
+    if hosts.is_empty() {
+        return facts;
+    }
+    let Recording { start, length } = Recording::of(hosts);
+    let date = start.map(|start| format!(", recorded {}", hosts::date(start))).unwrap_or_default();
+    facts.push(Fact::new("profile", format!("{}{date}, {} long", hosts::framework(hosts), time(length))));
+    let kinds = EventKind::ALL.iter().map(|kind| (kind.word(), events(hosts, *kind)));
+    let kinds = kinds.filter(|(_, events)| *events > 0).map(|(kind, events)| format!("{events} {kind}"));
+    facts.push(Fact::new("events", kinds.collect::<Vec<_>>().join(", ")));
+    let several = hosts.len() > 1;
+    for host in hosts {
+        let name = if several { format!("steps of {}", host.host) } else { "steps".to_owned() };
+        facts.push(Fact { name, value: steps(host) });
+        if !host.other_markers.is_empty() {
+            facts.push(Fact::new("  other markers", host.other_markers.join(", ")));
+        }
+        facts.extend(devices(host));
+    }
+    if several {
+        facts.extend(by_host(hosts));
+        facts.extend(slowest_steps(hosts));
+    }
+    facts.extend(busiest_lines(hosts));
+    for host in hosts {
+        if let Some(AllocatorPeak { allocator, bytes }) = &host.memory_peak {
+            let bytes = units::text(Unit::Bytes, *bytes);
+            let on = if several { format!(" on {}", host.host) } else { String::new() };
+            facts.push(Fact::new("memory peak", format!("{bytes} of {allocator}{on}")));
+        }
+    }
+    if !other_runs.is_empty() {
+        facts.push(Fact::new("other runs", format!("{} (-run NAME)", other_runs.join(", "))));
+    }
+    facts
+}
+
+fn sum(times: impl Iterator<Item = i64>) -> i64 {
+    times.fold(0, i64::saturating_add)
+}
+
+fn length(step: &StepSpan) -> i64 {
+    step.end.saturating_sub(step.start)
+}
+
+fn steps(host: &HostFacts) -> String {
+    let lengths = || host.steps.iter().map(length);
+    let (Some(least), Some(most)) = (lengths().min(), lengths().max()) else {
+        return "none: no event has a start".to_owned();
+    };
+    let count = host.steps.len() as i64;
+    let marker = if host.marker.is_empty() { String::new() } else { format!(" `{}`", host.marker) };
+    let inside = sum(host.step_ops.iter().map(|ops| ops.self_time));
+    let all = inside.saturating_add(host.outside.self_time);
+    let outside = if all > 0 { 100.0 * host.outside.self_time as f64 / all as f64 } else { 0.0 };
+    format!(
+        "{count} by {} ({}{marker}); {} on average, {} to {}; {outside:.2}% of op time lies in none",
+        host.rule.word(),
+        host.rule.about(),
+        time(sum(lengths()) / count),
+        time(least),
+        time(most)
+    )
+}
+
+/// Devices and their properties.
+fn devices(host: &HostFacts) -> impl Iterator<Item = Fact> {
+    let devices = host.planes.iter().filter(|plane| plane.name.starts_with("/device:") && !plane.stats.is_empty());
+    devices.map(|plane| {
+        let text = |(name, value): &(String, FactValue)| Some(format!("{name} {}", plain(value)?));
+        let stats: Vec<_> = plane.stats.iter().filter_map(text).take(8).collect();
+        Fact::new("  device", format!("{}: {}", plane.name, stats.join(", ")))
+    })
+}
+
+fn plain(value: &FactValue) -> Option<String> {
+    match value {
+        FactValue::Int(n) => Some(n.to_string()),
+        FactValue::Uint(n) => Some(n.to_string()),
+        FactValue::Double(n) => Some(n.to_string()),
+        FactValue::Text(text) => Some(text.clone()),
+        FactValue::Other => None,
+    }
+}
+
+/// Step and op times by host, the slowest first.
+fn by_host(hosts: &[HostFacts]) -> impl Iterator<Item = Fact> {
+    let total = |host: &HostFacts| sum(host.steps.iter().map(length));
+    let mut all: Vec<&HostFacts> = hosts.iter().collect();
+    all.sort_by_key(|host| (Reverse(total(host)), host.host.as_str()));
+    all.into_iter().map(move |host| {
+        let (steps, ops) = (time(total(host)), time(sum(host.step_ops.iter().map(|ops| ops.self_time))));
+        Fact::new("  host", format!("{}: {steps} of steps, {ops} of ops in them", host.host))
+    })
+}
+
+/// The slowest steps of all hosts.
+fn slowest_steps(hosts: &[HostFacts]) -> impl Iterator<Item = Fact> {
+    let mut all = Vec::new();
+    for host in hosts {
+        all.extend(host.steps.iter().map(|step| (step, host.host.as_str())));
+    }
+    all.sort_by_key(|(step, host)| (Reverse(length(step)), step.number, *host));
+    let slowest = all.into_iter().take(ROWS);
+    slowest.map(|(step, host)| Fact {
+        name: format!("  step {}", step.number),
+        value: format!("{} on {host}", time(length(step))),
+    })
+}
+
+/// The busiest lines, with their idle time.
+fn busiest_lines(hosts: &[HostFacts]) -> impl Iterator<Item = Fact> {
+    let mut lines: Vec<(&str, &LineFacts)> = Vec::new();
+    for host in hosts {
+        lines.extend(host.lines.iter().filter(|line| line.first.is_some()).map(|line| (host.host.as_str(), line)));
+    }
+    lines.sort_by_key(|(_, line)| Reverse(line.busy));
+    let several = hosts.len() > 1;
+    lines.into_iter().take(ROWS).map(move |(host, line)| {
+        let span = line.last.unwrap_or(0).saturating_sub(line.first.unwrap_or(0));
+        let name = if line.display_name.is_empty() { &line.name } else { &line.display_name };
+        // The part after the slash repeats the thread id.
+        let name = name.split('/').next().filter(|name| !name.is_empty()).unwrap_or(name);
+        let idle = span.saturating_sub(line.busy).max(0);
+        let on = if several { format!("/{host}") } else { String::new() };
+        let (busy, idle, ops) = (time(line.busy), time(idle), time(line.op_self_time));
+        Fact::new("  line", format!("{on}{} {name}: {busy} busy, {idle} idle, {ops} of it ops", line.plane))
+    })
 }
