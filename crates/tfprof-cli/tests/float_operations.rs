@@ -130,3 +130,46 @@ fn the_shell_infers_anew() {
     let answer = tfprof_with(&[&graph], b"scope --signature=x\n");
     assert!(answer.code == 2 && answer.err.contains("choose what is loaded"), "{}", answer.err);
 }
+
+#[test]
+fn nodes_that_the_op_log_leaves_out_are_computed() {
+    let dir = scratch("log");
+    let path = |name: &str| dir.join(name).display().to_string();
+    let more = r#"node { name: "sum" op: "AddV2" input: "y" input: "y" attr { key: "T" value { type: DT_FLOAT } } }
+        node { name: "twice" op: "AddV2" input: "y" input: "y" attr { key: "T" value { type: DT_FLOAT } } }"#;
+    std::fs::write(path("graph.pbtxt"), format!("{GRAPH}{more}")).expect("a graph");
+    // A figure wins, even for an op that nobody knows; 0 is not a figure.
+    let log = "log_entries { name: 'y' float_ops: 1000 } log_entries { name: 'z' float_ops: 7 } \
+               log_entries { name: 'sum' float_ops: 0 types: 'mine' }";
+    std::fs::write(path("tfprof_log"), log).expect("a log");
+    let files = [format!("--graph_path={}", path("graph.pbtxt")), format!("--op_log_path={}", path("tfprof_log"))];
+    let files = [files[0].as_str(), files[1].as_str()];
+    let (line, _) = total(&files);
+    assert!(line.starts_with("_TFProfRoot (--/1.01k flops, --/64 macs,") && line.ends_with("--/1 unknown)"), "{line}");
+    let answer = tfprof(&[&["op", SELECT, "-order_by=float_ops"][..], &files].concat());
+    let expect = [("MatMul", "1.00k float_ops"), ("AddV2", "8 float_ops"), ("Riddle", "7 float_ops")];
+    for ((op, figure), row) in expect.iter().zip(answer.out.split("unknown ops\n").nth(1).expect("rows").lines()) {
+        assert!(row.starts_with(op) && row.contains(figure), "{row}");
+    }
+    // The original takes the log alone.
+    let answer = tfprof(&[&["scope", "-select=float_ops", "-max_depth=1", "-original_quirks"][..], &files].concat());
+    assert!(answer.out.contains("_TFProfRoot (--/1.01k flops)"), "{}", answer.out);
+    // The law of the batch would mix figures of one batch with those of any.
+    let cost: serde_json::Value =
+        serde_json::from_str(&tfprof(&[&["cost", "--format=json"][..], &files].concat()).out).expect("JSON");
+    assert_eq!(
+        (&cost["unknown_ops"], &cost["per_batch"]["float_ops"]),
+        (&1.into(), &serde_json::Value::Null),
+        "{cost}"
+    );
+}
+
+#[test]
+fn a_saved_profile_keeps_computed_float_operations() {
+    let dir = scratch("saved_costs");
+    let saved = dir.join("all.profile").display().to_string();
+    let graph = file("saved_costs_graph", GRAPH);
+    let answer = tfprof(&["save", &graph, &format!("--outfile={saved}")]);
+    assert_eq!(answer.code, 0, "{}", answer.err);
+    assert_eq!(total(&[&format!("--profile_path={saved}")]).0, total(&[&graph]).0);
+}

@@ -73,7 +73,7 @@ _TFProfRoot (--/464.15k params)
 #[test]
 fn float_operations_of_the_manual() {
     let log = format!("--op_log_path={}", corpus("resnet32/tfprof_log_legacy.gz"));
-    let text = resnet(&format!("scope -min_float_ops 1 -max_depth 10 -select float_ops {log}"));
+    let text = resnet(&format!("scope -min_float_ops 1 -max_depth 10 -select float_ops {log} -original_quirks"));
     let start = "\
 Profile:
 node name | # float_ops

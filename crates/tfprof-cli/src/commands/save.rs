@@ -12,7 +12,8 @@ pub fn run(request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Resul
     if ![Output::TEXT, "proto"].contains(&options.output.form.as_str()) {
         return Err(Error::Question("say where to save, as in `tfprof save DIR --outfile=all.profile`".to_owned()));
     }
-    let (profiler, exit) = load(request, needs::SAVING, err)?;
+    let keep = if options.quirks.functions_are_closed { needs::SAVING_AS_ORIGINAL } else { needs::SAVING };
+    let (profiler, exit) = load(request, keep, err)?;
     if !profiler.hosts().is_empty() {
         let message =
             "an XSpace is a saved profile already, and a ProfileProto has no place for its times; keep the file";

@@ -19,8 +19,11 @@ pub const OVERVIEW: Keep = Keep { inputs: false, output_shapes: false, runtime: 
 pub const ADVICE: Keep =
     Keep { inputs: false, output_shapes: false, functions: false, costs: false, ..Keep::EVERYTHING };
 
-/// Saving everything as a `ProfileProto`.
-pub const SAVING: Keep = Keep { functions: false, costs: false, ..Keep::EVERYTHING };
+/// Saving everything as a `ProfileProto`, computed costs included.
+pub const SAVING: Keep = Keep { functions: false, ..Keep::EVERYTHING };
+
+/// The same, as the original does it: it computes nothing.
+pub const SAVING_AS_ORIGINAL: Keep = Keep { costs: false, ..SAVING };
 
 /// [`Cost`](crate::report::cost::Cost).
 pub const COST: Keep = Keep {
@@ -43,7 +46,7 @@ pub const COST: Keep = Keep {
 /// A command of the original's interface, which computes nothing from the graph.
 pub fn of_original(command: &str, records: bool) -> Keep {
     let advises = command == "advise";
-    Keep { traces: advises || command == "code", attributes: advises, records, ..SAVING }
+    Keep { traces: advises || command == "code", attributes: advises, records, ..SAVING_AS_ORIGINAL }
 }
 
 impl Question {

@@ -100,6 +100,10 @@ impl Profiler {
 
     /// FLOPs, multiply-adds and bytes of one run as functions of the batch size, where they are linear.
     pub fn per_batch(&self) -> PerBatch {
+        // A saved profile has the costs of one batch size.
+        if self.program.graph.is_empty() {
+            return PerBatch::default();
+        }
         let [one, two, three] =
             [1, 2, 3].map(|batch| annotate::total(&self.program, &self.builder.program.settings, batch));
         let linear = |one: i64, two: i64, three: i64| {

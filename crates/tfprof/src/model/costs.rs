@@ -41,7 +41,7 @@ pub struct Costs {
     pub batch: Option<i64>,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct NodeCosts {
     pub float_ops: i64,
     pub macs: i64,

@@ -176,10 +176,12 @@ impl Cost {
         cost.add_variables(model, &view);
         cost.add_nodes(model, &view);
         cost.per_batch = per_batch();
-        // FLOPs of an op log override computed ones.
-        if model.nodes.float_ops.iter().any(|float_ops| *float_ops != 0) {
+        // The op log has the figures of one batch size.
+        let logged = model.nodes.float_ops.iter().filter(|float_ops| **float_ops != 0).count();
+        if logged > 0 {
             cost.per_batch.float_ops = None;
-            let message = "float operations are those of the op log; leave it out to have them computed".to_owned();
+            let message =
+                format!("the float operations of {logged} nodes are those of the op log; the rest is computed");
             cost.warnings.push(Warning { code: "op_log", location: None, message, damage: false });
         }
         Ok(cost)
@@ -242,9 +244,10 @@ impl Cost {
             let op_type = by_op.entry(op).or_insert_with(empty);
             op_type.nodes += 1;
             op_type.figures = op_type.figures.plus(&Figures::from_fn(|metric| row[metric as usize]));
-            if costs.unknown > 0 {
+            let unknown_nodes = row[Metric::UnknownOps as usize];
+            if unknown_nodes > 0 {
                 let why = if costs.unlisted > 0 { "in functions that are too many to list" } else { reason(costs.why) };
-                *unknown.entry((op, why)).or_default() += costs.unknown;
+                *unknown.entry((op, why)).or_default() += unknown_nodes;
             }
         }
         self.op_types = by_op.into_values().collect();
@@ -254,7 +257,8 @@ impl Cost {
         self.unknown.sort_by_key(|unknown| Reverse(unknown.nodes));
         let missing =
             |(node, why): &(NodeId, String)| MissingShape { node: model.name(*node).to_owned(), why: why.clone() };
-        self.missing = model.costs.missing.iter().take(LISTED).map(missing).collect();
+        let unlogged = |(node, _): &&(NodeId, String)| model.nodes.float_ops[node.index()] == 0;
+        self.missing = model.costs.missing.iter().filter(unlogged).take(LISTED).map(missing).collect();
     }
 
     /// The scopes that hold most of a metric, the largest first: large scopes are replaced by their children until none is

@@ -44,8 +44,6 @@ pub struct Lens {
     /// Variables that are not parameters: optimizer state, generator state, and further handles of one variable.
     other_variables: [Option<NameId>; 3],
     constant: Option<NameId>,
-    /// FLOPs are computed from the graph: no op log has any.
-    computes_flops: bool,
 }
 
 impl Lens {
@@ -58,7 +56,6 @@ impl Lens {
             variable_types: [TRAINABLE, IN_CHECKPOINT].map(find),
             other_variables: [OPTIMIZER_SLOT, SAME_VARIABLE, GENERATOR_STATE].map(find),
             constant: find(CONST_PARAMETER),
-            computes_flops: !model.costs.is_empty() && model.nodes.float_ops.iter().all(|float_ops| *float_ops == 0),
         }
     }
 }
@@ -192,16 +189,20 @@ impl<'m> Values<'m> {
                 .any(|cell| cell.first_start != 0 && self.counts(cell, self.model.devices.kind(cell.device)))
     }
 
-    /// Adds the computed costs, times the runs; if the node never ran, times the trip count of the program.
+    /// Adds the computed costs, times the runs; if the node never ran, times the trip count of the program. FLOPs of an op
+    /// log override computed ones, node by node.
     fn add_costs(&self, node: NodeId, ran: bool, row: &mut Row) {
         let costs = self.model.costs.get(node);
-        let runs = if self.ever_ran(node, ran) { row[Metric::Runs as usize] } else { costs.runs };
-        if self.lens.computes_flops {
-            row[Metric::FloatOps as usize] = costs.float_ops.saturating_mul(runs);
+        if !costs.counted {
+            return;
         }
+        let runs = if self.ever_ran(node, ran) { row[Metric::Runs as usize] } else { costs.runs };
+        let logged = self.model.nodes.float_ops[node.index()];
+        let float_ops = if logged == 0 { costs.float_ops } else { logged };
+        row[Metric::FloatOps as usize] = float_ops.saturating_mul(runs);
         row[Metric::Macs as usize] = costs.macs.saturating_mul(runs);
         row[Metric::IoBytes as usize] = costs.io_bytes.saturating_mul(runs);
-        row[Metric::UnknownOps as usize] = costs.unknown;
+        row[Metric::UnknownOps as usize] = if logged == 0 || costs.unlisted > 0 { costs.unknown } else { 0 };
     }
 
     fn ever_ran(&self, node: NodeId, ran: bool) -> bool {

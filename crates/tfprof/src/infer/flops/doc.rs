@@ -15,7 +15,7 @@ const HEAD: &str = "\
 3. Data movement, shapes, control flow, random numbers, strings and files are zero by definition, and count as covered.
 4. The 46 ops that the original counts, marked \u{25cf}, have the original's figures, with two exceptions: we respect a
    transposed first operand of `BatchMatMul`, and we count layouts with channels first. `-original_quirks` infers
-   nothing.
+   nothing: only the op log counts.
 5. An op without a formula, or with an unknown shape, is one of `unknown_ops`, never a silent zero.
 
 `io_bytes` are the bytes that an op reads and writes, computed from the shapes and types of its inputs and outputs. A
@@ -24,7 +24,8 @@ handle counts as the variable behind it. Tensors of unknown shape count as 0. Op
 
 Shapes come from the graph's `_output_shapes`, from shape inference, which also evaluates constants and arithmetic on
 shapes, from the loaded runs, and from `--input NAME=1x224x224x3`. All unknown leading dimensions of inputs are the same
-number, the batch: `--batch N`, 1 by default. If an op log has FLOPs, it is their only source.
+number, the batch: `--batch N`, 1 by default. A figure in an op log overrides the computed one of its
+node; a node that the log leaves out, or gives 0, is computed.
 
 ## Formulas
 

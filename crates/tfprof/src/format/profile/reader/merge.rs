@@ -3,6 +3,7 @@
 use crate::hash::UntrustedMap;
 use crate::model::Model;
 use crate::model::builder::Builder;
+use crate::model::costs::NodeCosts;
 use crate::model::devices::DeviceId;
 use crate::model::names::NameId;
 use crate::model::nodes::{Input, NO_INPUT, NodeId, ShapeId};
@@ -19,6 +20,7 @@ pub(super) struct Definition<'f> {
     pub dims: Vec<i64>,
     pub types: Vec<NameId>,
     pub float_ops: i64,
+    pub costs: Option<NodeCosts>,
     /// An id of the file's own stacks.
     pub stack: Option<StackId>,
     pub attributes: Vec<Attribute<'f>>,
@@ -70,6 +72,10 @@ impl Merge {
         }
         if let Some(stack) = definition.stack {
             self.stacks.push((node, stack));
+        }
+        // Runs of different sizes have different costs. The largest counts, in any order of the files.
+        if let Some(costs) = definition.costs.filter(|costs| *costs > model.costs.get(node)) {
+            model.costs.set(node, costs);
         }
         let float_ops = &mut model.nodes.float_ops[at];
         if *float_ops != 0 && definition.float_ops != 0 && *float_ops != definition.float_ops {

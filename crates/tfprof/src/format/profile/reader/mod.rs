@@ -4,7 +4,7 @@ mod executions;
 mod merge;
 mod messages;
 
-use super::own_fields::{DECLARED_DEVICE, INPUT_OUTPUTS};
+use super::own_fields::{COSTS, DECLARED_DEVICE, INPUT_OUTPUTS};
 use crate::error::Error;
 use crate::format::detect::{Head, is_name};
 use crate::format::op_log::CallStacks;
@@ -12,6 +12,7 @@ use crate::format::source::Source;
 use crate::format::{FormatReader, drive};
 use crate::hash::UntrustedMap;
 use crate::model::builder::Builder;
+use crate::model::costs::NodeCosts;
 use crate::model::devices::DeviceId;
 use crate::model::names::NameId;
 use crate::model::nodes::{Input, NO_INPUT, NodeId, ShapeId};
@@ -178,6 +179,14 @@ impl<'b> ProfileReader<'b> {
                 (DECLARED_DEVICE, Value::Bytes(device)) => {
                     definition.declared_device = self.builder.name(&device.to_ascii_lowercase(), offset);
                 }
+                (COSTS, value) if keep.costs => {
+                    let mut numbers = Vec::new();
+                    drop(each_int(value, |n| numbers.push(n)));
+                    if let [float_ops, macs, io_bytes, unknown, runs] = numbers[..] {
+                        let costs = NodeCosts { float_ops, macs, io_bytes, unknown, runs, ..NodeCosts::default() };
+                        definition.costs = Some(NodeCosts { counted: true, ..costs });
+                    }
+                }
                 (field::OUTPUT_SHAPES, Value::Bytes(entry)) if keeps_shapes => {
                     definition.output_shapes.push(shape_entry(all.nested(entry)));
                 }
@@ -216,6 +225,9 @@ impl<'b> ProfileReader<'b> {
         nodes.float_ops[node.index()] = definition.float_ops;
         nodes.declared_device[node.index()] = definition.declared_device;
         builder.model.placement[node.index()] = definition.device.unwrap_or(DeviceId::NONE);
+        if let Some(costs) = definition.costs {
+            builder.model.costs.set(node, costs);
+        }
         if let Some(stack) = definition.stack {
             self.call_stacks.push(node, stack);
         }

@@ -6,7 +6,7 @@
 mod executions;
 
 use crate::error::Warning;
-use crate::format::profile::own_fields::{DECLARED_DEVICE, INPUT_OUTPUTS};
+use crate::format::profile::own_fields::{COSTS, DECLARED_DEVICE, INPUT_OUTPUTS};
 use crate::hash::TrustedMap;
 use crate::model::Model;
 use crate::model::devices::DeviceKind;
@@ -151,6 +151,10 @@ impl Writer<'_> {
         }
         if !quirks.declared_device_ignored {
             write::bytes(out, DECLARED_DEVICE, name(nodes.declared_device[at]).as_bytes());
+        }
+        let costs = model.costs.get(node);
+        if costs.counted && !quirks.functions_are_closed {
+            write::packed(out, COSTS, &[costs.float_ops, costs.macs, costs.io_bytes, costs.unknown, costs.runs]);
         }
     }
 
