@@ -1,6 +1,7 @@
 //! Constants: the `TensorProto` of an attribute becomes a [`Fact`], with its elements if it is a small tensor of integers.
 
 use super::fact::{Fact, LONGEST_VALUE};
+use super::floats;
 use crate::model::attr_value::{dtype_of, kind, shape_of};
 use crate::model::dtype::DType;
 use crate::model::shape::Shape;
@@ -27,14 +28,26 @@ fn tensor_fact(bytes: &[u8]) -> Fact {
         {
             let _ = each_int(value, |n| listed.push(n));
         }
+        (tensor::FLOAT_VAL | tensor::DOUBLE_VAL, value) if listed.len() <= floats::LONGEST => match value {
+            Value::Fixed32(bits) => listed.push(floats::element(DType::FLOAT, f32::from_bits(bits).into())),
+            Value::Fixed64(bits) => listed.push(floats::element(DType::DOUBLE, f64::from_bits(bits))),
+            Value::Bytes(packed) => {
+                let dtype = if number == tensor::FLOAT_VAL { DType::FLOAT } else { DType::DOUBLE };
+                listed.extend(floats_of(dtype, packed));
+            }
+            Value::Varint(_) => {}
+        },
         _ => {}
     });
-    let Some(count) = shape.elements().filter(|count| *count <= LONGEST_VALUE as i64) else {
+    let is_float = floats::is_float(dtype);
+    let longest = if is_float { floats::LONGEST } else { LONGEST_VALUE };
+    let Some(count) = shape.elements().filter(|count| *count <= longest as i64) else {
         return Fact::new(dtype, shape);
     };
     let value = match content {
+        Some(content) if is_float => Some(floats_of(dtype, content).collect()),
         Some(content) => elements_of(dtype, content),
-        None => integer_size(dtype).and(Some(listed)),
+        None => (is_float || integer_size(dtype).is_some()).then_some(listed),
     };
     let value = value.map(|mut value| {
         // The last element is repeated to the end; without elements, all are 0.
@@ -58,6 +71,19 @@ fn integer_size(dtype: DType) -> Option<(usize, bool)> {
         23 => (8, false),
         _ => return None,
     })
+}
+
+/// The first floats of packed ones.
+fn floats_of(dtype: DType, packed: &[u8]) -> impl Iterator<Item = i64> + '_ {
+    let size = if dtype == DType::FLOAT { 4 } else { 8 };
+    let element = move |bytes: &[u8]| {
+        let mut word = [0; 8];
+        word[..size].copy_from_slice(bytes);
+        let number =
+            if size == 4 { f32::from_bits(u64::from_le_bytes(word) as u32).into() } else { f64::from_le_bytes(word) };
+        floats::element(dtype, number)
+    };
+    packed.chunks_exact(size).take(floats::LONGEST + 1).map(element)
 }
 
 fn elements_of(dtype: DType, content: &[u8]) -> Option<Vec<i64>> {
@@ -84,7 +110,7 @@ mod tests {
         });
         let fact = constant(&attribute).unwrap();
         assert_eq!(fact.shape, Shape::of(dims));
-        assert_eq!(fact.integers(), expect);
+        assert_eq!(fact.elements(), expect);
     }
 
     #[test]
@@ -98,8 +124,14 @@ mod tests {
         check(10, &[], |out| pb::packed(out, 11, &[1]), Some(&[1]));
         check(3, &[2], |_| (), Some(&[0, 0]));
         check(3, &[0], |_| (), Some(&[]));
-        check(1, &[1], |out| pb::bytes(out, 4, &[0; 4]), None);
+        check(14, &[1], |out| pb::bytes(out, 4, &[0; 4]), None);
         check(3, &[i64::MAX, 2], |out| pb::packed(out, 7, &[7]), None);
         check(3, &[2], |out| pb::bytes(out, 4, &[0; 7]), Some(&[0, 0]));
+        let number = |n: f64| floats::element(DType::DOUBLE, n);
+        check(1, &[2], |out| pb::bytes(out, 4, &[0, 0, 0, 63, 0, 0, 0, 64]), Some(&[number(0.5), number(2.0)]));
+        check(1, &[], |out| pb::bytes(out, 5, &1.5_f32.to_le_bytes()), Some(&[number(1.5)]));
+        check(1, &[], |out| out.extend([0x2d, 0, 0, 0, 64]), Some(&[number(2.0)]));
+        check(2, &[2], |out| pb::bytes(out, 6, &0.1_f64.to_le_bytes()), Some(&[number(0.1), number(0.1)]));
+        check(1, &[17], |out| pb::bytes(out, 5, &1.5_f32.to_le_bytes()), None);
     }
 }

@@ -1,5 +1,6 @@
 //! [`Fact`]: static knowledge about a tensor: its type, its shape, small integer values, and the contents of handles.
 
+use super::floats;
 use crate::model::dtype::DType;
 pub use crate::model::shape::{ANY, Shape, product};
 use std::sync::Arc;
@@ -54,9 +55,14 @@ impl Fact {
         Fact { dtype: DType::RESOURCE, shape: Shape::scalar(), value: None, held }
     }
 
-    /// The elements, if they are tracked.
-    pub fn integers(&self) -> Option<&[i64]> {
+    /// The elements, if they are tracked: integers, or [`floats`].
+    pub fn elements(&self) -> Option<&[i64]> {
         self.value.as_ref().map(|value| &*value.0)
+    }
+
+    /// The elements of a tensor of integers, if they are tracked.
+    pub fn integers(&self) -> Option<&[i64]> {
+        self.elements().filter(|_| !floats::is_float(self.dtype))
     }
 
     /// The elements if all of them are known.

@@ -6,6 +6,7 @@
 
 use super::fact::{Fact, Integers, Shape};
 use super::flops;
+use super::functions::branches::Branches;
 use super::overrides::Overrides;
 use super::shapes::{self, Op, Rule};
 use crate::hash::TrustedMap;
@@ -33,6 +34,7 @@ pub struct Instance {
     pub costs: Vec<NodeCost>,
     /// Whether an unknown leading dimension was replaced by the batch size.
     pub uses_batch: bool,
+    pub branches: Branches,
 }
 
 /// The cost of one execution of a node.
@@ -117,6 +119,7 @@ pub struct Inference {
     position: Vec<u32>,
     readers: Readers,
     pushes: Pushes,
+    branches: Branches,
     rules: Vec<Option<Rule>>,
     visits: Vec<u8>,
     /// The next first visit, and the positions to visit again.
@@ -130,7 +133,10 @@ pub struct Inference {
 impl Inference {
     /// Arguments beyond those given are unknown.
     pub fn new(body: &Body, args: &[Fact]) -> Self {
-        let pushes = pushes(body);
+        let branches = Branches::new(body);
+        let mut pushes = pushes(body);
+        // A predicate is no input of a Merge, but decides which of its inputs counts.
+        pushes.extend(branches.predicates());
         let readers = Readers::new(body, &pushes);
         let order = order(body, &readers, &pushes);
         let mut position = vec![0; body.len()];
@@ -143,6 +149,7 @@ impl Inference {
             position,
             readers,
             pushes,
+            branches,
             rules: body.ops().0.map(shapes::rule).collect(),
             visits: vec![0; body.len()],
             next: 0,
@@ -168,12 +175,19 @@ impl Inference {
             let at = if first { self.next } else { again.unwrap_or_default() };
             let Some(node) = self.order.get(at).copied() else { return true };
             inputs.clear();
-            // A Merge ignores inputs not yet visited.
-            let is_merge = matches!(body.op(node), "Merge" | "RefMerge");
-            let visited =
-                |tensor: &&Tensor| !is_merge || self.facts.get(tensor.node as usize).is_none_or(Option::is_some);
-            inputs.extend(body.inputs(node).iter().filter(visited).map(|tensor| self.input(*tensor)));
-            inputs.extend(self.pushes.get(&node).map(|push| self.input(*push)));
+            // A Merge ignores inputs not yet visited, and those of a branch not taken.
+            if matches!(body.op(node), "Merge" | "RefMerge") {
+                let value = |predicate| self.input(predicate).integer();
+                let arrives = |(at, tensor): &(usize, &Tensor)| {
+                    self.facts.get(tensor.node as usize).is_none_or(Option::is_some)
+                        && self.branches.can_arrive(node, *at, value)
+                };
+                let arriving = body.inputs(node).iter().enumerate().filter(arrives);
+                inputs.extend(arriving.map(|(_, tensor)| self.input(*tensor)));
+            } else {
+                inputs.extend(body.inputs(node).iter().map(|tensor| self.input(*tensor)));
+                inputs.extend(self.pushes.get(&node).map(|push| self.input(*push)));
+            }
             let op = Op { body, node, inputs: &inputs };
             let op_id = body.ops().1[node as usize] as usize;
             let mut outputs = if is_arg[node as usize] != NO_NODE {
@@ -202,7 +216,7 @@ impl Inference {
     /// Computes the costs.
     pub fn finish(self, body: &Body, calls: &dyn Calls) -> Instance {
         let facts: Vec<Vec<Fact>> = self.facts.into_iter().map(Option::unwrap_or_default).collect();
-        let mut instance = Instance { facts, costs: Vec::new(), uses_batch: self.uses_batch };
+        let mut instance = Instance { facts, costs: Vec::new(), uses_batch: self.uses_batch, branches: self.branches };
         instance.costs = flops::costs(body, &instance, calls);
         instance
     }
@@ -323,7 +337,8 @@ struct Readers {
     ends: Vec<u32>,
 }
 
-/// Tensors that are pushed to a stack, by the nodes that pop them: no edge of the graph connects them.
+/// Tensors that are pushed to a stack, by the nodes that pop them, and predicates of conditionals, by their Merge: no edge
+/// of the graph connects them.
 type Pushes = TrustedMap<u32, Tensor>;
 
 /// Finds the contents of stacks, assuming that all tensors pushed to one are alike. Handles pass through loop entries.

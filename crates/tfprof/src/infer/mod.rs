@@ -8,6 +8,7 @@
 pub mod annotate;
 mod constant;
 pub mod fact;
+mod floats;
 pub mod flops;
 pub mod functions;
 pub mod inference;

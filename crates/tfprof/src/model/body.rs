@@ -115,6 +115,11 @@ impl Body {
         self.names.get(node as usize)
     }
 
+    /// The op of a node that may not exist.
+    pub fn op_of(&self, node: u32) -> Option<&str> {
+        ((node as usize) < self.len()).then(|| self.op(node))
+    }
+
     /// Which argument a node stands for. Arguments are in the order of nodes.
     pub fn arg(&self, node: u32) -> Option<usize> {
         self.args.binary_search(&node).ok()

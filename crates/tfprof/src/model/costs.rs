@@ -39,9 +39,11 @@ pub struct Costs {
     pub missing: Vec<(NodeId, String)>,
     /// The size that was assumed for unknown leading dimensions.
     pub batch: Option<i64>,
+    /// For costs of a saved profile, the step whose shapes they are for.
+    pub step: Option<i64>,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NodeCosts {
     pub float_ops: i64,
     pub macs: i64,

@@ -107,6 +107,7 @@ impl DType {
     pub const FLOAT: DType = DType(1);
     pub const DOUBLE: DType = DType(2);
     pub const INT32: DType = DType(3);
+    pub const UINT8: DType = DType(4);
     pub const STRING: DType = DType(7);
     pub const COMPLEX64: DType = DType(8);
     pub const INT64: DType = DType(9);

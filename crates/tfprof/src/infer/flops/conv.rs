@@ -1,7 +1,8 @@
 //! Convolutions and their gradients.
 
+use super::super::fact::Fact;
 use super::matmul::with_fused;
-use super::{Count, Dims, Flops, Formula, Op, UnknownReason, Work, dim, elements, formula, original};
+use super::{Count, Dims, Flops, Formula, Op, UnknownReason, Work, dim, elements, formula, original, product};
 
 #[rustfmt::skip]
 pub const FORMULAS: &[Formula] = &[
@@ -22,6 +23,13 @@ pub const FORMULAS: &[Formula] = &[
     formula(&["_FusedConv3D"], Count::By(|op| with_fused(op, convolution(op, 4)?), "as Conv3D, and N(out) for each fused op")),
     formula(&["_FusedDepthwiseConv2dNative"], Count::By(
         |op| with_fused(op, convolution(op, 2)?), "as DepthwiseConv2dNative, and N(out) for each fused op")),
+    formula(&["FusedPadConv2D"], Count::By(|op| taps(op.input(2)?, 3, op.output()?), "2 · N(out) · f0 · f1 · f2, f the shape of in2")),
+    formula(&["FusedResizeAndPadConv2D"], Count::By(|op| {
+        let image = op.input(0)?;
+        let size = op.facts.get(1).and_then(Fact::known_integers).ok_or(UnknownReason::Shape)?;
+        let resized = product(&[dim(image, 0)?, elements(size), dim(image, 3)?]);
+        Ok(taps(op.input(3)?, 3, op.output()?)?.and(resized.saturating_mul(9)))
+    }, "2 · N(out) · f0 · f1 · f2, f the shape of in3, and 9 for each element of the resized image")),
     formula(&["Conv3DBackpropInput", "Conv3DBackpropInputV2", "Conv2DBackpropInputV2"], Count::By(
         |op| all_but_last(op, op.input(1)?, op.input(2)?), "2 · N(in2) · N(in1) / channels of in2")),
     formula(&["Conv3DBackpropFilter", "Conv3DBackpropFilterV2", "Conv2DBackpropFilterV2"], Count::By(

@@ -1,5 +1,6 @@
 //! Matrix decompositions, linear solvers and Fourier transforms: the leading terms of the usual algorithms.
 
+use super::super::fact::Fact;
 use super::{Count, Flops, Formula, Op, UnknownReason, Work, elements, formula, log2_ceil, product};
 
 #[rustfmt::skip]
@@ -7,6 +8,12 @@ pub const FORMULAS: &[Formula] = &[
     formula(&["FFT", "IFFT", "BatchFFT", "BatchIFFT"], Count::By(|op| fft(op, 1, 5), "5 · N(in0) · log2 n, n the elements of one transform")),
     formula(&["FFT2D", "IFFT2D", "BatchFFT2D", "BatchIFFT2D"], Count::By(|op| fft(op, 2, 5), "5 · N(in0) · log2 n")),
     formula(&["FFT3D", "IFFT3D", "BatchFFT3D", "BatchIFFT3D"], Count::By(|op| fft(op, 3, 5), "5 · N(in0) · log2 n")),
+    formula(&["FFTND", "IFFTND"], Count::By(
+        |op| Ok(Work::plain(product(&[5, elements(op.input(0)?), levels_along(op, op.input(0)?)?]))),
+        "5 · N(in0) · log2 n, n the elements along the axes in2")),
+    formula(&["RFFTND"], Count::By(
+        |op| Ok(Work::plain(product(&[5, elements(op.input(0)?), levels_along(op, op.input(0)?)?]) / 2)),
+        "2.5 · N(in0) · log2 n")),
     formula(&["RFFT"], Count::By(|op| fft(op, 1, 2), "2.5 · N(in0) · log2 n, rounded down for each level")),
     formula(&["RFFT2D"], Count::By(|op| fft(op, 2, 2), "2.5 · N(in0) · log2 n")),
     formula(&["RFFT3D"], Count::By(|op| fft(op, 3, 2), "2.5 · N(in0) · log2 n")),
@@ -38,6 +45,16 @@ pub const FORMULAS: &[Formula] = &[
 /// The elements of one transform over the last `rank` dimensions.
 fn transform_size(dims: &[i64], rank: usize) -> Result<i64, UnknownReason> {
     Ok(product(dims.get(dims.len().checked_sub(rank).ok_or(UnknownReason::Malformed)?..).unwrap_or_default()))
+}
+
+/// The levels of a transform along the axes that the third input lists.
+fn levels_along(op: &Op<'_>, dims: &[i64]) -> Result<i64, UnknownReason> {
+    let axes = op.facts.get(2).and_then(Fact::known_integers).ok_or(UnknownReason::Shape)?;
+    let size = |axis: &i64| {
+        let at = if *axis < 0 { axis + dims.len() as i64 } else { *axis };
+        usize::try_from(at).ok().and_then(|at| dims.get(at)).copied().ok_or(UnknownReason::Malformed)
+    };
+    Ok(log2_ceil(product(&axes.iter().map(size).collect::<Result<Vec<i64>, _>>()?)))
 }
 
 fn fft(op: &Op<'_>, rank: usize, each: i64) -> Flops {

@@ -19,7 +19,7 @@ pub const FORMULAS: &[Formula] = &[
     formula(&[
         "SegmentSum", "SegmentProd", "SegmentMax", "SegmentMin", "SegmentMean", "UnsortedSegmentSum", "UnsortedSegmentProd",
         "UnsortedSegmentMax", "UnsortedSegmentMin", "SegmentSumV2", "SegmentProdV2", "SegmentMaxV2", "SegmentMinV2",
-        "Bincount", "DenseBincount", "SparseBincount", "HistogramFixedWidth", "Bucketize", "SparseReduceSum", "SparseReduceMax",
+        "Bincount", "DenseBincount", "SparseBincount", "HistogramFixedWidth", "Bucketize", "CompareAndBitpack", "SparseReduceSum", "SparseReduceMax",
     ], Count::In(1)),
     formula(&["CollectiveReduce", "CollectiveReduceV2", "CollectiveReduceV3", "CollectiveReduceScatterV2", "CrossReplicaSum",
               "NcclAllReduce", "NcclReduce", "PopulationCount"], Count::In(1)),

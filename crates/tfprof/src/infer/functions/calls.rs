@@ -14,6 +14,7 @@ use crate::infer::overrides::Overrides;
 use crate::infer::shapes::Op;
 use crate::model::attr_value;
 use crate::model::body::Body;
+use crate::model::dtype::DType;
 use crate::model::functions::CALL_OPS;
 use crate::model::program::ProgramBuilder;
 use std::collections::BTreeSet;
@@ -222,6 +223,7 @@ impl Resolver<'_> {
             self.done.warnings.insert((code, message));
         }
         let mut inferred = Specialization { function, instance, calls, runs: frames.runs, total: Total::default() };
+        self.choose_branches(body, &mut inferred);
         inferred.total = self.total(body, &inferred);
         if let Some(function) = function {
             self.known.entry(function).or_default().push((args, self.done.instances.len() as u32));
@@ -229,29 +231,49 @@ impl Resolver<'_> {
         self.done.instances.push(inferred);
     }
 
+    /// Decides which branches of conditionals run.
+    fn choose_branches(&self, body: &Body, inferred: &mut Specialization) {
+        let runs = inferred.runs.take();
+        let price = |node: u32| {
+            let mut all = Total::default();
+            let runs = runs.as_ref().map_or(1, |runs| runs[node as usize]);
+            let call = inferred.calls.binary_search_by_key(&node, |call| call.node).ok();
+            all.add(&self.own_total(body, inferred, node, call.map(|at| &inferred.calls[at])), runs);
+            (all.cost.float_ops, all.cost.io_bytes, all.unknown)
+        };
+        let value = |predicate| inferred.instance.fact(predicate).and_then(Fact::integer);
+        inferred.runs = inferred.instance.branches.choose(price, value, runs.clone());
+    }
+
     fn total(&self, body: &Body, inferred: &Specialization) -> Total {
         let mut total = Total { nodes: -(body.args.len() as i64), ..Total::default() };
         let mut calls = inferred.calls.iter().peekable();
         for node in 0..body.len() as u32 {
             let runs = inferred.runs.as_ref().map_or(1, |runs| runs[node as usize]);
-            let mut own = Total { nodes: 1, ..Total::default() };
-            match inferred.instance.costs[node as usize] {
-                NodeCost::Known(cost) => own.cost = cost,
-                NodeCost::Unknown(_, cost) => {
-                    own.cost = cost;
-                    own.unknown = i64::from(body.arg(node).is_none());
-                }
-                NodeCost::Call => {
-                    let targets = calls.next_if(|call| call.node == node).map_or(&[][..], |call| &call.targets);
-                    own.unknown = i64::from(targets.is_empty());
-                    for target in targets {
-                        own.add(&self.done.instances[target.instance as usize].total, target.runs);
-                    }
-                }
-            }
-            total.add(&own, runs);
+            let call = calls.next_if(|call| call.node == node);
+            total.add(&self.own_total(body, inferred, node, call), runs);
         }
         total
+    }
+
+    /// The total of one run of a node, with its callees.
+    fn own_total(&self, body: &Body, inferred: &Specialization, node: u32, call: Option<&Call>) -> Total {
+        let mut own = Total { nodes: 1, ..Total::default() };
+        match inferred.instance.costs[node as usize] {
+            NodeCost::Known(cost) => own.cost = cost,
+            NodeCost::Unknown(_, cost) => {
+                own.cost = cost;
+                own.unknown = i64::from(body.arg(node).is_none());
+            }
+            NodeCost::Call => {
+                let targets = call.map_or(&[][..], |call| &call.targets);
+                own.unknown = i64::from(targets.is_empty());
+                for target in targets {
+                    own.add(&self.done.instances[target.instance as usize].total, target.runs);
+                }
+            }
+        }
+        own
     }
 
     /// The instance of a function for these arguments; `None` if the function is not expanded.
@@ -311,7 +333,13 @@ impl Resolver<'_> {
             "For" => self.for_loop(call),
             "MapDefun" => self.map_defun(call),
             // The file does not contain the gradient function.
-            "SymbolicGradient" => Ok(Resolved { outputs: call.inputs.to_vec(), targets: Vec::new() }),
+            "SymbolicGradient" => {
+                // Each gradient is shaped like its argument.
+                let types = call.body.attribute(call.node, "Tout").map(attr_value::dtypes).unwrap_or_default();
+                let gradient = |(dtype, of): (DType, &Fact)| Fact::new(dtype, of.shape.clone());
+                let outputs = types.into_iter().zip(call.inputs).map(gradient).collect();
+                Ok(Resolved { outputs, targets: Vec::new() })
+            }
             "RemoteCall" => self.attribute_call(call, "f", 1),
             "XlaLaunch" => self.attribute_call(call, "function", 0),
             _ => self.attribute_call(call, "f", 0),

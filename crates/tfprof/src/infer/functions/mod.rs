@@ -4,6 +4,7 @@
 //! for each function and its arguments; [`trips`] and [`frames`] find trip counts of loops; [`expand`] lists the result
 //! as one flat graph, `call/inner/MatMul`.
 
+pub mod branches;
 pub mod calls;
 pub mod frames;
 pub mod library;

@@ -2,6 +2,8 @@
 
 use super::super::fact::{ANY, Fact, Shape};
 use super::elementwise::bound;
+use super::image::resized;
+use super::reshaping::padded;
 use super::{Family, Op, like_first, one, plus, shape_from, times, typed};
 use crate::model::dtype::DType;
 
@@ -59,7 +61,14 @@ pub const RULES: Family = &[
     (&["QuantizedBatchNormWithGlobalNormalization", "QuantizedInstanceNorm"], |op| {
         vec![Fact::new(op.dtype_or("out_type", op.t()), op.shape(0).clone()), bound(), bound()]
     }),
-    (&["FusedPadConv2D", "FusedResizeAndPadConv2D"], |op| one(op, Shape::of_rank(4))),
+    (&["FusedPadConv2D"], |op| {
+        let padded = padded(op.shape(0), op.input(1), plus);
+        one(op, convolved_with(op, &padded, op.shape(2), Channels::OfFilter))
+    }),
+    (&["FusedResizeAndPadConv2D"], |op| {
+        let padded = padded(&resized(op, 1), op.input(2), plus);
+        one(op, convolved_with(op, &padded, op.shape(3), Channels::OfFilter))
+    }),
     (&["ExtractImagePatches", "ExtractVolumePatches"], patches),
 ];
 
@@ -119,8 +128,13 @@ impl Padding {
     }
 }
 
-/// The output shape of a convolution or pooling op with any number of spatial dimensions.
+/// The output shape of a convolution or pooling op, whose filter is its second input.
 fn convolved(op: &Op<'_>, image: &Shape, channels: Channels) -> Shape {
+    convolved_with(op, image, op.shape(1), channels)
+}
+
+/// The output shape of a convolution with any number of spatial dimensions.
+fn convolved_with(op: &Op<'_>, image: &Shape, filter: &Shape, channels: Channels) -> Shape {
     let strides = numbers(op, "strides", 3);
     let dilations = numbers(op, if channels == Channels::Same { "rates" } else { "dilations" }, 0);
     let windows = if channels == Channels::Pool { numbers(op, "ksize", 1) } else { Vec::new() };
@@ -135,7 +149,6 @@ fn convolved(op: &Op<'_>, image: &Shape, channels: Channels) -> Shape {
     let first = format.starts_with(b"NC");
     let axis = if first { 1 } else { rank - 1 };
     let explicit = op.ints("explicit_paddings");
-    let filter = op.shape(1);
     let mut out = vec![ANY; rank];
     out[0] = image[0];
     for (space, at) in (0..rank).filter(|at| *at != 0 && *at != axis).enumerate() {

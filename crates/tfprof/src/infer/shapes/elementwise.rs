@@ -1,6 +1,7 @@
 //! Elementwise ops, of one operand or two.
 
 use super::super::fact::{ANY, Fact, Shape, UNKNOWN};
+use super::super::floats;
 use super::fold::{self, is_integer, zip_elements};
 use super::{Family, Op, broadcast, like_first, typed};
 use crate::model::dtype::DType;
@@ -26,7 +27,6 @@ pub const RULES: Family = &[
             "BesselK1e",
             "BesselY0",
             "BesselY1",
-            "Ceil",
             "Conj",
             "Cos",
             "Cosh",
@@ -39,7 +39,6 @@ pub const RULES: Family = &[
             "Exp",
             "Expint",
             "Expm1",
-            "Floor",
             "FresnelCos",
             "FresnelSin",
             "Inv",
@@ -53,8 +52,6 @@ pub const RULES: Family = &[
             "Reciprocal",
             "Relu",
             "Relu6",
-            "Rint",
-            "Round",
             "Rsqrt",
             "Selu",
             "Sigmoid",
@@ -64,7 +61,6 @@ pub const RULES: Family = &[
             "Softplus",
             "Softsign",
             "Spence",
-            "Sqrt",
             "Tan",
             "Tanh",
             "_MklSwish",
@@ -105,17 +101,21 @@ pub const RULES: Family = &[
         ],
         |op| vec![Fact::new(op.t(), op.shape(0).and(op.shape(1)))],
     ),
-    (&["Abs"], |op| unary(op, i64::checked_abs)),
-    (&["Neg"], |op| unary(op, i64::checked_neg)),
-    (&["Sign"], |op| unary(op, |n| Some(n.signum()))),
-    (&["Square"], |op| unary(op, |n| n.checked_mul(n))),
+    (&["Abs"], |op| unary(op, i64::checked_abs, f64::abs)),
+    (&["Neg"], |op| unary(op, i64::checked_neg, |n| -n)),
+    (&["Sign"], |op| unary(op, |n| Some(n.signum()), |n| if n == 0.0 { 0.0 } else { n.signum() })),
+    (&["Square"], |op| unary(op, |n| n.checked_mul(n), |n| n * n)),
+    (&["Ceil"], |op| unary(op, |_| None, f64::ceil)),
+    (&["Floor"], |op| unary(op, |_| None, f64::floor)),
+    (&["Round", "Rint"], |op| unary(op, Some, f64::round_ties_even)),
+    (&["Sqrt"], |op| unary(op, |_| None, f64::sqrt)),
     (&["LogicalNot"], |op| {
-        let mut facts = unary(op, |n| Some(i64::from(n == 0)));
+        let mut facts = unary(op, |n| Some(i64::from(n == 0)), |n| n);
         facts.iter_mut().for_each(|fact| fact.dtype = DType::BOOL);
         facts
     }),
-    (&["ZerosLike"], |op| unary(op, |_| Some(0))),
-    (&["OnesLike"], |op| unary(op, |_| Some(1))),
+    (&["ZerosLike"], |op| unary(op, |_| Some(0), |_| 0.0)),
+    (&["OnesLike"], |op| unary(op, |_| Some(1), |_| 1.0)),
     (&["IsFinite", "IsInf", "IsNan"], |op| typed(DType::BOOL, op.shape(0).clone())),
     (&["Real", "Imag", "Angle", "ComplexAbs"], |op| {
         let dtype = if op.t() == DType::COMPLEX128 { DType::DOUBLE } else { DType::FLOAT };
@@ -124,22 +124,23 @@ pub const RULES: Family = &[
     (&["Complex"], |op| typed(op.dtype_or("Tout", DType::COMPLEX64), broadcast(op.shape(0), op.shape(1)))),
     (&["Cast", "_HostCast"], cast),
     (&["Bitcast"], bitcast),
-    (&["Add", "AddV2"], |op| binary(op, i64::checked_add)),
-    (&["Sub"], |op| binary(op, i64::checked_sub)),
-    (&["Mul", "MulNoNan"], |op| binary(op, i64::checked_mul)),
-    (&["FloorDiv"], |op| binary(op, floor_div)),
-    (&["Div", "TruncateDiv", "RealDiv", "DivNoNan"], |op| binary(op, i64::checked_div)),
-    (&["FloorMod", "Mod"], |op| binary(op, |a, b| a.checked_sub(floor_div(a, b)?.checked_mul(b)?))),
-    (&["TruncateMod"], |op| binary(op, i64::checked_rem)),
-    (&["Maximum"], |op| binary(op, |a, b| Some(a.max(b)))),
-    (&["Minimum"], |op| binary(op, |a, b| Some(a.min(b)))),
-    (&["Pow"], |op| binary(op, |a, b| a.checked_pow(u32::try_from(b).ok()?))),
-    (&["SquaredDifference"], |op| binary(op, |a, b| a.checked_sub(b).and_then(|n| n.checked_mul(n)))),
-    (&["LeftShift"], |op| binary(op, |a, b| a.checked_shl(u32::try_from(b).ok()?))),
-    (&["RightShift"], |op| binary(op, |a, b| a.checked_shr(u32::try_from(b).ok()?))),
-    (&["BitwiseAnd"], |op| binary(op, |a, b| Some(a & b))),
-    (&["BitwiseOr"], |op| binary(op, |a, b| Some(a | b))),
-    (&["BitwiseXor"], |op| binary(op, |a, b| Some(a ^ b))),
+    (&["Add", "AddV2"], |op| binary(op, i64::checked_add, |a, b| a + b)),
+    (&["Sub"], |op| binary(op, i64::checked_sub, |a, b| a - b)),
+    (&["Mul", "MulNoNan"], |op| binary(op, i64::checked_mul, |a, b| a * b)),
+    (&["FloorDiv"], |op| binary(op, floor_div, |a, b| (a / b).floor())),
+    (&["Div", "TruncateDiv", "RealDiv"], |op| binary(op, i64::checked_div, |a, b| a / b)),
+    (&["DivNoNan"], |op| binary(op, i64::checked_div, |a, b| if b == 0.0 { 0.0 } else { a / b })),
+    (&["FloorMod", "Mod"], |op| binary(op, |a, b| a.checked_sub(floor_div(a, b)?.checked_mul(b)?), untracked)),
+    (&["TruncateMod"], |op| binary(op, i64::checked_rem, untracked)),
+    (&["Maximum"], |op| binary(op, |a, b| Some(a.max(b)), f64::max)),
+    (&["Minimum"], |op| binary(op, |a, b| Some(a.min(b)), f64::min)),
+    (&["Pow"], |op| binary(op, |a, b| a.checked_pow(u32::try_from(b).ok()?), untracked)),
+    (&["SquaredDifference"], |op| binary(op, |a, b| a.checked_sub(b).and_then(|n| n.checked_mul(n)), untracked)),
+    (&["LeftShift"], |op| binary(op, |a, b| a.checked_shl(u32::try_from(b).ok()?), untracked)),
+    (&["RightShift"], |op| binary(op, |a, b| a.checked_shr(u32::try_from(b).ok()?), untracked)),
+    (&["BitwiseAnd"], |op| binary(op, |a, b| Some(a & b), untracked)),
+    (&["BitwiseOr"], |op| binary(op, |a, b| Some(a | b), untracked)),
+    (&["BitwiseXor"], |op| binary(op, |a, b| Some(a ^ b), untracked)),
     (
         &[
             "Atan2",
@@ -169,14 +170,14 @@ pub const RULES: Family = &[
         let shape = broadcast(&broadcast(op.shape(0), op.shape(1)), op.shape(2));
         vec![Fact::new(op.t(), shape)]
     }),
-    (&["Equal"], |op| compare(op, |a, b| a == b)),
-    (&["NotEqual"], |op| compare(op, |a, b| a != b)),
-    (&["Less"], |op| compare(op, |a, b| a < b)),
-    (&["LessEqual"], |op| compare(op, |a, b| a <= b)),
-    (&["Greater"], |op| compare(op, |a, b| a > b)),
-    (&["GreaterEqual"], |op| compare(op, |a, b| a >= b)),
-    (&["LogicalAnd"], |op| compare(op, |a, b| a != 0 && b != 0)),
-    (&["LogicalOr"], |op| compare(op, |a, b| a != 0 || b != 0)),
+    (&["Equal"], |op| compare(op, |a, b| a == b, |a, b| a == b)),
+    (&["NotEqual"], |op| compare(op, |a, b| a != b, |a, b| a != b)),
+    (&["Less"], |op| compare(op, |a, b| a < b, |a, b| a < b)),
+    (&["LessEqual"], |op| compare(op, |a, b| a <= b, |a, b| a <= b)),
+    (&["Greater"], |op| compare(op, |a, b| a > b, |a, b| a > b)),
+    (&["GreaterEqual"], |op| compare(op, |a, b| a >= b, |a, b| a >= b)),
+    (&["LogicalAnd"], |op| compare(op, |a, b| a != 0 && b != 0, |_, _| false)),
+    (&["LogicalOr"], |op| compare(op, |a, b| a != 0 || b != 0, |_, _| false)),
     (&["ApproximateEqual"], |op| typed(DType::BOOL, op.shape(0).and(op.shape(1)))),
     (&["Select"], |op| {
         // The first version also accepts a vector that selects rows.
@@ -192,6 +193,15 @@ pub const RULES: Family = &[
         vec![Fact::new(op.t(), all)]
     }),
     (&["Bucketize"], |op| typed(DType::INT32, op.shape(0).clone())),
+    (&["BoostedTreesBucketize"], |op| {
+        let features = op.inputs.iter().take(op.count("num_features"));
+        features.map(|feature| Fact::new(DType::INT32, Shape::of(&[feature.shape.dim(0)]))).collect()
+    }),
+    (&["CompareAndBitpack"], |op| match op.shape(0).dims() {
+        // Eight comparisons fill a byte.
+        Some([dims @ .., last]) => typed(DType::UINT8, Shape::of(&[dims, &[super::over(*last, 8)]].concat())),
+        _ => typed(DType::UINT8, Shape::UNKNOWN),
+    }),
     (&["FakeQuantWithMinMaxVarsGradient", "FakeQuantWithMinMaxVarsPerChannelGradient"], |op| {
         let bound = op.shape(2).clone();
         [op.shape(0).and(op.shape(1)), bound.clone(), bound].map(|shape| Fact::new(DType::FLOAT, shape)).to_vec()
@@ -223,27 +233,52 @@ pub fn bound() -> Fact {
     Fact::new(DType::FLOAT, Shape::scalar())
 }
 
-/// The shape of the first input, with `change` applied to each known element.
-fn unary(op: &Op<'_>, change: impl Fn(i64) -> Option<i64>) -> Vec<Fact> {
-    let one = |n: &i64| if *n == UNKNOWN { UNKNOWN } else { change(*n).unwrap_or(UNKNOWN) };
-    let value = op.input(0).integers().map(|value| value.iter().map(one).collect());
-    vec![Fact::with_value(op.t(), op.shape(0).clone(), value)]
+/// The shape of the first input, with `integer` or `float` applied to each known element.
+fn unary(op: &Op<'_>, integer: fn(i64) -> Option<i64>, float: fn(f64) -> f64) -> Vec<Fact> {
+    let from = op.input(0);
+    let is_float = floats::is_float(from.dtype);
+    let one = |n: &i64| match *n {
+        UNKNOWN => UNKNOWN,
+        n if is_float => floats::element(from.dtype, float(floats::number(n))),
+        n => integer(n).unwrap_or(UNKNOWN),
+    };
+    let value = from.elements().filter(|_| op.t() == from.dtype || !is_float);
+    vec![Fact::with_value(op.t(), from.shape.clone(), value.map(|value| value.iter().map(one).collect()))]
+}
+
+/// For functions whose results in single precision are not known to the last bit, or that are not needed for sizes.
+fn untracked(_: f64, _: f64) -> f64 {
+    f64::NAN
 }
 
 fn broadcast_inputs(op: &Op<'_>, dtype: DType) -> Vec<Fact> {
     typed(dtype, broadcast(op.shape(0), op.shape(1)))
 }
 
-fn binary(op: &Op<'_>, change: impl Fn(i64, i64) -> Option<i64>) -> Vec<Fact> {
+fn binary(op: &Op<'_>, integer: fn(i64, i64) -> Option<i64>, float: fn(f64, f64) -> f64) -> Vec<Fact> {
     let dtype = op.t();
     let dtype = if dtype == DType::UNKNOWN { op.input(1).dtype } else { dtype };
-    let value = if is_integer(dtype) { zip_elements(op.input(0), op.input(1), change) } else { None };
-    vec![Fact::with_value(dtype, broadcast(op.shape(0), op.shape(1)), value)]
+    let (a, b) = (op.input(0), op.input(1));
+    let value = match () {
+        () if is_integer(dtype) && !floats::is_float(a.dtype) && !floats::is_float(b.dtype) => {
+            zip_elements(a, b, integer)
+        }
+        () if floats::is_float(dtype) && a.dtype == dtype => {
+            fold::zip_floats(a, b, |a, b| floats::element(dtype, float(a, b)))
+        }
+        () => None,
+    };
+    vec![Fact::with_value(dtype, broadcast(&a.shape, &b.shape), value)]
 }
 
-fn compare(op: &Op<'_>, holds: impl Fn(i64, i64) -> bool) -> Vec<Fact> {
-    let value = zip_elements(op.input(0), op.input(1), |a, b| Some(i64::from(holds(a, b))));
-    vec![Fact::with_value(DType::BOOL, broadcast(op.shape(0), op.shape(1)), value)]
+fn compare(op: &Op<'_>, integer: fn(i64, i64) -> bool, float: fn(f64, f64) -> bool) -> Vec<Fact> {
+    let (a, b) = (op.input(0), op.input(1));
+    let value = if floats::is_float(a.dtype) || floats::is_float(b.dtype) {
+        fold::zip_floats(a, b, |a, b| i64::from(float(a, b)))
+    } else {
+        zip_elements(a, b, |a, b| Some(i64::from(integer(a, b))))
+    };
+    vec![Fact::with_value(DType::BOOL, broadcast(&a.shape, &b.shape), value)]
 }
 
 fn floor_div(a: i64, b: i64) -> Option<i64> {
@@ -254,10 +289,10 @@ fn floor_div(a: i64, b: i64) -> Option<i64> {
 
 fn cast(op: &Op<'_>) -> Vec<Fact> {
     let (from, to) = (op.input(0), op.dtype("DstT"));
-    let value = from.integers().filter(|_| is_integer(to)).map(|value| {
-        let cast = |n: &i64| if to == DType::BOOL && *n != UNKNOWN { i64::from(*n != 0) } else { *n };
-        value.iter().map(cast).collect()
-    });
+    // Long vectors of floats are weights, not sizes.
+    let tracked = |value: &&[i64]| is_integer(to) || (floats::is_float(to) && value.len() <= floats::LONGEST);
+    let value = from.elements().filter(tracked);
+    let value = value.map(|value| value.iter().map(|n| floats::cast(*n, from.dtype, to)).collect());
     vec![Fact::with_value(to, from.shape.clone(), value)]
 }
 

@@ -1,6 +1,7 @@
 //! Constant folding of small integer tensors, from which shapes are computed.
 
 use super::super::fact::{Fact, LONGEST_VALUE, Shape, UNKNOWN};
+use super::super::floats;
 use super::broadcast;
 use crate::model::dtype::DType;
 
@@ -9,10 +10,11 @@ pub fn is_integer(dtype: DType) -> bool {
     matches!(dtype.0, 3..=6 | 9 | 10 | 17 | 22 | 23)
 }
 
-/// The elements of an integer tensor, each possibly unknown. `None` if the tensor is too long or its shape is unknown.
+/// The elements of a tensor of integers or floats, each possibly unknown. `None` if the tensor is too long or its shape
+/// is unknown.
 pub fn elements(fact: &Fact) -> Option<Vec<i64>> {
-    if let Some(integers) = fact.integers() {
-        return Some(integers.to_vec());
+    if let Some(elements) = fact.elements() {
+        return Some(elements.to_vec());
     }
     let count = fact.shape.elements().filter(|count| *count <= LONGEST_VALUE as i64)?;
     is_integer(fact.dtype).then(|| vec![UNKNOWN; count as usize])
@@ -40,6 +42,14 @@ pub fn zip_elements(a: &Fact, b: &Fact, op: impl Fn(i64, i64) -> Option<i64>) ->
         if a == UNKNOWN || b == UNKNOWN { UNKNOWN } else { op(a, b).unwrap_or(UNKNOWN) }
     };
     Some(left.into_iter().zip(right).map(pair).collect())
+}
+
+/// Like [`zip_elements`] for floats. Both must be tracked.
+pub fn zip_floats(a: &Fact, b: &Fact, op: impl Fn(f64, f64) -> i64) -> Option<Vec<i64>> {
+    if a.dtype != b.dtype || a.value.is_none() || b.value.is_none() {
+        return None;
+    }
+    zip_elements(a, b, |a, b| Some(op(floats::number(a), floats::number(b))))
 }
 
 /// Broadcasts elements; `None` if the shapes are incompatible.
@@ -88,5 +98,5 @@ pub fn pick(value: &[i64], from: &[i64], to: &[i64], source: impl Fn(i64, usize)
 
 /// The same elements in another shape.
 pub fn reshaped(fact: &Fact, shape: Shape) -> Fact {
-    Fact::with_value(fact.dtype, shape, fact.integers().map(<[i64]>::to_vec))
+    Fact::with_value(fact.dtype, shape, fact.elements().map(<[i64]>::to_vec))
 }

@@ -78,7 +78,7 @@ pub const RULES: Family = &[
 ];
 
 /// The batch and channels of the image, with the spatial size given by an input.
-fn resized(op: &Op<'_>, input: usize) -> Shape {
+pub(super) fn resized(op: &Op<'_>, input: usize) -> Shape {
     let size = |at| op.input(input).integers().and_then(|size| size.get(at)).map_or(ANY, |n: &i64| (*n).max(ANY));
     Shape::of(&[op.shape(0).dim(0), size(0), size(1), op.shape(0).dim(3)])
 }

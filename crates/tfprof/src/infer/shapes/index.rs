@@ -2,7 +2,7 @@
 
 use super::super::fact::{ANY, Fact, Shape, UNKNOWN};
 use super::{Family, Op, axis_of, fold, one, plus, shape_from, typed};
-use crate::hash::UntrustedMap;
+use crate::hash::{UntrustedMap, UntrustedSet};
 use crate::model::dtype::DType;
 
 #[rustfmt::skip]
@@ -35,17 +35,33 @@ pub const RULES: Family = &[
         typed(DType::INT64, Shape::of(&[ANY, rank]))
     }),
     (&["DynamicPartition"], |op| {
-        let shape = match (op.shape(0).dims(), op.shape(1).rank()) {
-            (Some(dims), Some(rank)) if rank <= dims.len() => Shape::of(&[&[ANY], &dims[rank..]].concat()),
-            _ => Shape::UNKNOWN,
+        let part = |at: usize| match (op.shape(0).dims(), op.shape(1).rank()) {
+            (Some(dims), Some(rank)) if rank <= dims.len() => {
+                let partitions = op.input(1).known_integers();
+                let rows = partitions.map_or(ANY, |all| all.iter().filter(|part| **part == at as i64).count() as i64);
+                Fact::new(op.t(), Shape::of(&[&[rows], &dims[rank..]].concat()))
+            }
+            _ => Fact::new(op.t(), Shape::UNKNOWN),
         };
-        vec![Fact::new(op.t(), shape); op.count("num_partitions")]
+        // The work is bounded by the number of partitions times that of elements, both of which are small.
+        (0..op.count("num_partitions")).map(part).collect()
     }),
     (&["DynamicStitch", "ParallelDynamicStitch"], stitch),
     (&["Unique", "UniqueV2"], |op| unique(op, false)),
     (&["UniqueWithCounts", "UniqueWithCountsV2"], |op| unique(op, true)),
     (&["ListDiff"], |op| {
-        vec![Fact::new(op.t(), Shape::of_rank(1)), Fact::new(op.dtype_or("out_idx", DType::INT32), Shape::of_rank(1))]
+        let index_type = op.dtype_or("out_idx", DType::INT32);
+        let (Some(all), Some(left_out)) = (op.input(0).known_integers(), op.input(1).known_integers()) else {
+            return vec![Fact::new(op.t(), Shape::of_rank(1)), Fact::new(index_type, Shape::of_rank(1))];
+        };
+        let left_out: UntrustedSet<i64> = left_out.iter().copied().collect();
+        let kept = all.iter().enumerate().filter(|(_, n)| !left_out.contains(n));
+        let (indices, values): (Vec<i64>, Vec<i64>) = kept.map(|(at, n)| (at as i64, *n)).unzip();
+        let shape = Shape::of(&[values.len() as i64]);
+        vec![
+            Fact::with_value(op.t(), shape.clone(), Some(values)),
+            Fact::with_value(index_type, shape, Some(indices)),
+        ]
     }),
     (&["LowerBound", "UpperBound"], |op| typed(op.dtype_or("out_type", DType::INT32), op.shape(1).clone())),
     (&["LogUniformCandidateSampler", "UniformCandidateSampler", "LearnedUnigramCandidateSampler",

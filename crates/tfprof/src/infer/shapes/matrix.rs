@@ -28,6 +28,9 @@ pub const RULES: Family = &[
        "CholeskyGrad", "MatrixSquareRoot"], |op| one(op, square(op.shape(0)))),
     (&["FFT", "FFT2D", "FFT3D", "IFFT", "IFFT2D", "IFFT3D", "BatchFFT", "BatchFFT2D", "BatchFFT3D", "BatchIFFT",
        "BatchIFFT2D", "BatchIFFT3D"], |op| typed(op.dtype_or("Tcomplex", op.t()), op.shape(0).clone())),
+    (&["FFTND", "IFFTND"], |op| typed(op.dtype_or("Tcomplex", op.t()), transformed(op))),
+    (&["RFFTND"], |op| typed(op.dtype_or("Tcomplex", DType::COMPLEX64), op.shape(0).rank().map(Shape::of_rank).unwrap_or_default())),
+    (&["IRFFTND"], |op| typed(op.dtype_or("Treal", DType::FLOAT), op.shape(0).rank().map(Shape::of_rank).unwrap_or_default())),
     (&["RFFT"], |op| real_fft(op, 1, true)),
     (&["RFFT2D"], |op| real_fft(op, 2, true)),
     (&["RFFT3D"], |op| real_fft(op, 3, true)),
@@ -189,6 +192,24 @@ fn einsum(op: &Op<'_>) -> Shape {
         return labels.dims(&output).map(|dims| Shape::of(&dims)).unwrap_or_default();
     }
     Shape::UNKNOWN
+}
+
+/// The shape of a transform along chosen axes. TensorFlow's own rule ignores lengths other than those of the input, so
+/// we leave their dimensions open.
+fn transformed(op: &Op<'_>) -> Shape {
+    let shape = op.shape(0);
+    let (Some(dims), Some(lengths), Some(along)) = (shape.dims(), op.input(1).integers(), op.input(2).known_integers())
+    else {
+        return shape.clone();
+    };
+    let Some(along) = super::axes(along, dims.len()) else { return shape.clone() };
+    let mut dims = dims.to_vec();
+    for (axis, length) in along.into_iter().zip(lengths) {
+        if dims[axis] != *length {
+            dims[axis] = ANY;
+        }
+    }
+    Shape::of(&dims)
 }
 
 fn real_fft(op: &Op<'_>, rank: usize, forward: bool) -> Vec<Fact> {

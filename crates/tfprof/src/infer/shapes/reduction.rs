@@ -1,6 +1,7 @@
 //! Reductions, losses, top-k and segment sums.
 
-use super::super::fact::{ANY, Fact, Shape, UNKNOWN};
+use super::super::fact::{ANY, Fact, Shape, UNKNOWN, product};
+use super::super::floats;
 use super::fold;
 use super::{Family, Op, axes, axis_of, one, scalar, typed};
 use crate::model::dtype::DType;
@@ -14,16 +15,8 @@ pub const RULES: Family = &[
     (&["Min"], |op| vec![reduced(op, op.t(), Some((i64::MAX, |a, b| Some(a.min(b)))))]),
     (&["All"], |op| vec![reduced(op, DType::BOOL, Some((1, |a, b| Some(i64::from(a != 0 && b != 0)))))]),
     (&["Any"], |op| vec![reduced(op, DType::BOOL, Some((0, |a, b| Some(i64::from(a != 0 || b != 0)))))]),
-    (&["ArgMax", "ArgMin"], |op| {
-        let dtype = op.dtype_or("output_type", DType::INT64);
-        let Some(dims) = op.shape(0).dims() else { return typed(dtype, Shape::UNKNOWN) };
-        let mut dims = dims.to_vec();
-        match op.input(1).integer().and_then(|axis| axis_of(axis, dims.len())) {
-            Some(at) => drop(dims.remove(at)),
-            None => dims = vec![ANY; dims.len().saturating_sub(1)],
-        }
-        typed(dtype, Shape::of(&dims))
-    }),
+    (&["ArgMax"], |op| extreme(op, |element, best| element > best)),
+    (&["ArgMin"], |op| extreme(op, |element, best| element < best)),
     (&["L2Loss"], scalar),
     (&["BiasAddGrad"], |op| {
         let channel = if op.text("data_format") == b"NCHW" { 1 } else { -1 };
@@ -43,6 +36,8 @@ pub const RULES: Family = &[
     (&["CTCLoss", "CTCLossV2"], |op| {
         vec![Fact::new(op.t(), Shape::of(&[op.shape(0).dim(1)])), Fact::new(op.t(), op.shape(0).clone())]
     }),
+    (&["CTCGreedyDecoder"], |op| decoded(op, 1)),
+    (&["CTCBeamSearchDecoder"], |op| decoded(op, op.count("top_paths"))),
     (&["InTopK", "InTopKV2"], |op| typed(DType::BOOL, Shape::of(&[op.shape(0).dim(0)]).and(op.shape(1)))),
     (&["TopK", "TopKV2", "ApproxTopK"], top_k),
     (&["NthElement"], |op| match op.shape(0).dims() {
@@ -114,6 +109,32 @@ fn reduce(from: &Fact, axes: &[usize], (start, next): Reduce) -> Option<Vec<i64>
     Some(vec![value.iter().fold(start, add)]).filter(|value| fold::any_known(value))
 }
 
+/// The index of the first extreme element along an axis; its value if all elements are known.
+fn extreme(op: &Op<'_>, wins: fn(f64, f64) -> bool) -> Vec<Fact> {
+    let dtype = op.dtype_or("output_type", DType::INT64);
+    let from = op.input(0);
+    let Some(dims) = from.shape.dims() else { return typed(dtype, Shape::UNKNOWN) };
+    let Some(at) = op.input(1).integer().and_then(|axis| axis_of(axis, dims.len())) else {
+        return typed(dtype, Shape::of_rank(dims.len().saturating_sub(1)));
+    };
+    let is_float = floats::is_float(from.dtype);
+    // Sizes are small enough to be exact as floats.
+    let number = |element: i64| if is_float { floats::number(element) } else { element as f64 };
+    let elements = from.elements().filter(|elements| !elements.contains(&UNKNOWN) && !elements.is_empty());
+    let value = elements.map(|elements| {
+        let (count, inner) = (dims[at] as usize, product(&dims[at + 1..]) as usize);
+        let best = |start: usize| {
+            let at = |index: usize| number(elements[start + index * inner]);
+            (1..count).fold(0, |best, index| if wins(at(index), at(best)) { index } else { best }) as i64
+        };
+        let rows = (0..elements.len()).step_by(count * inner);
+        rows.flat_map(|row| (row..row + inner).map(best)).collect()
+    });
+    let mut dims = dims.to_vec();
+    dims.remove(at);
+    vec![Fact::with_value(dtype, Shape::of(&dims), value)]
+}
+
 fn top_k(op: &Op<'_>) -> Vec<Fact> {
     let k = if op.inputs.len() > 1 { op.input(1).integer().unwrap_or(ANY) } else { op.int("k").unwrap_or(ANY) };
     let shape = match op.shape(0).dims() {
@@ -121,6 +142,16 @@ fn top_k(op: &Op<'_>) -> Vec<Fact> {
         _ => Shape::UNKNOWN,
     };
     vec![Fact::new(op.t(), shape.clone()), Fact::new(op.dtype_or("index_type", DType::INT32), shape)]
+}
+
+/// The outputs of a CTC decoder: indices, values and shape of each path, and the scores.
+fn decoded(op: &Op<'_>, paths: usize) -> Vec<Fact> {
+    let mut facts = Vec::new();
+    for dims in [&[ANY, 2][..], &[ANY], &[2]] {
+        facts.extend(vec![Fact::new(DType::INT64, Shape::of(dims)); paths]);
+    }
+    facts.push(Fact::new(op.t(), Shape::of(&[op.shape(0).dim(1), paths as i64])));
+    facts
 }
 
 /// The shape of the first input with another number of rows.

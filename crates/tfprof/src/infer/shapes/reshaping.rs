@@ -1,6 +1,7 @@
 //! Ops that rearrange, join, split, pad or repeat tensors.
 
 use super::super::fact::{ANY, Fact, LONGEST_VALUE, Shape, UNKNOWN};
+use super::super::floats;
 use super::fold::{self, is_integer};
 use super::shape_math::reshape;
 use super::{Family, Op, axes, axis_of, minus, one, over, plus, shape_from, times};
@@ -111,7 +112,7 @@ fn pack(op: &Op<'_>) -> Vec<Fact> {
     let mut to = dims.to_vec();
     to.insert(at, op.inputs.len() as i64);
     let value = || {
-        if !is_integer(op.t()) || at != 0 {
+        if !(is_integer(op.t()) || floats::is_float(op.t())) || at != 0 {
             return None;
         }
         let mut value = Vec::new();
@@ -226,7 +227,7 @@ fn tile(op: &Op<'_>) -> Vec<Fact> {
 }
 
 /// Applies the two paddings of each dimension.
-fn padded(shape: &Shape, pads: &Fact, change: fn(i64, i64) -> i64) -> Shape {
+pub(super) fn padded(shape: &Shape, pads: &Fact, change: fn(i64, i64) -> i64) -> Shape {
     let rank = shape.rank().or_else(|| usize::try_from(pads.shape.dim(0)).ok());
     let Some(rank) = rank else { return Shape::UNKNOWN };
     let Some(pads) = pads.integers().filter(|pads| pads.len() == 2 * rank) else { return Shape::of_rank(rank) };

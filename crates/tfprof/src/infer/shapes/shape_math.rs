@@ -1,6 +1,7 @@
 //! Ops that convert between shapes and integers, and compute with shapes.
 
 use super::super::fact::{ANY, Fact, LONGEST_VALUE, Shape, UNKNOWN, product};
+use super::super::floats;
 use super::fold::{self, is_integer};
 use super::{Family, Op, broadcast, shape_from, typed};
 use crate::model::dtype::DType;
@@ -72,6 +73,9 @@ fn number(dtype: DType, number: Option<i64>) -> Fact {
 
 fn range(op: &Op<'_>) -> Vec<Fact> {
     let dtype = op.dtype_or("Tidx", op.input(0).dtype);
+    if floats::is_float(dtype) {
+        return typed(dtype, Shape::of(&[float_range(op, dtype).unwrap_or(ANY)]));
+    }
     let numbers = || Some((op.input(0).integer()?, op.input(1).integer()?, op.input(2).integer()?));
     let Some((start, limit, step)) = numbers().filter(|(_, _, step)| *step != 0) else {
         return typed(dtype, Shape::of_rank(1));
@@ -83,6 +87,16 @@ fn range(op: &Op<'_>) -> Vec<Fact> {
     let value =
         (count <= LONGEST_VALUE as i64).then(|| (0..count).map(|at| (start + i128::from(at) * step) as i64).collect());
     vec![Fact::with_value(dtype, Shape::of(&[count]), value)]
+}
+
+/// The length of a range of floats, computed in their type.
+fn float_range(op: &Op<'_>, dtype: DType) -> Option<i64> {
+    let [start, limit, step] = [0, 1, 2].map(|at| floats::scalar(op.input(at)));
+    let (start, limit, step) = (start?, limit?, step?);
+    let rounded = |n: f64| floats::number(floats::element(dtype, n));
+    let count = rounded(rounded(limit - start) / step).ceil();
+    // TensorFlow refuses a step of 0, and one in the wrong direction.
+    (step != 0.0 && count >= 0.0 && count < 1e15).then_some(count as i64)
 }
 
 fn fill(op: &Op<'_>) -> Vec<Fact> {

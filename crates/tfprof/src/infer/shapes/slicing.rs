@@ -59,7 +59,8 @@ fn strided_slice(op: &Op<'_>) -> Vec<Fact> {
     let kept: Vec<Part> = parts.iter().copied().filter(|part| !part.shrinks).collect();
     let dims: Vec<i64> = kept.iter().map(|part| part.range.size).collect();
     let value = || {
-        let (value, dims_from) = (from.integers()?, from.shape.known()?);
+        let value = from.elements().filter(|_| from.dtype == op.t())?;
+        let dims_from = from.shape.known()?;
         if parts.iter().any(|part| part.range.size < 0) {
             return None;
         }

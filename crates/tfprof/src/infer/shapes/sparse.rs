@@ -62,6 +62,23 @@ pub const RULES: Family = &[
         }));
         facts
     }),
+    (&["DenseToDenseSetOperation", "DenseToSparseSetOperation"], |op| {
+        let rank = op.shape(0).rank().or_else(|| op.shape(1).rank().filter(|_| op.inputs.len() == 2));
+        sparse_tensor(op.t(), rank.map_or_else(|| op.shape(3).dim(0), |rank| rank as i64))
+    }),
+    (&["SparseToSparseSetOperation"], |op| {
+        sparse_tensor(op.dtype_or("T", op.input(1).dtype), Shape::of(&[op.shape(0).dim(1)]).and(op.shape(2)).dim(0))
+    }),
+    (&["SetSize"], |_| typed(DType::INT32, Shape::UNKNOWN)),
+    (&["EditDistance"], |op| {
+        // A distance for each pair of sequences, which lie along the last dimension.
+        let sizes = op.input(2).known_integers().zip(op.input(5).known_integers());
+        let shape = sizes.filter(|(a, b)| a.len() == b.len() && !a.is_empty()).map(|(a, b)| {
+            let dims: Vec<i64> = a.iter().zip(b).take(a.len() - 1).map(|(a, b)| *a.max(b)).collect();
+            Shape::of(&dims)
+        });
+        typed(DType::FLOAT, shape.unwrap_or_default())
+    }),
     (&["ParseTensor"], |op| typed(op.dtype("out_type"), Shape::UNKNOWN)),
 ];
 

@@ -20,7 +20,8 @@ pub(super) struct Definition<'f> {
     pub dims: Vec<i64>,
     pub types: Vec<NameId>,
     pub float_ops: i64,
-    pub costs: Option<NodeCosts>,
+    /// Computed costs, and the step whose shapes they are for.
+    pub costs: Option<(i64, NodeCosts)>,
     /// An id of the file's own stacks.
     pub stack: Option<StackId>,
     pub attributes: Vec<Attribute<'f>>,
@@ -43,6 +44,8 @@ pub(super) struct SavedInput {
 pub(super) struct Merge {
     inputs: Vec<Pending>,
     stacks: Vec<(NodeId, StackId)>,
+    /// The step whose shapes the computed costs of the file are for.
+    pub costs_step: Option<i64>,
 }
 
 struct Pending {
@@ -73,9 +76,12 @@ impl Merge {
         if let Some(stack) = definition.stack {
             self.stacks.push((node, stack));
         }
-        // Runs of different sizes have different costs. The largest counts, in any order of the files.
-        if let Some(costs) = definition.costs.filter(|costs| *costs > model.costs.get(node)) {
-            model.costs.set(node, costs);
+        // As when runs are loaded, the shapes of the first step count.
+        if let Some((step, costs)) = definition.costs {
+            if model.costs.step.is_none_or(|known| step < known) {
+                model.costs.set(node, costs);
+            }
+            self.costs_step = Some(step);
         }
         let float_ops = &mut model.nodes.float_ops[at];
         if *float_ops != 0 && definition.float_ops != 0 && *float_ops != definition.float_ops {
@@ -135,6 +141,8 @@ impl Merge {
 
     /// `name_of` has the names of the file's nodes, `placed` the ids of its stacks in the model.
     pub fn finish(self, name_of: &UntrustedMap<i64, NameId>, placed: &[StackId], builder: &mut Builder) {
+        let known = builder.model.costs.step;
+        builder.model.costs.step = known.into_iter().chain(self.costs_step).min();
         for Pending { node, inputs, output_shapes, is_new } in self.inputs {
             let mut list = Vec::new();
             for SavedInput { index, source, output } in inputs {

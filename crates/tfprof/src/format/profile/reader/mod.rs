@@ -182,9 +182,9 @@ impl<'b> ProfileReader<'b> {
                 (COSTS, value) if keep.costs => {
                     let mut numbers = Vec::new();
                     drop(each_int(value, |n| numbers.push(n)));
-                    if let [float_ops, macs, io_bytes, unknown, runs] = numbers[..] {
+                    if let [step, float_ops, macs, io_bytes, unknown, runs] = numbers[..] {
                         let costs = NodeCosts { float_ops, macs, io_bytes, unknown, runs, ..NodeCosts::default() };
-                        definition.costs = Some(NodeCosts { counted: true, ..costs });
+                        definition.costs = Some((step, NodeCosts { counted: true, ..costs }));
                     }
                 }
                 (field::OUTPUT_SHAPES, Value::Bytes(entry)) if keeps_shapes => {
@@ -225,8 +225,9 @@ impl<'b> ProfileReader<'b> {
         nodes.float_ops[node.index()] = definition.float_ops;
         nodes.declared_device[node.index()] = definition.declared_device;
         builder.model.placement[node.index()] = definition.device.unwrap_or(DeviceId::NONE);
-        if let Some(costs) = definition.costs {
+        if let Some((step, costs)) = definition.costs {
             builder.model.costs.set(node, costs);
+            self.merge.costs_step = Some(step);
         }
         if let Some(stack) = definition.stack {
             self.call_stacks.push(node, stack);

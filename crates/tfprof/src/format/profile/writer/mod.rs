@@ -154,7 +154,9 @@ impl Writer<'_> {
         }
         let costs = model.costs.get(node);
         if costs.counted && !quirks.functions_are_closed {
-            write::packed(out, COSTS, &[costs.float_ops, costs.macs, costs.io_bytes, costs.unknown, costs.runs]);
+            let step = model.costs.step.or_else(|| model.runs.steps().next()).unwrap_or(i64::MAX);
+            let numbers = [step, costs.float_ops, costs.macs, costs.io_bytes, costs.unknown, costs.runs];
+            write::packed(out, COSTS, &numbers);
         }
     }
 
