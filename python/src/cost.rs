@@ -8,7 +8,7 @@ use pyo3::types::PyBytes;
 use std::path::PathBuf;
 use tfprof::internal::engine::needs;
 use tfprof::internal::report::cost::render::{Report, Style, write_json, write_tables};
-use tfprof::{Error, Inputs, Profiler, Settings, Shape, Source};
+use tfprof::{Error, Inputs, Profiler, Settings, Shape, Source, Spelling};
 
 /// The cost of a file, or of a graph, as JSON and as tables.
 #[pyfunction]
@@ -47,7 +47,7 @@ pub fn cost(
             profiler.infer()?;
         }
         let cost = profiler.cost()?;
-        let report = Report { cost: &cost, over: None, changes: None };
+        let report = Report { cost: &cost, over: None, changes: None, spelling: Spelling::Python };
         let (mut json, mut text) = (Vec::new(), Vec::new());
         let written = write_json(&report, &mut json).and_then(|()| write_tables(&report, Style::Text, &mut text));
         written.map_err(|source| Error::Io { file: "memory".to_owned(), action: "cannot write", source })?;

@@ -50,7 +50,7 @@ fn wrong_sizes_and_names_are_refused() {
     let graph = file("refused", GRAPH);
     for (flag, expect) in [
         ("--batch=many", "-batch: expected a number of examples, such as 32, found `many`"),
-        ("--input=x", "-input: expected NAME=SIZExSIZEx..., as in image=1x224x224x3, found `x`"),
+        ("--input=x", "-input: expected NAME=SIZExSIZEx..., as in image=1x224x224x3, or NAME=scalar, found `x`"),
         ("--input=xx=3", "unknown input `xx` in -input; did you mean `x`? (one of x)"),
     ] {
         let answer = tfprof(&["scope", SELECT, &graph, flag]);

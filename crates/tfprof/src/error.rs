@@ -3,6 +3,7 @@
 //! An error names options as data, so that each caller can spell them its way: see [`Spelling`].
 
 use crate::options::OPTIONS;
+use std::borrow::Cow;
 use std::fmt;
 use std::io;
 use tfprof_proto::stream::Spot;
@@ -109,7 +110,7 @@ pub struct Fix {
 #[non_exhaustive]
 pub struct FixOption {
     pub name: &'static str,
-    pub value: &'static str,
+    pub value: Cow<'static, str>,
 }
 
 impl Fix {
@@ -117,13 +118,13 @@ impl Fix {
         Fix::with_value(action, name, "")
     }
 
-    pub fn with_value(action: &'static str, name: &'static str, value: &'static str) -> Fix {
-        Fix { action, options: vec![FixOption { name, value }] }
+    pub fn with_value(action: &'static str, name: &'static str, value: impl Into<Cow<'static, str>>) -> Fix {
+        Fix { action, options: vec![FixOption { name, value: value.into() }] }
     }
 
     /// One of several options fixes the error.
     pub fn any(action: &'static str, names: impl IntoIterator<Item = &'static str>) -> Fix {
-        Fix { action, options: names.into_iter().map(|name| FixOption { name, value: "" }).collect() }
+        Fix { action, options: names.into_iter().map(|name| FixOption { name, value: "".into() }).collect() }
     }
 
     /// `try -select micros`, or `try select='micros'` in Python.
@@ -161,8 +162,11 @@ impl Spelling {
         match self {
             Spelling::CommandLine if is_view_option => self.option(name, value),
             Spelling::CommandLine if value.is_empty() => format!("--{name}"),
+            // `--input=image=1x3` is read the same way, but not by people.
+            Spelling::CommandLine if value.contains('=') => format!("--{name} {value}"),
             Spelling::CommandLine => format!("--{name}={value}"),
-            Spelling::Python => match (name.strip_suffix("_path").unwrap_or(name), *value) {
+            Spelling::Python if *name == "input" => python_input(value),
+            Spelling::Python => match (name.strip_suffix("_path").unwrap_or(name), &**value) {
                 ("graph" | "xspace", _) => "path_or_graph".to_owned(),
                 (name, "") => name.to_owned(),
                 (name, value) if value.parse::<i64>().is_ok() => format!("{name}={value}"),
@@ -170,6 +174,13 @@ impl Spelling {
             },
         }
     }
+}
+
+/// `image=1xHxWx3` as Python's `inputs={'image': [1, H, W, 3]}`.
+fn python_input(value: &str) -> String {
+    let (name, sizes) = value.rsplit_once('=').unwrap_or((value, ""));
+    let sizes = if sizes == "scalar" { String::new() } else { sizes.replace('x', ", ") };
+    format!("inputs={{'{name}': [{sizes}]}}")
 }
 
 /// Why something is refused, before it is known for which file or option.
@@ -303,6 +314,16 @@ mod tests {
             none().with_fix(Fix::with_value("choose one with", "signature", "NAME")),
             "no metric is selected; choose one with --signature=NAME",
             "no metric is selected; choose one with signature='NAME'",
+        );
+        check(
+            none().with_fix(Fix::with_value("say", "input", "image=1xHxWx3".to_owned())),
+            "no metric is selected; say --input image=1xHxWx3",
+            "no metric is selected; say inputs={'image': [1, H, W, 3]}",
+        );
+        check(
+            none().with_fix(Fix::with_value("say", "input", "keep_prob=scalar")),
+            "no metric is selected; say --input keep_prob=scalar",
+            "no metric is selected; say inputs={'keep_prob': []}",
         );
         assert!(none().with_fix(Fix::new("use", "step")).is_wrong_question());
     }

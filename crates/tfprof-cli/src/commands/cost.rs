@@ -7,7 +7,7 @@ use std::path::Path;
 use tfprof::internal::engine::needs;
 use tfprof::internal::report::cost::baseline::changes;
 use tfprof::internal::report::cost::render::{Report, Style, write_json, write_tables};
-use tfprof::{Budget, Cost, Error, Inputs, Output, Profiler, Warning};
+use tfprof::{Budget, Cost, Error, Inputs, Output, Profiler, Spelling, Warning};
 
 pub fn run(request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Result<Exit, Error> {
     let (flags, output) = (&request.flags, &request.options.output);
@@ -41,7 +41,7 @@ pub fn run(request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Resul
         exit = Exit::CheckFailed;
     }
     let changes = baseline.as_ref().map(|(name, before)| (*name, changes(before, &cost)));
-    let report = Report { cost: &cost, over, changes };
+    let report = Report { cost: &cost, over, changes, spelling: Spelling::CommandLine };
     deliver(
         output,
         &flags.files(),

@@ -116,7 +116,7 @@ const OTHER_FLAGS: [Flag; 22] = [
     flag(
         "input",
         ValueKind::Word,
-        "the shape of what is fed, as in NAME=1x224x224x3; may be repeated",
+        "the shape of what is fed, as in NAME=1x224x224x3 or NAME=scalar; may be repeated",
         |flags, value| {
             flags.inputs.settings.inputs.push(Settings::parse_input(value)?);
             Ok(())

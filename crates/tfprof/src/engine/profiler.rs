@@ -81,7 +81,7 @@ impl Profiler {
         program.update(&mut builder.program);
         if !program.graph.is_empty() {
             check_inputs(program, &builder.program.settings)?;
-            annotate(program, &mut builder);
+            annotate(program, &mut builder)?;
         }
         Ok(())
     }

@@ -1,15 +1,16 @@
 //! Writes the results of inference into the model: costs of nodes, nodes of functions under the calls that run them
 //! (`call/inner/MatMul`), and types of variables and constants.
 
-use crate::error::Warning;
+use crate::error::{Error, Fix, Warning};
 use crate::hash::{TrustedSet, UntrustedSet};
 use crate::infer::fact::Fact;
 use crate::infer::functions::calls::{Inferred, Program, Specialization, Target, Total};
 use crate::infer::inference::{Cost, Instance, NodeCost};
-use crate::infer::overrides::Overrides;
+use crate::infer::overrides::{Overrides, check_shapes, input_names};
+use crate::infer::suggest::shape_to_type;
 use crate::model::body::{Body, ORIGINAL_NAMES, Tensor};
 use crate::model::builder::Builder;
-use crate::model::costs::{Costs, NodeCosts, UnknownReason};
+use crate::model::costs::{Costs, MissingShape, NodeCosts, UnknownReason};
 use crate::model::nodes::{Input, NodeId};
 use crate::model::settings::Settings;
 use crate::model::type_names::{CONST_PARAMETER, SAME_VARIABLE};
@@ -26,14 +27,16 @@ pub fn total(program: &Program, settings: &Settings, batch: i64) -> Cost {
 /// For so many nodes that lack shapes, the place where the shape got lost is listed.
 const LISTED: usize = 20;
 
-/// Infers a program and writes the results into the model. May be repeated when more files are loaded.
-pub fn annotate(program: &Program, builder: &mut Builder) {
+/// Infers a program and writes the results into the model. May be repeated when more files are loaded. Fails if an op
+/// refuses the shape that the user states for an input.
+pub fn annotate(program: &Program, builder: &mut Builder) -> Result<(), Error> {
     let settings = builder.program.settings.clone();
     let overrides = Overrides::new(program, &settings, settings.batch.unwrap_or(1));
     let overrides = Overrides { observed: builder.program.observed_shapes.clone(), ..overrides };
     let inferred = program.infer(&overrides);
+    check_shapes(program, &inferred, &overrides)?;
     let uses_batch = inferred.instances.last().is_some_and(|graph| graph.instance.uses_batch);
-    let mut annotator = Annotator::default();
+    let mut annotator = Annotator { inputs: input_names(program), ..Annotator::default() };
     annotator.costs.batch = uses_batch.then_some(settings.batch.unwrap_or(1));
     expand(program, &inferred, MAX_NODES, &mut |node| {
         annotator.add(node, builder);
@@ -58,18 +61,21 @@ pub fn annotate(program: &Program, builder: &mut Builder) {
             builder.warnings.push(warning);
         }
     }
+    Ok(())
 }
 
 #[derive(Default)]
-struct Annotator {
+struct Annotator<'p> {
     costs: Costs,
+    /// The inputs of the program.
+    inputs: UntrustedSet<&'p str>,
     /// Variables whose handle we have seen.
     variables: UntrustedSet<String>,
     /// Constants that we have seen, by function and node.
     constants: TrustedSet<(Option<u32>, u32)>,
 }
 
-impl Annotator {
+impl Annotator<'_> {
     fn add(&mut self, node: &Node<'_>, builder: &mut Builder) {
         let Some(id) = Annotator::node(node, builder) else { return };
         let costs = NodeCosts {
@@ -85,7 +91,8 @@ impl Annotator {
         self.costs.set(id, costs);
         find_stack(node, id, builder);
         if node.why == Some(UnknownReason::Shape) && self.costs.missing.len() < LISTED {
-            self.costs.missing.push((id, node.blame()));
+            let (why, fix) = node.blame(&self.inputs);
+            self.costs.missing.push(MissingShape { node: id, why, fix });
         }
         match node.body.op(node.id) {
             "VarHandleOp" => {
@@ -254,6 +261,8 @@ struct Node<'a> {
     pub unlisted: i64,
     pub outputs: &'a [Fact],
     instance: &'a Instance,
+    /// The sources of the arguments of its function.
+    args: &'a [(String, u32)],
     /// Its data inputs: name and output of the source. Arguments are traced to the caller.
     pub inputs: &'a [(String, u32)],
     /// For an expanded call, the inner tensors that it returns.
@@ -261,15 +270,26 @@ struct Node<'a> {
 }
 
 impl Node<'_> {
-    /// Explains where inference lost a missing shape.
-    pub fn blame(&self) -> String {
+    /// Explains where inference lost a missing shape, and how to state it. `inputs` are the inputs of the program.
+    pub fn blame(&self, inputs: &UntrustedSet<&str>) -> (String, Option<Fix>) {
         let culprit = self.instance.blame(self.body, self.id);
         let (name, op) = (self.body.name(culprit), self.body.op(culprit));
-        match () {
-            () if culprit == self.id => format!("the output shape of {op} cannot be inferred"),
-            () if self.body.arg(culprit).is_some() => format!("the argument `{name}` has no known shape"),
-            () => format!("the shape gets lost at `{name}` ({op})"),
+        let arg = self.body.arg(culprit);
+        // An argument of a function may come from an input of the program.
+        let input = match arg {
+            Some(at) if self.function.is_some() => self.args.get(at).map(|(source, _)| source.as_str()),
+            _ => Some(name),
+        };
+        if let Some(input) = input.filter(|input| inputs.contains(input)) {
+            let fix = format!("{input}={}", shape_to_type(self.body, self.instance, culprit));
+            return (format!("the shape gets lost at `{input}`"), Some(Fix::with_value("say", "input", fix)));
         }
+        let why = match () {
+            () if culprit == self.id => format!("the output shape of {op} cannot be inferred"),
+            () if arg.is_some() => format!("the argument `{name}` has no known shape"),
+            () => format!("the shape gets lost at `{name}` ({op})"),
+        };
+        (why, None)
     }
 }
 
@@ -352,6 +372,7 @@ fn expand(program: &Program, inferred: &Inferred, limit: i64, each: &mut dyn FnM
             unlisted: if is_unlisted { total.nodes } else { 0 },
             outputs: visit.inferred.instance.outputs(node),
             instance: &visit.inferred.instance,
+            args: &visit.args,
             inputs: &inputs,
             returned: &returned,
         });

@@ -15,3 +15,4 @@ pub mod inference;
 pub mod op_log;
 pub mod overrides;
 pub mod shapes;
+mod suggest;

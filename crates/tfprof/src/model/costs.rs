@@ -1,6 +1,7 @@
 //! Computed, not measured, costs of nodes: filled by inference, one entry per node.
 
 use super::nodes::NodeId;
+use crate::error::Fix;
 use crate::hash::TrustedMap;
 use crate::model::dtype::DType;
 
@@ -36,11 +37,19 @@ pub struct Costs {
     /// Data types of variables, and of constants that count as variables.
     pub dtypes: TrustedMap<NodeId, DType>,
     /// The first nodes that lack shapes, and where the shapes got lost.
-    pub missing: Vec<(NodeId, String)>,
+    pub missing: Vec<MissingShape>,
     /// The size that was assumed for unknown leading dimensions.
     pub batch: Option<i64>,
     /// For costs of a saved profile, the step whose shapes they are for.
     pub step: Option<i64>,
+}
+
+/// A node that lacks shapes, where they got lost, and how to state them.
+#[derive(Clone, Debug)]
+pub struct MissingShape {
+    pub node: NodeId,
+    pub why: String,
+    pub fix: Option<Fix>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -33,9 +33,10 @@ impl Settings {
         Ok(all)
     }
 
-    /// `NAME=1x224x224x3`. A size may be `?` or -1; nothing after `=` means a scalar.
+    /// `NAME=1x224x224x3`. A size may be `?` or -1; `scalar`, or nothing after `=`, means a scalar.
     pub fn parse_input(text: &str) -> Result<(String, Shape), String> {
-        let expected = || format!("expected NAME=SIZExSIZEx..., as in image=1x224x224x3, found `{text}`");
+        let expected =
+            || format!("expected NAME=SIZExSIZEx..., as in image=1x224x224x3, or NAME=scalar, found `{text}`");
         let (name, sizes) = text.rsplit_once('=').filter(|(name, _)| !name.is_empty()).ok_or_else(expected)?;
         let size = |word: &str| match word.trim() {
             "?" | "-1" | "None" => Some(ANY),
@@ -43,7 +44,7 @@ impl Settings {
         };
         let sizes = sizes.trim();
         let dims: Option<Vec<i64>> =
-            if sizes.is_empty() { Some(Vec::new()) } else { sizes.split(['x', ',']).map(size).collect() };
+            if matches!(sizes, "" | "scalar") { Some(Vec::new()) } else { sizes.split(['x', ',']).map(size).collect() };
         let shape = Shape::of(&dims.ok_or_else(expected)?);
         // Tensors are named `image:0`; an input has one output.
         Ok((name.strip_suffix(":0").unwrap_or(name).to_owned(), shape))
@@ -64,6 +65,7 @@ mod tests {
         check("a/b:0=?x-1x7", Some(("a/b", &[-1, -1, 7])));
         check("a=b=2,3", Some(("a=b", &[2, 3])));
         check("step=", Some(("step", &[])));
+        check("keep_prob=scalar", Some(("keep_prob", &[])));
         check("x", None);
         check("=3", None);
         check("x=3x", None);

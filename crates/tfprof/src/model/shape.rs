@@ -103,13 +103,26 @@ pub fn product(dims: &[i64]) -> i64 {
     if dims.contains(&0) { 0 } else { dims.iter().fold(1_i64, |product, dim| product.saturating_mul(*dim)) }
 }
 
+/// Writes `2x?x3`, as users write shapes; `scalar` without dimensions.
+impl fmt::Display for Shape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.dims() {
+            None => f.write_str("unknown"),
+            Some([]) => f.write_str("scalar"),
+            Some(dims) => f.write_str(&words(dims).join("x")),
+        }
+    }
+}
+
+fn words(dims: &[i64]) -> Vec<String> {
+    dims.iter().map(|dim| if *dim < 0 { "?".to_owned() } else { dim.to_string() }).collect()
+}
+
 /// Writes `[2,?,3]`, or `?` for an unknown rank.
 impl fmt::Debug for Shape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Some(dims) = self.dims() else { return f.write_str("?") };
-        let words: Vec<String> =
-            dims.iter().map(|dim| if *dim < 0 { "?".to_owned() } else { dim.to_string() }).collect();
-        write!(f, "[{}]", words.join(","))
+        write!(f, "[{}]", words(dims).join(","))
     }
 }
 
@@ -130,5 +143,6 @@ mod tests {
         assert_eq!((shape(&[2, 3]).dim(-1), shape(&[2, 3]).dim(-3), any.dim(0)), (3, ANY, ANY));
         assert_eq!((shape(&[i64::MAX, 4]).elements(), shape(&[i64::MAX, 4, 0]).elements()), (Some(i64::MAX), Some(0)));
         assert_eq!(format!("{:?} {any:?}", shape(&[2, -7])), "[2,?] ?");
+        assert_eq!(format!("{} {any} {}", shape(&[2, -7]), shape(&[])), "2x? unknown scalar");
     }
 }

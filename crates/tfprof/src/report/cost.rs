@@ -6,12 +6,11 @@ pub mod budget;
 mod json;
 pub mod render;
 
-use crate::error::{Error, Warning};
+use crate::error::{Error, Fix, Spelling, Warning};
 use crate::metric::Metric;
 use crate::model::Model;
-use crate::model::costs::UnknownReason;
+use crate::model::costs::{self, UnknownReason};
 use crate::model::dtype::DType;
-use crate::model::nodes::NodeId;
 use crate::model::type_names::{OPTIMIZER_SLOT, SAME_VARIABLE, TRAINABLE};
 use crate::options::{Options, ViewKind};
 use crate::view::{Demand, View};
@@ -140,11 +139,21 @@ pub struct UnknownType {
     pub why: &'static str,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MissingShape {
     pub node: String,
     pub why: String,
+    /// How to state it.
+    pub fix: Option<Fix>,
+}
+
+impl MissingShape {
+    /// Why, and what to do.
+    pub fn text(&self, spelling: Spelling) -> String {
+        let fix = self.fix.as_ref().map(|fix| format!("; {}", fix.text(spelling))).unwrap_or_default();
+        format!("{}{fix}", self.why)
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -255,9 +264,12 @@ impl Cost {
         self.unknown =
             unknown.into_iter().map(|((op, why), nodes)| UnknownType { op: op.to_owned(), nodes, why }).collect();
         self.unknown.sort_by_key(|unknown| Reverse(unknown.nodes));
-        let missing =
-            |(node, why): &(NodeId, String)| MissingShape { node: model.name(*node).to_owned(), why: why.clone() };
-        let unlogged = |(node, _): &&(NodeId, String)| model.nodes.float_ops[node.index()] == 0;
+        let missing = |missing: &costs::MissingShape| MissingShape {
+            node: model.name(missing.node).to_owned(),
+            why: missing.why.clone(),
+            fix: missing.fix.clone(),
+        };
+        let unlogged = |missing: &&costs::MissingShape| model.nodes.float_ops[missing.node.index()] == 0;
         self.missing = model.costs.missing.iter().filter(unlogged).take(LISTED).map(missing).collect();
     }
 

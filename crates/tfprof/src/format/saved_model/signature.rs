@@ -95,7 +95,7 @@ pub fn choose<'a>(
         (None, _) => find(DEFAULT).map(Some).ok_or_else(|| {
             let names = names.join("`, `");
             let mut fix = Fix::with_value("choose one with", "signature", "NAME");
-            fix.options.push(FixOption { name: "all", value: "" });
+            fix.options.push(FixOption { name: "all", value: "".into() });
             Refusal::new(format!("the model has several signatures, `{names}`"), fix)
         }),
     }

@@ -4,6 +4,7 @@
 //! which shapes are computed. It never guesses: an unknown size stays unknown.
 
 mod arrays;
+pub mod checks;
 mod control;
 mod convolution;
 mod elementwise;

@@ -3,7 +3,7 @@
 use super::baseline::Change;
 use super::budget::Over;
 use super::render::Report;
-use super::{Cost, Figures, MissingShape, OpType, PerBatch, TypedParameters, UnknownType};
+use super::{Cost, Figures, OpType, PerBatch, TypedParameters, UnknownType};
 use crate::error::Warning;
 use crate::json::{self, Level};
 use crate::metric::Metric;
@@ -48,7 +48,7 @@ struct ReportJson<'a> {
     batch: Option<i64>,
     per_batch: PerBatch,
     unknown_op_types: &'a [UnknownType],
-    missing_shapes: &'a [MissingShape],
+    missing_shapes: Vec<MissingJson<'a>>,
     op_types: &'a [OpType],
     scopes: Vec<ScopeJson<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -57,6 +57,12 @@ struct ReportJson<'a> {
     changes: Option<&'a [Change]>,
     #[serde(skip_serializing_if = "Option::is_none")]
     over: Option<&'a [Over]>,
+}
+
+#[derive(Serialize)]
+struct MissingJson<'a> {
+    node: &'a str,
+    why: String,
 }
 
 #[derive(Serialize)]
@@ -86,7 +92,11 @@ pub fn write_json(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
         batch: cost.batch,
         per_batch: cost.per_batch,
         unknown_op_types: &cost.unknown,
-        missing_shapes: &cost.missing,
+        missing_shapes: cost
+            .missing
+            .iter()
+            .map(|missing| MissingJson { node: &missing.node, why: missing.text(report.spelling) })
+            .collect(),
         op_types: &cost.op_types,
         scopes: scopes(cost),
         baseline: report.changes.as_ref().map(|(name, _)| *name),

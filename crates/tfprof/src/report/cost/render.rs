@@ -1,5 +1,6 @@
 //! A cost as tables for people, in plain text or Markdown.
 
+use crate::error::Spelling;
 use crate::metric::{Metric, Unit};
 use crate::report::cost::baseline::Change;
 use crate::report::cost::budget::Over;
@@ -19,6 +20,8 @@ pub struct Report<'a> {
     pub over: Option<Vec<Over>>,
     /// The name of the baseline, and the differences from it.
     pub changes: Option<(&'a str, Vec<Change>)>,
+    /// How to write the options that fix something.
+    pub spelling: Spelling,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,8 +50,12 @@ pub fn write_tables(report: &Report<'_>, style: Style, out: &mut dyn Write) -> i
     }
     if !cost.missing.is_empty() {
         heading("shapes that are missing", style, out)?;
-        let rows: Vec<_> =
-            cost.missing.iter().take(ROWS).map(|missing| vec![missing.node.clone(), missing.why.clone()]).collect();
+        let rows: Vec<_> = cost
+            .missing
+            .iter()
+            .take(ROWS)
+            .map(|missing| vec![missing.node.clone(), missing.text(report.spelling)])
+            .collect();
         table(&["node", "why"], &rows, style, out)?;
     }
     match &report.over {
