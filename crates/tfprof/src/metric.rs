@@ -258,30 +258,6 @@ impl Metric {
     }
 }
 
-/// The metrics that are averaged over steps.
-pub const AVERAGED: [Metric; averaged().1] = {
-    let (all, mut kept) = (averaged().0, [Metric::Micros; averaged().1]);
-    let mut i = 0;
-    while i < kept.len() {
-        kept[i] = all[i];
-        i += 1;
-    }
-    kept
-};
-
-/// The averaged metrics at the front of an array, and their number.
-const fn averaged() -> ([Metric; Metric::COUNT], usize) {
-    let (mut found, mut count, mut i) = ([Metric::Micros; Metric::COUNT], 0, 0);
-    while i < METRICS.len() {
-        if METRICS[i].averaged {
-            found[count] = METRICS[i].metric;
-            count += 1;
-        }
-        i += 1;
-    }
-    (found, count)
-}
-
 /// Words that people use for a metric, and ours.
 const OTHER_WORDS: &[(&str, &str)] = &[
     ("flops", "float_ops"),

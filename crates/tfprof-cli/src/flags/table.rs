@@ -22,7 +22,32 @@ pub struct Flag {
     pub input: Option<&'static Format>,
     /// Its allowed values, if they are a fixed list.
     pub words: fn() -> Vec<&'static str>,
-    set: fn(&mut Flags, &str) -> Result<(), String>,
+    set: Set,
+}
+
+/// How a flag is set.
+#[derive(Debug)]
+enum Set {
+    Switch(fn(&mut Flags) -> &mut bool),
+    Text(fn(&mut Flags) -> &mut String),
+    /// A number of bytes.
+    Size(fn(&mut Flags) -> &mut Option<u64>),
+    Other(fn(&mut Flags, &str) -> Result<(), String>),
+}
+
+impl Set {
+    fn apply(&self, flags: &mut Flags, value: &str) -> Result<(), String> {
+        match self {
+            Set::Switch(field) => *field(flags) = boolean(value)?,
+            Set::Text(field) => value.clone_into(field(flags)),
+            Set::Size(field) => {
+                let wrong = || format!("expected a size, such as 500MB or 4GB, found `{value}`");
+                *field(flags) = Some(units::parse_bytes(value).ok_or_else(wrong)?);
+            }
+            Set::Other(set) => set(flags, value)?,
+        }
+        Ok(())
+    }
 }
 
 impl Flag {
@@ -32,7 +57,7 @@ impl Flag {
             flags.inputs.add_flag(format, value);
             return Ok(());
         }
-        (self.set)(flags, value).map_err(|why| refused(self.name, &why))
+        self.set.apply(flags, value).map_err(|why| refused(self.name, &why))
     }
 
     pub fn spelling(&self) -> Spelling {
@@ -54,7 +79,19 @@ const fn flag(
     about: &'static str,
     set: fn(&mut Flags, &str) -> Result<(), String>,
 ) -> Flag {
-    Flag { name, value, about, commands: &[], input: None, words: Vec::new, set }
+    Flag { name, value, about, commands: &[], input: None, words: Vec::new, set: Set::Other(set) }
+}
+
+const fn switch(name: &'static str, about: &'static str, field: fn(&mut Flags) -> &mut bool) -> Flag {
+    Flag { set: Set::Switch(field), ..flag(name, ValueKind::Flag, about, |_, _| Ok(())) }
+}
+
+const fn text(name: &'static str, value: ValueKind, about: &'static str, field: fn(&mut Flags) -> &mut String) -> Flag {
+    Flag { set: Set::Text(field), ..flag(name, value, about, |_, _| Ok(())) }
+}
+
+const fn size(name: &'static str, about: &'static str, field: fn(&mut Flags) -> &mut Option<u64>) -> Flag {
+    Flag { set: Set::Size(field), ..flag(name, ValueKind::Word, about, |_, _| Ok(())) }
 }
 
 /// An option or flag as help, completion and the parser see it.
@@ -99,9 +136,7 @@ const OTHER_FLAGS: [Flag; 22] = [
             Ok(())
         },
     ),
-    flag("all", ValueKind::Flag, "count all of a SavedModel, not only what a signature needs", |flags, value| {
-        switch(&mut flags.inputs.settings.all, value)
-    }),
+    switch("all", "count all of a SavedModel, not only what a signature needs", |flags| &mut flags.inputs.settings.all),
     flag(
         "batch",
         ValueKind::Number,
@@ -129,54 +164,30 @@ const OTHER_FLAGS: [Flag; 22] = [
         flags.inputs.settings.trip_counts.push((name.to_owned(), count));
         Ok(())
     }),
-    flag(
-        "const_params",
-        ValueKind::Flag,
-        "count constants as parameters: the weights of a frozen graph",
-        |flags, value| switch(&mut flags.inputs.settings.const_params, value),
-    ),
-    flag(
-        "strict",
-        ValueKind::Flag,
-        "refuse damaged files instead of answering from what is left of them",
-        |flags, value| switch(&mut flags.strict, value),
-    ),
-    flag(
-        "max_memory",
-        ValueKind::Word,
-        "stop with a sentence rather than hold more memory than this, as in 4GB",
-        |flags, value| size(&mut flags.inputs.limits.memory, value),
-    ),
-    flag(
-        "max_unpacked",
-        ValueKind::Word,
-        "how large a gzipped file may become; if not given, 250 times its size",
-        |flags, value| size(&mut flags.inputs.limits.unpacked, value),
-    ),
-    flag("format", ValueKind::Word, "the form of -output, such as json, timeline or flamegraph", |flags, word| {
-        text(&mut flags.format, word)
+    switch("const_params", "count constants as parameters: the weights of a frozen graph", |flags| {
+        &mut flags.inputs.settings.const_params
+    }),
+    switch("strict", "refuse damaged files instead of answering from what is left of them", |flags| &mut flags.strict),
+    size("max_memory", "stop with a sentence rather than hold more memory than this, as in 4GB", |flags| {
+        &mut flags.inputs.limits.memory
+    }),
+    size("max_unpacked", "how large a gzipped file may become; if not given, 250 times its size", |flags| {
+        &mut flags.inputs.limits.unpacked
+    }),
+    text("format", ValueKind::Word, "the form of -output, such as json, timeline or flamegraph", |flags| {
+        &mut flags.format
     })
     .one_of(render::output_words),
-    flag("outfile", ValueKind::Path, "the file of -output; - is standard output", |flags, file| {
-        text(&mut flags.outfile, file)
-    }),
-    flag("write", ValueKind::Path, "a directory to write the sample's files to", |flags, directory| {
-        text(&mut flags.write, directory)
+    text("outfile", ValueKind::Path, "the file of -output; - is standard output", |flags| &mut flags.outfile),
+    text("write", ValueKind::Path, "a directory to write the sample's files to", |flags| &mut flags.write)
+        .only(&["demo"]),
+    switch("show_dataflow", "draw arrows from the op that makes a tensor to the ops that read it", |flags| {
+        &mut flags.trace.show_dataflow
     })
-    .only(&["demo"]),
-    flag(
-        "show_dataflow",
-        ValueKind::Flag,
-        "draw arrows from the op that makes a tensor to the ops that read it",
-        |flags, value| switch(&mut flags.trace.show_dataflow, value),
-    )
     .only(&["trace"]),
-    flag(
-        "show_memory",
-        ValueKind::Flag,
-        "show the life of each tensor, and what each allocator holds",
-        |flags, value| switch(&mut flags.trace.show_memory, value),
-    )
+    switch("show_memory", "show the life of each tensor, and what each allocator holds", |flags| {
+        &mut flags.trace.show_memory
+    })
     .only(&["trace"]),
     flag(
         "op_time",
@@ -192,47 +203,21 @@ const OTHER_FLAGS: [Flag; 22] = [
     })
     .one_of(|| CHECKERS.iter().map(|checker| checker.name).collect())
     .only(&["advise"]),
-    flag(
+    text(
         "budget",
         ValueKind::Path,
         "a TOML file with limits: max_params, max_flops, max_unknown_ops; exit code 3 if one is not kept",
-        |flags, file| text(&mut flags.budget, file),
+        |flags| &mut flags.budget,
     )
     .only(&["cost"]),
-    flag("fail_on_unknown", ValueKind::Flag, "exit code 3 if the cost of any node is not known", |flags, value| {
-        switch(&mut flags.fail_on_unknown, value)
-    })
-    .only(&["cost"]),
-    flag("baseline", ValueKind::Path, "another model to compare with, scope by scope", |flags, file| {
-        text(&mut flags.baseline, file)
-    })
-    .only(&["cost"]),
-    flag("stats", ValueKind::Flag, "what the numbers look like: extremes, mean, spread, zeros, NaN", |flags, value| {
-        switch(&mut flags.stats, value)
-    })
-    .only(&["checkpoint"]),
-    flag("verify", ValueKind::Flag, "check every checksum and every length; exit code 3 on damage", |flags, value| {
-        switch(&mut flags.verify, value)
-    })
-    .only(&["checkpoint"]),
-    flag("values", ValueKind::Word, "print a tensor, or a part of it: NAME or NAME[0:2,:]", |flags, part| {
-        text(&mut flags.values, part)
-    })
-    .only(&["checkpoint"]),
+    switch("fail_on_unknown", "exit code 3 if the cost of any node is not known", |flags| &mut flags.fail_on_unknown)
+        .only(&["cost"]),
+    text("baseline", ValueKind::Path, "another model to compare with, scope by scope", |flags| &mut flags.baseline)
+        .only(&["cost"]),
+    switch("stats", "what the numbers look like: extremes, mean, spread, zeros, NaN", |flags| &mut flags.stats)
+        .only(&["checkpoint"]),
+    switch("verify", "check every checksum and every length; exit code 3 on damage", |flags| &mut flags.verify)
+        .only(&["checkpoint"]),
+    text("values", ValueKind::Word, "print a tensor, or a part of it: NAME or NAME[0:2,:]", |flags| &mut flags.values)
+        .only(&["checkpoint"]),
 ];
-
-#[expect(clippy::unnecessary_wraps, reason = "rows of the table set fields in ways that can fail")]
-fn text(field: &mut String, value: &str) -> Result<(), String> {
-    value.clone_into(field);
-    Ok(())
-}
-
-fn switch(field: &mut bool, value: &str) -> Result<(), String> {
-    boolean(value).map(|on| *field = on)
-}
-
-fn size(field: &mut Option<u64>, value: &str) -> Result<(), String> {
-    let wrong = || format!("expected a size, such as 500MB or 4GB, found `{value}`");
-    *field = Some(units::parse_bytes(value).ok_or_else(wrong)?);
-    Ok(())
-}

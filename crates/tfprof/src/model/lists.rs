@@ -1,50 +1,16 @@
 //! Interned short lists (shapes, sets of types): each distinct list is stored once.
 
 use crate::hash::UntrustedMap;
-use std::fmt;
 use std::hash::Hash;
 use std::marker::PhantomData;
 
 /// The id of a list of `T`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct ListId<T>(u32, PhantomData<T>);
 
 impl<T> ListId<T> {
     /// The empty list.
     pub const EMPTY: ListId<T> = ListId(0, PhantomData);
-}
-
-impl<T> Default for ListId<T> {
-    fn default() -> Self {
-        ListId::EMPTY
-    }
-}
-
-impl<T> Clone for ListId<T> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<T> Copy for ListId<T> {}
-
-impl<T> PartialEq for ListId<T> {
-    fn eq(&self, other: &Self) -> bool {
-        self.0 == other.0
-    }
-}
-
-impl<T> Eq for ListId<T> {}
-
-impl<T> Hash for ListId<T> {
-    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
-        self.0.hash(state);
-    }
-}
-
-impl<T> fmt::Debug for ListId<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "ListId({})", self.0)
-    }
 }
 
 #[derive(Clone, Debug)]

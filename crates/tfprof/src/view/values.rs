@@ -1,7 +1,7 @@
 //! The numbers, devices and types of single nodes, for one step or on average, with or without the original's quirks.
 
 use crate::hash::TrustedMap;
-use crate::metric::{AVERAGED, Metric};
+use crate::metric::{METRICS, Metric};
 use crate::model::Model;
 use crate::model::cells::{Cell, Cells, Measure};
 use crate::model::devices::{DeviceId, DeviceKind};
@@ -104,9 +104,9 @@ impl<'m> Values<'m> {
             let seen = self.model.runs.steps_seen(node);
             let steps = if self.lens.quirks.first_device_only { seen.first_device } else { seen.any_device };
             if steps > 1 {
-                for metric in AVERAGED {
-                    let sum = row[metric as usize];
-                    row[metric as usize] = if sum < 0 && self.lens.quirks.negative_averages_are_huge {
+                for info in METRICS.iter().filter(|info| info.averaged) {
+                    let sum = row[info.metric as usize];
+                    row[info.metric as usize] = if sum < 0 && self.lens.quirks.negative_averages_are_huge {
                         (sum as u64 / u64::from(steps)) as i64
                     } else {
                         sum / i64::from(steps)

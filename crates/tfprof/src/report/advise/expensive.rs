@@ -25,7 +25,8 @@ pub(super) fn check(evidence: &Evidence<'_>, advice: &mut Advice) {
     }
 }
 
-fn options(evidence: &Evidence<'_>, max_depth: i64, min_micros: i64) -> Options {
+/// The rows of a view by time, if there is such a view.
+fn view(evidence: &Evidence<'_>, kind: ViewKind, max_depth: i64, min_micros: i64) -> Option<View> {
     let mut select = Selection::default();
     for metric in [Metric::Micros, Metric::AcceleratorMicros, Metric::CpuMicros] {
         select.add_metric(metric);
@@ -33,7 +34,7 @@ fn options(evidence: &Evidence<'_>, max_depth: i64, min_micros: i64) -> Options 
     let mut options = Options { max_depth, quirks: evidence.quirks, select: Some(select), ..Options::default() };
     options.order_by = OrderBy::Metric(Metric::Micros);
     options.min[Metric::Micros as usize] = min_micros;
-    options
+    View::of_layers(evidence.model.clone(), Layers::OPS, kind, &options, Demand::ROWS).ok()
 }
 
 /// `cpu: 1us, accelerator: 2us, total: 3us`.
@@ -44,10 +45,7 @@ fn times(number: impl Fn(Metric) -> i64) -> String {
 }
 
 fn by_op(evidence: &Evidence<'_>, advice: &mut Advice) {
-    let options = options(evidence, 3, 1);
-    let Ok(view) = View::of_layers(evidence.model.clone(), Layers::OPS, ViewKind::Op, &options, Demand::ROWS) else {
-        return;
-    };
+    let Some(view) = view(evidence, ViewKind::Op, 3, 1) else { return };
     let Some((root, rows)) = view.rows().split_first() else { return };
     let total = view.total(Metric::Micros, root) as f64 + 1e-10;
     let lines: Vec<String> = (1..)
@@ -65,10 +63,7 @@ fn by_op(evidence: &Evidence<'_>, advice: &mut Advice) {
 
 /// As the original: a scope is reported with its self time, without its children.
 fn by_scope(evidence: &Evidence<'_>, advice: &mut Advice) {
-    let options = options(evidence, 100, 100);
-    let Ok(view) = View::of_layers(evidence.model.clone(), Layers::OPS, ViewKind::Scope, &options, Demand::ROWS) else {
-        return;
-    };
+    let Some(view) = view(evidence, ViewKind::Scope, 100, 100) else { return };
     let lines: Vec<String> = (1..)
         .zip(Children::new(&view).of(0).take(3))
         .map(|(i, child)| {
@@ -86,10 +81,7 @@ fn by_scope(evidence: &Evidence<'_>, advice: &mut Advice) {
 
 /// Skips the chain of single callees at the top: the user's code begins at the first line with several.
 fn by_line(evidence: &Evidence<'_>, advice: &mut Advice) {
-    let options = options(evidence, 100, 1);
-    let Ok(view) = View::of_layers(evidence.model.clone(), Layers::OPS, ViewKind::Code, &options, Demand::ROWS) else {
-        return;
-    };
+    let Some(view) = view(evidence, ViewKind::Code, 100, 1) else { return };
     let children = Children::new(&view);
     let mut at = 0;
     let begin = loop {
