@@ -160,3 +160,48 @@ fn a_checkpoint_alone_is_a_model() {
     assert_eq!(report(&alone), report(&with_graph));
     assert!(alone.contains("unit_1_0/shared_activation/init_bn/gamma ()\n["), "{alone}");
 }
+
+#[test]
+fn an_index_is_listed_without_its_data() {
+    let home = Home::new("absent", "mlp_small");
+    let (_, listed, _) = home.run("checkpoint model.ckpt");
+    let data = "model.ckpt.data-00000-of-00001";
+    let pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 4567\n";
+    std::fs::write(home.0.join(data), pointer).expect("room");
+    let (code, out, err) = home.run("checkpoint model.ckpt");
+    assert_eq!((code, out.as_str()), (0, listed.as_str()));
+    assert!(err.contains("the data files are missing; names, types and shapes come from the index"), "{err}");
+    std::fs::remove_file(home.0.join(data)).expect("a file");
+    let (code, out, err) = home.run("checkpoint model.ckpt");
+    assert_eq!((code, out.as_str(), err.lines().count()), (0, listed.as_str(), 1), "{err}");
+    // The values are needed here.
+    assert_eq!(home.run("checkpoint model.ckpt --verify").0, 3);
+    assert_eq!(home.run("checkpoint model.ckpt --stats").0, 4);
+    assert_ne!(home.run("checkpoint model.ckpt --values hidden/b").0, 0);
+    home.change("model.ckpt.index", |bytes| *bytes = pointer.as_bytes().to_vec());
+    let (code, _, err) = home.run("checkpoint model.ckpt");
+    assert!(code == 1 && err.contains("git-LFS pointer to a file of 4567 bytes"), "{err}");
+}
+
+#[test]
+fn odd_names_of_checkpoints() {
+    let home = Home::new("names", "mlp_small");
+    let (_, listed, _) = home.run("checkpoint model.ckpt");
+    let copy = |from: &str, to: &str| std::fs::copy(home.0.join(from), home.0.join(to)).expect("room");
+    // No prefix at all.
+    std::fs::create_dir(home.0.join("bare")).expect("room");
+    copy("model.ckpt.index", "bare/.index");
+    copy("model.ckpt.data-00000-of-00001", "bare/.data-00000-of-00001");
+    for path in ["bare", "bare/", "bare/.index", "bare/.data-00000-of-00001"] {
+        assert_eq!(home.run(&format!("checkpoint {path}")), (0, listed.clone(), String::new()), "{path}");
+        assert_eq!(home.run(&format!("checkpoint {path} --verify")).0, 0, "{path}");
+    }
+    // A directory of the name that the state file gives.
+    std::fs::create_dir_all(home.0.join("both/cp")).expect("room");
+    copy("model.ckpt.index", "both/cp.index");
+    copy("model.ckpt.data-00000-of-00001", "both/cp.data-00000-of-00001");
+    std::fs::write(home.0.join("both/checkpoint"), "model_checkpoint_path: \"cp\"\n").expect("room");
+    for path in ["both", "both/cp", "both/checkpoint"] {
+        assert_eq!(home.run(&format!("checkpoint {path}")), (0, listed.clone(), String::new()), "{path}");
+    }
+}

@@ -173,3 +173,112 @@ fn a_saved_profile_keeps_computed_float_operations() {
     assert_eq!(answer.code, 0, "{}", answer.err);
     assert_eq!(total(&[&format!("--profile_path={saved}")]).0, total(&[&graph]).0);
 }
+
+#[test]
+fn inputs_that_contradict_the_graph_are_refused() {
+    let graph = file("contradiction", GRAPH);
+    let conv = r#"
+        node { name: "image" op: "Placeholder" attr { key: "dtype" value { type: DT_FLOAT } }
+          attr { key: "shape" value { shape { unknown_rank: true } } } }
+        node { name: "w" op: "VariableV2" attr { key: "dtype" value { type: DT_FLOAT } } attr { key: "shape" value {
+          shape { dim { size: 3 } dim { size: 3 } dim { size: 3 } dim { size: 8 } } } } }
+        node { name: "rate" op: "Placeholder" attr { key: "dtype" value { type: DT_FLOAT } }
+          attr { key: "shape" value { shape { unknown_rank: true } } } }
+        node { name: "conv" op: "Conv2D" input: "image" input: "w" attr { key: "T" value { type: DT_FLOAT } }
+          attr { key: "strides" value { list { i: 1 i: 1 i: 1 i: 1 } } } attr { key: "padding" value { s: "SAME" } } }
+        node { name: "dropped" op: "RealDiv" input: "conv" input: "rate" attr { key: "T" value { type: DT_FLOAT } } }"#;
+    let conv = file("conv", conv);
+    for (graph, flags, expect) in [
+        (&graph, &["--input=x=5x8"][..], "x=5x8 contradicts the graph, which declares `x` as ?x16"),
+        (&graph, &["--input=x=scalar"], "x=scalar contradicts the graph, which declares `x` as ?x16"),
+        (
+            &conv,
+            &["--input=image=1x9x9x4"],
+            "image=1x9x9x4 contradicts `conv` (Conv2D): its filter 3x3x3x8 takes 3 channels, found 4 (1x9x9x4)",
+        ),
+        (
+            &conv,
+            &["--input=image=9x9x3"],
+            "image=9x9x3 contradicts `conv` (Conv2D): it takes 4 dimensions, found 3 dimensions (9x9x3)",
+        ),
+        (
+            &conv,
+            &["--input=image=1x9x9x3", "--input=rate=5"],
+            "image=1x9x9x3, rate=5 contradict `dropped` (RealDiv): it combines 1x9x9x8 with 5",
+        ),
+    ] {
+        let answer = tfprof(&[&["cost", graph][..], flags].concat());
+        assert_eq!((answer.code, answer.err.trim()), (2, format!("tfprof: -input: {expect}").as_str()));
+    }
+    // Where the shape gets lost, the answer says what to type.
+    let answer = tfprof(&["cost", &conv]);
+    assert!(answer.out.contains("the shape gets lost at `image`; say --input image=1xHxWx3"), "{}", answer.out);
+    let answer = tfprof(&["cost", &conv, "--input", "image=1x9x9x3"]);
+    assert!(answer.out.contains("the shape gets lost at `rate`; say --input rate=scalar"), "{}", answer.out);
+    let (line, _) = total(&[&conv, "--input", "image=1x9x9x3", "--input", "rate=scalar"]);
+    assert!(line.ends_with("--/0 unknown)"), "{line}");
+}
+
+/// A conditional of TensorFlow 1: a product in one branch, a sum in the other.
+fn conditional(predicate: &str) -> String {
+    let float = r#"attr { key: "T" value { type: DT_FLOAT } }"#;
+    let variable = |name: &str, rows: i64, columns: i64| {
+        format!(
+            r#"node {{ name: "{name}" op: "VariableV2" attr {{ key: "dtype" value {{ type: DT_FLOAT }} }}
+               attr {{ key: "shape" value {{ shape {{ dim {{ size: {rows} }} dim {{ size: {columns} }} }} }} }} }}"#
+        )
+    };
+    format!(
+        r#"{} {} {predicate}
+        node {{ name: "a" op: "Switch" input: "x" input: "p" {float} }}
+        node {{ name: "b" op: "Switch" input: "w" input: "p" {float} }}
+        node {{ name: "cheap" op: "Add" input: "a" input: "a" {float} }}
+        node {{ name: "dear" op: "MatMul" input: "a:1" input: "b:1" {float} }}
+        node {{ name: "either" op: "Merge" input: "cheap" input: "dear" {float} }}
+        node {{ name: "after" op: "Relu" input: "either" {float} }}"#,
+        variable("x", 2, 4),
+        variable("w", 4, 8)
+    )
+}
+
+#[test]
+fn switch_and_merge_count_one_branch_as_if_does() {
+    let constant = |value: bool| {
+        format!(
+            r#"node {{ name: "p" op: "Const" attr {{ key: "dtype" value {{ type: DT_BOOL }} }}
+               attr {{ key: "value" value {{ tensor {{ dtype: DT_BOOL tensor_shape {{}} bool_val: {value} }} }} }} }}"#
+        )
+    };
+    let open = r#"node { name: "p" op: "PlaceholderV2" attr { key: "dtype" value { type: DT_BOOL } }
+                  attr { key: "shape" value { shape { } } } }"#;
+    let float_ops = |test: &str, predicate: &str| total(&[&file(test, &conditional(predicate))]).0;
+    // 2 x 2 x 4 x 8 for the product, and 16 after it; 8 for the sum, and 8 after it.
+    let dear = float_ops("cond_true", &constant(true));
+    assert!(dear.starts_with("_TFProfRoot (--/144 flops,") && dear.ends_with("--/0 unknown)"), "{dear}");
+    let cheap = float_ops("cond_false", &constant(false));
+    assert!(cheap.starts_with("_TFProfRoot (--/16 flops,") && cheap.ends_with("--/0 unknown)"), "{cheap}");
+    // The costliest branch counts; the shape behind it is that of neither.
+    let either = float_ops("cond_open", open);
+    assert!(either.starts_with("_TFProfRoot (--/128 flops,") && either.ends_with("--/1 unknown)"), "{either}");
+}
+
+#[test]
+fn a_frozen_graph_says_so_and_quantized_constants_are_weights() {
+    let graph = r#"node { name: "w" op: "Const" attr { key: "dtype" value { type: DT_QUINT8 } } attr { key: "value" value {
+          tensor { dtype: DT_QUINT8 tensor_shape { dim { size: 4 } dim { size: 3 } } } } } }
+        node { name: "b" op: "Const" attr { key: "dtype" value { type: DT_FLOAT } } attr { key: "value" value {
+          tensor { dtype: DT_FLOAT tensor_shape { dim { size: 3 } } float_val: 1 } } } }"#;
+    let graph = file("frozen", graph);
+    let answer = tfprof(&["cost", &graph]);
+    let said =
+        "the graph has no variables, since it is frozen: its 15 weights are constants; count them with --const_params";
+    assert!(answer.err.contains(said), "{}", answer.err);
+    let info = tfprof(&["info", &graph]).out;
+    assert!(
+        info.contains("0 in all variables; the graph is frozen: count its constants with --const_params"),
+        "{info}"
+    );
+    let answer = tfprof(&["cost", &graph, "--const_params", "--format=json"]);
+    let cost: serde_json::Value = serde_json::from_str(&answer.out).expect("JSON");
+    assert_eq!((&cost["parameters"], answer.err.as_str()), (&15.into(), ""));
+}

@@ -279,3 +279,59 @@ fn damage_inside_a_saved_node_or_a_call_stack_is_told() {
     let answer = warned(&["code", "-select", "params", "--graph_path", &graph, "--op_log_path", &log], 4, &[damaged]);
     assert!(answer.out.contains("model.py:7:model.py"), "{}", answer.out);
 }
+
+#[test]
+fn a_saved_model_without_a_version_is_recognized() {
+    let dir = scratch("no_version");
+    let model = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/models/dense_save/saved_model.pb.gz");
+    let mut bytes = Vec::new();
+    let file = std::fs::File::open(&model).expect("a model");
+    std::io::Read::read_to_end(&mut flate2::read::GzDecoder::new(file), &mut bytes).expect("gzip");
+    assert_eq!(bytes[..2], [0x08, 0x01], "the version comes first");
+    let cost = |path: &str| tfprof(&["cost", path, "--format=json"]).out;
+    let expected = cost(&written(&dir, "whole.pb", &bytes));
+    assert!(expected.contains("\"parameters\":676"), "{expected}");
+    for name in ["versionless.pb", "saved_model.pb"] {
+        assert_eq!(cost(&written(&dir, name, &bytes[2..])), expected, "{name}");
+    }
+}
+
+#[test]
+fn a_library_of_functions_is_no_graph() {
+    let dir = scratch("library");
+    let mut bytes = Vec::new();
+    write::message(&mut bytes, 2, |library| {
+        for name in ["inner", "outer"] {
+            write::message(library, 1, |function| {
+                write::message(function, 1, |signature| write::bytes(signature, 1, name.as_bytes()));
+            });
+        }
+    });
+    let file = written(&dir, "library.pb", &bytes);
+    let says = "library.pb: the graph has no nodes, only a library of 2 functions that nothing calls";
+    warned(&["op", &file, "-select", "params"], 0, &[says]);
+    let answer = tfprof(&["cost", &file]);
+    assert_eq!(answer.code, 1);
+    assert!(answer.err.contains(says), "{}", answer.err);
+}
+
+#[test]
+fn files_that_stand_for_others_are_named() {
+    let dir = scratch("stand_ins");
+    let pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a214614ab\nsize 98765\n";
+    let named = |words: &[&str], expected: &str| {
+        let answer = tfprof(words);
+        assert!(answer.code == 1 && answer.err.contains(expected), "{words:?}: {}", answer.err);
+    };
+    let lfs = "this is a git-LFS pointer to a file of 98765 bytes, not the file; fetch it with `git lfs pull`";
+    let graph = written(&dir, "graph.pb", pointer);
+    named(&["op", &graph], lfs);
+    named(&["op", &format!("--graph_path={graph}")], lfs);
+    named(&["op", &dir.display().to_string()], lfs);
+    let chunks = dir.join("chunks");
+    std::fs::create_dir(&chunks).expect("room");
+    let head = [0x83, 0xaf, 0x70, 0xd1, 0x0d, 0x88, 0x4a, 0x3f, 0, 0, 0, 0, 0, 0, 0, 0, 0x40, 0, 0, 0];
+    let split = written(&chunks, "saved_model.cpb", head);
+    named(&["cost", &split], "this is a message that TensorFlow split into chunks");
+    named(&["cost", &chunks.display().to_string()], "this is a message that TensorFlow split into chunks");
+}

@@ -23,6 +23,8 @@ pub struct Damage {
     pub offset: Option<u64>,
     pub tensor: Option<String>,
     pub what: String,
+    /// Nothing is damaged: data that listing does not need is not there.
+    pub absent: bool,
 }
 
 impl Damage {
@@ -53,7 +55,8 @@ impl Damage {
 
     pub fn warning(&self) -> Warning {
         let (location, message) = (Some(self.location()), self.message());
-        Warning { code: "damaged_checkpoint", location, message, damage: true }
+        let code = if self.absent { "no_data" } else { "damaged_checkpoint" };
+        Warning { code, location, message, damage: !self.absent }
     }
 }
 

@@ -42,6 +42,7 @@ mod parallel;
 mod quirks;
 mod render;
 mod report;
+mod stand_ins;
 mod trace;
 mod units;
 mod view;

@@ -28,7 +28,8 @@ pub fn run(request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Resul
                 }
                 // Files that exist but cannot be read are damage, which is the answer to the question.
                 Err(Error::Input { location, message }) if locate::locate(path).is_ok() => {
-                    let damage = Damage { file: location.to_string(), offset: None, tensor: None, what: message };
+                    let damage =
+                        Damage { file: location.to_string(), offset: None, tensor: None, what: message, absent: false };
                     Verdict { tensors: 0, bytes: 0, damage: vec![damage] }
                 }
                 Err(error) => return Err(error),

@@ -171,7 +171,7 @@ const OTHER_FLAGS: [Flag; 22] = [
     size("max_memory", "stop with a sentence rather than hold more memory than this, as in 4GB", |flags| {
         &mut flags.inputs.limits.memory
     }),
-    size("max_unpacked", "how large a gzipped file may become; if not given, 250 times its size", |flags| {
+    size("max_unpacked", "how large a gzipped file may become; if not given, 500 times its size", |flags| {
         &mut flags.inputs.limits.unpacked
     }),
     text("format", ValueKind::Word, "the form of -output, such as json, timeline or flamegraph", |flags| {

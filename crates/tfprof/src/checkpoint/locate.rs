@@ -38,7 +38,8 @@ pub fn is_checkpoint(path: &Path) -> bool {
 }
 
 pub fn locate(path: &Path) -> Result<Located, Error> {
-    if path.is_dir() {
+    let is_prefix = !path.to_string_lossy().ends_with(['/', '.']) && with_suffix(path, ".index").is_file();
+    if path.is_dir() && !is_prefix {
         return in_directory(path);
     }
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -164,7 +165,9 @@ fn from_state(state: &Path) -> Result<Located, Error> {
     let candidates = [named.clone(), moved];
     let found = candidates
         .iter()
-        .filter(|path| !path.is_dir() && path.file_name() != Some("checkpoint".as_ref()))
+        .filter(|path| path.file_name() != Some("checkpoint".as_ref()))
+        // A directory of the same name may lie beside the files.
+        .filter(|path| !path.is_dir() || with_suffix(path, ".index").is_file())
         .find_map(|path| locate(path).ok());
     found.ok_or_else(|| input_error(state, &format!("this state file names `{name}`, which is not there")))
 }
@@ -207,7 +210,7 @@ fn sharded_tables(stem: &Path, asked: &Path) -> Result<Located, Error> {
         if present.next_if_eq(&index).is_none() {
             let file = with_suffix(stem, &format!("-{index:05}-of-{count:05}")).display().to_string();
             let what = "this shard is missing; the tensors that only it has are not listed".to_owned();
-            damage.push(Damage { file, offset: None, tensor: None, what });
+            damage.push(Damage { file, offset: None, tensor: None, what, absent: false });
         }
     }
     let files = shards.into_iter().map(|(_, path)| path).collect();

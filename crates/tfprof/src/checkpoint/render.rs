@@ -86,7 +86,7 @@ struct DamageJson<'d> {
 
 impl DamageJson<'_> {
     fn new(damage: &Damage) -> DamageJson<'_> {
-        let Damage { file, offset, tensor, what } = damage;
+        let Damage { file, offset, tensor, what, .. } = damage;
         DamageJson { file, offset: *offset, tensor: tensor.as_deref(), message: what }
     }
 }

@@ -1,6 +1,6 @@
 //! `GraphDef` and `MetaGraphDef`: the nodes of a graph. Each node is decoded once, for the model and for inference.
 
-use super::detect::{Head, is_name};
+use super::detect::{Head, first_field, is_name};
 use super::{FormatReader, drive};
 use super::{debug_info, function_def, saved_model};
 use crate::error::Error;
@@ -11,7 +11,7 @@ use crate::model::functions::CALL_OPS;
 use crate::model::nodes::NodeId;
 use crate::model::type_names::{OPTIMIZER_SLOT, TRAINABLE};
 use tfprof_proto::fields::meta_graph_def::{self, meta_info_def};
-use tfprof_proto::fields::{function_def_library, graph_def, node_def, variable_def};
+use tfprof_proto::fields::{self, function_def_library, graph_def, node_def, op_def, variable_def};
 use tfprof_proto::node_def::{Attribute, NodeDecoder, NodeDef};
 use tfprof_proto::schema;
 use tfprof_proto::stream::{Layout, Record, Rule, Spot, Tag};
@@ -69,15 +69,26 @@ pub fn recognizes(head: &Head<'_>) -> bool {
             Some((node_def::OP, Value::Bytes(op))),
         ) => is_name(name) && is_name(op),
         ((graph_def::VERSIONS, Value::Bytes(_)), ..) => true,
+        // A library of functions: the signature of a function has a name.
+        ((graph_def::LIBRARY, Value::Bytes(_)), Some((function_def_library::FUNCTION, Value::Bytes(function))), _) => {
+            let signature = first_field(function).filter(|(number, _)| *number == fields::function_def::SIGNATURE);
+            let name = signature.and_then(|(_, signature)| first_field(signature.bytes()?));
+            matches!(name, Some((op_def::NAME, Value::Bytes(name))) if is_name(name))
+        }
         _ => false,
     }
+}
+
+/// Whether bytes are a `NodeDef`: its name comes first.
+pub(super) fn is_node(bytes: &[u8]) -> bool {
+    matches!(first_field(bytes), Some((node_def::NAME, Value::Bytes(name))) if is_name(name))
 }
 
 /// A `MetaGraphDef` starts with its meta info, or with a graph, which starts with a node.
 pub fn recognizes_meta_graph(head: &Head<'_>) -> bool {
     match (head.field, head.first) {
-        ((meta_graph_def::GRAPH_DEF, Value::Bytes(_)), Some((graph_def::NODE, Value::Bytes(_))))
-        | (
+        ((meta_graph_def::GRAPH_DEF, Value::Bytes(_)), Some((graph_def::NODE, Value::Bytes(node)))) => is_node(node),
+        (
             (meta_graph_def::META_INFO_DEF, Value::Bytes(_)),
             Some((meta_info_def::TAGS | meta_info_def::TENSORFLOW_VERSION, Value::Bytes(_))),
         ) => true,
@@ -96,12 +107,13 @@ struct Reader<'b> {
     /// The first node of this file.
     first: usize,
     collections: Collections,
+    functions: usize,
 }
 
 impl<'b> Reader<'b> {
     pub fn new(builder: &'b mut Builder) -> Self {
         let first = builder.model.nodes.len();
-        Reader { builder, decoder: NodeDecoder::default(), first, collections: Collections::default() }
+        Reader { builder, decoder: NodeDecoder::default(), first, collections: Collections::default(), functions: 0 }
     }
 }
 
@@ -203,8 +215,11 @@ impl FormatReader for Reader<'_> {
             NODE => self.decoder.decode(bytes, record.offset, |node| add_node(self.builder, node)),
             VERSIONS => self.builder.program.graph.read_versions(bytes),
             COLLECTION => self.collections.read(bytes, record.offset),
-            FUNCTION if self.builder.keep.functions => {
-                function_def::read_function(bytes, &mut self.builder.program.functions);
+            FUNCTION => {
+                self.functions += 1;
+                if self.builder.keep.functions {
+                    function_def::read_function(bytes, &mut self.builder.program.functions);
+                }
             }
             DEBUG => debug_info::read(&mut &*bytes, self.builder),
             _ => {}
@@ -212,6 +227,12 @@ impl FormatReader for Reader<'_> {
     }
 
     fn finish(&mut self) {
+        if self.functions > 0 && self.builder.model.nodes.len() == self.first {
+            let functions = self.functions;
+            self.builder.warn("only_functions", None, || {
+                format!("the graph has no nodes, only a library of {functions} functions that nothing calls")
+            });
+        }
         self.builder.warn_missing_inputs(self.first);
         let known = &self.collections;
         self.builder.model.knows_trainable |= !known.is_empty();

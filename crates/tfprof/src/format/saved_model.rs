@@ -5,8 +5,8 @@
 mod objects;
 mod signature;
 
-use super::detect::Head;
-use super::graph_def::{Collections, FUNCTION, FUNCTION_LIBRARY};
+use super::detect::{Head, first_field, is_name};
+use super::graph_def::{Collections, FUNCTION, FUNCTION_LIBRARY, is_node};
 use super::{FormatReader, drive};
 use super::{debug_info, function_def};
 use crate::error::Error;
@@ -76,9 +76,23 @@ pub(super) fn read_meta_graph(source: Source<'_>, builder: &mut Builder) -> Resu
     drive(source, &schema::META_GRAPH_DEF, &META_GRAPH, Reader::new(builder))
 }
 
-/// A `SavedModel` starts with the version of its schema.
+/// A `SavedModel` starts with the version of its schema; some start with a `MetaGraphDef`.
 pub fn recognizes(head: &Head<'_>) -> bool {
-    matches!(head.field, (saved_model::SAVED_MODEL_SCHEMA_VERSION, Value::Varint(_)))
+    match (head.field, head.first) {
+        ((saved_model::SAVED_MODEL_SCHEMA_VERSION, Value::Varint(_)), _) => true,
+        // A GraphDef with a library, or a MetaGraphDef, start with the same numbers, but with other messages inside.
+        ((saved_model::META_GRAPHS, Value::Bytes(_)), Some((meta_graph_def::META_INFO_DEF, Value::Bytes(info)))) => {
+            match first_field(info) {
+                Some((meta_info_def::STRIPPED_OP_LIST, Value::Bytes(ops))) => ops.is_empty() || !is_name(ops),
+                Some((meta_info_def::TAGS | meta_info_def::TENSORFLOW_VERSION, Value::Bytes(_))) => true,
+                _ => false,
+            }
+        }
+        ((saved_model::META_GRAPHS, Value::Bytes(_)), Some((meta_graph_def::GRAPH_DEF, Value::Bytes(graph)))) => {
+            matches!(first_field(graph), Some((graph_def::NODE, Value::Bytes(node))) if is_node(node))
+        }
+        _ => false,
+    }
 }
 
 struct Reader<'b> {

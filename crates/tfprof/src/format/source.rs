@@ -1,7 +1,8 @@
 //! Where bytes come from: a file, standard input, or memory; gzipped or plain.
 
-use crate::error::Error;
+use crate::error::{Error, Location};
 use crate::metric::Unit;
+use crate::stand_ins;
 use crate::units;
 use flate2::read::MultiGzDecoder;
 use std::fs::File;
@@ -33,8 +34,8 @@ pub struct Limits {
     pub memory: Option<u64>,
 }
 
-/// No real profile compresses this well: the text of a graph shrinks fifty times, runs of zeros a thousand times.
-const GROWTH: u64 = 250;
+/// No real profile compresses this well: the text of a graph shrinks up to 370 times, runs of zeros a thousand times.
+const GROWTH: u64 = 500;
 /// Up to this size, growth does not matter.
 const HARMLESS: u64 = 64 << 20;
 const MOST_UNPACKED: u64 = 64 << 30;
@@ -88,7 +89,7 @@ impl<'a> Source<'a> {
 
     fn limited(name: String, input: Box<dyn Read + 'a>, limits: Limits) -> Result<Source<'a>, Error> {
         let open = || -> io::Result<(Peeked<'a>, bool)> {
-            let mut peeked = peek(input, 2)?;
+            let mut peeked = peek(input, stand_ins::HEAD as u64)?;
             let is_compressed = peeked.get_ref().0.get_ref().starts_with(&[0x1f, 0x8b]);
             if is_compressed {
                 let packed = MultiGzDecoder::new(Counted { input: peeked, count: 0 });
@@ -97,7 +98,10 @@ impl<'a> Source<'a> {
             Ok((peeked, is_compressed))
         };
         match open() {
-            Ok((input, is_compressed)) => Ok(Source { name, input, is_compressed }),
+            Ok((input, is_compressed)) => match stand_ins::name(input.get_ref().0.get_ref()) {
+                Some(message) => Err(Error::Input { location: Location { file: name, spot: None }, message }),
+                None => Ok(Source { name, input, is_compressed }),
+            },
             Err(source) => Err(Error::Io { file: name, action: "cannot read", source }),
         }
     }

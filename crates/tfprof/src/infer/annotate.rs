@@ -3,7 +3,7 @@
 
 use crate::error::{Error, Fix, Warning};
 use crate::hash::{TrustedSet, UntrustedSet};
-use crate::infer::fact::Fact;
+use crate::infer::fact::{Fact, product};
 use crate::infer::functions::calls::{Inferred, Program, Specialization, Target, Total};
 use crate::infer::inference::{Cost, Instance, NodeCost};
 use crate::infer::overrides::{Overrides, check_shapes, input_names};
@@ -100,7 +100,7 @@ impl Annotator<'_> {
                 self.handle(node, id, builder);
             }
             "Variable" | "VariableV2" => self.variable(node, id),
-            "Const" if builder.program.settings.const_params => self.constant(node, id, builder),
+            "Const" => self.constant(node, id, builder),
             _ => {}
         }
     }
@@ -156,11 +156,15 @@ impl Annotator<'_> {
         }
     }
 
-    /// Constants that were variables before the graph was frozen: floats with at least one dimension.
+    /// Constants that were variables before the graph was frozen: floats, or quantized ones, with at least one dimension.
     fn constant(&mut self, node: &Node<'_>, id: NodeId, builder: &mut Builder) {
-        let Some(fact) = node.outputs.first() else { return };
+        let Some(fact) = node.outputs.first().filter(|fact| fact.dtype.is_float() || fact.dtype.is_quantized()) else {
+            return;
+        };
         let Some(dims @ [_, ..]) = fact.shape.known() else { return };
-        if fact.dtype.is_float() && self.constants.insert((node.function, node.id)) {
+        if !builder.program.settings.const_params {
+            self.costs.frozen_weights = self.costs.frozen_weights.saturating_add(product(dims));
+        } else if self.constants.insert((node.function, node.id)) {
             self.costs.dtypes.insert(id, fact.dtype);
             builder.model.nodes.shape[id.index()] = builder.shape(dims);
             let ty = builder.model.names.intern(CONST_PARAMETER);

@@ -40,6 +40,8 @@ pub struct Costs {
     pub missing: Vec<MissingShape>,
     /// The size that was assumed for unknown leading dimensions.
     pub batch: Option<i64>,
+    /// Elements of constants that would be weights in a frozen graph, if they are not counted as parameters.
+    pub frozen_weights: i64,
     /// For costs of a saved profile, the step whose shapes they are for.
     pub step: Option<i64>,
 }

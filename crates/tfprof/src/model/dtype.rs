@@ -102,6 +102,11 @@ impl DType {
         matches!(self.form(), Some(Form::Float | Form::Double | Form::Half | Form::Brain | Form::Small { .. }))
     }
 
+    /// Whether elements stand for floats in a range that other tensors give.
+    pub fn is_quantized(self) -> bool {
+        matches!(self.0, 11..=13 | 15 | 16)
+    }
+
     /// The default.
     pub const UNKNOWN: DType = DType(0);
     pub const FLOAT: DType = DType(1);

@@ -185,6 +185,7 @@ impl Cost {
         cost.add_variables(model, &view);
         cost.add_nodes(model, &view);
         cost.per_batch = per_batch();
+        cost.warnings.extend(frozen(model, cost.figures.parameters));
         // The op log has the figures of one batch size.
         let logged = model.nodes.float_ops.iter().filter(|float_ops| **float_ops != 0).count();
         if logged > 0 {
@@ -303,6 +304,14 @@ impl Cost {
         parts.sort_by_key(|at| (Reverse(size(*at)), *at));
         parts.into_iter().map(|at| &self.scopes[at]).collect()
     }
+}
+
+/// The warning about a graph without parameters whose weights are constants.
+pub(crate) fn frozen(model: &Model, parameters: i64) -> Option<Warning> {
+    let weights = model.costs.frozen_weights;
+    let why = "the graph has no variables, since it is frozen";
+    let message = format!("{why}: its {weights} weights are constants; count them with --const_params");
+    (parameters == 0 && weights > 0).then(|| Warning::new("frozen", message))
 }
 
 fn select() -> crate::options::Selection {

@@ -18,6 +18,7 @@ use crate::model::layers::Layer;
 use crate::model::type_names::TRAINABLE;
 use crate::options::{Options, OrderBy, Selection, Step, ViewKind};
 use crate::quirks::Quirks;
+use crate::report::cost::frozen;
 use crate::units::Amount;
 use crate::view::values::Values;
 use crate::view::{Demand, View, VisibleRow};
@@ -155,7 +156,7 @@ impl Overview {
             deeper: Vec::new(),
             hosts: hosts.clone(),
             other_runs,
-            warnings: warnings.to_vec(),
+            warnings: warnings.iter().cloned().chain(frozen(model, parameters)).collect(),
         };
         overview.missing = match &overview.hosts[..] {
             [] => missing::find(&overview, model, has_graph),

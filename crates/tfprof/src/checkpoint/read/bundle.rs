@@ -9,6 +9,7 @@ use crate::checkpoint::{Damage, locate};
 use crate::error::Error;
 use crate::hash::UntrustedMap;
 use crate::model::dtype::DType;
+use crate::stand_ins;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
@@ -28,7 +29,7 @@ pub fn list(index: ByteSource, prefix: &Path, damage: &mut Vec<Damage>) -> Resul
     let file = &index.file.name;
     let header = header.unwrap_or_else(|| {
         let what = "the header is missing; the number of shards is guessed".to_owned();
-        damage.push(Damage { file: file.clone(), offset: None, tensor: None, what });
+        damage.push(Damage { file: file.clone(), offset: None, tensor: None, what, absent: false });
         let shards = entries.iter().map(|entry| entry.shard.saturating_add(1)).max().unwrap_or(1);
         Header { shards: guess_shards(prefix).unwrap_or(shards), big_endian: false }
     });
@@ -226,11 +227,12 @@ fn find_shards(prefix: &Path, header: Header, entries: &[Entry], damage: &mut Ve
     // A damaged header must not cost time: few checkpoints have this many shards.
     let looked_for = header.shards.min(10_000);
     let numbers = (0..looked_for).chain(first.keys().copied().filter(|shard| *shard >= looked_for));
-    let mut shards = BTreeMap::new();
+    let (mut shards, mut missing) = (BTreeMap::new(), Vec::new());
     for number in numbers {
         let path = locate::with_suffix(prefix, &format!(".data-{number:05}-of-{:05}", header.shards));
         let metadata = std::fs::metadata(&path);
-        let length = metadata.as_ref().ok().filter(|metadata| metadata.is_file()).map(std::fs::Metadata::len);
+        let length = metadata.as_ref().ok().filter(|metadata| metadata.is_file() && !is_stand_in(&path));
+        let length = length.map(std::fs::Metadata::len);
         if length.is_none() {
             let (count, name) = first.get(&number).map_or((0, None), |(n, entry)| (*n, Some(name_text(&entry.key))));
             let lies = if count == 1 { "1 tensor lies".to_owned() } else { format!("{count} tensors lie") };
@@ -245,11 +247,26 @@ fn find_shards(prefix: &Path, header: Header, entries: &[Entry], damage: &mut Ve
                 (_, None) => "this shard is missing".to_owned(),
             };
             let offset = first.get(&number).map(|(_, entry)| entry.offset);
-            damage.push(Damage { file: path.display().to_string(), offset, tensor: name, what });
+            missing.push(Damage { file: path.display().to_string(), offset, tensor: name, what, absent: false });
         }
         shards.insert(number, Shard { path, length });
     }
+    // An index alone is not damaged: it lists everything but the values.
+    let is_there = |shard: &Shard| std::fs::symlink_metadata(&shard.path).is_ok() && !is_stand_in(&shard.path);
+    match missing.first() {
+        Some(first) if header.shards as usize == shards.len() && !shards.values().any(is_there) => {
+            let what = "the data files are missing; names, types and shapes come from the index".to_owned();
+            damage.push(Damage { file: first.file.clone(), offset: None, tensor: None, what, absent: true });
+        }
+        _ => damage.append(&mut missing),
+    }
     shards
+}
+
+/// Whether a file is a pointer to another one.
+fn is_stand_in(path: &Path) -> bool {
+    let small = std::fs::metadata(path).is_ok_and(|metadata| metadata.len() <= stand_ins::HEAD as u64);
+    small && std::fs::read(path).is_ok_and(|bytes| stand_ins::name(&bytes).is_some())
 }
 
 /// Turns entries into tensors with their pieces.
@@ -314,7 +331,7 @@ impl<'e> Lister<'e> {
             let left = length.saturating_sub(offset);
             let what = format!("{size} bytes run past the end of the file ({left} bytes left); is it truncated?");
             let file = path.display().to_string();
-            self.damage.push(Damage { file, offset: Some(offset), tensor: Some(name.to_owned()), what });
+            self.damage.push(Damage { file, offset: Some(offset), tensor: Some(name.to_owned()), what, absent: false });
         }
         let location = PieceLocation::DataFile(FileRange { offset, size, checksum });
         self.pieces.push(Piece { shard, location, slice: slice.to_vec() });
@@ -322,7 +339,7 @@ impl<'e> Lister<'e> {
 
     fn report(&mut self, entry: &Entry, name: &str, what: String) {
         let (file, offset, tensor) = (self.file.to_owned(), Some(entry.index_offset), Some(name.to_owned()));
-        self.damage.push(Damage { file, offset, tensor, what });
+        self.damage.push(Damage { file, offset, tensor, what, absent: false });
     }
 }
 

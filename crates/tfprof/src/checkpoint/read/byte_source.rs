@@ -1,6 +1,7 @@
 //! Random access to bytes: a file of a checkpoint, or memory in tests.
 
 use crate::checkpoint::Damage;
+use crate::stand_ins;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
@@ -27,7 +28,14 @@ impl ByteSource {
         if !metadata.is_file() {
             return Err(io::Error::other("it is not a regular file"));
         }
-        let file = File::open(path)?;
+        let mut file = File::open(path)?;
+        if metadata.len() <= stand_ins::HEAD as u64 {
+            let mut head = Vec::new();
+            file.read_to_end(&mut head)?;
+            if let Some(message) = stand_ins::name(&head) {
+                return Err(io::Error::other(message));
+            }
+        }
         Ok(ByteSource {
             name: path.display().to_string(),
             length: metadata.len(),
@@ -82,7 +90,7 @@ impl ByteSource {
     }
 
     pub fn damage(&self, offset: u64, what: String) -> Damage {
-        Damage { file: self.name.clone(), offset: Some(offset), tensor: None, what }
+        Damage { file: self.name.clone(), offset: Some(offset), tensor: None, what, absent: false }
     }
 }
 

@@ -33,7 +33,8 @@ pub fn list(files: Vec<ByteSource>, damage: &mut Vec<Damage>) -> Result<Contents
         }
     }
     if tables.is_empty() {
-        let none = || Damage { file: String::new(), offset: None, tensor: None, what: "no tables".to_owned() };
+        let none =
+            || Damage { file: String::new(), offset: None, tensor: None, what: "no tables".to_owned(), absent: false };
         return Err(lost.into_iter().next().unwrap_or_else(none).into());
     }
     damage.extend(lost);

@@ -261,7 +261,13 @@ impl Checkpoint {
         read: impl FnOnce(&Block) -> Result<T, Damage>,
     ) -> Result<T, Damage> {
         let Store::Tables(tables) = &self.store else {
-            return Err(Damage { file: self.name.clone(), offset: None, tensor: None, what: "no table".to_owned() });
+            return Err(Damage {
+                file: self.name.clone(),
+                offset: None,
+                tensor: None,
+                what: "no table".to_owned(),
+                absent: false,
+            });
         };
         let cached = self.last_block.lock().ok().and_then(|mut last| last.take());
         let block = match cached {
@@ -394,7 +400,7 @@ impl Checkpoint {
             PieceLocation::TableKey(_) => None,
         });
         let file = first.map_or_else(|| self.name.clone(), |piece| self.file_name(piece.shard));
-        Damage { file, offset, tensor: Some(tensor.name.clone()), what }
+        Damage { file, offset, tensor: Some(tensor.name.clone()), what, absent: false }
     }
 }
 
@@ -429,7 +435,7 @@ fn open_shard(shard: &Shard) -> Result<ByteSource, Damage> {
     ByteSource::open(&shard.path).map_err(|error| {
         let missing = error.kind() == std::io::ErrorKind::NotFound;
         let what = if missing { "this shard is missing".to_owned() } else { format!("cannot open: {error}") };
-        Damage { file: shard.path.display().to_string(), offset: None, tensor: None, what }
+        Damage { file: shard.path.display().to_string(), offset: None, tensor: None, what, absent: false }
     })
 }
 

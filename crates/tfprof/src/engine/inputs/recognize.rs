@@ -61,6 +61,8 @@ impl Inputs {
         files.sort();
         let named = |stem: &str| files.iter().find(|file| base_name(file) == stem);
         let saved_model = named("saved_model.pb").or_else(|| named("saved_model.pbtxt"));
+        // A model that was split into chunks is named for what it is when it is opened.
+        let saved_model = saved_model.or_else(|| named("saved_model.cpb"));
         let graph = saved_model.or_else(|| named("graph.pb")).or_else(|| named("graph.pbtxt"));
         let graph = graph.or_else(|| only_meta_graph(&files));
         let mut runs: Vec<(i64, &PathBuf)> = files

@@ -2,6 +2,7 @@
 
 use super::super::constant;
 use super::super::fact::{Fact, Shape, UNKNOWN};
+use super::super::floats;
 use super::*;
 use crate::model::body::Body;
 use tfprof_proto::write as pb;
@@ -284,4 +285,81 @@ fn constants_and_placeholders() {
     check("RandomUniform", &[v(&[2, 3])], &[("dtype", dtype(1))], "[2,3]");
     check("LSTMBlockCell", &[f(&[2, 8]), f(&[2, 16])], &[], &["[2,16]"; 7].join(" "));
     check("MapDataset", &[], &[], "[]");
+}
+
+/// A scalar of floats.
+fn r(value: f64) -> Fact {
+    Fact::with_value(DType::FLOAT, Shape::scalar(), Some(vec![floats::element(DType::FLOAT, value)]))
+}
+
+#[test]
+fn floats_lead_to_sizes() {
+    // Range(0, Cast(Ceil(Cast(7) / 2))).
+    let seven = outputs("Cast", &[n(7)], &[("DstT", dtype(1))]).remove(0);
+    let half = outputs("RealDiv", &[seven, r(2.0)], &[("T", dtype(1))]).remove(0);
+    assert_eq!(floats::scalar(&half), Some(3.5));
+    let limit = outputs("Ceil", &[half], &[("T", dtype(1))]).remove(0);
+    let limit = outputs("Cast", &[limit], &[("DstT", dtype(3))]).remove(0);
+    assert_eq!(outputs("Range", &[n(0), limit, n(1)], &[("Tidx", dtype(3))])[0].integers(), Some(&[0, 1, 2, 3][..]));
+    let range = |start, limit, step| outputs("Range", &[r(start), r(limit), r(step)], &[("Tidx", dtype(1))]).remove(0);
+    assert_eq!(range(0.0, 1.0, 0.1).shape, Shape::of(&[10]));
+    assert_eq!(range(5.0, 1.0, -0.3).shape, Shape::of(&[14]));
+    assert_eq!(range(5.0, 1.0, 0.3).shape, Shape::of(&[-1]));
+    assert_eq!(range(5.0, 1.0, 0.0).shape, Shape::of(&[-1]));
+    let packed = outputs("Pack", &[r(0.5), r(2.0)], &[("T", dtype(1))]).remove(0);
+    assert_eq!(packed.elements().map(<[i64]>::len), Some(2));
+    assert_eq!(packed.integers(), None, "floats are no sizes");
+    assert_eq!(outputs("Less", &[r(0.5), r(2.0)], &[("T", dtype(1))])[0].integer(), Some(1));
+}
+
+#[test]
+fn indices_of_extremes() {
+    let matrix = Fact::with_value(DType::INT32, Shape::of(&[2, 3]), Some(vec![1, 9, 2, 4, 4, 5]));
+    let index = |op: &str, axis: i64| outputs(op, &[matrix.clone(), n(axis)], &[]).remove(0);
+    assert_eq!(index("ArgMax", 0).integers(), Some(&[1, 0, 1][..]));
+    assert_eq!(index("ArgMax", -1).integers(), Some(&[1, 2][..]));
+    assert_eq!(index("ArgMin", 1).integers(), Some(&[0, 0][..]));
+    assert_eq!(outputs("ArgMax", &[f(&[2, 3]), n(1)], &[])[0].shape, Shape::of(&[2]));
+}
+
+#[test]
+fn rules_of_rare_ops() {
+    let all = |op: &str, inputs: &[Fact], attributes: &[(&str, Vec<u8>)]| {
+        let shapes: Vec<String> =
+            outputs(op, inputs, attributes).iter().map(|fact| format!("{:?}", fact.shape)).collect();
+        shapes.join(" ")
+    };
+    let strides = || ("strides", ints(&[1, 2, 1, 1]));
+    let pads = Fact::with_value(DType::INT32, Shape::of(&[4, 2]), Some(vec![0, 0, 1, 1, 2, 2, 0, 0]));
+    let image = f(&[1, 4, 6, 3]);
+    let fused = |size: Fact, pads: Fact, padding: &str| {
+        let inputs = [image.clone(), size, pads, f(&[3, 3, 3, 5])];
+        all("FusedResizeAndPadConv2D", &inputs, &[strides(), ("padding", text(padding))])
+    };
+    assert_eq!(fused(v(&[8, 12]), pads.clone(), "SAME"), "[1,5,16,5]");
+    assert_eq!(fused(v(&[8, 12]), pads.clone(), "VALID"), "[1,4,14,5]");
+    assert_eq!(fused(Fact::new(DType::INT32, Shape::of(&[2])), pads.clone(), "VALID"), "[1,?,?,5]");
+    let padded = all("FusedPadConv2D", &[image, pads, f(&[3, 3, 3, 5])], &[strides(), ("padding", text("VALID"))]);
+    assert_eq!(padded, "[1,2,8,5]");
+    assert_eq!(
+        all("CTCBeamSearchDecoder", &[f(&[5, 3, 7]), v(&[5, 5, 5])], &[("top_paths", int(2))]),
+        "[?,2] [?,2] [?] [?] [2] [2] [3,2]"
+    );
+    assert_eq!(all("CTCGreedyDecoder", &[f(&[5, 3, 7]), v(&[5, 5, 5])], &[]), "[?,2] [?] [2] [3,1]");
+    let features = [f(&[5]), f(&[-1]), f(&[3]), f(&[4])];
+    assert_eq!(all("BoostedTreesBucketize", &features, &[("num_features", int(2))]), "[5] [?]");
+    assert_eq!(all("DenseToDenseSetOperation", &[f(&[2, 3]), f(&[2, 5])], &[]), "[?,2] [?] [2]");
+    assert_eq!(all("DenseToDenseSetOperation", &[unknown(), f(&[2, 5])], &[]), "[?,2] [?] [2]");
+    let sparse = [f(&[2, 3]), f(&[-1, 2]), f(&[-1]), v(&[2, 3])];
+    assert_eq!(all("DenseToSparseSetOperation", &sparse, &[]), "[?,2] [?] [2]");
+    assert_eq!(all("CompareAndBitpack", &[f(&[2, 16]), f(&[])], &[]), "[2,2]");
+    assert_eq!(all("CompareAndBitpack", &[f(&[2, -1]), f(&[])], &[]), "[2,?]");
+    let edit = [f(&[-1, 3]), f(&[-1]), v(&[2, 3, 4]), f(&[-1, 3]), f(&[-1]), v(&[2, 5, 4])];
+    assert_eq!(all("EditDistance", &edit, &[]), "[2,5]");
+    let transform = |lengths: &[i64]| all("FFTND", &[f(&[2, 4, 8]), v(lengths), v(&[1, 2])], &[]);
+    assert_eq!((transform(&[4, 8]).as_str(), transform(&[4, 16]).as_str()), ("[2,4,8]", "[2,4,?]"));
+    assert_eq!(all("ListDiff", &[v(&[1, 2, 3, 4]), v(&[2])], &[]), "[3] [3]");
+    folds("ListDiff", &[v(&[1, 2, 3, 4]), v(&[2])], &[], &[1, 3, 4]);
+    let parts = all("DynamicPartition", &[f(&[3, 2]), v(&[0, 1, 0])], &[("num_partitions", int(2))]);
+    assert_eq!(parts, "[2,2] [1,2]");
 }

@@ -73,7 +73,9 @@ pub(super) fn facts(overview: &Overview) -> Vec<Fact> {
     if overview.parameters > 0 || (overview.steps.is_empty() && overview.hosts.is_empty()) {
         let all = units::text(Unit::Count, overview.parameters);
         let trainable = overview.trainable.map(|n| format!("{} trainable, ", units::text(Unit::Count, n)));
-        fact("parameters", format!("{}{all} in all variables", trainable.unwrap_or_default()));
+        let frozen = overview.warnings.iter().any(|warning| warning.code == "frozen");
+        let frozen = if frozen { "; the graph is frozen: count its constants with --const_params" } else { "" };
+        fact("parameters", format!("{}{all} in all variables{frozen}", trainable.unwrap_or_default()));
     }
     if overview.float_ops > 0 {
         fact("float operations", format!("{} a step", units::text(Unit::Count, overview.float_ops)));
