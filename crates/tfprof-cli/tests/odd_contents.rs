@@ -192,8 +192,9 @@ fn every_answer_in_json_has_the_warnings() {
     let index = std::fs::read(corpus("mlp_small/model.ckpt.index.gz")).expect("a corpus file");
     let mut plain = Vec::new();
     std::io::Read::read_to_end(&mut flate2::read::GzDecoder::new(&index[..]), &mut plain).expect("a whole file");
-    // Without its data file, which the index names.
+    // With less data than the index names.
     written(&dir, "model.ckpt.index", plain);
+    written(&dir, "model.ckpt.data-00000-of-00001", [0; 300]);
     let checkpoint = dir.join("model.ckpt").display().to_string();
     for (command, file) in [
         ("scope", &graph),

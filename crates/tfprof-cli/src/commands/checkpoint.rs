@@ -80,12 +80,13 @@ fn report(
             warnings.len() - MAX_WARNINGS
         );
     }
-    if let (Some(damage), true) = (warnings.first(), request.flags.strict) {
+    let damage = warnings.iter().find(|warning| warning.damage);
+    if let (Some(damage), true) = (damage, request.flags.strict) {
         return Err(Error::Missing(format!("refused, since -strict was given: {damage}")));
     }
     let inputs: Vec<_> = checkpoints.iter().flat_map(|checkpoint| checkpoint.files.iter()).cloned().collect();
     write_to(&request.options, &inputs, warnings, out, answer)?;
-    Ok(if warnings.is_empty() { Exit::Answered } else { Exit::Damaged })
+    Ok(if damage.is_none() { Exit::Answered } else { Exit::Damaged })
 }
 
 /// Warnings shown before the rest is only counted.

@@ -174,6 +174,9 @@ impl Cost {
     ) -> Result<Cost, Error> {
         if model.costs.is_empty() {
             let how = "name a SavedModel, a frozen graph or a .meta file";
+            if let Some(found) = warnings.iter().find(|warning| warning.code == "only_functions") {
+                return Err(Error::Missing(format!("{found}; {how}")));
+            }
             return Err(Error::Missing(format!("the cost is computed from a graph, and there is none; {how}")));
         }
         let options = Options { max_depth: i64::from(i32::MAX), select: Some(select()), ..Options::default() };
