@@ -37,7 +37,7 @@ pub struct Limits {
 /// No real profile compresses this well: the text of a graph shrinks up to 370 times, runs of zeros a thousand times.
 const GROWTH: u64 = 500;
 /// Up to this size, growth does not matter.
-const HARMLESS: u64 = 64 << 20;
+const HARMLESS: u64 = 128 << 20;
 const MOST_UNPACKED: u64 = 64 << 30;
 
 /// The name of standard input in messages.

@@ -60,6 +60,11 @@ fn by_readers(body: &Body, instance: &Instance, node: u32) -> Option<(Shape, boo
                     let depth = shape(1).map_or(ANY, |filter| filter.dim(3));
                     return Some((Shape::of(&[ANY, ANY, ANY, ANY, depth]), false));
                 }
+                "Conv2DBackpropInput" if place == 2 => {
+                    let (depth, first) = (shape(1).map_or(ANY, |filter| filter.dim(3)), text("data_format") == b"NCHW");
+                    let dims = if first { [ANY, depth, ANY, ANY] } else { [ANY, ANY, ANY, depth] };
+                    return Some((Shape::of(&dims), first));
+                }
                 "MaxPool" | "AvgPool" if place == 0 => {
                     return Some((Shape::of_rank(4), text("data_format") == b"NCHW"));
                 }
@@ -77,7 +82,7 @@ fn by_readers(body: &Body, instance: &Instance, node: u32) -> Option<(Shape, boo
                     // An image minus a constant is an image; what is combined with other data is a rate.
                     if other(1 - place.min(1)).is_some_and(|tensor| is_constant(body, tensor.node)) {
                         path.push(reader);
-                    } else {
+                    } else if source == node {
                         scalar = Some((Shape::scalar(), false));
                     }
                 }
