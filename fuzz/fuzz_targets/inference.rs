@@ -1,6 +1,10 @@
 //! Any bytes as a graph: shapes and costs of all nodes within their limits, and no panic.
 #![no_main]
 
+#[path = "../../crates/tfprof/tests/common/attribute_keys.rs"]
+mod attribute_keys;
+
+use attribute_keys::KEYS;
 use libfuzzer_sys::fuzz_target;
 use tfprof::internal::infer::fact::LONGEST_VALUE;
 use tfprof::internal::infer::inference::{NoCalls, NodeCost, infer};
@@ -15,24 +19,6 @@ fuzz_target!(|bytes: &[u8]| {
 
 /// A graph in which every few bytes are an op that has a rule, its inputs, and an attribute.
 fn made_of(bytes: &[u8]) -> Body {
-    const KEYS: [&str; 16] = [
-        "T",
-        "dtype",
-        "shape",
-        "value",
-        "strides",
-        "ksize",
-        "padding",
-        "data_format",
-        "axis",
-        "num",
-        "num_split",
-        "equation",
-        "begin_mask",
-        "shrink_axis_mask",
-        "N",
-        "block_size",
-    ];
     let ops: Vec<&str> = shapes::ops().collect();
     let mut body = Body::default();
     for chunk in bytes.chunks(24) {

@@ -1,5 +1,9 @@
 //! Whole graphs: loops and cycles come to an end, what is said from outside wins, and no attribute or shape is too odd.
 
+#[path = "common/attribute_keys.rs"]
+mod attribute_keys;
+
+use attribute_keys::KEYS;
 use proptest::prelude::*;
 use std::sync::Arc;
 use tfprof::internal::infer::fact::{Fact, LONGEST_VALUE, Shape};
@@ -184,49 +188,6 @@ fn attribute() -> impl Strategy<Value = Vec<u8>> {
         prop::collection::vec(any::<u8>(), 0..12),
     ]
 }
-
-const KEYS: [&str; 40] = [
-    "T",
-    "dtype",
-    "shape",
-    "value",
-    "strides",
-    "ksize",
-    "padding",
-    "data_format",
-    "axis",
-    "num",
-    "num_split",
-    "equation",
-    "begin_mask",
-    "end_mask",
-    "ellipsis_mask",
-    "new_axis_mask",
-    "shrink_axis_mask",
-    "N",
-    "block_size",
-    "dilations",
-    "explicit_paddings",
-    "keep_dims",
-    "squeeze_dims",
-    "batch_dims",
-    "_output_shapes",
-    "out_type",
-    "DstT",
-    "output_types",
-    "output_shapes",
-    "element_dtype",
-    "num_elements",
-    "ksizes",
-    "rates",
-    "window_size",
-    "stride",
-    "rnn_mode",
-    "direction",
-    "depth_radius",
-    "adj_x",
-    "component_types",
-];
 
 type Node = (usize, Vec<(u32, u32)>, Vec<(usize, Vec<u8>)>);
 

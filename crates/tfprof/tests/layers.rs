@@ -1,8 +1,12 @@
 //! Dependencies between modules point one way. [`LAYERS`] says who may import whom; this test reads every path in
 //! the sources that starts at the crate root (`crate::` or a chain of `super::`) and checks it. Tests are exempt.
 
+#[path = "common/sources.rs"]
+mod sources;
+
+use sources::rust_files;
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Modules without dependencies; everything may import them.
 const BASE: &[&str] = &["error", "hash", "json", "metric", "options", "parallel", "quirks", "units", "words"];
@@ -58,21 +62,12 @@ fn may_import(layer: &str, path: &[String]) -> bool {
 
 /// All source files below the root except those of tests, relative to it.
 fn sources(root: &Path) -> Vec<String> {
-    let mut files = Vec::new();
-    let mut folders = vec![root.to_owned()];
-    while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(&folder).expect("a folder of sources") {
-            let path = entry.expect("an entry").path();
-            if path.is_dir() {
-                folders.push(path);
-            } else if path.extension().is_some_and(|extension| extension == "rs") {
-                let file = path.strip_prefix(root).expect("a file below the root");
-                files.push(file.to_string_lossy().replace('\\', "/"));
-            }
-        }
-    }
+    let relative = |path: PathBuf| {
+        let file = path.strip_prefix(root).expect("a file below the root");
+        file.to_string_lossy().replace('\\', "/")
+    };
+    let mut files: Vec<String> = rust_files(root).into_iter().map(relative).collect();
     files.retain(|file| !file.ends_with("tests.rs"));
-    files.sort();
     files
 }
 

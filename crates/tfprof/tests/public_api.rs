@@ -3,7 +3,11 @@
 //!
 //! `internal` and anything marked `#[doc(hidden)]` is left out.
 
+#[path = "common/sources.rs"]
+mod sources;
+
 use quote::ToTokens;
+use sources::rust_files;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::Path;
@@ -67,21 +71,13 @@ struct Import {
 impl Sources {
     fn read(root: &Path) -> Sources {
         let mut sources = Sources { modules: BTreeMap::new() };
-        let mut folders = vec![root.to_owned()];
-        while let Some(folder) = folders.pop() {
-            for entry in std::fs::read_dir(&folder).expect("a folder of sources") {
-                let path = entry.expect("an entry").path();
-                if path.is_dir() {
-                    folders.push(path);
-                } else if path.extension().is_some_and(|extension| extension == "rs") {
-                    let file = syn::parse_file(&std::fs::read_to_string(&path).expect("a source file"))
-                        .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-                    let name = path.strip_prefix(root).expect("a file below the root").with_extension("");
-                    let mut module: Module = name.iter().map(|part| part.to_string_lossy().into_owned()).collect();
-                    module.pop_if(|last| last == "mod" || last == "lib");
-                    sources.add(module, file.items);
-                }
-            }
+        for path in rust_files(root) {
+            let file = syn::parse_file(&std::fs::read_to_string(&path).expect("a source file"))
+                .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+            let name = path.strip_prefix(root).expect("a file below the root").with_extension("");
+            let mut module: Module = name.iter().map(|part| part.to_string_lossy().into_owned()).collect();
+            module.pop_if(|last| last == "mod" || last == "lib");
+            sources.add(module, file.items);
         }
         sources
     }
