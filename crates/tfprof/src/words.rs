@@ -1,4 +1,7 @@
-//! Text helpers: the nearest known word to a mistyped one, choices, lists split at commas, escapes of invalid UTF-8.
+//! Text helpers: the nearest known word to a mistyped one, choices, lists split at commas, escapes of invalid UTF-8,
+//! tables as text.
+
+use std::io::{self, Write};
 
 /// The known word closest to a mistyped one, if any is close enough.
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
@@ -100,6 +103,30 @@ pub fn split_list(text: &str) -> Vec<String> {
 pub fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || "-_./=:,@+".contains(c);
     if !word.is_empty() && word.chars().all(plain) { word.to_owned() } else { format!("'{word}'") }
+}
+
+/// Writes a table in aligned columns, numbers to the right.
+pub fn write_table(
+    head: &[&str],
+    rows: &[Vec<String>],
+    is_number: impl Fn(usize) -> bool,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let width = |column: usize| {
+        let cells = rows.iter().map(|row| row[column].chars().count());
+        cells.chain([head[column].chars().count()]).max().unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..head.len()).map(width).collect();
+    let mut line = |cells: &[&str]| {
+        let mut text = String::new();
+        for (column, cell) in cells.iter().enumerate() {
+            let width = widths[column];
+            text += &if is_number(column) { format!("{cell:>width$}  ") } else { format!("{cell:width$}  ") };
+        }
+        writeln!(out, "{}", text.trim_end())
+    };
+    line(head)?;
+    rows.iter().try_for_each(|row| line(&row.iter().map(String::as_str).collect::<Vec<_>>()))
 }
 
 /// Bytes as text, with each byte that is not UTF-8 written as `\xNN`.

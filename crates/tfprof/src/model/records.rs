@@ -80,39 +80,10 @@ impl Details {
 /// The executions of a step by node. Those of one node are in the order of the files.
 #[derive(Clone, Debug, Default)]
 pub struct Records {
-    timings: ByNode<Timing>,
-    memory: ByNode<MemoryUse>,
+    timings: Vec<Timing>,
+    memory: Vec<MemoryUse>,
     outputs: Vec<OutputMemory>,
-    allocations: ByNode<Allocation>,
-}
-
-/// Rows sorted by node. No index by node: a step may have one node of a million.
-#[derive(Clone, Debug)]
-struct ByNode<T> {
-    rows: Vec<T>,
-}
-
-/// A row that is about a node.
-trait OfNode {
-    fn node(&self) -> NodeId;
-}
-
-impl OfNode for Timing {
-    fn node(&self) -> NodeId {
-        self.node
-    }
-}
-
-impl OfNode for MemoryUse {
-    fn node(&self) -> NodeId {
-        self.node
-    }
-}
-
-impl OfNode for Allocation {
-    fn node(&self) -> NodeId {
-        self.node
-    }
+    allocations: Vec<Allocation>,
 }
 
 impl MemoryUse {
@@ -139,12 +110,12 @@ impl MemoryUse {
 impl Records {
     /// When a node ran.
     pub fn timings(&self, node: NodeId) -> &[Timing] {
-        self.timings.of(node)
+        rows_of(&self.timings, node, |row| row.node)
     }
 
     /// Memory of a node's executions.
     pub fn memory(&self, node: NodeId) -> &[MemoryUse] {
-        self.memory.of(node)
+        rows_of(&self.memory, node, |row| row.node)
     }
 
     /// The outputs of one execution, in the order of the file. If a slot comes twice, the last wins.
@@ -154,36 +125,36 @@ impl Records {
 
     /// Allocations of a node's executions.
     pub fn allocations(&self, node: NodeId) -> &[Allocation] {
-        self.allocations.of(node)
+        rows_of(&self.allocations, node, |row| row.node)
     }
 
     /// All allocations, by node.
     pub fn all_allocations(&self) -> &[Allocation] {
-        &self.allocations.rows
+        &self.allocations
     }
 
     pub fn push_timing(&mut self, timing: Timing) {
-        self.timings.rows.push(timing);
+        self.timings.push(timing);
     }
 
     pub fn push_memory(&mut self, mut memory: MemoryUse, outputs: &[OutputMemory]) {
         memory.outputs_start = self.outputs.len() as u32;
         self.outputs.extend_from_slice(outputs);
         memory.outputs_end = self.outputs.len() as u32;
-        self.memory.rows.push(memory);
+        self.memory.push(memory);
     }
 
     pub fn push_allocation(&mut self, allocation: Allocation) {
-        self.allocations.rows.push(allocation);
+        self.allocations.push(allocation);
     }
 
     /// Appends the records that another file has of the same step.
     pub fn merge(&mut self, other: &Records) {
         let shift = self.outputs.len() as u32;
         self.outputs.extend_from_slice(&other.outputs);
-        self.timings.rows.extend_from_slice(&other.timings.rows);
-        self.allocations.rows.extend_from_slice(&other.allocations.rows);
-        self.memory.rows.extend(other.memory.rows.iter().map(|memory| MemoryUse {
+        self.timings.extend_from_slice(&other.timings);
+        self.allocations.extend_from_slice(&other.allocations);
+        self.memory.extend(other.memory.iter().map(|memory| MemoryUse {
             outputs_start: memory.outputs_start + shift,
             outputs_end: memory.outputs_end + shift,
             ..*memory
@@ -197,45 +168,34 @@ impl Records {
             *node = numbers.node(*node);
             *device = numbers.device(*node, *device);
         };
-        self.timings.rows.iter_mut().for_each(|timing| change(&mut timing.node, &mut timing.device));
-        self.memory.rows.iter_mut().for_each(|memory| change(&mut memory.node, &mut memory.device));
-        self.allocations.rows.iter_mut().for_each(|allocation| change(&mut allocation.node, &mut allocation.device));
+        self.timings.iter_mut().for_each(|timing| change(&mut timing.node, &mut timing.device));
+        self.memory.iter_mut().for_each(|memory| change(&mut memory.node, &mut memory.device));
+        self.allocations.iter_mut().for_each(|allocation| change(&mut allocation.node, &mut allocation.device));
     }
 
     /// Groups records by node. Files often have them grouped; then the sort is fast.
     pub fn sort(&mut self) {
-        self.timings.sort();
-        self.memory.sort();
-        self.allocations.sort();
+        self.timings.sort_by_key(|row| row.node);
+        self.memory.sort_by_key(|row| row.node);
+        self.allocations.sort_by_key(|row| row.node);
     }
 
     /// Drops everything except persistent memory of accelerators, which other steps need.
     pub fn keep_persistent_only(&mut self) {
-        let mut memory = std::mem::take(&mut self.memory).rows;
+        let mut memory = std::mem::take(&mut self.memory);
         memory.retain(|memory| memory.accelerator_persistent != 0);
         memory.iter_mut().for_each(|memory| (memory.outputs_start, memory.outputs_end) = (0, 0));
         memory.shrink_to_fit();
-        *self = Records { memory: ByNode { rows: memory }, ..Records::default() };
+        *self = Records { memory, ..Records::default() };
         self.sort();
     }
 }
 
-impl<T> Default for ByNode<T> {
-    fn default() -> Self {
-        ByNode { rows: Vec::new() }
-    }
-}
-
-impl<T: OfNode> ByNode<T> {
-    fn sort(&mut self) {
-        self.rows.sort_by_key(T::node);
-    }
-
-    fn of(&self, node: NodeId) -> &[T] {
-        let start = self.rows.partition_point(|row| row.node() < node);
-        let count = self.rows[start..].iter().take_while(|row| row.node() == node).count();
-        &self.rows[start..start + count]
-    }
+/// The rows of a node, of rows that are sorted by node. No index: a step may have one node of a million.
+fn rows_of<T>(rows: &[T], node: NodeId, node_of: impl Fn(&T) -> NodeId) -> &[T] {
+    let start = rows.partition_point(|row| node_of(row) < node);
+    let count = rows[start..].iter().take_while(|row| node_of(row) == node).count();
+    &rows[start..start + count]
 }
 
 #[cfg(test)]

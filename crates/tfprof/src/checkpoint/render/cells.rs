@@ -1,29 +1,8 @@
-//! The cells of tables, and tables as text.
+//! The cells of tables.
 
 use crate::checkpoint::Tensor;
 use crate::metric::Unit;
-use crate::render::html::Grid;
 use crate::units;
-use std::io::{self, Write};
-
-/// Writes aligned columns, numbers to the right.
-pub fn write_table(grid: &Grid, out: &mut dyn Write) -> io::Result<()> {
-    let width = |column: usize| {
-        let cells = grid.rows.iter().map(|row| row[column].chars().count());
-        cells.max().unwrap_or(0).max(grid.head[column].len())
-    };
-    let widths: Vec<usize> = (0..grid.head.len()).map(width).collect();
-    let mut line = |cells: &[&str]| -> io::Result<()> {
-        let mut text = String::new();
-        for (column, cell) in cells.iter().enumerate() {
-            let width = widths[column];
-            text += &if grid.is_number[column] { format!("{cell:>width$}  ") } else { format!("{cell:width$}  ") };
-        }
-        writeln!(out, "{}", text.trim_end())
-    };
-    line(&grid.head)?;
-    grid.rows.iter().try_for_each(|row| line(&row.iter().map(String::as_str).collect::<Vec<_>>()))
-}
 
 pub fn shape(tensor: &Tensor) -> String {
     let dims: Vec<_> = tensor.shape.iter().map(i64::to_string).collect();

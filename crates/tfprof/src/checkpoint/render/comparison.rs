@@ -8,6 +8,7 @@ use crate::checkpoint::query::{ChangeKind, Comparison, ComparisonRow};
 use crate::error::Warning;
 use crate::render::csv::write_field;
 use crate::render::html::{self, Grid, Place};
+use crate::words::write_table;
 use serde::Serialize;
 use std::io::{self, Write};
 
@@ -15,7 +16,7 @@ impl Answer for Comparison<'_> {
     fn text(&self, out: &mut dyn Write) -> io::Result<()> {
         let grid = grid(self);
         if !grid.rows.is_empty() {
-            cells::write_table(&grid, out)?;
+            write_table(&grid.head, &grid.rows, |column| grid.is_number[column], out)?;
             out.write_all(b"\n")?;
         }
         writeln!(out, "{}", grid.foot)

@@ -9,13 +9,14 @@ use crate::metric::Unit;
 use crate::render::csv::write_field;
 use crate::render::html::{self, Grid, Place};
 use crate::units;
+use crate::words::write_table;
 use serde::Serialize;
 use std::io::{self, Write};
 
 impl Answer for Listing<'_> {
     fn text(&self, out: &mut dyn Write) -> io::Result<()> {
         let grid = grid(self);
-        cells::write_table(&grid, out)?;
+        write_table(&grid.head, &grid.rows, |column| grid.is_number[column], out)?;
         writeln!(out, "\n{}", grid.foot)
     }
 

@@ -6,7 +6,7 @@ use crate::report::cost::baseline::Change;
 use crate::report::cost::budget::Over;
 pub use crate::report::cost::json::write_json;
 use crate::report::cost::{COLUMNS, Cost, Figures, Linear, Scope, UnknownType};
-use crate::units;
+use crate::{units, words};
 use std::io::{self, Write};
 
 /// The most rows of a table.
@@ -235,22 +235,7 @@ fn table(header: &[&str], rows: &[Vec<String>], style: Style, out: &mut dyn Writ
             .iter()
             .try_for_each(|row| writeln!(out, "| {} |", row.iter().map(cell).collect::<Vec<_>>().join(" | ")));
     }
-    let width = |column: usize| {
-        let cells = rows.iter().map(|row| row[column].chars().count());
-        cells.chain([header[column].chars().count()]).max().unwrap_or(0)
-    };
-    let widths: Vec<usize> = (0..header.len()).map(width).collect();
-    let mut line = |cells: &[&str]| {
-        let mut text = String::new();
-        for (column, cell) in cells.iter().enumerate() {
-            let width = widths[column];
-            let gap = if column > 0 { "  " } else { "" };
-            text += &if is_number(column) { format!("{gap}{cell:>width$}") } else { format!("{gap}{cell:width$}") };
-        }
-        writeln!(out, "{}", text.trim_end())
-    };
-    line(header)?;
-    rows.iter().try_for_each(|row| line(&row.iter().map(String::as_str).collect::<Vec<_>>()))
+    words::write_table(header, rows, is_number, out)
 }
 
 /// A rounded number and, if it is large, the exact one.
