@@ -274,3 +274,47 @@ fn a_sample_of_the_corpus_through_the_binary() {
     }
     assert!(compared > 40, "{compared}");
 }
+
+/// The node with the highest peak, and the highest peak of a device, as `info` reports it.
+fn peaks(path: &str, step: &str) -> (String, i64, i64) {
+    let json = |command: &[&str]| -> serde_json::Value {
+        let answer = ok(&[command, &[path]].concat());
+        serde_json::from_str(&answer.out).expect("JSON")
+    };
+    let info = json(&["info", "--format=json"]);
+    let device = info["overview"]["memory_peak"]["bytes"].as_i64().expect("a peak of a device");
+    let view = json(&["scope", "-select", "peak_bytes", "-max_depth", "10000", "-step", step, "--format=json"]);
+    let rows = view["rows"].as_array().expect("rows");
+    let peak = |row: &serde_json::Value| row["self"]["peak_bytes"].as_i64().unwrap_or(0);
+    let highest = rows.iter().max_by_key(|row| peak(row)).expect("nodes");
+    (highest["name"].to_string(), peak(highest), device)
+}
+
+#[test]
+fn no_op_holds_more_than_its_device() {
+    for model in ["resnet32", "keras_cnn", "mlp_small", "rnn", "ps_workers"] {
+        let path = corpus(model);
+        for step in ["-1", "0", "all"] {
+            if step == "0" && tfprof(&["op", &path, "-step", "0"]).code != 0 {
+                continue;
+            }
+            let (node, highest, device) = peaks(&path, step);
+            assert!(highest > 0 && highest <= device, "{model}, step {step}: {node} {highest}, device {device}");
+        }
+    }
+}
+
+#[test]
+fn a_saved_profile_counts_temporary_memory_once_too() {
+    let dir = scratch("saved_memory");
+    let saved = dir.join("profile").display().to_string();
+    for model in ["resnet32", "rnn", "gpu_synthetic"] {
+        let path = corpus(model);
+        ok(&["save", &path, "-outfile", &saved]);
+        for quirks in ["-original_quirks=false", "-original_quirks"] {
+            let words = ["op", "-select", "bytes,peak_bytes", "-order_by", "name", quirks];
+            let of = |file: &str| report(&ok(&[&words[..], &[file]].concat()).out).to_owned();
+            assert_eq!(of(&saved), of(&path), "{model}");
+        }
+    }
+}

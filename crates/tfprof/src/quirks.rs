@@ -24,6 +24,10 @@ pub struct Quirks {
     pub first_device_only: bool,
     /// TPU, XLA and other devices have no time.
     pub other_devices_are_free: bool,
+    /// Temporary memory is added to the requested and peak bytes of allocators, which include it.
+    pub temp_counts_twice: bool,
+    /// The peak memory of a node is the sum over its executions in a step; so is its persistent memory in a timeline.
+    pub peaks_add_up: bool,
     /// The device requested by the graph is ignored.
     pub declared_device_ignored: bool,
     /// Gradient nodes whose forward node has no trace are left out of code view.
@@ -76,6 +80,8 @@ impl Quirks {
             cycles_are_lost: on,
             first_device_only: on,
             other_devices_are_free: on,
+            temp_counts_twice: on,
+            peaks_add_up: on,
             declared_device_ignored: on,
             lone_gradients_are_lost: on,
             op_logs_share_strings: on,

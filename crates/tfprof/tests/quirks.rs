@@ -168,6 +168,75 @@ fn other_devices_are_accelerators() {
     );
 }
 
+/// One execution: the allocators' total and peak, temporary and persistent memory.
+fn memory(node: &str, start: i64, allocated: &[(i64, i64)], temp: i64, persistent: i64) -> String {
+    let allocators = allocated.iter().map(|(total, peak)| {
+        format!("memory {{ allocator_name: 'cpu' total_bytes: {total} peak_bytes: {peak} live_bytes: 0 }} ")
+    });
+    format!(
+        "node_stats {{ node_name: '{node}' all_start_micros: {start} op_end_rel_micros: 1 {}
+         memory_stats {{ temp_memory_size: {temp} persistent_memory_size: {persistent} }} }} ",
+        allocators.collect::<String>()
+    )
+}
+
+fn on_a_cpu(records: &[String]) -> String {
+    format!("step_stats {{ dev_stats {{ device: '/cpu:0' {} }} }}", records.concat())
+}
+
+#[test]
+fn temporary_memory_counts_once() {
+    let run = on_a_cpu(&[
+        memory("conv", 1, &[(900, 700)], 600, 0),
+        memory("two_allocators", 2, &[(100, 80), (20, 10)], 50, 5),
+        memory("no_allocator", 3, &[], 70, 3),
+    ]);
+    let graph =
+        "node { name: 'conv' op: 'A' } node { name: 'two_allocators' op: 'B' } node { name: 'no_allocator' op: 'C' }";
+    check(
+        &load(graph, &[], &[&run]),
+        ViewKind::Scope,
+        "select bytes,peak_bytes",
+        &[
+            "_TFProfRoot (--/1.75KB, --/1.52KB)",
+            "  conv (1.50KB/1.50KB, 1.30KB/1.30KB)",
+            "  no_allocator (73B/73B, 73B/73B)",
+            "  two_allocators (175B/175B, 145B/145B)",
+        ],
+        &[
+            "_TFProfRoot (--/1.10KB, --/868B)",
+            "  conv (900B/900B, 700B/700B)",
+            "  no_allocator (73B/73B, 73B/73B)",
+            "  two_allocators (125B/125B, 95B/95B)",
+        ],
+    );
+}
+
+#[test]
+fn the_peak_of_a_loop_is_that_of_one_iteration() {
+    let graph = "node { name: 'body' op: 'A' }";
+    let step = |peaks: &[i64]| {
+        let runs = peaks.iter().zip(1..).map(|(peak, start)| memory("body", start, &[(*peak, *peak)], 0, 0));
+        on_a_cpu(&runs.collect::<Vec<_>>())
+    };
+    let (first, second) = (step(&[100, 300, 200]), step(&[100, 100]));
+    let mut profiler = load(graph, &[], &[&first, &second]);
+    let root = |profiler: &Profiler, quirks, step: &str| {
+        let text = ask(profiler, ViewKind::Scope, quirks, &format!("select peak_bytes step {step}"));
+        text.lines().nth(1).map(str::to_owned).unwrap_or_default()
+    };
+    for (step, original, right) in [("0", "600B", "300B"), ("-1", "400B", "200B"), ("all", "800B", "300B")] {
+        assert_eq!(root(&profiler, Quirks::ORIGINAL, step), format!("_TFProfRoot (--/{original})"), "{step}");
+        assert_eq!(root(&profiler, Quirks::NONE, step), format!("_TFProfRoot (--/{right})"), "{step}");
+    }
+    // Another part of the same step.
+    let more = step(&[350, 20]);
+    profiler.add_step(0, Source::memory("more", more.as_bytes()).expect("memory")).expect("a run");
+    for (step, right) in [("0", "350B"), ("-1", "225B"), ("all", "350B")] {
+        assert_eq!(root(&profiler, Quirks::NONE, step), format!("_TFProfRoot (--/{right})"), "{step}");
+    }
+}
+
 #[test]
 fn the_graphs_own_device_counts_until_a_run_says_better() {
     let graph =

@@ -6,7 +6,7 @@ use crate::error::{Location, Warning};
 use crate::hash::{TrustedMap, UntrustedMap};
 use crate::metric::{Metric, MetricSet};
 use crate::model::builder::Builder;
-use crate::model::cells::{Cells, Sum};
+use crate::model::cells::{Cells, Measure, Sum, Sums};
 use crate::model::devices::{DeviceId, DeviceKind};
 use crate::model::hosts::{HostFacts, SpanSums};
 use crate::model::layers::Layer;
@@ -287,8 +287,10 @@ fn add(cells: &mut Cells, mut sums: Vec<((NodeId, DeviceId), SpanSums)>) {
         let mut all = SpanSums::default();
         group.iter().for_each(|(_, sums)| all.add(sums));
         let runs = group.iter().map(|(_, sums)| sums.runs).max().unwrap_or(0);
-        let record = [Sum::new(runs), Sum::new(all.self_time), Sum::new(0), Sum::new(0), Sum::new(0), Sum::new(0)];
-        cells.at(node, device).record(&record, all.first.max(1), all.last.max(1));
+        let mut record = Sums::default();
+        record[Measure::Runs as usize] = Sum::new(runs);
+        record[Measure::Micros as usize] = Sum::new(all.self_time);
+        cells.at(node, device).record(&record, 0, all.first.max(1), all.last.max(1));
         cells.add_inclusive(node, device, all.total);
     }
 }

@@ -8,7 +8,7 @@ use crate::model::attr_value;
 use crate::model::builder::{Batch, Builder, Execution, Run};
 use crate::model::devices::DeviceId;
 use crate::model::peaks::PeakFinder;
-use crate::model::records::{Details, OutputMemory};
+use crate::model::records::{Details, OutputMemory, repeated_temp};
 use tfprof_proto::fields::{
     allocation_description, allocation_record, allocator_memory_used, device_step_stats, memory_stats,
     node_exec_stats as node, node_output, run_metadata, step_stats, tensor_description,
@@ -106,7 +106,11 @@ impl<'b> RunMetadataReader<'b> {
             self.shapes(bytes, offset);
         }
         if !keep.records {
-            self.batch.push(&read_execution(bytes, offset, keep.memory, None), offset);
+            let execution = read_execution(bytes, offset, keep.memory, None);
+            if keep.peaks {
+                self.run.peaks.op(device, execution.peak());
+            }
+            self.batch.push(&execution, offset);
             if self.batch.is_full() {
                 self.builder.add_batch(&mut self.run, device, &mut self.batch);
             }
@@ -115,6 +119,9 @@ impl<'b> RunMetadataReader<'b> {
         let mut details = std::mem::take(&mut self.details);
         let mut execution = read_execution(bytes, offset, keep.memory, Some(&mut details));
         execution.details = Some(&details);
+        if keep.peaks {
+            self.run.peaks.op(device, execution.peak());
+        }
         self.builder.add_execution(&mut self.run, device, &execution, offset);
         self.details = details;
     }
@@ -259,6 +266,7 @@ fn read_execution<'a>(bytes: &'a [u8], offset: u64, memory: bool, mut details: O
         sum.add(persistent);
         sum.add(temporary);
     }
+    execution.repeated_temp = repeated_temp(execution.requested_bytes.wrapped(), persistent, temporary);
     execution
 }
 

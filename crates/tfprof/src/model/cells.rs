@@ -13,13 +13,16 @@ pub enum Measure {
     Runs,
     Micros,
     RequestedBytes,
+    /// The peaks of all executions, as the original adds them up; [`StepPeaks`] has the highest.
     PeakBytes,
     ResidualBytes,
     OutputBytes,
+    /// Temporary memory that the requested and peak bytes contain twice.
+    RepeatedTemp,
 }
 
 impl Measure {
-    pub const COUNT: usize = 6;
+    pub const COUNT: usize = 7;
 }
 
 /// A sum that counts its overflows, so that it can be read wrapped (as the original) or saturated.
@@ -68,6 +71,51 @@ impl Sum {
 
 pub type Sums = [Sum; Measure::COUNT];
 
+/// The highest peak of each step, as far as answers need it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StepPeaks {
+    pub highest: i64,
+    /// The step being read, and its highest peak so far.
+    run: u32,
+    current: i64,
+    /// The sum over earlier steps.
+    earlier: i64,
+}
+
+impl StepPeaks {
+    pub fn new(peak: i64) -> StepPeaks {
+        let peak = peak.max(0);
+        StepPeaks { highest: peak, current: peak, ..StepPeaks::default() }
+    }
+
+    /// The sum over all steps.
+    #[inline]
+    pub fn sum(self) -> i64 {
+        self.earlier.saturating_add(self.current)
+    }
+
+    /// What follows belongs to this run of a step.
+    #[inline]
+    fn begin(&mut self, run: u32) {
+        if self.run != run {
+            *self = StepPeaks { run, current: 0, earlier: self.sum(), ..*self };
+        }
+    }
+
+    /// Adds a peak of the same step.
+    #[inline]
+    fn record(&mut self, peak: i64) {
+        self.current = self.current.max(peak);
+        self.highest = self.highest.max(peak);
+    }
+
+    /// Adds other steps.
+    fn add(&mut self, other: StepPeaks) {
+        self.earlier = self.earlier.saturating_add(other.sum());
+        self.highest = self.highest.max(other.highest);
+    }
+}
+
 /// The sums of one node on one device.
 #[derive(Clone, Debug)]
 pub struct Cell {
@@ -75,6 +123,7 @@ pub struct Cell {
     pub device: DeviceId,
     sums: [i64; Measure::COUNT],
     carries: [i8; Measure::COUNT],
+    pub peaks: StepPeaks,
     /// Earliest start and latest end, in microseconds; 0 if no record had a start.
     pub first_start: i64,
     pub last_end: i64,
@@ -204,19 +253,29 @@ impl Cells {
             device,
             sums: [0; Measure::COUNT],
             carries: [0; Measure::COUNT],
+            peaks: StepPeaks::default(),
             first_start: 0,
             last_end: 0,
         });
         row
     }
 
-    /// Adds all cells of `other`.
-    pub fn merge(&mut self, other: &Cells) {
+    /// Adds all cells of `other`: by [`Cell::add_steps`], or [`Cell::add_part`] if both are parts of one step.
+    pub fn merge(&mut self, other: &Cells, add: fn(&mut Cell, &Cell)) {
         for (row, cell) in other.rows.iter().enumerate() {
-            self.at(cell.node, cell.device).add(cell);
+            add(self.at(cell.node, cell.device), cell);
             if let Some(inclusive) = other.inclusive.get(row) {
                 self.add_inclusive(cell.node, cell.device, *inclusive);
             }
+        }
+    }
+
+    /// Lowers the peaks of a part of a step to their excess over those of the earlier parts.
+    pub fn peaks_beyond(&mut self, earlier: &Cells) {
+        for cell in &mut self.rows {
+            let before = earlier.of(cell.node).find(|before| before.device == cell.device);
+            let before = before.map_or(0, |before| before.peaks.highest);
+            cell.peaks.current = (cell.peaks.current - before).max(0);
         }
     }
 
@@ -250,9 +309,22 @@ impl Cell {
         std::array::from_fn(|i| Sum { wrapped: self.sums[i], carry: self.carries[i] })
     }
 
-    /// Adds one record.
+    /// What follows belongs to this run of a step.
     #[inline]
-    pub fn record(&mut self, sums: &Sums, start: i64, end: i64) {
+    pub fn begin(&mut self, run: u32) -> &mut Cell {
+        self.peaks.begin(run);
+        self
+    }
+
+    /// Adds one record and its peak memory.
+    #[inline]
+    pub fn record(&mut self, sums: &Sums, peak: i64, start: i64, end: i64) {
+        self.peaks.record(peak);
+        self.add_sums(sums, start, end);
+    }
+
+    #[inline]
+    fn add_sums(&mut self, sums: &Sums, start: i64, end: i64) {
         for (i, more) in sums.iter().enumerate() {
             let mut sum = Sum { wrapped: self.sums[i], carry: self.carries[i] };
             sum.add_sum(*more);
@@ -264,9 +336,15 @@ impl Cell {
         }
     }
 
-    /// Adds the sums of another cell.
-    pub fn add(&mut self, other: &Cell) {
-        self.record(&other.sums(), other.first_start, other.last_end);
+    /// Adds a cell of other steps.
+    pub fn add_steps(&mut self, other: &Cell) {
+        self.peaks.add(other.peaks);
+        self.add_sums(&other.sums(), other.first_start, other.last_end);
+    }
+
+    /// Adds a cell of the same step.
+    pub fn add_part(&mut self, other: &Cell) {
+        self.record(&other.sums(), other.peaks.highest, other.first_start, other.last_end);
     }
 }
 
@@ -296,7 +374,12 @@ mod tests {
     fn cells_of_a_node_keep_the_order_of_devices() {
         let mut cells = Cells::default();
         for (node, device, micros) in [(3, 1, 5), (0, 1, 7), (3, 0, 2), (3, 1, 4)] {
-            cells.at(NodeId(node), DeviceId(device)).record(&[1, micros, 0, 0, 0, 0].map(Sum::new), 10, 10 + micros);
+            cells.at(NodeId(node), DeviceId(device)).record(
+                &[1, micros, 0, 0, 0, 0, 0].map(Sum::new),
+                0,
+                10,
+                10 + micros,
+            );
         }
         let of = |node| {
             cells
@@ -308,8 +391,35 @@ mod tests {
         assert_eq!(of(0), [(1, 7, 17)]);
         assert_eq!(of(9), []);
         let mut both = cells.clone();
-        both.merge(&cells);
+        both.merge(&cells, Cell::add_steps);
         assert_eq!(both.of(NodeId(3)).next().map(|c| c.sum(Measure::Micros).wrapped()), Some(18));
+    }
+
+    #[test]
+    fn peaks_are_the_highest_of_each_step() {
+        let step = |peaks: &[i64]| {
+            let mut cells = Cells::default();
+            for peak in peaks {
+                cells.at(NodeId(0), DeviceId(0)).record(&Sums::default(), *peak, 1, 2);
+            }
+            cells
+        };
+        let of = |cells: &Cells| cells.of(NodeId(0)).next().map(|cell| (cell.peaks.sum(), cell.peaks.highest));
+        let mut steps = step(&[10, 30, 20]);
+        assert_eq!(of(&steps), Some((30, 30)));
+        steps.merge(&step(&[5, 25]), Cell::add_steps);
+        assert_eq!(of(&steps), Some((55, 30)));
+        let mut parts = step(&[10, 30]);
+        parts.merge(&step(&[40, 20]), Cell::add_part);
+        assert_eq!(of(&parts), Some((40, 40)));
+        let mut more = step(&[40, 20]);
+        more.peaks_beyond(&step(&[10, 30]));
+        assert_eq!(more.of(NodeId(0)).next().map(|cell| cell.peaks.sum()), Some(10));
+        let mut totals = Cells::default();
+        for (run, peak) in [(1, 10), (1, 30), (2, 5), (3, 7)] {
+            totals.at(NodeId(0), DeviceId(0)).begin(run).record(&Sums::default(), peak, 1, 2);
+        }
+        assert_eq!(of(&totals), Some((42, 30)));
     }
 
     #[test]
@@ -330,7 +440,7 @@ mod tests {
         }
         for round in 1..=3 {
             for device in (0..1000).rev() {
-                cells.at(many, DeviceId(device)).record(&[Sum::new(1); Measure::COUNT], 0, 0);
+                cells.at(many, DeviceId(device)).record(&[Sum::new(1); Measure::COUNT], 0, 0, 0);
                 cells.add_inclusive(many, DeviceId(device), i64::from(device));
             }
             let found: Vec<_> = cells.of(many).map(|cell| (cell.device.0, cell.sum(Measure::Runs).limited())).collect();
@@ -346,7 +456,7 @@ mod tests {
         let nodes: Vec<_> = (0..2000).map(|i| NodeId(if i % 2 == 0 { 1_000_000_000 - i } else { i * 7 })).collect();
         for round in 1..=2 {
             for node in &nodes {
-                cells.at(*node, DeviceId(0)).record(&[Sum::new(1); Measure::COUNT], 0, 0);
+                cells.at(*node, DeviceId(0)).record(&[Sum::new(1); Measure::COUNT], 0, 0, 0);
             }
             assert!(nodes.iter().all(|node| cells.of(*node).map(|cell| cell.sum(Measure::Runs).limited()).eq([round])));
         }

@@ -2,7 +2,7 @@
 
 use super::Model;
 use super::builder::Builder;
-use super::cells::Cells;
+use super::cells::{Cell, Cells};
 use super::devices::{DeviceId, DeviceKind, Devices};
 use super::names::NameId;
 use super::nodes::NodeId;
@@ -45,7 +45,7 @@ impl Builder {
     /// Adds the runs of a fork as if they had been read here, after everything read so far.
     ///
     /// Returns false and adds nothing if its sums do not allow that: an earlier run placed a node elsewhere, so the fork
-    /// took the wrong device for the node's first.
+    /// took the wrong device for the node's first, or kept two peaks of a step where there is one.
     #[must_use]
     pub fn join(&mut self, fork: Builder, at: Fork) -> bool {
         let Builder { model: later, warnings, program, .. } = fork;
@@ -68,7 +68,7 @@ impl Builder {
         let all_same = later.devices.all().zip(&device_of).all(|(old, new)| old == *new && is_named(&later, old));
         let Model { devices, runs, peaks, placement, .. } = model;
         let numbers = Renumber { known: at.nodes, nodes, device_of, all_same, placed_before: placement, devices };
-        let Some(after) = numbers.placements(&later.placement, runs.keep) else { return false };
+        let Some(after) = numbers.placements(&later, runs.keep) else { return false };
         peaks.join(later.peaks, |device| numbers.device_of[device.0 as usize]);
         runs.join(later.runs, &numbers, &after);
         *placement = after;
@@ -90,9 +90,21 @@ impl Renumber<'_> {
     }
 
     /// The first placement of each node after joining; `None` if the fork's placements were wrong beyond repair.
-    fn placements(&self, later: &[DeviceId], keep: KeepSteps) -> Option<Vec<DeviceId>> {
+    fn placements(&self, later: &Model, keep: KeepSteps) -> Option<Vec<DeviceId>> {
+        // Nameless devices are rare, so look closer only if there is one.
+        let is_split = |cell: &Cell| {
+            later.devices.kind(cell.device) == DeviceKind::NamelessLate
+                && later
+                    .runs
+                    .totals()
+                    .of(cell.node)
+                    .any(|other| later.devices.kind(other.device) == DeviceKind::Nameless)
+        };
+        if !self.all_same && keep != KeepSteps::Each && later.runs.totals().rows().iter().any(is_split) {
+            return None;
+        }
         let mut placements = self.placed_before.to_vec();
-        for (old, device) in later.iter().enumerate().filter(|(_, device)| device.is_some()) {
+        for (old, device) in later.placement.iter().enumerate().filter(|(_, device)| device.is_some()) {
             let first = &mut placements[self.node(NodeId(old as u32)).index()];
             let device = self.device_of[device.0 as usize];
             if !first.is_some() {
@@ -116,14 +128,15 @@ impl Renumber<'_> {
         }
     }
 
-    pub fn cells(&self, cells: Cells) -> Cells {
+    /// `add` as in [`Cells::merge`].
+    pub fn cells(&self, cells: Cells, add: fn(&mut Cell, &Cell)) -> Cells {
         if self.nodes.is_empty() && self.all_same {
             return cells;
         }
         let mut renumbered = Cells::default();
         for cell in cells.rows() {
             let node = self.node(cell.node);
-            renumbered.at(node, self.device(node, cell.device)).add(cell);
+            add(renumbered.at(node, self.device(node, cell.device)), cell);
         }
         renumbered
     }
@@ -156,6 +169,8 @@ mod tests {
                 start: *start,
                 length: *length,
                 requested_bytes: bytes,
+                peak_bytes: bytes,
+                repeated_temp: *length,
                 ..Execution::default()
             };
             builder.add_execution(&mut run, device, &execution, 0);
@@ -166,7 +181,7 @@ mod tests {
     /// Everything that a question can see.
     fn describe(model: &Model) -> String {
         let mut text = format!("{:?} {}\n", model.runs.steps().collect::<Vec<_>>(), model.misses_streams);
-        for step in [Step::Average, Step::At(0), Step::At(1), Step::At(2), Step::At(3)] {
+        for step in [Step::Average, Step::All, Step::At(0), Step::At(1), Step::At(2), Step::At(3)] {
             for quirks in [Quirks::NONE, Quirks::ORIGINAL] {
                 let values = Values::new(model, step, quirks);
                 for node in model.ops_by_name() {

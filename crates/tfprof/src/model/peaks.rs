@@ -1,4 +1,6 @@
-//! Peak memory: as an allocator reports it, else summed from its allocation records.
+//! Peak memory of devices: as an allocator reports it, else summed from its allocation records; at least the peak of any op.
+//!
+//! Allocators report when an op is done, and records leave out memory from before the step, so both can be too low.
 
 use super::devices::DeviceId;
 use std::collections::BTreeMap;
@@ -14,6 +16,7 @@ pub struct Peaks {
 pub struct PeakFinder {
     in_use: BTreeMap<DeviceId, i64>,
     allocations: Vec<(DeviceId, i64, i64)>,
+    of_ops: BTreeMap<DeviceId, i64>,
 }
 
 impl Peaks {
@@ -55,6 +58,14 @@ impl PeakFinder {
         self.allocations.push((device, micros, bytes));
     }
 
+    /// An op held so much on the device.
+    pub fn op(&mut self, device: DeviceId, bytes: i64) {
+        if bytes > 0 {
+            let peak = self.of_ops.entry(device).or_default();
+            *peak = (*peak).max(bytes);
+        }
+    }
+
     fn peaks(mut self) -> BTreeMap<DeviceId, i64> {
         let mut peaks = self.in_use;
         // At the same time, frees come before allocations.
@@ -69,6 +80,10 @@ impl PeakFinder {
             if most > 0 {
                 peaks.entry(device).or_insert(most);
             }
+        }
+        for (device, most) in self.of_ops {
+            let peak = peaks.entry(device).or_default();
+            *peak = (*peak).max(most);
         }
         peaks
     }
@@ -87,9 +102,15 @@ mod tests {
         }
         found.in_use(gpu, 40);
         found.in_use(gpu, 20);
+        found.op(cpu, 44);
         let mut peaks = Peaks::default();
         peaks.add(0, found);
         assert_eq!(peaks.bytes, [((0, cpu), 45), ((0, gpu), 40)].into());
         assert_eq!(peaks.largest(), Some((cpu, 45)));
+        let mut found = PeakFinder::default();
+        found.in_use(gpu, 40);
+        found.op(gpu, 50);
+        peaks.add(1, found);
+        assert_eq!(peaks.largest(), Some((gpu, 50)), "no op holds more than its device");
     }
 }

@@ -86,6 +86,14 @@ pub struct Records {
     allocations: Vec<Allocation>,
 }
 
+/// The temporary memory that requested bytes contain twice: the allocators' totals include it, and the original adds it
+/// again. An allocator that reports nothing leaves it counted once.
+#[inline]
+pub fn repeated_temp(requested: i64, persistent: i64, temp: i64) -> i64 {
+    let allocated = requested.wrapping_sub(persistent).wrapping_sub(temp);
+    if allocated == 0 { 0 } else { temp }
+}
+
 impl MemoryUse {
     pub fn new(node: NodeId, device: DeviceId) -> Self {
         MemoryUse {
@@ -104,6 +112,12 @@ impl MemoryUse {
             outputs_start: 0,
             outputs_end: 0,
         }
+    }
+
+    /// See [`repeated_temp`].
+    pub fn repeated_temp(&self) -> i64 {
+        let temp = self.host_temp.wrapping_add(self.accelerator_temp);
+        repeated_temp(self.requested, self.host_persistent.wrapping_add(self.accelerator_persistent), temp)
     }
 }
 

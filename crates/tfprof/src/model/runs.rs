@@ -166,11 +166,13 @@ impl Runs {
         self.records.get(&step)
     }
 
-    /// The most memory that a node kept on accelerators from one execution to the next, over all steps.
-    pub fn accelerator_persistent(&self, node: NodeId, counts: impl Fn(DeviceId) -> bool) -> i64 {
+    /// The most memory that a node kept on accelerators from one execution to the next, over all steps. `add`: as the
+    /// original, the executions of a step add up.
+    pub fn accelerator_persistent(&self, node: NodeId, add: bool, counts: impl Fn(DeviceId) -> bool) -> i64 {
         let of_step = |records: &Records| {
             let memory = records.memory(node).iter().filter(|memory| counts(memory.device));
-            memory.fold(0_i64, |sum, memory| sum.wrapping_add(memory.accelerator_persistent))
+            let bytes = memory.map(|memory| memory.accelerator_persistent);
+            if add { bytes.fold(0, i64::wrapping_add) } else { bytes.max().unwrap_or(0) }
         };
         self.records.values().map(of_step).max().unwrap_or(0).max(0)
     }
@@ -215,7 +217,7 @@ impl Runs {
             seen.last_first = self.run;
             seen.steps.first_device += 1;
         }
-        self.totals.at(node, device)
+        self.totals.at(node, device).begin(self.run)
     }
 
     /// Like [`Runs::cell`], for a step that was already counted for this node.
@@ -244,7 +246,7 @@ impl Runs {
         if self.keep == KeepSteps::Each {
             // A step may be in both, so count again.
             for (step, cells) in later.steps {
-                let cells = numbers.cells(cells.unwrap_or_default());
+                let cells = numbers.cells(cells.unwrap_or_default(), Cell::add_part);
                 self.fold(step, cells, placement, numbers.devices);
             }
             return;
@@ -252,7 +254,7 @@ impl Runs {
         self.sizes.add(later.sizes);
         self.most_often = self.most_often.saturating_add(later.most_often);
         for (step, cells) in later.steps {
-            self.steps.insert(step, cells.map(|cells| numbers.cells(cells)));
+            self.steps.insert(step, cells.map(|cells| numbers.cells(cells, Cell::add_part)));
         }
         // The column may be longer than there are nodes.
         for (old, seen) in later.seen.into_iter().enumerate().filter(|(_, seen)| seen.steps.any_device > 0) {
@@ -264,7 +266,7 @@ impl Runs {
             steps.any_device += seen.steps.any_device;
             steps.first_device += seen.steps.first_device;
         }
-        self.totals.merge(&numbers.cells(later.totals));
+        self.totals.merge(&numbers.cells(later.totals, Cell::add_steps), Cell::add_steps);
     }
 
     /// Adds one file's executions of a step.
@@ -327,15 +329,20 @@ impl Runs {
             }
         }
         self.most_often = self.most_often.saturating_add(most_often);
-        if self.totals.is_empty() {
-            self.totals = cells.clone();
-        } else {
-            self.totals.merge(&cells);
-        }
-        if keep {
-            match before {
-                Some(before) => before.merge(&cells),
-                None => *before = Some(cells),
+        match before {
+            Some(before) => {
+                let mut more = cells.clone();
+                more.peaks_beyond(before);
+                self.totals.merge(&more, Cell::add_steps);
+                before.merge(&cells, Cell::add_part);
+            }
+            None => {
+                if self.totals.is_empty() {
+                    self.totals = cells.clone();
+                } else {
+                    self.totals.merge(&cells, Cell::add_steps);
+                }
+                *before = keep.then_some(cells);
             }
         }
     }

@@ -152,8 +152,16 @@ impl<'m> Values<'m> {
             if time.is_some() {
                 add(Metric::Runs, sum(Measure::Runs));
             }
-            add(Metric::RequestedBytes, sum(Measure::RequestedBytes));
-            add(Metric::PeakBytes, sum(Measure::PeakBytes));
+            let repeated = if self.lens.quirks.temp_counts_twice { 0 } else { sum(Measure::RepeatedTemp) };
+            add(Metric::RequestedBytes, plus(sum(Measure::RequestedBytes), repeated.wrapping_neg(), wrap));
+            add(
+                Metric::PeakBytes,
+                match self.lens.step {
+                    _ if self.lens.quirks.peaks_add_up => plus(sum(Measure::PeakBytes), repeated.wrapping_neg(), wrap),
+                    Step::All => cell.peaks.highest,
+                    Step::Average | Step::At(_) => cell.peaks.sum(),
+                },
+            );
             add(Metric::ResidualBytes, sum(Measure::ResidualBytes));
             add(Metric::OutputBytes, sum(Measure::OutputBytes));
         }

@@ -21,11 +21,19 @@ pub struct Execution<'a> {
     pub peak_bytes: Sum,
     pub residual_bytes: Sum,
     pub output_bytes: Sum,
+    /// Temporary memory that the requested and peak bytes contain twice.
+    pub repeated_temp: i64,
     /// Present if single executions are kept.
     pub details: Option<&'a Details>,
 }
 
 impl Execution<'_> {
+    /// The most memory that it held at one time.
+    #[inline]
+    pub fn peak(&self) -> i64 {
+        self.peak_bytes.limited().saturating_sub(self.repeated_temp)
+    }
+
     /// Whether a time or a count is implausible. As unsigned numbers, negative ones are the largest.
     #[inline]
     fn is_odd(&self) -> bool {
@@ -183,8 +191,9 @@ impl Builder {
             execution.peak_bytes,
             execution.residual_bytes,
             execution.output_bytes,
+            Sum::new(execution.repeated_temp),
         ];
-        cell.record(&sums, execution.start, execution.start.saturating_add(length));
+        cell.record(&sums, execution.peak(), execution.start, execution.start.saturating_add(length));
         let ran = cell.sum(Measure::Runs).wrapped();
         if run.cells.is_none() {
             self.model.runs.note(&sums, ran);

@@ -51,7 +51,7 @@ pub fn of_devices<'m>(view: &'m View, records: &Records, nodes: &[NodeId]) -> Ve
         };
         let counts = |device: DeviceId| view.values().counts_on(*node, device_of(device));
         if placement.is_some() && !name(placement).contains("cpu") {
-            let bytes = model.runs.accelerator_persistent(*node, counts);
+            let bytes = model.runs.accelerator_persistent(*node, view.values().lens.quirks.peaks_add_up, counts);
             at(&mut devices, name(placement)).change(0, *node, bytes);
         }
         let elsewhere = |device: DeviceId| counts(device) && !name(device_of(device)).contains("cpu");

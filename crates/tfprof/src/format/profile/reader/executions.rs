@@ -11,7 +11,7 @@ use crate::model::lists::{ListId, Lists};
 use crate::model::nodes::NodeId;
 use crate::model::records::{Allocation, MemoryUse, Records, Timing};
 use std::collections::BTreeMap;
-use tfprof_proto::fields::{exec_memory, exec_profile, map_entry};
+use tfprof_proto::fields::{exec_profile, map_entry};
 use tfprof_proto::wire::{Fields, Value, each_field, int_keyed_entry};
 
 #[derive(Default)]
@@ -38,6 +38,8 @@ struct Interval {
     device: DeviceId,
     start: i64,
     end: i64,
+    /// The highest peak of the step.
+    peak: i64,
 }
 
 impl Executions {
@@ -77,12 +79,13 @@ impl Executions {
         }
         let interval = self.read_sums(node, profile, builder);
         let Model { runs, placement, devices, .. } = &mut builder.model;
-        let times = |device| if device == interval.device { (interval.start, interval.end) } else { (0, 0) };
+        let Interval { device: main, start, end, peak } = interval;
+        let of_device = |device| if device == main { (peak, start, end) } else { (0, 0, 0) };
         if runs.keeps(step) {
             let cells = self.steps.entry(step).or_default();
             for (device, sums) in &self.device_sums {
-                let (start, end) = times(*device);
-                cells.at(node, *device).record(sums, start, end);
+                let (peak, start, end) = of_device(*device);
+                cells.at(node, *device).record(sums, peak, start, end);
             }
             return;
         }
@@ -94,8 +97,8 @@ impl Executions {
         for (device, sums) in &self.device_sums {
             let counts = devices.kind(*device) != DeviceKind::Placement || placement[node.index()] == *device;
             let cell = if is_new { runs.cell(node, *device, counts) } else { runs.counted_cell(node, *device) };
-            let (start, end) = times(*device);
-            cell.record(sums, start, end);
+            let (peak, start, end) = of_device(*device);
+            cell.record(sums, peak, start, end);
             let ran = cell.sum(Measure::Runs).wrapped();
             runs.note(sums, ran);
         }
@@ -106,7 +109,7 @@ impl Executions {
         self.device_sums.clear();
         let keeps_memory = builder.keep.memory;
         let mut sums: Sums = [Sum::default(); Measure::COUNT];
-        let (mut start, mut end) = (0, 0);
+        let (mut start, mut end, mut peak) = (0, 0, 0);
         let mut add = |index: Measure, n: i64| sums[index as usize].add(n);
         each_field(profile, |all, number, value| match (number, value) {
             (exec_profile::RUN_COUNT, Value::Varint(n)) => add(Measure::Runs, n as i64),
@@ -122,23 +125,20 @@ impl Executions {
                 self.sums_on(device);
             }
             (exec_profile::MEMORY_EXECS, Value::Bytes(memory)) if keeps_memory => {
-                each_field(all.nested(memory), |_, number, value| {
-                    let Value::Varint(n) = value else { return };
-                    match number {
-                        exec_memory::REQUESTED_BYTES => add(Measure::RequestedBytes, n as i64),
-                        exec_memory::PEAK_BYTES => add(Measure::PeakBytes, n as i64),
-                        exec_memory::RESIDUAL_BYTES => add(Measure::ResidualBytes, n as i64),
-                        exec_memory::OUTPUT_BYTES => add(Measure::OutputBytes, n as i64),
-                        _ => {}
-                    }
-                });
+                let memory = memory_use(all.nested(memory), MemoryUse::new(node, DeviceId::NONE), None);
+                add(Measure::RequestedBytes, memory.requested);
+                add(Measure::PeakBytes, memory.peak);
+                add(Measure::ResidualBytes, memory.residual);
+                add(Measure::OutputBytes, memory.output);
+                add(Measure::RepeatedTemp, memory.repeated_temp());
+                peak = peak.max(memory.peak.saturating_sub(memory.repeated_temp()));
             }
             _ => {}
         });
         let is_empty = sums.iter().all(|sum| *sum == Sum::default());
         let device = self.device_of_sums(node, is_empty, builder);
         self.sums_on(device).iter_mut().zip(sums).for_each(|(sum, more)| sum.add_sum(more));
-        Interval { device, start, end }
+        Interval { device, start, end, peak }
     }
 
     fn sums_on(&mut self, device: DeviceId) -> &mut Sums {
@@ -188,7 +188,7 @@ impl Executions {
             }
             (exec_profile::MEMORY_EXECS, Value::Bytes(memory)) => {
                 let mut outputs = Vec::new();
-                let memory = memory_use(all.nested(memory), MemoryUse::new(node, placement), &mut outputs);
+                let memory = memory_use(all.nested(memory), MemoryUse::new(node, placement), Some(&mut outputs));
                 records.push_memory(memory, &outputs);
             }
             (exec_profile::ALLOCATIONS, Value::Bytes(allocation)) => {

@@ -56,10 +56,14 @@ fn times_of(times: Fields<'_>, each: &mut impl FnMut(i64, i64)) {
     });
 }
 
-/// Reads an `ExecMemory` into `memory`, which is returned, and `outputs`.
-pub fn memory_use(fields: Fields<'_>, mut memory: MemoryUse, outputs: &mut Vec<OutputMemory>) -> MemoryUse {
+/// Reads an `ExecMemory` into `memory`, which is returned, and `outputs`, if wanted.
+pub fn memory_use(fields: Fields<'_>, mut memory: MemoryUse, mut outputs: Option<&mut Vec<OutputMemory>>) -> MemoryUse {
     each_field(fields, |all, number, value| match (number, value) {
-        (exec_memory::OUTPUT_MEMORY, Value::Bytes(entry)) => outputs.push(output_entry(all.nested(entry))),
+        (exec_memory::OUTPUT_MEMORY, Value::Bytes(entry)) => {
+            if let Some(outputs) = &mut outputs {
+                outputs.push(output_entry(all.nested(entry)));
+            }
+        }
         (number, Value::Varint(n)) => {
             let slot = match number {
                 exec_memory::MEMORY_MICROS => &mut memory.micros,
