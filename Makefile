@@ -40,7 +40,7 @@ define wheel
 endef
 
 .DEFAULT_GOAL := help
-.PHONY: help build test fmt-check licenses lint cargo-test docs-check python-test python-beside python-tf toolchain test-tools tools debian-tools test-tf verify-corpus checkpoints shapes differential tf-venv bench bench-xspace test-xprof bench-alone bench-guard bench-python \
+.PHONY: help build test fmt-check licenses lint cargo-test docs-check python-test python-for-tf python-tf toolchain test-tools tools debian-tools test-tf verify-corpus checkpoints shapes differential tf-venv bench bench-xspace test-xprof bench-alone bench-guard bench-python \
         demo fuzz docs clean
 .PHONY: test-notebook test-sdist
 
@@ -98,12 +98,12 @@ $(VENV)/ready: tests/differential/requirements.txt
 	touch $@
 
 # The wheel goes to a directory of its own, which leaves TensorFlow's environment unchanged.
-python-beside: tf-venv $(PY_VENV)/ready
+python-for-tf: tf-venv $(PY_VENV)/ready
 	rm -rf $(BUILT)/python-tf
 	$(call wheel,$(PY_VENV),dev,--target $(BUILT)/python-tf/tfprof)
 
 # Compares the package with TensorFlow's API.
-python-tf: python-beside
+python-tf: python-for-tf
 	$(PY_VENV)/$(BIN)/python $(PIP_INSTALL) --target $(BUILT)/python-tf/pytest pytest
 	PYTHONPATH="$(abspath $(BUILT)/python-tf/tfprof):$(abspath $(BUILT)/python-tf/pytest)" $(TF_PYTHON) -m pytest -q tests/tf
 
@@ -170,7 +170,7 @@ shapes: tf-venv ## compare inferred shapes with TensorFlow's (SEED=…)
 	$(CARGO) build $(LOCKED) --release --example infer -p tfprof
 	$(TF_PYTHON) tests/tf/shapes.py --infer $(BUILT)/release/examples/infer --seed $(SEED)
 
-differential: tf-venv python-beside ## compare random models and questions with the original, files and Python (SEED=… MODELS=…)
+differential: tf-venv python-for-tf ## compare random models and questions with the original, files and Python (SEED=… MODELS=…)
 	rm -rf target/differential/$(SEED)
 	@echo "seed $(SEED), $(MODELS) models, $(QUESTIONS) questions each; $(LIVE_MODELS) live models in Python"
 	$(TF_PYTHON) tests/differential/random_cases.py --seed $(SEED) --models $(MODELS) --questions $(QUESTIONS) \

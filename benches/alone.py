@@ -3,7 +3,7 @@
 
   alone.py [--binary F] [--data DIR] [--repeat 3] [--most 1000000] [--steps 10] [--only growth,chain,…]
 
-Each line is the least CPU time of --repeat runs, since noise only adds. Start-up is set beside `import tensorflow` and a
+Each line is the least CPU time of --repeat runs, since noise only adds. Start-up is compared with `import tensorflow` and a
 profile of the same graph if TF_PYTHON names a Python that has it. Inputs are made once, below bench-data/.
 """
 
@@ -103,7 +103,7 @@ def read_all(files):
 
 
 def saved(a):
-    """A saved profile beside the files that it was made of."""
+    """A saved profile, compared with the files it was made of."""
     case = make(a, "model_100000_1_graph", "--nodes", "100000", "--steps", "1")
     profile = os.path.join(case, "profile.pb")
     sources = view("op", case, 1)
@@ -120,7 +120,7 @@ def timeline(a):
 
 
 def start_up(a):
-    """Parameters of a tiny graph, beside TensorFlow from Python."""
+    """Parameters of a tiny graph, compared with TensorFlow from Python."""
     graph = os.path.join(ROOT, "corpus", "mlp_small", "graph.pb.gz")
     ours = best(a, ["scope", f"--graph_path={graph}", "-select", "params"])
     print(f"start-up: parameters of a small graph: {ours['wall'] * 1000:.1f} ms, {ours['peak_mb']:.0f} MB")

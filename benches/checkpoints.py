@@ -1,4 +1,4 @@
-"""Checkpoints: listing many tensors, listing beside a data file of many GB, and statistics of all values, beside
+"""Checkpoints: listing many tensors, listing with a data file of many GB, and statistics of all values, compared with
 TensorFlow in the same run.
 
 Usage: checkpoints.py [--tensors 100000] [--sparse-gb 40] [--stats-mb 512] [--tfprof target/release/tfprof]
@@ -151,7 +151,7 @@ def main():
 
         prefix = f"{home}/sparse"
         write_sparse(prefix, 100, words.sparse_gb * 10_000_000)
-        print(f"100 tensors beside a data file of {words.sparse_gb} GB")
+        print(f"100 tensors with a data file of {words.sparse_gb} GB")
         row("tfprof checkpoint P", *measure(*tfprof, prefix))
         row("tfprof checkpoint P --values NAME[7:9]", *measure(*tfprof, prefix, "--values", "big/tensor_000099[7:9]"))
         list_with_tensorflow(prefix)

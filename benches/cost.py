@@ -62,7 +62,7 @@ def main() -> None:
             ours.append(measured([arguments.tfprof, "cost", directory, "--format=json"]))
             theirs.append(measured([arguments.python, "-c", THEIRS, directory]))
         cost = json.loads(ours[0][2])
-        print(f"{arguments.model}: {cost['float_ops']} float operations here, {theirs[0][2].strip()} there (46 op types)")
+        print(f"{arguments.model}: {cost['float_ops']} FLOPs here, {theirs[0][2].strip()} there (46 op types)")
         times = [their[0] / our[0] for our, their in zip(ours, theirs)]
         memory = [their[1] / our[1] for our, their in zip(ours, theirs)]
         middle = statistics.median

@@ -32,7 +32,7 @@ print(json.dumps({"cpu": time.process_time() - start, "mb": peak / 1024, "out": 
 
 
 def xprof(python, path, tool):
-    # A fresh directory: XProf leaves its results beside its input and would read them the next time.
+    # A fresh directory: XProf leaves its results next to its input and would read them the next time.
     with tempfile.TemporaryDirectory() as directory:
         copy = shutil.copy(path, os.path.join(directory, "host.xplane.pb"))
         answer = subprocess.run([python, "-c", WORKER, copy, tool], capture_output=True, text=True, check=True)

@@ -76,7 +76,7 @@ def message(number: int, body: bytes) -> bytes:
 
 
 def merged_log(log: bytes, counts: dict[bytes, int]) -> bytes:
-    """The log with its float operations replaced by `counts`."""
+    """The log with its FLOPs replaced by `counts`."""
     out = bytearray()
     left = dict(counts)
     for number, _, entry, raw in fields(log):

@@ -2,7 +2,7 @@
 """Records the models of tests/models: the files that TensorFlow saves, and its figures for them.
 
 Of each model `saved_model.pb` (or the graph) and `variables.index` are kept, gzipped; the numbers of the variables are
-random and dropped. `facts.json` has what must come out: parameters by Keras' `count_params`, float operations by op type
+random and dropped. `facts.json` has what must come out: parameters by Keras' `count_params`, FLOPs by op type
 from the original's profiler on the frozen graph at batch 1 (`frozen`), or figures that follow from the definition of a
 small model and stand next to it below (`expect`).
 

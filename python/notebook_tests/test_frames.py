@@ -53,7 +53,7 @@ def test_frames_have_the_rows(demo: tfprof.Profile, kind: str, select: str) -> N
     assert frame["total_micros" if "total_micros" in names else "depth"].dtype == "int64"
 
 
-def test_frames_of_profiles_are_exact_and_know_what_is_unknown() -> None:
+def test_frames_of_profiles_are_exact_and_mark_unknowns() -> None:
     profile = Path(__file__).resolve().parents[2] / "corpus" / "xspace" / "jax_mlp"
     view = tfprof.open(profile).op(step="all", select="micros,bytes,occurrence")
     expected = rows_of(view)

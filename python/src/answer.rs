@@ -20,7 +20,8 @@ use tfprof::internal::model::cells::Measure;
 use tfprof::internal::render::{self, html};
 use tfprof::internal::report::{advise, overview};
 use tfprof::{
-    Dress, Error, Format, Input, Inputs, Output, Profiler, Question, Quirks, Role, Source, Theme, ViewKind, Warning,
+    Dress, Error, Format, Input, Inputs, Output, Profiler, Question, Quirks, Role, Source, Spelling, Theme, ViewKind,
+    Warning,
 };
 use tfprof_cli::Sample;
 
@@ -60,7 +61,7 @@ struct Loaded {
 
 #[pymethods]
 impl Profile {
-    /// `cmd` is the only question to come, if that is known.
+    /// `cmd`: the only question that will follow, if known.
     #[new]
     #[pyo3(signature = (cmd=None, *, records=true))]
     fn new(cmd: Option<&str>, records: bool) -> Self {
@@ -97,7 +98,7 @@ impl Profile {
     fn add(&self, py: Python<'_>, what: &str, bytes: PyBackedBytes, step: i64, name: &str) -> PyResult<()> {
         let format = Format::by_word(what).filter(|format| matches!(format.reader, Reader::Records(_)));
         let Some(format) = format else {
-            return Err(PyValueError::new_err(format!("tfprof has no messages `{what}`")));
+            return Err(PyValueError::new_err(format!("there are no messages of the kind `{what}`")));
         };
         let format = format.refined(&bytes[..bytes.len().min(64 * 1024)]);
         let name = if name.is_empty() { what } else { name };
@@ -117,8 +118,8 @@ impl Profile {
         })
     }
 
-    /// Adds files: `paths` are recognized by their content, `named` have a word that says what they are (`graph`,
-    /// `run_meta`, `checkpoint`, …), a path, and for runs a step.
+    /// Adds files: `paths` are recognized by their content; `named` are a kind (`graph`, `run_meta`, `checkpoint`, …),
+    /// a path, and for runs a step.
     #[pyo3(signature = (paths, named=vec![], run=String::new(), step_marker=String::new()))]
     fn load(
         &self,
@@ -129,7 +130,7 @@ impl Profile {
         step_marker: String,
     ) -> PyResult<()> {
         let format = |word: &str| {
-            let unknown = || PyValueError::new_err(format!("tfprof reads no files of the kind `{word}`"));
+            let unknown = || PyValueError::new_err(format!("there are no files of the kind `{word}`"));
             Format::by_word(word).ok_or_else(unknown)
         };
         let mut inputs = Inputs::default();
@@ -150,8 +151,8 @@ impl Profile {
         })
     }
 
-    /// The answer in a form, as files with their names, and its warnings. `report` is text without its legend, at most
-    /// `lines` of it; `cell` is HTML for a notebook.
+    /// The answer in a form: its files with their names, its warnings, and notes on each file. `report` is text without
+    /// its legend, at most `lines` of it; `cell` is HTML for a notebook.
     #[pyo3(signature = (cmd, form, options, original, outfile="", lines=usize::MAX))]
     fn view<'py>(
         &self,
@@ -162,24 +163,24 @@ impl Profile {
         original: bool,
         outfile: &str,
         lines: usize,
-    ) -> PyResult<(Vec<(String, Bound<'py, PyBytes>)>, Vec<String>)> {
+    ) -> PyResult<(Vec<(String, Bound<'py, PyBytes>)>, Vec<String>, Vec<Vec<String>>)> {
         let (form, dress) = match form {
             "report" => (Output::SCREEN, Dress { legend: false, ..Dress::PLAIN }),
-            "cell" => ("html", Dress { place: html::Place::Cell, ..Dress::PLAIN }),
+            "cell" => ("html", Dress { container: html::Container::Cell, ..Dress::PLAIN }),
             form => (form, Dress::PLAIN),
         };
         render::form_of(form).map_err(|error| PyValueError::new_err(error.to_string()))?;
         let mut question = Question { kind: view_kind(cmd)?, options: question::options(options, original)? };
         question.options.output = Output { form: form.to_owned(), outfile: outfile.to_owned() };
-        let (files, warnings) = self.ask(py, move |shared| {
-            // The original computes nothing itself.
+        let Files { files, warnings, notes } = self.ask(py, move |shared| {
+            // The original infers nothing.
             if !original {
                 shared.infer()?;
             }
             shared.answer(&question, &dress, lines)
         })?;
         let files = files.into_iter().map(|(name, bytes)| (name, PyBytes::new(py, &bytes))).collect();
-        Ok((files, warnings))
+        Ok((files, warnings, notes))
     }
 
     /// The rows of an answer as columns of 64-bit numbers, and its warnings.
@@ -201,7 +202,7 @@ impl Profile {
             let (mut text, mut json, mut cell) = (Vec::new(), Vec::new(), Vec::new());
             overview::render::write_text(&overview, &Theme::PLAIN, &question::call, &mut text).map_err(in_memory)?;
             overview::render::write_json(&overview, &mut json).map_err(in_memory)?;
-            overview::html::write(&overview, &question::call, html::Place::Cell, &mut cell).map_err(in_memory)?;
+            overview::html::write(&overview, &question::call, html::Container::Cell, &mut cell).map_err(in_memory)?;
             Ok([text, json, cell].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
         })?;
         Ok((text, json, cell))
@@ -209,11 +210,11 @@ impl Profile {
 
     /// The warnings of loading, and whether each is about damage.
     fn all_warnings(&self, py: Python<'_>) -> PyResult<Vec<(String, bool)>> {
-        let told = |warning: &Warning| (warning.to_string(), warning.damage);
+        let told = |warning: &Warning| (python_text(warning), warning.damage);
         self.ask(py, move |shared| Ok(shared.read().profiler.warnings().iter().map(told).collect()))
     }
 
-    /// Where the `output` of options sends an answer: the form and the file.
+    /// The form and the file of the option `output`.
     #[staticmethod]
     fn target(options: &Bound<'_, PyDict>) -> PyResult<(String, String)> {
         let output = question::options(options, true)?.output;
@@ -260,16 +261,16 @@ impl Profile {
         })
     }
 
-    /// The files that were named.
+    /// The paths of the loaded files.
     fn files(&self, py: Python<'_>) -> PyResult<Vec<PathBuf>> {
         self.ask(py, |shared| Ok(shared.read().inputs.paths().map(std::path::Path::to_path_buf).collect()))
     }
 
-    /// Everything that is loaded as a `ProfileProto`.
+    /// All loaded data as a `ProfileProto`.
     fn serialize<'py>(&self, py: Python<'py>, original: bool) -> PyResult<Bound<'py, PyBytes>> {
         let quirks = if original { Quirks::ORIGINAL } else { Quirks::NONE };
         if !self.shared.read().profiler.hosts().is_empty() {
-            let message = "an XSpace is a saved profile already; keep the file";
+            let message = "an XSpace cannot be saved as a ProfileProto; keep its file";
             return Err(raise(&Error::Question(message.to_owned())));
         }
         let bytes = self.ask(py, move |shared| {
@@ -280,7 +281,7 @@ impl Profile {
         Ok(PyBytes::new(py, &bytes))
     }
 
-    /// The steps that are loaded.
+    /// The loaded steps.
     fn steps(&self, py: Python<'_>) -> PyResult<Vec<i64>> {
         self.ask(py, |shared| Ok(shared.read().profiler.model().runs.steps().collect()))
     }
@@ -351,7 +352,7 @@ impl Profile {
 
     fn usable(&self) -> PyResult<Arc<Shared>> {
         if self.shared.interrupted.load(Ordering::Relaxed) {
-            let why = "a file was being added when Ctrl-C came, so what is loaded is not whole; begin anew";
+            let why = "Ctrl-C interrupted loading, so the profile is incomplete; open it again";
             return Err(crate::Error::new_err(why));
         }
         Ok(Arc::clone(&self.shared))
@@ -374,7 +375,7 @@ impl Shared {
         for cell in model.runs.totals().rows() {
             records[cell.node.index()] += cell.sum(Measure::Runs).limited();
         }
-        // As the original: a node that a run made counts from its second record on.
+        // As the original: a node that only runs name counts from its second record on.
         for node in loaded.made_by_runs.iter().cloned().flatten() {
             records[node] -= 1;
         }
@@ -386,9 +387,8 @@ impl Shared {
         let mut loaded = self.write();
         let told = loaded.told;
         let all = loaded.profiler.warnings();
-        // A graph that has grown is sent again, so its first nodes are no surprise.
-        let new =
-            all[told..].iter().filter(|warning| warning.code != "duplicate_node").map(Warning::to_string).collect();
+        // A graph that has grown is sent again, so repeated nodes are expected.
+        let new = all[told..].iter().filter(|warning| warning.code != "duplicate_node").map(python_text).collect();
         loaded.told = all.len();
         new
     }
@@ -403,15 +403,10 @@ impl Shared {
         loaded.profiler.infer()
     }
 
-    /// The files of an answer, the first `lines` of each, and its warnings.
-    fn answer(
-        &self,
-        question: &Question,
-        dress: &Dress<'_>,
-        lines: usize,
-    ) -> Result<(Vec<(String, Vec<u8>)>, Vec<String>), Error> {
+    /// The files of an answer, and the first `lines` of each.
+    fn answer(&self, question: &Question, dress: &Dress<'_>, lines: usize) -> Result<Files, Error> {
         let answer = self.read().profiler.ask(question)?;
-        let (mut files, mut warnings) = (Vec::new(), Vec::new());
+        let mut found = Files::default();
         answer.each_part(|part| {
             let mut out = Vec::new();
             if lines < usize::MAX {
@@ -424,12 +419,29 @@ impl Shared {
                 part.write(dress, &mut out)
             }
             .map_err(in_memory)?;
-            files.push((part.file.clone(), out));
-            warnings.extend(part.view.warnings.iter().chain(&part.view.late_warnings()).map(Warning::to_string));
+            found.files.push((part.file.clone(), out));
+            let warnings = [&part.view.warnings[..], &part.view.late_warnings()].concat();
+            found.warnings.extend(warnings.iter().map(python_text));
+            found.notes.push(part.view.take_notes());
             Ok::<(), Error>(())
         })?;
-        Ok((files, warnings))
+        Ok(found)
     }
+}
+
+/// An answer in one form.
+#[derive(Default)]
+struct Files {
+    /// Names and contents.
+    files: Vec<(String, Vec<u8>)>,
+    warnings: Vec<String>,
+    /// By file.
+    notes: Vec<Vec<String>>,
+}
+
+/// A warning that names arguments of Python.
+pub fn python_text(warning: &Warning) -> String {
+    warning.text(Spelling::Python)
 }
 
 impl Loaded {

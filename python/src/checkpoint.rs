@@ -13,7 +13,7 @@ use tfprof::internal::checkpoint::Values;
 use tfprof::internal::checkpoint::query::{Comparison, Listing};
 use tfprof::internal::checkpoint::render::Answer;
 use tfprof::internal::words;
-use tfprof::{Damage, Element, Error, Place, Warning};
+use tfprof::{Container, Damage, Element, Error, Warning};
 
 /// The tensors of a checkpoint. Values are read on demand.
 #[pyclass(frozen)]
@@ -34,7 +34,7 @@ enum Form {
     Text,
     Json,
     Csv,
-    Html(Place),
+    Html(Container),
 }
 
 impl Form {
@@ -43,8 +43,8 @@ impl Form {
             "file" => Form::Text,
             "json" => Form::Json,
             "csv" => Form::Csv,
-            "html" => Form::Html(Place::Page),
-            "cell" => Form::Html(Place::Cell),
+            "html" => Form::Html(Container::Page),
+            "cell" => Form::Html(Container::Cell),
             word => return Err(PyValueError::new_err(words::unknown("form", word, &["file", "json", "csv", "html"]))),
         })
     }
@@ -135,7 +135,7 @@ impl Checkpoint {
             let verdict = checkpoint.verify();
             let write =
                 |form: Form| form.write(&verdict, &[]).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
-            Ok((write(Form::Text)?, write(Form::Json)?, write(Form::Html(Place::Cell))?))
+            Ok((write(Form::Text)?, write(Form::Json)?, write(Form::Html(Container::Cell))?))
         })?;
         written.map_err(|error: Error| raise(&error))
     }

@@ -1,5 +1,6 @@
-//! The rows of an answer as columns, from which Python makes rows and tables without a detour through text.
+//! The rows of an answer as columns, from which Python makes rows and tables.
 
+use crate::answer::python_text;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use tfprof::internal::view::columns::{Content, Kind, Value};
@@ -19,9 +20,9 @@ enum Cells {
     Texts(Vec<String>),
     /// Numbers of 64 bits in native byte order, or one byte for each flag. A missing real number is NaN.
     Bytes(Vec<u8>),
-    /// Nothing is known of it.
+    /// Unknown.
     Unknown,
-    /// In the JSON form only, where Python takes it from when it is needed.
+    /// In the JSON form only; Python reads it on demand.
     Elsewhere,
 }
 
@@ -32,7 +33,7 @@ impl Columns {
         Columns {
             cells: columns.map(|column| (column.clone(), cells(view, &column))).collect(),
             metrics: view.metrics().iter().map(|metric| metric.info().key).collect(),
-            warnings: view.warnings.iter().map(ToString::to_string).collect(),
+            warnings: view.warnings.iter().map(python_text).collect(),
         }
     }
 }

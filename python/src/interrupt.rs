@@ -1,18 +1,17 @@
-//! Ctrl-C while native code works: long work runs on a thread of its own, and the thread that asked for it goes on
-//! listening to signals.
+//! Ctrl-C during native work: long work runs on its own thread, while the calling thread checks for signals.
 
 use pyo3::prelude::*;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
-/// How often signals are looked for.
+/// The interval between checks for signals.
 pub const LISTEN: Duration = Duration::from_millis(20);
 
-/// Does work without Python's lock. A signal whose handler raises, as Ctrl-C does, ends the waiting; the work itself
-/// goes on unseen until it is done.
+/// Runs work without holding Python's lock. If a signal handler raises, as for Ctrl-C, the call returns; the work itself
+/// continues in the background.
 ///
-/// Work that is `short` anyway is done at once, which saves the thread.
+/// `short` work runs on the calling thread.
 pub fn interruptible<T, F>(py: Python<'_>, short: bool, work: F) -> PyResult<T>
 where
     T: Send + 'static,

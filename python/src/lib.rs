@@ -1,6 +1,6 @@
-//! The functions that Python calls: bytes in, bytes out. Messages, graphs and files are Python's affair.
+//! The native module: bytes in, bytes out. Messages, graphs and files are handled in Python.
 
-// Python hands over what it passes: arguments are owned, and signatures say what Python sees.
+// Arguments from Python are owned, and signatures are those of the Python functions.
 #![allow(clippy::needless_pass_by_value, clippy::too_many_arguments, clippy::type_complexity)]
 
 mod answer;
@@ -26,7 +26,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tfprof::internal::checkpoint::locate;
 use tfprof::internal::infer::op_log;
 use tfprof::internal::render::html;
-use tfprof::{FORMS, METRICS, Source, Spelling};
+use tfprof::internal::view::filter::Patterns;
+use tfprof::{FORMS, METRICS, OPTIONS, Source, Spelling};
 
 create_exception!(tfprof, Error, PyException, "Why tfprof has no answer: one sentence.");
 create_exception!(tfprof, MissingData, Error, "The question is right, but what is loaded cannot answer it.");
@@ -46,7 +47,9 @@ mod native {
     #[pymodule_export]
     use super::{Error, MissingData};
     #[pymodule_export]
-    use super::{Shapes, form_endings, html_text, metric_words, option_names, read_file, run_command, write_sample};
+    use super::{
+        Shapes, form_endings, html_text, is_pattern, metric_words, options, read_file, run_command, write_sample,
+    };
 }
 
 /// The library's error as a Python exception, which names keywords instead of flags.
@@ -64,7 +67,7 @@ fn raise(error: &tfprof::Error) -> PyErr {
     }
 }
 
-/// The same for a checkpoint, of which there may be nothing at all.
+/// The same for a checkpoint; a missing one is a `FileNotFoundError`.
 fn raise_checkpoint(error: &tfprof::Error, path: &Path) -> PyErr {
     if !path.exists() && locate::locate(path).is_err() {
         return pyo3::exceptions::PyFileNotFoundError::new_err(error.text(Spelling::Python));
@@ -75,7 +78,7 @@ fn raise_checkpoint(error: &tfprof::Error, path: &Path) -> PyErr {
 /// The distinct frames of a graph: file, line number, function and text of the line.
 type Frames = Vec<(String, i64, String, String)>;
 
-/// Makes op logs of one graph, and remembers the shapes that runs told.
+/// Makes op logs of one graph, and keeps the shapes of its runs.
 #[pyclass(frozen)]
 #[derive(Debug, Default)]
 struct Shapes {
@@ -90,7 +93,7 @@ impl Shapes {
     }
 
     /// The op log of a graph: its bytes, how many ops lack shapes, and the nodes whose shapes contradict the run.
-    #[pyo3(signature = (graph, run_meta=None, op_log=None, trainable=vec![], traces=None, without_float_ops=false))]
+    #[pyo3(signature = (graph, run_meta=None, op_log=None, trainable=vec![], traces=None, without_float_ops=false, keep_strings=false))]
     fn op_log<'py>(
         &self,
         py: Python<'py>,
@@ -100,6 +103,7 @@ impl Shapes {
         trainable: Vec<String>,
         traces: Option<(Frames, Vec<(String, Vec<u32>)>)>,
         without_float_ops: bool,
+        keep_strings: bool,
     ) -> PyResult<(Bound<'py, PyBytes>, usize, Vec<String>)> {
         let shapes = Arc::clone(&self.shapes);
         let (log, contradictions) = interruptible(py, graph.len() < 256 * 1024, move || {
@@ -123,6 +127,7 @@ impl Shapes {
                 traces: traces.as_ref(),
                 run_shapes: Some(&shapes),
                 without_float_ops,
+                keep_strings,
                 caller: op_log.as_deref(),
             };
             (op_log::op_log(&graph, &parts), contradictions)
@@ -130,7 +135,16 @@ impl Shapes {
         Ok((PyBytes::new(py, &log.bytes), log.missing_shapes, contradictions))
     }
 
-    /// The graph with the shapes that runs told; none if they told nothing new.
+    /// Takes shapes from a run. Returns the nodes whose shapes contradict it.
+    fn learn(&self, py: Python<'_>, graph: PyBackedBytes, run_meta: PyBackedBytes) -> PyResult<Vec<String>> {
+        let shapes = Arc::clone(&self.shapes);
+        interruptible(py, graph.len() < 256 * 1024, move || {
+            let mut shapes = shapes.lock().unwrap_or_else(PoisonError::into_inner);
+            shapes.add(&op_log::GraphShapes::new(&graph), &run_meta)
+        })
+    }
+
+    /// The graph completed with the shapes of runs; `None` if they add nothing.
     fn complete<'py>(&self, py: Python<'py>, graph: PyBackedBytes) -> PyResult<Option<Bound<'py, PyBytes>>> {
         let shapes = Arc::clone(&self.shapes);
         let done = interruptible(py, graph.len() < 256 * 1024, move || {
@@ -147,45 +161,51 @@ fn run_command(py: Python<'_>, words: Vec<OsString>) -> u8 {
     py.detach(|| {
         let (mut out, mut err) = (std::io::stdout(), std::io::stderr());
         let code = tfprof_cli::run(words, tfprof_cli::Terminal::of_process(), &mut out, &mut err);
-        // Nothing can be done if nobody reads on.
+        // A closed pipe is not an error.
         let _ = out.flush();
         (0..=u8::MAX).find(|number| ExitCode::from(*number) == code).unwrap_or(1)
     })
 }
 
-/// The names of all options of a view.
+/// The options of a view: names, and what each does.
 #[pyfunction]
-fn option_names() -> Vec<&'static str> {
-    question::names()
+fn options() -> Vec<(&'static str, &'static str)> {
+    OPTIONS.iter().map(|option| (option.name, option.about)).collect()
 }
 
-/// The words by which metrics are selected, and the keys of what each shows, its own first.
+/// Whether a pattern is valid.
+#[pyfunction]
+fn is_pattern(text: String) -> bool {
+    Patterns::new("", &[text]).is_ok()
+}
+
+/// The words that select metrics, and the key of each metric.
 #[pyfunction]
 fn metric_words() -> Vec<(&'static str, &'static str)> {
     METRICS.iter().filter_map(|info| Some((info.word?, info.key))).collect()
 }
 
-/// How the names of files end, and the form that each ending means.
+/// Endings of file names, and the form of each.
 #[pyfunction]
 fn form_endings() -> Vec<(&'static str, &'static str)> {
     FORMS.iter().flat_map(|form| form.endings.iter().map(|ending| (*ending, form.word))).collect()
 }
 
-/// Writes the files of the sample that is built in.
+/// Writes the files of the built-in sample.
 #[pyfunction]
 fn write_sample(py: Python<'_>, directory: PathBuf) -> PyResult<Vec<&'static str>> {
     py.detach(|| tfprof_cli::Sample::write_to(&directory)).map_err(|error| raise(&error))
 }
 
-/// A text as HTML for the cell of a notebook.
+/// A text as HTML for a notebook cell.
 #[pyfunction]
 fn html_text(title: &str, text: &str) -> PyResult<String> {
     let mut out = Vec::new();
-    html::write_text(title, text, html::Place::Cell, &mut out)?;
+    html::write_text(title, text, html::Container::Cell, &mut out)?;
     Ok(String::from_utf8_lossy(&out).into_owned())
 }
 
-/// The bytes of a file, unpacked if it is gzipped, as long as that is not absurd.
+/// The bytes of a file, unpacked if it is gzipped and not absurdly large.
 #[pyfunction]
 fn read_file(py: Python<'_>, path: PathBuf) -> PyResult<Bound<'_, PyBytes>> {
     let read = py.detach(|| -> Result<Vec<u8>, tfprof::Error> {

@@ -4,17 +4,11 @@ use crate::raise;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBoolMethods, PyDict, PyString};
-use tfprof::internal::engine::question;
 use tfprof::internal::render;
 use tfprof::{OPTIONS, Options, Output, Quirks, Selection, ValueKind};
 
-/// The names of all options.
-pub fn names() -> Vec<&'static str> {
-    OPTIONS.iter().map(|option| option.name).collect()
-}
-
-/// Reads options. As in the original's messages, a list that is not given is empty and so matches nothing if
-/// `original`; else what is not given has the default of the command line.
+/// Reads options. Missing ones have the defaults of the command line or, if `original`, of the original's messages, where
+/// a missing list is empty and matches nothing.
 pub fn options(given: &Bound<'_, PyDict>, original: bool) -> PyResult<Options> {
     let mut options = Options::default();
     if original {
@@ -50,7 +44,7 @@ pub fn options(given: &Bound<'_, PyDict>, original: bool) -> PyResult<Options> {
             continue;
         }
         let text = match option.value {
-            // The one number that may be a word.
+            // A number, or the word `all`.
             ValueKind::Number if option.name == "step" && value.extract::<&str>().is_ok_and(|word| word == "all") => {
                 "all".to_owned()
             }
@@ -78,12 +72,12 @@ pub fn options(given: &Bound<'_, PyDict>, original: bool) -> PyResult<Options> {
             options.output = Output { form: word.to_owned(), outfile: file.to_owned() };
             continue;
         }
-        question::set(&mut options, option.name, &text).map_err(|error| raise(&error))?;
+        options.set(option.name, &text).map_err(|error| raise(&error))?;
     }
     Ok(options)
 }
 
-/// A question in the words of the command line as a call of Python: `op -select bytes,micros` is
+/// Converts a question from the command line to a call in Python: `op -select bytes,micros` is
 /// `p.op(select='bytes,micros')`.
 pub fn call(words: &str) -> String {
     let mut words = shell_words(words).into_iter().peekable();

@@ -1,12 +1,11 @@
-//! A graph and the shapes that a live one knows, as one message: what TensorFlow's Python code does node by node.
+//! Combines a graph with the shapes of a live one, as TensorFlow's Python code does node by node.
 
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
 use tfprof::internal::format::live_graph::{LiveShape, with_output_shapes};
 
-/// Adds `_output_shapes` to the nodes of a `GraphDef`, whose outputs have these shapes by name. None if that takes more:
-/// see `with_output_shapes`.
+/// Adds `_output_shapes`, given by node, to a `GraphDef`. `None` if that is not enough: see `with_output_shapes`.
 #[pyfunction]
 pub fn graph_with_shapes(
     py: Python<'_>,

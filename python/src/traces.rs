@@ -1,4 +1,4 @@
-//! Chrome traces of steps: as text, or into files by a thread of their own while training goes on.
+//! Chrome traces of steps: as text, or written to files by a background thread.
 
 use crate::interrupt::{LISTEN, interruptible};
 use crate::raise;
@@ -20,11 +20,10 @@ use tfprof_cli::target;
 /// Statistics of this size are written in a few milliseconds.
 const SHORT: usize = 256 * 1024;
 
-/// An allocator, when it held the most, how much that was, and which tensors.
+/// An allocator, and the time, size and tensors of its peak.
 type AllocatorPeak = (String, i128, i128, Vec<String>);
 
-/// The Chrome trace of a `StepStats` message: as JSON, the most that each allocator held (if memory is shown), and what
-/// was odd.
+/// The Chrome trace of a `StepStats` message: JSON, the peak of each allocator (if memory is shown), and warnings.
 #[pyfunction]
 pub fn chrome_trace<'py>(
     py: Python<'py>,
@@ -33,7 +32,7 @@ pub fn chrome_trace<'py>(
     show_memory: bool,
     op_time: &str,
 ) -> PyResult<(Bound<'py, PyBytes>, Vec<AllocatorPeak>, Vec<String>)> {
-    // As the original: a word that is not known means `all`.
+    // As the original: an unknown word means `all`.
     let op_time = OpTime::from_word(op_time).unwrap_or(OpTime::All);
     let options = TraceOptions { show_dataflow, show_memory, op_time };
     let (text, peaks, warnings) = interruptible(py, step_stats.len() < SHORT, move || -> Result<_, Error> {
@@ -67,8 +66,7 @@ fn trace_of(step_stats: &[u8], options: TraceOptions) -> Result<Trace<'_>, Error
     Trace::new(vec![Step { step: 0, open }], options)
 }
 
-/// Writes traces to files on a thread of its own, in the order in which they came. The thread lives while there is
-/// something to write.
+/// Writes traces to files on a background thread, in order. The thread runs while there are traces to write.
 #[pyclass(frozen)]
 #[derive(Debug)]
 pub struct TraceWriter {
@@ -100,7 +98,7 @@ struct Job {
 
 #[pymethods]
 impl TraceWriter {
-    /// At most `most_traces` wait to be written, and no more than `most_bytes` of statistics if there are several.
+    /// The queue holds at most `most_traces`, and at most `most_bytes` of statistics unless it is a single trace.
     #[new]
     fn new(most_traces: usize, most_bytes: usize) -> PyResult<Self> {
         if most_traces == 0 {
@@ -109,8 +107,8 @@ impl TraceWriter {
         Ok(TraceWriter { shared: Arc::default(), most_traces, most_bytes })
     }
 
-    /// Hands over a `StepStats` message; waits while there is no room. The file is there when this returns, so that
-    /// whoever counts traces counts this one; its content follows.
+    /// Queues a `StepStats` message; waits while the queue is full. The file exists when this returns; its content
+    /// follows.
     fn put(
         &self,
         py: Python<'_>,
@@ -149,7 +147,7 @@ impl TraceWriter {
 }
 
 impl TraceWriter {
-    /// Waits until `done` says so, and listens to signals meanwhile.
+    /// Waits until `done` returns true; checks for signals meanwhile.
     fn wait(&self, py: Python<'_>, mut done: impl FnMut(&mut State) -> bool + Send) -> PyResult<()> {
         loop {
             let is_done = py.detach(|| {
@@ -168,7 +166,7 @@ impl TraceWriter {
         }
     }
 
-    /// Makes sure that somebody writes.
+    /// Starts the writer if it is not running.
     fn start(&self) {
         let mut state = self.shared.lock();
         if state.working {
@@ -179,7 +177,7 @@ impl TraceWriter {
         let shared = Arc::clone(&self.shared);
         let thread = std::thread::Builder::new().name("tfprof traces".to_owned());
         if thread.spawn(move || shared.write_all()).is_err() {
-            // No thread to be had: whoever came writes, since nothing may be lost.
+            // If no thread can be started, write on this one: nothing may be lost.
             self.shared.write_all();
         }
     }
@@ -217,7 +215,7 @@ impl Job {
         let written = trace_of(&self.step_stats, self.options)
             .and_then(|trace| target::to_one_of_many(&self.file, |out| trace.write(out).map(|_| ())));
         if written.is_err() {
-            // The name was taken by an empty file, which would look like a trace.
+            // Remove the empty placeholder, which would look like a trace.
             let path = Path::new(&self.file);
             if path.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.len() == 0) {
                 let _ = std::fs::remove_file(path);

@@ -84,7 +84,7 @@ SAVED = corpus.cases("serialize")
 
 
 @pytest.mark.parametrize(("model", "name", "case"), SAVED, ids=[f"{model}-{name}" for model, name, _ in SAVED])
-def test_what_is_saved_can_be_read_back(model: str, name: str, case: dict[str, Any], tmp_path: Any) -> None:
+def test_saved_profiles_can_be_read_back(model: str, name: str, case: dict[str, Any], tmp_path: Any) -> None:
     profiler = loaded(model, case)
     (tmp_path / "profile_0").write_bytes(profiler.serialize_to_string())
     again = tfprof.Profiler.from_file(tmp_path / "profile_0")
@@ -92,6 +92,6 @@ def test_what_is_saved_can_be_read_back(model: str, name: str, case: dict[str, A
     assert again.profile_operations(options) == profiler.profile_operations(options)
 
 
-def test_the_corpus_is_there() -> None:
+def test_the_corpus_is_complete() -> None:
     assert len(VIEWS) > 200
     assert json.dumps(sorted({model for model, _, _ in VIEWS})).count("resnet32") == 1

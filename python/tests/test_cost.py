@@ -36,6 +36,6 @@ def test_settings():
     assert tfprof.params(gzip.decompress(frozen.read_bytes()), const_params=True) == 256
 
 
-def test_text_is_what_the_command_prints():
+def test_text_matches_the_command():
     text = str(tfprof.cost(MODELS / "dense_export"))
     assert text.startswith("parameters           676: 676 trainable, 0 other, 2.70KB of float32\n")

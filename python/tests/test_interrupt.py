@@ -64,7 +64,7 @@ def test_reading_ends(endless: str) -> None:
     assert (done.stdout, done.returncode) == ("interrupted\n", 0), done.stderr
 
 
-def test_what_was_being_added_is_not_asked(endless: str) -> None:
+def test_an_interrupted_profile_cannot_be_asked(endless: str) -> None:
     body = """
         native = _native.Profile()
         waits(lambda: native.load([sys.argv[1]]))
@@ -75,7 +75,7 @@ def test_what_was_being_added_is_not_asked(endless: str) -> None:
                 print(error)
         """
     done = interrupted(body, endless)
-    sentence = "a file was being added when Ctrl-C came, so what is loaded is not whole; begin anew\n"
+    sentence = "Ctrl-C interrupted loading, so the profile is incomplete; open it again\n"
     assert (done.stdout, done.returncode) == ("interrupted\n" + 4 * sentence, 0), done.stderr
 
 

@@ -53,7 +53,7 @@ def flags(options: dict[str, Any]) -> list[str]:
 
 @pytest.mark.parametrize("view", VIEWS)
 @pytest.mark.parametrize("options", QUESTIONS)
-def test_a_view_is_what_the_command_answers(view: str, options: dict[str, Any], dump: Path) -> None:
+def test_a_view_matches_the_command(view: str, options: dict[str, Any], dump: Path) -> None:
     asked = getattr(tfprof.open(dump), view)(**options)
     expected = json.loads(command(view, str(dump), *flags(options), "-output", "json:outfile=-"))
     found = asked.to_dict()
@@ -117,7 +117,7 @@ def test_everything_that_the_command_takes_can_be_opened(dump: Path, tmp_path: P
     assert memory.scope(select="micros,params").total == total
 
 
-def test_what_a_graph_in_memory_lacks_is_worked_out(dump: Path) -> None:
+def test_an_op_log_is_made_for_a_graph_in_memory(dump: Path) -> None:
     graph = (dump / "graph.pb").read_bytes()
     known = tfprof.open(dump).op(select="float_ops", max_depth=1000)["Conv2D"].self
     for p in (tfprof.open(graph), tfprof.open(graph, dump / "run_meta_0")):
@@ -206,7 +206,7 @@ def test_rows_are_found_by_place_name_and_slice(demo: tfprof.Profile) -> None:
         row.total["params"]
 
 
-def test_text_of_many_rows_is_cut_only_where_nobody_asked(demo: tfprof.Profile) -> None:
+def test_only_repr_cuts_long_text(demo: tfprof.Profile) -> None:
     view = demo.scope(max_depth=100)
     assert len(view) > 2000
     shown = repr(view).splitlines()
@@ -325,7 +325,7 @@ def test_damage_is_a_warning_or_an_error(dump: Path, tmp_path: Path) -> None:
         tfprof.open(tmp_path, strict=True)
 
 
-def test_what_was_asked_is_not_changed(demo: tfprof.Profile) -> None:
+def test_arguments_are_not_changed(demo: tfprof.Profile) -> None:
     select, patterns = ["micros"], ["unit.*"]
     demo.scope(select=select, show_name_regexes=patterns)
     assert (select, patterns) == (["micros"], ["unit.*"])
@@ -340,7 +340,7 @@ def test_advice_is_a_mapping(demo: tfprof.Profile) -> None:
     assert "TinyOpChecker" not in original
 
 
-def test_the_overview_leads_further(demo: tfprof.Profile) -> None:
+def test_the_overview_suggests_valid_questions(demo: tfprof.Profile) -> None:
     overview = demo.overview
     assert overview["nodes"] == 4816 and overview["steps"][1]["step"] == 100
     lines = [line.split("  # ")[0].strip() for line in str(overview).splitlines() if line.startswith("  p.")]
@@ -350,10 +350,10 @@ def test_the_overview_leads_further(demo: tfprof.Profile) -> None:
 
 
 def test_every_option_is_a_keyword() -> None:
-    assert list(tfprof.Options.__annotations__) == _native.option_names()
+    assert list(tfprof.Options.__annotations__) == [name for name, _ in _native.options()]
 
 
-def test_what_ops_take_is_computed_for_messages_as_for_files() -> None:
+def test_costs_are_computed_for_messages_as_for_files() -> None:
     """A graph that is handed over, and not read from a file, is computed when a question comes."""
     graph = corpus.ROOT / "mlp_small" / "graph.pb.gz"
     select = "macs,io_bytes,unknown_ops"

@@ -35,7 +35,7 @@ def test_an_unknown_run_is_refused():
         tfprof.open(CORPUS / "jax_two_hosts", run="2026_11_15_22_02_12")
 
 
-def test_times_are_exact_and_what_is_not_known_is_none():
+def test_times_are_exact_and_unknown_ones_are_none():
     view = tfprof.open(CORPUS / "jax_mlp").op(step="all", select="micros,bytes,params,occurrence")
     rows = view.to_dict()["rows"]
     assert [dict(row.self) for row in view] == [row["self"] for row in rows]

@@ -1,4 +1,4 @@
-"""Where do a TensorFlow model's parameters, float operations, time and memory go?
+"""Where do a TensorFlow model's parameters, FLOPs, time and memory go?
 
 `profile`, `advise`, `Profiler`, `ProfileOptionBuilder` and `write_op_log` are those of `tf.compat.v1.profiler`, with the
 same results. TensorFlow itself is not needed: a path, a message or bytes will do.
@@ -61,7 +61,7 @@ __all__ = [
     "write_op_log",
 ]
 
-# Beside TensorFlow: names that load more than a plain `import tfprof` should pay for, and where they are.
+# Names that are loaded on first use, since they need TensorFlow or other large imports, and their modules.
 _BESIDE_TENSORFLOW = {
     "ProfileContext": "tfprof.profile_context",
     "ProfilerHook": "tfprof._hook",

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import operator
 import os
 import sys
 import threading
 from collections.abc import Mapping
 from typing import Any
 
-from tfprof import _graphs, _messages, _native
+from tfprof import _graphs, _messages, _native, _options
 from tfprof.option_builder import ProfileOptionBuilder
 
 ALL_ADVICE: dict[str, dict[str, str]] = {
@@ -28,6 +29,7 @@ _RESULTS = {
 }
 
 
+@_options.documented
 def profile(
     graph: Any = None,
     run_meta: Any = None,
@@ -37,10 +39,10 @@ def profile(
 ) -> Any:
     """Profiles a model and returns the answer as a message.
 
-    `graph` is a `tf.Graph`, a `tf.function`, a GraphDef as message or bytes, or a path to whatever the `tfprof` command
-    reads; without one it is TensorFlow's default graph. `run_meta` (RunMetadata) gives times and memory, `op_log`
-    (OpLogProto) types of your own. Both may be messages, bytes or paths. A path is taken as it is; for every other
-    graph, float operations, trained variables and, for `cmd="code"`, code traces are worked out and merged with `op_log`.
+    `graph` is a `tf.Graph`, a `tf.function`, a GraphDef as message or bytes, or a path to any input of the `tfprof`
+    command; by default, TensorFlow's default graph. `run_meta` (RunMetadata) adds times and memory, `op_log` (OpLogProto)
+    your own types; each is a message, bytes or a path. FLOPs, trainable variables and, for `cmd="code"`, code traces are
+    computed from the graph and merged with `op_log`, unless the graph is a path.
 
     `cmd` is one of `scope`, `graph` (GraphNodeProto), `op` and `code` (MultiGraphNodeProto). The report goes where
     `options["output"]` says, to `sys.stdout` by default.
@@ -57,21 +59,22 @@ def profile(
     # As the original, but for this answer only: the run completes shapes of the graph.
     if source.data:
         source.data = shapes.complete(source.data) or source.data
-    options = ProfileOptionBuilder.trainable_variables_parameter() if not options else options
+    if options is None or options == DEFAULT:
+        options = ProfileOptionBuilder.trainable_variables_parameter()
     if cmd not in _RESULTS:
         raise _unknown_command(cmd)
-    form, _ = _native.Profile.target(dict(options))
-    native = _native.Profile(cmd, records=form == "timeline")
+    question = plain_options(options)
+    native = _native.Profile(cmd, records=target(question)[0] == "timeline")
     _add_graph(native, source)
     if run_meta is not None:
         native.add("run_meta", _messages.to_bytes(run_meta, "run_meta"), 0)
     if log:
         native.add("op_log", log)
-    return ask(native, cmd, options)
+    return ask(native, cmd, question)
 
 
 def advise(graph: Any = None, run_meta: Any = None, options: Mapping[str, Any] | None = DEFAULT) -> Any:
-    """Looks for what stands out in a model; prints it and returns it as an AdviceProto.
+    """Runs checkers on a model, prints their reports and returns them as an AdviceProto.
 
     `options` has the checkers to run as keys; by default, those of `ALL_ADVICE`.
     """
@@ -89,7 +92,7 @@ def advise(graph: Any = None, run_meta: Any = None, options: Mapping[str, Any] |
 
 
 def write_op_log(graph: Any, log_dir: Any, op_log: Any = None, run_meta: Any = None, add_trace: bool = True) -> None:
-    """Writes what is worked out of a graph, merged with `op_log`, to `<log_dir>/tfprof_log`."""
+    """Writes the op log of a graph, merged with `op_log`, to `<log_dir>/tfprof_log`."""
     log = merge_default_with_oplog(graph, op_log, run_meta, add_trace)
     write_file(os.path.join(log_dir, "tfprof_log"), log.SerializeToString())
 
@@ -97,7 +100,7 @@ def write_op_log(graph: Any, log_dir: Any, op_log: Any = None, run_meta: Any = N
 def merge_default_with_oplog(
     graph: Any, op_log: Any = None, run_meta: Any = None, add_trace: bool = True, add_trainable_var: bool = True
 ) -> Any:
-    """The OpLogProto that is worked out of a graph, merged with `op_log`."""
+    """The op log of a graph, merged with `op_log`, as an OpLogProto."""
     if graph is None:
         graph = _graphs.default_graph()
     source = _graphs.read(graph, add_trace)
@@ -109,12 +112,11 @@ def merge_default_with_oplog(
 class Profiler:
     """Profiles several steps of a model.
 
-    Steps are added as they run, and questions can be asked at any time in between. Unlike TensorFlow's, any number
-    of these may live in one process.
+    Add steps as they run, and ask at any time. Unlike TensorFlow's, any number of profilers can coexist.
     """
 
     def __init__(self, graph: Any = None, op_log: Any = None) -> None:
-        """Begins with a graph, as `profile` takes it, and an optional OpLogProto."""
+        """Starts with a graph, as in `profile`, and an optional OpLogProto."""
         if graph is None:
             graph = _graphs.default_graph()
         self._graph = graph
@@ -128,7 +130,7 @@ class Profiler:
 
     @classmethod
     def from_file(cls, path: Any) -> Profiler:
-        """A profiler of what `serialize_to_string` saved, or of any file or directory that the command reads."""
+        """A profiler of a file that `serialize_to_string` wrote, or of any other input of the `tfprof` command."""
         profiler = cls.__new__(cls)
         profiler._graph = None
         profiler._shapes = _native.Shapes()
@@ -140,7 +142,7 @@ class Profiler:
         tell(profiler._native.warnings())
         return profiler
 
-    def _add_graph(self) -> None:
+    def _add_graph(self, run: bytes | None = None) -> None:
         if self._graph is None:
             return
         live = _graphs.live_graph(self._graph)
@@ -151,6 +153,10 @@ class Profiler:
             self._shapes = _native.Shapes()
         self._source = _graphs.read(graph, add_trace=True)
         self._read = (graph, version)
+        if self._source.data and run is not None:
+            # As the original: the run completes the shapes of nodes that are new.
+            self._shapes.learn(self._source.data, run)
+            self._source.data = self._shapes.complete(self._source.data) or self._source.data
         _add_graph(self._native, self._source)
 
     def _add_log(self, op_log: Any, run_meta: Any) -> None:
@@ -160,37 +166,43 @@ class Profiler:
         tell(self._native.warnings())
 
     def add_step(self, step: int, run_meta: Any) -> None:
-        """Adds what ran in a step; several runs under one number add up."""
-        if not isinstance(step, int):
-            raise TypeError(f"step: expected a whole number, found {type(step).__name__}")
+        """Adds a run to a step; runs of the same step add up."""
+        try:
+            step = operator.index(step)
+        except TypeError:
+            raise TypeError(f"step: expected a whole number, found {type(step).__name__}") from None
         data = _messages.to_bytes(run_meta, "run_meta")
-        self._add_graph()
+        self._add_graph(data)
         self._native.add("run_meta", data, step)
         self._add_log(None, data)
         self._coverage = coverage(self._native)
 
+    @_options.documented
     def profile_python(self, options: Mapping[str, Any]) -> Any:
-        """By the lines of Python that made the nodes; returns a MultiGraphNodeProto."""
+        """Nodes by the line of Python that created them; returns a MultiGraphNodeProto."""
         return ask(self._native, "code", options)
 
+    @_options.documented
     def profile_operations(self, options: Mapping[str, Any]) -> Any:
-        """By operation type; returns a MultiGraphNodeProto."""
+        """Nodes by op type; returns a MultiGraphNodeProto."""
         return ask(self._native, "op", options)
 
+    @_options.documented
     def profile_name_scope(self, options: Mapping[str, Any]) -> Any:
-        """By name scope; returns a GraphNodeProto."""
+        """Nodes by name scope; returns a GraphNodeProto."""
         return ask(self._native, "scope", options)
 
+    @_options.documented
     def profile_graph(self, options: Mapping[str, Any]) -> Any:
-        """By what nodes read; returns a GraphNodeProto."""
+        """Nodes by their inputs; returns a GraphNodeProto."""
         return ask(self._native, "graph", options)
 
     def advise(self, options: Mapping[str, Any] | None = DEFAULT) -> Any:
-        """Looks for what stands out; prints it and returns an AdviceProto."""
+        """Runs checkers, prints their reports and returns an AdviceProto."""
         return ask_advice(self._native, ALL_ADVICE if options == DEFAULT and options is not None else options)
 
     def serialize_to_string(self) -> bytes:
-        """Everything that was added as a ProfileProto, which `from_file` and the command read."""
+        """All data as a ProfileProto, for `from_file` and the `tfprof` command."""
         return self._native.serialize(True)
 
     def _write_profile(self, filename: Any) -> None:
@@ -198,30 +210,135 @@ class Profiler:
 
 
 def ask(native: _native.Profile, cmd: str, options: Mapping[str, Any]) -> Any:
-    """Puts a question as TensorFlow does: a report to where the options say, and a message."""
+    """Answers a question as TensorFlow does: writes the report and returns a message."""
     return _messages.parse(_RESULTS[cmd], ask_bytes(native, cmd, options))
 
 
-def ask_bytes(native: _native.Profile, cmd: str, options: Mapping[str, Any]) -> bytes:
-    """The report goes to where the options say; the bytes of the message are returned."""
-    if not isinstance(options, Mapping):
-        raise TypeError(f"options: expected a dict, found {type(options).__name__}")
-    question = dict(options)
-    form, outfile = _native.Profile.target(question)
+def ask_bytes(
+    native: _native.Profile,
+    cmd: str,
+    options: Mapping[str, Any],
+    shown: Mapping[str, Any] | None = None,
+    forgive: bool = False,
+) -> bytes:
+    """Writes the report where the options say, with TensorFlow's banners, and returns the bytes of the message.
+
+    `shown` are the options to print, if others. `forgive`: a report that cannot be made, or a file that cannot
+    be written, is a note, not an error.
+    """
+    question = plain_options(options)
+    form, outfile = target(question)
     try:
-        files, warnings = native.view(cmd, form, question, True, outfile)
-        answer, _ = native.view(cmd, "proto", question, True)
-    except _native.MissingData as error:
-        # As the original: what is missing is said, and the answer is empty.
-        tell([*native.warnings(), str(error)])
-        return b""
+        files, warnings, notes = native.view(cmd, form, question, True, outfile)
+        message = native.view(cmd, "proto", question, True)[0][0][1]
+    except _native.Error as error:
+        # As the original: missing data is a note, and the answer is empty.
+        if not isinstance(error, _native.MissingData) and not (forgive and form == "stdout"):
+            raise
+        files, warnings, notes, message = [], [str(error)], [], b""
+    if form == "stdout":
+        sys.stdout.write(_options_banner(question if shown is None else shown))
     tell([*native.warnings(), *warnings])
-    for name, data in files:
+    for (name, data), of_file in zip(files, notes):
         if form == "stdout":
             sys.stdout.write(data.decode())
         elif form != "none":
-            write_file(name, data)
-    return answer[0][1]
+            _write_answer(cmd, form, name, data, of_file, forgive)
+    if form == "stdout":
+        sys.stdout.write("\n======================End of Report==========================\n")
+    return message
+
+
+def _write_answer(cmd: str, form: str, name: str, data: bytes, notes: list[str], forgive: bool) -> None:
+    """Writes a file, and prints the lines that TensorFlow prints about it."""
+    if (cmd, form) == ("graph", "timeline"):
+        sys.stdout.write("generating trace file.\n")
+        sys.stdout.writelines(f"{note}\n" for note in notes)
+    try:
+        write_file(name, data)
+    except OSError as error:
+        if not forgive:
+            raise
+        return tell([f"{name}: cannot be written: {error.strerror}"])
+    if form == "timeline":
+        stars = "*" * 54
+        sys.stdout.write(
+            f"\n{stars}\nTimeline file is written to {name}.\n"
+            f"Open a Chrome browser, enter URL chrome://tracing and load the timeline file.\n{stars}\n"
+        )
+    elif form == "pprof":
+        sys.stdout.write(f"\nRun pprof -png --nodecount=100 --sample_index=1 <{name}>\n")
+
+
+# The options of TensorFlow's profiler in the order of its banner, with their defaults.
+_LISTS = ("account_type_regexes", "start_name_regexes", "trim_name_regexes", "show_name_regexes", "hide_name_regexes", "select")
+_DEFAULTS: dict[str, Any] = {
+    "max_depth": 10,
+    **dict.fromkeys(
+        (
+            "min_bytes",
+            "min_peak_bytes",
+            "min_residual_bytes",
+            "min_output_bytes",
+            "min_micros",
+            "min_accelerator_micros",
+            "min_cpu_micros",
+            "min_params",
+            "min_float_ops",
+            "min_occurrence",
+        ),
+        0,
+    ),
+    "step": -1,
+    "order_by": "name",
+    **dict.fromkeys(_LISTS[:-1], ()),
+    "account_displayed_op_only": False,
+    "select": (),
+}
+
+
+def plain_options(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options as strings, numbers and lists: bytes are decoded, and generators run once."""
+    if not isinstance(options, Mapping):
+        raise TypeError(f"options: expected a dict, found {type(options).__name__}")
+    return {name: _plain(value, name in _LISTS) for name, value in options.items()}
+
+
+def _plain(value: Any, is_list: bool = False) -> Any:
+    if isinstance(value, bytes):
+        return value.decode()
+    if is_list and not isinstance(value, str):
+        try:
+            return [_plain(item) for item in value]
+        except TypeError:
+            return value
+    # A number of NumPy.
+    return value.item() if getattr(value, "shape", None) == () and hasattr(value, "item") else value
+
+
+def target(question: Mapping[str, Any]) -> tuple[str, str]:
+    """The form of the answer, and its file. `dump_to_file`, the old name, wins over `output`."""
+    form, outfile = _native.Profile.target(dict(question))
+    dump = question.get("dump_to_file")
+    return ("file", os.fsdecode(dump)) if dump else (form, outfile)
+
+
+def _options_banner(question: Mapping[str, Any]) -> str:
+    lines = []
+    for name, default in _DEFAULTS.items():
+        value = question.get(name, default)
+        if name == "select":
+            value = sorted(set(value))
+        if name in _LISTS:
+            value = ",".join(value)
+        elif name == "account_displayed_op_only":
+            value = str(bool(value)).lower()
+        lines.append(f"{'-' + name:<28}{value}\n")
+    lines.append(f"{'-output':<28}stdout:\n")
+    return (
+        f"\n=========================Options=============================\n{''.join(lines)}"
+        "\n==================Model Analysis Report======================\n"
+    )
 
 
 def ask_advice(native: _native.Profile, options: Mapping[str, Any] | None) -> Any:
@@ -238,7 +355,7 @@ def advice_bytes(native: _native.Profile, checkers: list[str]) -> bytes:
 
 
 def coverage(native: _native.Profile) -> float:
-    """How much of a model has run, from 0 to 1."""
+    """The fraction of the nodes that ran."""
     nodes, ran = native.coverage()
     return ran / nodes if nodes else 0.0
 
@@ -246,7 +363,7 @@ def coverage(native: _native.Profile) -> float:
 def generated_op_log(
     source: _graphs.Graph, op_log: Any, run_meta: Any, shapes: _native.Shapes | None = None
 ) -> bytes:
-    """What is worked out of a graph, merged with the caller's log. Files are taken as they are."""
+    """The op log of a graph, merged with the caller's; for a file, the caller's alone."""
     caller = None if op_log is None else _messages.to_bytes(op_log, "op_log")
     if source.path is not None:
         return caller or b""
@@ -254,9 +371,11 @@ def generated_op_log(
         return b""
     run = None if run_meta is None else _messages.to_bytes(run_meta, "run_meta")
     shapes = shapes or _native.Shapes()
-    log, missing, contradictions = shapes.op_log(source.data, run, caller, source.trainable, source.traces)
+    log, missing, contradictions = shapes.op_log(
+        source.data, run, caller, source.trainable, source.traces, keep_strings=not source.live
+    )
     if missing and run is None:
-        tell([f"{missing} ops have no float operations, since shapes are not known; a RunMetadata completes them"])
+        tell([f"{missing} ops have no FLOPs, since shapes are unknown; pass run_meta to complete them"])
     if contradictions:
         names = ", ".join(contradictions[:5])
         tell([f"the run contradicts the shapes of {len(contradictions)} outputs, which stay unknown: {names}"])
@@ -274,13 +393,13 @@ def _with_float_ops(log: bytes, float_ops: Mapping[str, int]) -> bytes:
 
 
 def tell(messages: list[str]) -> None:
-    """Says on standard error what a user should know although there is an answer."""
+    """Writes messages to standard error."""
     for message in messages:
         sys.stderr.write(f"tfprof: {message}\n")
 
 
 def write_file(path: Any, data: bytes) -> None:
-    """Writes a file beside its place and moves it there, so that nobody sees half of it."""
+    """Writes a file under a temporary name and renames it, so that no one reads half of it."""
     path = os.fsdecode(path)
     if "://" in path and _messages.tensorflow_is_loaded():
         # A file system that only TensorFlow knows.
@@ -292,20 +411,20 @@ def write_file(path: Any, data: bytes) -> None:
         with open(path, "wb") as file:
             file.write(data)
         return
-    beside = f"{path}.{os.getpid()}.{threading.get_ident()}.tmp"
+    temporary = f"{path}.{os.getpid()}.{threading.get_ident()}.tmp"
     try:
-        # "x": nobody else can have laid out a file or a link of this name for us.
-        with open(beside, "xb") as file:
+        # "x" refuses a file or link that someone else put there.
+        with open(temporary, "xb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
         if os.path.exists(path):
-            os.chmod(beside, os.stat(path).st_mode & 0o7777)
-        os.replace(beside, path)
+            os.chmod(temporary, os.stat(path).st_mode & 0o7777)
+        os.replace(temporary, path)
     except OSError as error:
-        if os.path.exists(beside):
-            os.remove(beside)
-        # The file that a user knows.
+        if os.path.exists(temporary):
+            os.remove(temporary)
+        # Name the file that the user asked for.
         raise OSError(error.errno, error.strerror, path) from None
 
 
@@ -323,7 +442,7 @@ def _unknown_command(cmd: Any) -> Exception:
     invalid: Any = sys.modules["tensorflow"].errors.InvalidArgumentError
 
     class UnknownCommand(_native.Error, invalid):  # type: ignore[misc]
-        """An error of ours that code written for TensorFlow catches too."""
+        """A `tfprof.Error` that code written for TensorFlow catches, too."""
 
         def __init__(self) -> None:
             invalid.__init__(self, None, None, message)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tfprof._options import Options
 
 _FORMS = {".txt": "file", ".json": "json", ".csv": "csv", ".html": "html", ".htm": "html"}
-# How many lines are worth printing where nobody asked for all of them.
+# The number of lines that `repr` prints.
 _SHOWN = 200
 _STATS = ("min", "max", "mean", "std", "zeros", "nan", "inf")
 # TensorFlow's quantised types are plain numbers.
@@ -33,7 +33,7 @@ _SMALL = ("bfloat16", "float8", "float4", "int4", "uint4", "int2", "uint2")
 
 
 class Tensor(NamedTuple):
-    """What a checkpoint says of a tensor."""
+    """A tensor of a checkpoint."""
 
     name: str
     """The name under which it is stored."""
@@ -42,17 +42,17 @@ class Tensor(NamedTuple):
     parameters: int
     """How many elements it has."""
     bytes: int | None
-    """How many bytes its values take; none where only reading them would tell."""
+    """The size of its values; None if it is unknown until they are read."""
     shard: int | list[int] | None
     """The data file that holds it, or several."""
     readable: str | None
-    """The name by which people know it, if that is another one."""
+    """Its readable name, if that differs."""
     stats: dict[str, Any] | None
     """`min`, `max`, `mean`, `std`, `zeros`, `nan`, `inf` and `histogram`, if `stats` was asked for."""
 
 
 def checkpoint(path: str | os.PathLike[str], *, stats: bool = False, **options: Unpack[Options]) -> Checkpoint:
-    """Opens a checkpoint of any format of TensorFlow: what its files' names begin with, one of them, or a directory.
+    """Opens a checkpoint of any TensorFlow format, by its prefix, one of its files, or its directory.
 
     Only its index is read. `stats` looks at all numbers; `options` choose and sort as for `tfprof checkpoint`:
     `order_by` (`name`, `params`, `bytes`, `depth`), `show_name_regexes`, `hide_name_regexes`, `min_params`, `min_bytes`.
@@ -90,7 +90,7 @@ class Listing(Table):
         return self._list(form)
 
     def to_file(self, path: str | os.PathLike[str], form: str | None = None) -> list[str]:
-        """Writes the table as text, JSON, CSV or HTML, by the end of the name or by `form`; returns what was written."""
+        """Writes the table as text, JSON, CSV or HTML, by the file name's ending or by `form`; returns the names of files."""
         target = path_of(path)
         form = form_of(target, _FORMS) if form is None else form
         if form not in _FORMS.values():
@@ -129,16 +129,19 @@ class Checkpoint(Listing):
 
     @property
     def path(self) -> str:
-        """What the names of its files begin with."""
+        """The prefix of its files."""
         return self._native.name
 
     @property
     def damage(self) -> list[str]:
-        """What was found wrong when it was opened."""
+        """Damage found while opening it."""
         return self._native.damage
 
     def table(self, *, stats: bool = False, **options: Unpack[Options]) -> Checkpoint:
-        """The same checkpoint with other tensors, in another order, or with statistics."""
+        """The same checkpoint with other tensors, in another order, or with statistics; options as in `tfprof.checkpoint`:
+
+        `order_by`, `show_name_regexes`, `hide_name_regexes`, `min_params`, `min_bytes`.
+        """
         return Checkpoint(self._native, stats, _options.given(options, "table"))
 
     def _list(self, form: str) -> bytes:
@@ -209,7 +212,7 @@ class Checkpoint(Listing):
         return values if ranges is None else values[finish]  # type: ignore[no-any-return]
 
     def stats(self) -> Checkpoint:
-        """The same table with the least, the greatest, the mean and more of each tensor."""
+        """The same table with minimum, maximum, mean and other statistics of each tensor."""
         return Checkpoint(self._native, True, self._options)
 
     def verify(self) -> Verdict:
@@ -219,7 +222,10 @@ class Checkpoint(Listing):
     def compare(
         self, other: Checkpoint | str | os.PathLike[str], *, stats: bool = False, **options: Unpack[Options]
     ) -> Comparison:
-        """What another checkpoint has that this one has not, and the other way round; with `stats`, also other values."""
+        """Compares it with another checkpoint: tensors that only one has and, with `stats`, different values.
+
+        Options as in `tfprof.checkpoint`: `order_by`, `show_name_regexes`, `hide_name_regexes`, `min_params`, `min_bytes`.
+        """
         if not isinstance(other, Checkpoint):
             other = checkpoint(other)
         return Comparison(self._native, other._native, bool(stats), _options.given(options, "compare"))
@@ -295,7 +301,7 @@ class Comparison(Listing):
 
 
 class Verdict:
-    """What a check of a checkpoint found. It is true if nothing is damaged."""
+    """The result of verifying a checkpoint. True if nothing is damaged."""
 
     def __init__(self, text: str, data: str, html: str) -> None:
         self._text, self._html = text, html
@@ -326,7 +332,7 @@ class Verdict:
 
 
 def tell_damage(damage: list[str]) -> None:
-    """Says what was found wrong, at the line of the user's that asked."""
+    """Warns about damage, at the caller's line."""
     level = 2
     frame = sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("tfprof."):
@@ -359,7 +365,7 @@ def _small_type(dtype: str) -> Any:
 
 
 def _parsed(text: str) -> tuple[Any, ...]:
-    """What stands in the brackets of `w[0:2, :]`."""
+    """The index in `w[0:2, :]`."""
     items: list[Any] = []
     for item in text.split(","):
         numbers = [number.strip() for number in item.split(":")]
@@ -376,7 +382,7 @@ def _parsed(text: str) -> tuple[Any, ...]:
 
 
 def _ranges(part: Any, shape: list[int], name: str) -> tuple[list[tuple[int, int]] | None, tuple[Any, ...]]:
-    """The range of each dimension that is to be read, and what is left to do with the array then."""
+    """The range to read in each dimension, and the index to apply to the array afterwards."""
     items = part if isinstance(part, tuple) else (part,)
     if not items:
         return None, ()

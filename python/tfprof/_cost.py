@@ -1,4 +1,4 @@
-"""What a model costs: parameters, float operations, multiply-adds and bytes, and what is not known of them."""
+"""The cost of a model: parameters, FLOPs, multiply-adds, bytes, and how much is unknown."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ Sizes = Sequence[int | None]
 
 @dataclass(frozen=True)
 class Cost:
-    """What one run of a model takes. `str()` of it is the tables that `tfprof cost` prints."""
+    """The cost of one run of a model. `str()` gives the tables of `tfprof cost`."""
 
     parameters: int
-    #: None if nothing says which variables are trained.
+    #: None if unknown.
     trainable_parameters: int | None
     float_ops: int
     macs: int
     io_bytes: int
     nodes: int
     covered_nodes: int
-    #: Nodes whose cost is not known: with any, the figures are the least that it takes.
+    #: Nodes of unknown cost; with any, the figures are lower bounds.
     unknown_ops: int
-    #: The size that open leading dimensions were taken as; None if there are none.
+    #: The size assumed for open leading dimensions; None if there are none.
     batch: int | None
     #: By metric `{"constant": a, "per_element": b}`, which is a + b·B; None where it is not linear.
     per_batch: dict[str, dict[str, int] | None]
-    #: Everything that `tfprof cost --format=json` has.
+    #: The JSON of `tfprof cost --format=json`.
     details: dict[str, Any] = field(repr=False)
     text: str = field(repr=False)
 
@@ -50,12 +50,12 @@ def cost(
     trip_counts: Mapping[str, int] | None = None,
     const_params: bool = False,
 ) -> Cost:
-    """What a model costs.
+    """Computes the cost of a model.
 
     `model` is a path (SavedModel, frozen graph, `.meta`), a `tf.Graph` or `GraphDef`, a concrete function, a `tf.function`
-    with an input signature, a loaded SavedModel, or a Keras model. `batch` is the size of leading dimensions that are left
-    open, `inputs` are shapes by name, `signature` and `all` say what of a SavedModel counts, `trip_counts` how often loops
-    run, and `const_params` that constants are parameters.
+    with an input signature, a loaded SavedModel, or a Keras model. `batch` is the size of open leading
+    dimensions, `inputs` are shapes by name, `signature` and `all` choose the part of a SavedModel that counts,
+    `trip_counts` are those of loops by name, and `const_params` counts constants as parameters.
     """
     path, graph, trainable = _read(model, signature)
     answer, text = _native.cost(
@@ -75,17 +75,23 @@ def cost(
 
 
 def flops(model: Any, **settings: Any) -> int:
-    """Float operations of one run of a model; see `cost`."""
+    """The FLOPs of one run of a model; takes the keywords of `cost`:
+
+    `batch`, `inputs`, `signature`, `all`, `trip_counts`, `const_params`.
+    """
     return cost(model, **settings).float_ops
 
 
 def params(model: Any, **settings: Any) -> int:
-    """Parameters of a model; see `cost`."""
+    """The parameters of a model; takes the keywords of `cost`:
+
+    `batch`, `inputs`, `signature`, `all`, `trip_counts`, `const_params`.
+    """
     return cost(model, **settings).parameters
 
 
 def _read(model: Any, signature: str | None) -> tuple[str | None, bytes | None, list[str] | None]:
-    """A path, or the bytes of a graph and the nodes of its trained variables."""
+    """A path, or the bytes of a graph and the nodes of its trainable variables."""
     if isinstance(model, (str, os.PathLike)):
         return os.fspath(model), None, None
     if hasattr(model, "count_params") and hasattr(model, "weights"):
@@ -121,7 +127,7 @@ def _concrete(function: Any) -> Any:
 
 
 def _keras(model: Any) -> tuple[bytes, list[str]]:
-    """A Keras model, as it answers when it is not trained."""
+    """A Keras model in inference mode."""
     tf = sys.modules.get("tensorflow")
     if tf is None or not getattr(model, "inputs", None):
         what = "is not built" if tf is not None else "needs TensorFlow, which is not loaded"
@@ -138,9 +144,9 @@ def _keras(model: Any) -> tuple[bytes, list[str]]:
 
 
 def _function(function: Any, weights: list[Any] | None = None, trained: set[int] | None = None) -> tuple[bytes, list[str]]:
-    """A concrete function: what it captures of variables becomes variables, and what no output needs is left out.
+    """A concrete function: captured variables become variables, and nodes that no output needs are left out.
 
-    Of a Keras model all `weights` count, and no others; the ids of those that are trained are `trained`.
+    Of a Keras model, exactly `weights` count; `trained` holds the ids of the trainable ones.
     """
     graph = function.graph
     fetched = [tensor.op.name for tensor in graph.outputs] + [op.name for op in graph.control_outputs]

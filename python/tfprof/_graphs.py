@@ -1,4 +1,4 @@
-"""Graphs of every kind that users hold: what tfprof needs of them is bytes."""
+"""Converts graphs of all kinds to bytes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Traces = tuple[list[Frame], list[tuple[str, list[int]]]]
 
 
 class Graph:
-    """A graph as bytes, with what only a live graph knows."""
+    """A graph as bytes, with the data that only a live graph has."""
 
     def __init__(
         self,
@@ -23,14 +23,17 @@ class Graph:
         trainable: list[str] | None = None,
         traces: Traces | None = None,
         float_ops: dict[str, int] | None = None,
+        live: bool = False,
     ) -> None:
         self.data = data
         # A file or directory, read by native code; `data` is empty then.
         self.path = path
         self.trainable = trainable or []
         self.traces = traces
-        # Float operations by formulas that the user registered with TensorFlow, by node.
+        # FLOPs by formulas that the user registered with TensorFlow, by node.
         self.float_ops = float_ops or {}
+        # A `tf.Graph`; other graphs know no code traces.
+        self.live = live
 
     @property
     def is_there(self) -> bool:
@@ -38,7 +41,7 @@ class Graph:
 
 
 def default_graph() -> Any:
-    """TensorFlow's default graph; none without TensorFlow or under eager execution."""
+    """TensorFlow's default graph; None without TensorFlow or under eager execution."""
     if not _messages.tensorflow_is_loaded():
         return None
     tf = sys.modules["tensorflow"]
@@ -46,7 +49,7 @@ def default_graph() -> Any:
 
 
 def live_graph(graph: Any) -> Any:
-    """The `tf.Graph` behind a graph, a function or a concrete function; none for anything else."""
+    """The `tf.Graph` of a graph, a function or a concrete function; None for anything else."""
     if hasattr(graph, "get_concrete_function"):
         graph = graph.get_concrete_function()
     if hasattr(graph, "graph") and not hasattr(graph, "as_graph_def"):
@@ -55,28 +58,29 @@ def live_graph(graph: Any) -> Any:
 
 
 def read(graph: Any, add_trace: bool) -> Graph:
-    """Reads a graph: live, a message, bytes, a path, or none at all."""
+    """Reads a graph: live, a message, bytes, a path, or None."""
     if graph is None:
         return Graph()
     if isinstance(graph, (str, os.PathLike)):
         return Graph(path=os.fspath(graph))
     live = live_graph(graph)
     if live is not None:
-        return Graph(live_bytes(live), None, trainable(live), traces(live) if add_trace else None, registered_float_ops(live))
+        stacks = traces(live) if add_trace else None
+        return Graph(live_bytes(live), None, trainable(live), stacks, registered_float_ops(live), live=True)
     return Graph(_messages.to_bytes(graph, "graph"))
 
 
 def live_bytes(graph: Any) -> bytes:
     """The GraphDef of a live graph, with the shapes of all outputs.
 
-    TensorFlow makes a Python object of every node and every shape to get there, which takes longer than all the rest of a
-    profile. Where its own native parts are as we know them, the bytes come from there and never become objects.
+    TensorFlow's own way makes a Python object of each node and shape, which takes longer than the rest of a profile. If its
+    native module has the functions we expect, the bytes come from there.
     """
     try:
         data = _bytes_without_shapes(graph)
         operations = graph.get_operations()
         names = [op.name for op in operations]
-        # Of so many lists none is garbage: looking for it takes four times as long as making them.
+        # None of these lists is garbage; collecting takes four times as long as making them.
         collecting = gc.isenabled()
         gc.disable()
         try:
@@ -104,10 +108,10 @@ def _bytes_without_shapes(graph: Any) -> bytes:
 
 
 def trainable(graph: Any) -> list[str]:
-    """The nodes of the variables that are trained."""
+    """The nodes of trainable variables."""
     names = []
     for variable in graph.get_collection("trainable_variables"):
-        # A variable that was made under eager execution belongs to no graph.
+        # A variable made under eager execution belongs to no graph.
         try:
             names.append(variable.op.name)
         except AttributeError:
@@ -116,7 +120,7 @@ def trainable(graph: Any) -> list[str]:
 
 
 def registered_float_ops(graph: Any) -> dict[str, int]:
-    """What formulas say that are not TensorFlow's own: users register them for their ops."""
+    """FLOPs by formulas that users registered for their ops."""
     if not _messages.tensorflow_is_loaded():
         return {}
     from tensorflow.python.framework import ops
@@ -133,7 +137,7 @@ def registered_float_ops(graph: Any) -> dict[str, int]:
             try:
                 statistics = ops.get_stats_for_node_def(graph, op.node_def, "flops")
             except ValueError:
-                # As for the others: shapes are not known.
+                # As for other ops: the shapes are unknown.
                 continue
             if statistics is not None and statistics.value:
                 found[op.name] = int(statistics.value)
@@ -141,7 +145,7 @@ def registered_float_ops(graph: Any) -> dict[str, int]:
 
 
 def traces(graph: Any) -> Traces:
-    """Where each node was made; each distinct frame once."""
+    """The call stack that created each node; each distinct frame once."""
     frames: list[Frame] = []
     places: dict[tuple[str, int, str], int] = {}
     nodes = []

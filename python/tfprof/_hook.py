@@ -21,11 +21,11 @@ class ProfilerHook(tf.compat.v1.train.ProfilerHook):  # type: ignore[misc, name-
     """Writes a Chrome trace of a step to `<output_dir>/timeline-<step>.json`, every N steps or every N seconds.
 
     Exactly one of `save_steps` and `save_secs` is given. `show_dataflow` draws arrows from the op that makes a tensor
-    to those that read it; `show_memory` draws the lives of tensors and what allocators hold.
+    to those that read it; `show_memory` draws the lifetimes of tensors and the memory in use.
 
     When to trace is decided as by `tf.compat.v1.train.ProfilerHook`. The traces are made and written by another thread
     while training goes on; if it falls behind, training waits, so nothing is lost. Everything is on disk after `end`,
-    after `flush`, and when the interpreter exits. What could not be written is an OSError of the next call.
+    after `flush`, and when the interpreter exits. A failed write raises OSError in the next call.
     """
 
     def __init__(
@@ -36,7 +36,7 @@ class ProfilerHook(tf.compat.v1.train.ProfilerHook):  # type: ignore[misc, name-
         show_dataflow: bool = True,
         show_memory: bool = False,
     ) -> None:
-        # Wrong arguments leave nothing behind.
+        # Wrong arguments create no file.
         tf.compat.v1.train.SecondOrStepTimer(every_secs=save_secs, every_steps=save_steps)
         directory = os.fsdecode(output_dir)
         # The file of events can be opened in a graph only, and there will be one.
@@ -86,7 +86,7 @@ def save_now(step: int, path: Any, step_stats: Any, show_dataflow: bool, show_me
 
 
 def raise_errors(writer: _native.TraceWriter) -> None:
-    """What a writer could not write is an exception."""
+    """Raises the errors of a writer."""
     errors = writer.take_errors()
     if errors:
         raise OSError("; ".join(errors))
@@ -111,7 +111,7 @@ def new_writer() -> _native.TraceWriter:
 
 
 def _flush_all() -> None:
-    # After an exception nobody calls `end`.
+    # After an exception, `end` is not called.
     for writer in _WRITERS:
         writer.flush()
         for error in writer.take_errors():

@@ -13,12 +13,12 @@ _own: dict[str, Any] = {}
 
 
 def tensorflow_is_loaded() -> bool:
-    """Whether this process has imported TensorFlow, wholly."""
+    """Whether this process has finished importing TensorFlow."""
     return hasattr(sys.modules.get("tensorflow"), "compat")
 
 
 def tensorflow(what: str) -> Any:
-    """TensorFlow, imported if it was not yet, for what cannot do without."""
+    """TensorFlow, imported if necessary, for features that need it."""
     try:
         import tensorflow
     except ImportError as error:
@@ -40,7 +40,7 @@ def message_class(name: str) -> Any:
 
 
 def parse(name: str, data: bytes) -> Any:
-    """A message from its bytes, however deep it nests."""
+    """A message from its bytes, nested to any depth."""
     from google.protobuf.message import DecodeError
 
     message = message_class(name)()
@@ -51,12 +51,12 @@ def parse(name: str, data: bytes) -> Any:
         try:
             _parse_deep(message, data)
         except DecodeError as error:
-            raise _native.Error(f"these bytes are no {name}: {error}") from None
+            raise _native.Error(f"these bytes are not a {name}: {error}") from None
     return message
 
 
 def _parse_deep(message: Any, data: bytes) -> None:
-    """The library refuses more than 100 levels unless it is told that they are meant."""
+    """The protobuf library rejects more than 100 levels by default."""
     from google.protobuf.internal import api_implementation
 
     if api_implementation.Type() == "python":

@@ -1,4 +1,4 @@
-"""`tfprof.open`: what is loaded once and asked many times."""
+"""`tfprof.open`: loads a model once, to ask about it many times."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class DataWarning(UserWarning):
-    """A file is damaged; the answer is about the part of it that is right."""
+    """A file is damaged; the answer covers the intact part."""
 
 
 def open(
@@ -34,19 +34,20 @@ def open(
     original_quirks: bool = False,
     strict: bool = False,
 ) -> Profile:
-    """Loads a model and what ran of it, to be asked as often as you like.
+    """Loads a model and its runs.
 
-    `path_or_graph` is a path to whatever the `tfprof` command reads (a graph, a run, a saved profile, a checkpoint, a
-    directory of such files, a log directory of TensorFlow 2 or JAX), a list of such paths, a `tf.Graph`, a `tf.function`, or a GraphDef as message or bytes.
+    `path_or_graph` is a path to any input of the `tfprof` command (a graph, a run, a saved profile, a checkpoint, a
+    directory of such files, a log directory of TensorFlow 2 or JAX), a list of such paths, a `tf.Graph`, a `tf.function`,
+    or a GraphDef as message or bytes.
     `run_meta` is a RunMetadata, several in a list, or several by step in a dict; `op_log` an OpLogProto; `profile` a
-    ProfileProto; each as path, message or bytes. `checkpoint` is a path. Without any of these it is TensorFlow's default
-    graph. Of a graph that is no path, float operations, trained variables and code traces are worked out.
+    ProfileProto; each as path, message or bytes. `checkpoint` is a path. The default is TensorFlow's default
+    graph. FLOPs, trainable variables and code traces are computed from graphs that are not paths.
 
-    Of a log directory the newest run is read, or the one that `run` names; `step_marker` is a pattern of the events that
-    mark its steps.
+    `run` names a run of a log directory; the default is the newest. `step_marker` is a pattern for the events that mark
+    steps.
 
-    What is damaged gives a `DataWarning` and an answer from the rest, or with `strict` an `Error`. With
-    `original_quirks`, all answers have the faults of TensorFlow's tfprof.
+    Damaged files give a `DataWarning` and an answer from the intact part, or with `strict` an `Error`. `original_quirks`
+    reproduces the bugs of TensorFlow's tfprof in all answers.
 
     >>> import tfprof
     >>> p = tfprof.open(b'node { name: "w" op: "VariableV2" attr { key: "shape" value { shape { dim { size: 8 } } } } }')
@@ -70,7 +71,7 @@ def open(
 
 
 def demo(write: str | os.PathLike[str] | None = None) -> Profile:
-    """A sample that is built in: a ResNet-32 with two steps, an op log and a checkpoint of its first unit.
+    """The built-in sample: a ResNet-32 with two steps, an op log and a checkpoint of its first unit.
 
     With `write`, its files are written to that directory and opened there.
 
@@ -88,7 +89,7 @@ def demo(write: str | os.PathLike[str] | None = None) -> Profile:
 
 
 class Profile:
-    """What `tfprof.open` loaded. Several may live in one process, and threads may share one.
+    """The data that `tfprof.open` loaded. Profiles are independent, and threads can share one.
 
     >>> import tfprof
     >>> p = tfprof.demo()
@@ -99,7 +100,7 @@ class Profile:
     """
 
     warnings: list[str]
-    """What was odd while loading."""
+    """Warnings from loading."""
 
     def __init__(self, native: _native.Profile, notes: list[str], original_quirks: bool) -> None:
         self._native = native
@@ -107,20 +108,24 @@ class Profile:
         self._overview: Overview | None = None
         self.warnings = [message for message, _ in native.all_warnings()] + notes
 
+    @_options.documented
     def scope(self, **options: Unpack[Options]) -> View:
-        """Nodes by name scope: `a/b` lies within `a`. `tfprof.Options` lists the keywords."""
+        """Nodes by name scope: `a/b` is a child of `a`."""
         return self._view("scope", options)
 
+    @_options.documented
     def graph(self, **options: Unpack[Options]) -> View:
-        """Nodes by what they read: the inputs of a node lie below it."""
+        """Nodes by data flow: the inputs of a node are its children."""
         return self._view("graph", options)
 
+    @_options.documented
     def op(self, **options: Unpack[Options]) -> View:
-        """Nodes by operation type, one row for each type."""
+        """Nodes by op type, one row for each type."""
         return self._view("op", options)
 
+    @_options.documented
     def code(self, **options: Unpack[Options]) -> View:
-        """Nodes by the line of Python that made them; needs traces, of a live graph or an op log."""
+        """Nodes by the line of Python that created them; needs the traces of a live graph or an op log."""
         return self._view("code", options)
 
     def _view(self, command: str, options: Mapping[str, Any]) -> View:
@@ -137,7 +142,7 @@ class Profile:
         return view
 
     def advise(self, checkers: str | Iterable[str] | None = None) -> Advice:
-        """What stands out, by checker; all checkers unless some are named."""
+        """The findings of checkers; of all of them by default."""
         if checkers is None:
             names = None
         else:
@@ -149,19 +154,19 @@ class Profile:
 
     @property
     def overview(self) -> Overview:
-        """What is in it, at a glance, and where to look next."""
+        """The main figures, and questions to ask next."""
         if self._overview is None:
             self._overview = Overview(*self._native.overview())
         return self._overview
 
     @property
     def steps(self) -> list[Step]:
-        """The steps that are loaded: numbers, which for a profile of TensorFlow 2 or JAX know when they began."""
+        """The loaded steps: integers; those of TensorFlow 2 and JAX profiles also have a start time."""
         found = [Step(*step) for step in self._native.profile_steps()]
         return found or [Step(number) for number in self._native.steps()]
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes everything as one ProfileProto, which `open` and the command read."""
+        """Writes all data as one ProfileProto, for `open` and the `tfprof` command."""
         target = path_of(path)
         keep_inputs(target, self._native.files())
         write_file(target, self._native.serialize(self._original))
@@ -176,7 +181,7 @@ class Profile:
 
 
 class Overview:
-    """The figures that people look for first.
+    """The main figures of a profile.
 
     >>> import tfprof
     >>> tfprof.demo().overview["trainable_params"]
@@ -206,7 +211,7 @@ class Overview:
 
 
 class Step(int):
-    """The number of a step. `start` and `length` are microseconds and `rule` says how it was found, if that is known."""
+    """The number of a step. `start` and `length` are in microseconds, and `rule` is how it was found, if known."""
 
     start: float | None
     length: float | None
@@ -221,11 +226,11 @@ class Step(int):
 
 
 class _Loader:
-    """Brings files and messages into one native profile: graphs first, what speaks of their nodes after them."""
+    """Loads files and messages into one native profile: graphs first, then data about their nodes."""
 
     def __init__(self, original: bool) -> None:
         self.native = _native.Profile()
-        # The original counts by its own formulas alone; otherwise native code does, as for a file.
+        # The original uses its own formulas only; otherwise native code counts, as for a file.
         self._original = original
         self.notes: list[str] = []
         self._graph = _graphs.Graph()
@@ -258,19 +263,19 @@ class _Loader:
 
     def add_runs(self, runs: list[tuple[int, Any]]) -> None:
         if self._graph.data and not runs:
-            self._work_out(None)
+            self._add_op_log(None)
         for step, run in runs:
             if self._graph.data:
                 data = _messages.to_bytes(run, "run_meta")
                 self.native.add("run_meta", data, step)
-                self._work_out(data)
+                self._add_op_log(data)
             elif isinstance(run, (str, os.PathLike)):
                 self.native.load([], [("run_meta", path_of(run), step)])
             else:
                 self.native.add("run_meta", _messages.to_bytes(run, "run_meta"), step)
 
-    def _work_out(self, run: bytes | None) -> None:
-        """Adds what TensorFlow's Python layer would know of a graph, with the shapes that a run tells."""
+    def _add_op_log(self, run: bytes | None) -> None:
+        """Adds the op log of a graph, with the shapes of a run."""
         graph = self._graph
         log, missing, contradictions = self._shapes.op_log(
             graph.data, run, None, graph.trainable, graph.traces, not self._original
@@ -278,7 +283,7 @@ class _Loader:
         self.native.add("op_log", log)
         self.notes = []
         if missing and run is None:
-            self.notes.append(f"{missing} ops have no float operations, since shapes are not known; a run completes them")
+            self.notes.append(f"{missing} ops have no FLOPs, since shapes are unknown; pass run_meta to complete them")
         if contradictions:
             names = ", ".join(contradictions[:5])
             self.notes.append(f"the run contradicts the shapes of {len(contradictions)} outputs: {names}")
@@ -287,7 +292,7 @@ class _Loader:
 def _opened(native: _native.Profile, notes: list[str], original_quirks: bool, strict: bool) -> Profile:
     for message, damage in native.all_warnings():
         if damage and strict:
-            raise _native.Error(f"refused, since strict was given: {message}")
+            raise _native.Error(f"{message} (an error because of strict=True)")
         if damage:
             warnings.warn(message, DataWarning, stacklevel=3)
     return Profile(native, notes, bool(original_quirks))
@@ -309,7 +314,7 @@ def _paths(value: Any, what: str) -> list[str]:
 
 
 def _steps(run_meta: Any) -> list[tuple[int, Any]]:
-    """Runs with their steps: those of a dict, else 0, 1, 2 and so on."""
+    """Runs and their steps: the keys of a dict, else 0, 1, 2 and so on."""
     if not isinstance(run_meta, Mapping):
         return list(enumerate(_several(run_meta)))
     runs = []

@@ -1,17 +1,19 @@
-"""What can be asked of a view, as keywords."""
+"""The options of a view, as keywords."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, TypedDict
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypedDict, TypeVar
 
 from tfprof import _native
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Options(TypedDict, total=False):
     """The keywords of `scope`, `graph`, `op` and `code`: the options of the command, with its defaults.
 
-    Where the command takes a list, a single string will do. A pattern must match a whole name.
+    A list may be a single string. A pattern must match a whole name.
     """
 
     max_depth: int
@@ -40,7 +42,7 @@ class Options(TypedDict, total=False):
     show_name_regexes: str | Sequence[str]
     hide_name_regexes: str | Sequence[str]
     account_displayed_op_only: bool
-    """Sum only what is shown."""
+    """Sum only shown rows."""
     select: str | Sequence[str]
     """Metrics and details, as `'params'`, `'params,micros'` or a list."""
     output: str
@@ -50,24 +52,40 @@ class Options(TypedDict, total=False):
     min_unknown_ops: int
     """Hide rows with fewer nodes of unknown cost."""
     ops_only: bool
-    """Leave out rows that are only name scopes, and lift what lies below them."""
+    """Leave out rows that are only name scopes; their children move up."""
     source_lines: bool
     """In code view, append the text of the source line."""
     events: str
-    """Which events of an XSpace are nodes: `ops`, or `all`, with what the runtime did around them."""
+    """The events of an XSpace to show as nodes: `ops`, or `all`, events of the runtime included."""
     stacks: str
     """Code view of an XSpace: `source` lines, `python` calls, or `auto`."""
     step_marker: str
-    """What marks the steps of an XSpace; it matters when files are read, so give it to `open`."""
+    """The events that mark steps of an XSpace; used while reading, so pass it to `open`."""
     run: str
-    """The run of a log directory; it matters when files are read, so give it to `open`."""
+    """The run of a log directory; used while reading, so pass it to `open`."""
     original_quirks: bool
     """Reproduce the bugs of the original, figure by figure."""
 
 
+def documented(function: F) -> F:
+    """Appends the options of a view to the text that `help()` shows."""
+    options = "\n".join(f"{name}: {about}" for name, about in _native.options())
+    text = f"{_dedented(function.__doc__ or '')}\n\nOptions:\n\n{options}"
+    function.__doc__ = text
+    return function
+
+
+def _dedented(text: str) -> str:
+    """A docstring without the indentation of its code."""
+    import textwrap
+
+    first, _, rest = text.partition("\n")
+    return f"{first.strip()}\n{textwrap.dedent(rest).strip()}".strip()
+
+
 def given(options: Mapping[str, Any], who: str) -> dict[str, Any]:
-    """The options as native code takes them; those that are `None` are as if they were not there."""
-    known = _native.option_names()
+    """The options for native code, without those that are `None`."""
+    known = [name for name, _ in _native.options()]
     asked: dict[str, Any] = {}
     for name, value in options.items():
         if name not in known:
@@ -83,7 +101,7 @@ def given(options: Mapping[str, Any], who: str) -> dict[str, Any]:
 
 
 def nearest(word: str, known: Sequence[str]) -> str:
-    """What a user may have meant."""
+    """A suggestion for a misspelled word."""
     import difflib
 
     near = difflib.get_close_matches(word, known, 1)

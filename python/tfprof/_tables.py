@@ -41,14 +41,14 @@ _PANDAS = {"int": "int64", "optional int": "Int64", "float": "float64", "optiona
 
 
 class Column:
-    """A column: its name, what kind of values it has, and the values."""
+    """A column: name, kind of values, and values."""
 
     def __init__(self, name: str, kind: str, values: Sequence[Any]) -> None:
         self.name, self.kind, self.values = name, kind, values
 
 
 class Table:
-    """What all answers with rows can be turned into."""
+    """Conversions shared by all answers with rows."""
 
     def _columns(self) -> list[Column]:
         raise NotImplementedError
@@ -131,7 +131,7 @@ class Table:
 
 
 def needed(module: str, who: str) -> Any:
-    """An optional library, or a sentence that says how to get it."""
+    """Imports an optional library, or raises an error that says how to install it."""
     try:
         return importlib.import_module(module)
     except ImportError as error:

@@ -12,7 +12,7 @@ from tfprof._api import write_file
 from tfprof._messages import parse
 from tfprof._tables import Column, Table, form_of
 
-# How many lines are worth printing where nobody asked for all of them.
+# The number of lines that `repr` prints.
 _SHOWN = 200
 
 # How the names of files end, and the form that each ending means.
@@ -29,7 +29,7 @@ class Numbers(dict[str, Any]):
         key = dict(_native.metric_words()).get(word)
         if key is not None and key in self:
             return self[key]
-        raise KeyError(f"`{word}` was not selected; there is {', '.join(self) or 'nothing'}")
+        raise KeyError(f"`{word}` was not selected; selected: {', '.join(self) or 'nothing'}")
 
 
 def _numbers(kind: str, data: bytes | None, length: int) -> Sequence[Any]:
@@ -59,11 +59,11 @@ class View(Table, Sequence["Row"]):
     command: str
     """Which view: `scope`, `graph`, `op` or `code`."""
     options: dict[str, Any]
-    """What was asked."""
+    """The options of the question."""
     metrics: list[str]
     """The keys of the numbers that rows have."""
     warnings: list[str]
-    """What was odd about the answer."""
+    """Warnings about the answer."""
 
     def __init__(self, native: _native.Profile, command: str, options: dict[str, Any]) -> None:
         self._native = native
@@ -133,7 +133,7 @@ class View(Table, Sequence["Row"]):
         return harmless(f"{text}\n… {left:,} more rows; print(view) shows all" if left > 0 else text)
 
     def _report(self, lines: int) -> str:
-        files, _ = self._native.view(self.command, "report", self.options, False, "", lines)
+        files, *_ = self._native.view(self.command, "report", self.options, False, "", lines)
         return files[0][1].decode().removeprefix("Profile:\n").rstrip("\n")
 
     # ---- tables and files
@@ -160,7 +160,7 @@ class View(Table, Sequence["Row"]):
         return self._details
 
     def _form(self, form: str) -> bytes:
-        files, _ = self._native.view(self.command, form, self.options, False)
+        files, *_ = self._native.view(self.command, form, self.options, False)
         return files[0][1]
 
     def message(self) -> Any:
@@ -169,7 +169,7 @@ class View(Table, Sequence["Row"]):
         return parse(name, self._form("proto"))
 
     def to_file(self, path: str | os.PathLike[str], form: str | None = None) -> list[str]:
-        """Writes a file and returns what was written.
+        """Writes files and returns their names.
 
         `form` is one of the forms of the command (`file` is text, then `json`, `csv`, `html`, `proto`, `timeline`,
         `pprof`, `flamegraph`, `folded`, `speedscope`); without it, the end of the name tells: `.txt`, `.json`, `.csv`,
@@ -181,7 +181,7 @@ class View(Table, Sequence["Row"]):
             form = form_of(target, _FORMS)
         elif form not in set(_FORMS.values()):
             raise ValueError(f"unknown form {form!r}; expected one of {', '.join(sorted(set(_FORMS.values())))}")
-        files, _ = self._native.view(self.command, form, self.options, False, target)
+        files, *_ = self._native.view(self.command, form, self.options, False, target)
         # As the command names them, unless there is only one.
         written = [(target, files[0][1])] if len(files) == 1 else files
         for name, data in written:
@@ -234,7 +234,7 @@ class Row:
 
     @property
     def parent(self) -> int | None:
-        """The place of the row that it lies in; none for the root."""
+        """The index of its parent; None for the root."""
         return self._view._places["parent"][self.id] if self.id else None
 
     @property
@@ -250,7 +250,7 @@ class Row:
 
     @property
     def accounted(self) -> bool:
-        """Whether the row itself counts, not only what lies in it."""
+        """Whether the row itself counts, not only rows within it."""
         return bool(self._view._accounted[self.id])
 
     @property
@@ -260,7 +260,7 @@ class Row:
 
     @property
     def total(self) -> Numbers:
-        """The numbers of the row and of all that lies in it, by metric. In op view, the sum of it and all rows below."""
+        """The numbers of the row and all rows within it, by metric. In op view, of it and all rows below."""
         return self._side("total")
 
     def _side(self, side: str) -> Numbers:
@@ -290,13 +290,13 @@ class Row:
 
     @property
     def input_shapes(self) -> list[list[int] | None] | None:
-        """The shapes of what it reads, if `input_shapes` was selected."""
+        """The shapes of its inputs, if `input_shapes` was selected."""
         shapes: list[list[int] | None] | None = self._detail("input_shapes")
         return shapes
 
     @property
     def tensor_value(self) -> dict[str, Any] | None:
-        """What a checkpoint holds for it (`dtype`, `shape`, `values`), if `tensor_value` was selected."""
+        """Its tensor in a checkpoint (`dtype`, `shape`, `values`), if `tensor_value` was selected."""
         value: dict[str, Any] | None = self._detail("tensor_value")
         return value
 
@@ -315,7 +315,7 @@ class Row:
 
 
 class Advice(Mapping[str, list[str]]):
-    """What checkers say: their reports by name.
+    """The reports of checkers, by name.
 
     >>> import tfprof
     >>> advice = tfprof.demo().advise("OperationChecker")
@@ -324,7 +324,7 @@ class Advice(Mapping[str, list[str]]):
     """
 
     notes: dict[str, list[str]]
-    """What checkers could not look at, and why."""
+    """Notes on missing data."""
 
     def __init__(self, advice: list[tuple[str, list[str], list[str]]], text: str) -> None:
         self._reports = {checker: reports for checker, reports, _ in advice}
@@ -374,7 +374,7 @@ def path_of(path: Any) -> str:
 
 
 def keep_inputs(path: str, inputs: Iterable[os.PathLike[str]]) -> None:
-    """Refuses to write over what was read."""
+    """Refuses to overwrite an input."""
     for file in inputs:
         if os.path.isfile(path) and os.path.exists(file) and os.path.samefile(path, file):
             raise ValueError(f"{path} is one of the inputs and would be overwritten; name another file")

@@ -43,7 +43,7 @@ class ProfileOptionBuilder:
     """
 
     def __init__(self, options: Options | None = None) -> None:
-        """Starts from a copy of `options`, or from a plain question about time."""
+        """Starts from a copy of `options`, or with the execution time of all nodes."""
         if options is None:
             self._options = _preset(max_depth=100, account_displayed_op_only=False)
         elif isinstance(options, dict):
@@ -53,12 +53,12 @@ class ProfileOptionBuilder:
 
     @staticmethod
     def trainable_variables_parameter() -> Options:
-        """How many parameters the variables that are trained have."""
+        """Parameters of trainable variables."""
         return _preset(account_type_regexes=["_trainable_variables"], select=["params"])
 
     @staticmethod
     def float_operation() -> Options:
-        """How many float operations there are; shapes must be known, by the graph or by a run."""
+        """FLOPs; needs shapes, from the graph or a run."""
         return _preset(min_float_ops=1, order_by="float_ops", select=["float_ops"])
 
     @staticmethod
@@ -71,7 +71,7 @@ class ProfileOptionBuilder:
         min_residual_bytes: int = 0,
         min_output_bytes: int = 0,
     ) -> Options:
-        """How long things ran and what memory they asked for; rows with less than the minimums are hidden."""
+        """Time and requested memory; hides rows below the minimums."""
         return _preset(
             min_micros=min_micros,
             min_bytes=min_bytes,
@@ -93,13 +93,13 @@ class ProfileOptionBuilder:
         return self
 
     def with_max_depth(self, max_depth: int) -> ProfileOptionBuilder:
-        """How many levels of the tree to show."""
+        """Sets the number of levels to show."""
         return self._set(max_depth=max_depth)
 
     def with_min_memory(
         self, min_bytes: int = 0, min_peak_bytes: int = 0, min_residual_bytes: int = 0, min_output_bytes: int = 0
     ) -> ProfileOptionBuilder:
-        """Hides what takes less memory. All four minimums are set."""
+        """Hides rows with less memory. Sets all four minimums."""
         return self._set(
             min_bytes=min_bytes,
             min_peak_bytes=min_peak_bytes,
@@ -110,13 +110,13 @@ class ProfileOptionBuilder:
     def with_min_execution_time(
         self, min_micros: int = 0, min_accelerator_micros: int = 0, min_cpu_micros: int = 0
     ) -> ProfileOptionBuilder:
-        """Hides what takes less time. All three minimums are set."""
+        """Hides rows with less time. Sets all three minimums."""
         return self._set(
             min_micros=min_micros, min_accelerator_micros=min_accelerator_micros, min_cpu_micros=min_cpu_micros
         )
 
     def with_min_parameters(self, min_params: int) -> ProfileOptionBuilder:
-        """Hides what has fewer parameters."""
+        """Hides rows with fewer parameters."""
         return self._set(min_params=min_params)
 
     def with_min_occurrence(self, min_occurrence: int) -> ProfileOptionBuilder:
@@ -124,7 +124,7 @@ class ProfileOptionBuilder:
         return self._set(min_occurrence=min_occurrence)
 
     def with_min_float_operations(self, min_float_ops: int) -> ProfileOptionBuilder:
-        """Hides what has fewer float operations."""
+        """Hides rows with fewer FLOPs."""
         return self._set(min_float_ops=min_float_ops)
 
     def with_accounted_types(self, account_type_regexes: Iterable[str]) -> ProfileOptionBuilder:
@@ -138,7 +138,7 @@ class ProfileOptionBuilder:
         hide_name_regexes: Iterable[str] | None = None,
         trim_name_regexes: Iterable[str] | None = None,
     ) -> ProfileOptionBuilder:
-        """Where to begin, and what to show, hide and cut, by name. What is not given stays as it is."""
+        """Sets patterns of names to start at, show, hide and trim. Those not given stay as they are."""
         given = {
             "start_name_regexes": start_name_regexes,
             "show_name_regexes": show_name_regexes,
@@ -148,11 +148,11 @@ class ProfileOptionBuilder:
         return self._set(**{name: copy.copy(value) for name, value in given.items() if value is not None})
 
     def account_displayed_op_only(self, is_true: bool) -> ProfileOptionBuilder:
-        """Whether to sum only what is shown."""
+        """Sets whether only shown rows are summed."""
         return self._set(account_displayed_op_only=is_true)
 
     def with_empty_output(self) -> ProfileOptionBuilder:
-        """Prints nothing; the message is the answer."""
+        """Prints nothing; the answer is the returned message."""
         return self._set(output="none")
 
     def with_stdout_output(self) -> ProfileOptionBuilder:
@@ -172,13 +172,13 @@ class ProfileOptionBuilder:
         return self._set(output=f"pprof:outfile={pprof_file}")
 
     def order_by(self, attribute: str) -> ProfileOptionBuilder:
-        """What rows are sorted by: `name`, or a metric."""
+        """Sets the order of rows: `name`, or a metric."""
         return self._set(order_by=attribute)
 
     def select(self, attributes: Iterable[str]) -> ProfileOptionBuilder:
-        """What to show of each row."""
+        """Sets the metrics and details to show."""
         return self._set(select=copy.copy(attributes))
 
     def with_step(self, step: int) -> ProfileOptionBuilder:
-        """Which step to look at; -1 is the average of all."""
+        """Sets the step; -1 is the average of all."""
         return self._set(step=step)

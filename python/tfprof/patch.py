@@ -1,8 +1,8 @@
-"""TensorFlow's own profiler, run by tfprof: for code that nobody wants to edit.
+"""Runs TensorFlow's profiler on tfprof, for code that stays as it is.
 
-`patch_tensorflow()` replaces, in place, what `tf.compat.v1.profiler`, `tf.compat.v1.train.ProfilerHook` and
-`timeline.Timeline` call underneath, so it does not matter who imported what before. `unpatch_tensorflow()` puts back
-what was there. From outside:
+`patch_tensorflow()` replaces the functions that `tf.compat.v1.profiler`, `tf.compat.v1.train.ProfilerHook` and
+`timeline.Timeline` call internally, so names imported before keep working. `unpatch_tensorflow()` restores them.
+From the command line:
 
     python -m tfprof.patch train.py --steps 1000
     python -m tfprof.patch -m package.train --steps 1000
@@ -26,13 +26,13 @@ __all__ = ["main", "patch_tensorflow", "unpatch_tensorflow"]
 
 _LOCK = threading.RLock()
 _MISSING = object()
-# What was replaced: the owner, the name, and what was there.
+# Replaced attributes: the owner, the name and the old value.
 _REPLACED: list[tuple[Any, str, Any]] = []
 _REMOVED_MODULES: list[str] = []
 
 
 def patch_tensorflow() -> None:
-    """Lets TensorFlow's profiler, its `ProfilerHook` and its `Timeline` run on tfprof, for code that has them already too.
+    """Makes TensorFlow's profiler, `ProfilerHook` and `Timeline` run on tfprof, names imported before included.
 
     Imports TensorFlow. Calling it again does nothing.
     """
@@ -50,7 +50,7 @@ def patch_tensorflow() -> None:
 
 
 def unpatch_tensorflow() -> None:
-    """Puts back what `patch_tensorflow` replaced. Without a patch it does nothing."""
+    """Undoes `patch_tensorflow`; without a patch it does nothing."""
     with _LOCK:
         while _REPLACED:
             owner, name, value = _REPLACED.pop()
@@ -64,7 +64,7 @@ def unpatch_tensorflow() -> None:
 
 
 def _replacements() -> list[tuple[Any, str, Any]]:
-    """Each place in TensorFlow, and what takes it."""
+    """The attributes to replace: owner, name and new value."""
     _messages.tensorflow("patch_tensorflow")
     from tensorflow.python.client import timeline as their_timeline
     from tensorflow.python.profiler import model_analyzer, tfprof_logger
@@ -83,11 +83,11 @@ def _replacements() -> list[tuple[Any, str, Any]]:
     return found
 
 
-# TensorFlow's native module. It knows one profiler, which comes and goes with no more than these calls.
+# TensorFlow's native module, with its one profiler per process.
 
 
 class _Current:
-    """The profiler that the native module's functions speak of."""
+    """The profiler of the native module's functions."""
 
     native: _native.Profile | None = None
 
@@ -101,10 +101,15 @@ _CURRENT = _Current()
 
 
 def PrintModelAnalysis(graph: Any, run_meta: Any, op_log: Any, cmd: Any, options: Any) -> bytes:
-    word = _text(cmd)
+    word, data, run = _text(cmd), _bytes(graph), _bytes(run_meta)
+    if data and run:
+        # As the original, but for this answer only: the run completes shapes of the graph.
+        shapes = _native.Shapes()
+        shapes.learn(data, run)
+        data = shapes.complete(data) or data
     native = _native.Profile(word)
-    _add(native, graph, op_log, run_meta, 0)
-    return _answer(native, word, options)
+    _add(native, data, op_log, run, 0)
+    return _answer(native, word, _bytes(options))
 
 
 def NewProfiler(graph: Any, op_log: Any) -> bool:
@@ -132,7 +137,7 @@ def AddStep(step: int, graph: Any, run_meta: Any, op_log: Any) -> float:
 
 
 def Profile(cmd: Any, options: Any) -> bytes:
-    return _answer(_CURRENT.get(), _text(cmd), options)
+    return _answer(_CURRENT.get(), _text(cmd), _bytes(options))
 
 
 def SerializeToString() -> bytes:
@@ -163,20 +168,64 @@ def _add(native: _native.Profile, graph: Any, op_log: Any, run_meta: Any = b"", 
     _api.tell(native.warnings())
 
 
-def _answer(native: _native.Profile, cmd: str, options: Any) -> bytes:
+# The words that TensorFlow's profiler knows, and a pattern that matches nothing.
+_METRICS = (
+    "bytes",
+    "peak_bytes",
+    "residual_bytes",
+    "output_bytes",
+    "micros",
+    "accelerator_micros",
+    "cpu_micros",
+    "params",
+    "float_ops",
+    "occurrence",
+)
+_SELECT = (*_METRICS, "tensor_value", "device", "op_types", "input_shapes")
+_ORDER = ("name", *_METRICS)
+_NEVER = r"\b\B"
+# An answer without rows, as the original returns it if a view cannot be drawn.
+_ROOT = b"\n\x0b_TFProfRoot"
+
+
+def _answer(native: _native.Profile, cmd: str, options: bytes) -> bytes:
+    """Answers a serialized question as the original does: what is wrong with it goes to standard error."""
     from tensorflow.core.profiler import tfprof_options_pb2
 
-    # As the original: what is wrong with a question is said, and the answer is empty.
+    if cmd == "advise":
+        asked = tfprof_options_pb2.AdvisorOptionsProto.FromString(options)
+        return _api.advice_bytes(native, [name for name in asked.checkers if name in _api.ALL_ADVICE])
+    message = tfprof_options_pb2.OptionsProto.FromString(options)
+    shown = {field.name: getattr(message, field.name) for field in message.DESCRIPTOR.fields}
+    question, notes = _valid(shown)
+    _api.tell(notes)
+    drawn = False
     try:
-        if cmd == "advise":
-            asked = tfprof_options_pb2.AdvisorOptionsProto.FromString(_bytes(options))
-            return _api.advice_bytes(native, list(asked.checkers))
-        message = tfprof_options_pb2.OptionsProto.FromString(_bytes(options))
-        question = {field.name: getattr(message, field.name) for field in message.DESCRIPTOR.fields}
-        return _api.ask_bytes(native, cmd, question)
+        form = _api.target(question)[0]
+        drawn = form in ("timeline", "pprof")
+        answer = _api.ask_bytes(native, cmd, question, shown, forgive=True)
     except _native.Error as error:
         _api.tell([str(error)])
-        return b""
+        return _ROOT if drawn else b""
+    # As the original: the timeline of a graph is the whole answer.
+    return b"" if (cmd, form) == ("graph", "timeline") else answer
+
+
+def _valid(shown: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """The question without the words and patterns that the original ignores, and a note for each of them."""
+    question, notes = dict(shown), []
+    question["select"] = [word for word in shown["select"] if word in _SELECT]
+    for word in shown["select"]:
+        if word not in _SELECT:
+            notes.append(f"select: `{word}` is unknown and ignored")
+    if shown["order_by"] not in _ORDER:
+        question["order_by"] = "name"
+        notes.append(f"order_by: `{shown['order_by']}` is unknown; rows are sorted by name")
+    for name, value in shown.items():
+        if name.endswith("_regexes"):
+            question[name] = [pattern if _native.is_pattern(pattern) else _NEVER for pattern in value]
+            notes += [f"{name}: `{p}` is not a valid pattern and matches nothing" for p in value if not _native.is_pattern(p)]
+    return question, notes
 
 
 def _bytes(message: Any) -> bytes:
@@ -187,15 +236,15 @@ def _text(cmd: Any) -> str:
     return cmd if isinstance(cmd, str) else bytes(cmd).decode()
 
 
-# An object of TensorFlow's Profiler is given a class between its own and TensorFlow's, with our methods: so each has a
-# profile of its own, and keeps it after unpatch_tensorflow().
+# A patched Profiler object gets a class between its own and TensorFlow's, with our methods, so that each object has its
+# own profile and keeps it after unpatch_tensorflow().
 
 _ANSWERS = {
-    "profile_python": "MultiGraphNodeProto",
-    "profile_operations": "MultiGraphNodeProto",
-    "profile_name_scope": "GraphNodeProto",
-    "profile_graph": "GraphNodeProto",
-    "advise": "AdviceProto",
+    "profile_python": ("code", "MultiGraphNodeProto"),
+    "profile_operations": ("op", "MultiGraphNodeProto"),
+    "profile_name_scope": ("scope", "GraphNodeProto"),
+    "profile_graph": ("graph", "GraphNodeProto"),
+    "advise": ("advise", "AdviceProto"),
 }
 _CLASSES: dict[type, type] = {}
 
@@ -212,7 +261,7 @@ def _with_our_methods(kind: type) -> type:
     theirs = model_analyzer.Profiler
     if theirs not in _CLASSES:
         methods = {name: method for name, method in vars(_api.Profiler).items() if name not in ("__dict__", "__weakref__")}
-        methods.update({name: _lenient(name, result) for name, result in _ANSWERS.items()})
+        methods.update({name: _method(name, *answer) for name, answer in _ANSWERS.items()})
         ours = type("Profiler", (theirs,), {**methods, "__del__": _nothing})
         _CLASSES[theirs] = _CLASSES[ours] = ours
     if kind not in _CLASSES:
@@ -220,23 +269,20 @@ def _with_our_methods(kind: type) -> type:
     return _CLASSES[kind]
 
 
-def _lenient(name: str, result: str) -> Callable[..., Any]:
-    method: Callable[..., Any] = vars(_api.Profiler)[name]
+def _method(name: str, cmd: str, result: str) -> Callable[..., Any]:
+    from tensorflow.python.profiler import model_analyzer
 
-    def ask(self: Any, options: Mapping[str, Any] | None = _api.DEFAULT) -> Any:
-        # As the original: what is wrong with a question is said, and the answer is empty.
-        try:
-            return method(self, options)
-        except _native.Error as error:
-            _api.tell([str(error)])
-            return _messages.message_class(result)()
+    read = model_analyzer._build_advisor_options if cmd == "advise" else model_analyzer._build_options
 
-    ask.__name__, ask.__doc__ = name, method.__doc__
+    def ask(self: Any, options: Mapping[str, Any]) -> Any:
+        return _messages.parse(result, _answer(self._native, cmd, read(options).SerializeToString()))
+
+    ask.__name__, ask.__doc__ = name, vars(_api.Profiler)[name].__doc__
     return ask
 
 
 def _nothing(self: Any) -> None:
-    """An object's profile goes with it, and no other does."""
+    """Nothing to delete: each object owns its profile."""
 
 
 # Timelines and the hook.
@@ -246,7 +292,7 @@ def _for_timelines(timelines: Any, name: str) -> Callable[..., Any]:
     original, ours = vars(timelines)[name], vars(timeline.Timeline)[name]
 
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        # Whoever changes how events are made wants those events.
+        # A subclass that makes its own events keeps them.
         classes = type(self).__mro__
         changed = [attribute for kind in classes[: classes.index(timelines)] for attribute in vars(kind)]
         changed += vars(self)
@@ -258,14 +304,14 @@ def _for_timelines(timelines: Any, name: str) -> Callable[..., Any]:
 
 
 def _save(self: Any, step: int, save_path: Any, step_stats: Any) -> None:
-    """Replaces `ProfilerHook._save`. The file is there, whole, when a run returns, as it always was."""
+    """Replaces `ProfilerHook._save`. As in TensorFlow, the file is complete when a run returns."""
     from tfprof import _hook
 
     _hook.save_now(step, save_path, step_stats, self._show_dataflow, self._show_memory)
 
 
 def _add_profile_context() -> None:
-    """TensorFlow's package has its profile contexts in the source tree only."""
+    """Adds `ProfileContext`, which TensorFlow has in its source tree only."""
     name = "tensorflow.python.profiler.profile_context"
     if importlib.util.find_spec(name) is None:
         from tensorflow.python import profiler as package
@@ -280,7 +326,7 @@ def _add_profile_context() -> None:
 
 
 class _WhenImported(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Patches TensorFlow as soon as the script imports it, and not before: scripts set variables that TensorFlow reads."""
+    """Patches TensorFlow when the script imports it, not earlier: scripts set environment variables for TensorFlow first."""
 
     _loader: importlib.abc.Loader
 
@@ -306,7 +352,7 @@ class _WhenImported(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 
 def main(words: Sequence[str] | None = None) -> None:
-    """Runs a script, or a module after `-m`, with a TensorFlow that is patched."""
+    """Runs a script, or a module after `-m`, with TensorFlow patched."""
     import runpy
 
     words = sys.argv[1:] if words is None else list(words)
@@ -333,7 +379,7 @@ def main(words: Sequence[str] | None = None) -> None:
 
 
 if __name__ == "__main__":
-    # This file is `__main__` now; the module that others import keeps the state.
+    # This file runs as `__main__`; the imported module holds the state.
     from tfprof import patch
 
     patch.main()

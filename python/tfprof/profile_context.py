@@ -14,7 +14,7 @@ from tfprof import _api, _messages
 
 __all__ = ["ProfileContext"]
 
-# Runs before which nothing is traced unless that was asked for, and the limit of traced ones.
+# Untraced runs at the beginning, unless asked for, and the limit of traced runs.
 WARMUP_STEPS = 10
 MAX_TRACED_STEPS = 100
 
@@ -27,12 +27,12 @@ _METHODS = {
 
 
 class ProfileContext:
-    """Traces some of the calls of `Session.run`, and profiles or saves what they told.
+    """Traces some calls of `Session.run`, and profiles or saves them.
 
     Each call is a step; the first is 0. `trace_steps` are the ones to trace, at most 100; by default, those are traced
     which fetch something new, and a few more while most of the graph has not been seen. After the `dump_steps` (by
     default, 100) everything known so far is saved as `<profile_dir>/profile_<step>`, which the command reads.
-    `enabled=False` switches everything off; `debug=True` keeps each RunMetadata as text and says what is done.
+    `enabled=False` switches everything off; `debug=True` keeps each RunMetadata as text and logs each action.
 
         with tfprof.ProfileContext("/tmp/profile", trace_steps=[10, 20], dump_steps=[20]) as context:
             context.add_auto_profiling("op", tfprof.ProfileOptionBuilder.time_and_memory(), [20])
@@ -73,7 +73,7 @@ class ProfileContext:
 
     @property
     def profiler(self) -> _api.Profiler | None:
-        """What has been traced so far; none if the context is not enabled."""
+        """The profiler of the runs traced so far; None if the context is disabled."""
         if not self._enabled:
             return None
         if self._profiler is None:
@@ -97,11 +97,11 @@ class ProfileContext:
         return self._views[cmd]
 
     def trace_next_step(self) -> None:
-        """Traces the next run, whatever its number."""
+        """Traces the next run."""
         self._trace_next = True
 
     def dump_next_step(self) -> None:
-        """Saves what is known after the next run, whatever its number."""
+        """Saves a profile after the next run."""
         self._dump_next = True
 
     def __enter__(self) -> ProfileContext:

@@ -96,7 +96,7 @@ class Timeline:
     def generate_chrome_trace_format(
         self, show_dataflow: bool = True, show_memory: bool = False, op_time: str = "schedule"
     ) -> str:
-        """The trace as JSON: with arrows from who makes a tensor to who reads it, and with the lives of tensors.
+        """The trace as JSON: with arrows from the producer of a tensor to its consumers, and the lifetimes of tensors.
 
         `op_time` says how an op that launches kernels is drawn: `schedule` while it is launched, `gpu` while its
         kernels run, `all` from the launch to the end of the last kernel.
@@ -117,7 +117,7 @@ def chrome_trace(
 
 
 def statistics(step_stats: Any) -> bytes:
-    """The bytes of a StepStats message. Whoever passes the whole RunMetadata means the one in it."""
+    """The bytes of a StepStats message. A RunMetadata stands for its StepStats."""
     if isinstance(step_stats, (bytes, bytearray, memoryview)):
         return bytes(step_stats)
     inner = getattr(step_stats, "step_stats", step_stats)

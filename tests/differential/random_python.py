@@ -1,10 +1,11 @@
-"""tfprof's Python API beside TensorFlow's, on random live models and with random questions.
+"""Compares tfprof's Python API, and TensorFlow's after `patch_tensorflow()`, with TensorFlow's: random models and questions.
 
   random_python.py --seed S --models N --questions Q
 
-Each model is built and asked in a process of its own: `profile` with every command and output, `Profiler` with steps
-that are added between questions, `advise`, `write_op_log`, `serialize_to_string` and `Timeline`. Exit code 1 and a line
-for each difference; model I and its questions depend on the seed and I only.
+Each model is built in a process of its own and asked three ways: by tfprof's names, by TensorFlow's names while patched,
+and by TensorFlow itself. Questions are `profile` with every command and output, `Profiler` with steps added between
+questions, `advise`, `write_op_log`, `serialize_to_string` and `Timeline`. Exit code 1 and a line for each difference;
+model I and its questions depend on the seed and I only.
 """
 
 import argparse
@@ -42,7 +43,7 @@ COMMANDS = {
 
 
 class Asker:
-    """Puts the same question to both, each in a directory of its own, and compares all that comes out."""
+    """Asks each question three ways, each in a directory of its own, and compares results, printed text and files."""
 
     def __init__(self, rng, model):
         self.rng, self.model = rng, model
@@ -55,7 +56,6 @@ class Asker:
         kinds = [self.profile] * 6 + [self.profiler] * 2 + [self.advise, self.write_op_log, self.timeline]
         kind = self.rng.choice(kinds)
         self.asked[kind.__name__] += 1
-        # Ours goes first: TensorFlow's completes the shapes of the graph for good.
         kind()
 
     def profile(self):
@@ -179,11 +179,20 @@ class Asker:
         return options
 
     def _compare(self, what, ask, text=True):
-        ours = self._one(tfprof, ask, text)
+        found = {"direct": self._one(tfprof, ask, text)}
+        tfprof.patch_tensorflow()
+        try:
+            found["patched"] = self._one(theirs, ask, text)
+        finally:
+            tfprof.unpatch_tensorflow()
+        # TensorFlow goes last: it completes the shapes of the graph for good.
         original = self._one(theirs, ask, text)
-        for part in sorted({*ours, *original}):
-            if not same(ours.get(part), original.get(part)):
-                self.differences.append("%s: %s differs\n%s" % (what, part, first_lines(original.get(part), ours.get(part))))
+        for way, ours in found.items():
+            self.asked[way] += 1
+            for part in sorted({*ours, *original}):
+                if not same(ours.get(part), original.get(part), way == "direct"):
+                    difference = first_lines(original.get(part), ours.get(part))
+                    self.differences.append("%s, %s: %s differs\n%s" % (way, what, part, difference))
 
     @staticmethod
     def _one(api, ask, text):
@@ -209,7 +218,7 @@ class Asker:
                 data = oracle.read_raw(os.path.join(work, name))
                 if name == ".stdout":
                     if text:
-                        found["stdout"] = reports(data)
+                        found["stdout"] = printed(data)
                 elif name == "pprof.gz":
                     found[name] = samples(gzip.decompress(data))
                 elif name.startswith("timeline"):
@@ -219,12 +228,10 @@ class Asker:
             return found
 
 
-def reports(data):
-    """Each printed report from its `Profile:` line to the blank line behind it; the words around them are free."""
-    found = []
-    for part in data.split(b"\nProfile:\n")[1:]:
-        found.append(part.split(b"\n\n")[0].rstrip(b"\n"))
-    return found
+def printed(data):
+    """The printed text without the sentences between `Doc:` and `Profile:`, which are ours."""
+    head, *parts = data.split(b"\nDoc:\n")
+    return head + b"".join(part[part.find(b"\nProfile:\n") :] for part in parts)
 
 
 def samples(data):
@@ -238,11 +245,11 @@ def samples(data):
     return sorted((str([lines.get(id) for id in s.location_id]), list(s.value)) for s in profile.sample)
 
 
-def same(ours, original):
-    """Equal, or more than the original has: it answers timelines with an empty message, and cannot read deep ones."""
+def same(ours, original, direct):
+    """Equal, or a message that the original cannot read because it is deep. Directly, a timeline also has a message."""
     if isinstance(ours, list) and isinstance(original, list):
-        return len(ours) == len(original) and all(same(a, b) for a, b in zip(ours, original))
-    if ours == original or getattr(original, "ByteSize", lambda: 1)() == 0:
+        return len(ours) == len(original) and all(same(a, b, direct) for a, b in zip(ours, original))
+    if ours == original or direct and getattr(original, "ByteSize", lambda: 1)() == 0:
         return True
     try:
         type(ours).FromString(ours.SerializeToString())
@@ -254,7 +261,7 @@ def same(ours, original):
 
 
 def first_lines(original, ours):
-    """Where two answers part: lines of the original with -, ours with +."""
+    """The first differences: lines of the original with -, ours with +."""
     before, after = ([str(line) for line in lines(part)] for part in (original, ours))
     return "\n".join(list(difflib.unified_diff(before, after, "original", "ours", n=2, lineterm=""))[:30])
 
@@ -290,7 +297,7 @@ def main():
         if pid == 0:
             os.close(read)
             null = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(null, 2)  # what both say besides is worded freely
+            os.dup2(null, 2)  # standard error is worded freely
             signal.alarm(300)
             try:
                 answer = ask_model(args, index)
@@ -312,10 +319,12 @@ def main():
         for difference in differences:
             different += 1
             print("seed %d, model %d: %s\n" % (args.seed, index, difference))
+    ways = " and ".join("%d %s" % (asked.pop(way, 0), way) for way in ("direct", "patched"))
     kinds = ", ".join("%d %s" % (n, kind) for kind, n in sorted(asked.items()))
+    count = sum(asked.values())
     print(
-        "Python: %d models, %d questions (%s), %d different, %d died; %.1f questions a second"
-        % (args.models, sum(asked.values()), kinds, different, died, sum(asked.values()) / (time.time() - begin))
+        "Python: %d models, %d questions (%s), compared %s; %d different, %d died; %.1f questions a second"
+        % (args.models, count, kinds, ways, different, died, count / (time.time() - begin))
     )
     sys.exit(1 if different or died else 0)
 

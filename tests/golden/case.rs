@@ -6,7 +6,6 @@ use std::collections::HashMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
-use tfprof::internal::engine::question;
 use tfprof::internal::render;
 use tfprof::{Checkpoint, Error, Options, Profiler, Quirks, Source, ViewKind};
 
@@ -150,7 +149,7 @@ impl<'a> Case<'a> {
                 ("output", Value::String(output)) => match output.as_str() {
                     "file" | "stdout" | "none" => {}
                     "timeline" | "pprof" => options.set("output", &format!("{output}:outfile=F"))?,
-                    output => question::set(&mut options, "output", output)?,
+                    output => options.set("output", output)?,
                 },
                 ("order_by", Value::String(order)) => options.set("order_by", order)?,
                 (key, Value::Number(number)) => options.set(key, &number.to_string())?,

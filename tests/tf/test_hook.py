@@ -122,7 +122,7 @@ def test_every_second_of_a_session(tmp_path):
     assert all(later - earlier >= 2 for earlier, later in zip(found, found[1:]))
 
 
-def test_seconds_by_a_clock_of_ones_own(tmp_path, monkeypatch):
+def test_seconds_by_another_clock(tmp_path, monkeypatch):
     now = [1_000.0]
     monkeypatch.setattr(time, "time", lambda: now[0])
     with tf.Graph().as_default():
@@ -189,7 +189,7 @@ def test_an_exception_loses_nothing(tmp_path, end):
     assert not list(tmp_path.glob(".*"))
 
 
-def test_a_disk_that_is_full_is_told_in_the_next_call(tmp_path):
+def test_a_full_disk_raises_in_the_next_call(tmp_path):
     (tmp_path / "timeline-2.json").symlink_to("/dev/full")
     with pytest.raises(OSError, match=r"timeline-2.json: cannot write.*[Nn]o space left"):
         train([lambda: tfprof.ProfilerHook(save_steps=1, output_dir=str(tmp_path))], 3, pause=0.1)
@@ -199,7 +199,7 @@ def test_a_disk_that_is_full_is_told_in_the_next_call(tmp_path):
         train([lambda: tfprof.ProfilerHook(save_steps=1, output_dir=str(tmp_path))], 2)
 
 
-def test_a_disk_that_is_full_is_told_at_exit(tmp_path):
+def test_a_full_disk_is_reported_at_exit(tmp_path):
     (tmp_path / "timeline-2.json").symlink_to("/dev/full")
     body = """
         with tf.Graph().as_default():
@@ -215,7 +215,7 @@ def test_a_disk_that_is_full_is_told_at_exit(tmp_path):
     assert "timeline-2.json: cannot write" in done.stderr
 
 
-def test_a_place_that_cannot_be_written_is_told_at_once(tmp_path):
+def test_an_unwritable_directory_raises_at_once(tmp_path):
     (tmp_path / "timeline-2.json").mkdir()
     with pytest.raises(OSError, match=r"timeline-2.json"):
         train([lambda: tfprof.ProfilerHook(save_steps=1, output_dir=str(tmp_path))], 3)

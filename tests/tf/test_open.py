@@ -6,29 +6,29 @@ import checkpoints
 import numpy as np
 import pytest
 import tensorflow as tf
-import test_beside_tensorflow as beside
+import test_api as api
 import tfprof
 
 v1 = tf.compat.v1
 
 
-@pytest.mark.parametrize("preset", beside.PRESETS)
-@pytest.mark.parametrize("name", beside.models.MODELS)
+@pytest.mark.parametrize("preset", api.PRESETS)
+@pytest.mark.parametrize("name", api.models.MODELS)
 def test_views_of_live_graphs(name, preset):
-    graph, runs = beside.model(name)
-    options = beside.PRESETS[preset]
+    graph, runs = api.model(name)
+    options = api.PRESETS[preset]
     for run in (None, runs[0]):
         p = tfprof.open(graph, run, original_quirks=True)
         asked = {key: value for key, value in options.items() if key != "output"}
-        for cmd in beside.COMMANDS:
-            original = beside.theirs.profile(graph, run, cmd=cmd, options=beside.quiet(options))
+        for cmd in api.COMMANDS:
+            original = api.theirs.profile(graph, run, cmd=cmd, options=api.quiet(options))
             try:
                 ours = getattr(p, cmd)(**asked).message()
             except tfprof.MissingData:
                 # A graph that was imported does not know who made it.
                 assert cmd == "code" and name == "keras" and not original.children
                 continue
-            assert ours == original or beside.too_deep(ours, original), cmd
+            assert ours == original or api.too_deep(ours, original), cmd
 
 
 def test_functions_and_messages():
@@ -51,7 +51,7 @@ def test_the_default_graph():
         tfprof.open()
 
 
-def test_what_is_handed_over_stays_as_it_is():
+def test_arguments_are_not_changed():
     with tf.Graph().as_default() as graph:
         x = v1.placeholder(tf.float32, [None, 4])
         y = tf.matmul(tf.abs(x), v1.get_variable("w", [4, 2]))
@@ -64,7 +64,7 @@ def test_what_is_handed_over_stays_as_it_is():
     before = log.SerializeToString(), run.SerializeToString(), len(graph.get_operations())
     p = tfprof.open(graph, {5: run}, log)
     p.code(select="float_ops"), p.advise()
-    tfprof.profile(graph, run, log, options=beside.quiet(beside.PRESETS["all"]))
+    tfprof.profile(graph, run, log, options=api.quiet(api.PRESETS["all"]))
     assert (log.SerializeToString(), run.SerializeToString(), len(graph.get_operations())) == before
     assert y.shape.as_list() == [None, 2]
     assert p.scope(select="params", account_type_regexes="mine").total["params"] == 8

@@ -22,7 +22,7 @@ from tensorflow.python.client.timeline import Timeline
 from tensorflow.python.profiler import model_analyzer, tfprof_logger
 from tensorflow.python.training import basic_session_run_hooks as hooks
 from tensorflow.python.util import _pywrap_tfprof as native
-from test_beside_tensorflow import PRESETS, too_deep
+from test_api import PRESETS, too_deep
 from test_hook import training
 
 tf1 = tf.compat.v1
@@ -135,7 +135,7 @@ def samples(message):
 
 
 @pytest.mark.parametrize("metric", ["op_types", "device", "input_shapes"])
-def test_what_pprof_cannot_show_is_said_and_the_answer_is_empty(metric, tmp_path, patched, capfd):
+def test_metrics_that_pprof_lacks_give_an_empty_answer(metric, tmp_path, patched, capfd):
     graph, runs = model("loop")
     options = builder(builder.time_and_memory()).select([metric]).with_pprof_output(str(tmp_path / "out")).build()
     assert profile(graph, runs[0], cmd="code", options=options).ByteSize() == 0
@@ -246,7 +246,7 @@ def test_objects_from_before_and_after(capfd):
     assert before.profile_name_scope(options) == expected
 
 
-def test_profilers_of_a_class_of_ones_own(patched):
+def test_subclasses_of_profiler(patched):
     class Mine(Profiler):
         def profile_graph(self, options):
             return "mine", super().profile_graph(options)

@@ -58,7 +58,7 @@ def test_runs_are_profiled_and_saved(tmp_path, model):
     assert out.read_text() == saved
 
 
-def test_steps_of_ones_own(tmp_path, model):
+def test_given_steps(tmp_path, model):
     _, product, init = model
     with tfprof.ProfileContext(tmp_path / "deep" / "dir", range(1, 4), dump_steps=[3, 4]) as context:
         context.add_auto_profiling("scope", QUIET, [2, 3])
@@ -127,7 +127,7 @@ def test_the_next_step_by_hand(tmp_path, model):
         assert context.profiler.profile_operations(QUIET).total_exec_micros > 0
 
 
-def test_what_the_caller_asks_of_a_run_is_kept(tmp_path, model):
+def test_run_options_of_the_caller_are_kept(tmp_path, model):
     _, product, init = model
     with tfprof.ProfileContext(str(tmp_path), trace_steps=[1], dump_steps=[2]), tf1.Session() as session:
         session.run(init)

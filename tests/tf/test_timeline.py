@@ -82,14 +82,14 @@ def test_a_timeline_may_be_drawn_twice():
     assert json.loads(timeline.generate_chrome_trace_format(show_memory=True))["traceEvents"]
 
 
-def test_a_whole_run_will_do():
+def test_a_run_metadata_is_accepted():
     run = models.MODELS["loop"]()[1][0]
     assert tfprof.Timeline(run).generate_chrome_trace_format() == tfprof.Timeline(
         run.step_stats, graph=None
     ).generate_chrome_trace_format(op_time="schedule")
 
 
-def test_what_is_no_statistics_is_refused():
+def test_other_messages_are_refused():
     for wrong in (None, 3, "text", [], object()):
         with pytest.raises(TypeError, match="step_stats: expected a StepStats message"):
             tfprof.Timeline(wrong).generate_chrome_trace_format()
@@ -97,7 +97,7 @@ def test_what_is_no_statistics_is_refused():
         tfprof.Timeline(b"").generate_chrome_trace_format(op_time=3)
 
 
-def test_damaged_statistics_are_told(capsys):
+def test_damaged_statistics_are_reported(capsys):
     with_half = live("loop")[0][:-3]
     assert json.loads(tfprof.Timeline(with_half).generate_chrome_trace_format())["traceEvents"]
     assert "tfprof:" in capsys.readouterr().err

@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_path_is_none() {
+    fn an_empty_path_is_refused() {
         let request = parsed("op --graph_path=g --op_log_path= --run_meta_path=").unwrap();
         assert_eq!(request.flags.inputs.paths().collect::<Vec<_>>(), [Path::new("g")]);
         assert!(parsed("op --graph_path=").unwrap_err().starts_with("nothing to read"));

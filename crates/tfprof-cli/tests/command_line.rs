@@ -34,7 +34,7 @@ fn a_path_alone_is_an_overview_where_there_is_no_terminal() {
 }
 
 #[test]
-fn what_is_missing_is_said_with_how_to_record_it() {
+fn missing_data_is_reported_with_how_to_record_it() {
     let overview = answer(&["info", &format!("{}/graph.pb.gz", mlp())]);
     for words in ["no step is loaded", "trace_level", "no op log with code traces", "write_op_log"] {
         assert!(overview.contains(words), "{words}: {overview}");

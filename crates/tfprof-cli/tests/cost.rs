@@ -42,7 +42,7 @@ fn tables_are_for_people() {
     let answer = tfprof(&["cost", &model("dense_export")]);
     assert_eq!((answer.code, answer.err.as_str()), (0, ""));
     assert!(answer.out.starts_with("parameters           676: 676 trainable, 0 other, 2.70KB of float32\n"));
-    assert!(answer.out.contains("\nfloat operations     1.35k (1,348): batch 1, 1.35k·B\n"), "{}", answer.out);
+    assert!(answer.out.contains("\nFLOPs                1.35k (1,348): batch 1, 1.35k·B\n"), "{}", answer.out);
     assert!(answer.out.contains("\ncovered              20 of 20 nodes (100.00%)\n"));
     let markdown = tfprof(&["cost", &model("dense_export"), "--format=markdown"]).out;
     assert!(markdown.contains("\n| parameters | 676: 676 trainable, 0 other, 2.70KB of float32 |\n"), "{markdown}");
@@ -91,7 +91,7 @@ fn unknown_ops_are_counted_and_may_fail() {
     let path = graph.display().to_string();
     let answer = tfprof(&["cost", &path]);
     assert_eq!(answer.code, 0);
-    assert!(answer.out.contains("float operations     ≥ 8 flops, 2 ops unknown"), "{}", answer.out);
+    assert!(answer.out.contains("FLOPs                ≥ 8 flops, 2 ops unknown"), "{}", answer.out);
     assert!(
         answer.out.contains("MyOwnOp") && answer.out.contains("the shape gets lost at `c` (MyOwnOp)"),
         "{}",
@@ -134,7 +134,7 @@ fn every_view_works_on_a_saved_model() {
 }
 
 #[test]
-fn wrong_settings_say_what_is_right() {
+fn wrong_settings_name_valid_ones() {
     let check = |words: &[&str], expect: &str| {
         let answer = tfprof(&[&["cost", &model("dense_export")], words].concat());
         assert_eq!(answer.code, 2, "{words:?}: {}", answer.err);

@@ -13,7 +13,7 @@ fn refused(words: &[&str]) -> (i32, String) {
 }
 
 #[test]
-fn wrong_questions_say_what_is_allowed() {
+fn wrong_questions_list_the_valid_words() {
     let graph = format!("--graph_path={}", corpus("mlp_small/graph.pb.gz"));
     let check = |words: &[&str], expect: &str| {
         let (code, err) = refused(&[&["scope", &graph], words].concat());
@@ -87,7 +87,7 @@ fn text_errors_name_line_and_column() {
 }
 
 #[test]
-fn a_truncated_file_gives_what_is_left_of_it() {
+fn a_truncated_file_is_read_up_to_its_end() {
     let dir = scratch("truncated");
     let whole = std::fs::read(corpus("odd_inputs/truncated.pb.gz")).expect("a corpus file");
     let file = dir.join("graph.pb.gz");

@@ -32,7 +32,7 @@ fn total(words: &[&str]) -> (String, String) {
 }
 
 #[test]
-fn the_batch_is_one_unless_said_and_a_warning_says_so() {
+fn an_open_batch_counts_as_one_with_a_warning() {
     let graph = file("batch", GRAPH);
     let (line, warnings) = total(&[&graph]);
     assert_eq!(line, "_TFProfRoot (--/128 flops, --/64 macs, --/336B, --/2 unknown)");

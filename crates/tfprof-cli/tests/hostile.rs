@@ -196,7 +196,7 @@ fn calls_a_hundred_thousand_deep_and_twice_as_many_at_each_level() {
 }
 
 #[test]
-fn what_has_no_end_is_not_read_to_it() {
+fn endless_input_is_refused_early() {
     for flag in
         ["--graph_path", "--run_meta_path", "--op_log_path", "--profile_path", "--xspace_path", "--checkpoint_path"]
     {
@@ -299,7 +299,11 @@ fn memory_that_is_refused_is_a_sentence() {
     });
     let end = bounded(&["op", "--max_memory=10MB"], &[&graph]);
     assert_eq!(end.code, Some(1), "{}", end.err);
-    assert!(end.err.contains("--max_memory allows 10.00MB") && end.err.lines().count() == 1, "{}", end.err);
+    assert!(
+        end.err.contains("the limit is 10.00MB") && end.err.contains("--max_memory") && end.err.lines().count() == 1,
+        "{}",
+        end.err
+    );
     answered(&["op", "-select", "occurrence", "--max_memory=4GB"], &[&graph], "Add");
 }
 

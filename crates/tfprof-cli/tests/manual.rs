@@ -1,4 +1,4 @@
-//! The transcripts of the original's manual, typed again about the sample. Parameters and float operations are the
+//! The transcripts of the original's manual, typed again about the sample. Parameters and FLOPs are the
 //! manual's figures, line by line; times are those of the sample's own machine, so only their order is looked at.
 //!
 //! Two differences of layout are the original's own, between its manual and its later versions: a scalar has a shape,
@@ -115,7 +115,7 @@ fn script_output(lines: &str) -> String {
 }
 
 #[test]
-fn what_does_cost_depend_on_that_takes_long() {
+fn which_inputs_of_cost_are_slow() {
     // The sample has more ops on its way to the input than the manual's model had, hence a larger depth.
     let line =
         "graph -start_name_regexes cost.* -max_depth 1000 -min_micros 10000 -select micros -account_type_regexes .*";
@@ -140,7 +140,7 @@ fn expensive_operations_of_the_back_propagation() {
 }
 
 #[test]
-fn the_number_of_float_operations() {
+fn the_number_of_flops() {
     // The manual's figures are those of the op log, which leaves out most ops; by default they are computed.
     let line = "scope -min_float_ops 1 -max_depth 10 -select float_ops -account_type_regexes .* -ops_only";
     assert_eq!(one(line)[0], "_TFProfRoot (--/53.91b flops)");

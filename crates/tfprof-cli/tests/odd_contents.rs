@@ -83,11 +83,7 @@ fn counts_below_zero_and_past_the_limit() {
     let limit = "the sum of params is larger than any number that fits, and stays at the limit";
     warned(&["scope", &graph, "-select", "params"], 0, &[limit]);
     warned(&["cost", &graph], 0, &[limit]);
-    warned(
-        &["scope", &graph, &log, "-select", "float_ops"],
-        0,
-        &["tfprof_log.pbtxt: byte 0: `v` has -5 float operations"],
-    );
+    warned(&["scope", &graph, &log, "-select", "float_ops"], 0, &["tfprof_log.pbtxt: byte 0: `v` has -5 FLOPs"]);
 }
 
 /// A graph of names that do something to whoever shows them raw.
@@ -151,7 +147,7 @@ fn damaged_inside(record: u32, first: impl Fn(&mut Vec<u8>, &str), inner: u8) ->
 }
 
 #[test]
-fn damage_inside_a_record_is_told_and_the_rest_is_read() {
+fn damage_inside_a_record_is_reported_and_the_rest_is_read() {
     let dir = scratch("inside");
     let named = |bytes: &mut Vec<u8>, name: &str| {
         write::bytes(bytes, 1, name.as_bytes());
@@ -256,7 +252,7 @@ fn a_node_that_a_saved_profile_has_twice_has_its_steps_once() {
 }
 
 #[test]
-fn damage_inside_a_saved_node_or_a_call_stack_is_told() {
+fn damage_inside_a_saved_node_or_a_call_stack_is_reported() {
     let dir = scratch("inside_saved");
     // Each ends in a field whose length runs past the message around it.
     let cut = vec![0x0a, 0x7f, 1];

@@ -133,7 +133,7 @@ fn each_step_of_the_graph_view_has_its_timeline() {
 }
 
 #[test]
-fn what_a_form_cannot_show_is_refused() {
+fn forms_refuse_metrics_that_they_cannot_show() {
     let check = |view: &str, words: &[&str], expect: &str| {
         let answer = tfprof(&[&[view, &corpus("mlp_small")], words].concat());
         assert_eq!((answer.code, answer.out.as_str()), (2, ""), "{words:?}");
@@ -190,7 +190,7 @@ fn all_forms_go_to_files_and_pipes_and_devices() {
 }
 
 #[test]
-fn a_flame_graph_is_one_file_that_asks_nobody() {
+fn a_flame_graph_is_one_self_contained_file() {
     let svg = drawn("scope", "mlp_small", "flamegraph", "micros", &[]);
     let links = svg.matches("http").count();
     let names = svg.matches("http://www.w3.org/").count();
@@ -207,7 +207,7 @@ fn an_empty_picture_is_explained() {
 }
 
 #[test]
-fn html_has_every_row_and_nothing_from_elsewhere() {
+fn html_has_every_row_and_no_external_content() {
     for view in ["scope", "graph", "op", "code"] {
         let html = drawn(view, "mlp_small", "html", "micros,params,device", &["-max_depth", "100"]);
         let model = corpus("mlp_small");

@@ -46,7 +46,7 @@ fn a_trace_can_be_made_of_a_pipe() {
 }
 
 #[test]
-fn several_steps_are_told_apart() {
+fn several_steps_stay_separate() {
     let all = events(&ok(&["trace", &corpus("gpu_synthetic")]));
     let names: Vec<&str> =
         all.iter().filter(|event| event["ph"] == "M").filter_map(|e| e["args"]["name"].as_str()).collect();
@@ -75,7 +75,7 @@ fn wrong_questions_of_a_trace_are_errors() {
 }
 
 #[test]
-fn a_cut_run_gives_what_is_there() {
+fn a_cut_run_is_read_up_to_the_cut() {
     let dir = scratch("cut_trace");
     let mut bytes = Vec::new();
     let packed = std::fs::read(corpus("mlp_small/run_meta_5.gz")).expect("a file");

@@ -183,7 +183,7 @@ fn the_demo_shows_the_overview_and_opens_the_shell() {
 }
 
 #[test]
-fn reading_for_long_shows_a_bar_that_goes_away() {
+fn long_reading_shows_a_temporary_bar() {
     let home = Home::new("progress");
     let slowly = "(echo 'node { name: \"a\" op: \"A\" }'; sleep 1; echo 'node { name: \"b\" op: \"B\" }') | \
                   \"$0\" op --graph_path=- -select occurrence";

@@ -71,7 +71,7 @@ _TFProfRoot (--/464.15k params)
 }
 
 #[test]
-fn float_operations_of_the_manual() {
+fn flops_of_the_manual() {
     let log = format!("--op_log_path={}", corpus("resnet32/tfprof_log_legacy.gz"));
     let text = resnet(&format!("scope -min_float_ops 1 -max_depth 10 -select float_ops {log} -original_quirks"));
     let start = "\
@@ -92,7 +92,7 @@ _TFProfRoot (--/17.63b flops)
 }
 
 #[test]
-fn names_select_what_is_summed() {
+fn names_select_the_nodes_to_sum() {
     let text = resnet(
         "scope -show_name_regexes unit_2_1.*DW -max_depth 100 -account_displayed_op_only -select params -ops_only",
     );

@@ -37,7 +37,7 @@ pub struct Record<'a> {
 }
 
 /// A position in a file, as precise as its format allows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Spot {
     Byte(u64),
     Line { line: u64, column: u64 },

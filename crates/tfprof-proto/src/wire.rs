@@ -452,7 +452,7 @@ mod tests {
     }
 
     #[test]
-    fn a_length_past_the_end_keeps_what_came_before() {
+    fn a_length_past_the_end_keeps_earlier_fields() {
         let (fields, error) = all(&[0x08, 1, 0x12, 0x7f, b'x']);
         assert_eq!(fields.len(), 1);
         assert_eq!(error, Some(WireError { offset: 104, fault: Fault::Truncated { claimed: 127, left: 1 } }));

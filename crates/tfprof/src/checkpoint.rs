@@ -56,7 +56,7 @@ impl Damage {
     pub fn warning(&self) -> Warning {
         let (location, message) = (Some(self.location()), self.message());
         let code = if self.absent { "no_data" } else { "damaged_checkpoint" };
-        Warning { code, location, message, damage: !self.absent }
+        Warning { code, location, message, damage: !self.absent, fix: None }
     }
 }
 

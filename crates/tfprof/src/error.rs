@@ -74,7 +74,13 @@ impl Error {
                 OneLine(&text).to_string()
             }
             Error::Input { location, message } => format!("{location}: {}", OneLine(message)),
-            Error::Io { file, action, source } => format!("{}: {action}: {}", OneLine(file), plain(source)),
+            Error::Io { file, action, source } => {
+                // Limits are options of the command alone.
+                let limit = source.get_ref().and_then(|error| error.downcast_ref::<LimitReached>());
+                let fix = limit.filter(|_| spelling == Spelling::CommandLine).map(|limit| limit.fix.text(spelling));
+                let fix = fix.map(|fix| format!("; {fix}")).unwrap_or_default();
+                format!("{}: {action}: {}{fix}", OneLine(file), plain(source))
+            }
             Error::Fixable { error, fix } => format!("{}; {}", error.text(spelling), fix.text(spelling)),
         }
     }
@@ -95,8 +101,8 @@ impl std::error::Error for Error {
     }
 }
 
-/// The way to fix an error: what to do, and the option to do it with.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// The way to fix an error or a warning: what to do, and the option to do it with.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub struct Fix {
     /// As in `try` or `choose one with`; the option follows.
@@ -106,7 +112,7 @@ pub struct Fix {
 }
 
 /// An option, and the value to give it if that is known.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub struct FixOption {
     pub name: &'static str,
@@ -137,6 +143,21 @@ impl Fix {
         }
     }
 }
+
+/// The cause of an I/O error: reading stopped at a limit, which an option of the command changes.
+#[derive(Debug)]
+pub(crate) struct LimitReached {
+    pub message: String,
+    pub fix: Fix,
+}
+
+impl fmt::Display for LimitReached {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for LimitReached {}
 
 /// How a user writes options.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -169,7 +190,11 @@ impl Spelling {
             Spelling::Python => match (name.strip_suffix("_path").unwrap_or(name), &**value) {
                 ("graph" | "xspace", _) => "path_or_graph".to_owned(),
                 (name, "") => name.to_owned(),
-                (name, value) if value.parse::<i64>().is_ok() => format!("{name}={value}"),
+                ("trip_count", entry) => match entry.rsplit_once('=') {
+                    Some((key, value)) => format!("{name}s={{'{key}': {value}}}"),
+                    None => format!("{name}s"),
+                },
+                (name, value) if value == "N" || value.parse::<i64>().is_ok() => format!("{name}={value}"),
                 (name, value) => format!("{name}='{value}'"),
             },
         }
@@ -237,7 +262,7 @@ impl fmt::Display for OneLine<'_> {
 }
 
 /// A file, and where in it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub struct Location {
     pub file: String,
@@ -256,7 +281,7 @@ impl fmt::Display for Location {
 }
 
 /// Something that the user should know although there is an answer.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub struct Warning {
     /// A stable word for programs, such as `truncated`.
@@ -265,21 +290,55 @@ pub struct Warning {
     pub message: String,
     /// Part of an input was lost: the answer is about the rest.
     pub damage: bool,
+    /// The option that changes it.
+    pub fix: Option<Fix>,
 }
 
 impl Warning {
     /// A warning that is about no file in particular.
-    pub fn new(code: &'static str, message: String) -> Warning {
-        Warning { code, location: None, message, damage: false }
+    pub fn new(code: &'static str, message: impl Into<String>) -> Warning {
+        Warning { code, location: None, message: message.into(), damage: false, fix: None }
+    }
+
+    /// Adds the file that it is about.
+    #[must_use]
+    pub fn at(self, location: Location) -> Warning {
+        Warning { location: Some(location), ..self }
+    }
+
+    /// Adds that part of an input was lost.
+    #[must_use]
+    pub fn with_damage(self) -> Warning {
+        Warning { damage: true, ..self }
+    }
+
+    /// Adds the option that changes it.
+    #[must_use]
+    pub fn with_fix(self, fix: Fix) -> Warning {
+        Warning { fix: Some(fix), ..self }
+    }
+
+    /// The message and its fix, with options spelled as the user writes them; without the file.
+    pub fn message(&self, spelling: Spelling) -> String {
+        match &self.fix {
+            Some(fix) => format!("{}; {}", self.message, fix.text(spelling)),
+            None => self.message.clone(),
+        }
+    }
+
+    /// The whole warning, with options spelled as the user writes them.
+    pub fn text(&self, spelling: Spelling) -> String {
+        let message = self.message(spelling);
+        match &self.location {
+            Some(location) => format!("{location}: {}", OneLine(&message)),
+            None => OneLine(&message).to_string(),
+        }
     }
 }
 
 impl fmt::Display for Warning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.location {
-            Some(location) => write!(f, "{location}: {}", OneLine(&self.message)),
-            None => write!(f, "{}", OneLine(&self.message)),
-        }
+        f.write_str(&self.text(Spelling::CommandLine))
     }
 }
 
@@ -326,5 +385,9 @@ mod tests {
             "no metric is selected; say inputs={'keep_prob': []}",
         );
         assert!(none().with_fix(Fix::new("use", "step")).is_wrong_question());
+        let warning = Warning::new("trip_count", "it counts once");
+        let warning = warning.with_fix(Fix::with_value("set it with", "trip_count", "loop=N"));
+        assert_eq!(warning.to_string(), "it counts once; set it with --trip_count loop=N");
+        assert_eq!(warning.text(Spelling::Python), "it counts once; set it with trip_counts={'loop': N}");
     }
 }

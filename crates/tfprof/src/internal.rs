@@ -21,6 +21,6 @@ modules! {
     report { advise, cost, overview }
     trace { OpTime, Peak, Step, Trace, TraceOptions, profile }
     units { * }
-    view { columns }
+    view { columns, filter }
     words { * }
 }

@@ -1,6 +1,6 @@
 //! JSON: the escaper behind all JSON that is streamed by hand, and reports through serde.
 
-use crate::error::Warning;
+use crate::error::{Spelling, Warning};
 use crate::units::Amount;
 use crate::words::escape_invalid;
 use serde::ser::Error as _;
@@ -86,14 +86,14 @@ impl Serialize for Warning {
             code: &'a str,
             file: Option<&'a str>,
             place: Option<String>,
-            message: &'a str,
+            message: String,
         }
         let place = self.location.as_ref().and_then(|location| location.spot).map(|spot| match spot {
             Spot::Byte(byte) => format!("byte {byte}"),
             Spot::Line { line, column } => format!("{line}:{column}"),
         });
         let file = self.location.as_ref().map(|location| location.file.as_str());
-        Fields { code: self.code, file, place, message: &self.message }.serialize(serializer)
+        Fields { code: self.code, file, place, message: self.message(Spelling::CommandLine) }.serialize(serializer)
     }
 }
 

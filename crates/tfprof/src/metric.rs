@@ -137,7 +137,7 @@ metrics! {
     OutputBytes(Source::Measured, "output_bytes", "output bytes", Unit::Bytes) {
         word: Some("output_bytes"),
         min: Some(minimum("min_output_bytes", "hide rows whose total of output bytes is less")),
-        about: "the size of what the op put out, whoever allocated it",
+        about: "the size of the op's outputs, whoever allocated them",
     }
     Micros(Source::Measured, "micros", "total execution time", Unit::Micros) {
         word: Some("micros"),
@@ -164,10 +164,10 @@ metrics! {
     }
     FloatOps(Source::Computed, "float_ops", "# float_ops", Unit::Count) {
         word: Some("float_ops"),
-        min: Some(minimum("min_float_ops", "hide rows with fewer float operations (of their own in scope and graph view)")),
+        min: Some(minimum("min_float_ops", "hide rows with fewer FLOPs (of their own in scope and graph view)")),
         suffix: " flops",
         op_suffix: " float_ops",
-        about: "float operations; a multiply-add is two",
+        about: "FLOPs; a multiply-add is two",
     }
     /// How often it ran.
     Runs(Source::Measured, "runs", "op count (run|defined)", Unit::Count) {
@@ -178,7 +178,7 @@ metrics! {
     }
     /// How many nodes of the graph it stands for.
     Definitions(Source::Graph, "definitions", "", Unit::Count) {
-        about: "how many nodes of the graph there are",
+        about: "the number of graph nodes",
     }
     /// Multiply-adds.
     Macs(Source::Computed, "macs", "# multiply-adds", Unit::Count) {
@@ -196,19 +196,19 @@ metrics! {
         original: false,
         about: "bytes that ops read and write, by the shapes of their inputs and outputs",
     }
-    /// Nodes whose float operations are unknown.
+    /// Nodes whose FLOPs are unknown.
     UnknownOps(Source::Computed, "unknown_ops", "# unknown ops", Unit::Count) {
         word: Some("unknown_ops"),
         min: Some(minimum("min_unknown_ops", "hide rows with fewer nodes of unknown cost")),
         suffix: " unknown",
         op_suffix: " unknown",
         original: false,
-        about: "nodes whose float operations are not known: no formula, or no shapes",
+        about: "nodes whose FLOPs are unknown: no formula, or no shapes",
     }
     /// Time including the ops nested within it; other metrics count each interval once.
     InclusiveMicros(Source::Measured, "inclusive_micros", "", Unit::Micros) {
         original: false,
-        about: "time with that of the ops within it",
+        about: "the time of the op and of all ops within it",
     }
     MicrosPerRun(ratio(Metric::Micros, Metric::Runs), "micros_per_run", "time per run", Unit::Micros) {
         word: Some("micros_per_run"),
@@ -222,7 +222,7 @@ metrics! {
         suffix: " flops/byte",
         op_suffix: " flops/byte",
         original: false,
-        about: "arithmetic intensity: float operations for each byte that is read or written",
+        about: "arithmetic intensity: FLOPs for each byte read or written",
     }
 }
 
@@ -312,7 +312,7 @@ pub const DETAILS: [DetailInfo; 4] = [
         word: "op_types",
         about: "the op, its devices, and the types that an op log or a checkpoint gives it",
     },
-    DetailInfo { detail: Detail::InputShapes, word: "input_shapes", about: "the shapes of what the op reads" },
+    DetailInfo { detail: Detail::InputShapes, word: "input_shapes", about: "the shapes of the op's inputs" },
     DetailInfo { detail: Detail::TensorValue, word: "tensor_value", about: "the values that a checkpoint holds" },
 ];
 

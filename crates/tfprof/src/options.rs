@@ -74,8 +74,8 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Sets an option by its name, without dashes.
-    pub fn set(&mut self, name: &str, value: &str) -> Result<(), Error> {
+    /// Sets an option by its name, without dashes, whatever the forms of an answer are.
+    pub(crate) fn apply(&mut self, name: &str, value: &str) -> Result<(), Error> {
         let option = OPTIONS.iter().find(|option| option.name == name).ok_or_else(|| {
             let names: Vec<_> = OPTIONS.iter().map(|option| option.name).collect();
             Error::Question(words::unknown("option", name, &names))

@@ -105,7 +105,7 @@ fn a_checker_without_data_says_so() {
 }
 
 #[test]
-fn the_originals_message_has_none_of_ours() {
+fn the_originals_message_lacks_our_checkers() {
     let profiler = load(GRAPH, &[&run(PLAIN)]);
     let names: Vec<String> = CHECKERS.iter().map(|checker| checker.name.to_owned()).collect();
     let entries = |quirks| {

@@ -9,7 +9,7 @@ fn corpus(path: &str) -> PathBuf {
 }
 
 #[test]
-fn every_real_file_is_told_apart() {
+fn every_real_file_is_recognized() {
     let mut seen = 0;
     for model in ["mlp_small", "resnet32", "rnn", "ps_workers", "keras_cnn", "gpu_synthetic", "ckpt_dtypes"] {
         for entry in std::fs::read_dir(corpus(model)).expect("a model") {
@@ -32,7 +32,7 @@ fn every_real_file_is_told_apart() {
 }
 
 #[test]
-fn a_meta_graph_names_what_is_trained() {
+fn a_meta_graph_names_trainable_variables() {
     let text = br#"
         meta_info_def { tensorflow_version: "2.21.0" }
         collection_def { key: "trainable_variables" value { bytes_list { value: "\n\003w:0" } } }

@@ -51,7 +51,7 @@ fn shown(instance: &Instance, node: u32) -> String {
 }
 
 #[test]
-fn what_a_loop_changes_is_not_known_and_the_rest_is() {
+fn only_values_that_a_loop_changes_are_unknown() {
     let mut body = Body::default();
     let (grows, stays) = (placeholder(&mut body, &[2, 3]), placeholder(&mut body, &[3, 3]));
     // Merge, then the body, which comes round: next = concat(merge, merge) and next = merge · stays.
@@ -101,7 +101,7 @@ fn depth_costs_nothing() {
 }
 
 #[test]
-fn what_is_said_from_outside_wins() {
+fn given_shapes_win() {
     let mut body = Body::default();
     let x = placeholder(&mut body, &[-1, -1]);
     let y = node(&mut body, "Relu", &[x]);

@@ -42,7 +42,7 @@ fn names() -> Vec<String> {
     names
 }
 
-/// The float operations of some op types together.
+/// The FLOPs of some op types together.
 fn float_ops(cost: &Cost, is_wanted: impl Fn(&str) -> bool) -> i64 {
     let wanted = cost.op_types.iter().filter(|op_type| is_wanted(&op_type.op));
     wanted.map(|op_type| op_type.figures.float_ops).sum()
@@ -63,7 +63,7 @@ fn check_expected(cost: &Cost, facts: &Value, name: &str) {
 }
 
 #[test]
-fn keras_applications_are_what_tensorflow_says() {
+fn keras_applications_match_tensorflow() {
     let mut seen = 0;
     for name in names() {
         let facts = facts(&name);
@@ -85,7 +85,7 @@ fn keras_applications_are_what_tensorflow_says() {
 }
 
 #[test]
-fn small_models_are_what_their_definition_says() {
+fn small_models_match_their_definition() {
     for name in names() {
         let facts = facts(&name);
         if facts.get("frozen").is_some() || facts.get("signatures").is_some() {
@@ -172,7 +172,7 @@ fn a_user_says_how_often_a_loop_runs() {
 }
 
 #[test]
-fn debug_info_leads_to_lines_of_source() {
+fn debug_info_gives_source_lines() {
     use tfprof::{Options, ViewKind};
     let profiler = load(&root("tests/models/traced"), Settings::default()).unwrap();
     let mut options = Options::default();
@@ -186,7 +186,7 @@ fn debug_info_leads_to_lines_of_source() {
 }
 
 #[test]
-fn damaged_files_give_what_comes_before_the_damage() {
+fn damaged_files_are_read_up_to_the_damage() {
     use std::io::Read;
     let mut bytes = Vec::new();
     let file = std::fs::File::open(root("tests/models/lstm_save/saved_model.pb.gz")).unwrap();

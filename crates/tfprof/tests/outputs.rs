@@ -65,7 +65,7 @@ fn ops_that_start_together_are_all_there() {
 }
 
 #[test]
-fn an_arrow_comes_from_what_was_read() {
+fn arrows_start_at_the_input() {
     // A loop that ran twice: each run of b reads the run of a before it.
     let run = run(&[
         ("/cpu:0", &[record("a", 100, 5), record("a", 200, 5)]),
@@ -86,7 +86,7 @@ fn an_arrow_comes_from_what_was_read() {
 }
 
 #[test]
-fn memory_is_what_was_allocated_before() {
+fn memory_is_the_sum_of_earlier_allocations() {
     let memory = r#"memory { allocator_name: "GPU_0_bfc" allocator_bytes_in_use: 5000000
         allocation_records { alloc_micros: 90 alloc_bytes: 3000000 }
         allocation_records { alloc_micros: 250 alloc_bytes: -3000000 } }"#;

@@ -100,7 +100,7 @@ fn a_node_that_one_profile_only_saw_running_is_defined_by_the_other() {
 }
 
 #[test]
-fn traces_and_strings_of_two_profiles_are_told_apart() {
+fn two_profiles_keep_their_own_traces_and_strings() {
     let log = |node: &str, file: &str| {
         format!(
             "log_entries {{ name: '{node}' code_def {{ traces {{ lineno: 3 file_id: 1 function_id: 2 line_id: 0 }} }} }}
@@ -131,7 +131,7 @@ fn definitions_that_disagree_are_an_error_that_names_the_node() {
     };
     check((r#"op: "X""#, ""), (r#"op: "Y""#, ""), "op");
     check((r#"op: "X" input: "a""#, ""), (r#"op: "X""#, ""), "inputs");
-    check((r#"op: "X""#, &log(1)), (r#"op: "X""#, &log(2)), "float operations");
+    check((r#"op: "X""#, &log(1)), (r#"op: "X""#, &log(2)), "FLOPs");
     let attribute = |n: i64| format!(r#"op: "X" attr {{ key: "k" value {{ i: {n} }} }}"#);
     check((&attribute(1), ""), (&attribute(2), ""), "attribute `k`");
 }
@@ -150,7 +150,7 @@ fn an_input_that_names_no_node_is_left_out_with_a_warning() {
 }
 
 #[test]
-fn saving_again_changes_nothing_but_in_the_original() {
+fn saving_again_changes_nothing_except_under_quirks() {
     let gpu = "step_stats { dev_stats { device: '/gpu:0' node_stats { node_name: 's' all_start_micros: 5 } } }";
     let first = profile(GRAPH, "", 0, gpu);
     let again = load(&[&first]).expect("a profile");

@@ -57,7 +57,7 @@ fn placeholders_have_no_parameters() {
 }
 
 #[test]
-fn without_a_word_the_metric_is_what_there_is() {
+fn the_default_metric_depends_on_the_data() {
     let profiler = load(VARIABLE_AND_PLACEHOLDER, &[], &[]);
     let legend = |quirks| ask(&profiler, ViewKind::Scope, quirks, "").lines().next().map(str::to_owned);
     let micros = "node name | total execution time | accelerator execution time | cpu execution time";
@@ -388,7 +388,7 @@ fn ratios_are_in_every_table_and_in_no_drawing() {
     assert!(csv.ends_with("\n2,1,2,s/a,3.5,3.5\n3,1,2,s/b,3001,3001\n4,1,2,s/c,,\n"), "{csv}");
     let json = written(&|out| render::json::write(&view, &[], out).expect("memory"));
     assert!(json.contains("\"columns\":[\"micros_per_run\"]") && json.contains("\"self\":{\"micros_per_run\":3.5}"));
-    let html = written(&|out| render::html::write(&view, render::html::Place::Page, out).expect("memory"));
+    let html = written(&|out| render::html::write(&view, render::html::Container::Page, out).expect("memory"));
     assert!(html.contains(">3.50us<") && html.contains(">time per run<"));
     for form in ["pprof", "folded", "flamegraph", "speedscope"] {
         options.set("output", &format!("{form}:outfile=x")).expect("a form");

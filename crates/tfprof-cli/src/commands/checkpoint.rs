@@ -6,7 +6,7 @@ use std::io::Write;
 use tfprof::internal::checkpoint::locate;
 use tfprof::internal::checkpoint::query::{Comparison, Listing, Verdict, select_values};
 use tfprof::internal::checkpoint::render::Answer;
-use tfprof::{Checkpoint, Damage, Error, Options, Output, Place, Role, Warning};
+use tfprof::{Checkpoint, Container, Damage, Error, Options, Output, Role, Warning};
 
 pub fn run(request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Result<Exit, Error> {
     let named = request.flags.inputs.of(Role::Checkpoint).map(|input| &input.path);
@@ -108,7 +108,7 @@ fn write_to(
             (Output::TEXT, &|out| answer.text(out)),
             ("json", &|out| answer.json(warnings, out)),
             ("csv", &|out| answer.csv(out)),
-            ("html", &|out| answer.html(Place::Page, out)),
+            ("html", &|out| answer.html(Container::Page, out)),
         ],
     )
 }

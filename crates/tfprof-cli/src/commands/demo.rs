@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_sample_is_small_and_goes_away() {
+    fn the_sample_is_small_and_is_deleted() {
         assert!(FILES.iter().map(|file| file.gzip.len()).sum::<usize>() < 2_000_000);
         let sample = Sample::unpack().unwrap();
         let dir = sample.dir().to_owned();

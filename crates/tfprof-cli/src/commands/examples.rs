@@ -11,7 +11,7 @@ pub struct Example {
 pub const EXAMPLES: &[Example] = &[
     Example { words: "info PATH", about: "what is this, and where do I look first?" },
     Example { words: "op PATH -select micros,bytes,occurrence -order_by micros", about: "which op types cost most?" },
-    Example { words: "cost PATH", about: "how many parameters and float operations, and where?" },
+    Example { words: "cost PATH", about: "how many parameters and FLOPs, and where?" },
     Example {
         words: "scope PATH -account_type_regexes VariableV2 -select params -max_depth 4",
         about: "how many parameters does each part have?",
@@ -20,13 +20,10 @@ pub const EXAMPLES: &[Example] = &[
         words: "scope PATH -start_name_regexes 'gradient.*' -min_micros 20000 -max_depth 100",
         about: "what is expensive in back-propagation?",
     },
-    Example {
-        words: "scope PATH -select float_ops -min_float_ops 1 -ops_only",
-        about: "where do float operations go?",
-    },
+    Example { words: "scope PATH -select float_ops -min_float_ops 1 -ops_only", about: "where do FLOPs go?" },
     Example {
         words: "graph PATH -start_name_regexes 'cost.*' -min_micros 10000 -max_depth 100",
-        about: "what does `cost` depend on that is slow?",
+        about: "which inputs of `cost` are slow?",
     },
     Example {
         words: "code PATH -show_name_regexes '.*py.*' -order_by micros -max_depth 100 -source_lines",

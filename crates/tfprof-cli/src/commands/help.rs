@@ -34,7 +34,7 @@ plain or gzipped, or a directory that holds them; - is standard input.
 
 fn overview() -> String {
     let mut text = format!(
-        "tfprof: where a model's parameters, float operations, time and memory go\n\n\
+        "tfprof: where a model's parameters, FLOPs, time and memory go\n\n\
          usage: tfprof COMMAND [PATH...] [options]\n\
          \x20      tfprof PATH...                 the shell, or the overview where there is no terminal\n\
          \x20      tfprof PATH... < SCRIPT        the lines of a script\n\

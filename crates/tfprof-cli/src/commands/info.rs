@@ -6,7 +6,7 @@ use std::io::Write;
 use tfprof::internal::engine::needs;
 use tfprof::internal::report::overview::{html, render};
 use tfprof::internal::words;
-use tfprof::{Error, Output, Place, Profiler, Theme};
+use tfprof::{Container, Error, Output, Profiler, Theme};
 
 pub fn run(request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Result<Exit, Error> {
     let (profiler, exit) = load(request, needs::OVERVIEW, err)?;
@@ -39,7 +39,7 @@ pub fn answer(
         &[
             (Output::TEXT, &|out| render::write_text(&overview, &theme, ask, out)),
             ("json", &|out| render::write_json(&overview, out)),
-            ("html", &|out| html::write(&overview, ask, Place::Page, out)),
+            ("html", &|out| html::write(&overview, ask, Container::Page, out)),
         ],
     )
 }

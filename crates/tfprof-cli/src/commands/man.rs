@@ -79,7 +79,7 @@ fn sections() -> Vec<(&'static str, Vec<Entry>)> {
 fn roff() -> String {
     let mut text = format!(
         ".TH TFPROF 1 \"\" \"tfprof {}\" \"User Commands\"\n.SH NAME\n\
-         tfprof \\- where a model's parameters, float operations, time and memory go\n.SH SYNOPSIS\n\
+         tfprof \\- where a model's parameters, FLOPs, time and memory go\n.SH SYNOPSIS\n\
          .B tfprof\n.I COMMAND\n[\\fIPATH\\fR...] [\\fIoptions\\fR]\n.br\n.B tfprof\n.I PATH\\fR...\n\
          .br\n.B tfprof demo\n[\\fICOMMAND\\fR]\n.SH DESCRIPTION\n{}",
         env!("CARGO_PKG_VERSION"),

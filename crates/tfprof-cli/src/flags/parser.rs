@@ -8,7 +8,6 @@ use crate::shell::line;
 use crate::terminal::Terminal;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use tfprof::internal::engine::question;
 use tfprof::internal::options::{boolean, refused};
 use tfprof::internal::{render, words};
 use tfprof::{Error, Format, Options, Output, Role, ValueKind};
@@ -127,7 +126,7 @@ impl Parser {
                 value
             }
         };
-        question::set(&mut self.options, name, &value)
+        self.options.set(name, &value)
     }
 
     pub fn finish(mut self, terminal: Terminal) -> Result<Request, Error> {
@@ -232,7 +231,7 @@ impl Parser {
             let form = if format.is_empty() { "file" } else { format };
             let file = if outfile.is_empty() { "-" } else { outfile };
             let output = if Output::takes_file(form) { format!("{form}:outfile={file}") } else { form.to_owned() };
-            question::set(&mut self.options, "output", &output)?;
+            self.options.set("output", &output)?;
         }
         Ok(())
     }

@@ -199,7 +199,7 @@ const OTHER_FLAGS: [Flag; 22] = [
     .only(&["trace"]),
     flag("checkers", ValueKind::Words, "which checkers to run, by name; all if not given", |flags, list| {
         flags.checkers.extend(words::split_list(list));
-        advise::check_names(&flags.checkers)
+        advise::check_names(&flags.checkers).map_err(|why| format!("{why} (tfprof help checkers)"))
     })
     .one_of(|| CHECKERS.iter().map(|checker| checker.name).collect())
     .only(&["advise"]),

@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn tab_offers_what_fits() {
+    fn tab_offers_matching_words() {
         let check = |line: &str, expect: &[&str]| assert_eq!(offered(line), expect, "{line}");
         check("sc", &["scope "]);
         check("  gr", &["  graph "]);

@@ -139,13 +139,13 @@ mod tests {
     }
 
     #[test]
-    fn what_fits_is_shown_at_once() {
+    fn short_text_is_printed_directly() {
         assert_eq!(shown(4, "a\nb\nc\n", "false"), "a\nb\nc\n");
         assert_eq!(shown(3, "a\nb\nc\n", ""), "a\nb\nc\n");
     }
 
     #[test]
-    fn what_does_not_fit_goes_through_the_pager() {
+    fn long_text_goes_through_the_pager() {
         let dir = std::env::temp_dir().join(format!("tfprof-pager-{}", std::process::id()));
         let file = dir.display().to_string();
         assert_eq!(shown(3, "a\nb\nc\n", &format!("cat > {file}")), "");

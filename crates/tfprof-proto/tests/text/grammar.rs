@@ -198,7 +198,7 @@ fn a_byte_order_mark_is_passed_over() {
 }
 
 #[test]
-fn what_the_layout_does_not_name_is_passed_over() {
+fn fields_outside_the_layout_are_skipped() {
     let text = r#"
         debug_info { files: ["}", '\'}', "\"" ] traces { key: "{" value < > } # }
         }
@@ -259,7 +259,7 @@ fn the_content_of_an_any_is_passed_over() {
 }
 
 #[test]
-fn a_cut_file_gives_what_came_before_the_cut() {
+fn a_cut_file_is_read_up_to_the_cut() {
     let log = read_graph("node { name: 'a' }\nnode {\n  name: 'b'\n  attr {\n    key: 'k' value { s: 'x");
     assert_eq!(log.records, [r#"1 {name: "a"}"#, r#"1 {name: "b" attr {key: "k" value {}}} (cut)"#]);
     assert_eq!(log.error.as_deref(), Some("5:27: expected `'` to close the string, found the end of the file"));

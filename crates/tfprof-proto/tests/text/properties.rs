@@ -139,7 +139,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_printed_is_read_back(choices in proptest::collection::vec(any::<u8>(), 0..600), step in 1_usize..8) {
+    fn printed_messages_are_read_back(choices in proptest::collection::vec(any::<u8>(), 0..600), step in 1_usize..8) {
         let node = &schema::NODE_DEF;
         let (mut wire, mut text) = (Vec::new(), String::from("node {"));
         spell(node, &mut choices.into_iter(), 6, &mut wire, &mut text);
@@ -152,7 +152,7 @@ proptest! {
     }
 
     #[test]
-    fn whatever_is_cut_off_the_rest_is_still_well_formed(choices in proptest::collection::vec(any::<u8>(), 0..300), cut: u16) {
+    fn cut_messages_stay_well_formed(choices in proptest::collection::vec(any::<u8>(), 0..300), cut: u16) {
         let (mut wire, mut text) = (Vec::new(), String::from("node {"));
         spell(&schema::NODE_DEF, &mut choices.into_iter(), 6, &mut wire, &mut text);
         text.truncate(usize::from(cut) % text.len());

@@ -101,7 +101,7 @@ fn locate_index(prefix: &Path) -> Result<Located, Error> {
     let message = if siblings(prefix).iter().any(|(rest, _)| rest.starts_with(".data-")) {
         "the data files are there, but their index is missing; nothing can be read without it"
     } else {
-        "no checkpoint is here; expected this file, or P.index, or P-00000-of-0000N for --checkpoint_path=P"
+        "no checkpoint is here; expected this file, or P.index, or P-00000-of-0000N for the prefix P"
     };
     Err(input_error(&index, message))
 }

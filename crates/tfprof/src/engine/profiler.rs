@@ -147,8 +147,7 @@ impl Profiler {
         let damage = &checkpoint.damage;
         builder.warnings.extend(damage.iter().take(DAMAGE).map(Damage::warning));
         if damage.len() > DAMAGE {
-            let more =
-                format!("{} more places are damaged; `tfprof checkpoint --verify` lists them", damage.len() - DAMAGE);
+            let more = format!("{} more places are damaged; verify the checkpoint to list them", damage.len() - DAMAGE);
             builder.warnings.push(Damage { offset: None, tensor: None, what: more, ..damage[0].clone() }.warning());
         }
         for tensor in checkpoint.tensors.iter().filter(|tensor| tensor.name != OBJECT_GRAPH) {
@@ -195,15 +194,14 @@ impl Profiler {
         let warnings = &mut builder.warnings;
         for error in failures {
             let message = format!("{error}; the answer is about the other hosts");
-            warnings.push(Warning { code: "lost_host", location: None, message, damage: true });
+            warnings.push(Warning::new("lost_host", message).with_damage());
         }
         hosts.iter_mut().for_each(|host| warnings.append(&mut host.warnings));
         warnings.extend(events::reconcile(&mut hosts));
         let no_ops = !hosts.iter().any(HostProfile::has_ops);
         if no_ops {
-            let message =
-                "none of the events is an op, so everything that ran is shown, as with -events all".to_owned();
-            builder.warnings.push(Warning { code: "no_ops", location: None, message, damage: false });
+            let message = "none of the events is an op, so all events are shown".to_owned();
+            builder.warnings.push(Warning::new("no_ops", message));
         }
         let with_runtime = keep.runtime || no_ops;
         events::merge(&hosts, with_runtime, keep.steps, &mut builder);

@@ -23,12 +23,14 @@ impl Question {
     }
 }
 
-/// Sets an option by its name, without dashes. The form of `output` must be one that can be written.
-pub fn set(options: &mut Options, name: &str, value: &str) -> Result<(), Error> {
-    if name == "output" {
-        render::form_of(Output::word_of(value))?;
+impl Options {
+    /// Sets an option by its name, without dashes. The form of `output` must be one that can be written.
+    pub fn set(&mut self, name: &str, value: &str) -> Result<(), Error> {
+        if name == "output" {
+            render::form_of(Output::word_of(value))?;
+        }
+        self.apply(name, value)
     }
-    options.set(name, value)
 }
 
 #[cfg(test)]
@@ -38,14 +40,14 @@ mod tests {
     #[test]
     fn an_unknown_form_is_refused() {
         let mut options = Options::default();
-        let error = |options: &mut Options, value: &str| set(options, "output", value).unwrap_err().to_string();
+        let error = |options: &mut Options, value: &str| options.set("output", value).unwrap_err().to_string();
         assert!(
             error(&mut options, "paper").starts_with("unknown form `paper` in -output; expected one of stdout, file")
         );
         assert!(error(&mut options, "jsn:outfile=x").contains("did you mean `json`?"));
         assert!(error(&mut options, "json").contains("needs a file"));
         assert_eq!(options, Options::default());
-        set(&mut options, "output", "json:outfile=x").unwrap();
+        options.set("output", "json:outfile=x").unwrap();
         assert_eq!(Question::new(ViewKind::Op, &options).form().unwrap().word, "json");
     }
 }

@@ -22,7 +22,7 @@ pub fn reconcile(hosts: &mut [HostProfile]) -> Vec<Warning> {
     let mut warnings = Vec::new();
     let mut warn = |file: &str, code, message| {
         let location = Some(Location { file: file.to_owned(), spot: None });
-        warnings.push(Warning { code, location, message, damage: false });
+        warnings.push(Warning { code, location, message, damage: false, fix: None });
     };
     let mut count: BTreeMap<String, usize> = BTreeMap::new();
     hosts.iter().for_each(|host| *count.entry(host.facts.host.clone()).or_default() += 1);

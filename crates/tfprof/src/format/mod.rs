@@ -144,7 +144,7 @@ pub static FORMATS: [Format; 8] = [
     Format {
         name: "OpLogProto",
         label: "op log",
-        flag: InputFlag { name: "op_log_path", about: "an OpLogProto: types, float operations and code traces" },
+        flag: InputFlag { name: "op_log_path", about: "an OpLogProto: types, FLOPs and code traces" },
         role: Role::OpLog,
         text: Some(&schema::OP_LOG),
         wire: op_log::recognizes,
@@ -166,10 +166,7 @@ pub static FORMATS: [Format; 8] = [
     Format {
         name: "checkpoint",
         label: "checkpoint",
-        flag: InputFlag {
-            name: "checkpoint_path",
-            about: "a checkpoint: what its files' names begin with, or its directory",
-        },
+        flag: InputFlag { name: "checkpoint_path", about: "a checkpoint: the prefix of its files, or its directory" },
         role: Role::Checkpoint,
         text: None,
         wire: |_| false,

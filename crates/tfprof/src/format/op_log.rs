@@ -83,7 +83,7 @@ impl<'b> OpLogReader<'b> {
                 self.builder.model.nodes.float_ops[node.index()] = count;
                 if count < 0 {
                     let name = self.builder.model.name(node).to_owned();
-                    let message = || format!("`{name}` has {count} float operations");
+                    let message = || format!("`{name}` has {count} FLOPs");
                     self.builder.warn("negative_count", Some(Spot::Byte(all.offset())), message);
                 }
             }

@@ -1,6 +1,6 @@
 //! Where bytes come from: a file, standard input, or memory; gzipped or plain.
 
-use crate::error::{Error, Location};
+use crate::error::{Error, Fix, LimitReached, Location};
 use crate::metric::Unit;
 use crate::stand_ins;
 use crate::units;
@@ -152,19 +152,17 @@ impl Memory {
             return Ok(());
         }
         self.unseen = 0;
+        let reached = |message: String, fix| Err(io::Error::other(LimitReached { message, fix }));
         let Some(held) = held_memory() else {
-            return Err(io::Error::other("this system does not say how much memory is in use; leave out --max_memory"));
+            let message = "this system does not report memory use, so there can be no limit".to_owned();
+            return reached(message, Fix::new("leave out", "max_memory"));
         };
         if held <= self.most {
             return Ok(());
         }
         let text = |bytes: u64| units::text(Unit::Bytes, bytes as i64);
-        let message = format!(
-            "{} of memory are in use and --max_memory allows {}; ask for fewer steps, or allow more",
-            text(held),
-            text(self.most)
-        );
-        Err(io::Error::other(message))
+        let message = format!("{} of memory are in use, and the limit is {}", text(held), text(self.most));
+        reached(message, Fix::new("ask for fewer steps, or allow more with", "max_memory"))
     }
 }
 
@@ -208,8 +206,9 @@ impl<R: Read> Read for Unpacked<R> {
             return Ok(length);
         }
         let most = units::text(Unit::Bytes, most as i64);
-        let message = format!("it unpacks to more than {most}; if that is right, allow more with --max_unpacked");
-        Err(io::Error::new(io::ErrorKind::FileTooLarge, message))
+        let message = format!("it unpacks to more than {most}");
+        let fix = Fix::new("if that is right, allow more with", "max_unpacked");
+        Err(io::Error::new(io::ErrorKind::FileTooLarge, LimitReached { message, fix }))
     }
 }
 

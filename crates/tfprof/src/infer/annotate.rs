@@ -42,21 +42,20 @@ pub fn annotate(program: &Program, builder: &mut Builder) -> Result<(), Error> {
         annotator.add(node, builder);
     });
     // Trip counts matter to costs alone.
-    let matters = |code: &str| builder.keep.costs || code != "trip_count";
-    let mut warnings: Vec<(&'static str, String)> =
-        inferred.warnings.into_iter().filter(|(code, _)| matters(code)).collect();
+    let matters = |warning: &Warning| builder.keep.costs || warning.code != "trip_count";
+    let mut warnings: Vec<Warning> = inferred.warnings.into_iter().filter(matters).collect();
     if builder.keep.costs {
         if uses_batch && settings.batch.is_none() {
-            warnings.push(("batch", "the size of the batch is left open; it counts as 1 (say --batch=N)".to_owned()));
+            let open = Warning::new("batch", "the batch size is open and counts as 1");
+            warnings.push(open.with_fix(Fix::with_value("set it with", "batch", "N")));
         }
         for name in program.trip_counts.unmatched() {
-            let message = format!("no loop is named `{name}`; what --trip_count says of it changes nothing");
-            warnings.push(("unknown_loop", message));
+            let message = format!("no loop is named `{name}`, so its trip count has no effect");
+            warnings.push(Warning::new("unknown_loop", message));
         }
         builder.model.costs = annotator.costs;
     }
-    for (code, message) in warnings {
-        let warning = Warning { code, location: None, message, damage: false };
+    for warning in warnings {
         if !builder.warnings.contains(&warning) {
             builder.warnings.push(warning);
         }

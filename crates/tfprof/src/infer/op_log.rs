@@ -43,6 +43,8 @@ pub struct Parts<'a> {
     pub run_shapes: Option<&'a RunShapes>,
     /// The caller counts FLOPs in another way.
     pub without_float_ops: bool,
+    /// The caller's frames keep their file and function names. As the original, a live graph loses them.
+    pub keep_strings: bool,
     /// The bytes of a caller's `OpLogProto`.
     pub caller: Option<&'a [u8]>,
 }
@@ -96,7 +98,10 @@ pub fn op_log(graph: &GraphShapes<'_>, parts: &Parts<'_>) -> OpLog {
     }
     let mut bytes = Vec::new();
     entries.write(&mut bytes);
-    strings.write(&mut bytes);
+    match parts.caller {
+        Some(caller) if parts.keep_strings && parts.traces.is_none() => strings::copy(caller, &mut bytes),
+        _ => strings.write(&mut bytes),
+    }
     OpLog { bytes, missing_shapes }
 }
 
@@ -147,7 +152,7 @@ mod tests {
         out
     }
 
-    /// Name, float operations, types and whether there is a trace, of each entry.
+    /// Name, FLOPs, types and whether there is a trace, of each entry.
     fn read(log: &[u8]) -> Vec<(String, i64, usize, bool)> {
         let mut entries = Entries::default();
         entries.read(log);
@@ -165,6 +170,21 @@ mod tests {
         let log = op_log(&graph, &Parts { trainable: &["w".to_owned()], ..Parts::default() });
         assert_eq!(log.missing_shapes, 1);
         assert_eq!(read(&log.bytes), [("sq".into(), 8, 0, false), ("w".into(), 0, 1, false)]);
+    }
+
+    #[test]
+    fn strings_of_a_caller_stay_if_wanted() {
+        let bytes = graph();
+        let graph = GraphShapes::new(&bytes);
+        let mut caller = Vec::new();
+        pb::message(&mut caller, 2, |out| {
+            pb::int(out, 1, 7);
+            pb::bytes(out, 2, b"train.py");
+        });
+        let parts = |keep_strings| Parts { caller: Some(&caller), keep_strings, ..Parts::default() };
+        let has_name = |log: OpLog| log.bytes.windows(8).any(|part| part == b"train.py");
+        assert!(has_name(op_log(&graph, &parts(true))));
+        assert!(!has_name(op_log(&graph, &parts(false))));
     }
 
     #[test]

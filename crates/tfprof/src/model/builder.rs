@@ -103,7 +103,7 @@ impl Builder {
 
     fn push_warning(&mut self, code: &'static str, spot: Option<Spot>, message: String, damage: bool) {
         let location = (!self.file.is_empty()).then(|| Location { file: self.file.clone(), spot });
-        self.warnings.push(Warning { code, location, message, damage });
+        self.warnings.push(Warning { code, location, message, damage, fix: None });
     }
 
     /// Interns a name from a file. Bytes that are not UTF-8 are escaped, with a warning.

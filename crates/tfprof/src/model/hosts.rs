@@ -207,7 +207,7 @@ impl StepRule {
 
     pub fn about(self) -> &'static str {
         match self {
-            StepRule::Marker => "events that -step_marker matches",
+            StepRule::Marker => "events that match the step marker",
             StepRule::StepNum => "annotations with a step_num",
             StepRule::StepsLine => "the device's own line of steps",
             StepRule::FunctionCalls => "calls of a tf.function",

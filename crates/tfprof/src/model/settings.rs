@@ -23,8 +23,7 @@ impl Settings {
     /// These settings, overridden by `more`. Settings that select contents of a file have to be made before it is read.
     pub fn and(&self, more: &Settings) -> Result<Settings, String> {
         if more.signature.is_some() || more.all || more.const_params {
-            let flags = "-signature, -all and -const_params";
-            return Err(format!("{flags} choose what is loaded; give them to `tfprof shell`"));
+            return Err("signature, all and const_params choose what is loaded; set them when you load".to_owned());
         }
         let mut all = self.clone();
         all.batch = more.batch.or(self.batch);

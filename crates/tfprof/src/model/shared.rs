@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_changes_what_is_lent_changes_a_copy() {
+    fn lent_data_is_copied_on_write() {
         let mut first = Shared::Own(vec![1]);
         let mut second = first.lend();
         second.push(2);

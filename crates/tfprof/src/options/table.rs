@@ -162,7 +162,7 @@ const ORIGINAL: &[OptionInfo] = &[
     OptionInfo {
         name: "step",
         value: ValueKind::Number,
-        about: "the step to show; -1 is the average of the steps that have a node, all the sum of everything",
+        about: "the step to show; -1 is the average over the steps in which a node ran, all the sum of everything",
         original: true,
         words: Vec::new,
         access: Access::Field {
@@ -187,7 +187,7 @@ const ORIGINAL: &[OptionInfo] = &[
     OptionInfo {
         name: "order_by",
         value: ValueKind::Word,
-        about: "what rows are sorted by: name upwards, a metric downwards, or depth",
+        about: "the order of rows: by name (ascending), a metric (descending), or depth",
         original: true,
         words: OrderBy::words,
         access: Access::Field {
@@ -196,15 +196,15 @@ const ORIGINAL: &[OptionInfo] = &[
         },
     },
     patterns!(account_type_regexes, "count only nodes with a type (op, device, custom type) that matches one of these"),
-    patterns!(start_name_regexes, "begin at the rows whose name matches one of these"),
-    patterns!(trim_name_regexes, "do not go below rows whose name matches one of these"),
+    patterns!(start_name_regexes, "start at rows whose name matches one of these"),
+    patterns!(trim_name_regexes, "stop at rows whose name matches one of these"),
     patterns!(show_name_regexes, "show only rows whose name matches one of these"),
     patterns!(hide_name_regexes, "hide rows whose name matches one of these"),
-    flag!(account_displayed_op_only, true, "sum only what is shown"),
+    flag!(account_displayed_op_only, true, "sum only shown rows"),
     OptionInfo {
         name: "select",
         value: ValueKind::Words,
-        about: "what to show of each row; by default micros if steps are loaded, else params",
+        about: "metrics and details to show; by default micros if steps are loaded, else params",
         original: true,
         words: Selection::all_words,
         access: Access::Field {
@@ -226,9 +226,9 @@ const ORIGINAL: &[OptionInfo] = &[
 ];
 
 const OURS: &[OptionInfo] = &[
-    flag!(ops_only, false, "leave out rows that are only name scopes and lift what lies below them"),
+    flag!(ops_only, false, "leave out rows that are only name scopes; their children move up"),
     flag!(source_lines, false, "in code view, append the text of the source line, cut at 20 characters"),
-    word!(events, Events, "which events of an XSpace are nodes: ops, or all, with what the runtime did around them"),
+    word!(events, Events, "the events of an XSpace to show as nodes: ops, or all, events of the runtime included"),
     word!(stacks, CodeStacks, "code view of an XSpace: source lines, python calls, or auto: the first that is there"),
     text!(
         step_marker,

@@ -21,19 +21,19 @@ const STYLE: &str = include_str!("html/style.css");
 /// Where the HTML is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Place {
+pub enum Container {
     /// A page of its own.
     Page,
     /// Part of another page, such as the output of a notebook cell.
     Cell,
 }
 
-impl Place {
+impl Container {
     /// The row limit.
     pub(crate) const fn most_rows(self) -> usize {
         match self {
-            Place::Page => 10_000,
-            Place::Cell => 1_000,
+            Container::Page => 10_000,
+            Container::Cell => 1_000,
         }
     }
 }
@@ -50,10 +50,10 @@ const VALUES: usize = 1_000;
 const FEW: usize = 30;
 const LARGE: f64 = 0.2;
 
-pub fn write(view: &View, place: Place, out: &mut dyn Write) -> io::Result<()> {
+pub fn write(view: &View, container: Container, out: &mut dyn Write) -> io::Result<()> {
     let title = format!("{}: {}", view.kind.word(), view.kind.about());
-    begin(&title, place, out)?;
-    let tree = Tree::new(view, place.most_rows());
+    begin(&title, container, out)?;
+    let tree = Tree::new(view, container.most_rows());
     write!(out, "<div class=\"title\">{}</div>\n<div class=\"note\">", Xml(&title))?;
     write_question(view, out)?;
     out.write_all(b"</div>\n")?;
@@ -61,7 +61,7 @@ pub fn write(view: &View, place: Place, out: &mut dyn Write) -> io::Result<()> {
     writeln!(
         out,
         "<div class=\"frame{}\"><div class=\"tree\" style=\"--columns:{};min-width:{}px\">",
-        if place == Place::Cell { " bounded" } else { "" },
+        if container == Container::Cell { " bounded" } else { "" },
         if width.is_empty() { "0".to_owned() } else { width.join(" ") },
         280 + 115 * tree.columns.len(),
     )?;
@@ -78,18 +78,18 @@ pub fn write(view: &View, place: Place, out: &mut dyn Write) -> io::Result<()> {
             grouped(all)
         )?;
     }
-    end(place, out)
+    end(container, out)
 }
 
 /// Writes preformatted text.
-pub fn write_text(title: &str, text: &str, place: Place, out: &mut dyn Write) -> io::Result<()> {
-    begin(title, place, out)?;
+pub fn write_text(title: &str, text: &str, container: Container, out: &mut dyn Write) -> io::Result<()> {
+    begin(title, container, out)?;
     writeln!(out, "<div class=\"title\">{}</div>\n<pre>{}</pre>", Xml(title), Lines(text.trim_end()))?;
-    end(place, out)
+    end(container, out)
 }
 
-pub(crate) fn begin(title: &str, place: Place, out: &mut dyn Write) -> io::Result<()> {
-    if place == Place::Page {
+pub(crate) fn begin(title: &str, container: Container, out: &mut dyn Write) -> io::Result<()> {
+    if container == Container::Page {
         write!(
             out,
             "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
@@ -101,8 +101,8 @@ pub(crate) fn begin(title: &str, place: Place, out: &mut dyn Write) -> io::Resul
     write!(out, "<div class=\"tfprof\"><style>\n{STYLE}</style>\n")
 }
 
-pub(crate) fn end(place: Place, out: &mut dyn Write) -> io::Result<()> {
-    out.write_all(if place == Place::Page { b"</div>\n</body></html>\n" } else { b"</div>\n" })
+pub(crate) fn end(container: Container, out: &mut dyn Write) -> io::Result<()> {
+    out.write_all(if container == Container::Page { b"</div>\n</body></html>\n" } else { b"</div>\n" })
 }
 
 /// Writes the step and the options that differ from their defaults.
@@ -449,14 +449,14 @@ mod tests {
     use crate::format::source::Source;
     use crate::options::ViewKind;
 
-    fn html(graph: &str, place: Place) -> String {
+    fn html(graph: &str, container: Container) -> String {
         let mut profiler = Profiler::default();
         profiler.add_graph(Source::memory("graph.pbtxt", graph.as_bytes()).unwrap()).unwrap();
         let mut options = Options { max_depth: 100_000, ..Options::default() };
         options.set("select", "params").unwrap();
         let view = profiler.view(ViewKind::Scope, &options).unwrap();
         let mut out = Vec::new();
-        write(&view, place, &mut out).unwrap();
+        write(&view, container, &mut out).unwrap();
         String::from_utf8(out).unwrap()
     }
 
@@ -477,7 +477,7 @@ mod tests {
 
     #[test]
     fn names_are_text() {
-        let html = html(&variable("<img src=x onerror=alert(1)>&\\\"", 3), Place::Page);
+        let html = html(&variable("<img src=x onerror=alert(1)>&\\\"", 3), Container::Page);
         assert!(html.contains("&lt;img src=x onerror=alert(1)&gt;&amp;&quot;"));
         assert!(!html.contains("<img") && !html.contains("<script") && !html.contains("http"));
         balanced(&html);
@@ -486,7 +486,7 @@ mod tests {
     #[test]
     fn the_largest_of_many_rows_are_shown() {
         let graph: String = (0..5000).map(|i| variable(&format!("s{}/v{i}", i % 7), i + 1)).collect();
-        let html = html(&graph, Place::Cell);
+        let html = html(&graph, Container::Cell);
         assert!(html.contains("1,000 of 5,008 rows"), "{}", &html[html.len() - 400..]);
         assert!(html.contains("title=\"s1/v4999\"") && !html.contains("title=\"s0/v0\""));
         let left_out: usize = html
@@ -503,7 +503,7 @@ mod tests {
     #[test]
     fn depth_is_bounded() {
         let deep = vec!["d"; 3000].join("/");
-        let html = html(&variable(&deep, 2), Place::Page);
+        let html = html(&variable(&deep, 2), Container::Page);
         assert!(html.contains("… 2,851 more rows"));
         balanced(&html);
     }

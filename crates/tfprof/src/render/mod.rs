@@ -18,11 +18,10 @@ pub mod theme;
 pub mod timeline;
 
 use crate::error::{Error, Warning};
-use crate::metric::Unit;
 use crate::options::{Output, refused};
 use crate::view::{Demand, View};
-use crate::{units, words};
-use html::Place;
+use crate::words;
+use html::Container;
 use std::io::{self, Write};
 use theme::Theme;
 
@@ -50,14 +49,14 @@ pub struct Dress<'w> {
     /// Text: begin with what the words of the question mean.
     pub legend: bool,
     /// HTML: what it is a part of.
-    pub place: Place,
+    pub container: Container,
     /// JSON: what was odd while loading.
     pub load_warnings: &'w [Warning],
 }
 
 impl Dress<'_> {
     pub const PLAIN: Dress<'static> =
-        Dress { theme: Theme::PLAIN, legend: true, place: Place::Page, load_warnings: &[] };
+        Dress { theme: Theme::PLAIN, legend: true, container: Container::Page, load_warnings: &[] };
 }
 
 /// All output forms, in the order of the help. The first is text, which a screen shows, too.
@@ -80,7 +79,7 @@ pub const FORMS: &[Form] = &[
         demand: timeline::DEMAND,
         write: |view, _, out| {
             for timeline::Peak { device, bytes } in timeline::write(view, out)? {
-                view.note(format!("{device}: {} in use at the most", units::text(Unit::Bytes, bytes)));
+                view.note(format!("{device} peak memory: {:.2} MB", bytes as f64 / 1e6));
             }
             Ok(())
         },
@@ -147,7 +146,7 @@ pub const FORMS: &[Form] = &[
         endings: &[".html", ".htm"],
         opened_with: "open it in a browser",
         demand: Demand::ROWS,
-        write: |view, dress, out| html::write(view, dress.place, out),
+        write: |view, dress, out| html::write(view, dress.container, out),
     },
 ];
 

@@ -193,9 +193,8 @@ impl Cost {
         let logged = model.nodes.float_ops.iter().filter(|float_ops| **float_ops != 0).count();
         if logged > 0 {
             cost.per_batch.float_ops = None;
-            let message =
-                format!("the float operations of {logged} nodes are those of the op log; the rest is computed");
-            cost.warnings.push(Warning { code: "op_log", location: None, message, damage: false });
+            let message = format!("the FLOPs of {logged} nodes are those of the op log; the rest is computed");
+            cost.warnings.push(Warning::new("op_log", message));
         }
         Ok(cost)
     }

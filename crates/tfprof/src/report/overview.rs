@@ -308,7 +308,7 @@ fn deeper(overview: &Overview, knows_memory: bool) -> Vec<NextQuestion> {
     }
     if overview.float_ops > 0 && overview.micros > 0 {
         let words = "op -select float_ops,micros -order_by float_ops";
-        add("float operations beside time", words.to_owned());
+        add("FLOPs and time", words.to_owned());
     }
     deeper
 }

@@ -135,7 +135,7 @@ impl Names<'_> {
             return Err(Error::Input { location, message: format!("not a RunMetadata: {message}") });
         }
         let message = format!("{message}; the trace ends there");
-        self.warnings.push(Warning { code: "damaged", location: Some(location), message, damage: true });
+        self.warnings.push(Warning::new("damaged", message).at(location).with_damage());
         Ok(())
     }
 }
@@ -156,8 +156,8 @@ impl Sink for Names<'_> {
     }
 
     fn warn(&mut self, spot: Spot, message: String) {
-        let location = Some(Location { file: self.file.clone(), spot: Some(spot) });
-        self.warnings.push(Warning { code: "unknown_field", location, message, damage: false });
+        let location = Location { file: self.file.clone(), spot: Some(spot) };
+        self.warnings.push(Warning::new("unknown_field", message).at(location));
     }
 }
 

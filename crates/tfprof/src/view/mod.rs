@@ -109,7 +109,7 @@ impl View {
         }
         let rules = Rules::of(kind);
         if options.account_displayed_op_only && !rules.can_recount {
-            warn("ignored_option", format!("{} view ignores -account_displayed_op_only", kind.word()));
+            warn("ignored_option", format!("the {} view ignores account_displayed_op_only", kind.word()));
         }
         let mut metrics = demand.metrics(selection);
         if model.is_trace && metrics.has(Metric::Micros) {

@@ -29,7 +29,7 @@ pub struct Rules {
     /// The type of rows without a node, which `-account_type_regexes` may match.
     pub scope_type: Option<&'static str>,
     pub root_type: &'static str,
-    /// Parameters and float operations are the first columns.
+    /// Parameters and FLOPs are the first columns.
     pub parameters_first: bool,
 }
 

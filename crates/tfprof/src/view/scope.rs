@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn scopes_come_before_what_lies_in_them() {
+    fn scopes_come_before_their_children() {
         assert_eq!(
             rows(&["a-b", "a/b/c", "a/b", "a0/x"]),
             ["a<_TFProfRoot*", "a/b<a", "a/b/c<a/b", "a-b<_TFProfRoot", "a0<_TFProfRoot*", "a0/x<a0"]

@@ -22,7 +22,7 @@ const FORMS_WE_ADD: &[&str] = &[
 ];
 
 #[test]
-fn lines_mean_what_they_mean_to_the_original() {
+fn lines_of_the_original_mean_the_same() {
     let text = include_str!("../../../../../corpus/native/cmdline.json");
     let file: Value = serde_json::from_str(text).unwrap();
     let mut faults = Vec::new();

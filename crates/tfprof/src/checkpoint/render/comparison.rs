@@ -7,7 +7,7 @@ use crate::checkpoint::Tensor;
 use crate::checkpoint::query::{ChangeKind, Comparison, ComparisonRow};
 use crate::error::Warning;
 use crate::render::csv::write_field;
-use crate::render::html::{self, Grid, Place};
+use crate::render::html::{self, Container, Grid};
 use crate::words::write_table;
 use serde::Serialize;
 use std::io::{self, Write};
@@ -46,9 +46,9 @@ impl Answer for Comparison<'_> {
         Ok(())
     }
 
-    fn html(&self, place: Place, out: &mut dyn Write) -> io::Result<()> {
+    fn html(&self, container: Container, out: &mut dyn Write) -> io::Result<()> {
         let title = format!("{} → {}", self.before.name, self.after.name);
-        html::write_grid(&title, &grid(self), place, out)
+        html::write_grid(&title, &grid(self), container, out)
     }
 }
 

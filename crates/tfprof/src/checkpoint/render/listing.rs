@@ -7,7 +7,7 @@ use crate::checkpoint::query::{Listing, ListingRow, Summary};
 use crate::error::Warning;
 use crate::metric::Unit;
 use crate::render::csv::write_field;
-use crate::render::html::{self, Grid, Place};
+use crate::render::html::{self, Container, Grid};
 use crate::units;
 use crate::words::write_table;
 use serde::Serialize;
@@ -54,8 +54,8 @@ impl Answer for Listing<'_> {
         Ok(())
     }
 
-    fn html(&self, place: Place, out: &mut dyn Write) -> io::Result<()> {
-        html::write_grid(&self.checkpoint.name, &grid(self), place, out)
+    fn html(&self, container: Container, out: &mut dyn Write) -> io::Result<()> {
+        html::write_grid(&self.checkpoint.name, &grid(self), container, out)
     }
 }
 

@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn graphs_load_before_what_refers_to_their_nodes() {
+    fn graphs_load_before_data_about_their_nodes() {
         let mut inputs = Inputs::default();
         for name in ["XSpace", "RunMetadata", "OpLogProto", "checkpoint", "SavedModel", "ProfileProto", "RunMetadata"] {
             inputs.add(name, Format::named(name).unwrap());

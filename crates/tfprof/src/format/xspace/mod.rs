@@ -325,7 +325,7 @@ fn check(name: &str, space: &Space, cut: Option<&str>) -> Result<(), Error> {
 fn warn_damage(name: &str, space: &Space, more: &DamageList, cut: Option<String>, warnings: &mut Vec<Warning>) {
     let mut damaged = |spot, message| {
         let location = Some(Location { file: name.to_owned(), spot });
-        warnings.push(Warning { code: "damaged", location, message, damage: true });
+        warnings.push(Warning { code: "damaged", location, message, damage: true, fix: None });
     };
     if let Some(cut) = cut {
         damaged(None, format!("{cut}; the answer is about what comes before it"));
@@ -345,7 +345,7 @@ fn warn_damage(name: &str, space: &Space, more: &DamageList, cut: Option<String>
 fn warn_odd(name: &str, space: &Space, dangling: Dangling, broken: &[String], warnings: &mut Vec<Warning>) {
     let mut warn = |code, message, damage| {
         let location = Some(Location { file: name.to_owned(), spot: None });
-        warnings.push(Warning { code, location, message, damage });
+        warnings.push(Warning { code, location, message, damage, fix: None });
     };
     let Dangling { events, stats, strings } = dangling;
     if events + stats + strings > 0 {

@@ -160,7 +160,7 @@ fn all_else() {
 }
 
 #[test]
-fn what_is_not_known_is_said() {
+fn unknown_ops_are_reported() {
     check("Add", &[], &[-1, 3], &[], Err(UnknownReason::Shape));
     check("Square", &[&[-9]], &[4], &[], Err(UnknownReason::Shape));
     check("Square", &[], &[4], &[], Err(UnknownReason::Malformed));

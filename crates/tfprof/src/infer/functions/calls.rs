@@ -7,6 +7,7 @@ use super::frames;
 use super::library::Library;
 use super::trip_counts::TripCounts;
 use super::trips::{self, LoopFunction, Trips};
+use crate::error::Warning;
 use crate::hash::TrustedMap;
 use crate::infer::fact::{ANY, Fact, Shape};
 use crate::infer::inference::{Answer, Calls, Cost, Inference, Instance, NodeCost};
@@ -44,7 +45,7 @@ pub struct Program {
 pub struct Inferred {
     pub instances: Vec<Specialization>,
     /// Warnings, each with a stable code.
-    pub warnings: BTreeSet<(&'static str, String)>,
+    pub warnings: BTreeSet<Warning>,
 }
 
 /// A function, or the graph, inferred for given arguments.
@@ -219,9 +220,7 @@ impl Resolver<'_> {
             calls.push(Call { node, targets });
         }
         let frames = frames::runs(body, &instance, &|name| program.trip_count(name));
-        for (code, message) in frames.warnings {
-            self.done.warnings.insert((code, message));
-        }
+        self.done.warnings.extend(frames.warnings);
         let mut inferred = Specialization { function, instance, calls, runs: frames.runs, total: Total::default() };
         self.choose_branches(body, &mut inferred);
         inferred.total = self.total(body, &inferred);
@@ -282,7 +281,7 @@ impl Resolver<'_> {
         if self.recursive[function as usize] {
             let what =
                 format!("the function `{}` calls itself; calls to it are not expanded and count as unknown", name());
-            self.done.warnings.insert(("recursion", what));
+            self.done.warnings.insert(Warning::new("recursion", what));
             return Ok(None);
         }
         let body = &self.program.library.get(function).body;
@@ -294,7 +293,7 @@ impl Resolver<'_> {
         if self.nodes > MAX_NODES {
             let what =
                 "functions are called with too many different arguments to infer them all; some calls count as unknown";
-            self.done.warnings.insert(("too_many_calls", what.to_owned()));
+            self.done.warnings.insert(Warning::new("too_many_calls", what));
             return Ok(None);
         }
         self.nodes += body.len() + 1;
@@ -508,7 +507,7 @@ impl Resolver<'_> {
         let function = self.named(name);
         if function.is_none() {
             let what = format!("the function `{name}` is called but not in the file; calls to it count as unknown");
-            self.done.warnings.insert(("missing_function", what));
+            self.done.warnings.insert(Warning::new("missing_function", what));
         }
         function
     }

@@ -1,6 +1,7 @@
 //! Loops of TensorFlow 1: frames of a graph, delimited by `Enter`, `Merge`, `Switch`, `NextIteration` and `Exit`.
 
 use super::trips::{self, Affine, Numbers};
+use crate::error::Warning;
 use crate::infer::fact::Fact;
 use crate::infer::inference::Instance;
 use crate::model::attr_value;
@@ -12,7 +13,7 @@ use std::collections::VecDeque;
 pub struct Runs {
     /// `None` if there are no loops, so all nodes run once.
     pub runs: Option<Vec<i64>>,
-    pub warnings: Vec<(&'static str, String)>,
+    pub warnings: Vec<Warning>,
 }
 
 /// The limit of nested loops.

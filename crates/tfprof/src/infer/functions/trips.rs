@@ -3,6 +3,7 @@
 //! In iteration `t` a counter is `base + step·t`, so a comparison of two counters changes its result only a few times.
 //! The first iteration in which the condition fails is next to one of these changes.
 
+use crate::error::{Fix, Warning};
 use crate::infer::fact::Fact;
 use crate::infer::inference::Instance;
 use crate::model::body::{Body, Tensor};
@@ -71,16 +72,16 @@ pub fn of_range(start: i64, limit: i64, delta: i64) -> Option<Trips> {
 }
 
 /// The warning about a loop whose trip count is uncertain.
-pub fn warning(name: &str, trips: Option<&Trips>) -> Option<(&'static str, String)> {
-    let fix = format!("set it with --trip_count={name}=N");
-    match trips {
-        None => Some(("trip_count", format!("the trip count of the loop `{name}` is unknown; it counts once ({fix})"))),
-        Some(Trips { count, exact: false }) => Some((
-            "trip_count",
-            format!("the loop `{name}` runs at most {count} times; the trip count is taken as {count} ({fix})"),
-        )),
-        Some(_) => None,
-    }
+pub fn warning(name: &str, trips: Option<&Trips>) -> Option<Warning> {
+    let message = match trips {
+        None => format!("the trip count of the loop `{name}` is unknown; it counts once"),
+        Some(Trips { count, exact: false }) => {
+            format!("the loop `{name}` runs at most {count} times; the trip count is taken as {count}")
+        }
+        Some(_) => return None,
+    };
+    let fix = Fix::with_value("set it with", "trip_count", format!("{name}=N"));
+    Some(Warning::new("trip_count", message).with_fix(fix))
 }
 
 struct Functions<'a> {

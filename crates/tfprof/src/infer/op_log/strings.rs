@@ -5,6 +5,7 @@ use crate::hash::UntrustedMap;
 use tfprof_proto::fields::code_def::{self, trace};
 use tfprof_proto::fields::map_entry::{KEY, VALUE};
 use tfprof_proto::fields::op_log;
+use tfprof_proto::wire::{Fields, Value, each_field};
 use tfprof_proto::write as pb;
 
 /// The strings that frames refer to by id, and the frames themselves. Id 0 stands for an unknown string.
@@ -19,6 +20,15 @@ impl Default for Strings<'_> {
     fn default() -> Self {
         Strings { ids: UntrustedMap::from_iter([("none", 0)]), all: vec!["none"], frames: Vec::new() }
     }
+}
+
+/// Copies the strings of a log.
+pub fn copy(log: &[u8], out: &mut Vec<u8>) {
+    each_field(Fields::new(log, 0), |_, number, value| {
+        if let (op_log::ID_TO_STRING, Value::Bytes(entry)) = (number, value) {
+            pb::element(out, op_log::ID_TO_STRING, entry);
+        }
+    });
 }
 
 impl<'a> Strings<'a> {

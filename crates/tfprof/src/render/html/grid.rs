@@ -1,6 +1,6 @@
 //! Tables as HTML.
 
-use super::{Place, begin, end, grouped};
+use super::{Container, begin, end, grouped};
 use crate::render::markup::{Xml, fit};
 use std::io::{self, Write};
 
@@ -17,12 +17,12 @@ pub struct Grid {
 /// Length limit of a cell, in characters.
 const CELL: usize = 300;
 
-pub fn write_grid(title: &str, grid: &Grid, place: Place, out: &mut dyn Write) -> io::Result<()> {
-    begin(title, place, out)?;
+pub fn write_grid(title: &str, grid: &Grid, container: Container, out: &mut dyn Write) -> io::Result<()> {
+    begin(title, container, out)?;
     writeln!(out, "<div class=\"title\">{}</div>", Xml(&fit(title, CELL)))?;
-    let shown = grid.rows.len().min(place.most_rows());
+    let shown = grid.rows.len().min(container.most_rows());
     if shown > 0 {
-        let bounded = if place == Place::Cell { " bounded" } else { "" };
+        let bounded = if container == Container::Cell { " bounded" } else { "" };
         write!(out, "<div class=\"frame{bounded}\"><table><thead><tr>")?;
         let class = |column: usize| match grid.head[column] {
             "histogram" => " class=\"hist\"",
@@ -46,5 +46,5 @@ pub fn write_grid(title: &str, grid: &Grid, place: Place, out: &mut dyn Write) -
         writeln!(out, "<div class=\"more\">… {} more rows</div>", grouped(grid.rows.len() - shown))?;
     }
     writeln!(out, "<div class=\"note\">{}</div>", Xml(&grid.foot))?;
-    end(place, out)
+    end(container, out)
 }

@@ -100,7 +100,7 @@ pub fn advise(model: &Arc<Model>, names: &[String], quirks: Quirks) -> Result<Ve
 pub fn check_names(names: &[String]) -> Result<(), String> {
     let known: Vec<&str> = CHECKERS.iter().map(|checker| checker.name).collect();
     match names.iter().find(|name| !known.contains(&name.as_str())) {
-        Some(name) => Err(format!("{} (tfprof help checkers)", words::unknown("checker", name, &known))),
+        Some(name) => Err(words::unknown("checker", name, &known)),
         None => Ok(()),
     }
 }

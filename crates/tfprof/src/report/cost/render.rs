@@ -38,7 +38,7 @@ pub fn write_tables(report: &Report<'_>, style: Style, out: &mut dyn Write) -> i
         heading(&format!("difference from {name}"), style, out)?;
         write_changes(changes, style, out)?;
     } else {
-        write_parts(cost, "float operations by scope", Metric::FloatOps, style, out)?;
+        write_parts(cost, "FLOPs by scope", Metric::FloatOps, style, out)?;
         write_parts(cost, "parameters by scope", Metric::Parameters, style, out)?;
     }
     if !cost.unknown.is_empty() {
@@ -100,7 +100,7 @@ fn write_facts(cost: &Cost, style: Style, out: &mut dyn Write) -> io::Result<()>
         fact("optimizer state", format!("{} elements, which are no parameters", count(cost.slots)));
     }
     for (name, metric, per_batch) in [
-        ("float operations", Metric::FloatOps, cost.per_batch.float_ops),
+        ("FLOPs", Metric::FloatOps, cost.per_batch.float_ops),
         ("multiply-adds", Metric::Macs, cost.per_batch.macs),
         ("bytes read, written", Metric::IoBytes, cost.per_batch.io_bytes),
     ] {

@@ -2,7 +2,7 @@
 
 use super::Overview;
 use super::render::{Fact, facts, share, title};
-use crate::render::html::{Place, bar, begin, end};
+use crate::render::html::{Container, bar, begin, end};
 use crate::render::markup::{Xml, fit};
 use crate::units::Amount;
 use std::io::{self, Write};
@@ -11,8 +11,13 @@ use std::io::{self, Write};
 const TEXT: usize = 400;
 
 /// Writes the overview. `ask` turns a question into a command to type.
-pub fn write(overview: &Overview, ask: &dyn Fn(&str) -> String, place: Place, out: &mut dyn Write) -> io::Result<()> {
-    begin("overview", place, out)?;
+pub fn write(
+    overview: &Overview,
+    ask: &dyn Fn(&str) -> String,
+    container: Container,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    begin("overview", container, out)?;
     out.write_all(b"<table class=\"facts\"><tbody>\n")?;
     for Fact { name, value } in facts(overview) {
         writeln!(out, "<tr><td>{}</td><td>{}</td></tr>", Xml(&name), Xml(&fit(&value, TEXT)))?;
@@ -45,5 +50,5 @@ pub fn write(overview: &Overview, ask: &dyn Fn(&str) -> String, place: Place, ou
         missing.how.iter().try_for_each(|line| writeln!(out, "{}", Xml(line)))?;
         out.write_all(b"</pre>\n")?;
     }
-    end(place, out)
+    end(container, out)
 }

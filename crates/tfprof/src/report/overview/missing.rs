@@ -72,8 +72,8 @@ pub fn find(overview: &Overview, model: &Model, has_graph: bool) -> Vec<Missing>
     if overview.float_ops == 0 {
         missing(
             "no_float_ops",
-            "float operations",
-            "no op log with float operations is loaded".to_owned(),
+            "FLOPs",
+            "no op log with FLOPs is loaded".to_owned(),
             &["tf.compat.v1.profiler.write_op_log(graph, 'dump', run_meta=run)  # counts them where shapes are known"],
         );
     }

@@ -78,7 +78,7 @@ pub(super) fn facts(overview: &Overview) -> Vec<Fact> {
         fact("parameters", format!("{}{all} in all variables{frozen}", trainable.unwrap_or_default()));
     }
     if overview.float_ops > 0 {
-        fact("float operations", format!("{} a step", units::text(Unit::Count, overview.float_ops)));
+        fact("FLOPs", format!("{} a step", units::text(Unit::Count, overview.float_ops)));
     }
     let time = |micros| units::text(Unit::Micros, micros);
     if overview.micros > 0 {

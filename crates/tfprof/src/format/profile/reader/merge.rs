@@ -86,11 +86,7 @@ impl Merge {
         let float_ops = &mut model.nodes.float_ops[at];
         if *float_ops != 0 && definition.float_ops != 0 && *float_ops != definition.float_ops {
             let (old, new) = (*float_ops, definition.float_ops);
-            return disagree(
-                builder,
-                node,
-                &format!("it has {new} float operations here, {old} in what was loaded before"),
-            );
+            return disagree(builder, node, &format!("it has {new} FLOPs here and {old} in the data loaded before"));
         }
         *float_ops = if *float_ops == 0 { definition.float_ops } else { *float_ops };
         // A node that is known from a run alone has only a name.

@@ -71,7 +71,7 @@ pub fn warnings(model: &Model) -> Vec<Warning> {
         1 => format!("the input {first} names no node and is left out"),
         n => format!("{n} inputs name no node and are left out; the first is {first}"),
     };
-    vec![Warning { code: "missing_input", location: None, message, damage: false }]
+    vec![Warning::new("missing_input", message)]
 }
 
 struct Writer<'m> {

@@ -106,7 +106,7 @@ def test_variables_of_functions_and_graphs():
     assert tfprof.cost(graph).trainable_parameters == 32
 
 
-def test_what_is_not_known_is_said():
+def test_unknown_ops_are_reported():
     with pytest.raises(TypeError, match="no input signature"):
         tfprof.flops(tf.function(lambda a: a))
     with pytest.raises(TypeError, match="is not built"):
