@@ -292,9 +292,8 @@ impl Profile {
         let mut steps: BTreeMap<i64, (i64, i64, &'static str)> = BTreeMap::new();
         for host in self.shared.read().profiler.hosts() {
             for step in &host.steps {
-                let length = step.end.saturating_sub(step.start);
-                let known = steps.entry(step.number).or_insert((step.start, length, host.rule.word()));
-                *known = (known.0.min(step.start), known.1.max(length), known.2);
+                let known = steps.entry(step.number).or_insert((step.start, step.length, host.rule.word()));
+                *known = (known.0.min(step.start), known.1.max(step.length), known.2);
             }
         }
         let micros = |picos: i64| picos as f64 / 1e6;

@@ -1,6 +1,6 @@
 //! Merges the traces of one or several hosts into a model: nodes without inputs, and their times on each device.
 
-use super::walk::{ItemSums, StepSet, Tally};
+use super::walk::{ItemSums, StepSet, Tally, is_accelerator};
 use super::{CallPath, HostProfile, RuntimeName, SourceLine};
 use crate::error::{Location, Warning};
 use crate::hash::{TrustedMap, UntrustedMap};
@@ -210,8 +210,7 @@ impl Merger<'_> {
     fn device(&mut self, host: &HostProfile, name: &str) -> DeviceId {
         let full = if self.several_hosts { format!("/{}{name}", host.facts.host) } else { name.to_owned() };
         let device = self.builder.device(full.as_bytes());
-        let accelerator = name.starts_with("/device:") && !name.starts_with("/device:CPU");
-        let kind = if accelerator { DeviceKind::Other } else { DeviceKind::Placement };
+        let kind = if is_accelerator(name) { DeviceKind::Other } else { DeviceKind::Placement };
         self.builder.model.devices.set_kind(device, kind);
         device
     }

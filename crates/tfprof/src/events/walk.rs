@@ -1,11 +1,17 @@
 //! The walk over all spans of a trace: nests them, and sums them by op, Python call and runtime event, and by step.
 
-use super::spans::{OpenSpan, OpenSpans, PendingSpan, PendingSpans, SelfTime, Timed};
+use super::spans::{BusyTime, OpenSpan, OpenSpans, PendingSpan, PendingSpans, SelfTime, Timed};
 use super::steps::{FoundBy, NONE, Note, StepCollector, Steps};
 use super::{CallPath, Calls, RuntimeEvents, RuntimeName};
 use crate::hash::{TrustedMap, UntrustedMap};
 use crate::model::hosts::{AllocatorPeak, EventKind, LineFacts, SpanSums, StepSources};
 use crate::model::runs::KeepSteps;
+use std::collections::BTreeMap;
+
+/// Whether a plane or device is an accelerator: `/device:GPU:0`, but not `/device:CPU:0`.
+pub fn is_accelerator(name: &str) -> bool {
+    name.starts_with("/device:") && !name.starts_with("/device:CPU")
+}
 
 /// The parts of a trace that a question needs besides ops.
 #[derive(Clone, Copy, Debug)]
@@ -37,6 +43,8 @@ impl Class {
 pub struct Span {
     pub start: i64,
     pub end: i64,
+    /// From its start to that by the clock of the file, if it is timed by another.
+    pub shift: i64,
     /// Its index in the line.
     pub seq: u32,
     pub class: Class,
@@ -65,6 +73,7 @@ impl Timed for Span {
 pub struct Frame {
     class: Class,
     item: u32,
+    shift: i64,
     context: u32,
     around: u32,
     executor: u32,
@@ -93,14 +102,18 @@ pub struct TraceSums {
     pub outside: SpanSums,
     pub assigned: StepSources,
     pub memory_peak: Option<AllocatorPeak>,
+    /// By plane of an accelerator, the time during which some op ran.
+    pub busy: BTreeMap<usize, BusyTime>,
 }
 
 /// A walk in progress.
 #[derive(Debug)]
 pub struct TraceWalk {
     sums: TraceSums,
-    /// The current line.
+    /// The current line, its plane, and the time of its ops if it is that of an accelerator.
     line: LineFacts,
+    plane: usize,
+    busy: Option<BusyTime>,
     wanted: Wanted,
     path_of: UntrustedMap<CallPath, u32>,
     call_of: UntrustedMap<String, u32>,
@@ -116,6 +129,8 @@ impl TraceWalk {
         TraceWalk {
             sums: TraceSums::default(),
             line: LineFacts::default(),
+            plane: 0,
+            busy: None,
             wanted,
             path_of: UntrustedMap::default(),
             call_of: UntrustedMap::default(),
@@ -129,12 +144,18 @@ impl TraceWalk {
     /// Begins a line of a plane; `plane` is the index of the plane in the file.
     pub fn begin_line(&mut self, plane: usize, line: LineFacts) {
         self.collector.begin_line(plane, &line.plane);
+        self.plane = plane;
+        let tracks_ops = self.wanted.busy && is_accelerator(&line.plane);
+        self.busy = tracks_ops.then(BusyTime::default);
         self.line = line;
     }
 
     /// Ends a line, all of whose spans were visited and closed.
     pub fn end_line(&mut self, display_name: String) {
         self.collector.end_line();
+        if let Some(busy) = self.busy.take() {
+            self.sums.busy.entry(self.plane).or_default().unite(busy);
+        }
         self.line.display_name = display_name;
         self.sums.lines.push(std::mem::take(&mut self.line));
     }
@@ -188,7 +209,7 @@ impl TraceWalk {
     /// Visits the next span of a line, in the order of [`super::spans::SpanOrder`].
     #[inline]
     pub fn visit(&mut self, span: &Span, open: &mut OpenSpans<Frame>) {
-        let Span { start, end, class, item, note, .. } = *span;
+        let Span { start, end, shift, class, item, note, .. } = *span;
         open.close_before(start, end, |span| self.close(&span));
         let stack = &mut open.stack;
         let here = stack.len() as u32;
@@ -201,6 +222,7 @@ impl TraceWalk {
         let mut frame = Frame {
             class,
             item,
+            shift,
             context: 0,
             around: 0,
             executor: note.executor,
@@ -224,6 +246,9 @@ impl TraceWalk {
             frame.around = self.collector.visit(start, end, note, frame.around);
         }
         if is_op {
+            if let Some(busy) = &mut self.busy {
+                busy.add(start, end);
+            }
             if let Some(op) = stack.get_mut(frame.op as usize) {
                 op.frame.self_time.cover(start, end);
             }
@@ -257,6 +282,7 @@ impl TraceWalk {
         let OpenSpan { start, end, frame } = span;
         let (start, end) = (*start, *end);
         let kind = frame.class.kind;
+        let (start, end) = (start.saturating_add(frame.shift), end.saturating_add(frame.shift));
         let (total, mut self_time) = (end.saturating_sub(start), frame.self_time.time);
         let mut sums = SpanSums { runs: 1, total, self_time, first: start, last: end };
         self.sums.kinds[kind as usize].add(&sums);

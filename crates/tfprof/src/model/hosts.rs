@@ -46,6 +46,17 @@ pub struct PlaneFacts {
     pub events: u64,
     #[serde(skip)]
     pub stats: Vec<(String, FactValue)>,
+    /// When its ops ran, if it is an accelerator that ran some.
+    #[serde(skip)]
+    pub activity: Option<Activity>,
+}
+
+/// The time during which some op of a device ran, and the first start and the last end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Activity {
+    pub busy: i64,
+    pub first: i64,
+    pub last: i64,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -72,7 +83,7 @@ pub struct LineFacts {
     pub first: Option<i64>,
     #[serde(rename = "last_micros", serialize_with = "maybe_picos_as_micros")]
     pub last: Option<i64>,
-    /// The time of events that lie in no other.
+    /// The time during which some event ran.
     #[serde(rename = "busy_micros", serialize_with = "picos_as_micros")]
     pub busy: i64,
     #[serde(rename = "op_micros", serialize_with = "picos_as_micros")]
@@ -81,21 +92,20 @@ pub struct LineFacts {
 }
 
 impl LineFacts {
-    /// Counts an event that lies in `depth` others.
+    /// Counts an event that lies in `depth` others. Events come sorted by start.
     #[inline]
     pub fn add(&mut self, start: i64, end: i64, depth: usize) {
         self.events += 1;
+        let last = self.last.unwrap_or(start);
+        self.busy = self.busy.saturating_add(end.saturating_sub(start.max(last)).max(0));
         self.first = Some(self.first.map_or(start, |first| first.min(start)));
-        self.last = Some(self.last.map_or(end, |last| last.max(end)));
+        self.last = Some(last.max(end));
         self.deepest = self.deepest.max(depth + 1);
-        if depth == 0 {
-            self.busy = self.busy.saturating_add(end.saturating_sub(start));
-        }
     }
 }
 
-/// The most memory that an allocator had given out.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// The most memory that an allocator had given out, stack and heap.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct AllocatorPeak {
     pub allocator: String,
     pub bytes: i64,
@@ -109,17 +119,20 @@ pub enum EventKind {
     Derived,
     Hlo,
     Kernel,
+    /// A call of the host that launches the ops of a device.
+    Launch,
     Python,
     Runtime,
     Tf,
 }
 
 impl EventKind {
-    pub const ALL: [EventKind; 7] = [
+    pub const ALL: [EventKind; 8] = [
         EventKind::Dataset,
         EventKind::Derived,
         EventKind::Hlo,
         EventKind::Kernel,
+        EventKind::Launch,
         EventKind::Python,
         EventKind::Runtime,
         EventKind::Tf,
@@ -131,6 +144,7 @@ impl EventKind {
             EventKind::Derived => "derived",
             EventKind::Hlo => "hlo",
             EventKind::Kernel => "kernel",
+            EventKind::Launch => "launch",
             EventKind::Python => "python",
             EventKind::Runtime => "runtime",
             EventKind::Tf => "tf",
@@ -139,7 +153,8 @@ impl EventKind {
 
     #[inline]
     pub fn is_op(self) -> bool {
-        matches!(self, EventKind::Dataset | EventKind::Hlo | EventKind::Kernel | EventKind::Tf)
+        use EventKind::{Dataset, Hlo, Kernel, Launch, Tf};
+        matches!(self, Dataset | Hlo | Kernel | Launch | Tf)
     }
 }
 
@@ -174,6 +189,14 @@ pub struct StepSpan {
     pub number: i64,
     pub start: i64,
     pub end: i64,
+    /// How long it took. If each device has its own span, that of the slowest: devices need not run at the same time.
+    pub length: i64,
+}
+
+impl StepSpan {
+    pub fn new(number: i64, start: i64, end: i64) -> StepSpan {
+        StepSpan { number, start, end, length: end.saturating_sub(start) }
+    }
 }
 
 /// The rule that found the steps.

@@ -43,7 +43,17 @@ pub(super) struct Mark {
     pub(super) id: Option<Key>,
 }
 
-/// An event of a device's own line of steps.
+/// An event of a device's own line of steps or programs.
+#[derive(Clone, Copy, Debug)]
+pub struct DeviceEvent<'e> {
+    pub plane: &'e str,
+    pub name: &'e str,
+    pub number: Option<i64>,
+    pub start: i64,
+    pub end: i64,
+}
+
+/// The same, stored.
 #[derive(Debug)]
 pub(super) struct DeviceMark {
     pub(super) plane: String,
@@ -196,6 +206,7 @@ pub struct StepCollector {
     pub(super) data_ids: UntrustedSet<Option<Key>>,
     pub(super) launches: UntrustedMap<(LaunchKind, Key), LaunchSite>,
     pub(super) device_steps: Vec<DeviceMark>,
+    pub(super) module_runs: Vec<DeviceMark>,
     pub(super) runs: Vec<ProgramRun>,
     run_of: UntrustedMap<ProgramRun, u32>,
     last_run: u32,
@@ -215,6 +226,7 @@ impl Default for StepCollector {
             data_ids: UntrustedSet::default(),
             launches: UntrustedMap::default(),
             device_steps: Vec::new(),
+            module_runs: Vec::new(),
             runs: Vec::new(),
             run_of: UntrustedMap::default(),
             last_run: NONE,
@@ -261,10 +273,22 @@ impl StepCollector {
         self.data_ids.insert(id);
     }
 
-    /// An event of a device's own line of steps.
-    pub fn add_device_step(&mut self, plane: &str, start: i64, end: i64, number: Option<i64>) {
-        let mark = Mark { start, end, name: NameId::EMPTY, number, is_function: false, id: None };
-        self.device_steps.push(DeviceMark { plane: plane.to_owned(), mark });
+    /// Adds an event of a device's own line of steps.
+    pub fn add_device_step(&mut self, event: DeviceEvent<'_>) {
+        let mark = self.device_mark(event);
+        self.device_steps.push(mark);
+    }
+
+    /// Adds an event of a device's own line of programs.
+    pub fn add_module_run(&mut self, event: DeviceEvent<'_>) {
+        let mark = self.device_mark(event);
+        self.module_runs.push(mark);
+    }
+
+    fn device_mark(&mut self, event: DeviceEvent<'_>) -> DeviceMark {
+        let DeviceEvent { plane, name, number, start, end } = event;
+        let mark = Mark { start, end, name: self.names.intern(name), number, is_function: false, id: None };
+        DeviceMark { plane: plane.to_owned(), mark }
     }
 
     /// The number of a run of a program.

@@ -5,7 +5,7 @@
 
 mod collector;
 
-pub use collector::{FunctionRequest, LaunchKind, Launches, Note, StepClues, StepCollector};
+pub use collector::{DeviceEvent, FunctionRequest, LaunchKind, Launches, Note, StepClues, StepCollector};
 
 use super::Key;
 use super::spans::PendingSpans;
@@ -143,7 +143,7 @@ impl StepCollector {
         let marker = self.names.get(first.name).to_owned();
         let numbered = marks.iter().all(|mark| mark.number.is_some());
         Some(if numbered {
-            grouped(StepRule::Marker, marker, Vec::new(), marks, &all)
+            group(StepRule::Marker, marker, Vec::new(), all.iter().map(|at| NumberedMark::of_host(*at, &marks[*at])))
         } else {
             in_order(StepRule::Marker, marker, Vec::new(), marks, all)
         })
@@ -151,9 +151,10 @@ impl StepCollector {
 
     fn by_step_num(&self) -> Option<Chosen> {
         let marks = &self.marks[MarkKind::Step as usize];
-        let (best, other_markers) = self.best(marks, 0..marks.len(), false)?;
-        let chosen: Vec<_> = (0..marks.len()).filter(|at| marks[*at].name == best).collect();
-        Some(grouped(StepRule::StepNum, self.names.get(best).to_owned(), other_markers, marks, &chosen))
+        let (best, other_markers) = self.best(marks.iter(), false)?;
+        let chosen = marks.iter().enumerate().filter(|(_, mark)| mark.name == best);
+        let chosen = chosen.map(|(at, mark)| NumberedMark::of_host(at, mark));
+        Some(group(StepRule::StepNum, self.names.get(best).to_owned(), other_markers, chosen))
     }
 
     fn by_steps_line(&self) -> Option<Chosen> {
@@ -161,13 +162,33 @@ impl StepCollector {
         if marks.is_empty() || marks.iter().any(|step| step.mark.number.is_none()) {
             return None;
         }
-        let all: Vec<usize> = (0..marks.len()).collect();
-        Some(group(StepRule::StepsLine, "Steps".to_owned(), Vec::new(), &all, |at| &marks[at].mark))
+        let all = marks
+            .iter()
+            .enumerate()
+            .map(|(at, DeviceMark { plane, mark })| NumberedMark { device: plane, ..NumberedMark::of_host(at, mark) });
+        Some(group(StepRule::StepsLine, "Steps".to_owned(), Vec::new(), all))
+    }
+
+    /// Steps by the devices' own lines of programs: the runs of the program that takes most time. The first run on each
+    /// device is step 0.
+    fn by_module_line(&self) -> Option<Chosen> {
+        let runs = &self.module_runs;
+        let (best, other_markers) = self.best(runs.iter().map(|run| &run.mark), false)?;
+        let mut chosen: Vec<usize> = (0..runs.len()).filter(|at| runs[*at].mark.name == best).collect();
+        chosen.sort_by_key(|at| (runs[*at].mark.start, runs[*at].mark.end));
+        let mut met: UntrustedMap<&str, i64> = UntrustedMap::default();
+        let numbered = chosen.into_iter().map(|at| {
+            let DeviceMark { plane, mark } = &runs[at];
+            let next = met.entry(plane).or_default();
+            *next += 1;
+            NumberedMark { device: plane, number: *next - 1, ..NumberedMark::of_host(at, mark) }
+        });
+        Some(group(StepRule::ModuleRuns, self.names.get(best).to_owned(), other_markers, numbered))
     }
 
     fn by_function_call(&self) -> Option<Chosen> {
         let marks = &self.marks[MarkKind::Call as usize];
-        let (best, other_markers) = self.best(marks, 0..marks.len(), true)?;
+        let (best, other_markers) = self.best(marks.iter(), true)?;
         let chosen = (0..marks.len()).filter(|at| marks[*at].name == best).collect();
         Some(in_order(StepRule::FunctionCalls, self.names.get(best).to_owned(), other_markers, marks, chosen))
     }
@@ -178,23 +199,18 @@ impl StepCollector {
         if roots.iter().any(|at| marks[*at].is_function) {
             roots.retain(|at| marks[*at].is_function);
         }
-        let (best, other_markers) = self.best(marks, roots.iter().copied(), true)?;
+        let (best, other_markers) = self.best(roots.iter().map(|at| &marks[*at]), true)?;
         roots.retain(|at| marks[*at].name == best);
         Some(in_order(StepRule::Root, self.names.get(best).to_owned(), other_markers, marks, roots))
     }
 
     /// The name with the largest total, preferring names that occur at least twice; and the other names.
-    fn best(
-        &self,
-        marks: &[Mark],
-        among: impl Iterator<Item = usize>,
-        twice_first: bool,
-    ) -> Option<(NameId, Vec<String>)> {
+    fn best<'m>(&self, marks: impl Iterator<Item = &'m Mark>, twice_first: bool) -> Option<(NameId, Vec<String>)> {
         let mut by_name: BTreeMap<NameId, (u64, i64)> = BTreeMap::new();
-        for at in among {
-            let (count, time) = by_name.entry(marks[at].name).or_default();
+        for mark in marks {
+            let (count, time) = by_name.entry(mark.name).or_default();
             *count += 1;
-            *time = time.saturating_add(marks[at].end.saturating_sub(marks[at].start));
+            *time = time.saturating_add(mark.end.saturating_sub(mark.start));
         }
         let mut names: Vec<_> = by_name.into_iter().collect();
         let rank = |count: u64| twice_first && count < 2;
@@ -232,11 +248,7 @@ impl StepCollector {
             .map(|(run, span)| (*span, self.runs[*run as usize].id, *run))
             .collect();
         runs.sort_unstable();
-        let steps = runs.iter().zip(0..).map(|((Interval { start, end }, ..), number)| StepSpan {
-            number,
-            start: *start,
-            end: *end,
-        });
+        let steps = runs.iter().zip(0..).map(|((span, ..), number)| StepSpan::new(number, span.start, span.end));
         Some(Chosen {
             rule: StepRule::ModuleRuns,
             marker: name(&best).to_owned(),
@@ -248,14 +260,20 @@ impl StepCollector {
 
     /// Finds the steps. `whole` is the start of the first event and the end of the last.
     pub fn find_steps(self, whole: Option<(i64, i64)>, ops: &PendingSpans) -> Steps {
-        let rules: [fn(&Self) -> Option<Chosen>; 5] =
-            [Self::by_marker, Self::by_step_num, Self::by_steps_line, Self::by_function_call, Self::by_root];
+        let rules: [fn(&Self) -> Option<Chosen>; 6] = [
+            Self::by_marker,
+            Self::by_step_num,
+            Self::by_steps_line,
+            Self::by_function_call,
+            Self::by_root,
+            Self::by_module_line,
+        ];
         let everything = || {
             let (rule, start, end) = match whole {
                 Some((start, end)) => (StepRule::WholeProfile, start, end),
                 None => (StepRule::None, 0, 0),
             };
-            let steps = if rule == StepRule::None { Vec::new() } else { vec![StepSpan { number: 0, start, end }] };
+            let steps = if rule == StepRule::None { Vec::new() } else { vec![StepSpan::new(0, start, end)] };
             Chosen { rule, marker: String::new(), other_markers: Vec::new(), steps, marks: Vec::new() }
         };
         let chosen = rules.iter().find_map(|rule| rule(&self));
@@ -275,9 +293,14 @@ impl StepCollector {
         steps.sort();
         let step_of: TrustedMap<u32, u32> = chosen.marks.iter().map(|(at, step)| (*at as u32, *step)).collect();
         let mut device_of: UntrustedMap<&str, u32> = UntrustedMap::default();
-        if chosen.rule == StepRule::StepsLine {
+        let device_marks: &[DeviceMark] = match chosen.rule {
+            StepRule::StepsLine => &self.device_steps,
+            StepRule::ModuleRuns => &self.module_runs,
+            _ => &[],
+        };
+        if !device_marks.is_empty() {
             for (at, step) in chosen.marks {
-                let DeviceMark { plane, mark } = &self.device_steps[at];
+                let DeviceMark { plane, mark } = &device_marks[at];
                 let next = device_of.len() as u32;
                 let device = *device_of.entry(plane).or_insert(next);
                 steps.on_device.resize(device_of.len(), Vec::new());
@@ -291,7 +314,7 @@ impl StepCollector {
                 StepRule::StepNum => marks[MarkKind::Step as usize],
                 StepRule::FunctionCalls => marks[MarkKind::Call as usize],
                 StepRule::Root => marks[MarkKind::Root as usize],
-                StepRule::ModuleRuns => run,
+                StepRule::ModuleRuns if device_marks.is_empty() => run,
                 _ => return None,
             };
             step_of.get(&mark).copied()
@@ -318,28 +341,50 @@ impl StepCollector {
     }
 }
 
-/// Steps by the numbers of their marks: equal numbers are one step, from the first start to the last end.
-fn grouped(rule: StepRule, marker: String, other_markers: Vec<String>, marks: &[Mark], chosen: &[usize]) -> Chosen {
-    group(rule, marker, other_markers, chosen, |at| &marks[at])
+/// A mark with the number of its step.
+struct NumberedMark<'m> {
+    /// Its index.
+    at: usize,
+    number: i64,
+    /// The device that it is on, if each has its own.
+    device: &'m str,
+    span: Interval,
 }
 
+impl NumberedMark<'_> {
+    fn of_host(at: usize, mark: &Mark) -> Self {
+        let span = Interval { start: mark.start, end: mark.end };
+        NumberedMark { at, number: mark.number.unwrap_or(0), device: "", span }
+    }
+}
+
+/// Steps by the numbers of their marks: equal numbers are one step, from the first start to the last end.
 fn group<'m>(
     rule: StepRule,
     marker: String,
     other_markers: Vec<String>,
-    chosen: &[usize],
-    mark: impl Fn(usize) -> &'m Mark,
+    chosen: impl Iterator<Item = NumberedMark<'m>>,
 ) -> Chosen {
-    let mut by_number: BTreeMap<i64, Interval> = BTreeMap::new();
-    for at in chosen {
-        let Mark { start, end, number, .. } = *mark(*at);
-        by_number.entry(number.unwrap_or(0)).or_insert(Interval { start, end }).extend(start, end);
+    let mut marks = Vec::new();
+    let mut spans: BTreeMap<(i64, &str), Interval> = BTreeMap::new();
+    for NumberedMark { at, number, device, span } in chosen {
+        marks.push((at, number));
+        spans.entry((number, device)).or_insert(span).extend(span.start, span.end);
     }
-    let steps = by_number.into_iter().map(|(number, Interval { start, end })| StepSpan { number, start, end });
-    let mut steps: Vec<StepSpan> = steps.collect();
+    let mut steps: Vec<StepSpan> = Vec::new();
+    for ((number, _), Interval { start, end }) in spans {
+        let part = StepSpan::new(number, start, end);
+        match steps.last_mut() {
+            Some(step) if step.number == number => {
+                (step.start, step.end) = (step.start.min(start), step.end.max(end));
+                step.length = step.length.max(part.length);
+            }
+            _ => steps.push(part),
+        }
+    }
     steps.sort_by_key(|step| (step.start, step.number));
     let index: UntrustedMap<i64, u32> = steps.iter().zip(0..).map(|(step, index)| (step.number, index)).collect();
-    let marks = chosen.iter().map(|at| (*at, index[&mark(*at).number.unwrap_or(0)])).collect();
+    let marks = marks.into_iter().map(|(at, number)| (at, index[&number])).collect();
     Chosen { rule, marker, other_markers, steps, marks }
 }
 
@@ -354,7 +399,7 @@ fn in_order(
     chosen.sort_by_key(|at| (marks[*at].start, marks[*at].end));
     let steps = chosen.iter().zip(0..).map(|(at, number)| {
         let Mark { start, end, .. } = marks[*at];
-        StepSpan { number, start, end }
+        StepSpan::new(number, start, end)
     });
     let steps = steps.collect();
     Chosen { rule, marker, other_markers, steps, marks: chosen.into_iter().zip(0..).collect() }

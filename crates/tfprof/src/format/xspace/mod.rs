@@ -11,12 +11,13 @@ mod wire;
 pub use classify::hlo;
 
 use crate::error::{Error, Location, Warning};
+use crate::events::spans::BusyTime;
 use crate::events::steps::Steps;
 use crate::events::walk::TraceSums;
 use crate::events::{HostFile, HostProfile, TraceSettings};
 use crate::format::detect::{Head, is_name};
 use crate::format::source::Source;
-use crate::model::hosts::{FactValue, HostFacts, PlaneFacts};
+use crate::model::hosts::{EventKind, FactValue, HostFacts, PlaneFacts};
 use classify::Classifier;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -25,7 +26,7 @@ use tfprof_proto::fields::{xplane, xspace};
 use tfprof_proto::stream::Spot;
 use tfprof_proto::window::{ByteRange, Window};
 use tfprof_proto::wire::{Fault, Fields, Value, WireError};
-use wire::plane::{self, LineHeads, LineReader, Space, Stop};
+use wire::plane::{self, LineHeads, LineReader, Plane, Space, Stop};
 use wire::stats::{DamageList, Dangling, StoredValue};
 
 /// A file that is open for random access.
@@ -193,13 +194,16 @@ fn read_with(file: &ProfileFile, settings: &TraceSettings, heads: LineHeads) -> 
     let ProfileFile { name, bytes, cut } = file;
     let io_error = |error: io::Error| Error::Io { file: name.clone(), action: "cannot read", source: error };
     let space = plane::read(bytes, heads).map_err(io_error)?;
-    check(name, &space, cut.as_deref())?;
+    let mut warnings = Vec::new();
+    check(file, &space, &mut warnings)?;
     let mut classifier = Classifier::new(bytes, &space);
     let mut reader = LineReader::new(bytes, &space, spans::stats(settings.wanted));
     let marker = settings.step_marker.as_ref();
     let mut wanted = settings.wanted;
+    let has_eager = space.planes.iter().flat_map(|plane| &plane.metas).any(|meta| classify::is_eager(&meta.name));
     let (sums, steps) = loop {
         match spans::walk(&mut reader, &mut classifier, marker, wanted) {
+            Ok((sums, _)) if sums.kinds[EventKind::Tf as usize].runs == 0 && has_eager && classifier.add_eager() => {}
             // No event is an op: show those of the runtime instead.
             Ok((sums, _)) if sums.ops.items.is_empty() && !wanted.runtime => wanted.runtime = true,
             Ok(done) => break done,
@@ -207,7 +211,6 @@ fn read_with(file: &ProfileFile, settings: &TraceSettings, heads: LineHeads) -> 
             Err(Stop::LateHead | Stop::Unsorted) => return Ok(None),
         }
     };
-    let mut warnings = Vec::new();
     warn_damage(name, &space, &reader.damage, cut.clone(), &mut warnings);
     warn_odd(name, &space, reader.stat_reader.dangling, &classifier.broken_programs, &mut warnings);
     Ok(Some(host_profile(name, &space, classifier, sums, steps, warnings)))
@@ -222,11 +225,12 @@ fn host_profile(
     warnings: Vec<Warning>,
 ) -> HostProfile {
     let mut lines = sums.lines.iter();
-    let planes = space.planes.iter().map(|plane| PlaneFacts {
+    let planes = space.planes.iter().enumerate().map(|(at, plane)| PlaneFacts {
         name: plane.name.clone(),
         lines: plane.lines.len(),
         events: lines.by_ref().take(plane.lines.len()).map(|line| line.events).sum(),
         stats: plane.stats.iter().map(|(name, value)| (name.clone(), fact(value))).collect(),
+        activity: sums.busy.get(&at).and_then(BusyTime::activity),
     });
     let planes = planes.collect();
     let facts = HostFacts {
@@ -280,12 +284,17 @@ fn fact(value: &StoredValue) -> FactValue {
     }
 }
 
-/// The framework, if a plane names its version.
+/// The framework, if a plane names its version, or if events or programs have the names that JAX gives them.
 fn framework(space: &Space) -> Option<String> {
     let mut stats = space.planes.iter().flat_map(|plane| &plane.stats);
     match stats.find(|(name, _)| name == "jax_version") {
         Some((_, StoredValue::Text(version))) => Some(format!("JAX {version}")),
-        _ => None,
+        _ => {
+            let jax_names = ["jit_", "pmap_", "PjitFunction(", "PmapFunction("];
+            let mut metas = space.planes.iter().filter(|plane| !plane.is_device()).flat_map(|plane| &plane.metas);
+            let is_jax = metas.any(|meta| jax_names.iter().any(|start| meta.name.starts_with(start)));
+            is_jax.then(|| "JAX".to_owned())
+        }
     }
 }
 
@@ -300,8 +309,17 @@ fn environment(space: &Space, name: &str) -> Option<u64> {
 }
 
 /// Rejects other files, and profiles without events.
-fn check(name: &str, space: &Space, cut: Option<&str>) -> Result<(), Error> {
-    let refuse = |spot, message| Err(Error::Input { location: Location { file: name.to_owned(), spot }, message });
+fn check(file: &ProfileFile, space: &Space, warnings: &mut Vec<Warning>) -> Result<(), Error> {
+    let (name, cut) = (&file.name, file.cut.as_deref());
+    let has_events = space.planes.iter().any(Plane::has_events);
+    if (space.damage.count > 0 || !has_events) && is_mangled(&file.bytes) {
+        let message = "its bytes were changed by a conversion to UTF-8 (each one that is not UTF-8 became EF BF BD), so \
+                       most of it is lost; get the file again, and copy it as binary data";
+        let location = Some(Location { file: name.clone(), spot: None });
+        warnings.push(Warning { code: "mangled", location, message: message.to_owned(), damage: true });
+        return Ok(());
+    }
+    let refuse = |spot, message| Err(Error::Input { location: Location { file: name.clone(), spot }, message });
     let nameless = space.planes.first().is_some_and(|plane| plane.name.is_empty());
     let damage = space.damage.first.first();
     let strange = space.planes.is_empty() && (space.unknown_fields > 0 || damage.is_some() || cut.is_some());
@@ -310,7 +328,7 @@ fn check(name: &str, space: &Space, cut: Option<&str>) -> Result<(), Error> {
         let why = damage.map_or_else(|| cut.unwrap_or("its first plane has no name").to_owned(), |d| d.what.clone());
         return refuse(spot, format!("not an XSpace: {why}"));
     }
-    if space.planes.iter().all(|plane| plane.lines.iter().all(|line| line.events.is_none())) {
+    if !has_events {
         let stored: Vec<_> = space.errors.iter().chain(&space.warnings).map(String::as_str).collect();
         let why = if stored.is_empty() {
             "record again, and let the profiler run while the model does".to_owned()
@@ -320,6 +338,30 @@ fn check(name: &str, space: &Space, cut: Option<&str>) -> Result<(), Error> {
         return refuse(None, format!("this profile holds no events; {why}"));
     }
     Ok(())
+}
+
+/// Whether a file is UTF-8 with replacement characters: a conversion put them where bytes were no text.
+fn is_mangled(bytes: &FileBytes) -> bool {
+    let mut cursor = ByteCursor { bytes, at: 0 };
+    let (mut buffer, mut held, mut found) = (vec![0; 1 << 16], 0, false);
+    loop {
+        let got = match cursor.read(&mut buffer[held..]) {
+            Ok(0) | Err(_) => return found,
+            Ok(got) => held + got,
+        };
+        let text = match std::str::from_utf8(&buffer[..got]) {
+            Ok(text) => text,
+            // A character may continue in the next piece.
+            Err(error) if error.error_len().is_none() => {
+                std::str::from_utf8(&buffer[..error.valid_up_to()]).unwrap_or_default()
+            }
+            Err(_) => return false,
+        };
+        found |= text.contains(char::REPLACEMENT_CHARACTER);
+        let used = text.len();
+        buffer.copy_within(used..got, 0);
+        held = got - used;
+    }
 }
 
 fn warn_damage(name: &str, space: &Space, more: &DamageList, cut: Option<String>, warnings: &mut Vec<Warning>) {

@@ -2,10 +2,12 @@
 
 use super::classify::{ClassCache, Classifier, LineKind};
 use super::wire::event::Event;
-use super::wire::plane::{LineOfPlane, LineReader, Plane, Stop};
+use super::wire::plane::{LineOfPlane, LineReader, Plane, Space, Stop};
 use super::wire::stats::{OP_STATS, Stat, StatMask, StatSnapshot};
 use crate::events::spans::{OpenSpans, SpanOrder};
-use crate::events::steps::{FunctionRequest, LaunchKind, Launches, NONE, Note, StepClues, StepCollector, Steps};
+use crate::events::steps::{
+    DeviceEvent, FunctionRequest, LaunchKind, Launches, NONE, Note, StepClues, StepCollector, Steps,
+};
 use crate::events::walk::{Class, Span, TraceSums, TraceWalk, Wanted};
 use crate::events::{Key, KeyTexts};
 use crate::model::hosts::{EventKind, LineFacts, SpanSums};
@@ -20,7 +22,10 @@ pub fn stats(wanted: Wanted) -> StatMask {
         Stat::DeviceOffset,
         Stat::DeviceDuration,
         Stat::PeakBytesInUse,
+        Stat::BytesReserved,
+        Stat::BytesAllocated,
         Stat::AllocatorName,
+        Stat::IndexOnHost,
     ];
     let of_steps = if wanted.step_marks { STEP_STATS } else { 0 };
     always.iter().fold(OP_STATS | of_steps, |mask, stat| mask | stat.bit())
@@ -91,32 +96,37 @@ impl FileWalk<'_, '_, '_> {
         walk.begin_line(at.plane_index, line);
         let has_memory = at.plane.mask & Stat::PeakBytesInUse.bit() != 0;
         let is_host = !at.plane.is_device();
-        let is_steps_line = *step_marks && !is_host && at.line.name == "Steps";
+        let marks_steps = *step_marks && !is_host;
+        let is_steps_line = marks_steps && at.line.name == "Steps";
+        let is_module_line = marks_steps && at.line.name == "XLA Modules";
+        let space = reader.space;
         let mut order = SpanOrder::new(reader.whole_lines);
         let mut open = OpenSpans::default();
         let display_name = reader.events(at, |event| {
             let class = classifier.class(kind, event, classes)?;
             let item = if walk.wants_item(class.kind) { item(walk, class.kind, event, at, items) } else { NONE };
-            if has_memory
-                && event.has(Stat::PeakBytesInUse)
-                && let Some(bytes) = event.number(Stat::PeakBytesInUse)
-            {
-                walk.memory(bytes, || event.text(Stat::AllocatorName).unwrap_or_default().into_owned());
+            if has_memory && let Some(bytes) = held_memory(event) {
+                walk.memory(bytes, || allocator(event, space));
             }
             if let Some(count) = event.count {
                 walk.add_aggregated(class, item, &aggregated_sums(class, event, count));
                 return Ok(());
             }
             if is_steps_line {
-                let number = device_step_number(event);
-                walk.collector.add_device_step(&event.plane.name, event.start, event.end, number);
+                walk.collector.add_device_step(device_mark(event, device_step_number(event), ""));
+            } else if is_module_line {
+                let name = event.full_name();
+                // `jit_f(36)`: the number is that of one compilation.
+                let program = name.split('(').next().unwrap_or_default();
+                walk.collector.add_module_run(device_mark(event, None, program));
             }
             let note = if *step_marks {
                 steps.note(event, is_host, class.kind.is_op(), &mut walk.collector)
             } else {
                 Note::default()
             };
-            let span = Span { start: event.start, end: event.end, seq: event.seq, class, item, note };
+            let Event { start, end, shift, seq, .. } = *event;
+            let span = Span { start, end, shift, seq, class, item, note };
             order.add(span, |span| walk.visit(&span, &mut open)).map_err(Stop::from)
         })?;
         order.flush(|span| walk.visit(&span, &mut open));
@@ -143,6 +153,35 @@ fn item(walk: &mut TraceWalk, kind: EventKind, event: &Event<'_>, at: LineOfPlan
         items.of_meta[at] = item;
     }
     item
+}
+
+/// The most memory that an allocator had given out by an event: its own figure leaves out the stack.
+fn held_memory(event: &Event<'_>) -> Option<i64> {
+    if !event.has(Stat::PeakBytesInUse) {
+        return None;
+    }
+    let [peak, stack, heap] =
+        [Stat::PeakBytesInUse, Stat::BytesReserved, Stat::BytesAllocated].map(|stat| event.number(stat).unwrap_or(0));
+    Some(peak.max(stack.saturating_add(heap)))
+}
+
+/// The name of the allocator of an event, or of the device whose memory it is.
+fn allocator(event: &Event<'_>, space: &Space) -> String {
+    if let Some(name) = event.text(Stat::AllocatorName).filter(|name| !name.is_empty()) {
+        return name.into_owned();
+    }
+    let Some(index) = event.number(Stat::IndexOnHost).or_else(|| event.number(Stat::DeviceOrdinal)) else {
+        return "an allocator without a name".to_owned();
+    };
+    let end = format!(":{index}");
+    let plane = space.planes.iter().find(|plane| plane.is_device() && plane.name.ends_with(&end));
+    plane.map_or_else(|| format!("device {index}"), |plane| plane.name.clone())
+}
+
+/// An event of a device's own line of steps or programs, by the clock of the file.
+fn device_mark<'e>(event: &'e Event<'_>, number: Option<i64>, name: &'e str) -> DeviceEvent<'e> {
+    let [start, end] = [event.start, event.end].map(|time| time.saturating_add(event.shift));
+    DeviceEvent { plane: &event.plane.name, name, number, start, end }
 }
 
 /// The sums of an event that stands for several.

@@ -91,7 +91,7 @@ impl<'f> HostTrace<'f> {
             action: "cannot read",
             source,
         })?;
-        check(name, &space, cut.as_deref())?;
+        check(file, &space, warnings)?;
         let none = DamageList::default();
         warn_damage(name, &space, &none, cut.clone(), warnings);
         warn_odd(name, &space, Dangling::default(), &[], warnings);

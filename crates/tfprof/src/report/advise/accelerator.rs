@@ -1,8 +1,9 @@
-//! GPU utilization: busy time over the time from the first op to the last.
+//! Utilization of accelerators: busy time over the time from the first op to the last.
 
 use super::{Advice, Evidence};
 use crate::model::cells::{Cell, Measure};
 use crate::model::devices::DeviceKind;
+use crate::model::hosts::Activity;
 use crate::model::nodes::NodeId;
 use crate::model::runs::NodeSteps;
 use std::collections::BTreeMap;
@@ -15,6 +16,9 @@ struct Utilization {
 }
 
 pub(super) fn check(evidence: &Evidence<'_>, advice: &mut Advice) {
+    if evidence.model.is_trace {
+        return check_trace(evidence, advice);
+    }
     let model = evidence.model;
     let steps = model.runs.steps_of_nodes();
     let mut devices: BTreeMap<&str, Utilization> = BTreeMap::new();
@@ -48,10 +52,35 @@ pub(super) fn check(evidence: &Evidence<'_>, advice: &mut Advice) {
         if end <= start {
             continue;
         }
-        let utilization = busy as f64 / end.wrapping_sub(start) as f64;
-        let low = if utilization >= 0.5 { "" } else { "low " };
-        advice.report(format!("device: {device} {low}utilization: {utilization:.2}"));
+        report(device, busy, end.wrapping_sub(start), advice);
     }
+}
+
+/// A trace says when each device was busy: streams that overlap count once.
+fn check_trace(evidence: &Evidence<'_>, advice: &mut Advice) {
+    let hosts = &evidence.model.hosts;
+    let mut idle = Vec::new();
+    for (host, plane) in hosts.iter().flat_map(|host| host.planes.iter().map(move |plane| (host, plane))) {
+        let is_accelerator = plane.name.starts_with("/device:") && !plane.name.starts_with("/device:CPU");
+        let device = if hosts.len() > 1 { format!("/{}{}", host.host, plane.name) } else { plane.name.clone() };
+        match plane.activity {
+            Some(Activity { busy, first, last }) if last > first => report(&device, busy, last - first, advice),
+            None if is_accelerator => idle.push(device),
+            _ => {}
+        }
+    }
+    if advice.reports.is_empty() {
+        let is_empty = evidence.model.runs.is_empty();
+        advice.note(if is_empty { "no step is loaded" } else { "no op ran on a GPU or TPU" });
+    } else if !idle.is_empty() {
+        advice.report(format!("no op ran on {}", idle.join(", ")));
+    }
+}
+
+fn report(device: &str, busy: i64, span: i64, advice: &mut Advice) {
+    let utilization = busy as f64 / span as f64;
+    let low = if utilization >= 0.5 { "" } else { "low " };
+    advice.report(format!("device: {device} {low}utilization: {utilization:.2}"));
 }
 
 /// As the original: the last step of the node itself, even if other nodes have later ones.

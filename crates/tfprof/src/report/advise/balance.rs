@@ -1,4 +1,4 @@
-//! Load imbalance: a GPU or parameter server with much more work than the others.
+//! Load imbalance: an accelerator or parameter server with much more work than the others.
 
 use super::{Advice, DeviceCell, Evidence, largest, micros};
 use crate::metric::Unit;
@@ -21,9 +21,13 @@ struct Load<'m> {
 
 pub(super) fn check(evidence: &Evidence<'_>, advice: &mut Advice) {
     let steps = evidence.steps();
-    let groups = [("parameter servers", loads(evidence, server)), ("GPUs", loads(evidence, gpu))];
+    let groups = [
+        ("parameter servers", loads(evidence, server)),
+        ("GPUs", loads(evidence, gpu)),
+        ("TPUs", loads(evidence, tpu)),
+    ];
     if groups.iter().all(|(_, loads)| loads.len() < 2) {
-        return advice.note("there are no two GPUs or parameter servers to compare");
+        return advice.note("there are no two GPUs, TPUs or parameter servers to compare");
     }
     for (what, loads) in groups {
         let total: i64 = loads.values().map(|load| load.time).sum();
@@ -63,6 +67,14 @@ fn server(device: &str, kind: DeviceKind) -> Option<String> {
 
 /// The GPU of a device that lists kernels.
 fn gpu(device: &str, kind: DeviceKind) -> Option<String> {
-    let (gpu, _) = device.rsplit_once('/')?;
-    (kind == DeviceKind::AllStreams).then(|| gpu.to_owned())
+    match kind {
+        DeviceKind::AllStreams => device.rsplit_once('/').map(|(gpu, _)| gpu.to_owned()),
+        // In a trace, the GPU itself does.
+        DeviceKind::Other => device.contains("/device:gpu:").then(|| device.to_owned()),
+        _ => None,
+    }
+}
+
+fn tpu(device: &str, kind: DeviceKind) -> Option<String> {
+    (kind == DeviceKind::Other && device.contains("/device:tpu:")).then(|| device.to_owned())
 }

@@ -21,6 +21,9 @@ pub(super) fn check(evidence: &Evidence<'_>, advice: &mut Advice) {
             }
         }
     }
+    if peaks.is_empty() && model.hosts.iter().any(|host| host.memory_peak.is_some()) {
+        return advice.note("the profile says how much memory was in use (tfprof info), but not which ops held it");
+    }
     if peaks.is_empty() {
         return advice.note("no allocations of a GPU were recorded, so the ops that held memory are unknown");
     }

@@ -18,10 +18,12 @@ use crate::model::Model;
 use crate::model::cells::{Cell, Measure};
 use crate::model::devices::DeviceKind;
 use crate::model::layers::Layer;
+use crate::model::nodes::NodeId;
 use crate::quirks::Quirks;
 use crate::units::Amount;
 use crate::{units, words};
 use serde::Serialize;
+use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::sync::Arc;
 use tfprof_proto::fields::advice::{self, checker};
@@ -48,14 +50,14 @@ const fn ours(name: &'static str, check: fn(&Evidence<'_>, &mut Advice), about: 
 
 /// All checkers, in the order in which they report.
 pub const CHECKERS: &[Checker] = &[
-    original("AcceleratorUtilizationChecker", accelerator::check, "how busy each GPU was"),
+    original("AcceleratorUtilizationChecker", accelerator::check, "how busy each GPU or TPU was"),
     original("OperationChecker", operation::check, "ops for which there are faster ones"),
     original("ExpensiveOperationChecker", expensive::check, "op types, scopes and lines that take the most time"),
     // As the original: a valid name that checks nothing.
     Checker { name: "JobChecker", about: "nothing; the original has the name only", original: true, check: None },
     ours("TransferChecker", transfers::check, "copies between host and GPU against the work of the GPU"),
     ours("BalanceChecker", balance::check, "devices or parameter servers that wait for one of them"),
-    ours("FallbackChecker", fallback::check, "ops that ran on the CPU although their kind runs on the GPU"),
+    ours("FallbackChecker", fallback::check, "ops that ran on the CPU although their kind runs on the accelerator"),
     ours("TinyOpChecker", tiny::check, "ops that cost more to start than to run"),
     ours("MemoryPeakChecker", memory::check, "which ops hold the memory at its peak"),
 ];
@@ -135,6 +137,17 @@ impl Evidence<'_> {
                 let (kind, device) = (devices.kind(cell.device), names.get(devices.name(cell.device)));
                 DeviceCell { cell, kind, device }
             })
+    }
+
+    /// The ops that ran on an accelerator of a trace. On the host, such an op has the time of its launch.
+    fn accelerated(&self) -> BTreeSet<NodeId> {
+        let cells = self.cells().filter(|cell| self.is_accelerator(cell.kind));
+        cells.map(|cell| cell.cell.node).collect()
+    }
+
+    /// Whether a device of this kind is an accelerator of a trace.
+    fn is_accelerator(&self, kind: DeviceKind) -> bool {
+        self.model.is_trace && kind == DeviceKind::Other
     }
 
     /// The time of a cell in microseconds.

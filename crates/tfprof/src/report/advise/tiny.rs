@@ -32,12 +32,15 @@ pub(super) fn check(evidence: &Evidence<'_>, advice: &mut Advice) {
 
 /// On a GPU, the record of an op is its launch; its kernels have their own records.
 fn launches(evidence: &Evidence<'_>, advice: &mut Advice) {
+    let accelerated = evidence.accelerated();
     let mut nodes: BTreeMap<usize, Launch> = BTreeMap::new();
     for DeviceCell { cell, kind, device } in evidence.cells() {
         let node = nodes.entry(cell.node.index()).or_default();
         match kind {
-            DeviceKind::AllStreams => node.kernels = node.kernels.saturating_add(evidence.time_of(cell)),
-            DeviceKind::Placement if device.contains("gpu") => {
+            kind if kind == DeviceKind::AllStreams || evidence.is_accelerator(kind) => {
+                node.kernels = node.kernels.saturating_add(evidence.time_of(cell));
+            }
+            DeviceKind::Placement if device.contains("gpu") || accelerated.contains(&cell.node) => {
                 node.launch = node.launch.saturating_add(evidence.time_of(cell));
             }
             _ => {}
@@ -63,9 +66,11 @@ fn launches(evidence: &Evidence<'_>, advice: &mut Advice) {
 fn tiny(evidence: &Evidence<'_>, advice: &mut Advice) {
     let (mut all, mut count, mut time, mut all_time) = (0_i64, 0_i64, 0_i64, 0_i64);
     let mut ops: BTreeMap<&str, i64> = BTreeMap::new();
+    let accelerated = evidence.accelerated();
     for DeviceCell { cell, kind, device } in evidence.cells() {
         let runs = cell.sum(Measure::Runs).limited();
-        if kind != DeviceKind::Placement || !device.contains("cpu") || runs <= 0 {
+        let is_launch = accelerated.contains(&cell.node);
+        if kind != DeviceKind::Placement || !device.contains("cpu") || runs <= 0 || is_launch {
             continue;
         }
         all = all.saturating_add(runs);

@@ -22,7 +22,8 @@ pub(super) fn check(evidence: &Evidence<'_>, advice: &mut Advice) {
         // In a trace, copies and kernels are ops of the GPU itself.
         if evidence.model.is_trace && device.contains("/device:gpu:") {
             let of_gpu = gpus.entry(device).or_default();
-            if evidence.op(cell).starts_with("Memcpy") {
+            let op = evidence.op(cell);
+            if op.starts_with("Memcpy") && op != "MemcpyDToD" {
                 saw_copies = true;
                 of_gpu.copies = of_gpu.copies.saturating_add(evidence.time_of(cell));
                 *of_gpu.of_node.entry(evidence.model.name(cell.node)).or_default() += evidence.time_of(cell);

@@ -67,7 +67,7 @@ pub fn steps(hosts: &[HostFacts]) -> Vec<StepTime> {
     for (step, ops) in hosts.iter().flat_map(|host| host.steps.iter().zip(&host.step_ops)) {
         let sum = steps.entry(step.number).or_insert(StepTime { step: step.number, micros: 0, span: 0 });
         sum.micros = sum.micros.saturating_add(ops.self_time);
-        sum.span = sum.span.max(step.end.saturating_sub(step.start));
+        sum.span = sum.span.max(step.length);
     }
     let rounded = |picos| micros(picos).rounded();
     steps
@@ -85,7 +85,11 @@ pub fn missing(hosts: &[HostFacts]) -> Vec<Missing> {
         missing(
             "no_step_markers",
             "step markers",
-            &format!("steps are taken from {}", rule.about()),
+            &match rule {
+                StepRule::WholeProfile => "nothing marks steps, so the whole profile counts as one".to_owned(),
+                StepRule::None => "nothing has a start, so there are no steps".to_owned(),
+                rule => format!("steps are taken from {}", rule.about()),
+            },
             &[
                 "with jax.profiler.StepTraceAnnotation(\"train\", step_num=i): …",
                 "with tf.profiler.experimental.Trace(\"train\", step_num=i, _r=1): …",

@@ -2,7 +2,9 @@
 
 use crate::error::Warning;
 use crate::json::{self, Level, picos_as_micros};
-use crate::model::hosts::{EventKind, HostFacts, LineFacts, PlaneFacts, SpanSums, StepSources, StepSpan};
+use crate::model::hosts::{
+    AllocatorPeak, EventKind, HostFacts, LineFacts, PlaneFacts, SpanSums, StepSources, StepSpan,
+};
 use crate::report::overview::hosts::{Recording, date, framework};
 use crate::report::overview::{DeviceTime, InputFile, MemoryPeak, Missing, Overview, StepTime};
 use serde::{Serialize, Serializer};
@@ -146,6 +148,7 @@ struct HostJson<'a> {
     assigned_by: StepSources,
     steps: Vec<StepJson>,
     outside: OpsJson,
+    memory_peak: Option<&'a AllocatorPeak>,
 }
 
 #[derive(Serialize)]
@@ -195,14 +198,14 @@ impl<'a> HostJson<'a> {
             assigned_by: host.assigned,
             steps: host.steps.iter().zip(&host.step_ops).map(|(step, ops)| StepJson::new(step, ops)).collect(),
             outside: OpsJson::new(&host.outside),
+            memory_peak: host.memory_peak.as_ref(),
         }
     }
 }
 
 impl StepJson {
     fn new(step: &StepSpan, ops: &SpanSums) -> StepJson {
-        let length_micros = step.end.saturating_sub(step.start);
-        StepJson { step: step.number, start_micros: step.start, length_micros, ops: OpsJson::new(ops) }
+        StepJson { step: step.number, start_micros: step.start, length_micros: step.length, ops: OpsJson::new(ops) }
     }
 }
 

@@ -1,7 +1,7 @@
 //! An overview as text for one screen.
 
 use crate::metric::Unit;
-use crate::model::hosts::{AllocatorPeak, EventKind, FactValue, HostFacts, LineFacts, StepSpan, events};
+use crate::model::hosts::{AllocatorPeak, EventKind, FactValue, HostFacts, LineFacts, events};
 use crate::render::theme::Theme;
 use crate::report::overview::hosts::{self, Recording, micros};
 pub use crate::report::overview::json::write_json;
@@ -139,7 +139,8 @@ fn host_facts(hosts: &[HostFacts], other_runs: &[String]) -> Vec<Fact> {
     facts.push(Fact::new("profile", format!("{}{date}, {} long", hosts::framework(hosts), time(length))));
     let kinds = EventKind::ALL.iter().map(|kind| (kind.word(), events(hosts, *kind)));
     let kinds = kinds.filter(|(_, events)| *events > 0).map(|(kind, events)| format!("{events} {kind}"));
-    facts.push(Fact::new("events", kinds.collect::<Vec<_>>().join(", ")));
+    let kinds: Vec<_> = kinds.collect();
+    facts.push(Fact::new("events", if kinds.is_empty() { "none".to_owned() } else { kinds.join(", ") }));
     let several = hosts.len() > 1;
     for host in hosts {
         let name = if several { format!("steps of {}", host.host) } else { "steps".to_owned() };
@@ -171,12 +172,8 @@ fn sum(times: impl Iterator<Item = i64>) -> i64 {
     times.fold(0, i64::saturating_add)
 }
 
-fn length(step: &StepSpan) -> i64 {
-    step.end.saturating_sub(step.start)
-}
-
 fn steps(host: &HostFacts) -> String {
-    let lengths = || host.steps.iter().map(length);
+    let lengths = || host.steps.iter().map(|step| step.length);
     let (Some(least), Some(most)) = (lengths().min(), lengths().max()) else {
         return "none: no event has a start".to_owned();
     };
@@ -217,7 +214,7 @@ fn plain(value: &FactValue) -> Option<String> {
 
 /// Step and op times by host, the slowest first.
 fn by_host(hosts: &[HostFacts]) -> impl Iterator<Item = Fact> {
-    let total = |host: &HostFacts| sum(host.steps.iter().map(length));
+    let total = |host: &HostFacts| sum(host.steps.iter().map(|step| step.length));
     let mut all: Vec<&HostFacts> = hosts.iter().collect();
     all.sort_by_key(|host| (Reverse(total(host)), host.host.as_str()));
     all.into_iter().map(move |host| {
@@ -232,11 +229,11 @@ fn slowest_steps(hosts: &[HostFacts]) -> impl Iterator<Item = Fact> {
     for host in hosts {
         all.extend(host.steps.iter().map(|step| (step, host.host.as_str())));
     }
-    all.sort_by_key(|(step, host)| (Reverse(length(step)), step.number, *host));
+    all.sort_by_key(|(step, host)| (Reverse(step.length), step.number, *host));
     let slowest = all.into_iter().take(ROWS);
     slowest.map(|(step, host)| Fact {
         name: format!("  step {}", step.number),
-        value: format!("{} on {host}", time(length(step))),
+        value: format!("{} on {host}", time(step.length)),
     })
 }
 

@@ -11,6 +11,7 @@ use crate::format::xspace::FileBytes;
 use crate::hash::UntrustedMap;
 use crate::model::hosts::EventKind;
 use hlo::Program;
+use std::borrow::Cow;
 use std::io;
 use tfprof_proto::window::ByteRange;
 
@@ -27,6 +28,10 @@ pub struct Classifier<'f> {
     variant_of: UntrustedMap<(u32, String), u32>,
     memo: UntrustedMap<Box<[u8]>, Class>,
     key: Vec<u8>,
+    /// Some accelerator has events.
+    has_accelerator: bool,
+    /// Eager executions are ops.
+    with_eager: bool,
 }
 
 /// The class of the last event with some metadata, and the stats it depended on.
@@ -76,12 +81,14 @@ pub enum LineKind {
     Derived,
 }
 
-const DERIVED_IDS: std::ops::RangeInclusive<i64> = 0xdead_beef..=0xdead_beef + 289;
-const DERIVED_NAMES: [&str; 12] = [
+const DERIVED_IDS: std::ops::RangeInclusive<u32> = 0xdead_beef..=0xdead_beef + 289;
+const DERIVED_NAMES: [&str; 14] = [
     "Steps",
     "Launch Stats",
     "Framework Name Scope",
     "Framework Ops",
+    "TensorFlow Name Scope",
+    "TensorFlow Ops",
     "XLA Modules",
     "XLA Ops",
     "Source code",
@@ -101,8 +108,10 @@ impl LineKind {
             let ops = matches!(name, "XLA Ops" | "Sparse Core Ops");
             if ops { LineKind::TpuOps } else { LineKind::Derived }
         } else if plane.is_device() {
-            let derived = DERIVED_IDS.contains(&line.id) || DERIVED_NAMES.contains(&name);
-            if derived { LineKind::Derived } else { LineKind::Device }
+            // Some writers store the id as a number of 32 bits with a sign.
+            let short_id = u32::try_from(line.id).ok().or_else(|| Some(i32::try_from(line.id).ok()?.cast_unsigned()));
+            let has_derived_id = short_id.is_some_and(|id| DERIVED_IDS.contains(&id));
+            if has_derived_id || DERIVED_NAMES.contains(&name) { LineKind::Derived } else { LineKind::Device }
         } else if plane.name == "/host:CPU" {
             LineKind::HostCpu
         } else {
@@ -136,7 +145,15 @@ impl<'f> Classifier<'f> {
             variant_of: UntrustedMap::default(),
             memo: UntrustedMap::default(),
             key: Vec::new(),
+            has_accelerator: space.planes.iter().any(|plane| plane.is_device() && plane.has_events()),
+            with_eager: false,
         }
+    }
+
+    /// Takes eager executions for ops; false if it does so already.
+    pub fn add_eager(&mut self) -> bool {
+        self.memo.clear();
+        !std::mem::replace(&mut self.with_eager, true)
     }
 
     pub fn programs(&self) -> usize {
@@ -202,7 +219,10 @@ impl<'f> Classifier<'f> {
         let device = event.plane.name.clone();
         let name = event.full_name();
         if !is_host {
-            let full = event.text(Stat::TfOp).filter(|full| !full.is_empty());
+            // Copies have annotations too, but remain copies.
+            let annotation = || event.text(Stat::Annotation).filter(|_| memory_copy(&name).is_none());
+            let full = event.text(Stat::TfOp).or_else(|| annotation().map(without_details));
+            let full = full.filter(|full| !full.is_empty());
             let found = framework_op(full.as_deref().unwrap_or(&name));
             let (op, kind) = match &found {
                 Some((op, kind)) => (*op, kind.as_str()),
@@ -213,7 +233,15 @@ impl<'f> Classifier<'f> {
             let about = OpDetails { flops: flops(event), ..OpDetails::default() };
             return Ok(self.variant(EventKind::Kernel, op, about, &name));
         }
+        if self.with_eager
+            && let Some(op) = eager_op(&name)
+        {
+            let op = OpKey { device, name: op.to_owned(), kind: op.to_owned() };
+            return Ok(self.variant(EventKind::Tf, op, OpDetails::default(), ""));
+        }
+        // Without a colon it is a copy: on the host, that is the call of the driver.
         if line == LineKind::HostCpu
+            && name.contains(':')
             && let Some((op, kind)) = framework_op(&name)
         {
             let is_dataset = kind == "Dataset";
@@ -253,6 +281,12 @@ impl<'f> Classifier<'f> {
 
     fn xla_op(&mut self, names: &str, is_host: bool, event: &Event<'_>) -> io::Result<Class> {
         let instruction = names.rsplit("::").next().unwrap_or_default();
+        let is_launcher = self.has_accelerator || event.plane.mask & Stat::CorrelationId.bit() != 0;
+        if is_host && is_launcher && event.name() != instruction {
+            let (device, call) = (event.plane.name.clone(), event.full_name().into_owned());
+            let about = OpDetails { second_type: "Launch".to_owned(), ..OpDetails::default() };
+            return Ok(self.variant(EventKind::Launch, OpKey { device, name: call.clone(), kind: call }, about, ""));
+        }
         let module = event.text(Stat::HloModule).unwrap_or_default();
         let program = match event.int(Stat::ProgramId) {
             Some(id) => self.program(id as u64)?,
@@ -336,6 +370,27 @@ fn framework_op(full: &str) -> Option<(&str, String)> {
     tail.is_empty().then(|| (head, kind.to_owned()))
 }
 
+const EAGER: &str = "EagerLocalExecute: ";
+
+/// Whether the name of an event is that of an eager execution.
+pub fn is_eager(name: &str) -> bool {
+    eager_op(name).is_some()
+}
+
+/// The op that runs eagerly; functions (`__inference_…`) consist of ops of their own.
+fn eager_op(name: &str) -> Option<&str> {
+    let op = name.strip_prefix(EAGER)?;
+    (is_tensorflow_type(op) && !op.starts_with("__")).then_some(op)
+}
+
+/// The annotation of a kernel in old files: `path/name:Type#shape=(int32[3])#`.
+fn without_details(annotation: Cow<'_, str>) -> Cow<'_, str> {
+    match annotation.find('#') {
+        Some(end) => annotation[..end].to_owned().into(),
+        None => annotation,
+    }
+}
+
 /// `model/layer/MatMul_1` is a `MatMul`, `a/b/dot.12` a `dot`, `a/transpose[x]` a `transpose`.
 fn last_part_type(name: &str) -> &str {
     let part = name.rsplit('/').next().unwrap_or_default();
@@ -373,8 +428,16 @@ fn scope_path(op_name: &str) -> (String, bool) {
     (parts.join("/"), parts.len() < all)
 }
 
-/// `MemcpyH2D` and `memcpyHToD` are `MemcpyHToD`.
+/// `MemcpyH2D`, `memcpyHToD` and `CopyHostToDevice` are `MemcpyHToD`.
 fn memory_copy(name: &str) -> Option<String> {
+    let letter = |place: &str| match place {
+        "Host" => Some('H'),
+        "Device" => Some('D'),
+        _ => None,
+    };
+    if let Some((from, to)) = name.strip_prefix("Copy").and_then(|ends| ends.split_once("To")) {
+        return Some(format!("Memcpy{}To{}", letter(from)?, letter(to)?));
+    }
     let bytes = name.as_bytes();
     let place = |at: usize| {
         let place = bytes.get(at)?.to_ascii_uppercase();
@@ -438,8 +501,19 @@ mod tests {
         check("foo:bar", Some(("foo", "bar")));
         check("jit(f)/Odd Name:", Some(("jit(f)/Odd Name", "Odd Name")));
         check("MemcpyH2D", Some(("MemcpyH2D", "MemcpyHToD")));
+        check("CopyDeviceToDevice", Some(("CopyDeviceToDevice", "MemcpyDToD")));
         check("memcpydtoh_async", Some(("memcpydtoh_async", "MemcpyDToH")));
-        for none in ["EagerLocalExecute: X", "end: fusion.1", "A::B", "", "Memcpy", "MemcpyX2D", "MemcpyH"] {
+        for none in [
+            "EagerLocalExecute: X",
+            "end: fusion.1",
+            "A::B",
+            "",
+            "Memcpy",
+            "MemcpyX2D",
+            "MemcpyH",
+            "CopyTo",
+            "CopyHostToX",
+        ] {
             check(none, None);
         }
     }

@@ -25,6 +25,8 @@ pub struct Event<'a> {
     pub id: i64,
     pub start: i64,
     pub end: i64,
+    /// From its start by the clock of the device to that by the clock of the file.
+    pub shift: i64,
     /// How many events it stands for, if it is an aggregate without a start.
     pub count: Option<i64>,
     /// Its index in the line.
@@ -85,11 +87,13 @@ impl<'a> Event<'a> {
         let meta_mask = meta_at.map_or(0, |at| plane.summaries[at].mask);
         let start = line.start.saturating_add(offset);
         let end = start.saturating_add(duration.max(0));
-        let mut event = Event { plane, meta, meta_at, meta_mask, id, start, end, count, seq, own, bytes, limit, stats };
+        let mut event =
+            Event { plane, meta, meta_at, meta_mask, id, start, end, shift: 0, count, seq, own, bytes, limit, stats };
         if plane.mask & Stat::DeviceOffset.bit() != 0
             && let (Some(start), Some(duration)) =
                 (event.number(Stat::DeviceOffset), event.number(Stat::DeviceDuration))
         {
+            event.shift = event.start.saturating_sub(start);
             (event.start, event.end) = (start, start.saturating_add(duration.max(0)));
         }
         event

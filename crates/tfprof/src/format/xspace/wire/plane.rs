@@ -165,6 +165,10 @@ impl Plane {
         self.name.starts_with("/device:")
     }
 
+    pub fn has_events(&self) -> bool {
+        self.lines.iter().any(|line| line.events.is_some())
+    }
+
     pub fn is_tpu(&self) -> bool {
         self.name.starts_with("/device:TPU:")
     }

@@ -54,6 +54,10 @@ stats! {
     Consumer: "_c",
     HloProto: "Hlo Proto" | "hlo_proto",
     PeakBytesInUse: "peak_bytes_in_use",
+    BytesReserved: "bytes_reserved",
+    BytesAllocated: "bytes_allocated",
+    IndexOnHost: "index_on_host",
+    Annotation: "annotation",
     AllocatorName: "allocator_name",
 }
 
@@ -77,6 +81,7 @@ pub const OP_STATS: StatMask = Stat::HloOp.bit()
     | Stat::ProgramId.bit()
     | Stat::DeviceOrdinal.bit()
     | Stat::TfOp.bit()
+    | Stat::Annotation.bit()
     | Stat::HloCategory.bit()
     | Stat::Source.bit();
 
@@ -275,7 +280,7 @@ pub struct StatSnapshot {
 }
 
 impl StatSnapshot {
-    pub const MOST: usize = 4;
+    pub const MOST: usize = 6;
 }
 
 /// How many ids have no entry.
