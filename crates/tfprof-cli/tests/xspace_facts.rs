@@ -178,7 +178,11 @@ fn check_info(name: &str, host: &Value, facts: &Value) {
         for key in ["plane", "id", "name", "display_name", "events", "aggregated", "deepest"] {
             assert_eq!(found[key], expect[key], "{name}: {key} of {expect}");
         }
-        assert_eq!(picos(&found["busy_micros"]), int(&expect["top_level_ps"]), "{name}: {expect}");
+        let (busy, top_level) = (picos(&found["busy_micros"]), picos(&found["top_level_micros"]));
+        assert_eq!(top_level, int(&expect["top_level_ps"]), "{name}: {expect}");
+        // Overlaps count once.
+        let span = expect["last_ps"].as_i64().zip(expect["first_ps"].as_i64()).map_or(0, |(last, first)| last - first);
+        assert!(busy <= top_level && busy <= span && (busy > 0) == (top_level > 0), "{name}: {found}");
         let time = |value: &Value| (!value.is_null()).then(|| picos(value));
         assert_eq!(time(&found["first_micros"]), expect["first_ps"].as_i64(), "{name}: {expect}");
         assert_eq!(time(&found["last_micros"]), expect["last_ps"].as_i64(), "{name}: {expect}");

@@ -86,6 +86,9 @@ pub struct LineFacts {
     /// The time during which some event ran.
     #[serde(rename = "busy_micros", serialize_with = "picos_as_micros")]
     pub busy: i64,
+    /// The time of events that lie in no other; where they overlap, each counts.
+    #[serde(rename = "top_level_micros", serialize_with = "picos_as_micros")]
+    pub top_level: i64,
     #[serde(rename = "op_micros", serialize_with = "picos_as_micros")]
     pub op_self_time: i64,
     pub deepest: usize,
@@ -101,6 +104,9 @@ impl LineFacts {
         self.first = Some(self.first.map_or(start, |first| first.min(start)));
         self.last = Some(last.max(end));
         self.deepest = self.deepest.max(depth + 1);
+        if depth == 0 {
+            self.top_level = self.top_level.saturating_add(end.saturating_sub(start));
+        }
     }
 }
 
@@ -189,7 +195,7 @@ pub struct StepSpan {
     pub number: i64,
     pub start: i64,
     pub end: i64,
-    /// How long it took. If each device has its own span, that of the slowest: devices need not run at the same time.
+    /// How long it took. Devices that mark their own steps need not run at the same time: then the longest of the spans.
     pub length: i64,
 }
 

@@ -371,21 +371,29 @@ fn group<'m>(
         marks.push((at, number));
         spans.entry((number, device)).or_insert(span).extend(span.start, span.end);
     }
-    let mut steps: Vec<StepSpan> = Vec::new();
-    for ((number, _), Interval { start, end }) in spans {
-        let part = StepSpan::new(number, start, end);
-        match steps.last_mut() {
-            Some(step) if step.number == number => {
-                (step.start, step.end) = (step.start.min(start), step.end.max(end));
-                step.length = step.length.max(part.length);
-            }
-            _ => steps.push(part),
-        }
-    }
+    let mut by_number: BTreeMap<i64, Vec<Interval>> = BTreeMap::new();
+    spans.into_iter().for_each(|((number, _), span)| by_number.entry(number).or_default().push(span));
+    let mut steps: Vec<StepSpan> = by_number.into_iter().map(|(number, parts)| step_of_parts(number, parts)).collect();
     steps.sort_by_key(|step| (step.start, step.number));
     let index: UntrustedMap<i64, u32> = steps.iter().zip(0..).map(|(step, index)| (step.number, index)).collect();
     let marks = marks.into_iter().map(|(at, number)| (at, index[&number])).collect();
     Chosen { rule, marker, other_markers, steps, marks }
+}
+
+/// A step of several devices: as long as the longest run of parts that overlap.
+fn step_of_parts(number: i64, mut parts: Vec<Interval>) -> StepSpan {
+    parts.sort_unstable();
+    let mut step = StepSpan::new(number, parts[0].start, parts[0].end);
+    let mut run = parts[0];
+    for Interval { start, end } in parts {
+        if start > run.end {
+            run = Interval { start, end };
+        }
+        run.extend(start, end);
+        step.end = step.end.max(end);
+        step.length = step.length.max(run.end.saturating_sub(run.start));
+    }
+    step
 }
 
 /// Each mark is a step, numbered from 0 by start.

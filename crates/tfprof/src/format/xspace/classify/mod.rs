@@ -239,9 +239,10 @@ impl<'f> Classifier<'f> {
             let op = OpKey { device, name: op.to_owned(), kind: op.to_owned() };
             return Ok(self.variant(EventKind::Tf, op, OpDetails::default(), ""));
         }
-        // Without a colon it is a copy: on the host, that is the call of the driver.
+        // Without a colon it is a copy. Spelled `MemcpyD2H` on the host, it is the call of the driver.
+        let is_copy_op = || name.get(7..9).is_some_and(|to| to.eq_ignore_ascii_case("to"));
         if line == LineKind::HostCpu
-            && name.contains(':')
+            && (name.contains(':') || is_copy_op())
             && let Some((op, kind)) = framework_op(&name)
         {
             let is_dataset = kind == "Dataset";
