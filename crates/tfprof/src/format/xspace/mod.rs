@@ -315,8 +315,8 @@ fn check(file: &ProfileFile, space: &Space, warnings: &mut Vec<Warning>) -> Resu
     if (space.damage.count > 0 || !has_events) && is_mangled(&file.bytes) {
         let message = "its bytes were changed by a conversion to UTF-8 (each one that is not UTF-8 became EF BF BD), so \
                        most of it is lost; get the file again, and copy it as binary data";
-        let location = Some(Location { file: name.clone(), spot: None });
-        warnings.push(Warning { code: "mangled", location, message: message.to_owned(), damage: true });
+        let location = Location { file: name.clone(), spot: None };
+        warnings.push(Warning::new("mangled", message).at(location).with_damage());
         return Ok(());
     }
     let refuse = |spot, message| Err(Error::Input { location: Location { file: name.clone(), spot }, message });
