@@ -106,7 +106,11 @@ impl<I: Read + Seek> Window<I> {
 
 impl<I> std::fmt::Debug for Window<I> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Window").field("base", &self.base).field("at", &self.at).field("end", &self.end).finish()
+        f.debug_struct("Window")
+            .field("base", &self.base)
+            .field("at", &self.at)
+            .field("end", &self.end)
+            .finish_non_exhaustive()
     }
 }
 

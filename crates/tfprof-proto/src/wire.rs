@@ -348,7 +348,7 @@ pub fn each_message<'a>(fields: Fields<'a>, wanted: u32, mut each: impl FnMut(Fi
 }
 
 /// The text in the field `wanted`. The last one counts.
-pub fn last_bytes<'a>(fields: Fields<'a>, wanted: u32) -> Option<&'a [u8]> {
+pub fn last_bytes(fields: Fields<'_>, wanted: u32) -> Option<&[u8]> {
     let mut last = None;
     each_message(fields, wanted, |text| last = Some(text.rest()));
     last

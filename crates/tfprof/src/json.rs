@@ -127,7 +127,7 @@ pub fn write_report(report: &impl Serialize, levels: &'static [Level], out: &mut
 
 fn write_value(value: &impl Serialize, levels: &'static [Level], out: &mut dyn Write) -> io::Result<()> {
     let mut text = Vec::new();
-    let lines = Lines { levels, depth: 0, key: KeyState::None, rows_follow: false, lists: Vec::new() };
+    let lines = Lines { levels, depth: 0, key_pending: false, rows_follow: false, lists: Vec::new() };
     value.serialize(&mut serde_json::Serializer::with_formatter(&mut text, lines))?;
     out.write_all(&text)
 }
@@ -137,27 +137,20 @@ struct Lines {
     levels: &'static [Level],
     /// The number of objects around.
     depth: usize,
-    key: KeyState,
+    /// A key follows; its opening quote is still to be written, perhaps on a new line.
+    key_pending: bool,
     /// The value of the last key is a list of rows.
     rows_follow: bool,
     /// For each list around, whether its elements begin lines.
     lists: Vec<bool>,
 }
 
-#[derive(PartialEq)]
-enum KeyState {
-    None,
-    /// A key follows; its opening quote is still to be written, perhaps on a new line.
-    Pending,
-}
-
 impl Lines {
     /// Opens the pending key, whose text is known now.
     fn open_key<W: ?Sized + Write>(&mut self, key: &str, out: &mut W) -> io::Result<()> {
-        if self.key == KeyState::None {
+        if !std::mem::take(&mut self.key_pending) {
             return Ok(());
         }
-        self.key = KeyState::None;
         let level = self.levels.get(self.depth.wrapping_sub(1));
         self.rows_follow = level.is_some_and(|level| level.rows.contains(&key));
         let begins_line = level.is_some_and(|level| level.keys.contains(&key));
@@ -192,12 +185,12 @@ impl Formatter for Lines {
     }
 
     fn begin_object_key<W: ?Sized + Write>(&mut self, out: &mut W, first: bool) -> io::Result<()> {
-        self.key = KeyState::Pending;
+        self.key_pending = true;
         out.write_all(if first { b"" } else { b"," })
     }
 
     fn begin_string<W: ?Sized + Write>(&mut self, out: &mut W) -> io::Result<()> {
-        if self.key == KeyState::Pending { Ok(()) } else { out.write_all(b"\"") }
+        if self.key_pending { Ok(()) } else { out.write_all(b"\"") }
     }
 
     fn write_string_fragment<W: ?Sized + Write>(&mut self, out: &mut W, fragment: &str) -> io::Result<()> {

@@ -109,7 +109,7 @@ pub enum Reader {
 }
 
 /// All input formats. No two of them recognize the same file; of flags and text formats the first row wins.
-pub static FORMATS: [Format; 8] = [
+pub static FORMATS: &[Format] = &[
     Format { wire: graph_def::recognizes, ..GRAPH },
     Format {
         name: "MetaGraphDef",

@@ -85,20 +85,23 @@ impl Builder {
     }
 
     pub fn warn(&mut self, code: &'static str, spot: Option<Spot>, message: impl FnOnce() -> String) {
-        let count = self.warned.entry(code).or_default();
-        *count += 1;
-        if *count <= WARNINGS_OF_A_KIND {
+        if self.is_listed(code) {
             self.push_warning(code, spot, message(), false);
         }
     }
 
     /// Warns that a part of the file was lost.
     pub fn warn_damage(&mut self, code: &'static str, spot: Option<Spot>, message: String) {
-        let count = self.warned.entry(code).or_default();
-        *count += 1;
-        if *count <= WARNINGS_OF_A_KIND {
+        if self.is_listed(code) {
             self.push_warning(code, spot, message, true);
         }
+    }
+
+    /// Counts a warning of a kind. The first few are listed.
+    fn is_listed(&mut self, code: &'static str) -> bool {
+        let count = self.warned.entry(code).or_default();
+        *count += 1;
+        *count <= WARNINGS_OF_A_KIND
     }
 
     fn push_warning(&mut self, code: &'static str, spot: Option<Spot>, message: String, damage: bool) {

@@ -243,7 +243,7 @@ const TIP: u32 = 1 << 31;
 
 impl Arrows {
     /// Reads all events.
-    pub fn find(host: &HostTrace<'_>) -> io::Result<Arrows> {
+    fn find(host: &HostTrace<'_>) -> io::Result<Arrows> {
         let mut numbers = Numbers::default();
         let mut has = Vec::new();
         let mut ends: Vec<ArrowEnd> = Vec::new();
@@ -285,7 +285,7 @@ impl Arrows {
 
     /// The next end at the current event.
     #[inline]
-    pub fn next_here(&mut self) -> Option<(u32, End)> {
+    fn next_here(&mut self) -> Option<(u32, End)> {
         let ArrowEnd { gap, arrow } = *self.ends.get(self.at)?;
         if gap != self.since {
             return None;
@@ -296,7 +296,7 @@ impl Arrows {
     }
 
     #[inline]
-    pub fn next_event(&mut self) {
+    fn next_event(&mut self) {
         self.since = self.since.saturating_add(1);
     }
 }

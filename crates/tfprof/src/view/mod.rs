@@ -25,7 +25,7 @@ pub use columns::{Side, Value};
 pub use demand::Demand;
 pub use pipeline::VisibleRow;
 use pipeline::{Filters, Pipeline, Rows, Rules};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use values::Values;
 
 /// The visible rows in print order, with their numbers. Row 0 is the root.
@@ -280,28 +280,28 @@ impl View {
             }
             Err(damage) => (None, vec![damage]),
         };
-        self.late_warnings.lock().unwrap_or_else(PoisonError::into_inner).extend(damage.iter().map(Damage::warning));
+        lock(&self.late_warnings).extend(damage.iter().map(Damage::warning));
         values
     }
 
     /// Adds a warning of a renderer.
     pub(crate) fn warn_late(&self, code: &'static str, message: String) {
-        self.late_warnings.lock().unwrap_or_else(PoisonError::into_inner).push(Warning::new(code, message));
+        lock(&self.late_warnings).push(Warning::new(code, message));
     }
 
     /// Takes the warnings that were added while the answer was written.
     pub fn late_warnings(&self) -> Vec<Warning> {
-        std::mem::take(&mut *self.late_warnings.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut *lock(&self.late_warnings))
     }
 
     /// Leaves a note to the user about the file.
     pub(crate) fn note(&self, note: String) {
-        self.notes.lock().unwrap_or_else(PoisonError::into_inner).push(note);
+        lock(&self.notes).push(note);
     }
 
     /// Takes the notes that were left while the answer was written.
     pub fn take_notes(&self) -> Vec<String> {
-        std::mem::take(&mut *self.notes.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut *lock(&self.notes))
     }
 
     /// Whether the tree has nothing but a root.
@@ -319,6 +319,10 @@ impl View {
         let nodes = if self.rules().bags { self.rows.tree.nodes(row.row) } else { &[] };
         nodes.iter().copied().filter(|node| self.accounts(*node))
     }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The layers that a question is about.
