@@ -4,7 +4,7 @@
 use libfuzzer_sys::fuzz_target;
 use tfprof::internal::engine::needs;
 use tfprof::internal::report::cost::render::{Report, Style, write_json, write_tables};
-use tfprof::{Budget, Format, Profiler, Settings, Source};
+use tfprof::{Budget, Format, Profiler, Settings, Source, Spelling};
 
 fuzz_target!(|bytes: &[u8]| {
     let Some((choice, bytes)) = bytes.split_first() else { return };
@@ -18,7 +18,8 @@ fuzz_target!(|bytes: &[u8]| {
     }
     let Ok(cost) = profiler.cost() else { return };
     let budget = std::str::from_utf8(bytes).ok().and_then(|text| Budget::parse("fuzz", text).ok());
-    let report = Report { cost: &cost, over: budget.map(|budget| budget.check(&cost)), changes: None };
+    let over = budget.map(|budget| budget.check(&cost));
+    let report = Report { cost: &cost, over, changes: None, spelling: Spelling::CommandLine };
     let mut out = Vec::new();
     write_json(&report, &mut out).expect("memory");
     write_tables(&report, Style::Text, &mut out).expect("memory");

@@ -20,6 +20,30 @@ def test_parameters_are_those_that_keras_counts(name):
     assert cost.float_ops == tfprof.flops(MODELS / name) > 0
 
 
+def test_shapes_of_inputs_are_checked_and_asked_for(tmp_path):
+    placeholder = 'node { name: "%s" op: "PlaceholderV2" attr { key: "dtype" value { type: DT_FLOAT } } %s }'
+    declared = 'attr { key: "shape" value { shape { dim { size: -1 } dim { size: 16 } } } }'
+    matrix = 'attr { key: "shape" value { shape { dim { size: 16 } dim { size: 4 } } } }'
+    unknown = 'attr { key: "shape" value { shape { unknown_rank: true } } }'
+    product = 'node { name: "%s" op: "MatMul" input: "%s" input: "w" attr { key: "T" value { type: DT_FLOAT } } }'
+    nodes = [
+        placeholder % ("x", declared),
+        placeholder % ("w", matrix),
+        placeholder % ("y", unknown),
+        product % ("a", "x"),
+        product % ("b", "y"),
+    ]
+    graph = tmp_path / "graph.pbtxt"
+    graph.write_text("\n".join(nodes))
+    with pytest.raises(tfprof.Error, match="inputs: x=5x8 contradicts the graph, which declares `x` as [?]x16"):
+        tfprof.cost(graph, inputs={"x": [5, 8]})
+    with pytest.raises(tfprof.Error, match="inputs: y=5x8 contradicts `b` .MatMul.: it multiplies 5x8 by 16x4"):
+        tfprof.cost(graph, inputs={"y": [5, 8]})
+    why = tfprof.cost(graph).details["missing_shapes"][0]["why"]
+    assert why == "the shape gets lost at `y`; say inputs={'y': [1, 16]}"
+    assert tfprof.cost(graph, inputs={"y": [1, 16]}).unknown_ops == 0
+
+
 def test_settings():
     dense = MODELS / "dense_export"
     per_element = json.loads((dense / "facts.json").read_text())["per_element"]

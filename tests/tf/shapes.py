@@ -272,7 +272,43 @@ def random_ops(rng):
     attempt(lambda: tf.quantization.fake_quant_with_min_max_args(x))
     attempt(lambda: raw.LSTMBlockCell(x=tensor([batch, k]), cs_prev=tensor([batch, m]), h_prev=tensor([batch, m]), w=tensor([k + m, 4 * m]), wci=tensor([m]), wcf=tensor([m]), wco=tensor([m]), b=tensor([4 * m])))
     attempt(lambda: raw.BlockLSTM(seq_len_max=tf.constant(4, tf.int64), x=tensor([4, batch, k]), cs_prev=tensor([batch, m]), h_prev=tensor([batch, m]), w=tensor([k + m, 4 * m]), wci=tensor([m]), wcf=tensor([m]), wco=tensor([m]), b=tensor([4 * m])))
+    rare_ops(rng, tensor, attempt, [batch, h, w, channels], kernel, padding)
     attempt(lambda: raw.GRUBlockCell(x=tensor([batch, k]), h_prev=tensor([batch, m]), w_ru=tensor([k + m, 2 * m]), w_c=tensor([k + m, m]), b_ru=tensor([2 * m]), b_c=tensor([m])))
+
+
+def rare_ops(rng, tensor, attempt, dims, kernel, padding):
+    """Ops that few models have, and sizes that floats lead to."""
+    batch, h, w, channels = dims
+    image = tensor(dims)
+    fixed = tensor([h, w], open_sizes=False)
+    half = tf.cast(tf.math.ceil(tf.cast(tf.shape(fixed)[0], tf.float32) / rng.choice([1.5, 2.0, 3.0])), tf.int32)
+    attempt(lambda: tf.range(half))
+    attempt(lambda: tf.range(tf.reduce_max(tf.stack([half, half]))))
+    attempt(lambda: tf.range(0.0, rng.uniform(0.5, 9.5), rng.uniform(0.1, 2.0)))
+    attempt(lambda: tf.range(tf.constant(rng.uniform(5, 9), tf.float64), 1.0, -0.3))
+    values = [[rng.randint(0, 4) for _ in range(3)] for _ in range(2)]
+    attempt(lambda: tf.zeros(tf.argmax(values, axis=rng.choice([0, 1, -1]))))
+    attempt(lambda: tf.zeros(tf.argmin([[float(n) for n in row] for row in values], axis=0)))
+    attempt(lambda: tf.zeros(raw.ListDiff(x=[4, 2, 3, 2], y=[2])[0]))
+    attempt(lambda: raw.DynamicPartition(data=tensor([3, w]), partitions=[0, 1, 0], num_partitions=2))
+    pads = [[0, 0], [rng.randint(0, 2), 1], [0, rng.randint(0, 2)], [0, 0]]
+    strides = [1, rng.randint(1, 2), 1, 1]
+    fused = dict(filter=kernel, mode="REFLECT", strides=strides, padding=padding)
+    attempt(lambda: raw.FusedPadConv2D(input=image, paddings=pads, **fused))
+    attempt(lambda: raw.FusedResizeAndPadConv2D(input=image, size=[h * 2, w + 1], paddings=pads, **fused))
+    lengths = tensor([batch], tf.int32, False)
+    attempt(lambda: raw.CTCBeamSearchDecoder(inputs=tensor([h, batch, w]), sequence_length=lengths, beam_width=4, top_paths=2))
+    attempt(lambda: raw.CTCGreedyDecoder(inputs=tensor([h, batch, w]), sequence_length=lengths))
+    attempt(lambda: raw.BoostedTreesBucketize(float_values=[tensor([h]), tensor([w])], bucket_boundaries=[tensor([3]), tensor([4])]))
+    ids = tensor([batch, h], tf.int32)
+    attempt(lambda: raw.DenseToDenseSetOperation(set1=ids, set2=tensor([batch, w], tf.int32), set_operation="union"))
+    sparse = [tensor([None, 2], tf.int64), tensor([None], tf.int32), tf.constant([batch, w], tf.int64)]
+    names = ["indices", "values", "shape"]
+    attempt(lambda: raw.DenseToSparseSetOperation(set1=ids, set_operation="union", **{f"set2_{n}": t for n, t in zip(names, sparse)}))
+    truth = [tensor([None, 2], tf.int64), tensor([None], tf.int32), tf.constant([batch, h], tf.int64)]
+    both = {f"hypothesis_{n}": t for n, t in zip(names, sparse)} | {f"truth_{n}": t for n, t in zip(names, truth)}
+    attempt(lambda: raw.EditDistance(**both))
+    attempt(lambda: raw.FFTND(input=tensor([batch, h, w], tf.complex64), fft_length=[h, w], axes=[1, 2]))
 
 
 def training(rng, optimizer, resource, nchw=False):

@@ -173,6 +173,8 @@ impl Spelling {
     /// An option that an error is about.
     fn option(self, name: &str, value: &str) -> String {
         let dash = if self == Spelling::CommandLine { "-" } else { "" };
+        // Python takes all inputs at once.
+        let name = if self == Spelling::Python && name == "input" { "inputs" } else { name };
         if value.is_empty() { format!("{dash}{name}") } else { format!("{dash}{name} {value}") }
     }
 
@@ -353,6 +355,7 @@ mod tests {
             assert_eq!(error.text(Spelling::Python), python);
         };
         check(Error::option("step", "there is no step 7"), "-step: there is no step 7", "step: there is no step 7");
+        check(Error::option("input", "there is none"), "-input: there is none", "inputs: there is none");
         check(
             Error::option("select", "unknown metric `micro`; did you mean `micros`?"),
             "unknown metric `micro` in -select; did you mean `micros`?",

@@ -150,7 +150,8 @@ fn decoded(op: &Op<'_>, paths: usize) -> Vec<Fact> {
     for dims in [&[ANY, 2][..], &[ANY], &[2]] {
         facts.extend(vec![Fact::new(DType::INT64, Shape::of(dims)); paths]);
     }
-    facts.push(Fact::new(op.t(), Shape::of(&[op.shape(0).dim(1), paths as i64])));
+    let batch = Shape::of(&[op.shape(0).dim(1)]).and(op.shape(1)).dim(0);
+    facts.push(Fact::new(op.t(), Shape::of(&[batch, paths as i64])));
     facts
 }
 
