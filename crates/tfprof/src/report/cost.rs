@@ -312,8 +312,9 @@ impl Cost {
 pub(crate) fn frozen(model: &Model, parameters: i64) -> Option<Warning> {
     let weights = model.costs.frozen_weights;
     let why = "the graph has no variables, since it is frozen";
-    let message = format!("{why}: its {weights} weights are constants; count them with --const_params");
-    (parameters == 0 && weights > 0).then(|| Warning::new("frozen", message))
+    let message = format!("{why}: its {weights} weights are constants");
+    let fix = Fix::new("count them with", "const_params");
+    (parameters == 0 && weights > 0).then(|| Warning::new("frozen", message).with_fix(fix))
 }
 
 fn select() -> crate::options::Selection {
