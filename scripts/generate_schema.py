@@ -140,14 +140,19 @@ NAMED = {
     "tensorflow.tfprof.pprof": ["Function", "Label", "Line", "Location", "Profile", "Sample", "ValueType"],
     "tensorflow.profiler": ["XEvent", "XEventMetadata", "XLine", "XPlane", "XSpace", "XStat", "XStatMetadata"],
     "xla": [
+        "ConvolutionDimensionNumbers",
+        "DotDimensionNumbers",
         "HloComputationProto",
         "HloInstructionProto",
         "HloModuleProto",
         "HloProto",
         "OpMetadata",
+        "ShapeProto",
         "StackFrameIndexProto",
         "StackFrameIndexProto.FileLocation",
         "StackFrameIndexProto.StackFrame",
+        "Window",
+        "WindowDimension",
     ],
 }
 

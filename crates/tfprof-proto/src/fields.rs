@@ -107,11 +107,32 @@ pub mod code_def {
     }
 }
 
+/// `xla.ConvolutionDimensionNumbers`
+pub mod convolution_dimension_numbers {
+    pub const KERNEL_INPUT_FEATURE_DIMENSION: u32 = 3;
+    pub const KERNEL_OUTPUT_FEATURE_DIMENSION: u32 = 4;
+    pub const KERNEL_SPATIAL_DIMENSIONS: u32 = 6;
+    pub const INPUT_BATCH_DIMENSION: u32 = 7;
+    pub const INPUT_FEATURE_DIMENSION: u32 = 8;
+    pub const OUTPUT_BATCH_DIMENSION: u32 = 9;
+    pub const OUTPUT_FEATURE_DIMENSION: u32 = 10;
+    pub const INPUT_SPATIAL_DIMENSIONS: u32 = 11;
+    pub const OUTPUT_SPATIAL_DIMENSIONS: u32 = 12;
+}
+
 /// `tensorflow.DeviceStepStats`
 pub mod device_step_stats {
     pub const DEVICE: u32 = 1;
     pub const NODE_STATS: u32 = 2;
     pub const THREAD_NAMES: u32 = 3;
+}
+
+/// `xla.DotDimensionNumbers`
+pub mod dot_dimension_numbers {
+    pub const LHS_CONTRACTING_DIMENSIONS: u32 = 1;
+    pub const RHS_CONTRACTING_DIMENSIONS: u32 = 2;
+    pub const LHS_BATCH_DIMENSIONS: u32 = 3;
+    pub const RHS_BATCH_DIMENSIONS: u32 = 4;
 }
 
 /// `tensorflow.tfprof.ExecMemory`
@@ -770,6 +791,15 @@ pub mod saved_variable {
     pub const EXPERIMENTAL_DISTRIBUTED_VARIABLE_COMPONENTS: u32 = 8;
 }
 
+/// `xla.ShapeProto`
+pub mod shape {
+    pub const ELEMENT_TYPE: u32 = 2;
+    pub const DIMENSIONS: u32 = 3;
+    pub const TUPLE_SHAPES: u32 = 4;
+    pub const LAYOUT: u32 = 5;
+    pub const IS_DYNAMIC_DIMENSION: u32 = 6;
+}
+
 /// `tensorflow.SignatureDef`
 pub mod signature_def {
     pub const INPUTS: u32 = 1;
@@ -933,6 +963,22 @@ pub mod version_def {
     pub const PRODUCER: u32 = 1;
     pub const MIN_CONSUMER: u32 = 2;
     pub const BAD_CONSUMERS: u32 = 3;
+}
+
+/// `xla.Window`
+pub mod window {
+    pub const DIMENSIONS: u32 = 1;
+}
+
+/// `xla.WindowDimension`
+pub mod window_dimension {
+    pub const SIZE: u32 = 1;
+    pub const STRIDE: u32 = 2;
+    pub const PADDING_LOW: u32 = 3;
+    pub const PADDING_HIGH: u32 = 4;
+    pub const WINDOW_DILATION: u32 = 5;
+    pub const BASE_DILATION: u32 = 6;
+    pub const WINDOW_REVERSAL: u32 = 7;
 }
 
 /// `tensorflow.profiler.XEvent`

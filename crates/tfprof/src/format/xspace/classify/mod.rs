@@ -317,7 +317,7 @@ impl<'f> Classifier<'f> {
     fn program(&mut self, id: u64) -> io::Result<Option<&Program>> {
         let Some(at) = self.programs.get_mut(&id) else { return Ok(None) };
         if let ProgramAt::Unread(span, name) = at {
-            *at = match hlo::read(&self.bytes.content(*span)?) {
+            *at = match hlo::read(&self.bytes.content(*span)?, true) {
                 Ok(program) => ProgramAt::Read(Box::new(program)),
                 Err(error) => {
                     self.broken_programs.push(format!("{name}: {error}"));

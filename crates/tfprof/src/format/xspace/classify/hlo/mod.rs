@@ -1,4 +1,12 @@
-//! The parts of a compiled XLA program that profiles refer to: names of instructions, and their lines of source.
+//! The parts of a compiled XLA program that profiles refer to: names of instructions, their lines of source, and, if
+//! asked for, their costs.
+
+mod convolution;
+mod costs;
+mod custom_calls;
+mod module;
+
+pub use costs::Cost;
 
 use crate::events::SourceLine;
 use crate::hash::{UntrustedMap, UntrustedSet};
@@ -20,6 +28,10 @@ pub struct Instruction {
     pub opcode: String,
     /// The path of scopes that the framework gave it.
     pub op_name: String,
+    /// Of one run.
+    pub cost: Cost,
+    /// As XLA names it; empty unless costs were asked for.
+    pub category: String,
     /// The innermost frame, counted from 1; 0 for none.
     frame: usize,
     /// A file and a line, if there is no frame.
@@ -57,8 +69,8 @@ impl Program {
     }
 }
 
-/// Reads an `HloProto`. Any damage rejects the whole program.
-pub fn read(bytes: &[u8]) -> Result<Program, WireError> {
+/// Reads an `HloProto`, with the costs of its instructions if they are wanted. Any damage rejects the whole program.
+pub fn read(bytes: &[u8], with_costs: bool) -> Result<Program, WireError> {
     let mut program = Program::default();
     let mut module = None;
     each(bytes, |number, value| {
@@ -89,6 +101,14 @@ pub fn read(bytes: &[u8]) -> Result<Program, WireError> {
         Ok(())
     })?;
     program.frames = read_frames(index.unwrap_or_default())?;
+    if with_costs {
+        let module = module::Module::read(module.unwrap_or_default())?;
+        costs::each_cost(&module, |name, cost, category| {
+            if let Some(instruction) = program.instructions.get_mut(&*String::from_utf8_lossy(name)) {
+                (instruction.cost, instruction.category) = (cost, category);
+            }
+        });
+    }
     Ok(program)
 }
 
@@ -246,7 +266,7 @@ mod tests {
 
     #[test]
     fn instructions_know_their_lines_and_loops_of_frames_end() {
-        let program = read(&program()).unwrap();
+        let program = read(&program(), true).unwrap();
         let dot = &program.instructions["dot.1"];
         let stack: Vec<_> =
             program.stack(dot).iter().map(|p| format!("{}:{} {}", p.file, p.line, p.function)).collect();
@@ -258,15 +278,15 @@ mod tests {
     fn a_cut_program_is_refused_or_shorter() {
         let whole = program();
         for end in 0..whole.len() {
-            let _ = read(&whole[..end]);
+            let _ = read(&whole[..end], true);
         }
-        assert!(read(&whole[..whole.len() - 1]).is_err());
+        assert!(read(&whole[..whole.len() - 1], true).is_err());
     }
 
     proptest! {
         #[test]
         fn any_bytes_end_without_a_panic(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
-            let _ = read(&bytes);
+            let _ = read(&bytes, true);
         }
     }
 }
