@@ -12,6 +12,8 @@ pub enum Unit {
     Bytes,
     Micros,
     Count,
+    BytesPerSecond,
+    FlopsPerSecond,
 }
 
 /// Where the numbers of a metric come from.
@@ -210,6 +212,13 @@ metrics! {
         original: false,
         about: "the time of the op and of all ops within it",
     }
+    /// Time on the device that did the work, without the time to launch it.
+    DeviceMicros(Source::Measured, "device_micros", "device time", Unit::Micros) {
+        word: Some("device_micros"),
+        min: Some(minimum("min_device_micros", "hide rows whose total of device time is less")),
+        original: false,
+        about: "time on the device that did the work: the accelerator's, or the cpu's for an op without accelerator time",
+    }
     MicrosPerRun(ratio(Metric::Micros, Metric::Runs), "micros_per_run", "time per run", Unit::Micros) {
         word: Some("micros_per_run"),
         suffix: " per run",
@@ -224,6 +233,16 @@ metrics! {
         original: false,
         about: "arithmetic intensity: FLOPs for each byte read or written",
     }
+    FlopsPerSecond(rate(Metric::FloatOps), "flops_per_second", "achieved FLOP/s", Unit::FlopsPerSecond) {
+        word: Some("flops_per_second"),
+        original: false,
+        about: "float operations divided by device time",
+    }
+    BytesPerSecond(rate(Metric::IoBytes), "bytes_per_second", "achieved bytes/s", Unit::BytesPerSecond) {
+        word: Some("bytes_per_second"),
+        original: false,
+        about: "bytes read and written divided by device time",
+    }
 }
 
 const fn minimum(option: &'static str, about: &'static str) -> Minimum {
@@ -232,6 +251,11 @@ const fn minimum(option: &'static str, about: &'static str) -> Minimum {
 
 const fn ratio(numerator: Metric, denominator: Metric) -> Source {
     Source::Ratio { numerator, denominator, scale: 1.0 }
+}
+
+/// So much a second of device time.
+const fn rate(numerator: Metric) -> Source {
+    Source::Ratio { numerator, denominator: Metric::DeviceMicros, scale: 1e6 }
 }
 
 impl Metric {
@@ -273,6 +297,12 @@ const OTHER_WORDS: &[(&str, &str)] = &[
     ("gpu_micros", "accelerator_micros"),
     ("mac", "macs"),
     ("intensity", "flops_per_byte"),
+    ("bytes_accessed", "io_bytes"),
+    ("flop_rate", "flops_per_second"),
+    ("bandwidth", "bytes_per_second"),
+    ("hlo_category", "category"),
+    ("module", "program"),
+    ("kernel", "kernels"),
     ("type", "op_types"),
     ("devices", "device"),
     ("shape", "input_shapes"),
@@ -295,6 +325,9 @@ pub enum Detail {
     OpTypes,
     InputShapes,
     TensorValue,
+    Category,
+    Program,
+    Kernels,
 }
 
 #[derive(Debug)]
@@ -305,7 +338,7 @@ pub struct DetailInfo {
     pub about: &'static str,
 }
 
-pub const DETAILS: [DetailInfo; 4] = [
+pub const DETAILS: [DetailInfo; 7] = [
     DetailInfo { detail: Detail::Device, word: "device", about: "where the op was placed" },
     DetailInfo {
         detail: Detail::OpTypes,
@@ -314,6 +347,22 @@ pub const DETAILS: [DetailInfo; 4] = [
     },
     DetailInfo { detail: Detail::InputShapes, word: "input_shapes", about: "the shapes of the op's inputs" },
     DetailInfo { detail: Detail::TensorValue, word: "tensor_value", about: "the values that a checkpoint holds" },
+    DetailInfo {
+        detail: Detail::Category,
+        word: "category",
+        about: "the category of an XLA instruction, as XLA names it",
+    },
+    DetailInfo {
+        detail: Detail::Program,
+        word: "program",
+        about: "the compiled programs (modules) that the op is part of",
+    },
+    DetailInfo {
+        detail: Detail::Kernels,
+        word: "kernels",
+        about: "the kernels that the op launched: registers, shared memory, grid, block, occupancy, and their runs and \
+                time in the whole profile",
+    },
 ];
 
 /// A set of metrics.

@@ -33,6 +33,19 @@ fn steps(unit: Unit) -> (&'static str, &'static [(i64, &'static str)]) {
         Unit::Count => ("", &[(1_000, "k"), (1_000_000, "m"), (1_000_000_000, "b")]),
         Unit::Micros => ("us", &[(1_000, "ms"), (1_000_000, "sec")]),
         Unit::Bytes => ("B", &[(1_000, "KB"), (1_000_000, "MB")]),
+        Unit::BytesPerSecond => {
+            ("B/s", &[(1_000, "KB/s"), (1_000_000, "MB/s"), (1_000_000_000, "GB/s"), (1_000_000_000_000, "TB/s")])
+        }
+        Unit::FlopsPerSecond => (
+            "FLOP/s",
+            &[
+                (1_000, "kFLOP/s"),
+                (1_000_000, "MFLOP/s"),
+                (1_000_000_000, "GFLOP/s"),
+                (1_000_000_000_000, "TFLOP/s"),
+                (1_000_000_000_000_000, "PFLOP/s"),
+            ],
+        ),
     }
 }
 

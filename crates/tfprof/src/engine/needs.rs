@@ -7,20 +7,27 @@ use crate::format::Role;
 use crate::metric::{Detail, MetricInfo, Source};
 use crate::model::builder::Keep;
 use crate::model::runs::KeepSteps;
-use crate::options::{CodeStacks, Events, Step, ViewKind};
+use crate::options::{CodeStacks, Events, GroupBy, Step, ViewKind};
 
 /// Any view. Single executions and attributes take most of the memory, and few questions need them.
 pub const ANY_VIEW: Keep = Keep { records: false, attributes: false, ..Keep::EVERYTHING };
 
 /// [`Overview`](crate::report::overview::Overview).
-pub const OVERVIEW: Keep = Keep { inputs: false, output_shapes: false, runtime: false, calls: false, ..ANY_VIEW };
+pub const OVERVIEW: Keep = Keep {
+    inputs: false,
+    output_shapes: false,
+    runtime: false,
+    calls: false,
+    programs: false,
+    kernels: false,
+    ..ANY_VIEW
+};
 
 /// [`advise`](crate::report::advise::advise).
-pub const ADVICE: Keep =
-    Keep { inputs: false, output_shapes: false, functions: false, costs: false, ..Keep::EVERYTHING };
+pub const ADVICE: Keep = Keep { inputs: false, output_shapes: false, ..SAVING_AS_ORIGINAL };
 
 /// Saving everything as a `ProfileProto`, computed costs included.
-pub const SAVING: Keep = Keep { functions: false, ..Keep::EVERYTHING };
+pub const SAVING: Keep = Keep { functions: false, programs: false, kernels: false, ..Keep::EVERYTHING };
 
 /// The same, as the original does it: it computes nothing.
 pub const SAVING_AS_ORIGINAL: Keep = Keep { costs: false, ..SAVING };
@@ -41,6 +48,8 @@ pub const COST: Keep = Keep {
     runtime: false,
     calls: false,
     busy: false,
+    programs: false,
+    kernels: false,
 };
 
 /// A command of the original's interface, which computes nothing from the graph.
@@ -54,7 +63,8 @@ impl Question {
     pub fn needs(&self, inputs: &Inputs) -> Result<Keep, Error> {
         let Question { kind, options } = self;
         let demand = &self.form()?.demand;
-        let shapes = demand.all_metrics || options.select.is_some_and(|select| select.has_detail(Detail::InputShapes));
+        let shows = |detail| options.select.is_some_and(|select| select.has_detail(detail));
+        let shapes = demand.all_metrics || shows(Detail::InputShapes);
         let mut steps: Vec<i64> = inputs.runs().map(|(step, _)| step).collect();
         let (runs, profiles) = (steps.len(), inputs.of(Role::Profile).count());
         steps.sort_unstable();
@@ -81,11 +91,17 @@ impl Question {
             attributes: false,
             peaks: false,
             functions,
-            costs: functions && (inputs.settings.const_params || asks(|metric| metric.source == Source::Computed)),
+            costs: functions
+                && (inputs.settings.const_params
+                    || shows(Detail::Category)
+                    || options.group_by == GroupBy::Category
+                    || asks(|metric| metric.source == Source::Computed)),
             step_marks: options.step != Step::All,
             runtime: options.events == Events::All,
             calls: *kind == ViewKind::Code && options.stacks != CodeStacks::Source,
             busy: false,
+            programs: options.group_by == GroupBy::Program,
+            kernels: shows(Detail::Kernels),
         })
     }
 

@@ -169,8 +169,8 @@ impl Profiler {
         done: &dyn Fn(&str, u64),
     ) -> Result<(), Error> {
         let keep = self.builder.keep;
-        let Keep { steps, runtime, calls, step_marks, busy, .. } = keep;
-        let wanted = Wanted { steps, runtime, python: calls, step_marks, busy };
+        let Keep { steps, runtime, calls, step_marks, busy, costs, kernels, .. } = keep;
+        let wanted = Wanted { steps, runtime, python: calls, step_marks, busy, costs, kernels };
         let settings = TraceSettings { wanted, step_marker };
         let mut hosts = Vec::new();
         let mut failures = Vec::new();
@@ -204,7 +204,7 @@ impl Profiler {
             builder.warnings.push(Warning::new("no_ops", message));
         }
         let with_runtime = keep.runtime || no_ops;
-        events::merge(&hosts, with_runtime, keep.steps, &mut builder);
+        events::merge(&hosts, with_runtime, &mut builder);
         builder.model.hosts = hosts.into_iter().map(|host| host.facts).collect();
         Ok(())
     }

@@ -1,20 +1,22 @@
 //! Merges the traces of one or several hosts into a model: nodes without inputs, and their times on each device.
 
 use super::walk::{ItemSums, StepSet, Tally, is_accelerator};
-use super::{CallPath, HostProfile, RuntimeName, SourceLine};
+use super::{CallPath, HostProfile, Op, OpCost, RuntimeName, SourceLine, Variant};
 use crate::error::{Location, Warning};
 use crate::hash::{TrustedMap, UntrustedMap};
 use crate::metric::{Metric, MetricSet};
 use crate::model::builder::Builder;
-use crate::model::cells::{Cells, Measure, Sum, Sums};
+use crate::model::cells::{Cells, Measure, Sum, Sums, TraceSums};
 use crate::model::devices::{DeviceId, DeviceKind};
 use crate::model::hosts::{HostFacts, SpanSums};
 use crate::model::layers::Layer;
 use crate::model::names::NameId;
 use crate::model::nodes::NodeId;
+use crate::model::op_facts::Kernel;
 use crate::model::runs::{KeepSteps, ProfileRuns};
 use crate::model::stacks::{Frame, FrameId, StackId, StringIds};
 use crate::model::{Model, TimeUnit};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 /// Renames hosts with equal names after their files, and warns if steps were found by different rules.
@@ -63,18 +65,20 @@ pub fn reconcile(hosts: &mut [HostProfile]) -> Vec<Warning> {
 }
 
 /// Adds ops and Python calls to a model; events of the runtime only if they are asked for.
-pub fn merge(hosts: &[HostProfile], with_runtime: bool, keep: KeepSteps, builder: &mut Builder) {
+pub fn merge(hosts: &[HostProfile], with_runtime: bool, builder: &mut Builder) {
+    let keep = builder.keep.steps;
     let alone = builder.model.nodes.is_empty();
     let mut merger = Merger {
         builder,
         several_hosts: hosts.len() > 1,
         node_of: UntrustedMap::default(),
+        in_program_of: UntrustedMap::default(),
         runtime_of: UntrustedMap::default(),
         call_of: TrustedMap::default(),
         runs: ProfileRuns::default(),
         steps_of: TrustedMap::default(),
         index_of: UntrustedMap::default(),
-        flops: false,
+        known: MetricSet::default(),
         keep,
     };
     for host in hosts {
@@ -99,6 +103,8 @@ struct Merger<'b> {
     several_hosts: bool,
     /// By name and type; equal names of several programs and hosts are one node.
     node_of: UntrustedMap<(String, String), NodeId>,
+    /// The same for nodes of the layer of programs.
+    in_program_of: UntrustedMap<(String, String), NodeId>,
     /// By name, nodes of the runtime layer; by call stack, those of calls.
     runtime_of: UntrustedMap<String, NodeId>,
     call_of: TrustedMap<StackId, NodeId>,
@@ -107,44 +113,114 @@ struct Merger<'b> {
     steps_of: TrustedMap<u32, StepSet>,
     /// By the number of a step, its index among those of all hosts.
     index_of: UntrustedMap<i64, u32>,
-    flops: bool,
+    /// The costs that some op has.
+    known: MetricSet,
     keep: KeepSteps,
+}
+
+/// Where the sums of an item go: items of one place that are kernels of one op are parts of the same runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Place {
+    node: NodeId,
+    device: DeviceId,
+    op: u32,
+    kernel: u32,
 }
 
 impl Merger<'_> {
     fn ops(&mut self, host: &HostProfile) {
-        let items: Vec<(NodeId, DeviceId)> = host
-            .ops
-            .iter()
-            .map(|op| {
-                let (key, about) = (&op.key, &op.about);
-                let name = if about.is_dataset { key.name.replace("::", "/") } else { key.name.clone() };
-                let node = self.node(&name, &key.kind);
-                let builder = &mut *self.builder;
-                if !about.second_type.is_empty() {
-                    let second = builder.model.names.intern(&about.second_type);
-                    builder.add_type(node, second);
+        let mut items: Vec<(NodeId, DeviceId)> = Vec::with_capacity(host.ops.len());
+        for op in &host.ops {
+            let name = plain_name(op);
+            let node = self.node(&name, &op.key.kind);
+            self.describe(node, op);
+            items.push((node, self.device(host, &op.key.device)));
+        }
+        if self.builder.keep.kernels {
+            self.kernels(host, &items);
+        }
+        self.add_ops(host, &items);
+        if self.builder.keep.programs && host.ops.iter().any(|op| !op.key.program.is_empty()) {
+            for (op, (node, _)) in host.ops.iter().zip(&mut items) {
+                *node = self.node_in_program(op);
+                self.describe(*node, op);
+            }
+            self.add_ops(host, &items);
+        }
+    }
+
+    fn add_ops(&mut self, host: &HostProfile, items: &[(NodeId, DeviceId)]) {
+        let cost_of = |op: u32| host.ops[op as usize].about.cost;
+        self.add_tally(host, &host.op_sums, cost_of, |variant| {
+            let Variant { op, kernel, .. } = host.variants[variant as usize];
+            let (node, device) = items[op as usize];
+            Place { node, device, op, kernel }
+        });
+    }
+
+    /// Adds what a trace tells of an op besides its times.
+    fn describe(&mut self, node: NodeId, op: &Op) {
+        let (builder, about) = (&mut *self.builder, &op.about);
+        if !about.second_type.is_empty() {
+            let second = builder.model.names.intern(&about.second_type);
+            builder.add_type(node, second);
+        }
+        let model = &mut builder.model;
+        if let Some(flops @ 1..) = about.cost.flops
+            && model.nodes.float_ops[node.index()] == 0
+        {
+            model.nodes.float_ops[node.index()] = flops;
+        }
+        let [category, program] = [&about.category, &op.key.program].map(|name| model.names.intern(name));
+        let facts = model.op_facts.at(node);
+        facts.add_category(category);
+        facts.add_program(program);
+        facts.knows_flops |= about.cost.flops.is_some();
+        facts.misses_flops |= about.cost.flops.is_none();
+        facts.knows_bytes |= about.cost.bytes.is_some();
+        if about.cost.flops.is_some() {
+            [Metric::FloatOps, Metric::UnknownOps].into_iter().for_each(|metric| self.known.add(metric));
+        }
+        if about.cost.bytes.is_some() {
+            self.known.add(Metric::IoBytes);
+        }
+        if builder.keep.traces && !about.stack.is_empty() && model.nodes.stack[node.index()] == StackId::NONE {
+            let mut stack = StackId::EMPTY;
+            for line in &about.stack {
+                let frame = intern_frame(line, model);
+                stack = model.stacks.push(stack, frame);
+            }
+            model.nodes.stack[node.index()] = stack;
+            model.has_traces = true;
+        }
+    }
+
+    /// Adds the kernels of ops, the longest first.
+    fn kernels(&mut self, host: &HostProfile, items: &[(NodeId, DeviceId)]) {
+        let mut nodes = Vec::new();
+        for (variant, item) in
+            host.variants.iter().zip(&host.op_sums.items).filter(|(variant, _)| !variant.name.is_empty())
+        {
+            let (node, _) = items[variant.op as usize];
+            let SpanSums { runs, self_time: time, .. } = item.all();
+            let Variant { name, launch, .. } = variant;
+            let kernels = &mut self.builder.model.op_facts.at(node).kernels;
+            match kernels.iter_mut().find(|kernel| kernel.name == *name && kernel.launch == *launch) {
+                Some(kernel) => {
+                    (kernel.runs, kernel.time) = (kernel.runs.saturating_add(runs), kernel.time.saturating_add(time))
                 }
-                if about.flops > 0 && builder.model.nodes.float_ops[node.index()] == 0 {
-                    builder.model.nodes.float_ops[node.index()] = about.flops;
-                    self.flops = true;
-                }
-                if builder.keep.traces
-                    && !about.stack.is_empty()
-                    && builder.model.nodes.stack[node.index()] == StackId::NONE
-                {
-                    let mut stack = StackId::EMPTY;
-                    for line in &about.stack {
-                        let frame = intern_frame(line, &mut builder.model);
-                        stack = builder.model.stacks.push(stack, frame);
-                    }
-                    builder.model.nodes.stack[node.index()] = stack;
-                    builder.model.has_traces = true;
-                }
-                (node, self.device(host, &key.device))
-            })
-            .collect();
-        self.add_tally(host, &host.op_sums, |variant| items[host.op_of_variant[variant as usize] as usize]);
+                None => kernels.push(Kernel { name: name.clone(), launch: *launch, runs, time }),
+            }
+            nodes.push(node);
+        }
+        for node in nodes {
+            self.builder
+                .model
+                .op_facts
+                .at(node)
+                .kernels
+                .sort_by(|a, b| b.time.cmp(&a.time).then_with(|| a.name.cmp(&b.name)));
+        }
     }
 
     fn runtime(&mut self, host: &HostProfile) {
@@ -157,7 +233,10 @@ impl Merger<'_> {
                 (node, self.device(host, &host.facts.planes[*plane].name))
             })
             .collect();
-        self.add_tally(host, &host.runtime.sums, |item| items[item as usize]);
+        self.add_tally(host, &host.runtime.sums, no_cost, |kernel| {
+            let (node, device) = items[kernel as usize];
+            Place { node, device, op: 0, kernel }
+        });
     }
 
     fn calls(&mut self, host: &HostProfile) {
@@ -180,7 +259,8 @@ impl Merger<'_> {
             });
             items.push(node);
         }
-        self.add_tally(host, &host.calls.sums, |path| (items[path as usize], device));
+        let place = |kernel: u32| Place { node: items[kernel as usize], device, op: 0, kernel };
+        self.add_tally(host, &host.calls.sums, no_cost, place);
     }
 
     fn runtime_node(&mut self, name: &str) -> NodeId {
@@ -207,6 +287,22 @@ impl Merger<'_> {
         node
     }
 
+    /// The node of an op in its program.
+    fn node_in_program(&mut self, op: &Op) -> NodeId {
+        let program = if op.key.program.is_empty() { NO_PROGRAM } else { &op.key.program };
+        let key = (format!("{program}/{}", plain_name(op)), op.key.kind.clone());
+        if let Some(node) = self.in_program_of.get(&key) {
+            return *node;
+        }
+        let model = &mut self.builder.model;
+        let (name, program, kind) =
+            (model.names.intern(&key.0), model.names.intern(program), model.names.intern(&key.1));
+        let node = model.push_event(name, program, Layer::Programs);
+        self.builder.add_type(node, kind);
+        self.in_program_of.insert(key, node);
+        node
+    }
+
     fn device(&mut self, host: &HostProfile, name: &str) -> DeviceId {
         let full = if self.several_hosts { format!("/{}{name}", host.facts.host) } else { name.to_owned() };
         let device = self.builder.device(full.as_bytes());
@@ -215,18 +311,23 @@ impl Merger<'_> {
         device
     }
 
-    /// Adds the sums of all items. Items with the same node and device are kernels of one op, which ran as often as the
-    /// one that ran most.
-    fn add_tally(&mut self, host: &HostProfile, tally: &Tally, cell_of: impl Fn(u32) -> (NodeId, DeviceId)) {
-        let with_cell = |sums: fn(&ItemSums) -> SpanSums| -> Vec<((NodeId, DeviceId), SpanSums)> {
-            let items = tally.items.iter().zip(0..).map(|(item, at)| (cell_of(at), sums(item)));
+    /// Adds the sums of all items.
+    fn add_tally(
+        &mut self,
+        host: &HostProfile,
+        tally: &Tally,
+        cost_of: impl Fn(u32) -> OpCost,
+        place_of: impl Fn(u32) -> Place,
+    ) {
+        let with_place = |sums: fn(&ItemSums) -> SpanSums| -> Vec<(Place, SpanSums)> {
+            let items = tally.items.iter().zip(0..).map(|(item, at)| (place_of(at), sums(item)));
             items.filter(|(_, sums)| sums.runs != 0).collect()
         };
-        add(&mut self.runs.everything, with_cell(ItemSums::all));
-        add(&mut self.runs.totals, with_cell(|item| item.in_steps));
+        add(&mut self.runs.everything, with_place(ItemSums::all), &cost_of);
+        add(&mut self.runs.totals, with_place(|item| item.in_steps), &cost_of);
         let indices: Vec<u32> = host.facts.steps.iter().map(|step| self.index_of[&step.number]).collect();
         for (at, item) in (0..).zip(&tally.items) {
-            let (node, device) = cell_of(at);
+            let Place { node, device, .. } = place_of(at);
             if item.all().runs != 0 {
                 let placement = &mut self.builder.model.placement[node.index()];
                 if !placement.is_some() && self.builder.model.devices.kind(device) == DeviceKind::Placement {
@@ -247,15 +348,15 @@ impl Merger<'_> {
         let mut cells: Vec<((i64, u32), SpanSums)> = cells.collect();
         cells.sort_unstable_by_key(|(step_and_item, _)| *step_and_item);
         for group in cells.chunk_by(|((a, _), _), ((b, _), _)| a == b) {
-            let sums = group.iter().map(|((_, item), sums)| (cell_of(*item), *sums)).collect();
+            let sums = group.iter().map(|((_, item), sums)| (place_of(*item), *sums)).collect();
             let (step, _) = group[0].0;
             let step = self.runs.steps.entry(step).or_default();
-            add(step.get_or_insert_with(Cells::default), sums);
+            add(step.get_or_insert_with(Cells::default), sums, &cost_of);
         }
     }
 
     fn finish(self, alone: bool) {
-        let Merger { builder, mut runs, steps_of, flops, .. } = self;
+        let Merger { builder, mut runs, steps_of, known, .. } = self;
         let mut steps_of: Vec<_> = steps_of.into_iter().collect();
         steps_of.sort_unstable_by_key(|(node, _)| *node);
         runs.seen.extend(steps_of.into_iter().map(|(node, steps)| (NodeId(node), steps.count())));
@@ -270,29 +371,44 @@ impl Merger<'_> {
         let model = &mut builder.model;
         model.time_unit = TimeUnit::Picos;
         model.is_trace = true;
-        let is_measured = |metric: Metric| flops && metric == Metric::FloatOps;
         model.unknown = MetricSet::with(|info| {
-            info.is_measured_memory() || (alone && info.needs_graph() && !is_measured(info.metric))
+            info.is_measured_memory() || (alone && info.needs_graph() && !known.has(info.metric))
         });
         model.runs.set_profile(runs, model.nodes.len());
     }
 }
 
-/// Adds sums to cells; the runs of a cell are those of its most frequent item.
-fn add(cells: &mut Cells, mut sums: Vec<((NodeId, DeviceId), SpanSums)>) {
-    sums.sort_by_key(|(cell, _)| *cell);
-    for group in sums.chunk_by(|a, b| a.0 == b.0) {
-        let (node, device) = group[0].0;
+/// Adds sums to cells. An op ran as often as that of its kernels which ran most.
+fn add(cells: &mut Cells, mut sums: Vec<(Place, SpanSums)>, cost_of: &impl Fn(u32) -> OpCost) {
+    sums.sort_by_key(|(place, _)| *place);
+    for of_op in sums.chunk_by(|(a, _), (b, _)| (a.node, a.device, a.op) == (b.node, b.device, b.op)) {
+        let Place { node, device, op, .. } = of_op[0].0;
         let mut all = SpanSums::default();
-        group.iter().for_each(|(_, sums)| all.add(sums));
-        let runs = group.iter().map(|(_, sums)| sums.runs).max().unwrap_or(0);
+        of_op.iter().for_each(|(_, sums)| all.add(sums));
+        let of_kernel =
+            |kernel: &[(Place, SpanSums)]| kernel.iter().fold(0_i64, |sum, (_, more)| sum.saturating_add(more.runs));
+        let runs = of_op.chunk_by(|(a, _), (b, _)| a.kernel == b.kernel).map(of_kernel).max().unwrap_or(0);
         let mut record = Sums::default();
         record[Measure::Runs as usize] = Sum::new(runs);
         record[Measure::Micros as usize] = Sum::new(all.self_time);
         cells.at(node, device).record(&record, 0, all.first.max(1), all.last.max(1));
-        cells.add_inclusive(node, device, all.total);
+        let OpCost { flops, bytes } = cost_of(op);
+        let [float_ops, io_bytes] = [flops, bytes].map(|once| once.unwrap_or(0).saturating_mul(runs));
+        cells.add_of_trace(node, device, TraceSums { inclusive: all.total, float_ops, io_bytes });
     }
 }
+
+/// The name of an op without its program.
+fn plain_name(op: &Op) -> Cow<'_, str> {
+    if op.about.is_dataset { op.key.name.replace("::", "/").into() } else { op.key.name.as_str().into() }
+}
+
+fn no_cost(_: u32) -> OpCost {
+    OpCost::default()
+}
+
+/// The scope of ops that are part of no program.
+const NO_PROGRAM: &str = "(no program)";
 
 /// The line of a built-in function.
 const NO_LINE: i64 = -1;

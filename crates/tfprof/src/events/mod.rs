@@ -14,6 +14,7 @@ pub use merge::{merge, reconcile};
 use crate::error::{Error, Warning};
 use crate::hash::UntrustedMap;
 use crate::model::hosts::HostFacts;
+use crate::model::op_facts::Launch;
 use regex::Regex;
 use std::borrow::Cow;
 use walk::{Tally, Wanted};
@@ -57,8 +58,7 @@ pub struct HostProfile {
     /// The name of the host according to the name of its file.
     pub file_host: String,
     pub ops: Vec<Op>,
-    /// By variant (an op and one of its kernels), the op.
-    pub op_of_variant: Vec<u32>,
+    pub variants: Vec<Variant>,
     /// By variant.
     pub op_sums: Tally,
     pub calls: Calls,
@@ -73,22 +73,43 @@ pub struct Op {
     pub about: OpDetails,
 }
 
-/// Equal keys are the same op.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+/// Equal keys are the same op. Ops of several programs with one name become one node, but each has its own cost.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct OpKey {
     pub device: String,
     pub name: String,
     pub kind: String,
+    /// The compiled program that it is part of, as users know it: `jit_f(36)`. Empty if it is part of none.
+    pub program: String,
 }
 
-/// Facts about an op; if several programs have it, from the first.
+/// An op and one of its kernels, if it has any.
+#[derive(Clone, Debug, Default)]
+pub struct Variant {
+    pub op: u32,
+    /// Kernels of one name have one number.
+    pub kernel: u32,
+    pub name: String,
+    pub launch: Launch,
+}
+
+/// The cost of one run; `None` is unknown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OpCost {
+    pub flops: Option<i64>,
+    pub bytes: Option<i64>,
+}
+
+/// Facts about an op.
 #[derive(Clone, Debug, Default)]
 pub struct OpDetails {
     /// A second type, such as the opcode of an XLA instruction.
     pub second_type: String,
     /// Outermost first.
     pub stack: Vec<SourceLine>,
-    pub flops: i64,
+    pub cost: OpCost,
+    /// The category of an XLA instruction.
+    pub category: String,
     /// A `::` in its name separates scopes.
     pub is_dataset: bool,
 }

@@ -23,6 +23,9 @@ pub struct Wanted {
     pub step_marks: bool,
     /// How busy lines were, by the kind of their events.
     pub busy: bool,
+    /// Costs and categories of ops, if they have to be computed, and the attributes of kernels.
+    pub costs: bool,
+    pub kernels: bool,
 }
 
 /// The class of an event: its kind and, if it is an op, the number of its variant.

@@ -129,6 +129,24 @@ pub struct Cell {
     pub last_end: i64,
 }
 
+/// Sums that only traces have: records of other formats do not pay for them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TraceSums {
+    /// Time with that of the ops within it.
+    pub inclusive: i64,
+    /// Costs that are known.
+    pub float_ops: i64,
+    pub io_bytes: i64,
+}
+
+impl TraceSums {
+    pub fn add(&mut self, more: TraceSums) {
+        self.inclusive = self.inclusive.saturating_add(more.inclusive);
+        self.float_ops = self.float_ops.saturating_add(more.float_ops);
+        self.io_bytes = self.io_bytes.saturating_add(more.io_bytes);
+    }
+}
+
 /// Cells by node. A node's cells are in the order in which its devices first appeared.
 #[derive(Clone, Debug, Default)]
 pub struct Cells {
@@ -139,8 +157,8 @@ pub struct Cells {
     first: Vec<u32>,
     /// The same for nodes whose numbers are far above the count of rows: a step may have one node of a million.
     first_of_few: TrustedMap<NodeId, u32>,
-    /// By row, the inclusive time where it is known. As long as the rows, or empty.
-    inclusive: Vec<i64>,
+    /// By row, the sums that only traces have. As long as the rows, or empty.
+    of_traces: Vec<TraceSums>,
     /// Rows of nodes with many devices, beyond the first few.
     many: TrustedMap<(NodeId, DeviceId), u32>,
 }
@@ -264,8 +282,8 @@ impl Cells {
     pub fn merge(&mut self, other: &Cells, add: fn(&mut Cell, &Cell)) {
         for (row, cell) in other.rows.iter().enumerate() {
             add(self.at(cell.node, cell.device), cell);
-            if let Some(inclusive) = other.inclusive.get(row) {
-                self.add_inclusive(cell.node, cell.device, *inclusive);
+            if let Some(sums) = other.of_traces.get(row) {
+                self.add_of_trace(cell.node, cell.device, *sums);
             }
         }
     }
@@ -279,22 +297,22 @@ impl Cells {
         }
     }
 
-    /// Adds inclusive time to a cell.
-    pub fn add_inclusive(&mut self, node: NodeId, device: DeviceId, time: i64) {
+    /// Adds sums of a trace to a cell.
+    pub fn add_of_trace(&mut self, node: NodeId, device: DeviceId, sums: TraceSums) {
         let row = self.row(node, device);
-        self.inclusive.resize(self.rows.len(), 0);
-        self.inclusive[row] = self.inclusive[row].saturating_add(time);
+        self.of_traces.resize(self.rows.len(), TraceSums::default());
+        self.of_traces[row].add(sums);
     }
 
-    /// The cells of one node, each with its inclusive time, or its self time if that is all that is known.
-    pub fn with_inclusive(&self, node: NodeId) -> impl Iterator<Item = (&Cell, i64)> {
+    /// The cells of one node with the sums of traces; inclusive time is self time if that is all that is known.
+    pub fn with_trace_sums(&self, node: NodeId) -> impl Iterator<Item = (&Cell, TraceSums)> {
         let mut next = self.first_row(node);
         std::iter::from_fn(move || {
             let cell = self.rows.get(next as usize)?;
-            let own = || cell.sum(Measure::Micros).limited();
-            let inclusive = self.inclusive.get(next as usize).copied().unwrap_or_else(own);
+            let own = || TraceSums { inclusive: cell.sum(Measure::Micros).limited(), ..TraceSums::default() };
+            let sums = self.of_traces.get(next as usize).copied().unwrap_or_else(own);
             next = self.links[next as usize].next;
-            Some((cell, inclusive))
+            Some((cell, sums))
         })
     }
 }
@@ -441,13 +459,15 @@ mod tests {
         for round in 1..=3 {
             for device in (0..1000).rev() {
                 cells.at(many, DeviceId(device)).record(&[Sum::new(1); Measure::COUNT], 0, 0, 0);
-                cells.add_inclusive(many, DeviceId(device), i64::from(device));
+                let sums = TraceSums { inclusive: i64::from(device), float_ops: 1, io_bytes: 2 };
+                cells.add_of_trace(many, DeviceId(device), sums);
             }
             let found: Vec<_> = cells.of(many).map(|cell| (cell.device.0, cell.sum(Measure::Runs).limited())).collect();
             assert_eq!(found, (0..1000).rev().map(|device| (device, round)).collect::<Vec<_>>());
         }
         assert_eq!(cells.of(few).map(|cell| cell.device.0).collect::<Vec<_>>(), [7, 3]);
-        assert!(cells.with_inclusive(many).all(|(cell, inclusive)| inclusive == 3 * i64::from(cell.device.0)));
+        let expected = |device: DeviceId| TraceSums { inclusive: 3 * i64::from(device.0), float_ops: 3, io_bytes: 6 };
+        assert!(cells.with_trace_sums(many).all(|(cell, sums)| sums == expected(cell.device)));
     }
 
     #[test]

@@ -9,6 +9,8 @@ pub enum Layer {
     Runtime,
     /// Python calls, each with its call stack.
     Calls,
+    /// The ops once more, each under the compiled program that it is part of; its type is the program.
+    Programs,
 }
 
 /// A set of layers.
@@ -19,6 +21,7 @@ impl Layers {
     pub const OPS: Layers = Layers(1 << Layer::Ops as u8);
     pub const OPS_AND_RUNTIME: Layers = Layers(1 << Layer::Ops as u8 | 1 << Layer::Runtime as u8);
     pub const CALLS: Layers = Layers(1 << Layer::Calls as u8);
+    pub const PROGRAMS: Layers = Layers(1 << Layer::Programs as u8);
 
     #[inline]
     pub fn has(self, layer: Layer) -> bool {

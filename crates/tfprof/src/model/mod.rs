@@ -20,6 +20,7 @@ pub mod lists;
 pub mod name_order;
 pub mod names;
 pub mod nodes;
+pub mod op_facts;
 pub mod peaks;
 pub mod program;
 pub mod records;
@@ -41,6 +42,7 @@ use lists::Lists;
 use name_order::NameOrder;
 use names::{NameHash, NameId, Names};
 use nodes::{NodeId, Nodes};
+use op_facts::OpFacts;
 use peaks::Peaks;
 use runs::Runs;
 use shared::Shared;
@@ -98,6 +100,8 @@ pub struct Model {
     /// The times come from a trace of single events: ops have inclusive time, copies are ops of their GPU, and stack
     /// frames have whole paths.
     pub is_trace: bool,
+    /// What traces tell of ops besides their times.
+    pub op_facts: OpFacts,
     /// The hosts whose traces are loaded.
     pub hosts: Vec<HostFacts>,
     /// Metrics that the files cannot have, which are unknown rather than 0.

@@ -1,6 +1,6 @@
 //! Typed setters of [`Options`], to chain: the words that [`Options::set`] parses, checked by the compiler.
 
-use super::{CodeStacks, Events, Options, OrderBy, Step};
+use super::{CodeStacks, Events, GroupBy, Options, OrderBy, Step};
 use crate::metric::{Detail, Metric};
 use crate::quirks::Quirks;
 
@@ -120,6 +120,13 @@ impl Options {
     #[must_use]
     pub fn stacks(mut self, stacks: CodeStacks) -> Options {
         self.stacks = stacks;
+        self
+    }
+
+    /// What the rows of a trace stand for.
+    #[must_use]
+    pub fn group_by(mut self, group_by: GroupBy) -> Options {
+        self.group_by = group_by;
         self
     }
 

@@ -64,6 +64,24 @@ impl Choice for Events {
     const WORDS: &'static [(&'static str, Events)] = &[("ops", Events::Ops), ("all", Events::All)];
 }
 
+/// What rows stand for, instead of what the view groups by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum GroupBy {
+    /// What the view groups by: op types, scopes.
+    #[default]
+    View,
+    /// The compiled program is the outermost level.
+    Program,
+    /// The category of XLA instructions, in op view.
+    Category,
+}
+
+impl Choice for GroupBy {
+    const WORDS: &'static [(&'static str, GroupBy)] =
+        &[("view", GroupBy::View), ("program", GroupBy::Program), ("category", GroupBy::Category)];
+}
+
 /// The stacks that the code view of a profile shows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]

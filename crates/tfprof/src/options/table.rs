@@ -1,6 +1,6 @@
 //! [`OPTIONS`], the one list of the options of a view: names, defaults, help, and how to parse and print a value.
 
-use super::{CodeStacks, Events, Options, OrderBy, Output, Selection, Step};
+use super::{CodeStacks, Events, GroupBy, Options, OrderBy, Output, Selection, Step};
 use crate::error::Error;
 use crate::metric::{METRICS, Metric, MetricInfo};
 use crate::quirks::Quirks;
@@ -230,6 +230,12 @@ const OURS: &[OptionInfo] = &[
     flag!(source_lines, false, "in code view, append the text of the source line, cut at 20 characters"),
     word!(events, Events, "the events of an XSpace to show as nodes: ops, or all, events of the runtime included"),
     word!(stacks, CodeStacks, "code view of an XSpace: source lines, python calls, or auto: the first that is there"),
+    word!(
+        group_by,
+        GroupBy,
+        "of an XSpace, what rows stand for: view (as the view has them), program (the compiled program is the outermost \
+         level), or category (of XLA instructions, in op view)"
+    ),
     text!(
         step_marker,
         "the events of an XSpace that mark steps, by a pattern of their names; else they are found by rule"

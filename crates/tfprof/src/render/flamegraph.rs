@@ -95,7 +95,7 @@ fn write_data(
     let unit = match metric.unit {
         Unit::Micros => "micros",
         Unit::Bytes => "bytes",
-        Unit::Count => "count",
+        Unit::Count | Unit::BytesPerSecond | Unit::FlopsPerSecond => "count",
     };
     let scopes = view.kind == crate::options::ViewKind::Scope;
     write!(

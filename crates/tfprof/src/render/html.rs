@@ -284,6 +284,7 @@ impl<'v> Tree<'v> {
                 let text = match detail {
                     Detail::Device => text::devices(view, row).unwrap_or_default(),
                     Detail::OpTypes => text::types(view, row),
+                    Detail::Category | Detail::Program | Detail::Kernels => text::of_trace(view, detail, row),
                     _ => {
                         let mut shapes = Vec::new();
                         text::push_input_shapes(view, row, &mut shapes);
@@ -337,7 +338,7 @@ pub(crate) fn bar(unit: Unit, number: Amount, share: f64, out: &mut dyn Write) -
     let kind = match unit {
         Unit::Micros => "micros",
         Unit::Bytes => "bytes",
-        Unit::Count => "count",
+        Unit::Count | Unit::BytesPerSecond | Unit::FlopsPerSecond => "count",
     };
     write!(
         out,

@@ -119,9 +119,9 @@ fn write_value(view: &View, value: &Value<'_>, out: &mut Vec<u8>) -> io::Result<
         Value::Real(x) => write!(out, "{x}")?,
         Value::Bool(is) => out.extend_from_slice(if *is { b"true" } else { b"false" }),
         Value::Text(text) => push_string(text, out),
-        Value::Texts(texts) => push_list(texts, out, push_string),
+        Value::Texts(texts) => push_list(texts, out, |text, out| push_string(text, out)),
         Value::Ints(dims) => write!(out, "{dims:?}")?,
-        Value::Shapes(shapes) => push_list(shapes, out, |dims, out| match dims {
+        Value::Shapes(shapes) => push_list(shapes, out, |dims, out| match *dims {
             [] => out.extend_from_slice(b"null"),
             dims => out.extend_from_slice(format!("{dims:?}").as_bytes()),
         }),
@@ -142,11 +142,11 @@ fn write_value(view: &View, value: &Value<'_>, out: &mut Vec<u8>) -> io::Result<
     Ok(())
 }
 
-fn push_list<T: Copy>(items: &[T], out: &mut Vec<u8>, push: impl Fn(T, &mut Vec<u8>)) {
+fn push_list<T>(items: &[T], out: &mut Vec<u8>, push: impl Fn(&T, &mut Vec<u8>)) {
     out.push(b'[');
     for (i, item) in items.iter().enumerate() {
         out.extend_from_slice(if i > 0 { b"," } else { b"" });
-        push(*item, out);
+        push(item, out);
     }
     out.push(b']');
 }

@@ -17,7 +17,7 @@ pub fn write(view: &View, out: &mut dyn Write) -> io::Result<()> {
     let unit = match metric.unit {
         Unit::Micros => "microseconds",
         Unit::Bytes => "bytes",
-        Unit::Count => "none",
+        Unit::Count | Unit::BytesPerSecond | Unit::FlopsPerSecond => "none",
     };
     let end = boxes.first().map_or(0, |root| root.width);
     write!(out, "]}},\n\"profiles\":[{{\"type\":\"evented\",\"name\":")?;

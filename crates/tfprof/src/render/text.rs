@@ -90,7 +90,7 @@ fn columns(view: &View) -> Vec<Column> {
     });
     first.append(&mut rest);
     let mut columns: Vec<_> = first.into_iter().map(Column::Metric).collect();
-    for detail in [Detail::Device, Detail::OpTypes] {
+    for detail in [Detail::Device, Detail::OpTypes, Detail::Category, Detail::Program, Detail::Kernels] {
         if view.selection.has_detail(detail) {
             columns.push(Column::Detail(detail));
         }
@@ -113,6 +113,9 @@ fn write_legend(view: &View, columns: &[Column], out: &mut Vec<u8>) -> io::Resul
             Column::Occurrence => Metric::Runs.info().legend,
             Column::Detail(Detail::Device) => "assigned devices",
             Column::Detail(Detail::OpTypes) => "op types",
+            Column::Detail(detail @ (Detail::Category | Detail::Program | Detail::Kernels)) => {
+                DETAILS[*detail as usize].word
+            }
             Column::Detail(_) => "input shapes",
         };
         out.write_all(if i > 0 { b" | " } else { b"" })?;
@@ -156,6 +159,9 @@ fn write_row(view: &View, columns: &[Column], theme: &Theme, row: &VisibleRow, o
                 write!(out, "{separator}{devices}")?;
             }
             Column::Detail(Detail::OpTypes) => write!(out, "{separator}{}", types(view, row))?,
+            Column::Detail(detail @ (Detail::Category | Detail::Program | Detail::Kernels)) => {
+                write!(out, "{separator}{}", of_trace(view, *detail, row))?;
+            }
             Column::Detail(_) if view.rules().bags => write!(out, "{separator}input_shapes N/A in code view")?,
             Column::Detail(_) => {
                 out.write_all(separator.as_bytes())?;
@@ -222,6 +228,12 @@ pub(super) fn types(view: &View, row: &VisibleRow) -> String {
     }
 }
 
+/// What traces tell of the ops of a row; `--` if nothing.
+pub(super) fn of_trace(view: &View, detail: Detail, row: &VisibleRow) -> String {
+    let texts = view.trace_detail(detail, row);
+    if texts.is_empty() { "--".to_owned() } else { texts.join("|") }
+}
+
 pub(super) fn push_input_shapes(view: &View, row: &VisibleRow, out: &mut Vec<u8>) {
     if let Some(node) = view.node(row) {
         push_shapes_read(view, node, b"|", out);
@@ -268,7 +280,8 @@ fn write_op_row(
         match column {
             Column::Metric(info) => write_share(view, info, root, row, out)?,
             Column::Detail(Detail::Device) => out.write_all(devices(view, row).unwrap_or_default().as_bytes())?,
-            Column::Detail(_) => out.write_all(types(view, row).as_bytes())?,
+            Column::Detail(Detail::OpTypes) => out.write_all(types(view, row).as_bytes())?,
+            Column::Detail(detail) => out.write_all(of_trace(view, *detail, row).as_bytes())?,
             Column::Occurrence => {
                 let counts =
                     format!("{}|{}", view.self_value(Metric::Runs, row), view.self_value(Metric::Definitions, row));
@@ -291,12 +304,13 @@ fn write_share(
     row: &VisibleRow,
     out: &mut Vec<u8>,
 ) -> io::Result<()> {
-    if !view.knows(info.metric) {
+    let own = view.number(Side::SelfOnly, info.metric, row);
+    if !info.is_ratio() && matches!(own, Value::Missing) {
         return write_padded(out, "--", 30);
     }
     if info.is_ratio() {
         let mut text = Vec::new();
-        push_number(&view.number(Side::SelfOnly, info.metric, row), info.metric, &mut text);
+        push_number(&own, info.metric, &mut text);
         text.extend_from_slice(info.op_suffix.as_bytes());
         return write_padded(out, &String::from_utf8_lossy(&text), 20);
     }

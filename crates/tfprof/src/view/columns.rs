@@ -4,6 +4,7 @@ use super::values::DeviceTimes;
 use super::{Line, View, VisibleRow};
 use crate::checkpoint::Values as TensorValues;
 use crate::metric::{DETAILS, Detail, Metric, Source, Unit};
+use crate::model::names::NameId;
 use crate::model::nodes::NodeId;
 use crate::units::Amount;
 use std::borrow::Cow;
@@ -72,7 +73,7 @@ pub enum Value<'v> {
     Real(f64),
     Bool(bool),
     Text(Cow<'v, str>),
-    Texts(Vec<&'v str>),
+    Texts(Vec<Cow<'v, str>>),
     Ints(&'v [i64]),
     /// An empty shape is unknown.
     Shapes(Vec<&'v [i64]>),
@@ -155,6 +156,9 @@ impl View {
             columns.push(Column::optional("frame", Kind::Text, Content::Frame, "the source line of the row"));
         }
         push(Detail::OpTypes, "op_types", Kind::Texts, columns);
+        push(Detail::Category, "category", Kind::Texts, columns);
+        push(Detail::Program, "program", Kind::Texts, columns);
+        push(Detail::Kernels, "kernels", Kind::Texts, columns);
         push(Detail::TensorValue, "tensor_value", Kind::Record, columns);
         if self.selection.has(Metric::Parameters) {
             columns.push(Column::optional("shape", Kind::Ints, Content::Shape, "the shape of a variable"));
@@ -187,13 +191,42 @@ impl View {
         if let Source::Ratio { numerator, denominator, .. } = metric.info().source {
             let parts = self.model.parts(denominator) as f64 / self.model.parts(numerator) as f64;
             let ratio = self.table(side).ratio(metric, row.row).filter(|_| self.knows(metric));
+            let ratio = ratio.filter(|_| !self.is_unknown_cost(side, numerator, row));
             return ratio.map_or(Value::Missing, |ratio| Value::Real(ratio * parts));
         }
         let n = self.table(side).get(metric, row.row);
+        if n == 0 && self.is_unknown_cost(side, metric, row) {
+            return Value::Missing;
+        }
         match self.model.parts(metric) {
             1 => Value::Int(n),
             parts => Value::Decimal(Amount { n, parts }),
         }
+    }
+
+    /// Whether a row has nothing of a cost because its ops in a trace are of unknown cost.
+    fn is_unknown_cost(&self, side: Side, metric: Metric, row: &VisibleRow) -> bool {
+        let table = self.table(side);
+        matches!(metric, Metric::FloatOps | Metric::IoBytes)
+            && self.model.is_trace
+            && table.get(metric, row.row) == 0
+            && table.get(Metric::UnknownOps, row.row) > 0
+    }
+
+    /// What traces tell of the ops of a row, in the order of the texts.
+    pub(crate) fn trace_detail(&self, detail: Detail, row: &VisibleRow) -> Vec<Cow<'_, str>> {
+        let mut texts = Vec::new();
+        for facts in self.node(row).into_iter().chain(self.bag(row)).filter_map(|node| self.model.op_facts.get(node)) {
+            let names = |names: &[NameId]| names.iter().map(|name| self.model.names.get(*name).into()).collect();
+            let more: Vec<Cow<'_, str>> = match detail {
+                Detail::Category => names(&facts.categories),
+                Detail::Program => names(&facts.programs),
+                Detail::Kernels => facts.kernels.iter().map(|kernel| kernel.to_string().into()).collect(),
+                _ => Vec::new(),
+            };
+            texts.extend(more);
+        }
+        sorted(texts)
     }
 
     fn detail(&self, detail: Content, row: &VisibleRow) -> Value<'_> {
@@ -202,10 +235,13 @@ impl View {
         match detail {
             Content::Detail(Detail::Device) => {
                 let devices = nodes().flat_map(|node| self.values().devices(node));
-                Value::Texts(sorted(devices.map(name).collect()))
+                Value::Texts(sorted(devices.map(|device| name(device).into()).collect()))
             }
             Content::Detail(Detail::OpTypes) => {
-                Value::Texts(sorted(nodes().flat_map(|node| self.values().types(node)).collect()))
+                Value::Texts(sorted(nodes().flat_map(|node| self.values().types(node)).map(Cow::from).collect()))
+            }
+            Content::Detail(detail @ (Detail::Category | Detail::Program | Detail::Kernels)) => {
+                Value::Texts(self.trace_detail(detail, row))
             }
             Content::ByDevice => Value::ByDevice(self.by_device(nodes())),
             Content::Frame => self.line(row).map_or(Value::Missing, |Line { file, function, number, .. }| {
@@ -237,7 +273,7 @@ impl View {
     }
 }
 
-fn sorted(mut texts: Vec<&str>) -> Vec<&str> {
+fn sorted(mut texts: Vec<Cow<'_, str>>) -> Vec<Cow<'_, str>> {
     texts.sort_unstable();
     texts.dedup();
     texts

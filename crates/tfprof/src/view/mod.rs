@@ -19,7 +19,7 @@ use crate::model::Model;
 use crate::model::layers::{Layer, Layers, NodeFilter};
 use crate::model::nodes::NodeId;
 use crate::model::stacks::{Frame, FrameText};
-use crate::options::{CodeStacks, Events, Options, Selection, Step, ViewKind};
+use crate::options::{CodeStacks, Events, GroupBy, Options, Selection, Step, ViewKind};
 use crate::units::Amount;
 pub use columns::{Side, Value};
 pub use demand::Demand;
@@ -88,6 +88,9 @@ impl View {
         let selection = options.selection(!model.runs.is_empty() || model.is_trace);
         demand::check_original(options, selection)?;
         demand.check(kind, options, selection)?;
+        if options.group_by == GroupBy::Category && kind != ViewKind::Op {
+            return Err(Error::option("group_by", "only the op view groups by category"));
+        }
         let unknown = model.unknown_in(layers);
         demand::check_known(unknown, options)?;
         let asked: Vec<_> = selection.given().filter(|metric| unknown.has_part_of(*metric)).collect();
@@ -100,7 +103,7 @@ impl View {
         let (tree, lost_gradients) = match kind {
             ViewKind::Scope => (scope::group(&model, filter), 0),
             ViewKind::Graph => (graph::group(&model, !quirks.cycles_are_lost, filter), 0),
-            ViewKind::Op => (op::group(&model, demand.nodes_by_name, filter), 0),
+            ViewKind::Op => (op::group(&model, options.group_by, demand.nodes_by_name, filter), 0),
             ViewKind::Code => code_tree(&model, options, filter).map(|code| (code.tree, code.lost_gradients))?,
         };
         if lost_gradients > 0 {
@@ -114,6 +117,11 @@ impl View {
         let mut metrics = demand.metrics(selection);
         if model.is_trace && metrics.has(Metric::Micros) {
             metrics.add(Metric::InclusiveMicros);
+        }
+        // A row of a trace with nothing but ops of unknown cost is unknown, not 0.
+        let costs = [Metric::FloatOps, Metric::IoBytes];
+        if model.is_trace && costs.iter().any(|cost| metrics.summed().has(*cost)) {
+            metrics.add(Metric::UnknownOps);
         }
         let values = Values::new(&model, options.step, options.quirks);
         let rows = Pipeline::new(rules, options, filters, values, tree, metrics).run();
@@ -327,8 +335,9 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// The layers that a question is about.
 fn layers(model: &Model, kind: ViewKind, options: &Options) -> Result<Layers, Error> {
+    let no_programs = || Error::option("group_by", "nothing that is loaded belongs to a compiled XLA program");
     if model.hosts.is_empty() {
-        return Ok(Layers::OPS);
+        return if options.group_by == GroupBy::View { Ok(Layers::OPS) } else { Err(no_programs()) };
     }
     if kind == ViewKind::Code {
         return match options.stacks {
@@ -340,6 +349,10 @@ fn layers(model: &Model, kind: ViewKind, options: &Options) -> Result<Layers, Er
                 Err(Error::Missing(format!("no Python call is in this profile; {how}")))
             }
         };
+    }
+    if options.group_by == GroupBy::Program {
+        let has_programs = model.nodes.all().any(|node| model.nodes.layer(node) == Layer::Programs);
+        return if has_programs { Ok(Layers::PROGRAMS) } else { Err(no_programs()) };
     }
     let has_ops = || model.runs.everything().rows().iter().any(|cell| model.nodes.layer(cell.node) == Layer::Ops);
     Ok(if options.events == Events::All || !has_ops() { Layers::OPS_AND_RUNTIME } else { Layers::OPS })

@@ -1,17 +1,23 @@
-//! Nodes by operation type: one row for each type, by name. The pipeline makes a chain of them.
+//! Nodes by operation type, or by category: one row for each, by name. The pipeline makes a chain of them.
 
 use super::tree::Tree;
 use crate::model::Model;
 use crate::model::layers::NodeFilter;
 use crate::model::names::NameId;
 use crate::model::nodes::NodeId;
+use crate::options::GroupBy;
 
 /// With `by_name`, the nodes of a row are in the order of their names, which sums do not need.
-pub fn group(model: &Model, by_name: bool, filter: NodeFilter) -> Tree {
+pub fn group(model: &Model, group_by: GroupBy, by_name: bool, filter: NodeFilter) -> Tree {
+    let row_of = |node: NodeId| {
+        let op = model.nodes.op[node.index()];
+        let category = if group_by == GroupBy::Category { model.op_facts.get(node) } else { None };
+        category.and_then(|facts| facts.categories.first().copied()).unwrap_or(op)
+    };
     // Bags by op, filled by counting: how many nodes each op has, then where its bag begins.
     let mut counts = vec![0_u32; model.names.len()];
     for node in model.shown(filter) {
-        counts[model.nodes.op[node.index()].index()] += 1;
+        counts[row_of(node).index()] += 1;
     }
     let mut ops: Vec<NameId> = (0..model.names.len() as u32).map(NameId).filter(|op| counts[op.index()] > 0).collect();
     ops.sort_unstable_by(|a, b| model.names.get(*a).cmp(model.names.get(*b)));
@@ -23,7 +29,7 @@ pub fn group(model: &Model, by_name: bool, filter: NodeFilter) -> Tree {
     }
     let mut bags = vec![NodeId(0); start as usize];
     let mut put = |node: NodeId| {
-        let next = &mut next[model.nodes.op[node.index()].index()];
+        let next = &mut next[row_of(node).index()];
         bags[*next as usize] = node;
         *next += 1;
     };

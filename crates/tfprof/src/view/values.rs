@@ -3,10 +3,11 @@
 use crate::hash::TrustedMap;
 use crate::metric::{METRICS, Metric};
 use crate::model::Model;
-use crate::model::cells::{Cell, Cells, Measure};
+use crate::model::cells::{Cell, Cells, Measure, TraceSums};
 use crate::model::devices::{DeviceId, DeviceKind};
 use crate::model::names::NameId;
 use crate::model::nodes::{Input, NodeId, ShapeId, TypesId};
+use crate::model::op_facts::Facts;
 use crate::model::type_names::{
     CONST_PARAMETER, GENERATOR_STATE, IN_CHECKPOINT, OPTIMIZER_SLOT, SAME_VARIABLE, TRAINABLE,
 };
@@ -93,17 +94,20 @@ impl<'m> Values<'m> {
         row[Metric::Definitions as usize] = 1;
         row[Metric::Parameters as usize] = self.parameters(node);
         let mut ran = false;
-        for (cell, inclusive) in self.cells.into_iter().flat_map(|cells| cells.with_inclusive(node)) {
+        let mut of_trace = TraceSums::default();
+        for (cell, sums) in self.cells.into_iter().flat_map(|cells| cells.with_trace_sums(node)) {
             if self.add(cell, &mut row) {
                 ran = true;
-                let sum = &mut row[Metric::InclusiveMicros as usize];
-                *sum = sum.saturating_add(inclusive);
+                of_trace.add(sums);
             }
         }
+        row[Metric::InclusiveMicros as usize] = of_trace.inclusive;
         if ran && self.lens.step == Step::Average {
             let seen = self.model.runs.steps_seen(node);
             let steps = if self.lens.quirks.first_device_only { seen.first_device } else { seen.any_device };
             if steps > 1 {
+                of_trace.float_ops /= i64::from(steps);
+                of_trace.io_bytes /= i64::from(steps);
                 for info in METRICS.iter().filter(|info| info.averaged) {
                     let sum = row[info.metric as usize];
                     row[info.metric as usize] = if sum < 0 && self.lens.quirks.negative_averages_are_huge {
@@ -118,6 +122,12 @@ impl<'m> Values<'m> {
         if !self.lens.quirks.functions_are_closed && !self.model.costs.is_empty() {
             self.add_costs(node, ran, &mut row);
         }
+        if let Some(facts) = self.model.op_facts.get(node) {
+            let is_counted = self.model.costs.get(node).counted;
+            use_recorded_costs(facts, of_trace, is_counted, &mut row);
+        }
+        let (accelerator, cpu) = (row[Metric::AcceleratorMicros as usize], row[Metric::CpuMicros as usize]);
+        row[Metric::DeviceMicros as usize] = if accelerator == 0 { cpu } else { accelerator };
         row
     }
 
@@ -170,8 +180,8 @@ impl<'m> Values<'m> {
 
     /// Runs and time of a node on each device, in the order of the records.
     pub fn by_device(&self, node: NodeId) -> impl Iterator<Item = (DeviceId, DeviceTimes)> + use<'m> {
-        let cells = self.cells.into_iter().flat_map(move |cells| cells.with_inclusive(node));
-        cells.map(|(cell, inclusive)| {
+        let cells = self.cells.into_iter().flat_map(move |cells| cells.with_trace_sums(node));
+        cells.map(|(cell, TraceSums { inclusive, .. })| {
             let sum = |measure| cell.sum(measure).limited();
             (cell.device, DeviceTimes { runs: sum(Measure::Runs), own: sum(Measure::Micros), inclusive })
         })
@@ -348,6 +358,21 @@ fn types_key(node: NodeId, values: &Values<'_>) -> Option<TypesKey> {
     let device = devices.first().copied().unwrap_or(NameId::EMPTY);
     let nodes = &values.model.nodes;
     (devices.len() <= 1).then(|| (nodes.op[node.index()], nodes.types[node.index()], device))
+}
+
+/// Costs that a trace recorded, or that were computed from its compiled programs, come before those of the graph.
+///
+/// `is_counted`: the graph defines its cost.
+fn use_recorded_costs(facts: &Facts, sums: TraceSums, is_counted: bool, row: &mut Row) {
+    if facts.knows_flops {
+        row[Metric::FloatOps as usize] = sums.float_ops;
+    }
+    if facts.knows_bytes {
+        row[Metric::IoBytes as usize] = sums.io_bytes;
+    }
+    if facts.misses_flops && (facts.knows_flops || !is_counted) {
+        row[Metric::UnknownOps as usize] = 1;
+    }
 }
 
 /// A wrapping or saturating sum.

@@ -196,7 +196,7 @@ fn read_with(file: &ProfileFile, settings: &TraceSettings, heads: LineHeads) -> 
     let space = plane::read(bytes, heads).map_err(io_error)?;
     let mut warnings = Vec::new();
     check(file, &space, &mut warnings)?;
-    let mut classifier = Classifier::new(bytes, &space);
+    let mut classifier = Classifier::new(bytes, &space, settings.wanted.costs);
     let mut reader = LineReader::new(bytes, &space, spans::stats(settings.wanted));
     let marker = settings.step_marker.as_ref();
     let mut wanted = settings.wanted;
@@ -260,7 +260,7 @@ fn host_profile(
         facts,
         file_host: host_of(file),
         ops: classifier.ops,
-        op_of_variant: classifier.op_of_variant,
+        variants: classifier.variants,
         op_sums: sums.ops,
         calls: sums.calls,
         runtime: sums.runtime,

@@ -28,6 +28,9 @@ pub struct Keep {
     pub calls: bool,
     /// Of profiles: how busy each lane was, and with what.
     pub busy: bool,
+    /// Of profiles: ops by the program that they are part of, and the kernels that they launched.
+    pub programs: bool,
+    pub kernels: bool,
 }
 
 impl Keep {
@@ -46,5 +49,7 @@ impl Keep {
         runtime: true,
         calls: true,
         busy: true,
+        programs: true,
+        kernels: true,
     };
 }

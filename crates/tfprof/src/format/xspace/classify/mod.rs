@@ -6,10 +6,11 @@ use super::wire::event::Event;
 use super::wire::plane::{Line, Plane, Space};
 use super::wire::stats::{OP_STATS, Stat, StatSnapshot, StoredValue};
 use crate::events::walk::Class;
-use crate::events::{Op, OpDetails, OpKey, SourceLine};
+use crate::events::{Op, OpCost, OpDetails, OpKey, SourceLine, Variant};
 use crate::format::xspace::FileBytes;
 use crate::hash::UntrustedMap;
 use crate::model::hosts::EventKind;
+use crate::model::op_facts::Launch;
 use hlo::Program;
 use std::borrow::Cow;
 use std::io;
@@ -20,12 +21,16 @@ use tfprof_proto::window::ByteRange;
 pub struct Classifier<'f> {
     bytes: &'f FileBytes,
     programs: UntrustedMap<u64, ProgramAt<'f>>,
+    program_names: UntrustedMap<u64, &'f str>,
     pub broken_programs: Vec<String>,
     pub ops: Vec<Op>,
     op_of_key: UntrustedMap<OpKey, u32>,
-    /// By variant (an op and one of its kernels), the op.
-    pub op_of_variant: Vec<u32>,
-    variant_of: UntrustedMap<(u32, String), u32>,
+    pub variants: Vec<Variant>,
+    /// By op, the name of a kernel and its attributes.
+    variant_of: UntrustedMap<(u32, String, String), u32>,
+    /// By name.
+    kernels: UntrustedMap<String, u32>,
+    with_costs: bool,
     memo: UntrustedMap<Box<[u8]>, Class>,
     key: Vec<u8>,
     /// Some accelerator has events.
@@ -121,8 +126,8 @@ impl LineKind {
 }
 
 impl<'f> Classifier<'f> {
-    pub fn new(bytes: &'f FileBytes, space: &'f Space) -> Classifier<'f> {
-        let mut programs = UntrustedMap::default();
+    pub fn new(bytes: &'f FileBytes, space: &'f Space, with_costs: bool) -> Classifier<'f> {
+        let (mut programs, mut program_names) = (UntrustedMap::default(), UntrustedMap::default());
         for meta in space.planes.iter().filter(|plane| plane.name == "/host:metadata").flat_map(|plane| &plane.metas) {
             let held = |stat| meta.stats.iter().find(|(known, _)| *known == stat).map(|(_, held)| held);
             let id = match held(Stat::ProgramId) {
@@ -133,16 +138,20 @@ impl<'f> Classifier<'f> {
             };
             if let Some(StoredValue::Bytes(span)) = held(Stat::HloProto) {
                 programs.insert(id, ProgramAt::Unread(*span, &meta.name));
+                program_names.insert(id, meta.name.as_str());
             }
         }
         Classifier {
             bytes,
             programs,
+            program_names,
             broken_programs: Vec::new(),
             ops: Vec::new(),
             op_of_key: UntrustedMap::default(),
-            op_of_variant: Vec::new(),
+            variants: Vec::new(),
             variant_of: UntrustedMap::default(),
+            kernels: UntrustedMap::default(),
+            with_costs,
             memo: UntrustedMap::default(),
             key: Vec::new(),
             has_accelerator: space.planes.iter().any(|plane| plane.is_device() && plane.has_events()),
@@ -229,8 +238,8 @@ impl<'f> Classifier<'f> {
                 None if name.to_lowercase().starts_with("memset") => (&*name, "Memset"),
                 None => (&*name, "Kernel"),
             };
-            let op = OpKey { device, name: op.to_owned(), kind: kind.to_owned() };
-            let about = OpDetails { flops: flops(event), ..OpDetails::default() };
+            let op = OpKey { device, name: op.to_owned(), kind: kind.to_owned(), ..OpKey::default() };
+            let about = OpDetails { cost: recorded_cost(event), ..OpDetails::default() };
             return Ok(self.variant(EventKind::Kernel, op, about, &name));
         }
         if self.with_eager
@@ -246,8 +255,8 @@ impl<'f> Classifier<'f> {
             && let Some((op, kind)) = framework_op(&name)
         {
             let is_dataset = kind == "Dataset";
-            let about = OpDetails { is_dataset, flops: flops(event), ..OpDetails::default() };
-            let op = OpKey { device, name: op.to_owned(), kind };
+            let about = OpDetails { is_dataset, cost: recorded_cost(event), ..OpDetails::default() };
+            let op = OpKey { device, name: op.to_owned(), kind, ..OpKey::default() };
             return Ok(self.variant(if is_dataset { EventKind::Dataset } else { EventKind::Tf }, op, about, ""));
         }
         none(EventKind::Runtime)
@@ -272,12 +281,15 @@ impl<'f> Classifier<'f> {
             vec![SourceLine { file: file.to_owned(), function: "?".to_owned(), line }]
         });
         let about = OpDetails {
-            second_type: category.into_owned(),
+            second_type: category.clone().into_owned(),
             stack: stack.unwrap_or_default(),
-            flops: flops(event),
+            cost: recorded_cost(event),
+            category: category.into_owned(),
             ..OpDetails::default()
         };
-        self.variant(EventKind::Hlo, OpKey { device: event.plane.name.clone(), name, kind }, about, "")
+        let program = self.program_name(event, &event.text(Stat::HloModule).unwrap_or_default());
+        let op = OpKey { device: event.plane.name.clone(), name, kind, program };
+        self.variant(EventKind::Hlo, op, about, "")
     }
 
     fn xla_op(&mut self, names: &str, is_host: bool, event: &Event<'_>) -> io::Result<Class> {
@@ -307,17 +319,36 @@ impl<'f> Classifier<'f> {
             Some(ordinal) if is_host => format!("/device:CPU:{ordinal}"),
             _ => event.plane.name.clone(),
         };
-        let op = OpKey { device, name: format!("{scope}/{instruction}"), kind: kind.to_owned() };
-        let about = OpDetails { second_type: opcode.to_owned(), stack, flops: flops(event), ..OpDetails::default() };
+        let (kind, name) = (kind.to_owned(), format!("{scope}/{instruction}"));
+        let (computed, category) = found.map(|(_, found)| (found.cost, found.category.clone())).unwrap_or_default();
+        let recorded = recorded_cost(event);
+        let about = OpDetails {
+            second_type: opcode.to_owned(),
+            stack,
+            cost: OpCost { flops: recorded.flops.or(computed.flops), bytes: recorded.bytes.or(computed.bytes) },
+            category,
+            ..OpDetails::default()
+        };
+        let program = self.program_name(event, &module);
+        let op = OpKey { device, name, kind, program };
         let kernel = if is_host { "" } else { &*event.full_name() };
         Ok(self.variant(EventKind::Hlo, op, about, kernel))
+    }
+
+    /// The name of an event's program: as the file lists it, else its module and its id.
+    fn program_name(&self, event: &Event<'_>, module: &str) -> String {
+        let Some(id) = event.int(Stat::ProgramId).map(|id| id as u64) else { return module.to_owned() };
+        match self.program_names.get(&id) {
+            Some(name) if !name.is_empty() => (*name).to_owned(),
+            _ => format!("{module}({id})"),
+        }
     }
 
     /// The program of an id, decoded on first use.
     fn program(&mut self, id: u64) -> io::Result<Option<&Program>> {
         let Some(at) = self.programs.get_mut(&id) else { return Ok(None) };
         if let ProgramAt::Unread(span, name) = at {
-            *at = match hlo::read(&self.bytes.content(*span)?, true) {
+            *at = match hlo::read(&self.bytes.content(*span)?, self.with_costs) {
                 Ok(program) => ProgramAt::Read(Box::new(program)),
                 Err(error) => {
                     self.broken_programs.push(format!("{name}: {error}"));
@@ -340,17 +371,22 @@ impl<'f> Classifier<'f> {
             self.ops.push(Op { key, about });
             op
         };
-        let next = self.op_of_variant.len() as u32;
-        let variant = *self.variant_of.entry((op, kernel.to_owned())).or_insert(next);
+        let next = self.variants.len() as u32;
+        let attributes = String::new();
+        let launch = Launch::default();
+        let variant = *self.variant_of.entry((op, kernel.to_owned(), attributes)).or_insert(next);
         if variant == next {
-            self.op_of_variant.push(op);
+            let number = self.kernels.len() as u32;
+            let number = *self.kernels.entry(kernel.to_owned()).or_insert(number);
+            self.variants.push(Variant { op, kernel: number, name: kernel.to_owned(), launch });
         }
         Class { kind, variant }
     }
 }
 
-fn flops(event: &Event<'_>) -> i64 {
-    event.number(Stat::Flops).unwrap_or(0).max(0)
+/// The cost that the file itself states.
+fn recorded_cost(event: &Event<'_>) -> OpCost {
+    OpCost { flops: event.number(Stat::Flops).map(|flops| flops.max(0)), bytes: None }
 }
 
 /// The name and the type of an op from an event's name or its `tf_op` stat; `None` if it is not an op.

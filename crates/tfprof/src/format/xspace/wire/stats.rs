@@ -59,6 +59,13 @@ stats! {
     IndexOnHost: "index_on_host",
     Annotation: "annotation",
     AllocatorName: "allocator_name",
+    BytesReserved: "bytes_reserved",
+    BytesAllocated: "bytes_allocated",
+    BytesAvailable: "bytes_available",
+    Fragmentation: "fragmentation",
+    BytesAccessed: "bytes_accessed",
+    KernelDetails: "kernel_details",
+    Occupancy: "theoretical_occupancy_pct",
 }
 
 /// A set of stats, by their bits.
@@ -83,7 +90,8 @@ pub const OP_STATS: StatMask = Stat::HloOp.bit()
     | Stat::TfOp.bit()
     | Stat::Annotation.bit()
     | Stat::HloCategory.bit()
-    | Stat::Source.bit();
+    | Stat::Source.bit()
+    | Stat::KernelDetails.bit();
 
 /// The value of an event's own stat. Text stays in the bytes of the event.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -5,24 +5,18 @@
 
 use super::module::{Array, Computation, Instruction, Module, product, read_numbers};
 use super::{convolution, custom_calls, each};
+use crate::events::OpCost;
 use tfprof_proto::fields::dot_dimension_numbers;
 
-/// `None` is unknown.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Cost {
-    pub flops: Option<i64>,
-    pub bytes: Option<i64>,
-}
-
 /// Calls `then` for each instruction of a program, with its name, its cost and its category.
-pub fn each_cost<'a>(module: &Module<'a>, mut then: impl FnMut(&'a [u8], Cost, String)) {
+pub fn each_cost<'a>(module: &Module<'a>, mut then: impl FnMut(&'a [u8], OpCost, String)) {
     let mut wholes: Vec<Option<Whole>> = module.computations.iter().map(|_| None).collect();
     for at in callees_first(module) {
         let computation = &module.computations[at];
         let mut flops = Some(0_i64);
         for instruction in &computation.instructions {
             let view = Costing { module, wholes: &wholes, instruction };
-            let cost = Cost { flops: view.flops(), bytes: view.bytes() };
+            let cost = OpCost { flops: view.flops(), bytes: view.bytes() };
             flops = flops.zip(cost.flops).map(|(sum, more)| sum.saturating_add(more));
             then(instruction.name, cost, category(instruction));
         }

@@ -6,9 +6,7 @@ mod costs;
 mod custom_calls;
 mod module;
 
-pub use costs::Cost;
-
-use crate::events::SourceLine;
+use crate::events::{OpCost, SourceLine};
 use crate::hash::{UntrustedMap, UntrustedSet};
 use crate::model::names::escape_invalid;
 use tfprof_proto::fields::stack_frame_index as frame_index;
@@ -29,7 +27,7 @@ pub struct Instruction {
     /// The path of scopes that the framework gave it.
     pub op_name: String,
     /// Of one run.
-    pub cost: Cost,
+    pub cost: OpCost,
     /// As XLA names it; empty unless costs were asked for.
     pub category: String,
     /// The innermost frame, counted from 1; 0 for none.
