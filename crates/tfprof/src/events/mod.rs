@@ -4,6 +4,7 @@
 //! that [`spans::SpanOrder`] establishes. The walk nests the spans, sums them by op, Python call and runtime event,
 //! and gives each its step. [`merge`] puts the [`HostProfile`]s of all hosts into one model. Times are picoseconds.
 
+pub mod activity;
 mod merge;
 pub mod spans;
 pub mod steps;
@@ -13,6 +14,7 @@ pub use merge::{merge, reconcile};
 
 use crate::error::{Error, Warning};
 use crate::hash::UntrustedMap;
+use crate::model::activity::Activity;
 use crate::model::hosts::HostFacts;
 use crate::model::op_facts::Launch;
 use regex::Regex;
@@ -110,6 +112,7 @@ pub struct OpDetails {
     pub cost: OpCost,
     /// The category of an XLA instruction.
     pub category: String,
+    pub activity: Activity,
     /// A `::` in its name separates scopes.
     pub is_dataset: bool,
 }

@@ -1,9 +1,12 @@
 //! The walk over all spans of a trace: nests them, and sums them by op, Python call and runtime event, and by step.
 
+use super::activity::{self, Activities};
 use super::spans::{BusyTime, OpenSpan, OpenSpans, PendingSpan, PendingSpans, SelfTime, Timed};
 use super::steps::{FoundBy, NONE, Note, StepCollector, Steps};
 use super::{CallPath, Calls, RuntimeEvents, RuntimeName};
 use crate::hash::{TrustedMap, UntrustedMap};
+use crate::model::activity::{DeviceFacts, StepParts};
+use crate::model::allocators::{Allocators, MemorySample};
 use crate::model::hosts::{AllocatorPeak, EventKind, LineFacts, SpanSums, StepSources};
 use crate::model::runs::KeepSteps;
 use std::collections::BTreeMap;
@@ -107,6 +110,9 @@ pub struct TraceSums {
     pub memory_peak: Option<AllocatorPeak>,
     /// By plane of an accelerator, the time during which some op ran.
     pub busy: BTreeMap<usize, BusyTime>,
+    pub allocators: Allocators,
+    pub devices: Vec<DeviceFacts>,
+    pub step_parts: Vec<StepParts>,
 }
 
 /// A walk in progress.
@@ -310,8 +316,18 @@ impl TraceWalk {
         }
     }
 
-    /// Ends the walk: finds the steps and adds each span to its own.
-    pub fn finish(self) -> (TraceSums, Steps) {
+    /// Whether the memory of allocators is asked for.
+    pub fn wants_allocators(&self) -> bool {
+        self.wanted.busy
+    }
+
+    /// Notes the memory of an allocator at one time.
+    pub fn allocator(&mut self, name: &str, sample: MemorySample, lifetime_peak: i64) {
+        self.sums.allocators.add(name, sample, lifetime_peak);
+    }
+
+    /// Ends the walk: finds the steps and adds each span to its own. `activities` are those of the variants.
+    pub fn finish(self, activities: &Activities) -> (TraceSums, Steps) {
         let TraceWalk { mut sums, wanted, collector, ops, calls, runtime, .. } = self;
         if !wanted.step_marks {
             return (sums, Steps::default());
@@ -326,7 +342,11 @@ impl TraceWalk {
             KeepSteps::Each => Some(KeptSteps::Each),
         };
         let mut by_step = vec![SpanSums::default(); steps.list.len()];
+        let mut busy = wanted.busy.then(|| activity::Spans::new(activities));
         ops.drain(|span| {
+            if let Some(busy) = &mut busy {
+                busy.add(span.item, span.start, span.start.saturating_add(span.total));
+            }
             let (step, found_by) = steps.of(span.context, span.start);
             let of_span = span.sums();
             sums.ops.add(span.item, step, &of_span, keep);
@@ -341,6 +361,9 @@ impl TraceWalk {
             } += 1;
         });
         sums.steps = by_step;
+        if let Some(busy) = busy {
+            (sums.devices, sums.step_parts) = busy.finish(&steps.list);
+        }
         for (pending, tally) in [(calls, &mut sums.calls.sums), (runtime, &mut sums.runtime.sums)] {
             pending.drain(|span| tally.add(span.item, steps.of(span.context, span.start).0, &span.sums(), keep));
         }

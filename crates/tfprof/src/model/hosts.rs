@@ -1,5 +1,7 @@
 //! Facts about the trace of each host: lines, steps and kinds of events. `info` shows them.
 
+use super::activity::{DeviceFacts, StepParts};
+use super::allocators::AllocatorFacts;
 use crate::json::{maybe_picos_as_micros, picos_as_micros};
 use serde::Serialize;
 
@@ -34,6 +36,10 @@ pub struct HostFacts {
     /// Some op has a line of source.
     pub has_source: bool,
     pub memory_peak: Option<AllocatorPeak>,
+    pub allocators: Vec<AllocatorFacts>,
+    /// How busy devices were, and by step, what its time was spent on. Empty unless asked for.
+    pub devices: Vec<DeviceFacts>,
+    pub step_parts: Vec<StepParts>,
     /// The earliest time of a line, in nanoseconds.
     pub base: i64,
 }
@@ -197,11 +203,13 @@ pub struct StepSpan {
     pub end: i64,
     /// How long it took. Devices that mark their own steps need not run at the same time: then the longest of the spans.
     pub length: i64,
+    /// Where the longest span begins.
+    pub longest: i64,
 }
 
 impl StepSpan {
     pub fn new(number: i64, start: i64, end: i64) -> StepSpan {
-        StepSpan { number, start, end, length: end.saturating_sub(start) }
+        StepSpan { number, start, end, length: end.saturating_sub(start), longest: start }
     }
 }
 

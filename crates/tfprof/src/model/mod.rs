@@ -3,6 +3,8 @@
 //! A [`Builder`](builder::Builder) fills a [`Model`] while files are read; afterwards it is read-only. What inference
 //! needs besides is gathered by a [`ProgramBuilder`](program::ProgramBuilder).
 
+pub mod activity;
+pub mod allocators;
 pub mod attr_value;
 pub mod attributes;
 pub mod body;

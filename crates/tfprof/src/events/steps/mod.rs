@@ -391,7 +391,10 @@ fn step_of_parts(number: i64, mut parts: Vec<Interval>) -> StepSpan {
         }
         run.extend(start, end);
         step.end = step.end.max(end);
-        step.length = step.length.max(run.end.saturating_sub(run.start));
+        let length = run.end.saturating_sub(run.start);
+        if length > step.length {
+            (step.length, step.longest) = (length, run.start);
+        }
     }
     step
 }

@@ -254,6 +254,9 @@ fn host_profile(
         programs: classifier.programs(),
         has_source: classifier.ops.iter().any(|op| !op.about.stack.is_empty()),
         memory_peak: sums.memory_peak,
+        allocators: sums.allocators.list,
+        devices: sums.devices,
+        step_parts: sums.step_parts,
         base: space.base,
     };
     HostProfile {

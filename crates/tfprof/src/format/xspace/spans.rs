@@ -4,12 +4,14 @@ use super::classify::{ClassCache, Classifier, LineKind};
 use super::wire::event::Event;
 use super::wire::plane::{LineOfPlane, LineReader, Plane, Space, Stop};
 use super::wire::stats::{OP_STATS, Stat, StatMask, StatSnapshot};
+use crate::events::activity::Activities;
 use crate::events::spans::{OpenSpans, SpanOrder};
 use crate::events::steps::{
     DeviceEvent, FunctionRequest, LaunchKind, Launches, NONE, Note, StepClues, StepCollector, Steps,
 };
 use crate::events::walk::{Class, Span, TraceSums, TraceWalk, Wanted};
 use crate::events::{Key, KeyTexts};
+use crate::model::allocators::MemorySample;
 use crate::model::hosts::{EventKind, LineFacts, SpanSums};
 use crate::model::names::NameId;
 use regex::Regex;
@@ -21,6 +23,7 @@ pub fn stats(wanted: Wanted) -> StatMask {
         Stat::SelfDuration,
         Stat::DeviceOffset,
         Stat::DeviceDuration,
+        Stat::BytesAccessed,
         Stat::PeakBytesInUse,
         Stat::BytesReserved,
         Stat::BytesAllocated,
@@ -28,8 +31,15 @@ pub fn stats(wanted: Wanted) -> StatMask {
         Stat::IndexOnHost,
     ];
     let of_steps = if wanted.step_marks { STEP_STATS } else { 0 };
-    always.iter().fold(OP_STATS | of_steps, |mask, stat| mask | stat.bit())
+    let of_memory = if wanted.busy { MEMORY_STATS } else { 0 };
+    let op_stats =
+        if wanted.kernels { OP_STATS | Stat::Occupancy.bit() } else { OP_STATS & !Stat::KernelDetails.bit() };
+    always.iter().fold(op_stats | of_steps | of_memory, |mask, stat| mask | stat.bit())
 }
+
+/// Stats that say how much memory an allocator had.
+const MEMORY_STATS: StatMask =
+    Stat::BytesReserved.bit() | Stat::BytesAllocated.bit() | Stat::BytesAvailable.bit() | Stat::Fragmentation.bit();
 
 /// By metadata of the current plane: the number of its runtime event or call, or [`NONE`].
 #[derive(Default)]
@@ -76,7 +86,8 @@ pub fn walk(
         for at in reader.lines() {
             file.line(reader, at)?;
         }
-        Ok(file.walk.finish())
+        let activities = if wanted.busy { file.classifier.activities() } else { Activities::default() };
+        Ok(file.walk.finish(&activities))
     })
 }
 
@@ -107,6 +118,10 @@ impl FileWalk<'_, '_, '_> {
             let item = if walk.wants_item(class.kind) { item(walk, class.kind, event, at, items) } else { NONE };
             if has_memory && let Some(bytes) = held_memory(event) {
                 walk.memory(bytes, || allocator(event, space));
+                if walk.wants_allocators() && event.has(Stat::BytesAllocated) {
+                    let peak = event.number(Stat::PeakBytesInUse).unwrap_or(0);
+                    walk.allocator(&allocator(event, space), memory_sample(event), peak);
+                }
             }
             if let Some(count) = event.count {
                 walk.add_aggregated(class, item, &aggregated_sums(class, event, count));
@@ -182,6 +197,21 @@ fn allocator(event: &Event<'_>, space: &Space) -> String {
 fn device_mark<'e>(event: &'e Event<'_>, number: Option<i64>, name: &'e str) -> DeviceEvent<'e> {
     let [start, end] = [event.start, event.end].map(|time| time.saturating_add(event.shift));
     DeviceEvent { plane: &event.plane.name, name, number, start, end }
+}
+
+/// The memory of an allocator when an event took place.
+fn memory_sample(event: &Event<'_>) -> MemorySample {
+    let bytes = |stat| event.number(stat).unwrap_or(0).max(0);
+    MemorySample {
+        time: event.start,
+        stack_bytes: bytes(Stat::BytesReserved),
+        heap_bytes: bytes(Stat::BytesAllocated),
+        free_bytes: event.number(Stat::BytesAvailable),
+        fragmentation: event
+            .text(Stat::Fragmentation)
+            .and_then(|text| text.parse().ok())
+            .filter(|share: &f64| share.is_finite()),
+    }
 }
 
 /// The sums of an event that stands for several.

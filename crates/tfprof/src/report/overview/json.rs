@@ -2,6 +2,8 @@
 
 use crate::error::Warning;
 use crate::json::{self, Level, picos_as_micros};
+use crate::model::activity::{DeviceFacts, StepParts};
+use crate::model::allocators::{AllocatorFacts, MemorySample};
 use crate::model::hosts::{
     AllocatorPeak, EventKind, HostFacts, LineFacts, PlaneFacts, SpanSums, StepSources, StepSpan,
 };
@@ -146,9 +148,29 @@ struct HostJson<'a> {
     step_marker: &'a str,
     other_markers: &'a [String],
     assigned_by: StepSources,
-    steps: Vec<StepJson>,
+    steps: Vec<StepJson<'a>>,
     outside: OpsJson,
     memory_peak: Option<&'a AllocatorPeak>,
+    devices: &'a [DeviceFacts],
+    allocators: Vec<AllocatorJson<'a>>,
+}
+
+#[derive(Serialize)]
+struct AllocatorJson<'a> {
+    allocator: &'a str,
+    samples: u64,
+    peak_bytes: i64,
+    lifetime_peak_bytes: i64,
+    capacity_bytes: Option<i64>,
+    at_peak: MemorySample,
+    over_time: Vec<InUseJson>,
+}
+
+#[derive(Serialize)]
+struct InUseJson {
+    #[serde(serialize_with = "picos_as_micros")]
+    micros: i64,
+    bytes: i64,
 }
 
 #[derive(Serialize)]
@@ -161,7 +183,7 @@ struct KindJson {
 }
 
 #[derive(Serialize)]
-struct StepJson {
+struct StepJson<'a> {
     step: i64,
     #[serde(serialize_with = "picos_as_micros")]
     start_micros: i64,
@@ -169,6 +191,7 @@ struct StepJson {
     length_micros: i64,
     #[serde(flatten)]
     ops: OpsJson,
+    parts: Option<&'a StepParts>,
 }
 
 #[derive(Serialize)]
@@ -196,16 +219,34 @@ impl<'a> HostJson<'a> {
             step_marker: &host.marker,
             other_markers: &host.other_markers,
             assigned_by: host.assigned,
-            steps: host.steps.iter().zip(&host.step_ops).map(|(step, ops)| StepJson::new(step, ops)).collect(),
+            steps: (0..host.steps.len().min(host.step_ops.len())).map(|at| StepJson::new(host, at)).collect(),
             outside: OpsJson::new(&host.outside),
             memory_peak: host.memory_peak.as_ref(),
+            devices: &host.devices,
+            allocators: host.allocators.iter().map(AllocatorJson::new).collect(),
         }
     }
 }
 
-impl StepJson {
-    fn new(step: &StepSpan, ops: &SpanSums) -> StepJson {
-        StepJson { step: step.number, start_micros: step.start, length_micros: step.length, ops: OpsJson::new(ops) }
+impl<'a> AllocatorJson<'a> {
+    fn new(facts: &'a AllocatorFacts) -> AllocatorJson<'a> {
+        AllocatorJson {
+            allocator: &facts.name,
+            samples: facts.samples,
+            peak_bytes: facts.peak.in_use(),
+            lifetime_peak_bytes: facts.lifetime_peak,
+            capacity_bytes: facts.peak.capacity(),
+            at_peak: facts.peak,
+            over_time: facts.over_time.each().map(|(micros, bytes)| InUseJson { micros, bytes }).collect(),
+        }
+    }
+}
+
+impl<'a> StepJson<'a> {
+    fn new(host: &'a HostFacts, at: usize) -> StepJson<'a> {
+        let StepSpan { number: step, start: start_micros, length: length_micros, .. } = host.steps[at];
+        let ops = OpsJson::new(&host.step_ops[at]);
+        StepJson { step, start_micros, length_micros, ops, parts: host.step_parts.get(at) }
     }
 }
 

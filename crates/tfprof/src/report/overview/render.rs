@@ -1,6 +1,8 @@
 //! An overview as text for one screen.
 
 use crate::metric::Unit;
+use crate::model::activity::StepParts;
+use crate::model::allocators::AllocatorFacts;
 use crate::model::hosts::{AllocatorPeak, EventKind, FactValue, HostFacts, LineFacts, events};
 use crate::render::theme::Theme;
 use crate::report::overview::hosts::{self, Recording, micros};
@@ -148,7 +150,9 @@ fn host_facts(hosts: &[HostFacts], other_runs: &[String]) -> Vec<Fact> {
         if !host.other_markers.is_empty() {
             facts.push(Fact::new("  other markers", host.other_markers.join(", ")));
         }
+        facts.extend(step_parts(host));
         facts.extend(devices(host));
+        facts.extend(duty_cycles(host));
     }
     if several {
         facts.extend(by_host(hosts));
@@ -161,6 +165,7 @@ fn host_facts(hosts: &[HostFacts], other_runs: &[String]) -> Vec<Fact> {
             let on = if several { format!(" on {}", host.host) } else { String::new() };
             facts.push(Fact::new("memory peak", format!("{bytes} of {allocator}{on}")));
         }
+        facts.extend(allocators(host));
     }
     if !other_runs.is_empty() {
         facts.push(Fact::new("other runs", format!("{} (-run NAME)", other_runs.join(", "))));
@@ -190,6 +195,42 @@ fn steps(host: &HostFacts) -> String {
         time(least),
         time(most)
     )
+}
+
+/// The time of a step by what it was spent on, on average.
+fn step_parts(host: &HostFacts) -> Option<Fact> {
+    let mut all = StepParts::default();
+    host.step_parts.iter().for_each(|parts| all.add(parts));
+    let whole = sum(all.each().map(|(_, part)| part));
+    let count = host.step_parts.len() as i64;
+    let part = |(word, part): (&str, i64)| {
+        format!("{} {word} ({:.2}%)", time(part / count), 100.0 * part as f64 / whole as f64)
+    };
+    (whole > 0).then(|| Fact::new("  of a step", all.each().map(part).collect::<Vec<_>>().join(", ")))
+}
+
+/// How busy the devices were that have ops.
+fn duty_cycles(host: &HostFacts) -> impl Iterator<Item = Fact> {
+    let devices = host.devices.iter().filter(|device| device.name.starts_with("/device:"));
+    devices.filter_map(|device| {
+        let (duty, span) = (device.duty_cycle()?, time(device.span));
+        Some(Fact::new("  duty cycle", format!("{}: {duty:.2}% of {span}, from its first event to its last", device.name)))
+    })
+}
+
+/// The allocators with most memory in use.
+fn allocators(host: &HostFacts) -> impl Iterator<Item = Fact> {
+    let mut all: Vec<&AllocatorFacts> = host.allocators.iter().collect();
+    all.sort_by_key(|allocator| Reverse(allocator.peak.in_use()));
+    let bytes = |n: i64| units::text(Unit::Bytes, n);
+    all.into_iter().take(ROWS).map(move |AllocatorFacts { name, peak, lifetime_peak, .. }| {
+        let capacity = peak.capacity().map(|capacity| format!(" of {}", bytes(capacity))).unwrap_or_default();
+        let stack = if peak.stack_bytes > 0 { format!(", {} of it stack", bytes(peak.stack_bytes)) } else { String::new() };
+        let pieces = peak.fragmentation.map(|share| format!(", {:.2}% fragmented", 100.0 * share)).unwrap_or_default();
+        let (most, at) = (bytes(peak.in_use()), time(peak.time));
+        let ever = format!("{} ever", bytes(*lifetime_peak));
+        Fact::new("  allocator", format!("{name}: {most}{capacity} at the most, at {at}{stack}{pieces}; {ever}"))
+    })
 }
 
 /// Devices and their properties.

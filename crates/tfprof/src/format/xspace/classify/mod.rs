@@ -5,10 +5,12 @@ pub mod hlo;
 use super::wire::event::Event;
 use super::wire::plane::{Line, Plane, Space};
 use super::wire::stats::{OP_STATS, Stat, StatSnapshot, StoredValue};
+use crate::events::activity::Activities;
 use crate::events::walk::Class;
 use crate::events::{Op, OpCost, OpDetails, OpKey, SourceLine, Variant};
 use crate::format::xspace::FileBytes;
 use crate::hash::UntrustedMap;
+use crate::model::activity::Activity;
 use crate::model::hosts::EventKind;
 use crate::model::op_facts::Launch;
 use hlo::Program;
@@ -169,6 +171,21 @@ impl<'f> Classifier<'f> {
         self.programs.len()
     }
 
+    /// The device and the activity of each variant.
+    pub fn activities(&self) -> Activities {
+        let mut activities = Activities::default();
+        let mut number_of: UntrustedMap<&str, u32> = UntrustedMap::default();
+        for Variant { op, .. } in &self.variants {
+            let Op { key, about } = &self.ops[*op as usize];
+            let device = *number_of.entry(&key.device).or_insert(activities.devices.len() as u32);
+            if device as usize == activities.devices.len() {
+                activities.devices.push(key.device.clone());
+            }
+            activities.of_variant.push((device, about.activity));
+        }
+        activities
+    }
+
     /// The class of an event, by its name and its stats.
     #[inline]
     pub fn class(&mut self, kind: LineKind, event: &Event<'_>, cache: &mut ClassCache) -> io::Result<Class> {
@@ -239,8 +256,9 @@ impl<'f> Classifier<'f> {
                 None => (&*name, "Kernel"),
             };
             let op = OpKey { device, name: op.to_owned(), kind: kind.to_owned(), ..OpKey::default() };
-            let about = OpDetails { cost: recorded_cost(event), ..OpDetails::default() };
-            return Ok(self.variant(EventKind::Kernel, op, about, &name));
+            let activity = Activity::on_device([&name, &op.kind, ""]);
+            let about = OpDetails { cost: recorded_cost(event), activity, ..OpDetails::default() };
+            return Ok(self.variant(EventKind::Kernel, op, about, &name, event));
         }
         if self.with_eager
             && let Some(op) = eager_op(&name)
@@ -255,9 +273,11 @@ impl<'f> Classifier<'f> {
             && let Some((op, kind)) = framework_op(&name)
         {
             let is_dataset = kind == "Dataset";
-            let about = OpDetails { is_dataset, cost: recorded_cost(event), ..OpDetails::default() };
+            let is_input = is_dataset || kind.starts_with("IteratorGetNext");
+            let activity = if is_input { Activity::HostInput } else { Activity::Host };
+            let about = OpDetails { is_dataset, activity, cost: recorded_cost(event), ..OpDetails::default() };
             let op = OpKey { device, name: op.to_owned(), kind, ..OpKey::default() };
-            return Ok(self.variant(if is_dataset { EventKind::Dataset } else { EventKind::Tf }, op, about, ""));
+            return Ok(self.variant(if is_dataset { EventKind::Dataset } else { EventKind::Tf }, op, about, "", event));
         }
         none(EventKind::Runtime)
     }
@@ -284,12 +304,13 @@ impl<'f> Classifier<'f> {
             second_type: category.clone().into_owned(),
             stack: stack.unwrap_or_default(),
             cost: recorded_cost(event),
+            activity: Activity::on_device([&shown, &kind, &category]),
             category: category.into_owned(),
             ..OpDetails::default()
         };
         let program = self.program_name(event, &event.text(Stat::HloModule).unwrap_or_default());
         let op = OpKey { device: event.plane.name.clone(), name, kind, program };
-        self.variant(EventKind::Hlo, op, about, "")
+        self.variant(EventKind::Hlo, op, about, "", event)
     }
 
     fn xla_op(&mut self, names: &str, is_host: bool, event: &Event<'_>) -> io::Result<Class> {
@@ -327,12 +348,13 @@ impl<'f> Classifier<'f> {
             stack,
             cost: OpCost { flops: recorded.flops.or(computed.flops), bytes: recorded.bytes.or(computed.bytes) },
             category,
+            activity: Activity::on_device([last_part_type(instruction), &event.full_name(), opcode]),
             ..OpDetails::default()
         };
         let program = self.program_name(event, &module);
         let op = OpKey { device, name, kind, program };
         let kernel = if is_host { "" } else { &*event.full_name() };
-        Ok(self.variant(EventKind::Hlo, op, about, kernel))
+        Ok(self.variant(EventKind::Hlo, op, about, kernel, event))
     }
 
     /// The name of an event's program: as the file lists it, else its module and its id.
@@ -362,7 +384,7 @@ impl<'f> Classifier<'f> {
         })
     }
 
-    fn variant(&mut self, kind: EventKind, key: OpKey, about: OpDetails, kernel: &str) -> Class {
+    fn variant(&mut self, kind: EventKind, key: OpKey, about: OpDetails, kernel: &str, event: &Event<'_>) -> Class {
         let op = if let Some(op) = self.op_of_key.get(&key) {
             *op
         } else {
@@ -372,21 +394,46 @@ impl<'f> Classifier<'f> {
             op
         };
         let next = self.variants.len() as u32;
-        let attributes = String::new();
-        let launch = Launch::default();
-        let variant = *self.variant_of.entry((op, kernel.to_owned(), attributes)).or_insert(next);
+        let attributes = event.text(Stat::KernelDetails).unwrap_or_default();
+        let variant = *self.variant_of.entry((op, kernel.to_owned(), attributes.clone().into_owned())).or_insert(next);
         if variant == next {
             let number = self.kernels.len() as u32;
             let number = *self.kernels.entry(kernel.to_owned()).or_insert(number);
+            let launch = launch(&attributes, event.text(Stat::Occupancy).as_deref());
             self.variants.push(Variant { op, kernel: number, name: kernel.to_owned(), launch });
         }
         Class { kind, variant }
     }
 }
 
+/// The attributes of a kernel: `regs:38 static_shared:0 dynamic_shared:0 grid:160,1,1 block:1024,1,1 occ_pct:50`.
+fn launch(details: &str, occupancy: Option<&str>) -> Launch {
+    let get = |word: &str| details.split_whitespace().find_map(|pair| pair.strip_prefix(word)?.strip_prefix(':'));
+    let number = |word: &str| get(word)?.parse::<u64>().ok();
+    let sizes = |word: &str| {
+        let mut sizes = get(word)?.split(',').map(|size| size.parse().ok());
+        Some([sizes.next()??, sizes.next()??, sizes.next()??])
+    };
+    let shared = ["shm", "static_shared", "dynamic_shared", "group_mem"].map(number).into_iter().flatten();
+    let percent = occupancy.or_else(|| get("occ_pct")).and_then(|text| text.parse().ok());
+    Launch {
+        // Some profilers leave the field as it was in memory.
+        registers: number("regs").filter(|registers| *registers <= MOST_REGISTERS),
+        shared_bytes: shared.reduce(u64::saturating_add),
+        grid: sizes("grid"),
+        block: sizes("block"),
+        // A kernel that ran took some of the device: 0 stands for unknown.
+        occupancy: percent.filter(|percent: &f64| *percent > 0.0 && percent.is_finite()),
+    }
+}
+
+/// No device gives a thread more registers.
+const MOST_REGISTERS: u64 = 1 << 16;
+
 /// The cost that the file itself states.
 fn recorded_cost(event: &Event<'_>) -> OpCost {
-    OpCost { flops: event.number(Stat::Flops).map(|flops| flops.max(0)), bytes: None }
+    let number = |stat| event.number(stat).map(|n| n.max(0));
+    OpCost { flops: number(Stat::Flops), bytes: number(Stat::BytesAccessed) }
 }
 
 /// The name and the type of an op from an event's name or its `tf_op` stat; `None` if it is not an op.
@@ -553,6 +600,18 @@ mod tests {
         ] {
             check(none, None);
         }
+    }
+
+    #[test]
+    fn kernels_have_attributes_as_far_as_they_are_recorded() {
+        let cuda = launch("regs:38 static_shared:16 dynamic_shared:32 grid:160,1,2 block:1024,1,1 occ_pct:62.5", None);
+        let [grid, block] = [[160, 1, 2], [1024, 1, 1]].map(Some);
+        let expect = Launch { registers: Some(38), shared_bytes: Some(48), grid, block, occupancy: Some(62.5) };
+        assert_eq!(cuda, expect);
+        let rocm = launch(" grid:1,2,3 block:512,1,1 private_mem:0 group_mem:0 occ_pct:0", Some("0.0"));
+        assert_eq!((rocm.registers, rocm.shared_bytes, rocm.occupancy), (None, Some(0), None));
+        assert_eq!(launch("regs:2191500840 grid:1,2", None), Launch::default());
+        assert_eq!(launch("", Some("nan")), Launch::default());
     }
 
     #[test]
