@@ -1,7 +1,7 @@
 //! From spans of ops to busy devices and to the parts of steps: unions of intervals by device and activity.
 
 use crate::model::activity::{Activity, DeviceFacts, StepParts};
-use crate::model::hosts::StepSpan;
+use crate::model::hosts::{LineFacts, StepSpan};
 
 /// Intervals of time.
 type Intervals = Vec<(i64, i64)>;
@@ -40,8 +40,9 @@ impl<'a> Spans<'a> {
         }
     }
 
-    /// How busy each device was, and what the time of each step was spent on.
-    pub fn finish(self, steps: &[StepSpan]) -> (Vec<DeviceFacts>, Vec<StepParts>) {
+    /// How busy each device was, from the first event on any of its lines to the last, and what the time of each step was
+    /// spent on.
+    pub fn finish(self, lines: &[LineFacts], steps: &[StepSpan]) -> (Vec<DeviceFacts>, Vec<StepParts>) {
         let Spans { activities, mut by_device } = self;
         let mut devices = Vec::new();
         let mut together: [Intervals; Activity::ALL.len()] = Default::default();
@@ -57,7 +58,10 @@ impl<'a> Spans<'a> {
             merge(&mut on_duty);
             merge(&mut all);
             if let (Some((first, _)), Some((_, last))) = (all.first(), all.last()) {
-                let span = last.saturating_sub(*first);
+                let own = || lines.iter().filter(|line| line.plane == *name);
+                let first = own().filter_map(|line| line.first).fold(*first, i64::min);
+                let last = own().filter_map(|line| line.last).fold(*last, i64::max);
+                let span = last.saturating_sub(first);
                 let [on_duty, busy] = [length(&on_duty), length(&all)];
                 devices.push(DeviceFacts { name: name.clone(), span, on_duty, busy });
             }
@@ -159,8 +163,9 @@ mod tests {
             spans.add(variant, start, end);
         }
         let steps = [StepSpan::new(0, 0, 100), StepSpan::new(1, 100, 130)];
-        let (devices, parts) = spans.finish(&steps);
-        assert_eq!(devices[0], DeviceFacts { name: "/device:GPU:0".into(), span: 110, on_duty: 30, busy: 40 });
+        let line = LineFacts { plane: "/device:GPU:0".into(), first: Some(5), last: Some(115), ..LineFacts::default() };
+        let (devices, parts) = spans.finish(&[line], &steps);
+        assert_eq!(devices[0], DeviceFacts { name: "/device:GPU:0".into(), span: 115, on_duty: 30, busy: 40 });
         assert_eq!(devices[1].busy, 50);
         let each = |step: usize| parts[step].each().collect::<Vec<_>>();
         assert_eq!(each(0), [("compute", 20), ("input", 10), ("input pipeline", 20), ("idle", 50)]);
@@ -180,7 +185,7 @@ mod tests {
             let mut spans = Spans::new(&activities);
             ops.iter().for_each(|(variant, start, length)| spans.add(*variant, *start, start + length));
             let step = StepSpan::new(0, start, start + length);
-            let (_, parts) = spans.finish(&[step]);
+            let (_, parts) = spans.finish(&[], &[step]);
             prop_assert_eq!(parts[0].by_activity.iter().sum::<i64>() + parts[0].idle, length);
             let ran = |time: i64, activity: Activity| {
                 ops.iter().any(|(variant, start, length)| *variant == activity as u32 && *start <= time && time < start + length)

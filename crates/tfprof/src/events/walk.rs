@@ -362,7 +362,7 @@ impl TraceWalk {
         });
         sums.steps = by_step;
         if let Some(busy) = busy {
-            (sums.devices, sums.step_parts) = busy.finish(&steps.list);
+            (sums.devices, sums.step_parts) = busy.finish(&sums.lines, &steps.list);
         }
         for (pending, tally) in [(calls, &mut sums.calls.sums), (runtime, &mut sums.runtime.sums)] {
             pending.drain(|span| tally.add(span.item, steps.of(span.context, span.start).0, &span.sums(), keep));

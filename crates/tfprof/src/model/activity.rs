@@ -91,7 +91,7 @@ impl Activity {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeviceFacts {
     pub name: String,
-    /// From its first op to its last.
+    /// From its first event to its last.
     pub span: i64,
     /// The part of it in which some op was running that is on duty, on whichever stream.
     pub on_duty: i64,

@@ -59,8 +59,6 @@ stats! {
     IndexOnHost: "index_on_host",
     Annotation: "annotation",
     AllocatorName: "allocator_name",
-    BytesReserved: "bytes_reserved",
-    BytesAllocated: "bytes_allocated",
     BytesAvailable: "bytes_available",
     Fragmentation: "fragmentation",
     BytesAccessed: "bytes_accessed",

@@ -409,3 +409,200 @@ fn category(instruction: &Instruction<'_>) -> String {
     };
     word.to_owned()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tfprof_proto::write as pb;
+
+    const F32: i64 = 11;
+    const S8: i64 = 2;
+
+    /// A program in parts: computations of instructions.
+    #[derive(Default)]
+    struct Source {
+        module: Vec<u8>,
+    }
+
+    type Fields<'a> = &'a dyn Fn(&mut Vec<u8>);
+
+    /// Id, name, opcode, shapes (several are a tuple), operands, called computations.
+    type Line<'a> = (i64, &'a str, &'a str, &'a [(i64, &'a [i64])], &'a [i64], &'a [i64], Fields<'a>);
+
+    fn put_shape(out: &mut Vec<u8>, field: u32, shapes: &[(i64, &[i64])]) {
+        pb::message(out, field, |shape| match shapes {
+            [(kind, dims)] => {
+                pb::int(shape, 2, *kind);
+                pb::packed(shape, 3, dims);
+            }
+            shapes => {
+                pb::int(shape, 2, 13);
+                shapes.iter().for_each(|part| put_shape(shape, 4, &[*part]));
+            }
+        });
+    }
+
+    impl Source {
+        fn computation(mut self, id: i64, root: i64, lines: &[Line<'_>]) -> Source {
+            pb::message(&mut self.module, 3, |computation| {
+                for (id, name, opcode, shapes, operands, called, more) in lines {
+                    pb::message(computation, 2, |instruction| {
+                        pb::bytes(instruction, 1, name.as_bytes());
+                        pb::bytes(instruction, 2, opcode.as_bytes());
+                        put_shape(instruction, 3, shapes);
+                        more(instruction);
+                        pb::int(instruction, 35, *id);
+                        pb::packed(instruction, 36, operands);
+                        pb::packed(instruction, 38, called);
+                    });
+                }
+                pb::int(computation, 5, id);
+                pb::int(computation, 6, root);
+            });
+            self
+        }
+
+        /// The cost and category of the instruction `x`.
+        fn cost(&self) -> (Option<i64>, Option<i64>, String) {
+            let module = Module::read(&self.module).unwrap();
+            let mut found = None;
+            each_cost(&module, |name, cost, category| {
+                if name == b"x" {
+                    found = Some((cost.flops, cost.bytes, category));
+                }
+            });
+            found.expect("x")
+        }
+    }
+
+    const NOTHING: Fields<'static> = &|_| {};
+
+    fn known(flops: i64, bytes: i64, category: &str) -> (Option<i64>, Option<i64>, String) {
+        (Some(flops), Some(bytes), category.to_owned())
+    }
+
+    fn two<'a>(a: &'a [(i64, &'a [i64])], b: &'a [(i64, &'a [i64])]) -> [Line<'a>; 2] {
+        [(1, "a", "parameter", a, &[], &[], NOTHING), (2, "b", "parameter", b, &[], &[], NOTHING)]
+    }
+
+    fn of_two(a: &[(i64, &[i64])], b: &[(i64, &[i64])], x: Line<'_>) -> (Option<i64>, Option<i64>, String) {
+        let [a, b] = two(a, b);
+        Source::default().computation(1, 3, &[a, b, x]).cost()
+    }
+
+    #[test]
+    fn products_of_matrices_count_their_multiply_adds() {
+        let dot: Fields<'_> = &|x| pb::message(x, 30, |dims| pb::packed(dims, 1, &[1]));
+        let (a, b, out): (&[_], &[_], &[_]) = (&[(F32, &[4, 5])], &[(F32, &[5, 6])], &[(F32, &[4, 6])]);
+        let cost = of_two(a, b, (3, "x", "dot", out, &[1, 2], &[], dot));
+        assert_eq!(cost, known(2 * 4 * 5 * 6, 4 * (20 + 30 + 24), "dot"));
+        // The library's call has a workspace, which is no output.
+        let with_workspace: &[(i64, &[i64])] = &[(F32, &[4, 6]), (S8, &[1 << 20])];
+        let gemm: Fields<'_> = &|x| {
+            pb::bytes(x, 28, b"__cublas$gemm");
+            pb::bytes(
+                x,
+                43,
+                br#"{"gemm_backend_config":{"dot_dimension_numbers":{"lhs_contracting_dimensions":["1"]}}}"#,
+            );
+        };
+        let cost = of_two(a, b, (3, "x", "custom-call", with_workspace, &[1, 2], &[], gemm));
+        assert_eq!(cost, known(2 * 4 * 5 * 6, 4 * (20 + 30 + 24), "custom-call"));
+        let bare: Fields<'_> = &|x| pb::bytes(x, 28, b"my_gemm");
+        assert_eq!(of_two(a, b, (3, "x", "custom-call", out, &[1, 2], &[], bare)).0, Some(2 * 4 * 5 * 6));
+        let unknown: Fields<'_> = &|x| pb::bytes(x, 28, b"my_kernel");
+        let cost = of_two(a, b, (3, "x", "custom-call", out, &[1, 2], &[], unknown));
+        assert_eq!(cost, (None, None, "custom-call".to_owned()));
+    }
+
+    #[test]
+    fn convolutions_cost_the_same_in_all_directions() {
+        // Batch, features, width; a window of 3 with padding 1.
+        let dims: Fields<'_> = &|x| {
+            pb::message(x, 15, |window| {
+                pb::message(window, 1, |step| {
+                    [(1, 3), (2, 1), (3, 1), (4, 1), (5, 1), (6, 1)].iter().for_each(|(f, n)| pb::int(step, *f, *n))
+                });
+            });
+            pb::message(x, 16, |numbers| {
+                [(3, 1), (8, 1), (10, 1)].iter().for_each(|(field, n)| pb::int(numbers, *field, *n));
+                [6, 11, 12].iter().for_each(|field| pb::packed(numbers, *field, &[2]));
+            });
+        };
+        let (input, kernel, output): (&[_], &[_], &[_]) =
+            (&[(F32, &[2, 5, 8])], &[(F32, &[7, 5, 3])], &[(F32, &[2, 7, 8])]);
+        // Of 24 pairs of an output and a tap, two meet padding.
+        let flops = 2 * (2 * 7) * 5 * 22;
+        let bytes = 4 * (2 * 5 * 8 + 7 * 5 * 3 + 2 * 7 * 8);
+        let cost = of_two(input, kernel, (3, "x", "convolution", output, &[1, 2], &[], dims));
+        assert_eq!(cost, known(flops, bytes, "convolution"));
+        for (target, a, b, out) in [
+            ("__cudnn$convForward", input, kernel, output),
+            ("__cudnn$convBackwardInput", output, kernel, input),
+            ("__cudnn$convBackwardFilter", input, output, kernel),
+        ] {
+            let call: Fields<'_> = &|x| {
+                dims(x);
+                pb::bytes(x, 28, target.as_bytes());
+            };
+            let cost = of_two(a, b, (3, "x", "custom-call", out, &[1, 2], &[], call));
+            assert_eq!(cost, known(flops, bytes, "custom-call"), "{target}");
+        }
+    }
+
+    #[test]
+    fn attention_is_two_products_forward_and_five_backward() {
+        let shape: &[(i64, &[i64])] = &[(F32, &[2, 64, 4, 8])];
+        let at = |target: &str| {
+            let name: Fields<'_> = &|x| pb::bytes(x, 28, target.as_bytes());
+            let x = (3, "x", "custom-call", shape, &[1, 2, 1][..], &[][..], name);
+            of_two(shape, shape, x).0
+        };
+        let one = 2 * 2 * 4 * 64 * 64 * 8;
+        assert_eq!((at("__cudnn$fmhaSoftmax"), at("__cudnn$fmhaSoftmaxBackward")), (Some(2 * one), Some(5 * one)));
+    }
+
+    #[test]
+    fn fusions_sum_their_parts_and_touch_memory_at_their_edges() {
+        let kind: Fields<'_> = &|x| pb::bytes(x, 11, b"kLoop");
+        let big: &[(i64, &[i64])] = &[(F32, &[100, 10])];
+        let small: &[(i64, &[i64])] = &[(F32, &[10])];
+        let second: Fields<'_> = &|x| pb::int(x, 9, 1);
+        let source = Source::default().computation(
+            7,
+            14,
+            &[
+                (11, "p0", "parameter", big, &[], &[], NOTHING),
+                (12, "p1", "parameter", small, &[], &[], second),
+                (13, "s", "slice", small, &[11], &[], NOTHING),
+                (14, "sum", "add", small, &[13, 12], &[], NOTHING),
+            ],
+        );
+        let [a, b] = two(big, small);
+        let source = source.computation(1, 3, &[a, b, (3, "x", "fusion", small, &[1, 2], &[7], kind)]);
+        assert_eq!(source.cost(), known(10, 4 * (10 + 10 + 10), "loop fusion"));
+    }
+
+    #[test]
+    fn reductions_apply_their_computation_and_unknown_parts_stay_unknown() {
+        let scalar: &[(i64, &[i64])] = &[(F32, &[])];
+        let add: [Line<'_>; 3] = [
+            (11, "p", "parameter", scalar, &[], &[], NOTHING),
+            (12, "q", "parameter", scalar, &[], &[], NOTHING),
+            (13, "r", "add", scalar, &[11, 12], &[], NOTHING),
+        ];
+        let [a, b] = two(&[(F32, &[6, 10])], scalar);
+        let reduce: Line<'_> = (3, "x", "reduce", &[(F32, &[10])], &[1, 2], &[7], NOTHING);
+        let source = Source::default().computation(1, 3, &[a, b, reduce]).computation(7, 13, &add);
+        assert_eq!(source.cost(), known(50, 4 * (60 + 1 + 10), "reduce"));
+        // A computation that calls itself, and an opcode of the future.
+        let [a, b] = two(scalar, scalar);
+        let itself: Line<'_> = (3, "x", "fusion", scalar, &[1, 2], &[1], NOTHING);
+        assert_eq!(Source::default().computation(1, 3, &[a, b, itself]).cost().0, None);
+        assert_eq!(
+            of_two(scalar, scalar, (3, "x", "teleport", scalar, &[1], &[], NOTHING)),
+            (None, None, "teleport".into())
+        );
+        assert_eq!(of_two(scalar, scalar, (3, "x", "while", scalar, &[1], &[], NOTHING)), known(0, 0, "while"));
+    }
+}
