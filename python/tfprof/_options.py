@@ -49,6 +49,7 @@ class Options(TypedDict, total=False):
     """Write the answer at once, as in `'json:outfile=F'`; `to_file` does the same."""
     min_macs: int
     min_io_bytes: int
+    min_device_micros: int
     min_unknown_ops: int
     """Hide rows with fewer nodes of unknown cost."""
     ops_only: bool
@@ -59,6 +60,8 @@ class Options(TypedDict, total=False):
     """The events of an XSpace to show as nodes: `ops`, or `all`, events of the runtime included."""
     stacks: str
     """Code view of an XSpace: `source` lines, `python` calls, or `auto`."""
+    group_by: str
+    """What rows of an XSpace stand for: `view`, `program` (the outermost level) or `category` (op view)."""
     step_marker: str
     """The events that mark steps of an XSpace; used while reading, so pass it to `open`."""
     run: str

@@ -214,7 +214,10 @@ fn duty_cycles(host: &HostFacts) -> impl Iterator<Item = Fact> {
     let devices = host.devices.iter().filter(|device| device.name.starts_with("/device:"));
     devices.filter_map(|device| {
         let (duty, span) = (device.duty_cycle()?, time(device.span));
-        Some(Fact::new("  duty cycle", format!("{}: {duty:.2}% of {span}, from its first event to its last", device.name)))
+        Some(Fact::new(
+            "  duty cycle",
+            format!("{}: {duty:.2}% of {span}, from its first event to its last", device.name),
+        ))
     })
 }
 
@@ -225,7 +228,8 @@ fn allocators(host: &HostFacts) -> impl Iterator<Item = Fact> {
     let bytes = |n: i64| units::text(Unit::Bytes, n);
     all.into_iter().take(ROWS).map(move |AllocatorFacts { name, peak, lifetime_peak, .. }| {
         let capacity = peak.capacity().map(|capacity| format!(" of {}", bytes(capacity))).unwrap_or_default();
-        let stack = if peak.stack_bytes > 0 { format!(", {} of it stack", bytes(peak.stack_bytes)) } else { String::new() };
+        let stack =
+            if peak.stack_bytes > 0 { format!(", {} of it stack", bytes(peak.stack_bytes)) } else { String::new() };
         let pieces = peak.fragmentation.map(|share| format!(", {:.2}% fragmented", 100.0 * share)).unwrap_or_default();
         let (most, at) = (bytes(peak.in_use()), time(peak.time));
         let ever = format!("{} ever", bytes(*lifetime_peak));

@@ -237,148 +237,41 @@ fn log2_ceil(n: i64) -> i64 {
 }
 
 /// Instructions that neither compute nor move anything, and those whose parts run as instructions of their own.
+#[rustfmt::skip]
 const FREE: [&str; 22] = [
-    "parameter",
-    "constant",
-    "tuple",
-    "get-tuple-element",
-    "bitcast",
-    "after-all",
-    "add-dependency",
-    "opt-barrier",
-    "optimization-barrier",
-    "domain",
-    "partition-id",
-    "replica-id",
-    "while",
-    "call",
-    "conditional",
-    "copy-done",
-    "all-reduce-done",
-    "all-gather-done",
-    "collective-permute-done",
-    "async-done",
-    "async-update",
+    "parameter", "constant", "tuple", "get-tuple-element", "bitcast", "after-all", "add-dependency", "opt-barrier",
+    "optimization-barrier", "domain", "partition-id", "replica-id", "while", "call", "conditional", "copy-done",
+    "all-reduce-done", "all-gather-done", "collective-permute-done", "async-done", "async-update",
     "get-dimension-size",
 ];
 
 /// Instructions that move data without a float operation.
+#[rustfmt::skip]
 const MOVING: [&str; 39] = [
-    "all-gather",
-    "all-gather-start",
-    "all-to-all",
-    "bitcast-convert",
-    "broadcast",
-    "collective-broadcast",
-    "collective-permute",
-    "collective-permute-start",
-    "complex",
-    "concatenate",
-    "convert",
-    "copy",
-    "copy-start",
-    "dynamic-reshape",
-    "dynamic-slice",
-    "dynamic-update-slice",
-    "gather",
-    "imag",
-    "infeed",
-    "iota",
-    "outfeed",
-    "pad",
-    "ragged-all-to-all",
-    "real",
-    "recv",
-    "recv-done",
-    "reduce-precision",
-    "reshape",
-    "reverse",
-    "rng",
-    "rng-bit-generator",
-    "rng-get-and-update-state",
-    "select",
-    "send",
-    "send-done",
-    "set-dimension-size",
-    "slice",
-    "stochastic-convert",
-    "transpose",
+    "all-gather", "all-gather-start", "all-to-all", "bitcast-convert", "broadcast", "collective-broadcast",
+    "collective-permute", "collective-permute-start", "complex", "concatenate", "convert", "copy", "copy-start",
+    "dynamic-reshape", "dynamic-slice", "dynamic-update-slice", "gather", "imag", "infeed", "iota", "outfeed", "pad",
+    "ragged-all-to-all", "real", "recv", "recv-done", "reduce-precision", "reshape", "reverse", "rng",
+    "rng-bit-generator", "rng-get-and-update-state", "select", "send", "send-done", "set-dimension-size", "slice",
+    "stochastic-convert", "transpose",
 ];
 
 /// One FLOP an element.
+#[rustfmt::skip]
 const ARITHMETIC: [&str; 51] = [
-    "abs",
-    "acos",
-    "acosh",
-    "add",
-    "and",
-    "asin",
-    "asinh",
-    "atan2",
-    "atanh",
-    "cbrt",
-    "ceil",
-    "clamp",
-    "compare",
-    "cosh",
-    "cosine",
-    "count-leading-zeros",
-    "divide",
-    "erf",
-    "exponential",
-    "exponential-minus-one",
-    "floor",
-    "is-finite",
-    "log",
-    "log-plus-one",
-    "maximum",
-    "minimum",
-    "multiply",
-    "negate",
-    "not",
-    "or",
-    "popcnt",
-    "power",
-    "remainder",
-    "round-nearest-afz",
-    "round-nearest-even",
-    "rsqrt",
-    "shift-left",
-    "shift-right-arithmetic",
-    "shift-right-logical",
-    "sign",
-    "sine",
-    "sinh",
-    "sqrt",
-    "subtract",
-    "tan",
-    "tanh",
-    "xor",
-    "clz",
-    "round",
-    "erfc",
+    "abs", "acos", "acosh", "add", "and", "asin", "asinh", "atan2", "atanh", "cbrt", "ceil", "clamp", "compare",
+    "cosh", "cosine", "count-leading-zeros", "divide", "erf", "exponential", "exponential-minus-one", "floor",
+    "is-finite", "log", "log-plus-one", "maximum", "minimum", "multiply", "negate", "not", "or", "popcnt", "power",
+    "remainder", "round-nearest-afz", "round-nearest-even", "rsqrt", "shift-left", "shift-right-arithmetic",
+    "shift-right-logical", "sign", "sine", "sinh", "sqrt", "subtract", "tan", "tanh", "xor", "clz", "round", "erfc",
     "atan",
 ];
 
 /// Other instructions with a formula.
+#[rustfmt::skip]
 const OTHERS: [&str; 17] = [
-    "logistic",
-    "dot",
-    "convolution",
-    "custom-call",
-    "fusion",
-    "map",
-    "reduce",
-    "all-reduce",
-    "all-reduce-start",
-    "reduce-scatter",
-    "reduce-window",
-    "scatter",
-    "sort",
-    "topk",
-    "fft",
-    "cholesky",
-    "triangular-solve",
+    "logistic", "dot", "convolution", "custom-call", "fusion", "map", "reduce", "all-reduce", "all-reduce-start",
+    "reduce-scatter", "reduce-window", "scatter", "sort", "topk", "fft", "cholesky", "triangular-solve",
 ];
 
 fn is_known(opcode: &str) -> bool {
@@ -426,10 +319,12 @@ mod tests {
 
     type Fields<'a> = &'a dyn Fn(&mut Vec<u8>);
 
-    /// Id, name, opcode, shapes (several are a tuple), operands, called computations.
-    type Line<'a> = (i64, &'a str, &'a str, &'a [(i64, &'a [i64])], &'a [i64], &'a [i64], Fields<'a>);
+    type Arrays<'a> = &'a [(i64, &'a [i64])];
 
-    fn put_shape(out: &mut Vec<u8>, field: u32, shapes: &[(i64, &[i64])]) {
+    /// Id, name, opcode, shapes (several are a tuple), operands, called computations.
+    type Line<'a> = (i64, &'a str, &'a str, Arrays<'a>, &'a [i64], &'a [i64], Fields<'a>);
+
+    fn put_shape(out: &mut Vec<u8>, field: u32, shapes: Arrays<'_>) {
         pb::message(out, field, |shape| match shapes {
             [(kind, dims)] => {
                 pb::int(shape, 2, *kind);
@@ -481,11 +376,11 @@ mod tests {
         (Some(flops), Some(bytes), category.to_owned())
     }
 
-    fn two<'a>(a: &'a [(i64, &'a [i64])], b: &'a [(i64, &'a [i64])]) -> [Line<'a>; 2] {
+    fn two<'a>(a: Arrays<'a>, b: Arrays<'a>) -> [Line<'a>; 2] {
         [(1, "a", "parameter", a, &[], &[], NOTHING), (2, "b", "parameter", b, &[], &[], NOTHING)]
     }
 
-    fn of_two(a: &[(i64, &[i64])], b: &[(i64, &[i64])], x: Line<'_>) -> (Option<i64>, Option<i64>, String) {
+    fn of_two(a: Arrays<'_>, b: Arrays<'_>, x: Line<'_>) -> (Option<i64>, Option<i64>, String) {
         let [a, b] = two(a, b);
         Source::default().computation(1, 3, &[a, b, x]).cost()
     }
@@ -493,11 +388,12 @@ mod tests {
     #[test]
     fn products_of_matrices_count_their_multiply_adds() {
         let dot: Fields<'_> = &|x| pb::message(x, 30, |dims| pb::packed(dims, 1, &[1]));
-        let (a, b, out): (&[_], &[_], &[_]) = (&[(F32, &[4, 5])], &[(F32, &[5, 6])], &[(F32, &[4, 6])]);
+        let (a, b, out): (Arrays<'_>, Arrays<'_>, Arrays<'_>) =
+            (&[(F32, &[4, 5])], &[(F32, &[5, 6])], &[(F32, &[4, 6])]);
         let cost = of_two(a, b, (3, "x", "dot", out, &[1, 2], &[], dot));
         assert_eq!(cost, known(2 * 4 * 5 * 6, 4 * (20 + 30 + 24), "dot"));
         // The library's call has a workspace, which is no output.
-        let with_workspace: &[(i64, &[i64])] = &[(F32, &[4, 6]), (S8, &[1 << 20])];
+        let with_workspace: Arrays<'_> = &[(F32, &[4, 6]), (S8, &[1 << 20])];
         let gemm: Fields<'_> = &|x| {
             pb::bytes(x, 28, b"__cublas$gemm");
             pb::bytes(
@@ -529,7 +425,7 @@ mod tests {
                 [6, 11, 12].iter().for_each(|field| pb::packed(numbers, *field, &[2]));
             });
         };
-        let (input, kernel, output): (&[_], &[_], &[_]) =
+        let (input, kernel, output): (Arrays<'_>, Arrays<'_>, Arrays<'_>) =
             (&[(F32, &[2, 5, 8])], &[(F32, &[7, 5, 3])], &[(F32, &[2, 7, 8])]);
         // Of 24 pairs of an output and a tap, two meet padding.
         let flops = 2 * (2 * 7) * 5 * 22;
@@ -552,7 +448,7 @@ mod tests {
 
     #[test]
     fn attention_is_two_products_forward_and_five_backward() {
-        let shape: &[(i64, &[i64])] = &[(F32, &[2, 64, 4, 8])];
+        let shape: Arrays<'_> = &[(F32, &[2, 64, 4, 8])];
         let at = |target: &str| {
             let name: Fields<'_> = &|x| pb::bytes(x, 28, target.as_bytes());
             let x = (3, "x", "custom-call", shape, &[1, 2, 1][..], &[][..], name);
@@ -565,8 +461,8 @@ mod tests {
     #[test]
     fn fusions_sum_their_parts_and_touch_memory_at_their_edges() {
         let kind: Fields<'_> = &|x| pb::bytes(x, 11, b"kLoop");
-        let big: &[(i64, &[i64])] = &[(F32, &[100, 10])];
-        let small: &[(i64, &[i64])] = &[(F32, &[10])];
+        let big: Arrays<'_> = &[(F32, &[100, 10])];
+        let small: Arrays<'_> = &[(F32, &[10])];
         let second: Fields<'_> = &|x| pb::int(x, 9, 1);
         let source = Source::default().computation(
             7,
@@ -585,7 +481,7 @@ mod tests {
 
     #[test]
     fn reductions_apply_their_computation_and_unknown_parts_stay_unknown() {
-        let scalar: &[(i64, &[i64])] = &[(F32, &[])];
+        let scalar: Arrays<'_> = &[(F32, &[])];
         let add: [Line<'_>; 3] = [
             (11, "p", "parameter", scalar, &[], &[], NOTHING),
             (12, "q", "parameter", scalar, &[], &[], NOTHING),
