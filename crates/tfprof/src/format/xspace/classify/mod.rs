@@ -1,6 +1,7 @@
 //! Classifies events: which are ops, and the name, type and device of each op.
 
 pub mod hlo;
+mod kernels;
 
 use super::wire::event::Event;
 use super::wire::plane::{Line, Plane, Space};
@@ -12,8 +13,8 @@ use crate::format::xspace::FileBytes;
 use crate::hash::UntrustedMap;
 use crate::model::activity::Activity;
 use crate::model::hosts::EventKind;
-use crate::model::op_facts::Launch;
 use hlo::Program;
+use kernels::{launch, recorded_cost};
 use std::borrow::Cow;
 use std::io;
 use tfprof_proto::window::ByteRange;
@@ -263,8 +264,9 @@ impl<'f> Classifier<'f> {
         if self.with_eager
             && let Some(op) = eager_op(&name)
         {
-            let op = OpKey { device, name: op.to_owned(), kind: op.to_owned() };
-            return Ok(self.variant(EventKind::Tf, op, OpDetails::default(), ""));
+            let op = OpKey { device, name: op.to_owned(), kind: op.to_owned(), ..OpKey::default() };
+            let about = OpDetails { activity: Activity::Host, ..OpDetails::default() };
+            return Ok(self.variant(EventKind::Tf, op, about, "", event));
         }
         // Without a colon it is a copy. Spelled `MemcpyD2H` on the host, it is the call of the driver.
         let is_copy_op = || name.get(7..9).is_some_and(|to| to.eq_ignore_ascii_case("to"));
@@ -318,8 +320,12 @@ impl<'f> Classifier<'f> {
         let is_launcher = self.has_accelerator || event.plane.mask & Stat::CorrelationId.bit() != 0;
         if is_host && is_launcher && event.name() != instruction {
             let (device, call) = (event.plane.name.clone(), event.full_name().into_owned());
-            let about = OpDetails { second_type: "Launch".to_owned(), ..OpDetails::default() };
-            return Ok(self.variant(EventKind::Launch, OpKey { device, name: call.clone(), kind: call }, about, ""));
+            // The device does the work.
+            let cost = OpCost { flops: Some(0), bytes: Some(0) };
+            let about =
+                OpDetails { second_type: "Launch".to_owned(), activity: Activity::Host, cost, ..OpDetails::default() };
+            let op = OpKey { device, name: call.clone(), kind: call, ..OpKey::default() };
+            return Ok(self.variant(EventKind::Launch, op, about, "", event));
         }
         let module = event.text(Stat::HloModule).unwrap_or_default();
         let program = match event.int(Stat::ProgramId) {
@@ -404,36 +410,6 @@ impl<'f> Classifier<'f> {
         }
         Class { kind, variant }
     }
-}
-
-/// The attributes of a kernel: `regs:38 static_shared:0 dynamic_shared:0 grid:160,1,1 block:1024,1,1 occ_pct:50`.
-fn launch(details: &str, occupancy: Option<&str>) -> Launch {
-    let get = |word: &str| details.split_whitespace().find_map(|pair| pair.strip_prefix(word)?.strip_prefix(':'));
-    let number = |word: &str| get(word)?.parse::<u64>().ok();
-    let sizes = |word: &str| {
-        let mut sizes = get(word)?.split(',').map(|size| size.parse().ok());
-        Some([sizes.next()??, sizes.next()??, sizes.next()??])
-    };
-    let shared = ["shm", "static_shared", "dynamic_shared", "group_mem"].map(number).into_iter().flatten();
-    let percent = occupancy.or_else(|| get("occ_pct")).and_then(|text| text.parse().ok());
-    Launch {
-        // Some profilers leave the field as it was in memory.
-        registers: number("regs").filter(|registers| *registers <= MOST_REGISTERS),
-        shared_bytes: shared.reduce(u64::saturating_add),
-        grid: sizes("grid"),
-        block: sizes("block"),
-        // A kernel that ran took some of the device: 0 stands for unknown.
-        occupancy: percent.filter(|percent: &f64| *percent > 0.0 && percent.is_finite()),
-    }
-}
-
-/// No device gives a thread more registers.
-const MOST_REGISTERS: u64 = 1 << 16;
-
-/// The cost that the file itself states.
-fn recorded_cost(event: &Event<'_>) -> OpCost {
-    let number = |stat| event.number(stat).map(|n| n.max(0));
-    OpCost { flops: number(Stat::Flops), bytes: number(Stat::BytesAccessed) }
 }
 
 /// The name and the type of an op from an event's name or its `tf_op` stat; `None` if it is not an op.
@@ -600,18 +576,6 @@ mod tests {
         ] {
             check(none, None);
         }
-    }
-
-    #[test]
-    fn kernels_have_attributes_as_far_as_they_are_recorded() {
-        let cuda = launch("regs:38 static_shared:16 dynamic_shared:32 grid:160,1,2 block:1024,1,1 occ_pct:62.5", None);
-        let [grid, block] = [[160, 1, 2], [1024, 1, 1]].map(Some);
-        let expect = Launch { registers: Some(38), shared_bytes: Some(48), grid, block, occupancy: Some(62.5) };
-        assert_eq!(cuda, expect);
-        let rocm = launch(" grid:1,2,3 block:512,1,1 private_mem:0 group_mem:0 occ_pct:0", Some("0.0"));
-        assert_eq!((rocm.registers, rocm.shared_bytes, rocm.occupancy), (None, Some(0), None));
-        assert_eq!(launch("regs:2191500840 grid:1,2", None), Launch::default());
-        assert_eq!(launch("", Some("nan")), Launch::default());
     }
 
     #[test]
