@@ -166,9 +166,11 @@ checkpoints: tf-venv ## compare checkpoints of TensorFlow as read by TensorFlow 
 	$(CARGO) build $(LOCKED) --release
 	$(TF_PYTHON) tests/tf/checkpoints.py --tfprof $(BUILT)/release/tfprof
 
-shapes: tf-venv ## compare inferred shapes with TensorFlow's (SEED=…)
+shapes: tf-venv ## compare inferred shapes with TensorFlow's (SEED=…), and those of recurrent models with runs
 	$(CARGO) build $(LOCKED) --release --example infer -p tfprof
+	$(CARGO) build $(LOCKED) --release -p tfprof-cli
 	$(TF_PYTHON) tests/tf/shapes.py --infer $(BUILT)/release/examples/infer --seed $(SEED)
+	$(TF_PYTHON) tests/tf/recurrent.py --infer $(BUILT)/release/examples/infer --tfprof $(BUILT)/release/tfprof
 
 differential: tf-venv python-for-tf ## compare random models and questions with the original, files and Python (SEED=… MODELS=…)
 	rm -rf target/differential/$(SEED)

@@ -39,7 +39,7 @@ fn check(body: &Body) {
     for batch in [None, Some(i64::MAX)] {
         let known = Overrides { batch, ..Overrides::default() };
         let instance = infer(body, &[], &known, &mut NoCalls);
-        assert_eq!(instance.costs.len(), body.len());
+        assert_eq!(instance.len(), body.len());
         for node in 0..body.len() as u32 {
             instance.blame(body, node);
             for fact in instance.outputs(node) {
@@ -48,7 +48,7 @@ fn check(body: &Body) {
                 assert!(value.is_none_or(|value| value.len() <= LONGEST_VALUE));
                 assert!(value.is_none_or(|value| fact.shape.elements() == Some(value.len() as i64)));
             }
-            if let NodeCost::Known(cost) = instance.costs[node as usize] {
+            if let NodeCost::Known(cost) = instance.cost(node) {
                 assert!(cost.io_bytes >= 0 && cost.macs >= 0);
             }
         }

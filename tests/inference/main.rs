@@ -154,9 +154,10 @@ fn a_frozen_model_is_known_from_its_graph_alone() {
     let graph = without_shapes(&Body::of_graph(&read(&corpus("keras_cnn").join("graph.pb.gz"))));
     let instance = inferred(&graph);
     let mut float_ops = 0;
-    for (node, cost) in instance.costs.iter().enumerate() {
-        let NodeCost::Known(cost) = cost else { panic!("{} has no cost", graph.name(node as u32)) };
-        if is_original(graph.op(node as u32)) {
+    for node in 0..graph.len() as u32 {
+        let cost = instance.cost(node);
+        let NodeCost::Known(cost) = cost else { panic!("{} has no cost", graph.name(node)) };
+        if is_original(graph.op(node)) {
             float_ops += cost.float_ops;
         }
     }

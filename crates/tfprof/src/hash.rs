@@ -11,6 +11,7 @@ use std::collections::{HashMap, HashSet};
 /// For keys from files.
 pub type UntrustedMap<K, V> = HashMap<K, V, RandomState>;
 pub type UntrustedSet<K> = HashSet<K, RandomState>;
+pub type UntrustedState = RandomState;
 
 /// For keys that we assign.
 pub type TrustedMap<K, V> = HashMap<K, V, FxBuildHasher>;

@@ -73,7 +73,7 @@ fn only_values_that_a_loop_changes_are_unknown() {
     let instance = run(&body, &Overrides::default());
     assert_eq!(exits.map(|exit| shown(&instance, exit)), ["[?,3]", "[3,3]"]);
     assert_eq!(
-        instance.costs[product as usize],
+        instance.cost(product),
         NodeCost::Known(tfprof::internal::infer::inference::Cost { float_ops: 54, macs: 27, io_bytes: 3 * 9 * 4 })
     );
 }
@@ -127,7 +127,7 @@ fn given_shapes_win() {
     check(&known(Some(7), &[], &[32, 9]), "[32,9]", false);
     check(&known(Some(7), &[2, 5], &[32, 9]), "[2,5]", false);
     let instance = run(&body, &known(None, &[], &[]));
-    assert!(matches!(instance.costs[y as usize], NodeCost::Unknown(UnknownReason::Shape, _)));
+    assert!(matches!(instance.cost(y), NodeCost::Unknown(UnknownReason::Shape, _)));
     assert_eq!(instance.blame(&body, y), x);
 }
 
@@ -212,7 +212,7 @@ proptest! {
             attributes.iter().for_each(|(key, value)| body.push_attribute(KEYS[*key], value));
         }
         let instance = run(&body, &Overrides { batch, ..Overrides::default() });
-        prop_assert_eq!(instance.costs.len(), body.len());
+        prop_assert_eq!(instance.len(), body.len());
         for node in 0..body.len() as u32 {
             instance.blame(&body, node);
             for fact in instance.outputs(node) {
@@ -227,6 +227,6 @@ proptest! {
     #[test]
     fn no_bytes_are_too_odd(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
         let body = Body::of_graph(&bytes);
-        prop_assert_eq!(run(&body, &Overrides::default()).costs.len(), body.len());
+        prop_assert_eq!(run(&body, &Overrides::default()).len(), body.len());
     }
 }

@@ -372,3 +372,138 @@ fn placeholders_of_functions_are_as_old_as_the_graph() {
         assert_eq!(cost_of(&text).0.get(Metric::UnknownOps), unknown, "{text}");
     }
 }
+
+/// A node of a graph in text form. Attributes are given as in the format, without their braces.
+fn node(name: &str, op: &str, inputs: &[&str], attributes: &[(&str, &str)]) -> String {
+    let inputs: String = inputs.iter().map(|input| format!(" input: '{input}'")).collect();
+    let attribute = |(key, value): &(&str, &str)| format!(" attr {{ key: '{key}' value {{ {value} }} }}");
+    let attributes: String = attributes.iter().map(attribute).collect();
+    format!("name: '{name}' op: '{op}'{inputs}{attributes}")
+}
+
+fn integers(name: &str, dims: &str, values: &[i64]) -> String {
+    let values: String = values.iter().map(|value| format!(" int_val: {value}")).collect();
+    let tensor = format!("tensor {{ dtype: DT_INT32 tensor_shape {{ {dims} }}{values} }}");
+    node(name, "Const", &[], &[("dtype", "type: DT_INT32"), ("value", &tensor)])
+}
+
+fn placeholder(name: &str, shape: &str) -> String {
+    node(name, "Placeholder", &[], &[("dtype", "type: DT_FLOAT"), ("shape", shape)])
+}
+
+fn graph_of(nodes: &[String], library: &str) -> String {
+    let nodes: String = nodes.iter().map(|node| format!("node {{ {node} }}\n")).collect();
+    format!("{nodes}library {{ {library} }} versions {{ producer: 1882 }}")
+}
+
+/// Puts rows of three columns into a list in a loop of four iterations; the batch is open.
+#[test]
+fn the_elements_of_a_list_keep_their_shape_through_a_loop() {
+    let float = [("T", "type: DT_FLOAT")];
+    let variables = "input_arg { name: 'i' type: DT_INT32 } input_arg { name: 'l' type: DT_VARIANT } \
+                     input_arg { name: 'x' type: DT_FLOAT }";
+    let body = [
+        integers("one", "", &[1]),
+        node("next", "AddV2", &["i", "one:output:0"], &[("T", "type: DT_INT32")]),
+        node("set", "TensorListSetItem", &["l", "i", "x"], &[("element_dtype", "type: DT_FLOAT")]),
+    ];
+    let cond = [integers("n", "", &[4]), node("less", "Less", &["i", "n:output:0"], &[("T", "type: DT_INT32")])];
+    let nodes = |list: &[String]| -> String { list.iter().map(|node| format!("node_def {{ {node} }} ")).collect() };
+    let library = format!(
+        "function {{ signature {{ name: 'body' {variables} output_arg {{ name: 'a' type: DT_INT32 }} \
+         output_arg {{ name: 'b' type: DT_VARIANT }} output_arg {{ name: 'c' type: DT_FLOAT }} }} {} \
+         ret {{ key: 'a' value: 'next:z:0' }} ret {{ key: 'b' value: 'set:output_handle:0' }} \
+         ret {{ key: 'c' value: 'x' }} }} \
+         function {{ signature {{ name: 'cond' {variables} output_arg {{ name: 'a' type: DT_BOOL }} }} {} \
+         ret {{ key: 'a' value: 'less:z:0' }} }}",
+        nodes(&body),
+        nodes(&cond)
+    );
+    let functions = [("cond", "func { name: 'cond' }"), ("body", "func { name: 'body' }")];
+    let text = graph_of(
+        &[
+            placeholder("x", "shape { dim { size: -1 } dim { size: 3 } }"),
+            integers("zero", "", &[0]),
+            integers("four", "", &[4]),
+            integers("element", "dim { size: 2 }", &[-1, 3]),
+            node("list", "TensorListReserve", &["element", "four"], &[("element_dtype", "type: DT_FLOAT")]),
+            node("while", "While", &["zero", "list", "x"], &functions),
+            node("stack", "TensorListStack", &["while:1", "element"], &[("element_dtype", "type: DT_FLOAT")]),
+            node("y", "Neg", &["stack"], &float),
+            node("item", "TensorListGetItem", &["while:1", "zero", "element"], &[("element_dtype", "type: DT_FLOAT")]),
+            node("z", "Neg", &["item"], &float),
+        ],
+        &library,
+    );
+    let (cost, _) = cost_of(&text);
+    // Ten integer operations of the loop: five comparisons and four sums, and 12 + 3 negations for each row.
+    let law = cost.per_batch.float_ops.expect("a law");
+    assert_eq!((cost.get(Metric::UnknownOps), law.per_element), (0, 15), "{:?}", cost.missing);
+}
+
+#[test]
+fn shapes_that_contradict_the_file_are_told() {
+    let stated = |shape: &str| {
+        graph_of(
+            &[
+                placeholder("x", "shape { dim { size: 2 } dim { size: 3 } }"),
+                node("y", "Neg", &["x"], &[("T", "type: DT_FLOAT"), ("_output_shapes", shape)]),
+            ],
+            "",
+        )
+    };
+    let told = |shape: &str| {
+        let (cost, _) = cost_of(&stated(shape));
+        let told = cost.warnings.iter().find(|warning| warning.code == "shape_conflict");
+        (cost.get(Metric::FloatOps), told.map(|warning| warning.message.clone()))
+    };
+    assert_eq!(told("list { shape { dim { size: -1 } dim { size: 3 } } }"), (6, None));
+    let (float_ops, message) = told("list { shape { dim { size: 2 } dim { size: 4 } } }");
+    assert_eq!(float_ops, 6);
+    let expect = "the shape of `y` (Neg) is [2,3] by inference and [2,4] by its _output_shapes; the first counts";
+    assert_eq!(message.as_deref(), Some(expect));
+}
+
+#[test]
+fn shapes_that_depend_on_data_are_not_lost() {
+    let int64 = [("T", "type: DT_INT64")];
+    let float = [("T", "type: DT_FLOAT")];
+    let rest = |source: &str| {
+        vec![
+            node("where", "Where", &[source], &float),
+            node("neg", "Neg", &["where"], &int64),
+            // The number of rows, as an integer that becomes a shape again.
+            node("shape", "Shape", &["where"], &int64),
+            integers("value", "", &[0]),
+            node("fill", "Fill", &["shape", "value"], &[("T", "type: DT_INT32")]),
+            node("square", "Square", &["fill"], &[("T", "type: DT_INT32")]),
+        ]
+    };
+    let known = [vec![placeholder("x", "shape { dim { size: 2 } dim { size: 3 } }")], rest("x")].concat();
+    let (cost, _) = cost_of(&graph_of(&known, ""));
+    assert_eq!((cost.data_dependent, cost.get(Metric::UnknownOps)), (2, 2));
+    assert!(cost.unknown.iter().all(|unknown| unknown.why == "shapes depend on data"), "{:?}", cost.unknown);
+    assert_eq!(cost.missing[0].why, "it depends on data, from `where` (Where) on");
+    // A shape that is lost before stays lost.
+    let lost = [vec![placeholder("x", "shape { unknown_rank: true }")], rest("x")].concat();
+    let (cost, _) = cost_of(&graph_of(&lost, ""));
+    assert_eq!((cost.data_dependent, cost.get(Metric::UnknownOps)), (0, 2));
+}
+
+#[test]
+fn one_pass_finds_the_law_of_the_batch() {
+    let float = [("T", "type: DT_FLOAT")];
+    let law = |product: &[String]| {
+        let mut nodes = vec![
+            placeholder("x", "shape { dim { size: -1 } dim { size: 3 } }"),
+            placeholder("w", "shape { dim { size: 3 } dim { size: 5 } }"),
+            node("constant", "Neg", &["w"], &float),
+        ];
+        nodes.extend_from_slice(product);
+        cost_of(&graph_of(&nodes, "")).0.per_batch.float_ops.map(|law| (law.constant, law.per_element))
+    };
+    assert_eq!(law(&[node("y", "MatMul", &["x", "w"], &float)]), Some((15, 30)));
+    let transposed = [("T", "type: DT_FLOAT"), ("transpose_b", "b: true")];
+    assert_eq!(law(&[node("y", "MatMul", &["x", "x"], &transposed)]), None);
+    assert_eq!(law(&[]), Some((15, 0)));
+}

@@ -11,7 +11,7 @@ use crate::format;
 use crate::format::debug_info;
 use crate::format::source::Source;
 use crate::format::{Format, Reader, Role};
-use crate::infer::annotate::{self, annotate};
+use crate::infer::annotate::annotate;
 use crate::infer::functions::calls::Program;
 use crate::infer::overrides::check_inputs;
 use crate::model::Model;
@@ -24,7 +24,7 @@ use crate::parallel;
 use crate::quirks::Quirks;
 use crate::render::{self, Dress, Form};
 use crate::report::advise::{self, Advice};
-use crate::report::cost::{Cost, Linear, PerBatch};
+use crate::report::cost::Cost;
 use crate::report::overview::{Overview, Sources};
 use crate::view::View;
 use regex::Regex;
@@ -96,26 +96,6 @@ impl Profiler {
         let mut builder = self.edit();
         builder.model.knows_trainable = true;
         builder.mark_variables(names.iter(), crate::model::type_names::TRAINABLE);
-    }
-
-    /// FLOPs, multiply-adds and bytes of one run as functions of the batch size, where they are linear.
-    pub fn per_batch(&self) -> PerBatch {
-        // A saved profile has the costs of one batch size.
-        if self.program.graph.is_empty() {
-            return PerBatch::default();
-        }
-        let [one, two, three] =
-            [1, 2, 3].map(|batch| annotate::total(&self.program, &self.builder.program.settings, batch));
-        let linear = |one: i64, two: i64, three: i64| {
-            let per_element = two.checked_sub(one)?;
-            let is_linear = three.checked_sub(two)? == per_element;
-            is_linear.then(|| Linear { constant: one - per_element, per_element })
-        };
-        PerBatch {
-            float_ops: linear(one.float_ops, two.float_ops, three.float_ops),
-            macs: linear(one.macs, two.macs, three.macs),
-            io_bytes: linear(one.io_bytes, two.io_bytes, three.io_bytes),
-        }
     }
 
     /// Adds a `GraphDef`. Nodes whose names are known already are skipped.
@@ -278,7 +258,7 @@ impl Profiler {
 
     /// The cost of a model and the ops whose cost is unknown.
     pub fn cost(&self) -> Result<Cost, Error> {
-        Cost::new(&self.model, self.warnings(), || self.per_batch())
+        Cost::new(&self.model, self.warnings())
     }
 
     /// Runs the [`CHECKERS`](advise::CHECKERS) of these names.

@@ -159,7 +159,7 @@ impl<'b> Reader<'b> {
         let graph = match chosen {
             None => graph,
             Some(signature) => {
-                let node = |name: &str| nodes.get(name).copied();
+                let node = |name: &str| nodes.get(&graph, name);
                 let asked = signature.outputs.iter().chain(&signature.inputs).map(String::as_str);
                 graph.pruned(asked.chain(meta.objects.unread()).filter_map(node))
             }

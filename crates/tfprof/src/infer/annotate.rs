@@ -10,19 +10,12 @@ use crate::infer::overrides::{Overrides, check_shapes, input_names};
 use crate::infer::suggest::shape_to_type;
 use crate::model::body::{Body, ORIGINAL_NAMES, Tensor};
 use crate::model::builder::Builder;
-use crate::model::costs::{Costs, MissingShape, NodeCosts, UnknownReason};
+use crate::model::costs::{Costs, MissingShape, NodeCosts, RunCost, UnknownReason};
 use crate::model::nodes::{Input, NodeId};
-use crate::model::settings::Settings;
 use crate::model::type_names::{CONST_PARAMETER, SAME_VARIABLE};
 use crate::model::{Model, attr_value};
 use tfprof_proto::fields::node_def::experimental_debug_info::{ORIGINAL_FUNC_NAMES, ORIGINAL_NODE_NAMES};
 use tfprof_proto::wire::{Fields, each_field};
-
-/// The cost of one run of a program at a batch size.
-pub fn total(program: &Program, settings: &Settings, batch: i64) -> Cost {
-    let inferred = program.infer(&Overrides::new(program, settings, batch));
-    inferred.instances.last().map(|graph| graph.total.cost).unwrap_or_default()
-}
 
 /// For so many nodes that lack shapes, the place where the shape got lost is listed.
 const LISTED: usize = 20;
@@ -38,7 +31,12 @@ pub fn annotate(program: &Program, builder: &mut Builder) -> Result<(), Error> {
     let uses_batch = inferred.instances.last().is_some_and(|graph| graph.instance.uses_batch);
     let mut annotator = Annotator { inputs: input_names(program), ..Annotator::default() };
     annotator.costs.batch = uses_batch.then_some(settings.batch.unwrap_or(1));
-    expand(program, &inferred, MAX_NODES, &mut |node| {
+    annotator.costs.reserve(builder.model.nodes.len());
+    annotator.costs.by_batch = inferred.instances.last().map(|graph| {
+        graph.total.by_batch.map(|Cost { float_ops, macs, io_bytes }| RunCost { float_ops, macs, io_bytes })
+    });
+    let with_inputs = builder.keep.inputs || builder.keep.output_shapes;
+    expand(program, &inferred, with_inputs, &mut |node| {
         annotator.add(node, builder);
     });
     // Trip counts matter to costs alone.
@@ -66,6 +64,8 @@ pub fn annotate(program: &Program, builder: &mut Builder) -> Result<(), Error> {
 #[derive(Default)]
 struct Annotator<'p> {
     costs: Costs,
+    /// The model's node that is expected next.
+    next: u32,
     /// The inputs of the program.
     inputs: UntrustedSet<&'p str>,
     /// Variables whose handle we have seen.
@@ -76,7 +76,7 @@ struct Annotator<'p> {
 
 impl Annotator<'_> {
     fn add(&mut self, node: &Node<'_>, builder: &mut Builder) {
-        let Some(id) = Annotator::node(node, builder) else { return };
+        let Some(id) = self.node(node, builder) else { return };
         let costs = NodeCosts {
             float_ops: node.cost.float_ops,
             macs: node.cost.macs,
@@ -89,7 +89,7 @@ impl Annotator<'_> {
         };
         self.costs.set(id, costs);
         find_stack(node, id, builder);
-        if node.why == Some(UnknownReason::Shape) && self.costs.missing.len() < LISTED {
+        if matches!(node.why, Some(UnknownReason::Shape | UnknownReason::Data)) && self.costs.missing.len() < LISTED {
             let (why, fix) = node.blame(&self.inputs);
             self.costs.missing.push(MissingShape { node: id, why, fix });
         }
@@ -105,13 +105,18 @@ impl Annotator<'_> {
     }
 
     /// Finds or adds the model's node. Nodes of the graph exist; those of functions may, if a run recorded them.
-    fn node(node: &Node<'_>, builder: &mut Builder) -> Option<NodeId> {
-        let mut name = builder.model.names.intern(node.name);
+    fn node(&mut self, node: &Node<'_>, builder: &mut Builder) -> Option<NodeId> {
         if node.function.is_none() {
-            let id = builder.model.node(name)?;
+            // Mostly, the model has the nodes in the same order.
+            let next = NodeId(self.next);
+            let is_next = next.index() < builder.model.nodes.len() && builder.model.name(next) == node.name;
+            let id =
+                if is_next { next } else { builder.model.node(builder.model.names.find(node.name.as_bytes())?)? };
+            self.next = id.0 + 1;
             add_inputs_and_shapes(node, id, builder);
             return Some(id);
         }
+        let mut name = builder.model.names.intern(node.name);
         let op = builder.model.names.intern(node.body.op(node.id));
         let mut copy = 1;
         let id = loop {
@@ -277,6 +282,9 @@ impl Node<'_> {
     pub fn blame(&self, inputs: &UntrustedSet<&str>) -> (String, Option<Fix>) {
         let culprit = self.instance.blame(self.body, self.id);
         let (name, op) = (self.body.name(culprit), self.body.op(culprit));
+        if self.why == Some(UnknownReason::Data) {
+            return (format!("it depends on data, from `{name}` ({op}) on"), None);
+        }
         let arg = self.body.arg(culprit);
         // An argument of a function may come from an input of the program.
         let input = match arg {
@@ -308,10 +316,11 @@ struct Visit<'a> {
     next_call: usize,
 }
 
-/// Calls `each` for all nodes of a program. A call precedes its callee's nodes.
-fn expand(program: &Program, inferred: &Inferred, limit: i64, each: &mut dyn FnMut(&Node<'_>)) {
+/// Calls `each` for all nodes of a program. A call precedes its callee's nodes. The sources of inputs are found only for
+/// calls unless they are wanted for all nodes.
+fn expand(program: &Program, inferred: &Inferred, with_inputs: bool, each: &mut dyn FnMut(&Node<'_>)) {
     let Some(graph) = inferred.instances.last() else { return };
-    let mut listed = graph.instance.costs.len() as i64;
+    let mut listed = graph.instance.len() as i64;
     let mut open = vec![Visit::new(graph, 1)];
     let (mut name, mut inputs) = (String::new(), Vec::new());
     while let Some(visit) = open.last_mut() {
@@ -326,10 +335,8 @@ fn expand(program: &Program, inferred: &Inferred, limit: i64, each: &mut dyn FnM
             continue;
         }
         visit.name_of(body, node, &mut name);
-        inputs.clear();
-        inputs.extend(body.inputs(node).iter().map(|tensor| visit.source(body, *tensor)));
         let runs = visit.runs.saturating_mul(visit.inferred.runs.as_ref().map_or(1, |runs| runs[node as usize]));
-        let (mut cost, mut unknown, why) = match visit.inferred.instance.costs[node as usize] {
+        let (mut cost, mut unknown, why) = match visit.inferred.instance.cost(node) {
             NodeCost::Known(cost) => (cost, 0, None),
             NodeCost::Unknown(why, cost) => (cost, 1, Some(why)),
             NodeCost::Call => (Cost::default(), 0, None),
@@ -340,11 +347,15 @@ fn expand(program: &Program, inferred: &Inferred, limit: i64, each: &mut dyn FnM
             targets = &call.targets;
             unknown = i64::from(targets.is_empty());
         }
+        inputs.clear();
+        if with_inputs || !targets.is_empty() {
+            inputs.extend(body.inputs(node).iter().map(|tensor| visit.source(body, *tensor)));
+        }
         let mut total = Total::default();
         for target in targets {
-            total.add(&inferred.instances[target.instance as usize].total, target.runs);
+            total.add(&inferred.instances[target.instance as usize].total, target.runs, target.by_batch);
         }
-        let too_many = listed.saturating_add(total.nodes) > limit || name.len() > MAX_NAME_LENGTH;
+        let too_many = listed.saturating_add(total.nodes) > MAX_NODES || name.len() > MAX_NAME_LENGTH;
         let is_unlisted = !targets.is_empty() && too_many;
         if is_unlisted {
             (cost, unknown) = (total.cost, total.unknown);
@@ -356,8 +367,10 @@ fn expand(program: &Program, inferred: &Inferred, limit: i64, each: &mut dyn FnM
         if !is_unlisted {
             for target in targets {
                 let callee = Visit::of_callee(inferred, target, &name, body.name(node), runs, &inputs);
-                let body = program.body(callee.inferred.function);
-                returned.extend(body.returns.iter().map(|tensor| callee.source(body, *tensor)));
+                if with_inputs {
+                    let body = program.body(callee.inferred.function);
+                    returned.extend(body.returns.iter().map(|tensor| callee.source(body, *tensor)));
+                }
                 visits.push(callee);
             }
             returned.retain(|(source, _)| source.starts_with(&name));

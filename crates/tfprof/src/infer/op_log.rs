@@ -73,7 +73,7 @@ pub fn op_log(graph: &GraphShapes<'_>, parts: &Parts<'_>) -> OpLog {
         let counted = if parts.without_float_ops { None } else { graph.float_ops(at, parts.run_shapes) };
         let float_ops = match counted {
             Some(Ok(work)) => work.float_ops,
-            Some(Err(UnknownReason::Shape | UnknownReason::DataFormat)) => {
+            Some(Err(UnknownReason::Shape | UnknownReason::Data | UnknownReason::DataFormat)) => {
                 missing_shapes += 1;
                 0
             }

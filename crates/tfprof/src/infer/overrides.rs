@@ -1,6 +1,6 @@
 //! [`Overrides`]: shapes that a user or a run states. They win over shapes that follow from the graph.
 
-use super::fact::{ANY, Fact, Shape};
+use super::fact::{ANY, BATCHES, Fact, Point, Shape};
 use super::functions::calls::{Inferred, Program};
 use super::shapes::checks::{Contradiction, contradiction};
 use super::shapes::{self, Op};
@@ -34,14 +34,17 @@ impl Overrides {
         Overrides { batch: Some(batch), inputs, ..Overrides::default() }
     }
 
-    /// Completes the shape of an input. Returns whether the batch size was needed.
-    pub fn complete_input(&self, name: &str, fact: &mut Fact) -> bool {
+    /// Completes the shape of an input at a size of the batch. Returns whether the size was needed.
+    pub fn complete_input(&self, name: &str, fact: &mut Fact, point: Point) -> bool {
         if let Some(shape) = self.inputs.get(name) {
             fact.shape = shape.and(&fact.shape);
             fact.value = None;
         }
-        let (Some(batch), Some([ANY, rest @ ..])) = (self.batch, fact.shape.dims()) else { return false };
-        let mut dims = vec![batch];
+        let (Some(asked), Some([ANY, rest @ ..])) = (self.batch, fact.shape.dims()) else { return false };
+        let mut dims = vec![match point {
+            Point::Asked => asked,
+            Point::Batch(index) => BATCHES[index],
+        }];
         dims.extend(rest);
         fact.shape = Shape::of(&dims);
         fact.value = None;

@@ -1,7 +1,10 @@
 //! [`Body`]: one graph or the body of one function, ready for inference. Nodes are columns, inputs are node numbers,
 //! attributes are the bytes of their `AttrValue`. The contents of large constants are dropped.
 
-use crate::hash::UntrustedMap;
+use crate::hash::{UntrustedMap, UntrustedState};
+use hashbrown::HashTable;
+use hashbrown::hash_table::Entry;
+use std::hash::{BuildHasher, Hash, Hasher};
 use std::ops::Range;
 use tfprof_proto::fields::{attr_value, graph_def, tensor, version_def};
 use tfprof_proto::node_def::{Attribute, NodeDef, each_node};
@@ -36,9 +39,11 @@ pub struct Body {
     inputs_end: Vec<u32>,
     controls: Vec<u32>,
     controls_end: Vec<u32>,
+    /// By node, its set of attributes. Nodes with equal attributes share one.
+    attribute_set: Vec<u32>,
+    sets: AttributeSets,
     /// Positions in `keys` and ranges of `bytes`.
     attributes: Vec<(u32, Range<usize>)>,
-    attributes_end: Vec<u32>,
     keys: StringSet,
     bytes: Vec<u8>,
     /// The version of the TensorFlow that wrote the graph, `VersionDef.producer`; 0 if the file does not say.
@@ -74,12 +79,46 @@ impl Body {
 
     /// Adds a node; inputs and attributes are pushed to the last one.
     pub fn push_node(&mut self, name: &str, op: &str) -> u32 {
+        self.share_attributes();
         self.names.push(name);
         self.op.push(self.ops.id(op));
         self.inputs_end.push(self.inputs.len() as u32);
         self.controls_end.push(self.controls.len() as u32);
-        self.attributes_end.push(self.attributes.len() as u32);
+        self.attribute_set.push(self.sets.ends.len() as u32);
+        self.sets.ends.push(self.attributes.len() as u32);
         self.op.len() as u32 - 1
+    }
+
+    /// Gives the last node the set of an earlier node with the same attributes, if there is one.
+    fn share_attributes(&mut self) {
+        let Some(last) = self.attribute_set.last_mut() else { return };
+        let AttributeSets { ends, by_contents, state } = &mut self.sets;
+        let contents = |set: u32| {
+            let attributes = &self.attributes[range(ends, set)];
+            attributes.iter().map(|(key, range)| (*key, &self.bytes[range.clone()]))
+        };
+        let hash = |set: u32| {
+            let mut hasher = state.build_hasher();
+            contents(set).for_each(|attribute| attribute.hash(&mut hasher));
+            hasher.finish()
+        };
+        let hashed = hash(*last);
+        match by_contents.entry(hashed, |set| contents(*set).eq(contents(*last)), |set| hash(*set)) {
+            Entry::Vacant(slot) => drop(slot.insert(*last)),
+            Entry::Occupied(same) => {
+                let own = range(ends, *last).start;
+                *last = *same.get();
+                ends.pop();
+                let bytes = self.attributes.get(own).map_or(self.bytes.len(), |(_, range)| range.start);
+                self.attributes.truncate(own);
+                self.bytes.truncate(bytes);
+            }
+        }
+    }
+
+    /// The number of a node's set of attributes. Equal numbers mean equal attributes.
+    pub fn attributes_id(&self, node: u32) -> u32 {
+        self.attribute_set[node as usize]
     }
 
     /// Adds a data input to the last node.
@@ -106,7 +145,7 @@ impl Body {
             self.bytes.extend_from_slice(value);
         }
         self.attributes.push((self.keys.id(key), start..self.bytes.len()));
-        if let Some(end) = self.attributes_end.last_mut() {
+        if let Some(end) = self.sets.ends.last_mut() {
             *end += 1;
         }
     }
@@ -146,13 +185,13 @@ impl Body {
     /// The bytes of an attribute's `AttrValue`.
     pub fn attribute(&self, node: u32, name: &str) -> Option<&[u8]> {
         let key = *self.keys.ids.get(name)?;
-        let attributes = &self.attributes[range(&self.attributes_end, node)];
+        let attributes = &self.attributes[range(&self.sets.ends, self.attribute_set[node as usize])];
         attributes.iter().rev().find(|(of, _)| *of == key).map(|(_, range)| &self.bytes[range.clone()])
     }
 
     /// All attributes of a node, in the order of the file.
     pub fn attributes(&self, node: u32) -> impl Iterator<Item = (&str, &[u8])> {
-        let attributes = &self.attributes[range(&self.attributes_end, node)];
+        let attributes = &self.attributes[range(&self.sets.ends, self.attribute_set[node as usize])];
         attributes.iter().map(|(key, range)| (self.keys.list.get(*key as usize), &self.bytes[range.clone()]))
     }
 
@@ -195,6 +234,15 @@ impl Body {
     }
 }
 
+/// The sets of attributes of a body.
+#[derive(Clone, Debug, Default)]
+struct AttributeSets {
+    /// Where the attributes of each set end.
+    ends: Vec<u32>,
+    by_contents: HashTable<u32>,
+    state: UntrustedState,
+}
+
 /// A body whose inputs are still names: they may name nodes that come later.
 #[derive(Clone, Debug, Default)]
 pub struct UnresolvedBody {
@@ -206,17 +254,37 @@ pub struct UnresolvedBody {
 }
 
 /// Numbers of nodes by name. The first node of a name wins.
-pub type NodesByName = UntrustedMap<Box<str>, u32>;
+#[derive(Clone, Debug, Default)]
+pub struct NodesByName {
+    /// Nodes and parts of the hashes of their names, which reject most other names without reading them.
+    nodes: HashTable<(u32, u32)>,
+    state: UntrustedState,
+}
+
+impl NodesByName {
+    /// The node of that name in the body that this is about.
+    pub fn get(&self, body: &Body, name: &str) -> Option<u32> {
+        let hash = self.state.hash_one(name);
+        let is_it = |(node, part): &(u32, u32)| *part == hash as u32 && body.name(*node) == name;
+        self.nodes.find(hash, is_it).map(|(node, _)| *node)
+    }
+
+    fn insert(&mut self, body: &Body, node: u32) {
+        let hash = |node: u32| self.state.hash_one(body.name(node));
+        let hashed = hash(node);
+        self.nodes.insert_unique(hashed, (node, hashed as u32), |(node, _)| hash(*node));
+    }
+}
 
 impl UnresolvedBody {
     /// Adds a node; false if there is one of that name.
     pub fn push_node(&mut self, node: &NodeDef<'_>) -> bool {
         let name = String::from_utf8_lossy(node.name);
-        if self.by_name.contains_key(&*name) {
+        if self.by_name.get(&self.body, &name).is_some() {
             return false;
         }
         let at = self.body.push_node(&name, &String::from_utf8_lossy(node.op));
-        self.by_name.insert(name.into(), at);
+        self.by_name.insert(&self.body, at);
         node.inputs.iter().for_each(|input| self.spellings.push(&String::from_utf8_lossy(input)));
         self.spellings_end.push(self.spellings.len() as u32);
         node.attributes.iter().for_each(|attribute| self.push_attribute(attribute));
@@ -243,7 +311,9 @@ impl UnresolvedBody {
     pub fn push_arg(&mut self, name: &str) {
         let at = self.body.push_node(name, "_Arg");
         self.body.args.push(at);
-        self.by_name.entry(name.into()).or_insert(at);
+        if self.by_name.get(&self.body, name).is_none() {
+            self.by_name.insert(&self.body, at);
+        }
         self.spellings_end.push(self.spellings.len() as u32);
     }
 
@@ -259,12 +329,12 @@ impl UnresolvedBody {
 
     /// Like [`resolve`](Self::resolve); also returns the numbers of nodes by name.
     pub fn resolve_named(self) -> (Body, NodesByName) {
-        self.resolve_with(|_, by_name, spelling| {
+        self.resolve_with(|body, by_name, spelling| {
             let (name, output) = match spelling.rsplit_once(':') {
                 None => (spelling, 0),
                 Some((name, digits)) => (name, digits.parse().unwrap_or(NO_NODE)),
             };
-            Tensor { node: by_name.get(name).copied().unwrap_or(NO_NODE), output }
+            Tensor { node: by_name.get(body, name).unwrap_or(NO_NODE), output }
         })
     }
 
@@ -277,7 +347,7 @@ impl UnresolvedBody {
             for at in range(&spellings_end, node) {
                 let spelling = spellings.get(at);
                 if let Some(control) = spelling.strip_prefix('^') {
-                    body.controls.push(by_name.get(control).copied().unwrap_or(NO_NODE));
+                    body.controls.push(by_name.get(&body, control).unwrap_or(NO_NODE));
                     continue;
                 }
                 let input = tensor(&body, &by_name, spelling);

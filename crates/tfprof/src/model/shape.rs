@@ -10,7 +10,7 @@ pub const ANY: i64 = -1;
 const HIGHEST_RANK: usize = 254;
 
 /// Dimensions, each known or [`ANY`]; or an unknown rank.
-#[derive(Clone, Default, PartialEq, Eq)]
+#[derive(Clone, Default, PartialEq, Eq, Hash)]
 pub struct Shape(Option<Arc<[i64]>>);
 
 impl Shape {

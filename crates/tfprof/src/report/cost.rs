@@ -7,10 +7,12 @@ mod json;
 pub mod render;
 
 use crate::error::{Error, Fix, Spelling, Warning};
+use crate::hash::TrustedMap;
 use crate::metric::Metric;
 use crate::model::Model;
-use crate::model::costs::{self, UnknownReason};
+use crate::model::costs::{self, RunCost, UnknownReason};
 use crate::model::dtype::DType;
+use crate::model::names::NameId;
 use crate::model::type_names::{OPTIMIZER_SLOT, SAME_VARIABLE, TRAINABLE};
 use crate::options::{Options, ViewKind};
 use crate::view::{Demand, View};
@@ -85,6 +87,8 @@ pub struct Cost {
     /// Parameters by data type, the most first.
     pub by_dtype: Vec<TypedParameters>,
     pub nodes: i64,
+    /// Nodes of unknown cost whose shapes depend on data.
+    pub data_dependent: i64,
     pub op_types: Vec<OpType>,
     pub unknown: Vec<UnknownType>,
     /// The first nodes without a known shape, and why.
@@ -103,6 +107,23 @@ pub struct PerBatch {
     pub float_ops: Option<Linear>,
     pub macs: Option<Linear>,
     pub io_bytes: Option<Linear>,
+}
+
+impl PerBatch {
+    /// From the costs of batches of 1, 2 and 3.
+    fn new(costs: &[RunCost; 3]) -> PerBatch {
+        let linear = |of: fn(&RunCost) -> i64| {
+            let [one, two, three] = [0, 1, 2].map(|at| of(&costs[at]));
+            let per_element = two.checked_sub(one)?;
+            let is_linear = three.checked_sub(two)? == per_element;
+            is_linear.then(|| Linear { constant: one - per_element, per_element })
+        };
+        PerBatch {
+            float_ops: linear(|cost| cost.float_ops),
+            macs: linear(|cost| cost.macs),
+            io_bytes: linear(|cost| cost.io_bytes),
+        }
+    }
 }
 
 /// `constant + per_element·B`.
@@ -161,17 +182,12 @@ impl MissingShape {
 pub struct Scope {
     pub name: String,
     pub parent: usize,
-    pub own: Figures,
     pub total: Figures,
 }
 
 impl Cost {
     /// Sums up the loaded model and its inferred costs.
-    pub(crate) fn new(
-        model: &Arc<Model>,
-        warnings: &[Warning],
-        per_batch: impl FnOnce() -> PerBatch,
-    ) -> Result<Cost, Error> {
+    pub(crate) fn new(model: &Arc<Model>, warnings: &[Warning]) -> Result<Cost, Error> {
         if model.costs.is_empty() {
             let how = "name a SavedModel, a frozen graph or a .meta file";
             if let Some(found) = warnings.iter().find(|warning| warning.code == "only_functions") {
@@ -187,7 +203,7 @@ impl Cost {
         cost.figures = cost.scopes.first().map(|root| root.total).unwrap_or_default();
         cost.add_variables(model, &view);
         cost.add_nodes(model, &view);
-        cost.per_batch = per_batch();
+        cost.per_batch = model.costs.by_batch.as_ref().map(PerBatch::new).unwrap_or_default();
         cost.warnings.extend(frozen(model, cost.figures.parameters));
         // The op log has the figures of one batch size.
         let logged = model.nodes.float_ops.iter().filter(|float_ops| **float_ops != 0).count();
@@ -242,28 +258,32 @@ impl Cost {
     }
 
     fn add_nodes(&mut self, model: &Model, view: &View) {
-        let mut by_op: BTreeMap<&str, OpType> = BTreeMap::new();
+        let mut by_op: TrustedMap<NameId, OpType> = TrustedMap::default();
         let mut unknown: BTreeMap<(&str, &'static str), i64> = BTreeMap::new();
         for node in model.nodes.all() {
             let costs = model.costs.get(node);
             if !costs.counted {
                 continue;
             }
-            let op = model.names.get(model.nodes.op[node.index()]);
+            let op_id = model.nodes.op[node.index()];
+            let op = model.names.get(op_id);
             self.nodes = self.nodes.saturating_add(1).saturating_add(costs.unlisted);
             let row = view.values().row(node);
             let empty = || OpType { op: op.to_owned(), nodes: 0, figures: Figures::default() };
-            let op_type = by_op.entry(op).or_insert_with(empty);
+            let op_type = by_op.entry(op_id).or_insert_with(empty);
             op_type.nodes += 1;
             op_type.figures = op_type.figures.plus(&Figures::from_fn(|metric| row[metric as usize]));
             let unknown_nodes = row[Metric::UnknownOps as usize];
             if unknown_nodes > 0 {
+                if costs.why == Some(UnknownReason::Data) {
+                    self.data_dependent = self.data_dependent.saturating_add(unknown_nodes);
+                }
                 let why = if costs.unlisted > 0 { "in functions that are too many to list" } else { reason(costs.why) };
                 *unknown.entry((op, why)).or_default() += unknown_nodes;
             }
         }
         self.op_types = by_op.into_values().collect();
-        self.op_types.sort_by_key(|op_type| Reverse(op_type.figures.float_ops));
+        self.op_types.sort_by(|a, b| (Reverse(a.figures.float_ops), &a.op).cmp(&(Reverse(b.figures.float_ops), &b.op)));
         self.unknown =
             unknown.into_iter().map(|((op, why), nodes)| UnknownType { op: op.to_owned(), nodes, why }).collect();
         self.unknown.sort_by_key(|unknown| Reverse(unknown.nodes));
@@ -291,7 +311,8 @@ impl Cost {
         // The largest scope that can be split is on top.
         let mut parts: BinaryHeap<(bool, i64, Reverse<usize>)> = BinaryHeap::new();
         let part = |at: usize| {
-            let splits = !children[at].is_empty() && self.scopes[at].own.get(metric) == 0;
+            let of_children = children[at].iter().fold(0_i64, |sum, child| sum.saturating_add(size(*child)));
+            let splits = !children[at].is_empty() && of_children == size(at);
             (splits, size(at), Reverse(at))
         };
         parts.extend(children[0].iter().map(|at| part(*at)));
@@ -327,7 +348,6 @@ fn scopes(view: &View) -> Vec<Scope> {
     let scope = |row: &crate::view::VisibleRow| Scope {
         name: view.name(row).to_owned(),
         parent: row.parent,
-        own: Figures::from_fn(|metric| view.self_value(metric, row)),
         total: Figures::from_fn(|metric| view.total(metric, row)),
     };
     view.rows().iter().map(scope).collect()
@@ -336,6 +356,7 @@ fn scopes(view: &View) -> Vec<Scope> {
 fn reason(why: Option<UnknownReason>) -> &'static str {
     match why {
         Some(UnknownReason::Shape) => "shapes are not known",
+        Some(UnknownReason::Data) => "shapes depend on data",
         Some(UnknownReason::DataFormat) => "unknown layout of data",
         Some(UnknownReason::Malformed) => "not as the op is defined",
         Some(UnknownReason::NoFormula) | None => "no formula",

@@ -22,10 +22,11 @@ const HEAD: &str = "\
 handle counts as the variable behind it. Tensors of unknown shape count as 0. Ops that pass on their input, such as
 `Identity` and `Reshape`, move nothing.
 
-Shapes come from the graph's `_output_shapes`, from shape inference, which also evaluates constants and arithmetic on
-shapes, from the loaded runs, and from `--input NAME=1x224x224x3`. All unknown leading dimensions of inputs are the same
-number, the batch: `--batch N`, 1 by default. A figure in an op log overrides the computed one of its
-node; a node that the log leaves out, or gives 0, is computed.
+Shapes come from shape inference, which also evaluates constants and arithmetic on shapes; where it knows none, from the
+graph's `_output_shapes`; from the loaded runs, and from `--input NAME=1x224x224x3`. If inference and `_output_shapes`
+contradict each other, a warning names both. All unknown leading dimensions of inputs are the same number, the batch:
+`--batch N`, 1 by default. A figure in an op log overrides the computed one of its node; a node that the log leaves out,
+or gives 0, is computed.
 
 ## Formulas
 

@@ -23,10 +23,10 @@ mod zero;
 pub use doc::write_page;
 
 use super::fact::Fact;
-use super::inference::{Calls, Cost, Instance, NodeCost};
+use super::inference::{Cost, NodeCost};
+use super::shapes;
 use crate::hash::TrustedMap;
 use crate::model::attr_value;
-use crate::model::body::Body;
 use crate::model::costs::UnknownReason;
 use crate::model::dtype::DType;
 use std::sync::OnceLock;
@@ -155,37 +155,30 @@ pub fn find(op: &str) -> Option<&'static Formula> {
     BY_OP.get_or_init(|| rows().collect()).get(op).copied().or_else(|| zero::by_name(op))
 }
 
-/// The cost of each node of a body, from the facts about its tensors.
-pub fn costs(body: &Body, instance: &Instance, calls: &dyn Calls) -> Vec<NodeCost> {
-    let (ops, of) = body.ops();
-    let formulas: Vec<(Option<&'static Formula>, bool)> = ops.map(|op| (find(op), calls.is_call(op))).collect();
-    let mut facts = Vec::new();
-    let cost = |node: u32| {
-        let (formula, is_call) = formulas[of[node as usize] as usize];
-        if is_call {
-            return NodeCost::Call;
-        }
-        let Some(formula) = formula else { return NodeCost::Unknown(UnknownReason::NoFormula, Cost::default()) };
-        facts.clear();
-        facts.extend(body.inputs(node).iter().map(|input| instance.fact(*input).cloned().unwrap_or_default()));
-        let outputs = instance.outputs(node);
-        let mut inputs: Vec<Option<Dims<'_>>> = facts.iter().map(dims).collect();
-        inputs.resize(inputs.len() + body.controls(node).len(), None);
-        let op = Op {
-            name: body.op(node),
-            inputs: &inputs,
-            output: outputs.first().and_then(dims),
-            facts: &facts,
-            attribute: &|name| body.attribute(node, name),
-            as_original: false,
-        };
-        let io_bytes = bytes(formula.io, &facts, outputs);
-        match formula.count(&op) {
-            Ok(work) => NodeCost::Known(Cost { float_ops: work.float_ops, macs: work.macs, io_bytes }),
-            Err(why) => NodeCost::Unknown(why, Cost { io_bytes, ..Cost::default() }),
-        }
+/// The cost of a node, from the facts about its tensors.
+pub fn cost(formula: &Formula, node: &shapes::Op<'_>, outputs: &[Fact]) -> NodeCost {
+    let shapes::Op { body, node, inputs: facts } = *node;
+    let mut inputs: Vec<Option<Dims<'_>>> = facts.iter().map(dims).collect();
+    inputs.resize(inputs.len() + body.controls(node).len(), None);
+    let op = Op {
+        name: body.op(node),
+        inputs: &inputs,
+        output: outputs.first().and_then(dims),
+        facts,
+        attribute: &|name| body.attribute(node, name),
+        as_original: false,
     };
-    (0..body.len() as u32).map(cost).collect()
+    let io_bytes = bytes(formula.io, facts, outputs);
+    match formula.count(&op) {
+        Ok(work) => NodeCost::Known(Cost { float_ops: work.float_ops, macs: work.macs, io_bytes }),
+        Err(why) => {
+            let unknown = || facts.iter().chain(outputs).filter(|fact| !dims(fact).is_some_and(is_known));
+            let is_data =
+                why == UnknownReason::Shape && unknown().next().is_some() && unknown().all(|fact| fact.shape_is_data);
+            let why = if is_data { UnknownReason::Data } else { why };
+            NodeCost::Unknown(why, Cost { io_bytes, ..Cost::default() })
+        }
+    }
 }
 
 /// The shape of a tensor, or of the variable behind a handle.
@@ -278,7 +271,11 @@ impl<'a> Op<'a> {
 
 /// A shape without unknown sizes.
 fn known(dims: Option<Dims<'_>>) -> Result<Dims<'_>, UnknownReason> {
-    dims.filter(|dims| dims.iter().all(|dim| *dim >= 0)).ok_or(UnknownReason::Shape)
+    dims.filter(|dims| is_known(dims)).ok_or(UnknownReason::Shape)
+}
+
+fn is_known(dims: Dims<'_>) -> bool {
+    dims.iter().all(|dim| *dim >= 0)
 }
 
 /// The number of elements of a shape.

@@ -6,10 +6,10 @@
 use super::frames;
 use super::library::Library;
 use super::trip_counts::TripCounts;
-use super::trips::{self, LoopFunction, Trips};
+use super::trips::{self, Facts, LoopFunction, Trips};
 use crate::error::Warning;
 use crate::hash::TrustedMap;
-use crate::infer::fact::{ANY, Fact, Shape};
+use crate::infer::fact::{ANY, BATCHES, Fact, Point, Shape};
 use crate::infer::inference::{Answer, Calls, Cost, Inference, Instance, NodeCost};
 use crate::infer::overrides::Overrides;
 use crate::infer::shapes::Op;
@@ -18,7 +18,7 @@ use crate::model::body::Body;
 use crate::model::dtype::DType;
 use crate::model::functions::CALL_OPS;
 use crate::model::program::ProgramBuilder;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use tfprof_proto::fields::attr_value::{FUNC, LIST, list_value};
 use tfprof_proto::fields::name_attr_list;
 use tfprof_proto::wire::{Fields, Value, each_field};
@@ -75,14 +75,26 @@ pub struct Target {
     pub part: String,
     /// Runs per run of the call; 0 for a branch not taken.
     pub runs: i64,
+    /// The same, at each of [`BATCHES`].
+    pub by_batch: [i64; BATCHES.len()],
     /// The number of inputs before the first argument.
     pub skipped: u32,
+}
+
+impl Target {
+    /// `runs` are those at each of [`Point::ALL`].
+    fn new(instance: u32, part: String, runs: [i64; Point::ALL.len()], skipped: u32) -> Target {
+        let [runs, by_batch @ ..] = runs;
+        Target { instance, part, runs, by_batch, skipped }
+    }
 }
 
 /// The cost of one run of a body.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Total {
     pub cost: Cost,
+    /// The cost at each of [`BATCHES`].
+    pub by_batch: [Cost; BATCHES.len()],
     /// Nodes, including those of callees, but not arguments.
     pub nodes: i64,
     /// Nodes that run and whose cost is unknown.
@@ -90,14 +102,22 @@ pub struct Total {
 }
 
 impl Total {
-    pub fn add(&mut self, other: &Total, times: i64) {
-        let plus = |own: &mut i64, more: i64| *own = own.saturating_add(more.saturating_mul(times));
-        plus(&mut self.cost.float_ops, other.cost.float_ops);
-        plus(&mut self.cost.macs, other.cost.macs);
-        plus(&mut self.cost.io_bytes, other.cost.io_bytes);
+    /// Adds runs of another body: some at the size of the batch that was asked for, and some at each of [`BATCHES`].
+    pub fn add(&mut self, other: &Total, runs: i64, by_batch: [i64; BATCHES.len()]) {
+        self.cost.add(&other.cost, runs);
+        for (at, runs) in by_batch.into_iter().enumerate() {
+            self.by_batch[at].add(&other.by_batch[at], runs);
+        }
         self.nodes = self.nodes.saturating_add(other.nodes);
-        if times > 0 {
+        if runs > 0 {
             self.unknown = self.unknown.saturating_add(other.unknown);
+        }
+    }
+
+    fn cost_at(&self, point: Point) -> Cost {
+        match point {
+            Point::Asked => self.cost,
+            Point::Batch(index) => self.by_batch[index],
         }
     }
 }
@@ -133,23 +153,25 @@ impl Program {
             done: Inferred::default(),
             missing: None,
             nodes: 0,
+            conflicts: BTreeMap::new(),
         };
-        let mut waiting =
-            vec![Pending { function: None, args: Vec::new(), inference: Inference::new(&self.graph, &[]) }];
+        let inference = Inference::new(&self.graph, &[], &resolver);
+        let mut waiting = vec![Pending { function: None, args: Vec::new(), inference }];
         while let Some(mut pending) = waiting.pop() {
             let body = self.body(pending.function);
             let overrides = if pending.function.is_some() { &no_overrides } else { overrides };
             if pending.inference.run(body, overrides, &mut resolver) {
-                let instance = pending.inference.finish(body, &resolver);
+                let instance = pending.inference.finish();
                 resolver.finish(pending.function, pending.args, instance);
                 continue;
             }
             waiting.push(pending);
             if let Some(Missing { function, args }) = resolver.missing.take() {
-                let inference = Inference::new(&self.library.get(function).body, &args);
+                let inference = Inference::new(&self.library.get(function).body, &args, &resolver);
                 waiting.push(Pending { function: Some(function), args, inference });
             }
         }
+        resolver.warn_of_conflicts();
         resolver.done
     }
 
@@ -175,6 +197,8 @@ struct Resolver<'p> {
     done: Inferred,
     missing: Option<Missing>,
     nodes: usize,
+    /// Contradictory shapes, by function and node.
+    conflicts: BTreeMap<(Option<u32>, u32), (Shape, Shape)>,
 }
 
 /// An instance that must be inferred first.
@@ -212,67 +236,103 @@ impl Resolver<'_> {
         let program = self.program;
         let body = program.body(function);
         let mut calls = Vec::new();
-        for node in (0..body.len() as u32).filter(|node| instance.costs[*node as usize] == NodeCost::Call) {
-            let fact = |tensor: &_| instance.fact(*tensor).cloned().unwrap_or_default();
-            let inputs: Vec<Fact> = body.inputs(node).iter().map(fact).collect();
-            let targets =
-                self.resolve(&Op { body, node, inputs: &inputs }, true).map_or(Vec::new(), |call| call.targets);
-            calls.push(Call { node, targets });
+        if body.ops().0.any(|op| self.is_call(op)) {
+            for node in (0..body.len() as u32).filter(|node| instance.cost(*node) == NodeCost::Call) {
+                let fact = |tensor: &_| instance.fact(*tensor).cloned().unwrap_or_default();
+                let inputs: Vec<Fact> = body.inputs(node).iter().map(fact).collect();
+                let targets =
+                    self.resolve(&Op { body, node, inputs: &inputs }, true).map_or(Vec::new(), |call| call.targets);
+                calls.push(Call { node, targets });
+            }
         }
-        let frames = frames::runs(body, &instance, &|name| program.trip_count(name));
-        self.done.warnings.extend(frames.warnings);
-        let mut inferred = Specialization { function, instance, calls, runs: frames.runs, total: Total::default() };
-        self.choose_branches(body, &mut inferred);
-        inferred.total = self.total(body, &inferred);
+        if instance.has_conflicts() {
+            let conflict = |node| Some(((function, node), instance.conflict(node)?.clone()));
+            self.conflicts.extend((0..body.len() as u32).filter_map(conflict));
+        }
+        let mut inferred = Specialization { function, instance, calls, runs: None, total: Total::default() };
+        let (runs, warnings) = self.runs(body, &inferred, Point::Asked);
+        self.done.warnings.extend(warnings);
+        let is_variable = runs.is_some() && inferred.instance.is_symbolic();
+        let runs_at = |index| self.runs(body, &inferred, Point::Batch(index)).0;
+        let by_batch = is_variable.then(|| std::array::from_fn(runs_at));
+        inferred.runs = runs;
+        inferred.total = self.total(body, &inferred, by_batch.as_ref());
         if let Some(function) = function {
             self.known.entry(function).or_default().push((args, self.done.instances.len() as u32));
         }
         self.done.instances.push(inferred);
     }
 
-    /// Decides which branches of conditionals run.
-    fn choose_branches(&self, body: &Body, inferred: &mut Specialization) {
-        let runs = inferred.runs.take();
+    /// The runs of each node at a size of the batch, by its loops and conditionals. Also returns warnings.
+    fn runs(&self, body: &Body, inferred: &Specialization, point: Point) -> (Option<Vec<i64>>, Vec<Warning>) {
+        let facts = Facts { instance: &inferred.instance, point };
+        let frames::Runs { runs, warnings } = frames::runs(body, facts, &|name| self.program.trip_count(name));
         let price = |node: u32| {
-            let mut all = Total::default();
             let runs = runs.as_ref().map_or(1, |runs| runs[node as usize]);
             let call = inferred.calls.binary_search_by_key(&node, |call| call.node).ok();
-            all.add(&self.own_total(body, inferred, node, call.map(|at| &inferred.calls[at])), runs);
-            (all.cost.float_ops, all.cost.io_bytes, all.unknown)
+            let own = self.own_total(body, inferred, node, call.map(|at| &inferred.calls[at]));
+            let mut cost = Cost::default();
+            cost.add(&own.cost_at(point), runs);
+            (cost.float_ops, cost.io_bytes, if runs > 0 { own.unknown } else { 0 })
         };
-        let value = |predicate| inferred.instance.fact(predicate).and_then(Fact::integer);
-        inferred.runs = inferred.instance.branches.choose(price, value, runs.clone());
+        let value = |predicate| facts.get(predicate).and_then(Fact::integer);
+        (inferred.instance.branches.choose(price, value, runs.clone()), warnings)
     }
 
-    fn total(&self, body: &Body, inferred: &Specialization) -> Total {
+    /// The cost of one run of a body. `by_batch` are the runs of its nodes at each of [`BATCHES`], if they vary.
+    fn total(
+        &self,
+        body: &Body,
+        inferred: &Specialization,
+        by_batch: Option<&[Option<Vec<i64>>; BATCHES.len()]>,
+    ) -> Total {
         let mut total = Total { nodes: -(body.args.len() as i64), ..Total::default() };
         let mut calls = inferred.calls.iter().peekable();
+        let count = |runs: Option<&Vec<i64>>, node: u32| runs.map_or(1, |runs| runs[node as usize]);
         for node in 0..body.len() as u32 {
-            let runs = inferred.runs.as_ref().map_or(1, |runs| runs[node as usize]);
+            let runs = count(inferred.runs.as_ref(), node);
+            let by_batch = by_batch
+                .map_or([runs; BATCHES.len()], |all| std::array::from_fn(|index| count(all[index].as_ref(), node)));
             let call = calls.next_if(|call| call.node == node);
-            total.add(&self.own_total(body, inferred, node, call), runs);
+            total.add(&self.own_total(body, inferred, node, call), runs, by_batch);
         }
         total
     }
 
     /// The total of one run of a node, with its callees.
     fn own_total(&self, body: &Body, inferred: &Specialization, node: u32, call: Option<&Call>) -> Total {
-        let mut own = Total { nodes: 1, ..Total::default() };
-        match inferred.instance.costs[node as usize] {
-            NodeCost::Known(cost) => own.cost = cost,
-            NodeCost::Unknown(_, cost) => {
-                own.cost = cost;
-                own.unknown = i64::from(body.arg(node).is_none());
-            }
+        let instance = &inferred.instance;
+        let mut own = Total { nodes: 1, cost: instance.cost_at(node, Point::Asked), ..Total::default() };
+        own.by_batch = std::array::from_fn(|index| instance.cost_at(node, Point::Batch(index)));
+        match instance.cost(node) {
+            NodeCost::Known(_) => {}
+            NodeCost::Unknown(..) => own.unknown = i64::from(body.arg(node).is_none()),
             NodeCost::Call => {
                 let targets = call.map_or(&[][..], |call| &call.targets);
                 own.unknown = i64::from(targets.is_empty());
                 for target in targets {
-                    own.add(&self.done.instances[target.instance as usize].total, target.runs);
+                    own.add(&self.done.instances[target.instance as usize].total, target.runs, target.by_batch);
                 }
             }
         }
         own
+    }
+
+    /// Warns of shapes that contradict those of the file.
+    fn warn_of_conflicts(&mut self) {
+        let Some(((function, node), (own, stated))) = self.conflicts.first_key_value() else { return };
+        let body = self.program.body(*function);
+        let more = match self.conflicts.len() - 1 {
+            0 => String::new(),
+            1 => "; another node has such shapes".to_owned(),
+            more => format!("; {more} more nodes have such shapes"),
+        };
+        let what = format!(
+            "the shape of `{}` ({}) is {own:?} by inference and {stated:?} by its _output_shapes; the first counts{more}",
+            body.name(*node),
+            body.op(*node)
+        );
+        self.done.warnings.insert(Warning::new("shape_conflict", what));
     }
 
     /// The instance of a function for these arguments; `None` if the function is not expanded.
@@ -315,8 +375,7 @@ impl Resolver<'_> {
             "If" | "StatelessIf" | "_If" => {
                 let branches = [("then", "then_branch"), ("else", "else_branch")];
                 let functions = branches.map(|(part, attribute)| (part.to_owned(), self.function(call, attribute)));
-                let taken = call.inputs.first().and_then(Fact::integer).map(|flag| usize::from(flag == 0));
-                self.branches(call, &functions, taken)
+                self.branches(call, &functions, |flag| usize::from(flag == 0))
             }
             "Case" | "StatelessCase" => {
                 let names = call.body.attribute(call.node, "branches").map(function_names).unwrap_or_default();
@@ -324,9 +383,7 @@ impl Resolver<'_> {
                 let functions: Vec<_> = names.iter().enumerate().map(branch).collect();
                 // As TensorFlow: an index out of range means the last branch.
                 let last_branch = functions.len().saturating_sub(1);
-                let index = call.inputs.first().and_then(Fact::integer);
-                let taken = index.map(|index| usize::try_from(index).unwrap_or(last_branch).min(last_branch));
-                self.branches(call, &functions, taken)
+                self.branches(call, &functions, |index| usize::try_from(index).unwrap_or(last_branch).min(last_branch))
             }
             "While" | "StatelessWhile" | "_While" => self.while_loop(call, last),
             "For" => self.for_loop(call),
@@ -335,7 +392,7 @@ impl Resolver<'_> {
             "SymbolicGradient" => {
                 // Each gradient is shaped like its argument.
                 let types = call.body.attribute(call.node, "Tout").map(attr_value::dtypes).unwrap_or_default();
-                let gradient = |(dtype, of): (DType, &Fact)| Fact::new(dtype, of.shape.clone());
+                let gradient = |(dtype, of): (DType, &Fact)| of.map(|of| Fact::new(dtype, of.shape));
                 let outputs = types.into_iter().zip(call.inputs).map(gradient).collect();
                 Ok(Resolved { outputs, targets: Vec::new() })
             }
@@ -355,45 +412,55 @@ impl Resolver<'_> {
     fn direct_call(&mut self, call: &Op<'_>, function: u32, skipped: u32) -> Result<Resolved, Missing> {
         let args = call.inputs.get(skipped as usize..).unwrap_or_default();
         let Some(instance) = self.instance(function, args)? else { return Ok(Resolved::default()) };
-        let targets = vec![Target { instance, part: String::new(), runs: 1, skipped }];
+        let targets = vec![Target::new(instance, String::new(), [1; Point::ALL.len()], skipped)];
         Ok(Resolved { outputs: self.returns(instance), targets })
     }
 
-    /// A call that runs one of several branches: `taken` if known, otherwise the costliest.
+    /// A call that runs one of several branches: the one that `choose` returns for the first input if that is known,
+    /// otherwise the costliest.
     fn branches(
         &mut self,
         call: &Op<'_>,
         functions: &[(String, Option<u32>)],
-        taken: Option<usize>,
+        choose: impl Fn(i64) -> usize,
     ) -> Result<Resolved, Missing> {
         let args = call.inputs.get(1..).unwrap_or_default();
         let mut targets = Vec::new();
         for (part, function) in functions {
             let Some(function) = *function else { continue };
             if let Some(instance) = self.instance(function, args)? {
-                targets.push(Target { instance, part: part.clone(), runs: 0, skipped: 1 });
+                targets.push(Target::new(instance, part.clone(), [0; Point::ALL.len()], 1));
             }
         }
-        let price = |target: &Target| {
+        let all_known = targets.len() == functions.len();
+        if targets.is_empty() {
+            return Ok(Resolved { outputs: Vec::new(), targets });
+        }
+        let switch = call.inputs.first().unwrap_or(&Fact::UNKNOWN);
+        let taken = |point| switch.at(point).integer().map(&choose).filter(|_| all_known);
+        let price = |target: &Target, point| {
             let total = &self.done.instances[target.instance as usize].total;
-            (total.cost.float_ops, total.cost.io_bytes, total.unknown)
+            let cost = total.cost_at(point);
+            (cost.float_ops, cost.io_bytes, total.unknown)
         };
         // The first of equals.
-        let costliest = (0..targets.len()).rev().max_by_key(|at| price(&targets[*at]));
-        let all_known = targets.len() == functions.len();
-        let Some(runs) = taken.filter(|_| all_known).or(costliest) else {
-            return Ok(Resolved { outputs: Vec::new(), targets });
+        let costliest = |point| (0..targets.len()).rev().max_by_key(|at| price(&targets[*at], point));
+        let chosen = Point::ALL.map(|point| taken(point).or_else(|| costliest(point)).unwrap_or_default());
+        let returns: Vec<Vec<Fact>> = targets.iter().map(|target| self.returns(target.instance)).collect();
+        let fact =
+            |branch: usize, place: usize, point| returns[branch].get(place).unwrap_or(&Fact::UNKNOWN).plain(point);
+        let output = |place: usize| {
+            Fact::at_each(|point| match taken(point) {
+                Some(branch) => fact(branch, place, point),
+                None => (1..returns.len())
+                    .fold(fact(0, place, point), |all, branch| all.either(&fact(branch, place, point))),
+            })
         };
-        targets[runs].runs = 1;
-        let mut outputs = self.returns(targets[runs].instance);
-        if taken.is_none() {
-            for target in &targets {
-                let others = self.returns(target.instance);
-                outputs.truncate(others.len());
-                outputs.iter_mut().zip(&others).for_each(|(output, other)| *output = output.either(other));
-            }
-        }
-        Ok(Resolved { outputs: if all_known { outputs } else { Vec::new() }, targets })
+        let count = returns.iter().map(Vec::len).min().unwrap_or(0);
+        let outputs = if all_known { (0..count).map(output).collect() } else { Vec::new() };
+        targets[chosen[0]].runs = 1;
+        chosen[1..].iter().enumerate().for_each(|(at, branch)| targets[*branch].by_batch[at] = 1);
+        Ok(Resolved { outputs, targets })
     }
 
     /// `While`: widens the facts of the loop variables until another iteration does not change them.
@@ -416,7 +483,7 @@ impl Resolver<'_> {
             widenings += 1;
             facts = widened;
             if widenings >= MAX_WIDENINGS {
-                facts.iter_mut().for_each(|fact| *fact = Fact { dtype: fact.dtype, ..Fact::default() });
+                facts.iter_mut().for_each(|fact| *fact = Fact::of_type(fact.dtype));
             }
             if widenings > MAX_WIDENINGS {
                 // Facts without shapes and values hold for any iteration.
@@ -424,32 +491,40 @@ impl Resolver<'_> {
             }
         };
         let Some(cond) = self.instance(cond_function, &facts)? else { return Ok(Resolved::default()) };
-        let count = if last { self.trips_of(call, cond, body) } else { 1 };
+        let counts = if last { self.trips_of(call, cond, body) } else { [1; Point::ALL.len()] };
         let targets = vec![
-            Target { instance: cond, part: "cond".to_owned(), runs: count.saturating_add(1), skipped: 0 },
-            Target { instance: body, part: "body".to_owned(), runs: count, skipped: 0 },
+            Target::new(cond, "cond".to_owned(), counts.map(|count| count.saturating_add(1)), 0),
+            Target::new(body, "body".to_owned(), counts, 0),
         ];
         if let Some(stated) = call.body.attribute(call.node, "output_shapes") {
             for (fact, shape) in facts.iter_mut().zip(attr_value::shapes(stated)) {
-                fact.shape = fact.shape.and(&shape);
+                *fact = fact.map(|fact| Fact { shape: fact.shape.and(&shape), ..fact });
             }
         }
         Ok(Resolved { outputs: facts, targets })
     }
 
-    /// The trip count of a loop, from the instances of its condition and its body.
-    fn trips_of(&mut self, call: &Op<'_>, cond: u32, body: u32) -> i64 {
+    /// The trip counts of a loop at each size of the batch, from the instances of its condition and its body.
+    fn trips_of(&mut self, call: &Op<'_>, cond: u32, body: u32) -> [i64; Point::ALL.len()] {
+        self.trip_counts(call, |resolver, point| {
+            let part = |at: u32| {
+                let inferred = &resolver.done.instances[at as usize];
+                let facts = Facts { instance: &inferred.instance, point };
+                LoopFunction { body: resolver.program.body(inferred.function), facts }
+            };
+            trips::of_functions(part(cond), part(body), call.inputs)
+        })
+    }
+
+    /// The trip counts of a loop at each size of the batch: what the user says, else what `find` finds, else 1.
+    fn trip_counts(&mut self, call: &Op<'_>, find: impl Fn(&Self, Point) -> Option<Trips>) -> [i64; Point::ALL.len()] {
         let name = call.body.name(call.node);
         if let Some(count) = self.program.trip_count(name) {
-            return count;
+            return [count; Point::ALL.len()];
         }
-        let part = |at: u32| {
-            let inferred = &self.done.instances[at as usize];
-            LoopFunction { body: self.program.body(inferred.function), instance: &inferred.instance }
-        };
-        let trips = trips::of_functions(part(cond), part(body), call.inputs);
-        self.done.warnings.extend(trips::warning(name, trips.as_ref()));
-        trips.map_or(1, |trips| trips.count)
+        let trips = Point::ALL.map(|point| find(self, point));
+        self.done.warnings.extend(trips::warning(name, trips[0].as_ref()));
+        trips.map(|trips| trips.map_or(1, |trips| trips.count))
     }
 
     /// `For`: start, limit and delta, then the loop variables. The body takes the index, then the loop variables.
@@ -457,18 +532,16 @@ impl Resolver<'_> {
         let Some(body) = self.function(call, "body") else { return Ok(Resolved::default()) };
         let index = call.inputs.first().map_or_else(Fact::default, |fact| Fact::new(fact.dtype, Shape::scalar()));
         let mut args = vec![index];
-        args.extend(call.inputs.iter().skip(3).map(|fact| Fact { value: None, ..fact.clone() }));
+        args.extend(call.inputs.iter().skip(3).map(|fact| fact.map(|fact| Fact { value: None, ..fact })));
         let Some(instance) = self.instance(body, &args)? else { return Ok(Resolved::default()) };
-        let range: Vec<_> = call.inputs.iter().take(3).map(Fact::integer).collect();
-        let name = call.body.name(call.node);
-        let trips =
-            self.program.trip_count(name).map(|count| Trips { count, exact: true }).or_else(|| match range[..] {
+        let counts = self.trip_counts(call, |_, point| {
+            let range: Vec<_> = call.inputs.iter().take(3).map(|fact| fact.at(point).integer()).collect();
+            match range[..] {
                 [Some(start), Some(limit), Some(delta)] => trips::of_range(start, limit, delta),
                 _ => None,
-            });
-        self.done.warnings.extend(trips::warning(name, trips.as_ref()));
-        let runs = trips.map_or(1, |trips| trips.count);
-        let targets = vec![Target { instance, part: "body".to_owned(), runs, skipped: 2 }];
+            }
+        });
+        let targets = vec![Target::new(instance, "body".to_owned(), counts, 2)];
         Ok(Resolved { outputs: self.returns(instance), targets })
     }
 
@@ -476,7 +549,7 @@ impl Resolver<'_> {
     fn map_defun(&mut self, call: &Op<'_>) -> Result<Resolved, Missing> {
         let Some(function) = self.function(call, "f") else { return Ok(Resolved::default()) };
         let mapped = call.body.attribute(call.node, "Targuments").map_or(0, |types| attr_value::dtypes(types).len());
-        let element = |fact: &Fact| {
+        let element = |fact: Fact| {
             let shape = fact.shape.dims().and_then(|dims| dims.get(1..)).map_or(Shape::UNKNOWN, Shape::of);
             Fact::new(fact.dtype, shape)
         };
@@ -484,20 +557,20 @@ impl Resolver<'_> {
             .inputs
             .iter()
             .enumerate()
-            .map(|(at, fact)| if at < mapped { element(fact) } else { fact.clone() })
+            .map(|(at, fact)| if at < mapped { fact.map(element) } else { fact.clone() })
             .collect();
         let Some(instance) = self.instance(function, &args)? else { return Ok(Resolved::default()) };
-        let length = call.inputs.iter().take(mapped).map(|fact| fact.shape.dim(0)).find(|dim| *dim >= 0);
-        let name = call.body.name(call.node);
-        let count = self.program.trip_count(name).or(length).map(|count| Trips { count, exact: true });
-        self.done.warnings.extend(trips::warning(name, count.as_ref()));
+        let length =
+            |point| call.inputs.iter().take(mapped).map(|fact| fact.at(point).shape.dim(0)).find(|dim| *dim >= 0);
+        let counts = self.trip_counts(call, |_, point| length(point).map(|count| Trips { count, exact: true }));
         let batched = |fact: &Fact| {
-            let dims = fact.shape.dims().map(|dims| [&[length.unwrap_or(ANY)], dims].concat());
-            Fact::new(fact.dtype, dims.map_or(Shape::UNKNOWN, |dims| Shape::of(&dims)))
+            Fact::at_each(|point| {
+                let dims = fact.at(point).shape.dims().map(|dims| [&[length(point).unwrap_or(ANY)], dims].concat());
+                Fact::new(fact.dtype, dims.map_or(Shape::UNKNOWN, |dims| Shape::of(&dims)))
+            })
         };
         let outputs = self.returns(instance).iter().map(batched).collect();
-        let runs = count.map_or(1, |trips| trips.count);
-        Ok(Resolved { outputs, targets: vec![Target { instance, part: "body".to_owned(), runs, skipped: 0 }] })
+        Ok(Resolved { outputs, targets: vec![Target::new(instance, "body".to_owned(), counts, 0)] })
     }
 
     /// The function named by an attribute.

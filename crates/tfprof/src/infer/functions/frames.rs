@@ -1,9 +1,8 @@
 //! Loops of TensorFlow 1: frames of a graph, delimited by `Enter`, `Merge`, `Switch`, `NextIteration` and `Exit`.
 
-use super::trips::{self, Affine, Numbers};
+use super::trips::{self, Affine, Facts, Numbers};
 use crate::error::Warning;
 use crate::infer::fact::Fact;
-use crate::infer::inference::Instance;
 use crate::model::attr_value;
 use crate::model::body::{Body, Tensor};
 use std::collections::VecDeque;
@@ -30,8 +29,8 @@ struct Frame {
     trips: i64,
 }
 
-/// Counts the runs of each node. `given` returns the user's trip count for a loop.
-pub fn runs(body: &Body, instance: &Instance, given: &dyn Fn(&str) -> Option<i64>) -> Runs {
+/// Counts the runs of each node at a size of the batch. `given` returns the user's trip count for a loop.
+pub fn runs(body: &Body, facts: Facts<'_>, given: &dyn Fn(&str) -> Option<i64>) -> Runs {
     let is = |node: u32, names: [&str; 2]| names.contains(&body.op(node));
     if !body.ops().0.any(|op| op == "Enter" || op == "RefEnter") {
         return Runs::default();
@@ -48,7 +47,7 @@ pub fn runs(body: &Body, instance: &Instance, given: &dyn Fn(&str) -> Option<i64
         let before = conditions.len();
         conditions.retain(|node| {
             let frame = frame_of[*node as usize] as usize;
-            let numbers = InFrame { body, instance, known: &known, frame_of: &frame_of };
+            let numbers = InFrame { body, facts, known: &known, frame_of: &frame_of };
             let (name, short) = names_of(&frames[frame]);
             let trips = match given(name).or_else(|| given(short)) {
                 Some(count) => Some(trips::Trips { count, exact: true }),
@@ -172,7 +171,7 @@ fn mark_condition(body: &Body, condition: u32, frame_of: &[u32], in_condition: &
 
 struct InFrame<'a> {
     body: &'a Body,
-    instance: &'a Instance,
+    facts: Facts<'a>,
     /// The trip count of each frame, if known.
     known: &'a [Option<trips::Trips>],
     frame_of: &'a [u32],
@@ -208,7 +207,7 @@ impl InFrame<'_> {
                 let [entered, next] = self.merge(at.node)? else { return None };
                 let base = self.fact(*entered)?.integer()?;
                 let merge = Tensor { node: at.node, output: 0 };
-                let step = trips::step(self.body, self.instance, &|node| self.passed(node), merge, *next)?;
+                let step = trips::step(self.body, self.facts, &|node| self.passed(node), merge, *next)?;
                 return base.checked_add(step.checked_mul(trips.count)?);
             }
             if at.node as usize >= self.body.len() {
@@ -231,7 +230,7 @@ impl Numbers for InFrame<'_> {
     }
 
     fn fact(&self, tensor: Tensor) -> Option<&Fact> {
-        self.instance.fact(tensor)
+        self.facts.get(tensor)
     }
 
     fn counter(&self, tensor: Tensor) -> Option<Affine> {
@@ -239,7 +238,7 @@ impl Numbers for InFrame<'_> {
         let base = self.start(*entered)?;
         let merge = Tensor { node: tensor.node, output: 0 };
         let passed = |node: u32| self.passed(node);
-        let step = trips::step(self.body, self.instance, &passed, merge, *next)?;
+        let step = trips::step(self.body, self.facts, &passed, merge, *next)?;
         Some(Affine { base, step })
     }
 

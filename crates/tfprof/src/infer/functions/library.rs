@@ -33,8 +33,8 @@ impl Library {
             let (mut body, nodes) = body.resolve_with(|body, nodes, spelling| tensor(&defs, body, nodes, spelling));
             let returned = def.outputs.iter().map(|output| def.returns.get(&output.name).map_or("", String::as_str));
             body.returns = returned.map(|spelling| tensor(&defs, &body, &nodes, spelling)).collect();
-            let controls = def.control_returns.iter().filter_map(|name| nodes.get(name.as_str()).copied());
             body.producer = producer;
+            let controls = def.control_returns.iter().filter_map(|name| nodes.get(&body, name));
             let body = body.pruned(body.returns.iter().map(|tensor| tensor.node).chain(controls));
             Function { name: def.name.clone(), body }
         };
@@ -62,7 +62,7 @@ impl Library {
 /// Resolves `argument`, `node:output` or `node:output:index`.
 fn tensor(defs: &FunctionDefs, body: &Body, nodes: &NodesByName, spelling: &str) -> Tensor {
     let mut parts = spelling.split(':');
-    let node = parts.next().and_then(|name| nodes.get(name)).copied().unwrap_or(NO_NODE);
+    let node = parts.next().and_then(|name| nodes.get(body, name)).unwrap_or(NO_NODE);
     let Some(name) = parts.next() else { return Tensor { node, output: 0 } };
     if node == NO_NODE {
         return Tensor { node, output: 0 };

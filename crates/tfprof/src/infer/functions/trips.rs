@@ -4,7 +4,7 @@
 //! The first iteration in which the condition fails is next to one of these changes.
 
 use crate::error::{Fix, Warning};
-use crate::infer::fact::Fact;
+use crate::infer::fact::{Fact, Point};
 use crate::infer::inference::Instance;
 use crate::model::body::{Body, Tensor};
 
@@ -46,11 +46,24 @@ pub fn passed(body: &Body, node: u32) -> Option<Tensor> {
     first.filter(|_| PASSES.contains(&body.op(node)))
 }
 
+/// The facts of an instance at a size of the batch.
+#[derive(Clone, Copy, Debug)]
+pub struct Facts<'a> {
+    pub instance: &'a Instance,
+    pub point: Point,
+}
+
+impl<'a> Facts<'a> {
+    pub fn get(&self, tensor: Tensor) -> Option<&'a Fact> {
+        self.instance.fact(tensor).map(|fact| fact.at(self.point))
+    }
+}
+
 /// The condition or the body of a `While`, with facts that hold in every iteration.
 #[derive(Clone, Copy, Debug)]
 pub struct LoopFunction<'a> {
     pub body: &'a Body,
-    pub instance: &'a Instance,
+    pub facts: Facts<'a>,
 }
 
 /// The trip count of a `While`. `args` are the facts before the first iteration.
@@ -96,15 +109,15 @@ impl Numbers for Functions<'_> {
     }
 
     fn fact(&self, tensor: Tensor) -> Option<&Fact> {
-        self.cond.instance.fact(tensor)
+        self.cond.facts.get(tensor)
     }
 
     fn counter(&self, tensor: Tensor) -> Option<Affine> {
         let index = self.cond.body.arg(tensor.node)?;
-        let base = self.args.get(index)?.integer()?;
-        let LoopFunction { body, instance } = self.body;
+        let base = self.args.get(index)?.at(self.cond.facts.point).integer()?;
+        let LoopFunction { body, facts } = self.body;
         let arg = Tensor { node: *body.args.get(index)?, output: 0 };
-        let step = step(body, instance, &|node| passed(body, node), arg, *body.returns.get(index)?)?;
+        let step = step(body, facts, &|node| passed(body, node), arg, *body.returns.get(index)?)?;
         Some(Affine { base, step })
     }
 }
@@ -112,7 +125,7 @@ impl Numbers for Functions<'_> {
 /// The increment from `before` to `after`.
 pub fn step(
     body: &Body,
-    instance: &Instance,
+    facts: Facts<'_>,
     passed: &dyn Fn(u32) -> Option<Tensor>,
     before: Tensor,
     after: Tensor,
@@ -131,7 +144,7 @@ pub fn step(
             continue;
         }
         let [a, b] = body.inputs(at.node) else { return None };
-        let number = |tensor: &Tensor| instance.fact(*tensor).and_then(Fact::integer);
+        let number = |tensor: &Tensor| facts.get(*tensor).and_then(Fact::integer);
         let (next, change) = match (body.op(at.node), number(a), number(b)) {
             ("Add" | "AddV2", _, Some(n)) => (*a, n),
             ("Add" | "AddV2", Some(n), _) => (*b, n),

@@ -2,7 +2,7 @@
 
 use super::super::fact::{ANY, Fact, Held, Shape};
 use super::lists::{rows, stack};
-use super::{Family, Op, none, typed};
+use super::{Family, Op, none, times, typed};
 use crate::model::dtype::DType;
 use std::sync::Arc;
 
@@ -11,30 +11,37 @@ pub const RULES: Family = &[
     (&["TensorArrayV3", "TensorArrayV2", "TensorArray"], |op| {
         let length = op.input(0).integer().unwrap_or(ANY);
         let shape = op.stated_shape("element_shape");
-        let held = Held { dtype: op.dtype("dtype"), shape, length };
+        let held = Held { dtype: op.dtype("dtype"), shape, items: None, length };
         handle_and_flow(Arc::new(held))
     }),
+    // The elements of a gradient have the shapes of those that were written.
     (&["TensorArrayGradV3", "TensorArrayGradV2", "TensorArrayGradWithShape"], |op| match &op.input(0).held {
-        Some(held) => handle_and_flow(held.clone()),
+        Some(held) => {
+            let is_alike = op.body.op(op.node) != "TensorArrayGradWithShape";
+            let shape = if is_alike { element(op) } else { Shape::UNKNOWN };
+            handle_and_flow(Arc::new(Held { shape, items: None, ..Held::clone(held) }))
+        }
         None => vec![Fact::new(DType::RESOURCE, Shape::of(&[2])), flow(None)],
     }),
-    (&["TensorArrayWriteV3", "TensorArrayWriteV2"], |op| vec![flow(op.input(0).held.clone())]),
-    (&["TensorArrayScatterV3", "TensorArrayScatterV2", "TensorArraySplitV3", "TensorArraySplitV2"], |op| {
-        let (_, element) = rows(op.shape(2));
-        let held = op.input(0).held.as_ref().map(|held| {
-            let shape = if op.body.op(op.node).contains("Scatter") { held.shape.and(&element) } else { held.shape.clone() };
-            Arc::new(Held { shape, ..Held::clone(held) })
-        });
-        vec![flow(held)]
+    (&["TensorArrayWriteV3", "TensorArrayWriteV2", "TensorArrayWrite"], |op| vec![written(op, op.shape(2).clone())]),
+    (&["TensorArrayScatterV3", "TensorArrayScatterV2", "TensorArrayScatter"], |op| {
+        vec![written(op, rows(op.shape(2)).1)]
     }),
-    (&["TensorArrayReadV3", "TensorArrayReadV2"], |op| typed(op.dtype("dtype"), element(op))),
-    (&["TensorArrayGatherV3", "TensorArrayGatherV2"], |op| {
+    // The pieces may be of different lengths.
+    (&["TensorArraySplitV3", "TensorArraySplitV2", "TensorArraySplit"], |op| {
+        vec![written(op, stack(ANY, &rows(op.shape(1)).1))]
+    }),
+    (&["TensorArrayReadV3", "TensorArrayReadV2", "TensorArrayRead"], |op| typed(op.dtype("dtype"), element(op))),
+    (&["TensorArrayGatherV3", "TensorArrayGatherV2", "TensorArrayGather"], |op| {
         let count = op.shape(1).dim(0);
         let element = element(op).and(&op.stated_shape("element_shape"));
         typed(op.dtype("dtype"), stack(count, &element))
     }),
-    (&["TensorArrayConcatV3", "TensorArrayConcatV2"], |op| {
-        vec![Fact::new(op.dtype("dtype"), Shape::UNKNOWN), Fact::new(DType::INT64, Shape::of_rank(1))]
+    (&["TensorArrayConcatV3", "TensorArrayConcatV2", "TensorArrayConcat"], |op| {
+        let (first, rest) = rows(&element(op));
+        let length = op.input(0).held.as_ref().map_or(ANY, |held| held.length);
+        let lengths = Fact::new(DType::INT64, Shape::of(&[length]));
+        vec![Fact::new(op.dtype("dtype"), stack(times(first, length), &rest)), lengths]
     }),
     (&["TensorArraySizeV3", "TensorArraySizeV2"], |op| {
         let length = op.input(0).held.as_ref().map(|held| held.length).filter(|length| *length >= 0);
@@ -58,8 +65,19 @@ fn handle_and_flow(held: Arc<Held>) -> Vec<Fact> {
     vec![handle, flow(Some(held))]
 }
 
-/// The shape of an element, from the handle (the first input) and the flow (the last).
+/// The flow after items of this shape were written. The handle is the first input, the flow the last.
+fn written(op: &Op<'_>, items: Shape) -> Fact {
+    let held = |at: usize| op.input(at).held.as_deref();
+    let (array, before) = (held(0), held(op.inputs.len().saturating_sub(1)));
+    flow(
+        array
+            .or(before)
+            .map(|array| Arc::new(Held { items: before.unwrap_or(array).with_items(Some(&items)), ..array.clone() })),
+    )
+}
+
+/// The shape of an element: as the handle (the first input) declares it, and as the flow (the last) has seen it.
 fn element(op: &Op<'_>) -> Shape {
-    let held = |at: usize| op.input(at).held.as_ref().map(|held| held.shape.clone()).unwrap_or_default();
+    let held = |at: usize| op.input(at).held.as_deref().map(Held::element).unwrap_or_default();
     held(0).and(&held(op.inputs.len().saturating_sub(1)))
 }

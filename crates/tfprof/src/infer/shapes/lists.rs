@@ -1,18 +1,18 @@
 //! Tensor lists, as used by loops of TensorFlow 2.
 
 use super::super::fact::{ANY, Fact, Held, Shape, UNKNOWN};
-use super::{Family, Op, list, minus, plus, shape_from, typed};
+use super::{Family, Op, list, minus, plus, shape_from, times, typed};
 use crate::model::dtype::DType;
 
 #[rustfmt::skip]
 pub const RULES: Family = &[
-    (&["EmptyTensorList"], |op| vec![list(op.dtype("element_dtype"), shape_from(op.input(0)), 0)]),
+    (&["EmptyTensorList"], |op| vec![new_list(op, shape_from(op.input(0)), None, 0)]),
     (&["TensorListReserve"], |op| {
-        vec![list(op.dtype("element_dtype"), shape_from(op.input(0)), op.input(1).integer().unwrap_or(ANY))]
+        vec![new_list(op, shape_from(op.input(0)), None, op.input(1).integer().unwrap_or(ANY))]
     }),
     (&["TensorListFromTensor"], |op| {
         let (length, element) = rows(op.shape(0));
-        vec![list(op.dtype("element_dtype"), element.and(&shape_from(op.input(1))), length)]
+        vec![new_list(op, shape_from(op.input(1)), Some(element), length)]
     }),
     (&["TensorListStack"], |op| {
         let held = elements(op, 1);
@@ -23,18 +23,31 @@ pub const RULES: Family = &[
         let held = elements(op, 2);
         typed(held.dtype, held.shape)
     }),
-    (&["TensorListSetItem"], |op| vec![changed(op, op.shape(2), |length| length)]),
-    (&["TensorListPushBack"], |op| vec![changed(op, op.shape(1), |length| plus(length, 1))]),
+    (&["TensorListSetItem"], |op| vec![changed(op, Some(op.shape(2)), |length| length)]),
+    (&["TensorListPushBack"], |op| vec![changed(op, Some(op.shape(1)), |length| plus(length, 1))]),
     (&["TensorListPopBack"], |op| {
         let held = elements(op, 1);
-        vec![changed(op, &Shape::UNKNOWN, |length| minus(length, 1)), Fact::new(held.dtype, held.shape)]
+        vec![changed(op, None, |length| minus(length, 1)), Fact::new(held.dtype, held.shape)]
     }),
     (&["TensorListResize"], |op| {
         let size = op.input(1).integer().unwrap_or(ANY);
-        vec![changed(op, &Shape::UNKNOWN, |_| size)]
+        vec![changed(op, None, |_| size)]
     }),
-    (&["TensorListPushBackBatch", "TensorListScatterIntoExistingList"], |op| vec![op.input(0).clone()]),
-    (&["TensorListConcatLists"], |op| vec![changed(op, &Shape::UNKNOWN, |_| ANY)]),
+    // A tensor of lists, and one row for each.
+    (&["TensorListPushBackBatch"], |op| {
+        let pushed = changed(op, Some(&rows(op.shape(1)).1), |length| plus(length, 1));
+        vec![Fact { shape: op.shape(0).clone(), ..pushed }]
+    }),
+    (&["TensorListScatterIntoExistingList"], |op| vec![changed(op, Some(&rows(op.shape(1)).1), |_| ANY)]),
+    (&["TensorListConcatLists"], |op| {
+        let other = op.input(1).held.as_deref();
+        let more = other.map_or(ANY, |other| other.length);
+        match (&op.input(0).held, other) {
+            // Nothing is known of the items of the other list.
+            (Some(_), None) => vec![changed(op, Some(&Shape::UNKNOWN), |_| ANY)],
+            _ => vec![changed(op, other.and_then(|other| other.items.as_ref()), |length| plus(length, more))],
+        }
+    }),
     (&["TensorListLength"], |op| {
         let length = op.input(0).held.as_ref().map_or(ANY, |held| held.length);
         let value = if length < 0 { UNKNOWN } else { length };
@@ -53,19 +66,22 @@ pub const RULES: Family = &[
     (&["TensorListScatter", "TensorListScatterV2"], |op| {
         let (_, element) = rows(op.shape(0));
         let length = op.input(3).integer().filter(|length| *length >= 0).unwrap_or(ANY);
-        vec![list(op.dtype("element_dtype"), element.and(&shape_from(op.input(2))), length)]
+        vec![new_list(op, shape_from(op.input(2)), Some(element), length)]
     }),
     (&["TensorListConcat", "TensorListConcatV2"], |op| {
         let held = op.input(0).held.as_deref();
-        let stated = shape_from(op.input(1));
-        let element = held.map(|held| held.shape.clone()).unwrap_or_default().and(&stated);
-        let (_, rest) = rows(&element);
+        // The second version may state the shape of an element, or of its rows alone.
+        let element = held.map(Held::element).unwrap_or_default();
+        let stated = if op.inputs.len() > 1 { shape_from(op.input(1)) } else { op.stated_shape("element_shape") };
+        let (first, rest) = rows(&element.and(&stated));
         let length = held.map_or(ANY, |held| held.length);
-        vec![Fact::new(op.dtype("element_dtype"), stack(ANY, &rest)), Fact::new(DType::INT64, Shape::of(&[length]))]
+        let lengths = Fact::new(DType::INT64, Shape::of(&[length]));
+        vec![Fact::new(op.dtype("element_dtype"), stack(times(first, length), &rest)), lengths]
     }),
     (&["TensorListSplit"], |op| {
         let (_, rest) = rows(op.shape(0));
-        vec![list(op.dtype("element_dtype"), stack(ANY, &rest), op.shape(2).dim(0))]
+        // The pieces may be of different lengths.
+        vec![new_list(op, shape_from(op.input(1)), Some(stack(ANY, &rest)), op.shape(2).dim(0))]
     }),
     (&["EmptyTensorMap"], |_| typed(DType::VARIANT, Shape::scalar())),
     (&["TensorMapInsert", "TensorMapErase"], |_| typed(DType::VARIANT, Shape::scalar())),
@@ -85,18 +101,25 @@ pub fn stack(count: i64, element: &Shape) -> Shape {
     element.dims().map(|dims| Shape::of(&[&[count], dims].concat())).unwrap_or_default()
 }
 
+/// A list that declares the shape of its elements, and the items that are in it from the start.
+fn new_list(op: &Op<'_>, shape: Shape, items: Option<Shape>, length: i64) -> Fact {
+    list(Held { dtype: op.dtype("element_dtype"), shape, items, length })
+}
+
 /// The elements of the list in the first input. The input `stated` may give their shape.
 fn elements(op: &Op<'_>, stated: usize) -> Held {
     let held = op.input(0).held.as_deref();
     let dtype = op.dtype_or("element_dtype", held.map_or(DType::UNKNOWN, |held| held.dtype));
-    let shape = held.map(|held| held.shape.clone()).unwrap_or_default();
-    Held { dtype, shape: shape.and(&shape_from(op.input(stated))), length: held.map_or(ANY, |held| held.length) }
+    let shape = held.map(Held::element).unwrap_or_default().and(&shape_from(op.input(stated)));
+    Held { dtype, shape, items: None, length: held.map_or(ANY, |held| held.length) }
 }
 
-/// The list in the first input after an update that puts an item of this shape into it and changes its length.
-fn changed(op: &Op<'_>, item: &Shape, length: impl FnOnce(i64) -> i64) -> Fact {
+/// The list in the first input after an update that puts items of this shape into it and changes its length.
+fn changed(op: &Op<'_>, items: Option<&Shape>, length: impl FnOnce(i64) -> i64) -> Fact {
     let Some(held) = op.input(0).held.as_deref() else {
-        return list(op.dtype("element_dtype"), item.clone(), ANY);
+        // Earlier items are unknown.
+        return new_list(op, Shape::UNKNOWN, Some(Shape::UNKNOWN), ANY);
     };
-    list(op.dtype_or("element_dtype", held.dtype), held.shape.and(item), length(held.length))
+    let dtype = op.dtype_or("element_dtype", held.dtype);
+    list(Held { dtype, shape: held.shape.clone(), items: held.with_items(items), length: length(held.length) })
 }

@@ -7,6 +7,7 @@ mod arrays;
 pub mod checks;
 mod control;
 mod convolution;
+mod data;
 mod elementwise;
 mod fold;
 mod image;
@@ -23,6 +24,7 @@ mod sparse;
 mod strings;
 mod training;
 
+pub use data::mark_data;
 pub use matrix::Labels;
 
 use super::fact::{ANY, Fact, Held, Shape};
@@ -99,7 +101,7 @@ pub fn is_program_input(op: &str) -> bool {
     INPUTS.contains(&op)
 }
 
-static UNKNOWN_FACT: Fact = Fact { dtype: DType::UNKNOWN, shape: Shape::UNKNOWN, value: None, held: None };
+static UNKNOWN_FACT: Fact = Fact::UNKNOWN;
 
 impl<'a> Op<'a> {
     /// The fact of an input; unknown if missing.
@@ -206,9 +208,8 @@ fn shape_from(fact: &Fact) -> Shape {
 }
 
 /// A variant tensor that holds a list of tensors.
-fn list(dtype: DType, shape: Shape, length: i64) -> Fact {
-    let held = Some(Arc::new(Held { dtype, shape, length }));
-    Fact { dtype: DType::VARIANT, shape: Shape::scalar(), value: None, held }
+fn list(held: Held) -> Fact {
+    Fact { dtype: DType::VARIANT, shape: Shape::scalar(), held: Some(Arc::new(held)), ..Fact::default() }
 }
 
 // ---- Arithmetic on sizes. An unknown size is ANY.

@@ -230,7 +230,9 @@ fn tile(op: &Op<'_>) -> Vec<Fact> {
 pub(super) fn padded(shape: &Shape, pads: &Fact, change: fn(i64, i64) -> i64) -> Shape {
     let rank = shape.rank().or_else(|| usize::try_from(pads.shape.dim(0)).ok());
     let Some(rank) = rank else { return Shape::UNKNOWN };
-    let Some(pads) = pads.integers().filter(|pads| pads.len() == 2 * rank) else { return Shape::of_rank(rank) };
+    let Some(pads) = pads.integers().filter(|pads| Some(pads.len()) == rank.checked_mul(2)) else {
+        return Shape::of_rank(rank);
+    };
     let pad = |at: usize| if pads[at] == UNKNOWN { ANY } else { pads[at] };
     let dim = |at: usize| change(change(shape.dim(at as i64), pad(2 * at)), pad(2 * at + 1));
     Shape::of(&(0..rank).map(dim).collect::<Vec<i64>>())

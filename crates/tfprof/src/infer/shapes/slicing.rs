@@ -14,7 +14,8 @@ pub const RULES: Family = &[
 fn slice(op: &Op<'_>) -> Vec<Fact> {
     let from = op.input(0);
     let rank = from.shape.rank().or_else(|| [1, 2].iter().find_map(|at| usize::try_from(op.shape(*at).dim(0)).ok()));
-    let Some(rank) = rank else { return one(op, Shape::UNKNOWN) };
+    // No tensor has that many dimensions.
+    let Some(rank) = rank.filter(|rank| Shape::of_rank(*rank).rank().is_some()) else { return one(op, Shape::UNKNOWN) };
     let number = |fact: &Fact, at: usize| fact.integers().and_then(|n| n.get(at)).copied().unwrap_or(UNKNOWN);
     let (begins, sizes) = (op.input(1), op.input(2));
     let dim = |at: usize| match number(sizes, at) {

@@ -160,6 +160,7 @@ fn slices() {
     };
     let slice = |from: Fact, begin: &[i64], end: &[i64], step: &[i64]| [from, v(begin), v(end), v(step)];
     check("Slice", &[f(&[4, 5]), v(&[1, 2]), v(&[2, -1])], &[], "[2,3]");
+    check("Slice", &[Fact::default(), f(&[i64::MAX / 9]), v(&[1])], &[], "?");
     folds("Slice", &[v(&[7, 8, 9]), v(&[1]), v(&[-1])], &[], &[8, 9]);
     check("StridedSlice", &slice(f(&[9, 5]), &[1], &[-1], &[3]), &masks(0, 0, 0, 0, 0), "[3,5]");
     check("StridedSlice", &slice(f(&[9, 5]), &[0], &[0], &[-2]), &masks(1, 1, 0, 0, 0), "[5,5]");

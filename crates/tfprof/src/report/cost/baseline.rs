@@ -57,7 +57,6 @@ mod tests {
         let scope = |(name, parent, flops): &(&str, usize, i64)| Scope {
             name: (*name).to_owned(),
             parent: *parent,
-            own: Figures::default(),
             total: Figures { float_ops: *flops, ..Figures::default() },
         };
         Cost { scopes: scopes.iter().map(scope).collect(), ..Cost::default() }

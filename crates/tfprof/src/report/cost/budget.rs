@@ -245,7 +245,6 @@ mod tests {
         let scope = |name: &str, parent, float_ops| Scope {
             name: name.to_owned(),
             parent,
-            own: Figures::default(),
             total: Figures { parameters: 1, float_ops, ..Figures::default() },
         };
         let scopes = vec![scope("_TFProfRoot", 0, 100), scope("a", 0, 60), scope("a/b", 1, 50), scope("c", 0, 40)];

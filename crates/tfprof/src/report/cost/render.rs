@@ -116,8 +116,14 @@ fn write_facts(cost: &Cost, style: Style, out: &mut dyn Write) -> io::Result<()>
         };
         fact(name, with_details(&value, &batch(cost, per_batch, unit)));
     }
-    let share = if cost.nodes > 0 { 100.0 * cost.covered() as f64 / cost.nodes as f64 } else { 100.0 };
-    fact("covered", format!("{} of {} nodes ({share:.2}%)", cost.covered(), cost.nodes));
+    let coverable = cost.nodes.saturating_sub(cost.data_dependent);
+    let share = if coverable > 0 { 100.0 * cost.covered() as f64 / coverable as f64 } else { 100.0 };
+    let depend = match cost.data_dependent {
+        0 => String::new(),
+        1 => "; the shapes of 1 more depend on data".to_owned(),
+        n => format!("; the shapes of {n} more depend on data"),
+    };
+    fact("covered", format!("{} of {coverable} nodes ({share:.2}%){depend}", cost.covered()));
     match style {
         Style::Markdown => table(&["", "cost"], &rows, style, out),
         Style::Text => rows.iter().try_for_each(|row| writeln!(out, "{:21}{}", row[0], row[1])),
