@@ -1,9 +1,9 @@
 //! Profiles as real accelerators record them: derived lines, launches, clocks, steps, memory and frameworks.
 
 use std::collections::BTreeMap;
-use tfprof::internal::format::xspace::ProfileFile;
+use tfprof::internal::format::xspace::{self, ProfileFile};
 use tfprof::internal::report::advise;
-use tfprof::{Error, Keep, Options, Profiler, ViewKind};
+use tfprof::{Error, Keep, Options, Profiler, Source, ViewKind};
 use tfprof_proto::write as pb;
 
 /// The value of a stat.
@@ -300,6 +300,10 @@ fn a_conversion_to_utf8_is_recognized() {
     let profiler = load(mangled).expect("an answer");
     let warning = profiler.warnings().iter().find(|warning| warning.code == "mangled").expect("a warning");
     assert!(warning.damage && warning.message.contains("UTF-8"), "{}", warning.message);
+    // The lengths of large planes grow beyond what a number may have.
+    let mut large = vec![0x0a];
+    large.extend_from_slice("\u{fffd}".repeat(4).as_bytes());
+    assert!(xspace::open("x".as_ref(), Source::memory("x", &large).expect("bytes")).is_ok());
     // A cut file is not converted.
     let cut = load(whole[..whole.len() - 40].to_vec()).expect("an answer");
     assert!(cut.warnings().iter().any(|warning| warning.damage) && cut.warnings().iter().all(|w| w.code != "mangled"));

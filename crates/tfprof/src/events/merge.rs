@@ -1,6 +1,6 @@
 //! Merges the traces of one or several hosts into a model: nodes without inputs, and their times on each device.
 
-use super::walk::{ItemSums, StepSet, Tally, is_accelerator};
+use super::walk::{ItemSums, StepSet, Tally};
 use super::{CallPath, HostProfile, Op, OpCost, RuntimeName, SourceLine, Variant};
 use crate::error::{Location, Warning};
 use crate::hash::{TrustedMap, UntrustedMap};
@@ -8,7 +8,7 @@ use crate::metric::{Metric, MetricSet};
 use crate::model::builder::Builder;
 use crate::model::cells::{Cells, Measure, Sum, Sums, TraceSums};
 use crate::model::devices::{DeviceId, DeviceKind};
-use crate::model::hosts::{HostFacts, SpanSums};
+use crate::model::hosts::{HostFacts, SpanSums, is_accelerator};
 use crate::model::layers::Layer;
 use crate::model::names::NameId;
 use crate::model::nodes::NodeId;

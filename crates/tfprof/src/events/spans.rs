@@ -152,7 +152,7 @@ impl BusyTime {
         let mut both = std::mem::take(&mut self.intervals);
         both.extend(other.intervals);
         // Two sorted runs: merged in linear time.
-        both.sort();
+        both.sort_by_key(|interval| *interval);
         both.into_iter().for_each(|(start, end)| self.add(start, end));
     }
 

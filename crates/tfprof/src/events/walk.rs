@@ -7,14 +7,9 @@ use super::{CallPath, Calls, RuntimeEvents, RuntimeName};
 use crate::hash::{TrustedMap, UntrustedMap};
 use crate::model::activity::{DeviceFacts, StepParts};
 use crate::model::allocators::{Allocators, MemorySample};
-use crate::model::hosts::{AllocatorPeak, EventKind, LineFacts, SpanSums, StepSources};
+use crate::model::hosts::{AllocatorPeak, EventKind, LineFacts, SpanSums, StepSources, is_accelerator};
 use crate::model::runs::KeepSteps;
 use std::collections::BTreeMap;
-
-/// Whether a plane or device is an accelerator: `/device:GPU:0`, but not `/device:CPU:0`.
-pub fn is_accelerator(name: &str) -> bool {
-    name.starts_with("/device:") && !name.starts_with("/device:CPU")
-}
 
 /// The parts of a trace that a question needs besides ops.
 #[derive(Clone, Copy, Debug)]

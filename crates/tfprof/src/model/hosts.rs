@@ -57,6 +57,11 @@ pub struct PlaneFacts {
     pub activity: Option<Activity>,
 }
 
+/// Whether a plane or device is an accelerator: `/device:GPU:0`, but not `/device:CPU:0`.
+pub fn is_accelerator(name: &str) -> bool {
+    name.starts_with("/device:") && !name.starts_with("/device:CPU")
+}
+
 /// The time during which some op of a device ran, and the first start and the last end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Activity {

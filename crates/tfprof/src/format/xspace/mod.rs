@@ -175,6 +175,7 @@ pub fn open(path: &Path, mut source: Source<'_>) -> Result<ProfileFile, Error> {
     let head = source.head().map_err(|error| Error::Io { file: name.clone(), action: "cannot read", source: error })?;
     if let Err(WireError { fault: fault @ (Fault::BadTag { .. } | Fault::LongNumber), .. }) =
         Fields::new(head, 0).next_field()
+        && !is_mangled(head)
     {
         let location = Location { file: name, spot: Some(Spot::Byte(0)) };
         return Err(Error::Input { location, message: format!("not an XSpace: {fault}") });
@@ -315,7 +316,7 @@ fn environment(space: &Space, name: &str) -> Option<u64> {
 fn check(file: &ProfileFile, space: &Space, warnings: &mut Vec<Warning>) -> Result<(), Error> {
     let (name, cut) = (&file.name, file.cut.as_deref());
     let has_events = space.planes.iter().any(Plane::has_events);
-    if (space.damage.count > 0 || !has_events) && is_mangled(&file.bytes) {
+    if (space.damage.count > 0 || !has_events) && is_mangled(ByteCursor { bytes: &file.bytes, at: 0 }) {
         let message = "its bytes were changed by a conversion to UTF-8 (each one that is not UTF-8 became EF BF BD), so \
                        most of it is lost; get the file again, and copy it as binary data";
         let location = Location { file: name.clone(), spot: None };
@@ -344,11 +345,10 @@ fn check(file: &ProfileFile, space: &Space, warnings: &mut Vec<Warning>) -> Resu
 }
 
 /// Whether a file is UTF-8 with replacement characters: a conversion put them where bytes were no text.
-fn is_mangled(bytes: &FileBytes) -> bool {
-    let mut cursor = ByteCursor { bytes, at: 0 };
+fn is_mangled(mut input: impl Read) -> bool {
     let (mut buffer, mut held, mut found) = (vec![0; 1 << 16], 0, false);
     loop {
-        let got = match cursor.read(&mut buffer[held..]) {
+        let got = match input.read(&mut buffer[held..]) {
             Ok(0) | Err(_) => return found,
             Ok(got) => held + got,
         };
