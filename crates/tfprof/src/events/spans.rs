@@ -1,7 +1,7 @@
 //! The spans of a line: put in order, nested by containment (with a stack instead of recursion), reduced to self time,
 //! and stored in few bytes until the steps are known.
 
-use crate::model::hosts::{Activity, SpanSums};
+use crate::model::hosts::SpanSums;
 
 /// An event with a start and an end.
 pub trait Timed {
@@ -128,38 +128,6 @@ impl SelfTime {
     pub fn cover(&mut self, start: i64, end: i64) {
         self.time -= end.saturating_sub(start.max(self.covered_until)).max(0);
         self.covered_until = self.covered_until.max(end);
-    }
-}
-
-/// The time during which something ran, as disjoint intervals.
-#[derive(Clone, Debug, Default)]
-pub struct BusyTime {
-    intervals: Vec<(i64, i64)>,
-}
-
-impl BusyTime {
-    /// Adds an interval that starts no earlier than the last.
-    #[inline]
-    pub fn add(&mut self, start: i64, end: i64) {
-        match self.intervals.last_mut() {
-            Some((_, last)) if start <= *last => *last = end.max(*last),
-            _ => self.intervals.push((start, end)),
-        }
-    }
-
-    /// Adds the time during which something else ran.
-    pub fn unite(&mut self, other: BusyTime) {
-        let mut both = std::mem::take(&mut self.intervals);
-        both.extend(other.intervals);
-        // Two sorted runs: merged in linear time.
-        both.sort_by_key(|interval| *interval);
-        both.into_iter().for_each(|(start, end)| self.add(start, end));
-    }
-
-    pub fn activity(&self) -> Option<Activity> {
-        let busy =
-            self.intervals.iter().fold(0, |sum: i64, (start, end)| sum.saturating_add(end.saturating_sub(*start)));
-        Some(Activity { busy, first: self.intervals.first()?.0, last: self.intervals.last()?.1 })
     }
 }
 
@@ -345,16 +313,6 @@ mod tests {
             assert_eq!(streamed, whole);
         }
         whole
-    }
-
-    #[test]
-    fn busy_time_is_a_union() {
-        let (mut busy, mut other) = (BusyTime::default(), BusyTime::default());
-        assert_eq!(busy.activity(), None);
-        [(0, 10), (5, 15), (20, 30)].iter().for_each(|(start, end)| busy.add(*start, *end));
-        [(12, 22), (40, 41)].iter().for_each(|(start, end)| other.add(*start, *end));
-        busy.unite(other);
-        assert_eq!(busy.activity(), Some(Activity { busy: 31, first: 0, last: 41 }));
     }
 
     #[test]

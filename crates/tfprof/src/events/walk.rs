@@ -1,15 +1,14 @@
 //! The walk over all spans of a trace: nests them, and sums them by op, Python call and runtime event, and by step.
 
 use super::activity::{self, Activities};
-use super::spans::{BusyTime, OpenSpan, OpenSpans, PendingSpan, PendingSpans, SelfTime, Timed};
+use super::spans::{OpenSpan, OpenSpans, PendingSpan, PendingSpans, SelfTime, Timed};
 use super::steps::{FoundBy, NONE, Note, StepCollector, Steps};
 use super::{CallPath, Calls, RuntimeEvents, RuntimeName};
 use crate::hash::{TrustedMap, UntrustedMap};
 use crate::model::activity::{DeviceFacts, StepParts};
 use crate::model::allocators::{Allocators, MemorySample};
-use crate::model::hosts::{AllocatorPeak, EventKind, LineFacts, SpanSums, StepSources, is_accelerator};
+use crate::model::hosts::{AllocatorPeak, EventKind, LineFacts, SpanSums, StepSources};
 use crate::model::runs::KeepSteps;
-use std::collections::BTreeMap;
 
 /// The parts of a trace that a question needs besides ops.
 #[derive(Clone, Copy, Debug)]
@@ -103,8 +102,6 @@ pub struct TraceSums {
     pub outside: SpanSums,
     pub assigned: StepSources,
     pub memory_peak: Option<AllocatorPeak>,
-    /// By plane of an accelerator, the time during which some op ran.
-    pub busy: BTreeMap<usize, BusyTime>,
     pub allocators: Allocators,
     pub devices: Vec<DeviceFacts>,
     pub step_parts: Vec<StepParts>,
@@ -114,10 +111,8 @@ pub struct TraceSums {
 #[derive(Debug)]
 pub struct TraceWalk {
     sums: TraceSums,
-    /// The current line, its plane, and the time of its ops if it is that of an accelerator.
+    /// The current line.
     line: LineFacts,
-    plane: usize,
-    busy: Option<BusyTime>,
     wanted: Wanted,
     path_of: UntrustedMap<CallPath, u32>,
     call_of: UntrustedMap<String, u32>,
@@ -133,8 +128,6 @@ impl TraceWalk {
         TraceWalk {
             sums: TraceSums::default(),
             line: LineFacts::default(),
-            plane: 0,
-            busy: None,
             wanted,
             path_of: UntrustedMap::default(),
             call_of: UntrustedMap::default(),
@@ -148,18 +141,12 @@ impl TraceWalk {
     /// Begins a line of a plane; `plane` is the index of the plane in the file.
     pub fn begin_line(&mut self, plane: usize, line: LineFacts) {
         self.collector.begin_line(plane, &line.plane);
-        self.plane = plane;
-        let tracks_ops = self.wanted.busy && is_accelerator(&line.plane);
-        self.busy = tracks_ops.then(BusyTime::default);
         self.line = line;
     }
 
     /// Ends a line, all of whose spans were visited and closed.
     pub fn end_line(&mut self, display_name: String) {
         self.collector.end_line();
-        if let Some(busy) = self.busy.take() {
-            self.sums.busy.entry(self.plane).or_default().unite(busy);
-        }
         self.line.display_name = display_name;
         self.sums.lines.push(std::mem::take(&mut self.line));
     }
@@ -250,9 +237,6 @@ impl TraceWalk {
             frame.around = self.collector.visit(start, end, note, frame.around);
         }
         if is_op {
-            if let Some(busy) = &mut self.busy {
-                busy.add(start, end);
-            }
             if let Some(op) = stack.get_mut(frame.op as usize) {
                 op.frame.self_time.cover(start, end);
             }

@@ -52,22 +52,11 @@ pub struct PlaneFacts {
     pub events: u64,
     #[serde(skip)]
     pub stats: Vec<(String, FactValue)>,
-    /// When its ops ran, if it is an accelerator that ran some.
-    #[serde(skip)]
-    pub activity: Option<Activity>,
 }
 
 /// Whether a plane or device is an accelerator: `/device:GPU:0`, but not `/device:CPU:0`.
 pub fn is_accelerator(name: &str) -> bool {
     name.starts_with("/device:") && !name.starts_with("/device:CPU")
-}
-
-/// The time during which some op of a device ran, and the first start and the last end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Activity {
-    pub busy: i64,
-    pub first: i64,
-    pub last: i64,
 }
 
 #[derive(Clone, Debug, PartialEq)]

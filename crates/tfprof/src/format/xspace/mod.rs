@@ -11,7 +11,6 @@ mod wire;
 pub use classify::hlo;
 
 use crate::error::{Error, Location, Warning};
-use crate::events::spans::BusyTime;
 use crate::events::steps::Steps;
 use crate::events::walk::TraceSums;
 use crate::events::{HostFile, HostProfile, TraceSettings};
@@ -226,12 +225,11 @@ fn host_profile(
     warnings: Vec<Warning>,
 ) -> HostProfile {
     let mut lines = sums.lines.iter();
-    let planes = space.planes.iter().enumerate().map(|(at, plane)| PlaneFacts {
+    let planes = space.planes.iter().map(|plane| PlaneFacts {
         name: plane.name.clone(),
         lines: plane.lines.len(),
         events: lines.by_ref().take(plane.lines.len()).map(|line| line.events).sum(),
         stats: plane.stats.iter().map(|(name, value)| (name.clone(), fact(value))).collect(),
-        activity: sums.busy.get(&at).and_then(BusyTime::activity),
     });
     let planes = planes.collect();
     let facts = HostFacts {

@@ -3,7 +3,7 @@
 use super::{Advice, Evidence};
 use crate::model::cells::{Cell, Measure};
 use crate::model::devices::DeviceKind;
-use crate::model::hosts::{Activity, is_accelerator};
+use crate::model::hosts::is_accelerator;
 use crate::model::nodes::NodeId;
 use crate::model::runs::NodeSteps;
 use std::collections::BTreeMap;
@@ -61,11 +61,12 @@ fn check_trace(evidence: &Evidence<'_>, advice: &mut Advice) {
     let hosts = &evidence.model.hosts;
     let mut idle = Vec::new();
     for (host, plane) in hosts.iter().flat_map(|host| host.planes.iter().map(move |plane| (host, plane))) {
-        let device = if hosts.len() > 1 { format!("/{}{}", host.host, plane.name) } else { plane.name.clone() };
-        match plane.activity {
-            Some(Activity { busy, first, last }) if last > first => report(&device, busy, last - first, advice),
-            None if is_accelerator(&plane.name) => idle.push(device),
-            _ => {}
+        let name = if hosts.len() > 1 { format!("/{}{}", host.host, plane.name) } else { plane.name.clone() };
+        match host.devices.iter().find(|device| device.name == plane.name) {
+            _ if !is_accelerator(&plane.name) => {}
+            Some(device) if device.span > 0 => report(&name, device.busy, device.span, advice),
+            Some(_) => {}
+            None => idle.push(name),
         }
     }
     if advice.reports.is_empty() {
