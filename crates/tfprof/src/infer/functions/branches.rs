@@ -19,7 +19,7 @@ pub struct Branches {
     /// The innermost branch of each node.
     of: Vec<u32>,
     /// Parents precede their children; the first stands for [`OUTSIDE`].
-    branches: Vec<Branch>,
+    list: Vec<Branch>,
     /// For each `Merge`, the branches of its inputs.
     merges: BTreeMap<u32, Vec<u32>>,
 }
@@ -48,25 +48,25 @@ impl Branches {
         let outside = Branch { parent: OUTSIDE, depth: 0, predicate: Tensor { node: 0, output: 0 }, side: 0 };
         let mut finder = Finder {
             body,
-            found: Branches { of: vec![OUTSIDE; body.len()], branches: vec![outside], merges: BTreeMap::new() },
+            found: Branches { of: vec![OUTSIDE; body.len()], list: vec![outside], merges: BTreeMap::new() },
             ids: TrustedMap::default(),
         };
         order(body).into_iter().for_each(|node| finder.visit(node));
-        if finder.found.branches.len() == 1 { Branches::default() } else { finder.found }
+        if finder.found.list.len() == 1 { Branches::default() } else { finder.found }
     }
 
     /// The predicate of each `Merge`.
     pub fn predicates(&self) -> impl Iterator<Item = (u32, Tensor)> + '_ {
         let innermost = |inputs: &Vec<u32>| inputs.iter().copied().filter(|branch| *branch != OUTSIDE).max();
         let merges = self.merges.iter().filter_map(move |(merge, inputs)| Some((*merge, innermost(inputs)?)));
-        merges.map(|(merge, branch)| (merge, self.branches[branch as usize].predicate))
+        merges.map(|(merge, branch)| (merge, self.list[branch as usize].predicate))
     }
 
     /// Whether an input of a `Merge` can arrive. `value` returns the value of a predicate, if it is known.
     pub fn can_arrive(&self, merge: u32, input: usize, value: impl Fn(Tensor) -> Option<i64>) -> bool {
         let Some(mut at) = self.merges.get(&merge).and_then(|inputs| inputs.get(input)).copied() else { return true };
         while at != self.of[merge as usize] && at != OUTSIDE {
-            let branch = self.branches[at as usize];
+            let branch = self.list[at as usize];
             if value(branch.predicate).is_some_and(|value| u32::from(value != 0) != branch.side) {
                 return false;
             }
@@ -82,17 +82,17 @@ impl Branches {
         value: impl Fn(Tensor) -> Option<i64>,
         runs: Option<Vec<i64>>,
     ) -> Option<Vec<i64>> {
-        if self.branches.is_empty() {
+        if self.list.is_empty() {
             return runs;
         }
-        let mut prices = vec![Price::default(); self.branches.len()];
+        let mut prices = vec![Price::default(); self.list.len()];
         let add = |to: &mut Price, more: Price| {
             *to = (to.0.saturating_add(more.0), to.1.saturating_add(more.1), to.2.saturating_add(more.2));
         };
         for (node, branch) in self.of.iter().enumerate().filter(|(_, branch)| **branch != OUTSIDE) {
             add(&mut prices[*branch as usize], price(node as u32));
         }
-        let mut taken = vec![false; self.branches.len()];
+        let mut taken = vec![false; self.list.len()];
         taken[OUTSIDE as usize] = true;
         // Inner conditionals are decided first, since the chosen branch is part of the price of the outer one.
         for ((parent, predicate), sides) in self.conditionals() {
@@ -105,8 +105,8 @@ impl Branches {
                 add(&mut prices[parent as usize], price);
             }
         }
-        for at in 1..self.branches.len() {
-            taken[at] &= taken[self.branches[at].parent as usize];
+        for at in 1..self.list.len() {
+            taken[at] &= taken[self.list[at].parent as usize];
         }
         let mut runs = runs.unwrap_or_else(|| vec![1; self.of.len()]);
         for (runs, branch) in runs.iter_mut().zip(&self.of) {
@@ -119,7 +119,7 @@ impl Branches {
     fn conditionals(&self) -> Conditionals {
         let mut places: TrustedMap<(u32, Tensor), usize> = TrustedMap::default();
         let mut all = Conditionals::new();
-        for (at, branch) in self.branches.iter().enumerate().skip(1) {
+        for (at, branch) in self.list.iter().enumerate().skip(1) {
             let key = (branch.parent, branch.predicate);
             let place = *places.entry(key).or_insert_with(|| {
                 all.push((key, [None; 2]));
@@ -146,12 +146,12 @@ impl Finder<'_> {
         let controls = self.body.controls(node).iter();
         let of_controls = controls.filter_map(|source| self.found.of.get(*source as usize).copied());
         let deepest = |found: &Branches, all: &mut dyn Iterator<Item = u32>| {
-            all.max_by_key(|branch| found.branches[*branch as usize].depth).unwrap_or(OUTSIDE)
+            all.max_by_key(|branch| found.list[*branch as usize].depth).unwrap_or(OUTSIDE)
         };
         let by_control = deepest(&self.found, &mut of_controls.collect::<Vec<u32>>().into_iter());
         let mut by_data = deepest(&self.found, &mut inputs.iter().copied());
         if self.joins(node) {
-            by_data = self.found.branches[by_data as usize].parent;
+            by_data = self.found.list[by_data as usize].parent;
             self.found.merges.insert(node, inputs);
         }
         self.found.of[node as usize] = deepest(&self.found, &mut [by_data, by_control].into_iter());
@@ -161,11 +161,11 @@ impl Finder<'_> {
     fn branch_of(&mut self, tensor: Tensor) -> u32 {
         let Some(of) = self.found.of.get(tensor.node as usize).copied() else { return OUTSIDE };
         let Some(predicate) = self.predicate(tensor.node) else { return of };
-        let depth = self.found.branches[of as usize].depth + 1;
+        let depth = self.found.list[of as usize].depth + 1;
         // Within a branch, a switch on the same predicate leads nowhere else.
         let mut outer = of;
         while outer != OUTSIDE {
-            let branch = self.found.branches[outer as usize];
+            let branch = self.found.list[outer as usize];
             if branch.predicate == predicate {
                 return of;
             }
@@ -176,8 +176,8 @@ impl Finder<'_> {
         }
         let found = &mut self.found;
         *self.ids.entry((of, predicate, tensor.output)).or_insert_with(|| {
-            found.branches.push(Branch { parent: of, depth, predicate, side: tensor.output });
-            found.branches.len() as u32 - 1
+            found.list.push(Branch { parent: of, depth, predicate, side: tensor.output });
+            found.list.len() as u32 - 1
         })
     }
 

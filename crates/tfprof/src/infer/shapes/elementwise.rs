@@ -170,8 +170,8 @@ pub const RULES: Family = &[
         let shape = broadcast(&broadcast(op.shape(0), op.shape(1)), op.shape(2));
         vec![Fact::new(op.t(), shape)]
     }),
-    (&["Equal"], |op| compare(op, |a, b| a == b, |a, b| a == b)),
-    (&["NotEqual"], |op| compare(op, |a, b| a != b, |a, b| a != b)),
+    (&["Equal"], |op| compare(op, |a, b| a == b, |a, b| a.total_cmp(&b).is_eq())),
+    (&["NotEqual"], |op| compare(op, |a, b| a != b, |a, b| a.total_cmp(&b).is_ne())),
     (&["Less"], |op| compare(op, |a, b| a < b, |a, b| a < b)),
     (&["LessEqual"], |op| compare(op, |a, b| a <= b, |a, b| a <= b)),
     (&["Greater"], |op| compare(op, |a, b| a > b, |a, b| a > b)),

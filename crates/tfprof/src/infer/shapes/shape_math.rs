@@ -96,7 +96,7 @@ fn float_range(op: &Op<'_>, dtype: DType) -> Option<i64> {
     let rounded = |n: f64| floats::number(floats::element(dtype, n));
     let count = rounded(rounded(limit - start) / step).ceil();
     // TensorFlow refuses a step of 0, and one in the wrong direction.
-    (step != 0.0 && count >= 0.0 && count < 1e15).then_some(count as i64)
+    (step != 0.0 && (0.0..1e15).contains(&count)).then_some(count as i64)
 }
 
 fn fill(op: &Op<'_>) -> Vec<Fact> {
