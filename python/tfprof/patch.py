@@ -207,8 +207,8 @@ def _answer(native: _native.Profile, cmd: str, options: bytes) -> bytes:
     except _native.Error as error:
         _api.tell([str(error)])
         return _ROOT if drawn else b""
-    # As the original: the timeline of a graph is the whole answer.
-    return b"" if (cmd, form) == ("graph", "timeline") else answer
+    # As the original: timelines of all steps of a graph are the whole answer.
+    return b"" if (cmd, form) == ("graph", "timeline") and question["step"] < 0 else answer
 
 
 def _valid(shown: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:

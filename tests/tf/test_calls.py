@@ -94,13 +94,13 @@ def profiled(text, *, direct="same", cmd="op", meta=run, **changes):
     return Call(text, lambda api: api.profile(graph(), meta(), cmd=cmd, options=options(**changes)), direct)
 
 
-def stepped(text, added, *, direct="same", **changes):
+def stepped(text, added, *, method="profile_operations", direct="same", **changes):
     """A profiler with a step, and a question about it."""
 
     def work(api):
         profiler = api.Profiler(graph())
         profiler.add_step(added, run())
-        return profiler.profile_operations(options(**changes))
+        return getattr(profiler, method)(options(**changes))
 
     return Call(text, work, direct)
 
@@ -144,6 +144,7 @@ CALLS = [
     profiled("output='none'", output="none"),
     profiled("output='file:outfile=f'", cmd="graph", output="file:outfile=f"),
     profiled("output='timeline:outfile=t'", cmd="graph", output="timeline:outfile=t", direct="answers"),
+    stepped("output='timeline:outfile=t', step=3", 3, method="profile_graph", step=3, output="timeline:outfile=t"),
     profiled("output='timeline:outfile=t', cmd='scope'", cmd="scope", output="timeline:outfile=t"),
     profiled("output='timeline:outfile=t', cmd='code'", cmd="code", output="timeline:outfile=t"),
     profiled("output='timeline:outfile=t', cmd='op'", output="timeline:outfile=t", direct="tfprof.Error"),
