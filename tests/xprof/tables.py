@@ -35,19 +35,31 @@ class Ours:
     """The ops of a profile: by name, type and device, their self time in microseconds."""
 
     def __init__(self, binary, path):
-        view, answer = ask(binary, "scope", path, "-step", "all", "-ops_only", "-max_depth", "1000000",
-                           "-select", "micros,occurrence,device,op_types", "-output", "json:outfile=-")
+        self.binary = binary
+        self.scopes = ["scope", path, "-step", "all", "-ops_only", "-max_depth", "1000000",
+                       "-select", "micros,occurrence,device,op_types", "-output", "json:outfile=-"]
+        view, answer = ask(binary, *self.scopes)
         self.code, self.message = answer.returncode, answer.stderr.strip()
-        self.ops = [(row["name"], row["op_types"], on["device"], on["micros"])
-                    for row in view["rows"] for on in row.get("by_device", [])]
+        self.ops = self.listed(view)
         self.info, _ = ask(binary, "info", path, "-output", "json:outfile=-")
 
+    @staticmethod
+    def listed(view):
+        return [(row["name"], row["op_types"], on["device"], on["micros"])
+                for row in view["rows"] for on in row.get("by_device", [])]
+
+    def by_program(self):
+        return self.listed(ask(self.binary, *self.scopes, "-group_by", "program")[0])
+
     def on_device(self):
-        is_device = lambda device: "/device:" in device and "/device:CPU" not in device
         return [(name, types, micros) for name, types, device, micros in self.ops if is_device(device)]
 
     def on_host(self):
         return [(name, types, micros) for name, types, device, micros in self.ops if "/device:" not in device]
+
+
+def is_device(device):
+    return "/device:" in device and "/device:CPU" not in device
 
 
 def is_copy(types):
@@ -62,8 +74,13 @@ def summed(pairs):
 
 
 def hlo(ours, table):
-    theirs = summed((row["hlo_op_name"], row["total_self_time"]) for row in rows(table))
-    mine = summed((name.rsplit("/", 1)[-1], micros) for name, _, micros in ours.on_device())
+    """By program and instruction; our rows are `module(program)/…/instruction`."""
+    if not table["rows"]:
+        return {}, {}
+    theirs = summed((f"{row['program_id']} {row['hlo_op_name']}", row["total_self_time"]) for row in rows(table))
+    found = ((re.match(r"[^/]*\((\d+)\)/(?:.*/)?([^/]+)$", name), micros)
+             for name, _, device, micros in ours.by_program() if is_device(device))
+    mine = summed((f"{match[1]} {match[2]}", micros) for match, micros in found if match)
     return {name: mine.get(name) for name in theirs}, theirs
 
 
