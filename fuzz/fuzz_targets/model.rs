@@ -15,7 +15,7 @@ fuzz_target!(|bytes: &[u8]| {
     profiler.add_graph(source(graph)).expect("a graph");
     Format::recognize(bytes);
     let _ = profiler.add(Source::memory("fuzz", bytes).unwrap_or_else(|_| source(b"")), format, 3);
-    let mut options = Options { max_depth: 50, ..Options::default() };
+    let mut options = Options { max_depth: Some(50), ..Options::default() };
     options.select = Selection::parse(&Selection::all_words()).ok();
     for quirks in [Quirks::NONE, Quirks::ORIGINAL] {
         options.quirks = quirks;

@@ -19,6 +19,10 @@ _SHOWN = 200
 _FORMS = dict(_native.form_endings())
 
 
+# The columns of numbers begin with one of these.
+_SIDES = ("self_", "total_", "cumulative_")
+
+
 class Numbers(dict[str, Any]):
     """Numbers by metric: by the key of JSON and tables (`requested_bytes`), or by the word of `select` (`bytes`).
 
@@ -81,7 +85,8 @@ class View(Table, Sequence["Row"]):
         }
         self._numbers: dict[str, Sequence[Any]] = {
             name: _numbers(self._schema[name], columns[name], len(self))
-            for name in (f"{side}_{key}" for side in ("self", "total") for key in self.metrics)
+            for name in self._schema
+            if name.startswith(_SIDES)
         }
         self._details: list[dict[str, Any]] | None = None
         self._children: list[list[int]] | None = None
@@ -260,8 +265,15 @@ class Row:
 
     @property
     def total(self) -> Numbers:
-        """The numbers of the row and all rows within it, by metric. In op view, of it and all rows below."""
+        """The numbers of the row and all rows within it, by metric."""
         return self._side("total")
+
+    @property
+    def cumulative(self) -> Numbers:
+        """In op view, the running sums: the row and all rows after it, by metric."""
+        if self._view.command != "op":
+            raise AttributeError("only rows of the op view have running sums")
+        return self._side("cumulative")
 
     def _side(self, side: str) -> Numbers:
         view = self._view

@@ -90,7 +90,7 @@ fn answers(profiler: &Profiler, kind: ViewKind, quirks: Quirks) -> String {
     let mut text = Vec::new();
     let last = profiler.model().runs.steps().last().unwrap_or(-1);
     for step in [-1, last] {
-        let mut options = Options { quirks, max_depth: 1000, ..Options::default() };
+        let mut options = Options { quirks, max_depth: Some(1000), ..Options::default() };
         let all = "bytes,peak_bytes,residual_bytes,output_bytes,micros,accelerator_micros,cpu_micros,params,float_ops,\
                    occurrence,device,op_types,input_shapes";
         options.set("select", all).expect("known words");

@@ -128,7 +128,7 @@ fn ask(path: &Path, kind: ViewKind, whole: &[u8], damaged: &[u8]) -> Result<(), 
         return ask_profile(&mut profiler, kind, damaged);
     }
     profiler.add(Source::memory("damaged", damaged)?, format, 0)?;
-    let mut options = Options { max_depth: 1000, ..Options::default() };
+    let mut options = Options { max_depth: Some(1000), ..Options::default() };
     options.select = Selection::parse(&Selection::all_words()).ok();
     for quirks in [Quirks::NONE, Quirks::ORIGINAL] {
         options.quirks = quirks;
@@ -151,7 +151,7 @@ fn ask_profile(profiler: &mut Profiler, kind: ViewKind, damaged: &[u8]) -> Resul
     let files = [ProfileFile::memory("damaged", damaged.to_vec())];
     ProfileTrace::new(&files, true)?.write(&mut std::io::sink()).expect("a sink");
     profiler.add_profiles(&files, None, &|_, _| {})?;
-    let options = Options { max_depth: 1000, ..Options::default() };
+    let options = Options { max_depth: Some(1000), ..Options::default() };
     match profiler.view(kind, &options) {
         Ok(view) => render::json::write(&view, profiler.warnings(), &mut std::io::sink()).expect("a sink"),
         Err(error) => drop(error.to_string()),

@@ -36,7 +36,8 @@ pub struct Request {
 impl Request {
     /// The style of text on the terminal.
     pub fn theme(&self) -> Theme {
-        if self.terminal.colour { Theme::COLOUR } else { Theme::PLAIN }
+        let theme = if self.terminal.colour { Theme::COLOUR } else { Theme::PLAIN };
+        theme.fitting(self.terminal.width)
     }
 }
 
@@ -108,7 +109,7 @@ mod tests {
             ["op --max_depth=3 --graph_path=g", "op -max-depth 3 -graph_path g", "--max_depth 3 op --graph-path g"]
         {
             let request = parsed(line).unwrap();
-            assert_eq!((request.command.word, request.options.max_depth), ("op", 3), "{line}");
+            assert_eq!((request.command.word, request.options.max_depth), ("op", Some(3)), "{line}");
             assert_eq!(request.flags.inputs.paths().collect::<Vec<_>>(), [Path::new("g")]);
         }
     }

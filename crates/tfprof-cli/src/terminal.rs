@@ -14,6 +14,10 @@ pub struct Terminal {
     pub stderr: bool,
     /// Text on the terminal may have colour and bars.
     pub colour: bool,
+    /// The columns of standard output.
+    pub width: Option<usize>,
+    /// The words of views were explained before, in this shell.
+    pub explained: bool,
 }
 
 impl Terminal {
@@ -27,6 +31,8 @@ impl Terminal {
             stdout,
             stderr: io::stderr().is_terminal(),
             colour: stdout && !refused && !dumb,
+            width: terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| width.0.into()),
+            explained: false,
         }
     }
 }

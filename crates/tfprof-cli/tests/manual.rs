@@ -25,7 +25,8 @@ fn typed(lines: &str) -> Vec<Vec<String>> {
 /// The rows of each report, behind its line of column names.
 fn reports(text: &str) -> Vec<Vec<String>> {
     let bodies = text.split("Profile:\n").skip(1);
-    let row = |line: &&str| !line.is_empty() && !line.starts_with("Doc:");
+    // The manual's answers do not say what they leave out.
+    let row = |line: &&str| !line.is_empty() && !line.starts_with("Doc:") && !line.starts_with('…');
     let head = |line: &&str| !line.starts_with("Doc:");
     bodies.map(|body| body.lines().skip(1).take_while(head).filter(row).map(str::to_owned).collect()).collect()
 }

@@ -29,9 +29,13 @@ impl Drop for Home {
 }
 
 fn start(home: &Home, words: &[&str], variables: &[(&str, &str)]) -> PtySession {
+    start_at(160, home, words, variables)
+}
+
+fn start_at(columns: usize, home: &Home, words: &[&str], variables: &[(&str, &str)]) -> PtySession {
     // A pseudo terminal has no size until somebody gives it one.
     let mut command = Command::new("sh");
-    command.args(["-c", "stty rows 24 cols 160; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_tfprof")]);
+    command.args(["-c", &format!("stty rows 24 cols {columns}; exec \"$0\" \"$@\""), env!("CARGO_BIN_EXE_tfprof")]);
     command.args(words).current_dir(home.path());
     command.env("XDG_STATE_HOME", home.path()).env("TERM", "xterm").env("PAGER", "").env("NO_COLOR", "1");
     command.envs(variables.iter().copied());
@@ -131,9 +135,10 @@ fn long_answers_go_through_the_pager_and_short_ones_do_not() {
     let mut shell = shell(&home, &[("PAGER", "sed 's/^/PAGED /'")]);
     send(&mut shell, "op -max_depth 2\r");
     let short = expect(&mut shell, "tfprof> ");
-    assert!(short.contains("AddN") && !short.contains("PAGED"), "{short}");
+    assert!(short.contains("Conv2DBackpropInput") && short.contains("Doc:") && !short.contains("PAGED"), "{short}");
     send(&mut shell, "op -max_depth 100\r");
-    expect(&mut shell, "PAGED AddN");
+    let before = expect(&mut shell, "PAGED AddN");
+    assert!(!before.contains("Doc:"), "explained twice: {before}");
     expect(&mut shell, "tfprof> ");
     leave(shell);
 }
@@ -144,16 +149,44 @@ fn colour_and_bars_are_for_terminals_that_want_them() {
     let words = ["demo", "op", "-order_by", "micros", "-max_depth", "1"];
     let mut coloured = start(&home, &words, &[("NO_COLOR", "")]);
     let text = coloured.exp_eof().expect("an answer");
-    assert!(text.contains("     \x1b[0m \x1b[1mConv2DBackpropFilter\x1b[0m"), "{text}");
+    assert!(text.contains("    \x1b[0m \x1b[1mConv2DBackpropFilter\x1b[0m"), "{text}");
     // What is read from the pseudo terminal is bytes, one character each.
-    let bar: String = "\x1b[36m━━━ ".bytes().map(char::from).collect();
+    let bar: String = "\x1b[36m███▏ ".bytes().map(char::from).collect();
     assert!(text.contains(&bar), "{text}");
     let mut plain = start(&home, &words, &[]);
     let text = plain.exp_eof().expect("an answer");
-    assert!(text.is_ascii() && !text.contains('\x1b'), "{text}");
-    // The plain form at a terminal has the bytes of the piped one.
+    assert!(!text.contains('\x1b') && !text.contains("accelerator execution time |"), "{text}");
+    // With the original's layout, the plain form at a terminal has the bytes of the piped one.
+    let words = [&words[..], &["-original_quirks"]].concat();
+    let text = start(&home, &words, &[]).exp_eof().expect("an answer");
     let piped = Command::new(env!("CARGO_BIN_EXE_tfprof")).args(words).output().expect("an answer");
     assert_eq!(text.replace("\r\n", "\n"), String::from_utf8(piped.stdout).expect("text"));
+}
+
+#[test]
+fn no_row_wraps() {
+    let home = Home::new("width");
+    for columns in [80, 200] {
+        for words in [
+            "demo op -select micros,bytes,params,float_ops,device",
+            "demo scope -max_depth 9 -select micros,bytes",
+            "demo code -max_depth 40",
+            "demo graph -max_depth 12 -select micros,op_types",
+        ] {
+            let words: Vec<&str> = words.split(' ').collect();
+            let text = start_at(columns, &home, &words, &[("NO_COLOR", "")]).exp_eof().expect("an answer");
+            // What is read from the pseudo terminal is bytes, one character each.
+            let text = String::from_utf8(text.chars().map(|c| c as u8).collect()).expect("text");
+            let rows: Vec<&str> = text.lines().skip_while(|line| !line.contains("Profile:")).collect();
+            assert!(rows.len() > 10, "{text}");
+            for row in rows {
+                let visible = row.split('\x1b').map(|part| part.split_once('m').map_or(part, |(_, rest)| rest));
+                let first = row.split('\x1b').next().unwrap_or_default().chars().count();
+                let width = first + visible.skip(1).map(|part| part.chars().count()).sum::<usize>();
+                assert!(width <= columns, "{width} columns of {columns}: {row}");
+            }
+        }
+    }
 }
 
 #[test]

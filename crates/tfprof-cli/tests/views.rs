@@ -48,6 +48,7 @@ _TFProfRoot (--/930.58k params)
   unit_last/final_bn/gamma (64, 64/128 params)
   unit_last/final_bn/moving_mean (64, 64/64 params)
   unit_last/final_bn/moving_variance (64, 64/64 params)
+… 182 more rows, 99.7 % of the parameters; use -max_depth 6
 ";
     assert_eq!(text, expect);
 }
@@ -66,6 +67,7 @@ _TFProfRoot (--/464.15k params)
   pool_logit/biases (10, 10/10 params)
   unit_last/final_bn/beta (64, 64/64 params)
   unit_last/final_bn/gamma (64, 64/64 params)
+… 90 more rows, 99.7 % of the parameters; use -max_depth 5
 ";
     assert_eq!(text, expect);
 }
@@ -191,7 +193,7 @@ fn json_has_the_one_shape() {
     ];
     let answer = ok(&words);
     let json: serde_json::Value = serde_json::from_str(&answer.out).expect("valid JSON");
-    assert_eq!((&json["version"], &json["command"]), (&1.into(), &"scope".into()));
+    assert_eq!((&json["version"], &json["command"]), (&2.into(), &"scope".into()));
     assert_eq!(json["options"]["select"], "device,input_shapes,micros,occurrence,op_types,params");
     let columns = ["micros", "accelerator_micros", "cpu_micros", "params", "runs", "definitions"];
     assert_eq!(json["columns"], serde_json::json!(columns));
@@ -219,7 +221,8 @@ fn csv_has_the_rows_of_json() {
         lines.next(),
         Some(
             "id,parent,depth,name,self_micros,self_accelerator_micros,self_cpu_micros,self_params,\
-             total_micros,total_accelerator_micros,total_cpu_micros,total_params"
+             total_micros,total_accelerator_micros,total_cpu_micros,total_params,\
+             cumulative_micros,cumulative_accelerator_micros,cumulative_cpu_micros,cumulative_params"
         )
     );
     assert_eq!(lines.next().map(|line| line.starts_with("0,,0,_TFProfRoot,0,0,0,0,167,")), Some(true));

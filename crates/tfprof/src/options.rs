@@ -18,10 +18,14 @@ use crate::metric::{METRICS, Metric, MetricSet};
 use crate::quirks::Quirks;
 use crate::words;
 
+/// The levels of a tree, or the rows of the op view, that an answer has unless the question says otherwise.
+pub const DEFAULT_DEPTH: i64 = 10;
+
 /// The options of a question.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
-    pub max_depth: i64,
+    /// None: [`DEFAULT_DEPTH`], and no limit for pictures and pages.
+    pub max_depth: Option<i64>,
     /// The minimum of each metric; 0 by default.
     pub min: [i64; Metric::COUNT],
     pub step: Step,
@@ -51,10 +55,10 @@ impl Default for Options {
     fn default() -> Self {
         let all = || vec![".*".to_owned()];
         Options {
-            max_depth: 10,
+            max_depth: None,
             min: [0; Metric::COUNT],
             step: Step::Average,
-            order_by: OrderBy::Name,
+            order_by: OrderBy::Auto,
             account_type_regexes: all(),
             start_name_regexes: all(),
             trim_name_regexes: Vec::new(),
@@ -93,6 +97,17 @@ impl Options {
             selection.add_metric(metric);
             selection
         })
+    }
+
+    /// The order of the rows of a view: in op view the first metric of `selection` that the files have, else names.
+    pub(crate) fn resolved_order(&self, kind: ViewKind, selection: Selection, unknown: MetricSet) -> OrderBy {
+        match self.order_by {
+            OrderBy::Auto if kind == ViewKind::Op && !self.quirks.op_rows_by_name => {
+                selection.first(unknown).map_or(OrderBy::Name, OrderBy::Metric)
+            }
+            OrderBy::Auto => OrderBy::Name,
+            order => order,
+        }
     }
 
     /// The metrics to sum for this question: shown, sorted by or compared to a minimum.

@@ -36,6 +36,9 @@ pub struct Quirks {
     pub op_logs_share_strings: bool,
     /// Graph view describes itself as scope view.
     pub graph_doc_is_scopes: bool,
+    /// Rows of the op view are in the order of their names unless the question says otherwise, and text does not say
+    /// that it leaves rows out.
+    pub op_rows_by_name: bool,
     /// `-max_depth N` shows N + 1 rows in op view.
     pub op_depth_is_one_more: bool,
     /// The advisor recognizes only the first version of `FusedBatchNorm` as fused.
@@ -86,6 +89,7 @@ impl Quirks {
             lone_gradients_are_lost: on,
             op_logs_share_strings: on,
             graph_doc_is_scopes: on,
+            op_rows_by_name: on,
             op_depth_is_one_more: on,
             new_batch_norms_are_slow: on,
             saving_again_alters: on,

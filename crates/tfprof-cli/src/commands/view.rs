@@ -59,7 +59,8 @@ fn write(
         return Ok(());
     }
     if output.to_screen() {
-        return to_stdout(out, |out| part.write(&Dress { theme: request.theme(), ..Dress::PLAIN }, out));
+        let dress = Dress { theme: request.theme(), legend: !request.terminal.explained, ..Dress::PLAIN };
+        return to_stdout(out, |out| part.write(&dress, out));
     }
     let stream = target::is_stream(&output.outfile);
     let file = if stream { &output.outfile } else { &part.file };

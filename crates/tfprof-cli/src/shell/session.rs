@@ -129,6 +129,7 @@ impl Session {
                     if view::answer(&question, &self.profiler, &request, out, err)? == Exit::Damaged {
                         self.exit = Exit::Damaged;
                     }
+                    self.terminal.explained |= self.terminal.stdout && question.options.output.to_screen();
                 }
                 // Single executions are not kept: read the files again.
                 _ => drop((request.command.run)(&request, out, err)?),

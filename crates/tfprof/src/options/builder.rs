@@ -25,7 +25,7 @@ use crate::quirks::Quirks;
 /// # Ok::<(), tfprof::Error>(())
 /// ```
 impl Options {
-    /// The defaults: all rows down to level 10, by name, on average over the steps.
+    /// The defaults: all rows down to level 10, by name (in op view the ten largest), on average over the steps.
     pub fn new() -> Options {
         Options::default()
     }
@@ -56,7 +56,7 @@ impl Options {
     /// The number of levels to show, including the root; in op view, the number of rows.
     #[must_use]
     pub fn max_depth(mut self, levels: u32) -> Options {
-        self.max_depth = levels.into();
+        self.max_depth = Some(levels.into());
         self
     }
 

@@ -104,6 +104,8 @@ impl Choice for CodeStacks {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum OrderBy {
+    /// By name; in op view, by the first selected metric.
+    Auto,
     Name,
     /// By depth in the tree, then by name.
     Depth,
@@ -127,7 +129,7 @@ impl OrderBy {
 
     pub fn word(self) -> &'static str {
         match self {
-            OrderBy::Name => "name",
+            OrderBy::Name | OrderBy::Auto => "name",
             OrderBy::Depth => "depth",
             OrderBy::Metric(metric) => metric.info().word.unwrap_or_default(),
             OrderBy::Unordered => "",

@@ -7,6 +7,8 @@ use crate::metric::{self, DETAILS, Detail, METRICS, Metric, MetricSet};
 pub struct Selection {
     metrics: MetricSet,
     details: u32,
+    /// The metric whose word came first.
+    first: Option<Metric>,
 }
 
 impl Selection {
@@ -34,6 +36,7 @@ impl Selection {
 
     pub fn add_metric(&mut self, metric: Metric) {
         self.metrics.add(metric);
+        self.first.get_or_insert(metric);
     }
 
     pub fn add_detail(&mut self, detail: Detail) {
@@ -48,6 +51,11 @@ impl Selection {
     /// The metrics whose words were given, in the order of [`METRICS`].
     pub(crate) fn given(self) -> impl Iterator<Item = Metric> {
         self.metrics.iter()
+    }
+
+    /// The first metric that was given, if the files know it; else the first one that they do.
+    pub(crate) fn first(self, unknown: MetricSet) -> Option<Metric> {
+        self.first.into_iter().chain(self.given()).find(|metric| !unknown.has_part_of(*metric))
     }
 
     pub fn has_detail(self, detail: Detail) -> bool {

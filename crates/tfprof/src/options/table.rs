@@ -1,6 +1,6 @@
 //! [`OPTIONS`], the one list of the options of a view: names, defaults, help, and how to parse and print a value.
 
-use super::{CodeStacks, Events, GroupBy, Options, OrderBy, Output, Selection, Step};
+use super::{CodeStacks, DEFAULT_DEPTH, Events, GroupBy, Options, OrderBy, Output, Selection, Step};
 use crate::error::Error;
 use crate::metric::{METRICS, Metric, MetricInfo};
 use crate::quirks::Quirks;
@@ -144,17 +144,18 @@ fn minimums(original: bool) -> Vec<OptionInfo> {
 const MAX_DEPTH: OptionInfo = OptionInfo {
     name: "max_depth",
     value: ValueKind::Number,
-    about: "how many levels of the tree to show, the root being the first; in op view, how many rows",
+    about: "how many levels of the tree to show, the root being the first; in op view, how many rows; 10 by default, and \
+            no limit for pictures and pages",
     original: true,
     words: Vec::new,
     access: Access::Field {
         set: |o, v| {
             let n = number(v)?;
             i32::try_from(n).map_err(|_| format!("{n} is too large; the most is {}", i32::MAX))?;
-            o.max_depth = n;
+            o.max_depth = Some(n);
             Ok(())
         },
-        show: |o| o.max_depth.to_string(),
+        show: |o| o.max_depth.unwrap_or(DEFAULT_DEPTH).to_string(),
     },
 };
 
@@ -187,7 +188,8 @@ const ORIGINAL: &[OptionInfo] = &[
     OptionInfo {
         name: "order_by",
         value: ValueKind::Word,
-        about: "the order of rows: by name (ascending), a metric (descending), or depth",
+        about: "the order of rows: by name (ascending), a metric (descending), or depth; by default the name, in op view the \
+                first selected metric",
         original: true,
         words: OrderBy::words,
         access: Access::Field {

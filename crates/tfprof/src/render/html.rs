@@ -273,10 +273,10 @@ impl<'v> Tree<'v> {
             {
                 out.write_all("<span class=\"c s none\" title=\"the files do not say\">–</span>".as_bytes())
             }
-            Style::Bar(metric) => bar(metric.info().unit, self.bar(metric, row), self.share(metric, row), out),
+            Style::Bar(metric) => bar(metric.info().unit, view.exact_total(metric, row), self.share(metric, row), out),
             Style::Own(_) if !view.is_accounted(row) => out.write_all(b"<span class=\"c s\">\xe2\x80\x93</span>"),
             Style::Own(metric) => write_number(&view.number(Side::SelfOnly, metric, row), metric, out),
-            Style::Ratio(metric) => write_number(&view.number(self.side(row), metric, row), metric, out),
+            Style::Ratio(metric) => write_number(&view.number(Side::Total, metric, row), metric, out),
             Style::Share(metric) => {
                 write!(out, "<span class=\"c s\">{:.2}%</span>", 100.0 * self.share(metric, row))
             }
@@ -301,22 +301,9 @@ impl<'v> Tree<'v> {
         }
     }
 
-    /// In op view a total is a running sum, so a row counts by its own number; the root has the whole.
-    fn side(&self, row: &VisibleRow) -> Side {
-        let own = self.view.rules().chain && row.row != self.view.rows()[0].row;
-        if own { Side::SelfOnly } else { Side::Total }
-    }
-
-    fn bar(&self, metric: Metric, row: &VisibleRow) -> Amount {
-        match self.side(row) {
-            Side::SelfOnly => self.view.exact_self(metric, row),
-            Side::Total => self.view.exact_total(metric, row),
-        }
-    }
-
     fn share(&self, metric: Metric, row: &VisibleRow) -> f64 {
         let whole = self.view.exact_total(metric, &self.view.rows()[0]).n;
-        if whole > 0 { self.bar(metric, row).n as f64 / whole as f64 } else { 0.0 }
+        if whole > 0 { self.view.exact_total(metric, row).n as f64 / whole as f64 } else { 0.0 }
     }
 }
 
@@ -453,7 +440,7 @@ mod tests {
     fn html(graph: &str, container: Container) -> String {
         let mut profiler = Profiler::default();
         profiler.add_graph(Source::memory("graph.pbtxt", graph.as_bytes()).unwrap()).unwrap();
-        let mut options = Options { max_depth: 100_000, ..Options::default() };
+        let mut options = Options { max_depth: Some(100_000), ..Options::default() };
         options.set("select", "params").unwrap();
         let view = profiler.view(ViewKind::Scope, &options).unwrap();
         let mut out = Vec::new();

@@ -14,7 +14,7 @@ use std::io::{self, Write};
 
 /// Writes one object and a newline. `warnings` come from loading; the view adds its own.
 pub fn write(view: &View, warnings: &[Warning], out: &mut dyn Write) -> io::Result<()> {
-    write!(out, "{{\"version\":1,\"command\":\"{}\",\"options\":{{", view.kind.word())?;
+    write!(out, "{{\"version\":2,\"command\":\"{}\",\"options\":{{", view.kind.word())?;
     for (i, option) in OPTIONS.iter().enumerate() {
         write!(out, "{}\"{}\":", if i > 0 { "," } else { "" }, option.name)?;
         let value = match option.name {
@@ -50,6 +50,8 @@ struct Groups<'c> {
     row: Vec<Keyed<'c>>,
     own: Vec<Keyed<'c>>,
     total: Vec<Keyed<'c>>,
+    /// Op view only.
+    cumulative: Vec<Keyed<'c>>,
     /// A missing detail is left out.
     details: Vec<Keyed<'c>>,
 }
@@ -75,6 +77,7 @@ impl<'c> Groups<'c> {
             row: group(true, &|column| column.metric().is_none() && !column.is_detail()),
             own: group(true, &side(Side::SelfOnly)),
             total: group(true, &side(Side::Total)),
+            cumulative: group(true, &side(Side::Cumulative)),
             details: group(false, &Column::is_detail),
         }
     }
@@ -86,6 +89,10 @@ impl<'c> Groups<'c> {
         write_cells(&self.own, view, id, out)?;
         out.extend_from_slice(b"},\"total\":{");
         write_cells(&self.total, view, id, out)?;
+        if !self.cumulative.is_empty() {
+            out.extend_from_slice(b"},\"cumulative\":{");
+            write_cells(&self.cumulative, view, id, out)?;
+        }
         out.push(b'}');
         for Keyed { before, column } in &self.details {
             match view.cell(column, id) {

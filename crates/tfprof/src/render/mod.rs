@@ -3,6 +3,7 @@
 
 pub(crate) mod chrome;
 pub mod csv;
+mod fit;
 pub mod flamegraph;
 mod folded;
 pub mod html;
@@ -68,7 +69,10 @@ pub const FORMS: &[Form] = &[
         opened_with: "",
         demand: Demand::ROWS,
         write: |view, dress, out| {
-            if dress.legend { text::write_themed(view, &dress.theme, out) } else { text::write_report(view, out) }
+            if dress.legend {
+                text::write_head(view, &dress.theme, out)?;
+            }
+            text::write_rows(view, &dress.theme, out)
         },
     },
     Form {
@@ -145,7 +149,7 @@ pub const FORMS: &[Form] = &[
         about: "a page for a browser: a tree that opens and closes, with bars",
         endings: &[".html", ".htm"],
         opened_with: "open it in a browser",
-        demand: Demand::ROWS,
+        demand: Demand { whole_tree: true, ..Demand::ROWS },
         write: |view, dress, out| html::write(view, dress.container, out),
     },
 ];

@@ -1,7 +1,6 @@
 //! Rows as nested boxes, for flame graphs and timelines of trees.
 //!
-//! A box is as wide as the total of its row; its children lie side by side from its left edge. In the op view a total is
-//! a running sum, so a box is as wide as the self value of its row, and the root contains all boxes.
+//! A box is as wide as the total of its row; its children lie side by side from its left edge.
 
 use crate::metric::Metric;
 use crate::options::ViewKind;
@@ -31,8 +30,7 @@ pub fn boxes(view: &View, metric: Metric) -> Vec<Nested> {
     let mut box_of = vec![usize::MAX; rows.len()];
     let mut next: Vec<i64> = Vec::with_capacity(rows.len());
     for (i, row) in rows.iter().enumerate() {
-        let chain = i > 0 && view.rules().chain;
-        let width = if chain { view.exact_self(metric, row).n } else { view.exact_total(metric, row).n };
+        let width = view.exact_total(metric, row).n;
         let parent = if i == 0 { 0 } else { box_of[row.parent] };
         if i > 0 && (width <= 0 || parent == usize::MAX) {
             continue;

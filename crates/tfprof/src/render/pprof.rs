@@ -87,13 +87,10 @@ fn known(view: &View) -> Vec<Metric> {
 
 /// The totals of each row minus those of its children, by row and metric.
 fn own_numbers(view: &View, metrics: &[Metric]) -> Vec<i64> {
-    let (rows, chain) = (view.rows(), view.rules().chain);
+    let rows = view.rows();
     let mut own: Vec<i64> = Vec::with_capacity(rows.len() * metrics.len());
     for (i, row) in rows.iter().enumerate() {
-        let whole = |metric: &Metric| {
-            let is_own = i > 0 && chain;
-            if is_own { view.exact_self(*metric, row).n } else { view.exact_total(*metric, row).n }
-        };
+        let whole = |metric: &Metric| view.exact_total(*metric, row).n;
         own.extend(metrics.iter().map(whole));
         for (k, metric) in metrics.iter().enumerate().filter(|_| i > 0) {
             let parent = &mut own[row.parent * metrics.len() + k];

@@ -48,7 +48,7 @@ pub fn write(view: &View, out: &mut dyn Write) -> io::Result<()> {
 
 fn parts(view: &View, row: &VisibleRow) -> [Vec<u8>; 2] {
     let own = |metric| view.self_value(metric, row);
-    let total = |metric| view.total(metric, row);
+    let total = |metric| view.cumulative(metric, row).rounded();
     if view.rules().bags {
         multi_node(view, row, &own, &total)
     } else {

@@ -1,8 +1,8 @@
 //! An answer as text, in the layout of the original.
 
-use super::tensor;
 use super::theme::{self, Theme};
 use super::write_each;
+use super::{fit, tensor};
 use crate::hash::UntrustedMap;
 use crate::metric::{DETAILS, Detail, METRICS, Metric, MetricInfo, Unit};
 use crate::model::nodes::NodeId;
@@ -15,18 +15,18 @@ use std::io::{self, Write};
 
 /// Writes the head, which explains the selected words, and the report.
 pub fn write(view: &View, out: &mut dyn Write) -> io::Result<()> {
-    write_themed(view, &Theme::PLAIN, out)
+    write_head(view, &Theme::PLAIN, out)?;
+    write_rows(view, &Theme::PLAIN, out)
 }
 
-/// The same with bars and colour for a terminal.
-pub fn write_themed(view: &View, theme: &Theme, out: &mut dyn Write) -> io::Result<()> {
+/// Explains the view and the words of the selection.
+pub fn write_head(view: &View, theme: &Theme, out: &mut dyn Write) -> io::Result<()> {
     let mut head = Vec::new();
-    write_head(view, &mut head)?;
-    theme.faint(out, &head)?;
-    write_rows(view, theme, out)
+    push_head(view, &mut head)?;
+    theme.faint(out, &head)
 }
 
-fn write_head(view: &View, out: &mut dyn Write) -> io::Result<()> {
+fn push_head(view: &View, out: &mut dyn Write) -> io::Result<()> {
     if view.model.misses_streams {
         out.write_all(
             b"\n\nA step ran ops on a GPU, but has no record of the GPU's streams.\n\n\
@@ -55,21 +55,68 @@ pub fn write_report(view: &View, out: &mut dyn Write) -> io::Result<()> {
     write_rows(view, &Theme::PLAIN, out)
 }
 
-fn write_rows(view: &View, theme: &Theme, out: &mut dyn Write) -> io::Result<()> {
-    let columns = columns(view);
-    let mut legend = b"Profile:\n".to_vec();
-    let chain = view.rules().chain;
-    if !(chain && view.is_empty()) {
-        write_legend(view, &columns, &mut legend)?;
+/// The same, dressed for a terminal if the theme says so.
+pub fn write_rows(view: &View, theme: &Theme, out: &mut dyn Write) -> io::Result<()> {
+    let width = theme.width.filter(|_| !view.options.quirks.op_rows_by_name);
+    let mut columns = columns(view);
+    if width.is_some() {
+        drop_idle(view, &mut columns);
     }
-    out.write_all(&legend)?;
+    out.write_all(b"Profile:\n")?;
     let rows = view.rows();
-    if !chain {
-        return write_each(rows, out, |row, text| write_row(view, &columns, theme, row, text));
+    if !view.rules().chain {
+        write_legend(view, &columns, width, out)?;
+        write_each(rows, out, |row, text| write_row(view, &columns, theme, width, row, text))?;
+        return write_left_out(view, theme, out);
     }
     // If there are no rows, show the root with its zeros.
-    let (root, below) = (&rows[0], if view.is_empty() { &rows[..1] } else { &rows[1..] });
-    write_each(below, out, |row, text| write_op_row(view, &columns, theme, root, row, text))
+    let below = if view.is_empty() { &rows[..1] } else { &rows[1..] };
+    let layout = OpLayout::new(view, &mut columns, width.map(|width| width.saturating_sub(theme.margin())), below);
+    if !view.is_empty() {
+        write_legend(view, &columns, width, out)?;
+    }
+    write_each(below, out, |row, text| write_op_row(view, &columns, theme, &layout, row, text))?;
+    write_left_out(view, theme, out)
+}
+
+/// Says how many rows `-max_depth` hides, and how much they are.
+fn write_left_out(view: &View, theme: &Theme, out: &mut dyn Write) -> io::Result<()> {
+    let left_out = view.left_out();
+    if left_out.rows == 0 || view.options.quirks.op_rows_by_name {
+        return Ok(());
+    }
+    let rows = if left_out.rows == 1 { "row" } else { "rows" };
+    let share = match (view.lead_metric(), left_out.share) {
+        (Some(metric), Some(share)) => format!(", {} of {}", percent(share), noun(metric)),
+        _ => String::new(),
+    };
+    let line = format!("… {} more {rows}{share}; use -max_depth {}", left_out.rows, left_out.depth);
+    theme.faint(out, line.as_bytes())?;
+    out.write_all(b"\n")
+}
+
+/// A share in percent, with the digits that a reader needs.
+fn percent(share: f64) -> String {
+    match 100.0 * share {
+        p if p <= 0.0 => "0 %".to_owned(),
+        p if p < 0.1 => "less than 0.1 %".to_owned(),
+        p if !(10.0..99.5).contains(&p) && p < 100.0 => format!("{:.1} %", p.min(99.9)),
+        p => format!("{p:.0} %"),
+    }
+}
+
+/// The noun for a metric's sum.
+fn noun(metric: Metric) -> &'static str {
+    match metric {
+        Metric::Micros => "the time",
+        Metric::CpuMicros => "the CPU time",
+        Metric::AcceleratorMicros => "the accelerator time",
+        Metric::FloatOps => "the FLOPs",
+        Metric::Runs => "the runs",
+        Metric::Parameters => "the parameters",
+        Metric::Macs => "the multiply-adds",
+        metric => metric.info().legend.trim_start_matches("# "),
+    }
 }
 
 /// A column of the text.
@@ -104,32 +151,85 @@ fn columns(view: &View) -> Vec<Column> {
     columns
 }
 
-fn write_legend(view: &View, columns: &[Column], out: &mut Vec<u8>) -> io::Result<()> {
-    out.write_all(b"node name | ")?;
-    for (i, column) in columns.iter().enumerate() {
-        let legend = match column {
-            Column::Metric(info) => info.legend,
-            Column::Occurrence if view.rules().bags => "op occurrence (run|defined)",
-            Column::Occurrence => Metric::Runs.info().legend,
-            Column::Detail(Detail::Device) => "assigned devices",
-            Column::Detail(Detail::OpTypes) => "op types",
-            Column::Detail(detail @ (Detail::Category | Detail::Program | Detail::Kernels)) => {
-                DETAILS[*detail as usize].word
-            }
-            Column::Detail(_) => "input shapes",
+/// Drops the numbers that are 0 in every row, and those that only come along with another and equal it, unless nothing
+/// else would be left.
+fn drop_idle(view: &View, columns: &mut Vec<Column>) {
+    let both = |metric: Metric, row: &VisibleRow| (view.exact_self(metric, row).n, view.exact_total(metric, row).n);
+    let everywhere = |holds: &dyn Fn(&VisibleRow) -> bool| view.rows().iter().all(holds);
+    let is_idle = |metric: Metric| {
+        let repeats = |main: Metric| {
+            main.info().with.contains(&metric) && everywhere(&|row| both(metric, row) == both(main, row))
         };
-        out.write_all(if i > 0 { b" | " } else { b"" })?;
-        out.write_all(legend.as_bytes())?;
+        let is_zero = || view.knows(metric) && everywhere(&|row| both(metric, row) == (0, 0));
+        !metric.is_ratio() && (is_zero() || (!view.selection.has(metric) && view.selection.given().any(repeats)))
+    };
+    let tells = |column: &Column| !matches!(column, Column::Metric(info) if is_idle(info.metric));
+    if columns.iter().any(tells) {
+        columns.retain(tells);
+    } else {
+        columns.truncate(1);
     }
-    out.write_all(b"\n")
 }
 
+fn write_legend(view: &View, columns: &[Column], width: Option<usize>, out: &mut dyn Write) -> io::Result<()> {
+    let names = columns.iter().map(|column| match column {
+        Column::Metric(info) => info.legend,
+        Column::Occurrence if view.rules().bags => "op occurrence (run|defined)",
+        Column::Occurrence => Metric::Runs.info().legend,
+        Column::Detail(Detail::Device) => "assigned devices",
+        Column::Detail(Detail::OpTypes) => "op types",
+        Column::Detail(detail @ (Detail::Category | Detail::Program | Detail::Kernels)) => {
+            DETAILS[*detail as usize].word
+        }
+        Column::Detail(_) => "input shapes",
+    });
+    let legend = format!("node name | {}", names.collect::<Vec<_>>().join(" | "));
+    writeln!(out, "{}", width.map_or(legend.clone(), |width| fit::end(&legend, width)))
+}
+
+/// The least room for a name before the numbers of its row are cut.
+const LEAST_NAME: usize = 16;
+
 /// A row of a tree: `name (own/total, …)`.
-fn write_row(view: &View, columns: &[Column], theme: &Theme, row: &VisibleRow, out: &mut Vec<u8>) -> io::Result<()> {
+fn write_row(
+    view: &View,
+    columns: &[Column],
+    theme: &Theme,
+    width: Option<usize>,
+    row: &VisibleRow,
+    out: &mut Vec<u8>,
+) -> io::Result<()> {
     let share = if theme.is_plain() { 0.0 } else { theme::share(view, row) };
     theme.begin_row(share, out)?;
-    out.resize(out.len() + 2 * row.depth, b' ');
-    theme.name(share, view.name(row).as_bytes(), out)?;
+    match width {
+        None => {
+            out.resize(out.len() + 2 * row.depth, b' ');
+            theme.name(share, view.name(row).as_bytes(), out)?;
+            push_numbers(view, columns, row, out)?;
+        }
+        Some(width) => {
+            let mut numbers = Vec::new();
+            push_numbers(view, columns, row, &mut numbers)?;
+            let numbers = String::from_utf8_lossy(&numbers);
+            let width = width.saturating_sub(theme.margin());
+            let indent = (2 * row.depth).min(width / 2);
+            let numbers = fit::end(&numbers, width.saturating_sub(indent + LEAST_NAME));
+            out.resize(out.len() + indent, b' ');
+            let name = fit::middle(view.name(row), width.saturating_sub(indent + fit::width(&numbers)));
+            theme.name(share, name.as_bytes(), out)?;
+            out.write_all(numbers.as_bytes())?;
+        }
+    }
+    theme.end_row(share, out)?;
+    out.write_all(b"\n")?;
+    match view.tensor(row, Some(tensor::SHOWN)) {
+        Some(values) => out.write_all(&tensor::text(&values, &view.options.quirks)),
+        None => Ok(()),
+    }
+}
+
+/// What comes after the name: ` (own/total, …)`.
+fn push_numbers(view: &View, columns: &[Column], row: &VisibleRow, out: &mut Vec<u8>) -> io::Result<()> {
     if view.options.source_lines
         && let Some(line) = view.source_line(row)
     {
@@ -170,13 +270,7 @@ fn write_row(view: &View, columns: &[Column], theme: &Theme, row: &VisibleRow, o
         }
         separator = ", ";
     }
-    out.write_all(b")")?;
-    theme.end_row(share, out)?;
-    out.write_all(b"\n")?;
-    match view.tensor(row, Some(tensor::SHOWN)) {
-        Some(values) => out.write_all(&tensor::text(&values, &view.options.quirks)),
-        None => Ok(()),
-    }
+    out.write_all(b")")
 }
 
 fn push_pair(view: &View, metric: Metric, row: &VisibleRow, out: &mut Vec<u8>) {
@@ -255,39 +349,77 @@ fn push_shapes_read(view: &View, node: NodeId, separator: &[u8], out: &mut Vec<u
 
 // ---- op view
 
+/// How wide the parts of a row are.
+struct OpLayout {
+    name: usize,
+    cells: Vec<usize>,
+    /// The row without its bar, on a terminal.
+    width: Option<usize>,
+}
+
+impl OpLayout {
+    /// As the original, or on a terminal as narrow as the rows allow, without the columns that do not fit.
+    fn new(view: &View, columns: &mut Vec<Column>, width: Option<usize>, rows: &[VisibleRow]) -> OpLayout {
+        let Some(whole) = width else {
+            let cells = columns.iter().map(|column| match column {
+                Column::Metric(info) if info.is_ratio() => 20,
+                Column::Metric(_) => 30,
+                Column::Occurrence => 10,
+                Column::Detail(_) => 0,
+            });
+            return OpLayout { name: 25, cells: cells.collect(), width };
+        };
+        let widest = |texts: &dyn Fn(&VisibleRow) -> usize| rows.iter().map(texts).max().unwrap_or(0);
+        let cells: Vec<usize> =
+            columns.iter().map(|column| widest(&|row| fit::width(&op_cell(view, column, row)))).collect();
+        let mut taken = LEAST_NAME;
+        let fits = |cell: &&usize| {
+            taken += **cell + ", ".len();
+            taken <= whole
+        };
+        let fitting = cells.iter().take_while(fits).count().max(1);
+        columns.truncate(fitting);
+        let numbers: usize = cells.iter().take(fitting).map(|cell| cell + ", ".len()).sum();
+        let name = widest(&|row| fit::width(view.name(row))).min(whole.saturating_sub(numbers).max(LEAST_NAME));
+        OpLayout { name, cells, width }
+    }
+}
+
 /// A row of the op view: `name   number (total%, own%), …`.
 fn write_op_row(
     view: &View,
     columns: &[Column],
     theme: &Theme,
-    root: &VisibleRow,
+    layout: &OpLayout,
     row: &VisibleRow,
     out: &mut Vec<u8>,
 ) -> io::Result<()> {
     let share = if theme.is_plain() { 0.0 } else { theme::share(view, row) };
     theme.begin_row(share, out)?;
+    let fitted = layout.width.map(|width| (fit::middle(view.name(row), layout.name), width));
+    let name = fitted.as_ref().map_or(view.name(row), |(name, _)| name);
     // As the original: padding counts bytes, not characters.
-    let name = view.name(row);
+    let taken = if fitted.is_some() { fit::width(name) } else { name.len() };
     theme.name(share, name.as_bytes(), out)?;
-    write!(out, "{:1$}", "", 25_usize.saturating_sub(name.len()))?;
-    let mut separator = "";
-    for column in columns {
-        if matches!(column, Column::Detail(Detail::InputShapes)) {
-            continue;
-        }
-        out.write_all(separator.as_bytes())?;
-        separator = ", ";
-        match column {
-            Column::Metric(info) => write_share(view, info, root, row, out)?,
-            Column::Detail(Detail::Device) => out.write_all(devices(view, row).unwrap_or_default().as_bytes())?,
-            Column::Detail(Detail::OpTypes) => out.write_all(types(view, row).as_bytes())?,
-            Column::Detail(detail) => out.write_all(of_trace(view, *detail, row).as_bytes())?,
-            Column::Occurrence => {
-                let counts =
-                    format!("{}|{}", view.self_value(Metric::Runs, row), view.self_value(Metric::Definitions, row));
-                write_padded(out, &counts, 10)?;
-            }
-        }
+    let mut cells = " ".repeat(layout.name.saturating_sub(taken));
+    let shown = columns.iter().zip(&layout.cells);
+    for (i, (column, width)) in
+        shown.filter(|(column, _)| !matches!(column, Column::Detail(Detail::InputShapes))).enumerate()
+    {
+        let cell = op_cell(view, column, row);
+        cells += if i > 0 {
+            ", "
+        } else if fitted.is_some() {
+            "  "
+        } else {
+            ""
+        };
+        cells.extend(std::iter::repeat_n(' ', width.saturating_sub(cell.len())));
+        cells += &cell;
+    }
+    match &fitted {
+        Some((name, width)) => out.write_all(fit::end(&cells, width.saturating_sub(fit::width(name))).as_bytes())?,
+        None => out.write_all(cells.as_bytes())?,
     }
     theme.end_row(share, out)?;
     out.write_all(b"\n")?;
@@ -297,35 +429,36 @@ fn write_op_row(
     Ok(())
 }
 
-fn write_share(
-    view: &View,
-    info: &MetricInfo,
-    root: &VisibleRow,
-    row: &VisibleRow,
-    out: &mut Vec<u8>,
-) -> io::Result<()> {
-    let own = view.number(Side::SelfOnly, info.metric, row);
-    if !info.is_ratio() && matches!(own, Value::Missing) {
-        return write_padded(out, "--", 30);
+fn op_cell(view: &View, column: &Column, row: &VisibleRow) -> String {
+    match column {
+        Column::Metric(info) => op_number(view, info, row),
+        Column::Detail(Detail::Device) => devices(view, row).unwrap_or_default(),
+        Column::Detail(Detail::OpTypes) => types(view, row),
+        Column::Detail(detail) => of_trace(view, *detail, row),
+        Column::Occurrence => {
+            format!("{}|{}", view.self_value(Metric::Runs, row), view.self_value(Metric::Definitions, row))
+        }
     }
+}
+
+/// A number with its shares.
+fn op_number(view: &View, info: &MetricInfo, row: &VisibleRow) -> String {
+    let own = view.number(Side::SelfOnly, info.metric, row);
     if info.is_ratio() {
         let mut text = Vec::new();
         push_number(&own, info.metric, &mut text);
-        text.extend_from_slice(info.op_suffix.as_bytes());
-        return write_padded(out, &String::from_utf8_lossy(&text), 20);
+        return String::from_utf8_lossy(&text).into_owned() + info.op_suffix;
     }
-    let (own, total) = (view.exact_self(info.metric, row).n, view.exact_total(info.metric, row).n);
+    if matches!(own, Value::Missing) {
+        return "--".to_owned();
+    }
+    let (own, total) = (view.exact_self(info.metric, row).n, view.cumulative(info.metric, row).n);
     // As the original: a share of memory is 0 if the row itself has none, any other share if its total is 0.
     let some = if info.unit == Unit::Bytes { own > 0 } else { total > 0 };
-    let share = |n: i64| if some { 100.0 * n as f64 / view.exact_total(info.metric, root).n as f64 } else { 0.0 };
+    let whole = view.exact_total(info.metric, &view.rows()[0]).n as f64;
+    let share = |n: i64| if some { 100.0 * n as f64 / whole } else { 0.0 };
     let number = view.exact_self(info.metric, row).text(info.unit);
-    let text = format!("{number}{} ({:.2}%, {:.2}%)", info.op_suffix, share(total), share(own));
-    write_padded(out, &text, 30)
-}
-
-/// Writes right-aligned text.
-fn write_padded(out: &mut Vec<u8>, text: &str, width: usize) -> io::Result<()> {
-    write!(out, "{:1$}{text}", "", width.saturating_sub(text.len()))
+    format!("{number}{} ({:.2}%, {:.2}%)", info.op_suffix, share(total), share(own))
 }
 
 /// Writes the distinct input shapes of the nodes of a row, each with its runs, nodes and time.

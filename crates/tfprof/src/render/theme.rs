@@ -1,8 +1,6 @@
 //! The look of text on a terminal: a bar for the share of a row, bold for large rows, faint for empty ones. The plain
 //! theme adds nothing.
 
-use crate::metric::{METRICS, Metric};
-use crate::options::OrderBy;
 use crate::view::{View, VisibleRow};
 use std::io::{self, Write};
 
@@ -14,6 +12,8 @@ pub struct Theme {
     strong: &'static [u8],
     faint: &'static [u8],
     end: &'static [u8],
+    /// The columns of the terminal: rows are fitted to them, and numbers that are 0 throughout are dropped.
+    pub(crate) width: Option<usize>,
 }
 
 /// Stands for the escape character in the output of a theme. UTF-8 never has this byte, so the writer to the terminal
@@ -27,14 +27,25 @@ const CELLS: usize = 8;
 const LARGE: f64 = 0.1;
 
 impl Theme {
-    pub const PLAIN: Theme = Theme { bars: false, bar: b"", strong: b"", faint: b"", end: b"" };
+    pub const PLAIN: Theme = Theme { bars: false, bar: b"", strong: b"", faint: b"", end: b"", width: None };
 
     /// For a terminal with ANSI escape sequences, behind a writer that translates [`ESCAPE`].
     pub const COLOUR: Theme =
-        Theme { bars: true, bar: b"\xff[36m", strong: b"\xff[1m", faint: b"\xff[2m", end: b"\xff[0m" };
+        Theme { bars: true, bar: b"\xff[36m", strong: b"\xff[1m", faint: b"\xff[2m", end: b"\xff[0m", width: None };
+
+    /// The columns that a bar takes.
+    pub(crate) fn margin(&self) -> usize {
+        if self.bars { CELLS + 1 } else { 0 }
+    }
 
     pub fn is_plain(&self) -> bool {
         !self.bars
+    }
+
+    /// Fits rows to the columns of a terminal.
+    #[must_use]
+    pub fn fitting(self, width: Option<usize>) -> Theme {
+        Theme { width, ..self }
     }
 
     /// Secondary text.
@@ -72,30 +83,20 @@ impl Theme {
     }
 }
 
-/// A bar with a resolution of half a cell; every nonzero share is visible.
+/// A bar with a resolution of an eighth of a cell; every nonzero share is visible.
 fn bar(share: f64) -> String {
-    let halves = (share.clamp(0.0, 1.0) * (2 * CELLS) as f64).round() as usize;
-    let halves = if share > 0.0 { halves.max(1) } else { 0 };
-    let drawn = "━".repeat(halves / 2) + if halves % 2 == 1 { "╸" } else { "" };
-    drawn + &" ".repeat(CELLS - halves.div_ceil(2))
+    const PARTS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
+    let eighths = (share.clamp(0.0, 1.0) * (PARTS.len() * CELLS) as f64).round() as usize;
+    let eighths = if share > 0.0 { eighths.max(1) } else { 0 };
+    let drawn = "█".repeat(eighths / PARTS.len()) + PARTS[eighths % PARTS.len()];
+    drawn + &" ".repeat(CELLS - eighths.div_ceil(PARTS.len()))
 }
 
-/// The share of a row in the metric that rows are sorted by, else in the first visible one.
+/// The share of a row in the leading metric.
 pub fn share(view: &View, row: &VisibleRow) -> f64 {
-    let shown = view.selection.metrics();
-    let sorted_by = match view.options.order_by {
-        OrderBy::Metric(metric) if shown.has(metric) => Some(metric),
-        _ => None,
-    };
-    let first = || METRICS.iter().map(|info| info.metric).find(|metric| shown.has(*metric));
-    let Some(metric) = sorted_by.or_else(first).map(Metric::summed) else { return 0.0 };
-    let whole = whole(view, metric);
-    let part = if view.rules().chain { view.exact_self(metric, row).n } else { view.exact_total(metric, row).n };
-    if whole > 0 { part as f64 / whole as f64 } else { 0.0 }
-}
-
-fn whole(view: &View, metric: Metric) -> i64 {
-    view.rows().first().map_or(0, |root| view.exact_total(metric, root).n)
+    let Some(metric) = view.lead_metric() else { return 0.0 };
+    let whole = view.exact_total(metric, &view.rows()[0]).n;
+    if whole > 0 { view.exact_total(metric, row).n as f64 / whole as f64 } else { 0.0 }
 }
 
 #[cfg(test)]
@@ -103,12 +104,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bars_have_half_cells() {
+    fn small_shares_differ() {
         assert_eq!(bar(0.0), "        ");
-        assert_eq!(bar(0.0001), "╸       ");
-        assert_eq!(bar(0.25), "━━      ");
-        assert_eq!(bar(0.5625), "━━━━╸   ");
-        assert_eq!(bar(1.0), "━━━━━━━━");
-        assert_eq!(bar(7.0), "━━━━━━━━");
+        assert_eq!(bar(0.001), "▏       ");
+        assert_eq!(bar(0.08), "▋       ");
+        assert_eq!(bar(0.25), "██      ");
+        assert_eq!(bar(0.5625), "████▌   ");
+        assert_eq!(bar(1.0), "████████");
+        assert_eq!(bar(7.0), "████████");
     }
 }

@@ -195,7 +195,7 @@ impl Cost {
             }
             return Err(Error::Missing(format!("the cost is computed from a graph, and there is none; {how}")));
         }
-        let options = Options { max_depth: i64::from(i32::MAX), select: Some(select()), ..Options::default() };
+        let options = Options { max_depth: Some(i64::from(i32::MAX)), select: Some(select()), ..Options::default() };
         let view = View::new(Arc::clone(model), ViewKind::Scope, &options, Demand::ROWS)?;
         let warnings = warnings.iter().chain(&view.warnings).cloned().collect();
         let mut cost = Cost { warnings, batch: model.costs.batch, ..Cost::default() };

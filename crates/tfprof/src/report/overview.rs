@@ -182,7 +182,7 @@ fn question(metric: Metric, types: &str, max_depth: i64) -> Options {
     let mut selection = Selection::default();
     selection.add_metric(metric);
     Options {
-        max_depth,
+        max_depth: Some(max_depth),
         step: Step::Average,
         order_by: OrderBy::Metric(metric),
         account_type_regexes: vec![types.to_owned()],

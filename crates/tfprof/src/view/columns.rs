@@ -10,11 +10,13 @@ use crate::units::Amount;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-/// Whether a number is about the row alone, or about the row and everything below it.
+/// Whether a number is about the row alone, about the row and everything below it, or a running sum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
     SelfOnly,
     Total,
+    /// Op view only: the row and all rows after it.
+    Cumulative,
 }
 
 /// The schema of a column.
@@ -114,12 +116,11 @@ impl Column {
 }
 
 impl Side {
-    const BOTH: [Side; 2] = [Side::SelfOnly, Side::Total];
-
     pub fn word(self) -> &'static str {
         match self {
             Side::SelfOnly => "self",
             Side::Total => "total",
+            Side::Cumulative => "cumulative",
         }
     }
 }
@@ -134,8 +135,9 @@ impl View {
             Column::new("name", Kind::Text, Content::Name, "the name of a scope, a node, an op type or a line"),
             Column::new("accounted", Kind::Bool, Content::Accounted, "whether the row itself counts"),
         ];
-        for side in Side::BOTH {
-            columns.extend(self.metrics().iter().map(|metric| Column::number(self, side, metric)));
+        let sides = [Side::SelfOnly, Side::Total, Side::Cumulative];
+        for side in &sides[..if self.rules().chain { 3 } else { 2 }] {
+            columns.extend(self.metrics().iter().map(|metric| Column::number(self, *side, metric)));
         }
         self.push_details(&mut columns);
         columns

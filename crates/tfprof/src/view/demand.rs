@@ -9,6 +9,8 @@ use crate::options::{Options, OrderBy, Selection, ViewKind};
 pub struct Demand {
     /// All metrics, whatever was selected.
     pub all_metrics: bool,
+    /// All levels, unless the question has a limit.
+    pub whole_tree: bool,
     /// The nodes of a row of the op view in the order of their names.
     pub nodes_by_name: bool,
     /// Shown even if it was not selected.
@@ -27,6 +29,7 @@ impl Demand {
     /// The rows as the question has them.
     pub const ROWS: Demand = Demand {
         all_metrics: false,
+        whole_tree: false,
         nodes_by_name: false,
         extra_metric: None,
         one_metric: false,
@@ -36,7 +39,7 @@ impl Demand {
     };
 
     /// A drawing of one metric.
-    pub const DRAWING: Demand = Demand { one_metric: true, sums: true, ..Demand::ROWS };
+    pub const DRAWING: Demand = Demand { one_metric: true, sums: true, whole_tree: true, ..Demand::ROWS };
 
     /// Refuses a question that the form cannot show.
     pub fn check(&self, kind: ViewKind, options: &Options, selection: Selection) -> Result<(), Error> {

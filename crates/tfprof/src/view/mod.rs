@@ -19,12 +19,12 @@ use crate::model::Model;
 use crate::model::layers::{Layer, Layers, NodeFilter};
 use crate::model::nodes::NodeId;
 use crate::model::stacks::{Frame, FrameText};
-use crate::options::{CodeStacks, Events, GroupBy, Options, Selection, Step, ViewKind};
+use crate::options::{CodeStacks, Events, GroupBy, Options, OrderBy, Selection, Step, ViewKind};
 use crate::units::Amount;
 pub use columns::{Side, Value};
 pub use demand::Demand;
 pub use pipeline::VisibleRow;
-use pipeline::{Filters, Pipeline, Rows, Rules};
+use pipeline::{Filters, LeftOut, Pipeline, Rows, Rules};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use values::Values;
 
@@ -123,8 +123,14 @@ impl View {
         if model.is_trace && costs.iter().any(|cost| metrics.summed().has(*cost)) {
             metrics.add(Metric::UnknownOps);
         }
+        let mut options = options.clone();
+        options.order_by = options.resolved_order(kind, selection, unknown);
+        if demand.whole_tree {
+            options.max_depth.get_or_insert(i64::from(i32::MAX));
+        }
+        let lead = lead_metric(&options, selection, unknown);
         let values = Values::new(&model, options.step, options.quirks);
-        let rows = Pipeline::new(rules, options, filters, values, tree, metrics).run();
+        let rows = Pipeline::new(rules, &options, filters, values, tree, metrics, lead).run();
         let past = metrics.iter().find(|metric| matches!(rows.totals.get(*metric, 0), i64::MIN | i64::MAX));
         if let Some(metric) = past.filter(|_| !quirks.numbers_wrap) {
             let key = metric.info().key;
@@ -141,7 +147,7 @@ impl View {
         }
         Ok(View {
             kind,
-            options: options.clone(),
+            options,
             selection,
             model,
             unknown,
@@ -243,6 +249,22 @@ impl View {
         Amount { n: self.rows.self_values.get(metric, row.row), parts: self.model.parts(metric) }
     }
 
+    /// In op view, the sum of a row and all rows after it; elsewhere the total.
+    pub fn cumulative(&self, metric: Metric, row: &VisibleRow) -> Amount {
+        let table = if self.rules().chain { &self.rows.cumulative } else { &self.rows.totals };
+        Amount { n: table.get(metric, row.row), parts: self.model.parts(metric) }
+    }
+
+    /// The rows that only `-max_depth` hides.
+    pub(crate) fn left_out(&self) -> LeftOut {
+        self.rows.left_out
+    }
+
+    /// The metric that bars and shares are about: the one that rows are sorted by, else the first selected one.
+    pub(crate) fn lead_metric(&self) -> Option<Metric> {
+        lead_metric(&self.options, self.selection, self.unknown)
+    }
+
     /// The total of a row, unrounded.
     pub fn exact_total(&self, metric: Metric, row: &VisibleRow) -> Amount {
         Amount { n: self.rows.totals.get(metric, row.row), parts: self.model.parts(metric) }
@@ -252,6 +274,7 @@ impl View {
         match side {
             Side::SelfOnly => &self.rows.self_values,
             Side::Total => &self.rows.totals,
+            Side::Cumulative => &self.rows.cumulative,
         }
     }
 
@@ -356,6 +379,13 @@ fn layers(model: &Model, kind: ViewKind, options: &Options) -> Result<Layers, Er
     }
     let has_ops = || model.runs.everything().rows().iter().any(|cell| model.nodes.layer(cell.node) == Layer::Ops);
     Ok(if options.events == Events::All || !has_ops() { Layers::OPS_AND_RUNTIME } else { Layers::OPS })
+}
+
+fn lead_metric(options: &Options, selection: Selection, unknown: MetricSet) -> Option<Metric> {
+    match options.order_by {
+        OrderBy::Metric(metric) if selection.metrics().has(metric) => Some(metric.summed()),
+        _ => selection.first(unknown).map(Metric::summed),
+    }
 }
 
 fn check_step(model: &Model, step: i64) -> Result<(), Error> {

@@ -6,7 +6,7 @@ use super::values::{Lens, TypeFilter, Values, plus, times};
 use crate::error::Error;
 use crate::metric::{METRICS, Metric, MetricSet, Table};
 use crate::model::nodes::NodeId;
-use crate::options::{Options, OrderBy, ViewKind};
+use crate::options::{DEFAULT_DEPTH, Options, OrderBy, ViewKind};
 use std::cmp::Ordering;
 
 /// How the four views differ. Everything else is the same for all.
@@ -122,10 +122,45 @@ pub struct Pipeline<'q, 'm> {
     pub tree: Tree,
     pub self_values: Table,
     pub totals: Table,
+    /// In op view: each row and all rows after it.
+    pub cumulative: Table,
     pub accounted: Vec<bool>,
     /// Kept rows, in pre-order, with their parents and depths after accounting and `start`.
     kept: Vec<Kept>,
     minimums: Vec<Metric>,
+    /// The metric that rows left out are measured in.
+    lead: Option<Metric>,
+    left_out: LeftOut,
+}
+
+/// The rows that only `-max_depth` hides.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LeftOut {
+    pub rows: usize,
+    /// The `-max_depth` that shows them all.
+    pub depth: i64,
+    /// Their part of the leading metric, if there is one.
+    pub share: Option<f64>,
+    sum: i64,
+}
+
+impl LeftOut {
+    fn add(&mut self, depth: i64, value: i64) {
+        self.rows += 1;
+        self.depth = self.depth.max(depth);
+        self.sum = self.sum.saturating_add(value);
+    }
+}
+
+/// What the rows below a kept row see of it.
+#[derive(Clone, Copy, Debug)]
+enum Around {
+    /// The nearest visible row, itself included.
+    Row(u32),
+    /// It is hidden by `-max_depth`, and so are they.
+    TooDeep,
+    /// They are cut off.
+    Trimmed,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -145,6 +180,7 @@ impl<'q, 'm> Pipeline<'q, 'm> {
         values: Values<'m>,
         tree: Tree,
         metrics: MetricSet,
+        lead: Option<Metric>,
     ) -> Self {
         let mut metrics = metrics;
         if let OrderBy::Metric(metric) = options.order_by {
@@ -170,9 +206,12 @@ impl<'q, 'm> Pipeline<'q, 'm> {
             values,
             self_values: Table::new(metrics, rows),
             totals: Table::default(),
+            cumulative: Table::default(),
             accounted: vec![false; rows],
             kept: Vec::new(),
             minimums,
+            lead,
+            left_out: LeftOut::default(),
             tree,
         }
     }
@@ -193,6 +232,8 @@ impl<'q, 'm> Pipeline<'q, 'm> {
             tree: self.tree,
             self_values: self.self_values,
             totals: self.totals,
+            cumulative: self.cumulative,
+            left_out: self.left_out,
             accounted: self.accounted,
             shown,
         }
@@ -299,31 +340,55 @@ impl<'q, 'm> Pipeline<'q, 'm> {
 
     /// Applies name filters, minimums, depth and trim; moves the children of hidden rows up; recounts if asked.
     fn show(&mut self) -> Vec<Kept> {
+        let max_depth = self.max_depth();
         let mut shown: Vec<Kept> = Vec::new();
-        // By kept row: its nearest visible row (itself included), or `None` below a trimmed row.
-        let mut open: Vec<Option<u32>> = Vec::with_capacity(self.kept.len());
+        let mut left_out = LeftOut::default();
+        // By kept row: what it is to the rows below.
+        let mut open: Vec<Around> = Vec::with_capacity(self.kept.len());
         let looks_at_names = self.filters.look_at_names();
         for (i, kept) in self.kept.iter().enumerate() {
             let row = kept.row as usize;
-            let around = if i == 0 { Some(0) } else { open[kept.parent as usize] };
-            let Some(around) = around else {
-                open.push(None);
+            let around = if i == 0 { Around::Row(0) } else { open[kept.parent as usize] };
+            if let Around::Trimmed = around {
+                open.push(Around::Trimmed);
                 continue;
-            };
-            let name = if looks_at_names { self.name(row) } else { "" };
-            let closed = kept.depth > self.options.max_depth || self.filters.trim.matches_one(name);
-            let dropped = closed && self.rules.trimmed_are_dropped;
-            let mut place = around;
-            if i == 0 || (!dropped && kept.depth <= self.options.max_depth && self.is_shown(row, name)) {
-                place = shown.len() as u32;
-                shown.push(Kept { row: kept.row, parent: around, depth: kept.depth });
             }
-            open.push((!closed).then_some(place));
+            let name = if looks_at_names { self.name(row) } else { "" };
+            let trimmed = self.filters.trim.matches_one(name);
+            let dropped = trimmed && self.rules.trimmed_are_dropped;
+            let passes = i == 0 || (!dropped && self.is_shown(row, name));
+            let below = match around {
+                Around::Row(around) if i == 0 || kept.depth <= max_depth => {
+                    if passes {
+                        shown.push(Kept { row: kept.row, parent: around, depth: kept.depth });
+                    }
+                    Around::Row(if passes { shown.len() as u32 - 1 } else { around })
+                }
+                _ => {
+                    if passes {
+                        left_out.add(kept.depth, self.lead.map_or(0, |metric| self.self_values.get(metric, row)));
+                    }
+                    Around::TooDeep
+                }
+            };
+            open.push(if trimmed { Around::Trimmed } else { below });
         }
+        self.leave_out(left_out);
         if self.options.account_displayed_op_only && self.rules.can_recount {
             self.recount(&shown);
         }
         shown
+    }
+
+    fn max_depth(&self) -> i64 {
+        self.options.max_depth.unwrap_or(DEFAULT_DEPTH)
+    }
+
+    /// Keeps the account of hidden rows, with their share of the root's total.
+    fn leave_out(&mut self, left_out: LeftOut) {
+        let whole = self.lead.map_or(0, |metric| self.totals.get(metric, 0));
+        let share = (whole > 0).then(|| left_out.sum as f64 / whole as f64);
+        self.left_out = LeftOut { share, ..left_out };
     }
 
     /// Whether a row's name and numbers pass the filters.
@@ -339,6 +404,8 @@ impl<'q, 'm> Pipeline<'q, 'm> {
                 Metric::Runs if self.rules.chain => self.self_values.get(Metric::Definitions, row),
                 Metric::Runs => return true,
                 metric if of_row_alone => self.self_values.get(*metric, row),
+                // As the original: in op view a minimum is compared with the running sum.
+                metric if self.rules.chain => self.cumulative.get(*metric, row),
                 metric => self.totals.get(*metric, row),
             };
             number >= self.options.min[*metric as usize].saturating_mul(self.values.model.parts(*metric))
@@ -400,7 +467,7 @@ impl<'q, 'm> Pipeline<'q, 'm> {
         let by_column = |column: &[i64], a: &T, b: &T| column[key(b).0].cmp(&column[key(a).0]);
         let compare: &dyn Fn(&T, &T) -> Ordering = &match self.options.order_by {
             OrderBy::Unordered => return,
-            OrderBy::Name => Box::new(by_name) as Box<dyn Fn(&T, &T) -> Ordering>,
+            OrderBy::Name | OrderBy::Auto => Box::new(by_name) as Box<dyn Fn(&T, &T) -> Ordering>,
             OrderBy::Depth => Box::new(|a: &T, b: &T| key(a).1.cmp(&key(b).1).then_with(|| by_name(a, b))),
             // Bags are sorted by their number of nodes, which is 1 where each row is a node.
             OrderBy::Metric(Metric::Runs) if !self.rules.bags => Box::new(by_name),
@@ -418,7 +485,7 @@ impl<'q, 'm> Pipeline<'q, 'm> {
         }
     }
 
-    /// The op view: the total of a row is its self value plus those of all rows printed after it.
+    /// The op view: a list of rows below the root, each with its self value and a running sum from the last row up.
     fn chain(&mut self) -> Vec<VisibleRow> {
         let mut rows: Vec<usize> = (1..self.tree.len()).filter(|row| self.accounted[*row]).collect();
         self.totals = self.self_values.clone();
@@ -430,38 +497,42 @@ impl<'q, 'm> Pipeline<'q, 'm> {
             rows.iter().position(|row| self.filters.start.matches(self.name(*row)))
         };
         // As the original: the first row has depth 0, so one row more than `max_depth` is shown.
-        let limit = self.options.max_depth.saturating_add(i64::from(self.values.lens.quirks.op_depth_is_one_more));
-        let candidates = &rows[start.unwrap_or(rows.len())..];
-        let shown: Vec<usize> = candidates
-            .iter()
-            .copied()
-            .zip(0_i64..)
-            .take_while(|(row, depth)| *depth < limit && !self.filters.trim.matches_one(self.name(*row)))
-            .filter(|(row, _)| self.is_shown(*row, self.name(*row)))
-            .map(|(row, _)| row)
-            .collect();
-        if self.options.account_displayed_op_only {
-            for row in &shown {
-                for (metric, column) in self.totals.columns_mut_with_metric() {
-                    column[*row] = self.self_values.column(metric)[*row];
-                }
+        let limit = self.max_depth().saturating_add(i64::from(self.values.lens.quirks.op_depth_is_one_more));
+        let mut shown: Vec<usize> = Vec::new();
+        let mut left_out = LeftOut::default();
+        for (row, depth) in rows[start.unwrap_or(rows.len())..].iter().copied().zip(0_i64..) {
+            if self.filters.trim.matches_one(self.name(row)) {
+                break;
             }
+            if !self.is_shown(row, self.name(row)) {
+                continue;
+            }
+            if depth < limit {
+                shown.push(row);
+            } else {
+                left_out.add(depth + 1, self.lead.map_or(0, |metric| self.self_values.get(metric, row)));
+            }
+        }
+        self.leave_out(left_out);
+        if self.options.account_displayed_op_only {
             self.cumulate(&shown);
         }
         let root = VisibleRow { row: 0, parent: 0, depth: 0 };
         std::iter::once(root).chain(shown.into_iter().map(|row| VisibleRow { row, parent: 0, depth: 1 })).collect()
     }
 
-    /// Turns totals into suffix sums; the root gets the first of them.
+    /// Sums self values from the last of these rows up; the root's total is the sum of all.
     fn cumulate(&mut self, rows: &[usize]) {
         let wrap = self.values.lens.quirks.numbers_wrap;
-        for column in self.totals.columns_mut() {
+        self.cumulative = self.self_values.clone();
+        for (metric, column) in self.cumulative.columns_mut_with_metric() {
             let mut sum = 0_i64;
             for row in rows.iter().rev() {
                 sum = plus(sum, column[*row], wrap);
                 column[*row] = sum;
             }
             column[0] = sum;
+            self.totals.column_mut(metric)[0] = sum;
         }
     }
 
@@ -478,6 +549,8 @@ pub struct Rows {
     pub tree: Tree,
     pub self_values: Table,
     pub totals: Table,
+    pub cumulative: Table,
+    pub left_out: LeftOut,
     pub accounted: Vec<bool>,
     pub shown: Vec<VisibleRow>,
 }

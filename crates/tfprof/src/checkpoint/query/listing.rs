@@ -52,7 +52,7 @@ impl<'c> Listing<'c> {
             tensors.map(|tensor| ListingRow { tensor, shards: checkpoint.shards(tensor), summary: None }).collect();
         match options.order_by {
             // The tensors are sorted by name, and sorting is stable.
-            OrderBy::Name | OrderBy::Unordered => {}
+            OrderBy::Name | OrderBy::Auto | OrderBy::Unordered => {}
             OrderBy::Depth => rows.sort_by_key(|row| row.tensor.name.matches('/').count()),
             OrderBy::Metric(Metric::Parameters) => rows.sort_by_key(|row| std::cmp::Reverse(row.tensor.parameters())),
             OrderBy::Metric(Metric::RequestedBytes) => rows.sort_by_key(|row| std::cmp::Reverse(row.tensor.bytes)),

@@ -31,7 +31,8 @@ fn view(evidence: &Evidence<'_>, kind: ViewKind, max_depth: i64, min_micros: i64
     for metric in [Metric::Micros, Metric::AcceleratorMicros, Metric::CpuMicros] {
         select.add_metric(metric);
     }
-    let mut options = Options { max_depth, quirks: evidence.quirks, select: Some(select), ..Options::default() };
+    let mut options =
+        Options { max_depth: Some(max_depth), quirks: evidence.quirks, select: Some(select), ..Options::default() };
     options.order_by = OrderBy::Metric(Metric::Micros);
     options.min[Metric::Micros as usize] = min_micros;
     View::of_layers(evidence.model.clone(), Layers::OPS, kind, &options, Demand::ROWS).ok()
