@@ -17,7 +17,7 @@ class Options(TypedDict, total=False):
     """
 
     max_depth: int
-    """How many levels of the tree to show, the root being the first; in op view, how many rows."""
+    """How many levels of the tree to show, the root being the first; in op view, how many rows; 10 by default."""
     min_bytes: int
     """Hide rows whose total of requested bytes is less."""
     min_peak_bytes: int
@@ -32,7 +32,7 @@ class Options(TypedDict, total=False):
     step: int | str
     """The step to show; -1 is the average of the steps that have a node, `'all'` the sum of everything."""
     order_by: str
-    """`name` upwards, a metric downwards, or `depth`."""
+    """`name` upwards, a metric downwards, or `depth`; by default the name, in op view the first selected metric."""
     account_type_regexes: str | Sequence[str]
     """Count only nodes with a type (op, device, custom type) that matches one of these."""
     start_name_regexes: str | Sequence[str]

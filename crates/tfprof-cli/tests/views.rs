@@ -48,7 +48,7 @@ _TFProfRoot (--/930.58k params)
   unit_last/final_bn/gamma (64, 64/128 params)
   unit_last/final_bn/moving_mean (64, 64/64 params)
   unit_last/final_bn/moving_variance (64, 64/64 params)
-… 182 more rows, 99.7 % of the parameters; use -max_depth 6
+… 243 more rows, 99.8 % of the parameters; use -max_depth 6
 ";
     assert_eq!(text, expect);
 }
