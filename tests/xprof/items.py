@@ -129,7 +129,7 @@ def overview(binary, path):
         print("|---|---|---|---|---|")
     for allocator in sorted(ours["allocators"], key=lambda allocator: allocator["allocator"]):
         name = allocator["allocator"]
-        found = profiles.get(name) or profiles.get(name.removeprefix("device ")) or {}
+        found = profiles.get(name) or profiles.get(name.rsplit(":", 1)[-1]) or {}
         summary = found.get("profileSummary", {})
         peak = summary.get("peakStats", {})
         number = lambda text: float(text) if text is not None else None

@@ -117,6 +117,8 @@ pub struct TraceWalk {
     path_of: UntrustedMap<CallPath, u32>,
     call_of: UntrustedMap<String, u32>,
     pub collector: StepCollector,
+    /// Variant, start and end of ops that a device timed by a clock of its own, by that clock.
+    on_device_clock: Vec<(u32, i64, i64)>,
     /// Spans that wait for their steps.
     ops: PendingSpans,
     calls: PendingSpans,
@@ -132,6 +134,7 @@ impl TraceWalk {
             path_of: UntrustedMap::default(),
             call_of: UntrustedMap::default(),
             collector: StepCollector::default(),
+            on_device_clock: Vec::new(),
             ops: PendingSpans::default(),
             calls: PendingSpans::default(),
             runtime: PendingSpans::default(),
@@ -270,6 +273,9 @@ impl TraceWalk {
         let OpenSpan { start, end, frame } = span;
         let (start, end) = (*start, *end);
         let kind = frame.class.kind;
+        if frame.shift != 0 && self.wanted.busy && kind.is_op() {
+            self.on_device_clock.push((frame.class.variant, start, end));
+        }
         let (start, end) = (start.saturating_add(frame.shift), end.saturating_add(frame.shift));
         let (total, mut self_time) = (end.saturating_sub(start), frame.self_time.time);
         let mut sums = SpanSums { runs: 1, total, self_time, first: start, last: end };
@@ -307,7 +313,7 @@ impl TraceWalk {
 
     /// Ends the walk: finds the steps and adds each span to its own. `activities` are those of the variants.
     pub fn finish(self, activities: &Activities) -> (TraceSums, Steps) {
-        let TraceWalk { mut sums, wanted, collector, ops, calls, runtime, .. } = self;
+        let TraceWalk { mut sums, wanted, collector, on_device_clock, ops, calls, runtime, .. } = self;
         if !wanted.step_marks {
             return (sums, Steps::default());
         }
@@ -342,6 +348,15 @@ impl TraceWalk {
         sums.steps = by_step;
         if let Some(busy) = busy {
             (sums.devices, sums.step_parts) = busy.finish(&sums.lines, &steps.list);
+            // How busy a device was is told by its own clock.
+            let mut by_device = activity::Spans::new(activities);
+            on_device_clock.into_iter().for_each(|(variant, start, end)| by_device.add(variant, start, end));
+            for facts in by_device.finish(&sums.lines, &[]).0 {
+                sums.devices
+                    .iter_mut()
+                    .filter(|known| known.name == facts.name)
+                    .for_each(|known| *known = facts.clone());
+            }
         }
         for (pending, tally) in [(calls, &mut sums.calls.sums), (runtime, &mut sums.runtime.sums)] {
             pending.drain(|span| tally.add(span.item, steps.of(span.context, span.start).0, &span.sums(), keep));
