@@ -12,11 +12,12 @@ use crate::model::hosts::{HostFacts, SpanSums, is_accelerator};
 use crate::model::layers::Layer;
 use crate::model::names::NameId;
 use crate::model::nodes::NodeId;
-use crate::model::op_facts::Kernel;
+use crate::model::op_facts::{Kernel, OpFacts};
 use crate::model::runs::{KeepSteps, ProfileRuns};
 use crate::model::stacks::{Frame, FrameId, StackId, StringIds};
 use crate::model::{Model, TimeUnit};
 use std::borrow::Cow;
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 /// Renames hosts with equal names after their files, and warns if steps were found by different rules.
@@ -78,6 +79,7 @@ pub fn merge(hosts: &[HostProfile], with_runtime: bool, builder: &mut Builder) {
         runs: ProfileRuns::default(),
         steps_of: TrustedMap::default(),
         index_of: UntrustedMap::default(),
+        kernels: Vec::new(),
         known: MetricSet::default(),
         keep,
     };
@@ -113,6 +115,7 @@ struct Merger<'b> {
     steps_of: TrustedMap<u32, StepSet>,
     /// By the number of a step, its index among those of all hosts.
     index_of: UntrustedMap<i64, u32>,
+    kernels: Vec<(NodeId, Kernel)>,
     /// The costs that some op has.
     known: MetricSet,
     keep: KeepSteps,
@@ -195,31 +198,14 @@ impl Merger<'_> {
         }
     }
 
-    /// Adds the kernels of ops, the longest first.
+    /// Notes the kernels of ops.
     fn kernels(&mut self, host: &HostProfile, items: &[(NodeId, DeviceId)]) {
-        let mut nodes = Vec::new();
-        for (variant, item) in
-            host.variants.iter().zip(&host.op_sums.items).filter(|(variant, _)| !variant.name.is_empty())
-        {
-            let (node, _) = items[variant.op as usize];
+        for (Variant { op, name, launch, .. }, item) in host.variants.iter().zip(&host.op_sums.items) {
             let SpanSums { runs, self_time: time, .. } = item.all();
-            let Variant { name, launch, .. } = variant;
-            let kernels = &mut self.builder.model.op_facts.at(node).kernels;
-            match kernels.iter_mut().find(|kernel| kernel.name == *name && kernel.launch == *launch) {
-                Some(kernel) => {
-                    (kernel.runs, kernel.time) = (kernel.runs.saturating_add(runs), kernel.time.saturating_add(time))
-                }
-                None => kernels.push(Kernel { name: name.clone(), launch: *launch, runs, time }),
+            if !name.is_empty() && runs != 0 {
+                let kernel = Kernel { name: name.clone(), launch: *launch, runs, time };
+                self.kernels.push((items[*op as usize].0, kernel));
             }
-            nodes.push(node);
-        }
-        for node in nodes {
-            self.builder
-                .model
-                .op_facts
-                .at(node)
-                .kernels
-                .sort_by(|a, b| b.time.cmp(&a.time).then_with(|| a.name.cmp(&b.name)));
         }
     }
 
@@ -356,7 +342,8 @@ impl Merger<'_> {
     }
 
     fn finish(self, alone: bool) {
-        let Merger { builder, mut runs, steps_of, known, .. } = self;
+        let Merger { builder, mut runs, steps_of, kernels, known, .. } = self;
+        add_kernels(kernels, &mut builder.model.op_facts);
         let mut steps_of: Vec<_> = steps_of.into_iter().collect();
         steps_of.sort_unstable_by_key(|(node, _)| *node);
         runs.seen.extend(steps_of.into_iter().map(|(node, steps)| (NodeId(node), steps.count())));
@@ -395,6 +382,23 @@ fn add(cells: &mut Cells, mut sums: Vec<(Place, SpanSums)>, cost_of: &impl Fn(u3
         let OpCost { flops, bytes } = cost_of(op);
         let [float_ops, io_bytes] = [flops, bytes].map(|once| once.unwrap_or(0).saturating_mul(runs));
         cells.add_of_trace(node, device, TraceSums { inclusive: all.total, float_ops, io_bytes });
+    }
+}
+
+/// Adds the kernels of all ops, the longest first.
+fn add_kernels(mut all: Vec<(NodeId, Kernel)>, facts: &mut OpFacts) {
+    // Equal kernels of several devices, programs and hosts become neighbours.
+    all.sort_by_cached_key(|(node, kernel)| (*node, kernel.to_string()));
+    for of_node in all.chunk_by(|(a, _), (b, _)| a == b) {
+        let kernels = &mut facts.at(of_node[0].0).kernels;
+        for same in of_node.chunk_by(|(_, a), (_, b)| a.name == b.name && a.launch == b.launch) {
+            let sum = |count: fn(&Kernel) -> i64| {
+                same.iter().fold(0_i64, |sum, (_, kernel)| sum.saturating_add(count(kernel)))
+            };
+            let (runs, time) = (sum(|kernel| kernel.runs), sum(|kernel| kernel.time));
+            kernels.push(Kernel { runs, time, ..same[0].1.clone() });
+        }
+        kernels.sort_by_key(|kernel| Reverse(kernel.time));
     }
 }
 

@@ -52,16 +52,6 @@ impl Activity {
     pub fn on_device(texts: [&str; 3]) -> Activity {
         let is = |words: &[&str]| texts.iter().any(|text| words.contains(text));
         let has = |words: &[&str]| texts.iter().any(|text| words.iter().any(|word| text.contains(word)));
-        const COLLECTIVES: [&str; 8] = [
-            "all-reduce",
-            "all-gather",
-            "all-to-all",
-            "reduce-scatter",
-            "collective-permute",
-            "collective-broadcast",
-            "nccl",
-            "rccl",
-        ];
         if is(&["while", "conditional", "call"]) {
             Activity::Container
         } else if has(&COLLECTIVES) {
@@ -86,6 +76,12 @@ impl Activity {
         matches!(self, Activity::Compute | Activity::Collective | Activity::DeviceCopy)
     }
 }
+
+/// Words in the names of collectives, of XLA and of the libraries.
+#[rustfmt::skip]
+const COLLECTIVES: [&str; 8] = [
+    "all-reduce", "all-gather", "all-to-all", "reduce-scatter", "collective-permute", "collective-broadcast", "nccl", "rccl",
+];
 
 /// How busy a device was.
 #[derive(Clone, Debug, PartialEq, Eq)]

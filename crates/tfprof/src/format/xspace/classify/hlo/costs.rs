@@ -417,7 +417,7 @@ mod tests {
         let dims: Fields<'_> = &|x| {
             pb::message(x, 15, |window| {
                 pb::message(window, 1, |step| {
-                    [(1, 3), (2, 1), (3, 1), (4, 1), (5, 1), (6, 1)].iter().for_each(|(f, n)| pb::int(step, *f, *n))
+                    [(1, 3), (2, 1), (3, 1), (4, 1), (5, 1), (6, 1)].iter().for_each(|(f, n)| pb::int(step, *f, *n));
                 });
             });
             pb::message(x, 16, |numbers| {
