@@ -114,15 +114,7 @@ impl View {
         if options.account_displayed_op_only && !rules.can_recount {
             warn("ignored_option", format!("the {} view ignores account_displayed_op_only", kind.word()));
         }
-        let mut metrics = demand.metrics(selection);
-        if model.is_trace && metrics.has(Metric::Micros) {
-            metrics.add(Metric::InclusiveMicros);
-        }
-        // A row of a trace with nothing but ops of unknown cost is unknown, not 0.
-        let costs = [Metric::FloatOps, Metric::IoBytes];
-        if model.is_trace && costs.iter().any(|cost| metrics.summed().has(*cost)) {
-            metrics.add(Metric::UnknownOps);
-        }
+        let metrics = summed_metrics(&model, demand.metrics(selection));
         let mut options = options.clone();
         options.order_by = options.resolved_order(kind, selection, unknown);
         if demand.whole_tree {
@@ -386,6 +378,19 @@ fn lead_metric(options: &Options, selection: Selection, unknown: MetricSet) -> O
         OrderBy::Metric(metric) if selection.metrics().has(metric) => Some(metric.summed()),
         _ => selection.first(unknown).map(Metric::summed),
     }
+}
+
+/// The metrics to sum in order to show these.
+fn summed_metrics(model: &Model, mut metrics: MetricSet) -> MetricSet {
+    if model.is_trace && metrics.has(Metric::Micros) {
+        metrics.add(Metric::InclusiveMicros);
+    }
+    // A row of a trace with nothing but ops of unknown cost is unknown, not 0.
+    let costs = [Metric::FloatOps, Metric::IoBytes];
+    if model.is_trace && costs.iter().any(|cost| metrics.summed().has(*cost)) {
+        metrics.add(Metric::UnknownOps);
+    }
+    metrics
 }
 
 fn check_step(model: &Model, step: i64) -> Result<(), Error> {

@@ -73,7 +73,7 @@ pub enum FileBytes {
 
 impl FileBytes {
     /// Reads all of a source. The second value says how its compressed data ended early, if it did.
-    pub fn read_all(mut source: Source<'_>) -> Result<(FileBytes, Option<String>), Error> {
+    fn read_all(mut source: Source<'_>) -> Result<(FileBytes, Option<String>), Error> {
         let mut bytes = Vec::new();
         let cut = match source.input.read_to_end(&mut bytes) {
             Ok(_) => None,
