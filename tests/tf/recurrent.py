@@ -109,7 +109,7 @@ def old_loop():
         states = tf.TensorArray(tf.float32, 6)
 
         def step(at, state, states):
-            state = tf.tanh(tf.matmul(tf.concat([steps.read(at), state], 1), kernel)) * keep
+            state = tf.tanh(tf.matmul(tf.concat([steps.read(at), state], 1), kernel)) * tf.reshape(keep, [])
             return at + 1, state, states.write(at, state)
 
         start = [tf.constant(0), tf.zeros([tf.shape(shaped)[0], 4]), states]
@@ -156,7 +156,8 @@ def trace(definition, fetch, feeds):
             runs[name] = runs.get(name, 0) + 1
             for output in node.output:
                 tensor = output.tensor_description
-                if tensor.dtype and not tensor.shape.unknown_rank:
+                # The handle of a tensor array is a vector by TensorFlow's inference, and a scalar when it runs.
+                if tensor.dtype not in (0, tf.resource.as_datatype_enum) and not tensor.shape.unknown_rank:
                     shapes.setdefault((name, output.slot), set()).add(tuple(dim.size for dim in tensor.shape.dim))
     return shapes, runs
 
