@@ -81,7 +81,9 @@ pub fn mark_data(op: &Op<'_>, has_rule: bool, outputs: &mut [Fact]) {
         || op.inputs.iter().any(|input| input.value_is_data && (is_integer(input.dtype) || name == "Range"));
     let is_random = name.contains("Random") || name.contains("Multinomial") || name.starts_with("Restore");
     let is_source = op.inputs.is_empty() && !matches!(name, "Const" | "HostConst");
-    let value_is_data = by_shape || is_random || is_source || (by_value && !READS_SHAPE.contains(&name));
+    // Which element of an array is read depends on the run, and its integers are not tracked.
+    let is_element = name.starts_with("TensorArrayRead") || name == "TensorListGetItem";
+    let value_is_data = by_shape || is_random || is_source || is_element || (by_value && !READS_SHAPE.contains(&name));
     for output in outputs {
         output.shape_is_data = has_rule
             && !output.shape.is_known()
