@@ -99,6 +99,7 @@ impl Fact {
     }
 
     /// The same, without the variants.
+    #[must_use]
     pub fn plain(&self, point: Point) -> Fact {
         Fact { by_batch: None, ..self.at(point).clone() }
     }

@@ -120,9 +120,10 @@ impl View {
         if demand.whole_tree {
             options.max_depth.get_or_insert(i64::from(i32::MAX));
         }
-        let lead = lead_metric(&options, selection, unknown);
         let values = Values::new(&model, options.step, options.quirks);
-        let rows = Pipeline::new(rules, &options, filters, values, tree, metrics, lead).run();
+        let rows =
+            Pipeline::new(rules, &options, filters, values, tree, metrics, lead_metric(&options, selection, unknown))
+                .run();
         let past = metrics.iter().find(|metric| matches!(rows.totals.get(*metric, 0), i64::MIN | i64::MAX));
         if let Some(metric) = past.filter(|_| !quirks.numbers_wrap) {
             let key = metric.info().key;

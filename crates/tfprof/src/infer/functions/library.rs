@@ -8,6 +8,10 @@ use crate::hash::UntrustedMap;
 use crate::model::attr_value;
 use crate::model::body::{Body, NO_NODE, NodesByName, Tensor, UnresolvedBody};
 use crate::model::functions::{FunctionDef, FunctionDefs, OutputDef, OutputLength};
+use std::collections::BTreeSet;
+use tfprof_proto::fields::attr_value::{FUNC, LIST, list_value};
+use tfprof_proto::fields::name_attr_list;
+use tfprof_proto::wire::{Fields, Value, each_field};
 
 /// A function that can be called.
 #[derive(Clone, Debug, Default)]
@@ -119,4 +123,68 @@ fn parse_output(spelling: &str) -> OutputDef {
         (spelling, OutputLength::One)
     };
     OutputDef { name: name.to_owned(), length }
+}
+
+/// The names in an attribute that is a function or a list of functions.
+fn function_names(attribute: &[u8]) -> Vec<String> {
+    let mut names = Vec::new();
+    let mut name_of = |function: &[u8]| {
+        each_field(Fields::new(function, 0), |_, number, value| {
+            if let (name_attr_list::NAME, Value::Bytes(name)) = (number, value) {
+                names.push(String::from_utf8_lossy(name).into_owned());
+            }
+        });
+    };
+    each_field(Fields::new(attribute, 0), |all, number, value| match (number, value) {
+        (FUNC, Value::Bytes(function)) => name_of(function),
+        (LIST, Value::Bytes(list)) => each_field(all.nested(list), |_, number, value| {
+            if let (list_value::FUNC, Value::Bytes(function)) = (number, value) {
+                name_of(function);
+            }
+        }),
+        _ => {}
+    });
+    names
+}
+
+/// For each function, whether it is recursive.
+///
+/// Repeatedly removes functions without callees, then those without callers. The rest is on call cycles.
+pub fn recursive(library: &Library) -> Vec<bool> {
+    let count = library.len();
+    let mut callees: Vec<Vec<u32>> = vec![Vec::new(); count];
+    let mut callers: Vec<Vec<u32>> = vec![Vec::new(); count];
+    for caller in 0..count as u32 {
+        let body = &library.get(caller).body;
+        let mut called = BTreeSet::new();
+        for node in 0..body.len() as u32 {
+            called.extend(library.find(body.op(node)));
+            called.extend(
+                body.attributes(node)
+                    .flat_map(|(_, value)| function_names(value))
+                    .filter_map(|name| library.find(&name)),
+            );
+        }
+        for callee in called {
+            callees[caller as usize].push(callee);
+            callers[callee as usize].push(caller);
+        }
+    }
+    let mut left = vec![true; count];
+    for (ahead, behind) in [(&callees, &callers), (&callers, &callees)] {
+        let mut open: Vec<usize> =
+            ahead.iter().map(|list| list.iter().filter(|at| left[**at as usize]).count()).collect();
+        let mut free: Vec<usize> = (0..count).filter(|at| left[*at] && open[*at] == 0).collect();
+        while let Some(at) = free.pop() {
+            left[at] = false;
+            for next in &behind[at] {
+                let next = *next as usize;
+                open[next] -= 1;
+                if left[next] && open[next] == 0 {
+                    free.push(next);
+                }
+            }
+        }
+    }
+    left
 }

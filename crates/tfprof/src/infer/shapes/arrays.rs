@@ -23,13 +23,13 @@ pub const RULES: Family = &[
         }
         None => vec![Fact::new(DType::RESOURCE, Shape::of(&[2])), flow(None)],
     }),
-    (&["TensorArrayWriteV3", "TensorArrayWriteV2", "TensorArrayWrite"], |op| vec![written(op, op.shape(2).clone())]),
+    (&["TensorArrayWriteV3", "TensorArrayWriteV2", "TensorArrayWrite"], |op| vec![written(op, op.shape(2))]),
     (&["TensorArrayScatterV3", "TensorArrayScatterV2", "TensorArrayScatter"], |op| {
-        vec![written(op, rows(op.shape(2)).1)]
+        vec![written(op, &rows(op.shape(2)).1)]
     }),
     // The pieces may be of different lengths.
     (&["TensorArraySplitV3", "TensorArraySplitV2", "TensorArraySplit"], |op| {
-        vec![written(op, stack(ANY, &rows(op.shape(1)).1))]
+        vec![written(op, &stack(ANY, &rows(op.shape(1)).1))]
     }),
     (&["TensorArrayReadV3", "TensorArrayReadV2", "TensorArrayRead"], |op| typed(op.dtype("dtype"), element(op))),
     (&["TensorArrayGatherV3", "TensorArrayGatherV2", "TensorArrayGather"], |op| {
@@ -66,13 +66,13 @@ fn handle_and_flow(held: Arc<Held>) -> Vec<Fact> {
 }
 
 /// The flow after items of this shape were written. The handle is the first input, the flow the last.
-fn written(op: &Op<'_>, items: Shape) -> Fact {
+fn written(op: &Op<'_>, items: &Shape) -> Fact {
     let held = |at: usize| op.input(at).held.as_deref();
     let (array, before) = (held(0), held(op.inputs.len().saturating_sub(1)));
     flow(
         array
             .or(before)
-            .map(|array| Arc::new(Held { items: before.unwrap_or(array).with_items(Some(&items)), ..array.clone() })),
+            .map(|array| Arc::new(Held { items: before.unwrap_or(array).with_items(Some(items)), ..array.clone() })),
     )
 }
 
