@@ -4,7 +4,7 @@
 //! Results are memoized by function and arguments, so repeated calls are free. Recursive functions are not expanded.
 
 use super::frames;
-use super::library::{Library, recursive};
+use super::library::{Library, function_names, recursive};
 use super::trip_counts::TripCounts;
 use super::trips::{self, Facts, LoopFunction, Trips};
 use crate::error::Warning;

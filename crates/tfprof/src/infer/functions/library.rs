@@ -126,7 +126,7 @@ fn parse_output(spelling: &str) -> OutputDef {
 }
 
 /// The names in an attribute that is a function or a list of functions.
-fn function_names(attribute: &[u8]) -> Vec<String> {
+pub fn function_names(attribute: &[u8]) -> Vec<String> {
     let mut names = Vec::new();
     let mut name_of = |function: &[u8]| {
         each_field(Fields::new(function, 0), |_, number, value| {
