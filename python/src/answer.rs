@@ -172,7 +172,7 @@ impl Profile {
         render::form_of(form).map_err(|error| PyValueError::new_err(error.to_string()))?;
         let mut question = Question { kind: view_kind(cmd)?, options: question::options(options, original)? };
         question.options.output = Output { form: form.to_owned(), outfile: outfile.to_owned() };
-        let Files { files, warnings, notes } = self.ask(py, move |shared| {
+        let WrittenAnswer { files, warnings, notes } = self.ask(py, move |shared| {
             // The original infers nothing.
             if !original {
                 shared.infer()?;
@@ -403,9 +403,9 @@ impl Shared {
     }
 
     /// The files of an answer, and the first `lines` of each.
-    fn answer(&self, question: &Question, dress: &Dress<'_>, lines: usize) -> Result<Files, Error> {
+    fn answer(&self, question: &Question, dress: &Dress<'_>, lines: usize) -> Result<WrittenAnswer, Error> {
         let answer = self.read().profiler.ask(question)?;
-        let mut found = Files::default();
+        let mut found = WrittenAnswer::default();
         answer.each_part(|part| {
             let mut out = Vec::new();
             if lines < usize::MAX {
@@ -430,7 +430,7 @@ impl Shared {
 
 /// An answer in one form.
 #[derive(Default)]
-struct Files {
+struct WrittenAnswer {
     /// Names and contents.
     files: Vec<(String, Vec<u8>)>,
     warnings: Vec<String>,
