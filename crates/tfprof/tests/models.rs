@@ -375,15 +375,15 @@ fn placeholders_of_functions_are_as_old_as_the_graph() {
 
 /// A node of a graph in text form. Attributes are given as in the format, without their braces.
 fn node(name: &str, op: &str, inputs: &[&str], attributes: &[(&str, &str)]) -> String {
-    let inputs: String = inputs.iter().map(|input| format!(" input: '{input}'")).collect();
+    let inputs: Vec<String> = inputs.iter().map(|input| format!(" input: '{input}'")).collect();
     let attribute = |(key, value): &(&str, &str)| format!(" attr {{ key: '{key}' value {{ {value} }} }}");
-    let attributes: String = attributes.iter().map(attribute).collect();
-    format!("name: '{name}' op: '{op}'{inputs}{attributes}")
+    let attributes: Vec<String> = attributes.iter().map(attribute).collect();
+    format!("name: '{name}' op: '{op}'{}{}", inputs.concat(), attributes.concat())
 }
 
 fn integers(name: &str, dims: &str, values: &[i64]) -> String {
-    let values: String = values.iter().map(|value| format!(" int_val: {value}")).collect();
-    let tensor = format!("tensor {{ dtype: DT_INT32 tensor_shape {{ {dims} }}{values} }}");
+    let values: Vec<String> = values.iter().map(|value| format!(" int_val: {value}")).collect();
+    let tensor = format!("tensor {{ dtype: DT_INT32 tensor_shape {{ {dims} }}{} }}", values.concat());
     node(name, "Const", &[], &[("dtype", "type: DT_INT32"), ("value", &tensor)])
 }
 
@@ -392,8 +392,8 @@ fn placeholder(name: &str, shape: &str) -> String {
 }
 
 fn graph_of(nodes: &[String], library: &str) -> String {
-    let nodes: String = nodes.iter().map(|node| format!("node {{ {node} }}\n")).collect();
-    format!("{nodes}library {{ {library} }} versions {{ producer: 1882 }}")
+    let nodes: Vec<String> = nodes.iter().map(|node| format!("node {{ {node} }}\n")).collect();
+    format!("{}library {{ {library} }} versions {{ producer: 1882 }}", nodes.concat())
 }
 
 /// Puts rows of three columns into a list in a loop of four iterations; the batch is open.
@@ -408,7 +408,8 @@ fn the_elements_of_a_list_keep_their_shape_through_a_loop() {
         node("set", "TensorListSetItem", &["l", "i", "x"], &[("element_dtype", "type: DT_FLOAT")]),
     ];
     let cond = [integers("n", "", &[4]), node("less", "Less", &["i", "n:output:0"], &[("T", "type: DT_INT32")])];
-    let nodes = |list: &[String]| -> String { list.iter().map(|node| format!("node_def {{ {node} }} ")).collect() };
+    let nodes =
+        |list: &[String]| list.iter().map(|node| format!("node_def {{ {node} }} ")).collect::<Vec<_>>().concat();
     let library = format!(
         "function {{ signature {{ name: 'body' {variables} output_arg {{ name: 'a' type: DT_INT32 }} \
          output_arg {{ name: 'b' type: DT_VARIANT }} output_arg {{ name: 'c' type: DT_FLOAT }} }} {} \

@@ -305,9 +305,16 @@ fn op_logs_keep_their_own_strings() {
 fn the_depth_of_the_op_view_is_its_rows() {
     let graph = r#"node { name: "a" op: "A" } node { name: "b" op: "B" } node { name: "c" op: "C" }"#;
     let profiler = load(graph, &[], &[]);
-    let lines = |quirks| ask(&profiler, ViewKind::Op, quirks, "select params max_depth 1").lines().skip(1).count();
-    assert_eq!((lines(Quirks::ORIGINAL), lines(Quirks::NONE)), (2, 1));
-    assert_eq!(ask(&profiler, ViewKind::Op, Quirks::NONE, "select params max_depth 0").lines().skip(1).count(), 0);
+    let rows = |quirks, words: &str| {
+        let text = ask(&profiler, ViewKind::Op, quirks, words);
+        let rows: Vec<String> =
+            text.lines().skip(1).map(|row| row.split("  ").next().unwrap_or_default().to_owned()).collect();
+        rows
+    };
+    assert_eq!(rows(Quirks::ORIGINAL, "select params max_depth 1"), ["A", "B"]);
+    assert_eq!(rows(Quirks::NONE, "select params max_depth 1"), ["A", "… 2 more rows; use -max_depth 3"]);
+    assert_eq!(rows(Quirks::NONE, "select params max_depth 0"), ["… 3 more rows; use -max_depth 3"]);
+    assert_eq!(rows(Quirks::NONE, "select params trim_name_regexes B"), ["A"]);
 }
 
 #[test]

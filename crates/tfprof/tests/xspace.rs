@@ -203,7 +203,7 @@ fn numbers_at_their_limits_do_not_overflow() {
 #[test]
 fn what_the_format_lacks_is_unknown_and_not_zero() {
     let profiler = load(corpus("jax_mlp/host.xplane.pb.gz")).expect("a profile");
-    for (name, value) in [("order_by", "bytes"), ("min_params", "1"), ("order_by", "float_ops")] {
+    for (name, value) in [("order_by", "bytes"), ("min_params", "1"), ("order_by", "peak_bytes")] {
         let error = ask(&profiler, ViewKind::Op, &[(name, value)]).expect_err("a refusal").to_string();
         assert!(error.contains("this profile does not have") && error.contains("micros"), "{error}");
     }

@@ -51,7 +51,7 @@ mod tests {
     fn names_keep_both_ends() {
         assert_eq!(middle("model/dense_1/MatMul", 20), "model/dense_1/MatMul");
         assert_eq!(middle("model/dense_1/MatMul", 13), "mode…1/MatMul");
-        assert_eq!(middle("日本語の名前/層", 9), "日…名前/層");
+        assert_eq!(middle("日本語の名前/層", 9), "日…前/層");
         assert_eq!(end("total execution time", 9), "total ex…");
         assert_eq!((middle("abc", 1), end("abc", 0)), ("…".to_owned(), "…".to_owned()));
         for room in 1..30 {
