@@ -1,11 +1,11 @@
-//! Any bytes as a compiled program: stack frames without cycles, or an error.
+//! Any bytes as a compiled program: stack frames without cycles and costs of at least 0, or an error.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use tfprof::internal::format::xspace::hlo;
 
 fuzz_target!(|bytes: &[u8]| {
-    let Ok(program) = hlo::read(bytes) else { return };
+    let Ok(program) = hlo::read(bytes, true) else { return };
     let mut names: Vec<_> = program.instructions.keys().collect();
     names.sort();
     for name in names {

@@ -175,6 +175,36 @@ fn a_saved_profile_keeps_computed_float_operations() {
 }
 
 #[test]
+fn an_iterator_has_a_shape_for_each_output() {
+    let graph = r#"
+        node { name: "it" op: "IteratorV2" }
+        node { name: "next" op: "IteratorGetNext" input: "it"
+          attr { key: "output_types" value { list { type: DT_FLOAT type: DT_FLOAT } } }
+          attr { key: "output_shapes" value { list { shape { dim { size: -1 } dim { size: -1 } }
+            shape { dim { size: -1 } dim { size: -1 } } } } } }
+        node { name: "product" op: "MatMul" input: "next" input: "next:1" attr { key: "T" value { type: DT_FLOAT } } }"#;
+    let graph = file("iterator", graph);
+    let cost = |inputs: &[&str]| tfprof(&[&["cost", &graph, "--format=json"][..], inputs].concat());
+    let answer = cost(&["--input=next=2x3", "--input=next:1=3x5"]);
+    assert!(answer.out.contains("\"float_ops\":60,"), "{} {}", answer.out, answer.err);
+    let refused = |inputs: &[&str], why: &str| {
+        let answer = cost(inputs);
+        assert!(answer.code == 2 && answer.err.contains(why), "{}", answer.err);
+    };
+    refused(&["--input=next:2=1"], "there is no `next:2`: `next` has 2 outputs, from 0 on");
+    refused(&["--input=next:1=7"], "next:1=7 contradicts the graph, which declares `next:1` as ?x?");
+    refused(&["--input=next=2x3", "--input=next:1=4x5"], "contradict `product` (MatMul)");
+    // A tensor that is combined with a function of itself is no scalar.
+    let normalized = r#"
+        node { name: "x" op: "Placeholder" attr { key: "dtype" value { type: DT_FLOAT } }
+          attr { key: "shape" value { shape { unknown_rank: true } } } }
+        node { name: "square" op: "Square" input: "x" attr { key: "T" value { type: DT_FLOAT } } }
+        node { name: "out" op: "Mul" input: "x" input: "square" attr { key: "T" value { type: DT_FLOAT } } }"#;
+    let answer = tfprof(&["cost", &file("normalized", normalized)]);
+    assert!(answer.out.contains("say --input x=SIZExSIZEx..."), "{}", answer.out);
+}
+
+#[test]
 fn inputs_that_contradict_the_graph_are_refused() {
     let graph = file("contradiction", GRAPH);
     let conv = r#"

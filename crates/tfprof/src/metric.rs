@@ -258,6 +258,28 @@ const fn rate(numerator: Metric) -> Source {
     Source::Ratio { numerator, denominator: Metric::DeviceMicros, scale: 1e6 }
 }
 
+/// The indices of averaged metrics in [`METRICS`].
+pub const AVERAGED: [usize; count_averaged(METRICS.len())] = {
+    let (mut found, mut i) = ([0; count_averaged(METRICS.len())], 0);
+    while i < METRICS.len() {
+        if METRICS[i].averaged {
+            found[count_averaged(i)] = i;
+        }
+        i += 1;
+    }
+    found
+};
+
+/// The number of averaged metrics among the first.
+const fn count_averaged(first: usize) -> usize {
+    let (mut count, mut i) = (0, 0);
+    while i < first {
+        count += METRICS[i].averaged as usize;
+        i += 1;
+    }
+    count
+}
+
 impl Metric {
     pub fn info(self) -> &'static MetricInfo {
         &METRICS[self as usize]

@@ -24,7 +24,7 @@ pub const DEFAULT_DEPTH: i64 = 10;
 /// The options of a question.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// None: [`DEFAULT_DEPTH`], and no limit for pictures and pages.
+    /// None: 10, and no limit for pictures and pages.
     pub max_depth: Option<i64>,
     /// The minimum of each metric; 0 by default.
     pub min: [i64; Metric::COUNT],

@@ -2,7 +2,7 @@
 //!
 //! Nodes are visited in data order. Loops iterate to a fixed point, a bounded number of times: a Merge at the loop's
 //! entry keeps what holds in all iterations. Nothing recurses. [`Calls`] answers calls of functions, and may ask to be
-//! asked again later. Equal ops on equal facts are evaluated once; see [`Results`].
+//! asked again later. Equal ops on equal facts are evaluated once (`results.rs`).
 
 use super::fact::{Fact, Integers, Point, Shape};
 use super::flops::{self, Formula};
@@ -387,8 +387,8 @@ impl Step<'_> {
         let mut uses_batch = false;
         if self.is_input() {
             let name = op.body.name(op.node);
-            for output in &mut outputs {
-                uses_batch |= self.known.complete_input(name, output, point);
+            for (at, output) in outputs.iter_mut().enumerate() {
+                uses_batch |= self.known.complete_input(name, at, output, point);
             }
         }
         (outputs, conflict, uses_batch)

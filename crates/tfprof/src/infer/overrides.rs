@@ -20,7 +20,8 @@ pub struct Overrides {
     ///
     /// Leave it out for the body of a function that is called: the caller passes its arguments.
     pub batch: Option<i64>,
-    /// Shapes of placeholders and arguments, by the names of their nodes.
+    /// Shapes of placeholders, iterators and arguments, by the names of their tensors: `node`, or `node:1` for a further
+    /// output.
     pub inputs: UntrustedMap<String, Shape>,
     pub observed: Arc<ObservedShapes>,
 }
@@ -29,14 +30,19 @@ impl Overrides {
     /// The overrides that the settings state for the inputs of a program, at a batch size.
     pub fn new(program: &Program, settings: &Settings, batch: i64) -> Overrides {
         let names = InputNames::new(program, settings);
-        let shape_of_node = |(name, shape): &(String, Shape)| Some((names.node(name)?.to_owned(), shape.clone()));
-        let inputs = settings.inputs.iter().filter_map(shape_of_node).collect();
+        let shape_of_tensor = |(name, shape): &(String, Shape)| Some((names.tensor(name)?.spelled(), shape.clone()));
+        let inputs = settings.inputs.iter().filter_map(shape_of_tensor).collect();
         Overrides { batch: Some(batch), inputs, ..Overrides::default() }
     }
 
     /// Completes the shape of an input at a size of the batch. Returns whether the size was needed.
-    pub fn complete_input(&self, name: &str, fact: &mut Fact, point: Point) -> bool {
-        if let Some(shape) = self.inputs.get(name) {
+    pub fn complete_input(&self, name: &str, output: usize, fact: &mut Fact, point: Point) -> bool {
+        let given = match output {
+            0 => self.inputs.get(name),
+            _ if self.inputs.is_empty() => None,
+            output => self.inputs.get(&InputTensor { node: name, output }.spelled()),
+        };
+        if let Some(shape) = given {
             fact.shape = shape.and(&fact.shape);
             fact.value = None;
         }
@@ -60,7 +66,7 @@ pub fn check_inputs(program: &Program, settings: &Settings) -> Result<(), Error>
     let all = InputNames::new(program, settings);
     let names: Vec<&str> = all.nodes.iter().map(|(name, _)| name.as_str()).collect();
     for (name, _) in &settings.inputs {
-        if !names.contains(&name.as_str()) {
+        if all.tensor(name).is_none() {
             let why = if names.is_empty() {
                 format!("nothing is fed to this graph, so there is no `{name}`")
             } else {
@@ -71,9 +77,14 @@ pub fn check_inputs(program: &Program, settings: &Settings) -> Result<(), Error>
     }
     let graph = &program.graph;
     for node in 0..graph.len() as u32 {
-        let given = settings.inputs.iter().filter(|(name, _)| all.node(name) == Some(graph.name(node)));
-        for (name, shape) in given {
-            let declared = declared(graph, node);
+        let given = settings.inputs.iter().filter_map(|(name, shape)| Some((name, shape, all.tensor(name)?)));
+        for (name, shape, tensor) in given.filter(|(_, _, tensor)| tensor.node == graph.name(node)) {
+            let outputs = output_count(graph, node);
+            if tensor.output >= outputs {
+                let why = format!("there is no `{name}`: `{}` has {outputs} outputs, from 0 on", tensor.node);
+                return Err(Error::option("input", why));
+            }
+            let declared = declared(graph, node, tensor.output);
             if !shape.fits(&declared) {
                 let why = format!("{name}={shape} contradicts the graph, which declares `{name}` as {declared}");
                 return Err(Error::option("input", why));
@@ -119,20 +130,23 @@ pub fn check_shapes(program: &Program, inferred: &Inferred, overrides: &Override
     Err(Error::option("input", format!("{} {verb} `{name}` ({op}): {why}", given.join(", "))))
 }
 
-/// The shape that the graph states for an input.
-fn declared(graph: &Body, node: u32) -> Shape {
+/// How many tensors an input feeds.
+fn output_count(graph: &Body, node: u32) -> usize {
+    let rule = shapes::rule(graph.op(node)).filter(|_| graph.arg(node).is_none());
+    rule.map_or(1, |rule| rule(&Op { body: graph, node, inputs: &[] }).len().max(1))
+}
+
+/// The shape that the graph states for an output of an input.
+fn declared(graph: &Body, node: u32, output: usize) -> Shape {
     let rule = shapes::rule(graph.op(node)).filter(|_| graph.arg(node).is_none());
     let outputs = rule.map(|rule| rule(&Op { body: graph, node, inputs: &[] })).unwrap_or_default();
-    let of_rule = match outputs.as_slice() {
-        [only] => only.shape.clone(),
-        _ => Shape::UNKNOWN,
-    };
+    let of_rule = outputs.get(output).map(|fact| fact.shape.clone()).unwrap_or_default();
     let attribute = |name: &str| graph.attribute(node, name);
     // The rule of a placeholder with a default is about the default.
     let of_default = attribute("shape").filter(|_| graph.op(node) == "PlaceholderWithDefault");
     let of_default = of_default.and_then(attr_value::shape).unwrap_or_default();
     let stated = attribute("_output_shapes").map(attr_value::shapes).unwrap_or_default();
-    let stated = stated.into_iter().next().filter(|_| outputs.len() <= 1).unwrap_or_default();
+    let stated = stated.into_iter().nth(output).unwrap_or_default();
     stated.and(&of_rule).and(&of_default)
 }
 
@@ -152,7 +166,28 @@ impl InputNames {
         InputNames { nodes: nodes.map(|(name, node)| (name.to_owned(), node.to_owned())).collect() }
     }
 
-    fn node(&self, name: &str) -> Option<&str> {
-        self.nodes.iter().find(|(key, _)| key == name).map(|(_, node)| node.as_str())
+    /// The tensor that a name means: `image`, or `iterator:1` for the second output.
+    fn tensor(&self, name: &str) -> Option<InputTensor<'_>> {
+        let node = |name: &str| self.nodes.iter().find(|(key, _)| key == name).map(|(_, node)| node.as_str());
+        let further = || {
+            let (name, output) = name.rsplit_once(':')?;
+            Some(InputTensor { node: node(name)?, output: output.parse().ok()? })
+        };
+        node(name).map(|node| InputTensor { node, output: 0 }).or_else(further)
+    }
+}
+
+/// An output of a node that is an input of the program.
+struct InputTensor<'p> {
+    node: &'p str,
+    output: usize,
+}
+
+impl InputTensor<'_> {
+    fn spelled(&self) -> String {
+        match self.output {
+            0 => self.node.to_owned(),
+            output => format!("{}:{output}", self.node),
+        }
     }
 }

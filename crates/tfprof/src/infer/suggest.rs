@@ -3,7 +3,7 @@
 use super::fact::{ANY, Shape};
 use super::inference::Instance;
 use crate::model::attr_value;
-use crate::model::body::{Body, NO_NODE};
+use crate::model::body::{Body, NO_NODE, Tensor};
 use crate::model::dtype::DType;
 
 /// Readers up to this many steps away tell what an input is.
@@ -82,7 +82,7 @@ fn by_readers(body: &Body, instance: &Instance, node: u32) -> Option<(Shape, boo
                     // An image minus a constant is an image; what is combined with other data is a rate.
                     if other(1 - place.min(1)).is_some_and(|tensor| is_constant(body, tensor.node)) {
                         path.push(reader);
-                    } else if source == node {
+                    } else if source == node && !reads_itself(body, other(1 - place.min(1)), node) {
                         scalar = Some((Shape::scalar(), false));
                     }
                 }
@@ -91,6 +91,22 @@ fn by_readers(body: &Body, instance: &Instance, node: u32) -> Option<(Shape, boo
         }
     }
     scalar
+}
+
+/// Whether a tensor is computed from this node, within a few steps: then both have about the same shape.
+fn reads_itself(body: &Body, tensor: Option<Tensor>, node: u32) -> bool {
+    let mut path: Vec<u32> = tensor.into_iter().map(|tensor| tensor.node).collect();
+    let mut at = 0;
+    while let Some(next) = path.get(at).copied().filter(|_| at < FAR) {
+        if next == node {
+            return true;
+        }
+        at += 1;
+        if (next as usize) < body.len() {
+            path.extend(body.inputs(next).iter().map(|input| input.node));
+        }
+    }
+    false
 }
 
 /// Whether a node is a constant or a variable, possibly passed on.

@@ -23,6 +23,8 @@ pub enum Measure {
 
 impl Measure {
     pub const COUNT: usize = 7;
+    /// The first measure of memory; those after it are of memory, too.
+    const MEMORY: usize = Measure::RequestedBytes as usize;
 }
 
 /// A sum that counts its overflows, so that it can be read wrapped (as the original) or saturated.
@@ -341,16 +343,26 @@ impl Cell {
         self.add_sums(sums, start, end);
     }
 
-    #[inline]
+    #[inline(always)]
     fn add_sums(&mut self, sums: &Sums, start: i64, end: i64) {
-        for (i, more) in sums.iter().enumerate() {
-            let mut sum = Sum { wrapped: self.sums[i], carry: self.carries[i] };
-            sum.add_sum(*more);
-            (self.sums[i], self.carries[i]) = (sum.wrapped, sum.carry);
+        self.add_measures(sums, 0..Measure::MEMORY);
+        // Most questions are not about memory.
+        let memory = &sums[Measure::MEMORY..];
+        if memory.iter().fold(0, |any, sum| any | sum.wrapped | i64::from(sum.carry)) != 0 {
+            self.add_measures(sums, Measure::MEMORY..Measure::COUNT);
         }
         if start > 0 {
             self.first_start = if self.first_start == 0 { start } else { self.first_start.min(start) };
             self.last_end = self.last_end.max(end);
+        }
+    }
+
+    #[inline(always)]
+    fn add_measures(&mut self, sums: &Sums, measures: std::ops::Range<usize>) {
+        for i in measures {
+            let mut sum = Sum { wrapped: self.sums[i], carry: self.carries[i] };
+            sum.add_sum(sums[i]);
+            (self.sums[i], self.carries[i]) = (sum.wrapped, sum.carry);
         }
     }
 

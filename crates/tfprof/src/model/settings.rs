@@ -45,7 +45,7 @@ impl Settings {
         let dims: Option<Vec<i64>> =
             if matches!(sizes, "" | "scalar") { Some(Vec::new()) } else { sizes.split(['x', ',']).map(size).collect() };
         let shape = Shape::of(&dims.ok_or_else(expected)?);
-        // Tensors are named `image:0`; an input has one output.
+        // Tensors are named `image:0`; most inputs have one output.
         Ok((name.strip_suffix(":0").unwrap_or(name).to_owned(), shape))
     }
 }

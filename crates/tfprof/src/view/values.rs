@@ -1,7 +1,7 @@
 //! The numbers, devices and types of single nodes, for one step or on average, with or without the original's quirks.
 
 use crate::hash::TrustedMap;
-use crate::metric::{METRICS, Metric};
+use crate::metric::{AVERAGED, Metric};
 use crate::model::Model;
 use crate::model::cells::{Cell, Cells, Measure, TraceSums};
 use crate::model::devices::{DeviceId, DeviceKind};
@@ -108,9 +108,9 @@ impl<'m> Values<'m> {
             if steps > 1 {
                 of_trace.float_ops /= i64::from(steps);
                 of_trace.io_bytes /= i64::from(steps);
-                for info in METRICS.iter().filter(|info| info.averaged) {
-                    let sum = row[info.metric as usize];
-                    row[info.metric as usize] = if sum < 0 && self.lens.quirks.negative_averages_are_huge {
+                for at in AVERAGED {
+                    let sum = row[at];
+                    row[at] = if sum < 0 && self.lens.quirks.negative_averages_are_huge {
                         (sum as u64 / u64::from(steps)) as i64
                     } else {
                         sum / i64::from(steps)
