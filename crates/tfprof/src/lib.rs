@@ -61,7 +61,7 @@ pub use model::shape::Shape;
 // Asking questions: `Profiler::ask`. Build options by typed setters, or by name with `Options::set`.
 pub use engine::question::Question;
 pub use options::{
-    CodeStacks, Events, OPTIONS, OptionInfo, Options, OrderBy, Output, Selection, Step, ValueKind, ViewKind,
+    CodeStacks, Events, GroupBy, OPTIONS, OptionInfo, Options, OrderBy, Output, Selection, Step, ValueKind, ViewKind,
 };
 pub use quirks::Quirks;
 
@@ -75,7 +75,7 @@ pub use units::Amount;
 pub use render::html::Container;
 pub use render::theme::Theme;
 pub use render::{Dress, FORMS, Form};
-pub use view::columns::{Column, Content, Kind as ColumnKind, Side, Value as Cell};
+pub use view::columns::{Column, Content, Kind as ColumnKind, Number, Side, Value as Cell};
 pub use view::{Line, View, VisibleRow};
 
 // Reports: answers that are not a tree. Obtain them with `Profiler::cost`, `Profiler::overview` and `Profiler::advise`.

@@ -3,7 +3,7 @@
 use super::write_each;
 use crate::units;
 use crate::view::View;
-use crate::view::columns::{Column, Content, Value};
+use crate::view::columns::{Column, Content, Number, Value};
 use std::io::{self, Write};
 
 pub fn write(view: &View, out: &mut dyn Write) -> io::Result<()> {
@@ -13,13 +13,15 @@ pub fn write(view: &View, out: &mut dyn Write) -> io::Result<()> {
     let names: Vec<&str> = columns.iter().map(|column| &*column.name).collect();
     writeln!(out, "{}", names.join(","))?;
     let mut id = 0;
-    write_each(view.rows(), out, |_, text| {
+    write_each(view.rows(), out, |row, text| {
         for (i, column) in columns.iter().enumerate() {
             text.extend_from_slice(if i > 0 { b"," } else { b"" });
+            if let Some((side, metric)) = column.metric() {
+                push_number(view.number(side, metric, row), text)?;
+                continue;
+            }
             match view.cell(column, id) {
                 Value::Int(n) => units::push_int(text, n),
-                Value::Decimal(amount) => amount.push_exact(text),
-                Value::Real(x) => write!(text, "{x}")?,
                 Value::Text(name) => write_field(&name, text)?,
                 _ => {}
             }
@@ -28,6 +30,18 @@ pub fn write(view: &View, out: &mut dyn Write) -> io::Result<()> {
         id += 1;
         Ok(())
     })
+}
+
+/// Appends a number with all its digits; nothing if it is missing.
+#[inline]
+pub(super) fn push_number(number: Number, out: &mut Vec<u8>) -> io::Result<()> {
+    match number {
+        Number::Int(n) => units::push_int(out, n),
+        Number::Decimal(amount) => amount.push_exact(out),
+        Number::Real(x) => write!(out, "{x}")?,
+        Number::Missing => {}
+    }
+    Ok(())
 }
 
 /// Writes a field, in quotes where it needs them.

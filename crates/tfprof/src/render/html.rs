@@ -11,7 +11,7 @@ use super::{nesting, tensor, text, theme};
 use crate::metric::{DETAILS, Detail, Metric, Unit};
 use crate::options::{OPTIONS, Options, Step};
 use crate::units::Amount;
-use crate::view::columns::{Column, Content, Side, Value};
+use crate::view::columns::{Column, Content, Number, Side};
 use crate::view::{View, VisibleRow};
 pub use grid::{Grid, write_grid};
 use std::io::{self, Write};
@@ -275,8 +275,8 @@ impl<'v> Tree<'v> {
             }
             Style::Bar(metric) => bar(metric.info().unit, view.exact_total(metric, row), self.share(metric, row), out),
             Style::Own(_) if !view.is_accounted(row) => out.write_all(b"<span class=\"c s\">\xe2\x80\x93</span>"),
-            Style::Own(metric) => write_number(&view.number(Side::SelfOnly, metric, row), metric, out),
-            Style::Ratio(metric) => write_number(&view.number(Side::Total, metric, row), metric, out),
+            Style::Own(metric) => write_number(view.number(Side::SelfOnly, metric, row), metric, out),
+            Style::Ratio(metric) => write_number(view.number(Side::Total, metric, row), metric, out),
             Style::Share(metric) => {
                 write!(out, "<span class=\"c s\">{:.2}%</span>", 100.0 * self.share(metric, row))
             }
@@ -308,11 +308,11 @@ impl<'v> Tree<'v> {
 }
 
 /// A number without a bar.
-fn write_number(value: &Value<'_>, metric: Metric, out: &mut dyn Write) -> io::Result<()> {
-    let none = if matches!(value, Value::Int(0) | Value::Decimal(Amount { n: 0, .. })) { " none" } else { "" };
+fn write_number(value: Number, metric: Metric, out: &mut dyn Write) -> io::Result<()> {
+    let none = if matches!(value, Number::Int(0) | Number::Decimal(Amount { n: 0, .. })) { " none" } else { "" };
     let mut text = Vec::new();
     match value {
-        Value::Missing => text.extend_from_slice("–".as_bytes()),
+        Number::Missing => text.extend_from_slice("–".as_bytes()),
         value => text::push_number(value, metric, &mut text),
     }
     write!(out, "<span class=\"c s{none}\">{}</span>", String::from_utf8_lossy(&text))

@@ -1,5 +1,6 @@
 //! An answer as JSON: a flat list of rows in the order of printing, each with the id of its parent.
 
+use super::csv::push_number;
 use super::tensor;
 use super::write_each;
 use crate::error::Warning;
@@ -9,7 +10,7 @@ use crate::options::OPTIONS;
 use crate::units;
 use crate::units::Amount;
 use crate::view::View;
-use crate::view::columns::{Column, Side, Value};
+use crate::view::columns::{Column, Number, Side, Value};
 use std::io::{self, Write};
 
 /// Writes one object and a newline. `warnings` come from loading; the view adds its own.
@@ -112,7 +113,11 @@ impl<'c> Groups<'c> {
 fn write_cells(cells: &[Keyed<'_>], view: &View, id: usize, out: &mut Vec<u8>) -> io::Result<()> {
     for Keyed { before, column } in cells {
         out.extend_from_slice(before.as_bytes());
-        write_value(view, &view.cell(column, id), out)?;
+        match column.metric().map(|(side, metric)| view.number(side, metric, &view.rows()[id])) {
+            None => write_value(view, &view.cell(column, id), out)?,
+            Some(Number::Missing) => out.extend_from_slice(b"null"),
+            Some(number) => push_number(number, out)?,
+        }
     }
     Ok(())
 }

@@ -8,8 +8,9 @@ use crate::metric::{DETAILS, Detail, METRICS, Metric, MetricInfo, Unit};
 use crate::model::nodes::NodeId;
 use crate::options::ViewKind;
 use crate::units::{self, Amount};
+use crate::view::columns::Number;
 use crate::view::values::plus;
-use crate::view::{Side, Value, View, VisibleRow};
+use crate::view::{Side, View, VisibleRow};
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 
@@ -274,19 +275,19 @@ fn push_numbers(view: &View, columns: &[Column], row: &VisibleRow, out: &mut Vec
 }
 
 fn push_pair(view: &View, metric: Metric, row: &VisibleRow, out: &mut Vec<u8>) {
-    let own = if view.is_accounted(row) { view.number(Side::SelfOnly, metric, row) } else { Value::Missing };
-    push_number(&own, metric, out);
+    let own = if view.is_accounted(row) { view.number(Side::SelfOnly, metric, row) } else { Number::Missing };
+    push_number(own, metric, out);
     out.push(b'/');
-    push_number(&view.number(Side::Total, metric, row), metric, out);
+    push_number(view.number(Side::Total, metric, row), metric, out);
 }
 
-pub(super) fn push_number(value: &Value<'_>, metric: Metric, out: &mut Vec<u8>) {
+pub(super) fn push_number(value: Number, metric: Metric, out: &mut Vec<u8>) {
     let unit = metric.info().unit;
     match value {
-        Value::Int(n) => units::push(out, unit, *n),
-        Value::Decimal(amount) => amount.push(out, unit),
-        Value::Real(x) => units::push_real(out, unit, *x),
-        _ => out.extend_from_slice(b"--"),
+        Number::Int(n) => units::push(out, unit, n),
+        Number::Decimal(amount) => amount.push(out, unit),
+        Number::Real(x) => units::push_real(out, unit, x),
+        Number::Missing => out.extend_from_slice(b"--"),
     }
 }
 
@@ -446,10 +447,10 @@ fn op_number(view: &View, info: &MetricInfo, row: &VisibleRow) -> String {
     let own = view.number(Side::SelfOnly, info.metric, row);
     if info.is_ratio() {
         let mut text = Vec::new();
-        push_number(&own, info.metric, &mut text);
+        push_number(own, info.metric, &mut text);
         return String::from_utf8_lossy(&text).into_owned() + info.op_suffix;
     }
-    if matches!(own, Value::Missing) {
+    if matches!(own, Number::Missing) {
         return "--".to_owned();
     }
     let (own, total) = (view.exact_self(info.metric, row).n, view.cumulative(info.metric, row).n);

@@ -64,6 +64,28 @@ pub enum Content {
     Shape,
 }
 
+/// A number of a row.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub enum Number {
+    Missing,
+    Int(i64),
+    /// Finer than its unit, and exact.
+    Decimal(Amount),
+    Real(f64),
+}
+
+impl From<Number> for Value<'_> {
+    fn from(number: Number) -> Self {
+        match number {
+            Number::Missing => Value::Missing,
+            Number::Int(n) => Value::Int(n),
+            Number::Decimal(amount) => Value::Decimal(amount),
+            Number::Real(x) => Value::Real(x),
+        }
+    }
+}
+
 /// A cell. Numbers and names are borrowed or copied, never allocated.
 #[derive(Debug)]
 #[non_exhaustive]
@@ -173,7 +195,7 @@ impl View {
     pub fn cell(&self, column: &Column, id: usize) -> Value<'_> {
         let row = &self.rows()[id];
         match column.content {
-            Content::Number(side, metric) => self.number(side, metric, row),
+            Content::Number(side, metric) => self.number(side, metric, row).into(),
             Content::Id => Value::Int(id as i64),
             Content::Parent if id == 0 => Value::Missing,
             Content::Parent => Value::Int(row.parent as i64),
@@ -186,23 +208,23 @@ impl View {
 
     /// A number of a row; missing if the files do not say, or if a ratio has nothing to divide by.
     #[inline]
-    pub fn number(&self, side: Side, metric: Metric, row: &VisibleRow) -> Value<'_> {
+    pub fn number(&self, side: Side, metric: Metric, row: &VisibleRow) -> Number {
         if self.unknown.has(metric) {
-            return Value::Missing;
+            return Number::Missing;
         }
         if let Source::Ratio { numerator, denominator, .. } = metric.info().source {
             let parts = self.model.parts(denominator) as f64 / self.model.parts(numerator) as f64;
             let ratio = self.table(side).ratio(metric, row.row).filter(|_| self.knows(metric));
             let ratio = ratio.filter(|_| !self.is_unknown_cost(side, numerator, row));
-            return ratio.map_or(Value::Missing, |ratio| Value::Real(ratio * parts));
+            return ratio.map_or(Number::Missing, |ratio| Number::Real(ratio * parts));
         }
         let n = self.table(side).get(metric, row.row);
-        if n == 0 && self.is_unknown_cost(side, metric, row) {
-            return Value::Missing;
+        if n == 0 && self.model.is_trace && self.is_unknown_cost(side, metric, row) {
+            return Number::Missing;
         }
         match self.model.parts(metric) {
-            1 => Value::Int(n),
-            parts => Value::Decimal(Amount { n, parts }),
+            1 => Number::Int(n),
+            parts => Number::Decimal(Amount { n, parts }),
         }
     }
 

@@ -21,7 +21,7 @@ use crate::model::nodes::NodeId;
 use crate::model::stacks::{Frame, FrameText};
 use crate::options::{CodeStacks, Events, GroupBy, Options, OrderBy, Selection, Step, ViewKind};
 use crate::units::Amount;
-pub use columns::{Side, Value};
+pub use columns::Side;
 pub use demand::Demand;
 pub use pipeline::VisibleRow;
 use pipeline::{Filters, LeftOut, Pipeline, Rows, Rules};
