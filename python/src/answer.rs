@@ -164,10 +164,11 @@ impl Profile {
         outfile: &str,
         lines: usize,
     ) -> PyResult<(Vec<(String, Bound<'py, PyBytes>)>, Vec<String>, Vec<Vec<String>>)> {
+        let plain = Dress { spelling: Spelling::Python, ..Dress::PLAIN };
         let (form, dress) = match form {
-            "report" => (Output::SCREEN, Dress { legend: false, ..Dress::PLAIN }),
-            "cell" => ("html", Dress { container: html::Container::Cell, ..Dress::PLAIN }),
-            form => (form, Dress::PLAIN),
+            "report" => (Output::SCREEN, Dress { legend: false, ..plain }),
+            "cell" => ("html", Dress { container: html::Container::Cell, ..plain }),
+            form => (form, plain),
         };
         render::form_of(form).map_err(|error| PyValueError::new_err(error.to_string()))?;
         let mut question = Question { kind: view_kind(cmd)?, options: question::options(options, original)? };

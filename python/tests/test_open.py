@@ -234,14 +234,14 @@ def test_names_do_not_reach_a_terminal_raw() -> None:
 
 
 def test_a_file_that_unpacks_to_the_absurd_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "run_meta_0").write_bytes(gzip.compress(bytes(80 << 20)))
+    (tmp_path / "run_meta_0").write_bytes(gzip.compress(bytes(160 << 20)))
     with pytest.raises(OSError, match="unpacks to more than"):
         tfprof.open(b'node { name: "a" op: "NoOp" }', run_meta=tmp_path / "run_meta_0")
 
 
 FORMS = {
     "a.txt": b"\nDoc:",
-    "a.json": b'{"version":1',
+    "a.json": b'{"version":2',
     "a.csv": b"id,parent,depth,name",
     "a.html": b"<!DOCTYPE html>",
     "a.svg": b"<svg ",

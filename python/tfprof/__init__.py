@@ -10,6 +10,7 @@ In notebooks and scripts, `open` loads files or a graph once, and its views are 
 >>> p.scope(select="params", account_type_regexes="_trainable_variables", max_depth=1)
 node name | # parameters
 _TFProfRoot (--/464.15k params)
+… 220 more rows, 100 % of the parameters; use max_depth=5
 """
 
 from __future__ import annotations

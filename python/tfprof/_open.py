@@ -97,6 +97,7 @@ class Profile:
     node name | cpu execution time
     Conv2DBackpropFilter          4.92sec (100.00%, 39.53%)
     Conv2DBackpropInput            4.16sec (60.47%, 33.41%)
+    … 51 more rows, 27 % of the CPU time; use max_depth=53
     """
 
     warnings: list[str]

@@ -49,9 +49,9 @@ class Options(TypedDict, total=False):
     """Write the answer at once, as in `'json:outfile=F'`; `to_file` does the same."""
     min_macs: int
     min_io_bytes: int
-    min_device_micros: int
     min_unknown_ops: int
     """Hide rows with fewer nodes of unknown cost."""
+    min_device_micros: int
     ops_only: bool
     """Leave out rows that are only name scopes; their children move up."""
     source_lines: bool

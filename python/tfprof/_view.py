@@ -56,6 +56,7 @@ class View(Table, Sequence["Row"]):
     node name | # parameters
     _TFProfRoot (--/930.58k params)
       unit_last/final_bn (0/384 params)
+    … 56 more rows, less than 0.1 % of the parameters; use max_depth=6
     >>> view[1].name, view[1].self["params"], view[1].total["params"]
     ('unit_last/final_bn', 0, 384)
     """

@@ -18,7 +18,7 @@ pub mod text;
 pub mod theme;
 pub mod timeline;
 
-use crate::error::{Error, Warning};
+use crate::error::{Error, Spelling, Warning};
 use crate::options::{Output, refused};
 use crate::view::{Demand, View};
 use crate::words;
@@ -49,6 +49,8 @@ pub struct Dress<'w> {
     pub theme: Theme,
     /// Text: begin with what the words of the question mean.
     pub legend: bool,
+    /// Text: how the reader writes options.
+    pub spelling: Spelling,
     /// HTML: what it is a part of.
     pub container: Container,
     /// JSON: what was odd while loading.
@@ -56,8 +58,13 @@ pub struct Dress<'w> {
 }
 
 impl Dress<'_> {
-    pub const PLAIN: Dress<'static> =
-        Dress { theme: Theme::PLAIN, legend: true, container: Container::Page, load_warnings: &[] };
+    pub const PLAIN: Dress<'static> = Dress {
+        theme: Theme::PLAIN,
+        legend: true,
+        spelling: Spelling::CommandLine,
+        container: Container::Page,
+        load_warnings: &[],
+    };
 }
 
 /// All output forms, in the order of the help. The first is text, which a screen shows, too.
@@ -72,7 +79,7 @@ pub const FORMS: &[Form] = &[
             if dress.legend {
                 text::write_head(view, &dress.theme, out)?;
             }
-            text::write_rows(view, &dress.theme, out)
+            text::write_rows(view, &dress.theme, dress.spelling, out)
         },
     },
     Form {

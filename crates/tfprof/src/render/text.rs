@@ -3,6 +3,7 @@
 use super::theme::{self, Theme};
 use super::write_each;
 use super::{fit, tensor};
+use crate::error::{Fix, Spelling};
 use crate::hash::UntrustedMap;
 use crate::metric::{DETAILS, Detail, METRICS, Metric, MetricInfo, Unit};
 use crate::model::nodes::NodeId;
@@ -17,7 +18,7 @@ use std::io::{self, Write};
 /// Writes the head, which explains the selected words, and the report.
 pub fn write(view: &View, out: &mut dyn Write) -> io::Result<()> {
     write_head(view, &Theme::PLAIN, out)?;
-    write_rows(view, &Theme::PLAIN, out)
+    write_rows(view, &Theme::PLAIN, Spelling::CommandLine, out)
 }
 
 /// Explains the view and the words of the selection.
@@ -53,11 +54,11 @@ fn push_head(view: &View, out: &mut dyn Write) -> io::Result<()> {
 
 /// Writes the report without the head, from the line `Profile:` on.
 pub fn write_report(view: &View, out: &mut dyn Write) -> io::Result<()> {
-    write_rows(view, &Theme::PLAIN, out)
+    write_rows(view, &Theme::PLAIN, Spelling::CommandLine, out)
 }
 
 /// The same, dressed for a terminal if the theme says so.
-pub fn write_rows(view: &View, theme: &Theme, out: &mut dyn Write) -> io::Result<()> {
+pub fn write_rows(view: &View, theme: &Theme, spelling: Spelling, out: &mut dyn Write) -> io::Result<()> {
     let width = theme.width.filter(|_| !view.options.quirks.op_rows_by_name);
     let mut columns = columns(view);
     if width.is_some() {
@@ -68,7 +69,7 @@ pub fn write_rows(view: &View, theme: &Theme, out: &mut dyn Write) -> io::Result
     if !view.rules().chain {
         write_legend(view, &columns, width, out)?;
         write_each(rows, out, |row, text| write_row(view, &columns, theme, width, row, text))?;
-        return write_left_out(view, theme, out);
+        return write_left_out(view, theme, spelling, out);
     }
     // If there are no rows, show the root with its zeros.
     let below = if view.is_empty() { &rows[..1] } else { &rows[1..] };
@@ -77,11 +78,11 @@ pub fn write_rows(view: &View, theme: &Theme, out: &mut dyn Write) -> io::Result
         write_legend(view, &columns, width, out)?;
     }
     write_each(below, out, |row, text| write_op_row(view, &columns, theme, &layout, row, text))?;
-    write_left_out(view, theme, out)
+    write_left_out(view, theme, spelling, out)
 }
 
 /// Says how many rows `-max_depth` hides, and how much they are.
-fn write_left_out(view: &View, theme: &Theme, out: &mut dyn Write) -> io::Result<()> {
+fn write_left_out(view: &View, theme: &Theme, spelling: Spelling, out: &mut dyn Write) -> io::Result<()> {
     let left_out = view.left_out();
     if left_out.rows == 0 || view.options.quirks.op_rows_by_name {
         return Ok(());
@@ -91,7 +92,8 @@ fn write_left_out(view: &View, theme: &Theme, out: &mut dyn Write) -> io::Result
         (Some(metric), Some(share)) => format!(", {} of {}", percent(share), noun(metric)),
         _ => String::new(),
     };
-    let line = format!("… {} more {rows}{share}; use -max_depth {}", left_out.rows, left_out.depth);
+    let fix = Fix::with_value("use", "max_depth", left_out.depth.to_string());
+    let line = format!("… {} more {rows}{share}; {}", left_out.rows, fix.text(spelling));
     theme.faint(out, line.as_bytes())?;
     out.write_all(b"\n")
 }
