@@ -28,8 +28,8 @@ def rows_of(view: tfprof.View) -> list[dict[str, Any]]:
     flat = []
     for row in view.to_dict()["rows"]:
         line = {key: row[key] for key in ("id", "parent", "depth", "name", "accounted")}
-        for side in ("self", "total"):
-            line |= {f"{side}_{key}": row[side][key] for key in view.metrics}
+        for side in ("self", "total", "cumulative"):
+            line |= {f"{side}_{key}": row[side][key] for key in view.metrics if side in row}
         flat.append(line | {key: row[key] for key in DETAILS if key in row})
     return flat
 

@@ -237,7 +237,7 @@ def check_damage(tfprof, directory, prefix):
 
     damaged("data-cut", index, data[: len(data) // 2], listing=4)
     damaged("data-flipped", index, flipped(data, len(data) // 2), listing=0)
-    damaged("data-missing", index, None, listing=4)
+    damaged("data-missing", index, None, listing=0)
     damaged("index-flipped", flipped(index, len(index) // 3), data, listing=4)
     damaged("index-cut", index[:-30], data, listing=4, tensors=0)
 
