@@ -10,6 +10,7 @@ model I and its questions depend on the seed and I only.
 
 import argparse
 import collections
+import ctypes
 import difflib
 import gc
 import gzip
@@ -40,6 +41,12 @@ COMMANDS = {
     "op": "profile_operations",
     "code": "profile_python",
 }
+
+
+def flush():
+    """Writes what Python and TensorFlow, which prints past Python, hold back."""
+    sys.stdout.flush()
+    ctypes.CDLL(None).fflush(None)
 
 
 class Asker:
@@ -200,7 +207,7 @@ class Asker:
         before = os.getcwd()
         with tempfile.TemporaryDirectory(prefix="tfprof_python_") as work:
             os.chdir(work)
-            sys.stdout.flush()
+            flush()
             kept = os.dup(1)
             out = os.open(".stdout", os.O_WRONLY | os.O_CREAT, 0o644)
             os.dup2(out, 1)
@@ -209,7 +216,7 @@ class Asker:
             except Exception as error:
                 found = {"result": "refused: %s" % type(error).__name__}
             finally:
-                sys.stdout.flush()
+                flush()
                 os.dup2(kept, 1)
                 os.close(kept)
                 os.close(out)

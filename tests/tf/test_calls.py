@@ -7,6 +7,7 @@ it writes. `python tests/tf/test_calls.py` prints the results as a table; docs/p
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import functools
 import gc
 import gzip
@@ -186,6 +187,10 @@ CALLS = [
 ]
 
 
+# TensorFlow prints through its buffers.
+C_LIBRARY = ctypes.CDLL(None)
+
+
 class Outcome(NamedTuple):
     """All that a call does."""
 
@@ -238,8 +243,9 @@ def outcome(call: Call, api: Any) -> Outcome:
 
 @contextlib.contextmanager
 def stdout_to(file):
-    """TensorFlow prints past Python."""
+    """TensorFlow prints past Python, into a buffer of its own."""
     sys.stdout.flush()
+    C_LIBRARY.fflush(None)
     kept = os.dup(1)
     os.dup2(file.fileno(), 1)
     written, sys.stdout = sys.stdout, os.fdopen(os.dup(1), "w")
@@ -248,6 +254,7 @@ def stdout_to(file):
     finally:
         sys.stdout.close()
         sys.stdout = written
+        C_LIBRARY.fflush(None)
         os.dup2(kept, 1)
         os.close(kept)
 
