@@ -9,7 +9,6 @@ Per profile: each HLO op (category, time, FLOP/s, bytes/s), duty cycle, parts of
 
 import argparse
 import collections
-import contextlib
 import gzip
 import json
 import os
@@ -18,18 +17,7 @@ import subprocess
 import sys
 import tempfile
 
-
-@contextlib.contextmanager
-def quiet():
-    """XProf tells standard error of everything that it does."""
-    kept, nothing = os.dup(2), os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nothing, 2)
-    try:
-        yield
-    finally:
-        os.dup2(kept, 2)
-        os.close(kept)
-        os.close(nothing)
+from compare import quiet
 
 
 def ask_xprof(path, tool):

@@ -150,7 +150,7 @@ fn colour_and_bars_are_for_terminals_that_want_them() {
     let mut coloured = start(&home, &words, &[("NO_COLOR", "")]);
     let text = coloured.exp_eof().expect("an answer");
     assert!(text.contains("    \x1b[0m \x1b[1mConv2DBackpropFilter\x1b[0m"), "{text}");
-    // What is read from the pseudo terminal is bytes, one character each.
+    // The pseudo terminal gives bytes, one character each.
     let bar: String = "\x1b[36m███▏ ".bytes().map(char::from).collect();
     assert!(text.contains(&bar), "{text}");
     let mut plain = start(&home, &words, &[]);
@@ -175,7 +175,7 @@ fn no_row_wraps() {
         ] {
             let words: Vec<&str> = words.split(' ').collect();
             let text = start_at(columns, &home, &words, &[("NO_COLOR", "")]).exp_eof().expect("an answer");
-            // What is read from the pseudo terminal is bytes, one character each.
+            // The pseudo terminal gives bytes, one character each.
             let text = String::from_utf8(text.chars().map(|c| c as u8).collect()).expect("text");
             let rows: Vec<&str> = text.lines().skip_while(|line| !line.contains("Profile:")).collect();
             assert!(rows.len() > 10, "{text}");

@@ -236,7 +236,7 @@ metrics! {
     FlopsPerSecond(rate(Metric::FloatOps), "flops_per_second", "achieved FLOP/s", Unit::FlopsPerSecond) {
         word: Some("flops_per_second"),
         original: false,
-        about: "float operations divided by device time",
+        about: "FLOPs divided by device time",
     }
     BytesPerSecond(rate(Metric::IoBytes), "bytes_per_second", "achieved bytes/s", Unit::BytesPerSecond) {
         word: Some("bytes_per_second"),

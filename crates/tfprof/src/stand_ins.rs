@@ -9,7 +9,7 @@ const LFS: &[u8] = b"version https://git-lfs.github.com/spec/";
 /// The first bytes of a file of Riegeli records, which TensorFlow splits large messages into.
 const RIEGELI: &[u8] = &[0x83, 0xaf, 0x70, 0xd1, 0x0d, 0x88, 0x4a, 0x3f];
 
-/// What a file is instead of its content; `None` if it is something else.
+/// The kind of stand-in that a file is; `None` if it is not one.
 pub fn name(head: &[u8]) -> Option<String> {
     if head.starts_with(LFS) {
         let text = String::from_utf8_lossy(head);

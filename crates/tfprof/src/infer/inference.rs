@@ -148,7 +148,7 @@ pub struct Inference {
     waits: Vec<bool>,
 }
 
-/// What we know about an op type.
+/// The facts about an op type.
 #[derive(Clone, Copy, Debug)]
 struct KnownOp {
     rule: Option<Rule>,

@@ -76,9 +76,10 @@ pub fn check_inputs(program: &Program, settings: &Settings) -> Result<(), Error>
         }
     }
     let graph = &program.graph;
-    for node in 0..graph.len() as u32 {
-        let given = settings.inputs.iter().filter_map(|(name, shape)| Some((name, shape, all.tensor(name)?)));
-        for (name, shape, tensor) in given.filter(|(_, _, tensor)| tensor.node == graph.name(node)) {
+    let given = settings.inputs.iter().filter_map(|(name, shape)| Some((name, shape, all.tensor(name)?)));
+    let given: Vec<_> = given.collect();
+    for node in inputs(graph) {
+        for (name, shape, tensor) in given.iter().filter(|(_, _, tensor)| tensor.node == graph.name(node)) {
             let outputs = output_count(graph, node);
             if tensor.output >= outputs {
                 let why = format!("there is no `{name}`: `{}` has {outputs} outputs, from 0 on", tensor.node);

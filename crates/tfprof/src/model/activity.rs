@@ -3,7 +3,7 @@
 use crate::json::picos_as_micros;
 use serde::{Serialize, Serializer};
 
-/// What an op does. Where several run at once, the first of this order counts.
+/// The activity of an op. Where several run at once, the first of this order counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Activity {
     #[default]

@@ -96,7 +96,7 @@ impl StepPeaks {
         self.earlier.saturating_add(self.current)
     }
 
-    /// What follows belongs to this run of a step.
+    /// Starts a run of a step, unless it is the current one.
     #[inline]
     fn begin(&mut self, run: u32) {
         if self.run != run {
@@ -329,7 +329,7 @@ impl Cell {
         std::array::from_fn(|i| Sum { wrapped: self.sums[i], carry: self.carries[i] })
     }
 
-    /// What follows belongs to this run of a step.
+    /// Starts a run of a step, unless it is the current one.
     #[inline]
     pub fn begin(&mut self, run: u32) -> &mut Cell {
         self.peaks.begin(run);

@@ -102,7 +102,7 @@ pub struct Model {
     /// The times come from a trace of single events: ops have inclusive time, copies are ops of their GPU, and stack
     /// frames have whole paths.
     pub is_trace: bool,
-    /// What traces tell of ops besides their times.
+    /// Facts of traces about ops, besides their times.
     pub op_facts: OpFacts,
     /// The hosts whose traces are loaded.
     pub hosts: Vec<HostFacts>,

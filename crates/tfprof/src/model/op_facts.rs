@@ -1,4 +1,4 @@
-//! What traces tell of ops besides their times: categories, compiled programs, kernels, and which costs are known.
+//! Facts of traces about ops, besides their times: categories, compiled programs, kernels, and which costs are known.
 
 use super::names::NameId;
 use super::nodes::NodeId;

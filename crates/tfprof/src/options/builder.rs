@@ -123,7 +123,7 @@ impl Options {
         self
     }
 
-    /// What the rows of a trace stand for.
+    /// The grouping of rows in a trace.
     #[must_use]
     pub fn group_by(mut self, group_by: GroupBy) -> Options {
         self.group_by = group_by;

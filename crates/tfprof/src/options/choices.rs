@@ -64,11 +64,11 @@ impl Choice for Events {
     const WORDS: &'static [(&'static str, Events)] = &[("ops", Events::Ops), ("all", Events::All)];
 }
 
-/// What rows stand for, instead of what the view groups by.
+/// The grouping of rows in a trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum GroupBy {
-    /// What the view groups by: op types, scopes.
+    /// The grouping of the view: op types, scopes.
     #[default]
     View,
     /// The compiled program is the outermost level.

@@ -231,7 +231,7 @@ fn write_row(
     }
 }
 
-/// What comes after the name: ` (own/total, …)`.
+/// Appends the numbers behind a name: ` (own/total, …)`.
 fn push_numbers(view: &View, columns: &[Column], row: &VisibleRow, out: &mut Vec<u8>) -> io::Result<()> {
     if view.options.source_lines
         && let Some(line) = view.source_line(row)
@@ -325,7 +325,7 @@ pub(super) fn types(view: &View, row: &VisibleRow) -> String {
     }
 }
 
-/// What traces tell of the ops of a row; `--` if nothing.
+/// A detail of traces about the ops of a row; `--` if there is none.
 pub(super) fn of_trace(view: &View, detail: Detail, row: &VisibleRow) -> String {
     let texts = view.trace_detail(detail, row);
     if texts.is_empty() { "--".to_owned() } else { texts.join("|") }

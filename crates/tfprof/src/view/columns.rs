@@ -237,7 +237,7 @@ impl View {
             && table.get(Metric::UnknownOps, row.row) > 0
     }
 
-    /// What traces tell of the ops of a row, in the order of the texts.
+    /// A detail of traces about the ops of a row, as sorted texts.
     pub(crate) fn trace_detail(&self, detail: Detail, row: &VisibleRow) -> Vec<Cow<'_, str>> {
         let mut texts = Vec::new();
         for facts in self.node(row).into_iter().chain(self.bag(row)).filter_map(|node| self.model.op_facts.get(node)) {

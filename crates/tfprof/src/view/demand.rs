@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Fix, Refusal};
 use crate::metric::{METRICS, Metric, MetricInfo, MetricSet};
-use crate::options::{Options, OrderBy, Selection, ViewKind};
+use crate::options::{GroupBy, Options, OrderBy, Selection, ViewKind};
 
 /// The demands of an output form on a view.
 #[derive(Clone, Copy, Debug)]
@@ -60,7 +60,11 @@ impl Demand {
             Ok(())
         });
         let refused = |why| Error::Option { name: "output".to_owned(), value: options.output.form.clone(), why };
-        checked.map_err(|refusal| refusal.into_error(refused))
+        checked.map_err(|refusal| refusal.into_error(refused))?;
+        if options.group_by == GroupBy::Category && kind != ViewKind::Op {
+            return Err(Error::option("group_by", "only the op view groups by category"));
+        }
+        Ok(())
     }
 
     /// The metrics that the form shows.

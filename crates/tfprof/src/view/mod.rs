@@ -88,9 +88,6 @@ impl View {
         let selection = options.selection(!model.runs.is_empty() || model.is_trace);
         demand::check_original(options, selection)?;
         demand.check(kind, options, selection)?;
-        if options.group_by == GroupBy::Category && kind != ViewKind::Op {
-            return Err(Error::option("group_by", "only the op view groups by category"));
-        }
         let unknown = model.unknown_in(layers);
         demand::check_known(unknown, options)?;
         let asked: Vec<_> = selection.given().filter(|metric| unknown.has_part_of(*metric)).collect();

@@ -152,7 +152,7 @@ impl LeftOut {
     }
 }
 
-/// What the rows below a kept row see of it.
+/// The state of a kept row, for the rows below it.
 #[derive(Clone, Copy, Debug)]
 enum Around {
     /// The nearest visible row, itself included.

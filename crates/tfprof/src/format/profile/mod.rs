@@ -13,7 +13,7 @@ mod own_fields {
     pub const INPUT_OUTPUTS: u32 = 1000;
     /// The device that the graph asks for.
     pub const DECLARED_DEVICE: u32 = 1001;
-    /// What inference computed of the node: the step whose shapes it used, FLOPs, multiply-adds, bytes, unknown nodes and
+    /// Computed costs of the node: the step whose shapes it used, FLOPs, multiply-adds, bytes, unknown nodes and
     /// runs. `float_ops` keeps the op log's figure.
     pub const COSTS: u32 = 1002;
 }

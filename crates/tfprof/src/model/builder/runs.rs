@@ -319,7 +319,7 @@ fn node_name(name: &[u8]) -> &[u8] {
     }
 }
 
-/// How far from the last node to search: executors run some dozens of ops concurrently, and a batch of records is
+/// The range of the search around the last node: executors run some dozens of ops concurrently, and a batch of records is
 /// looked up at once.
 const AHEAD: u32 = 128;
 const BEHIND: u32 = 64;

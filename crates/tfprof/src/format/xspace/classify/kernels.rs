@@ -1,4 +1,4 @@
-//! What profilers store of kernels: their attributes, as words put together, and their cost.
+//! Attributes of kernels, which profilers store as a list of words, and their cost.
 
 use crate::events::OpCost;
 use crate::format::xspace::wire::event::Event;
