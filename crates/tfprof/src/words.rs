@@ -1,6 +1,7 @@
 //! Text helpers: the nearest known word to a mistyped one, choices, lists split at commas, escapes of invalid UTF-8,
 //! tables as text.
 
+use std::borrow::Cow;
 use std::io::{self, Write};
 
 /// The known word closest to a mistyped one, if any is close enough.
@@ -127,6 +128,12 @@ pub fn write_table(
     };
     line(head)?;
     rows.iter().try_for_each(|row| line(&row.iter().map(String::as_str).collect::<Vec<_>>()))
+}
+
+/// `String::from_utf8_lossy`, faster for text that is UTF-8.
+#[inline]
+pub fn lossy(bytes: &[u8]) -> Cow<'_, str> {
+    std::str::from_utf8(bytes).map_or_else(|_| String::from_utf8_lossy(bytes), Cow::Borrowed)
 }
 
 /// Bytes as text, with each byte that is not UTF-8 written as `\xNN`.

@@ -132,7 +132,7 @@ fn add_node(builder: &mut Builder, node: &NodeDef<'_>) {
         return;
     };
     if !node.device.is_empty() {
-        let device = builder.name(&node.device.to_ascii_lowercase(), node.offset());
+        let device = builder.device_name(node.device, node.offset());
         builder.model.nodes.declared_device[id.index()] = device;
     }
     if keep.inputs {

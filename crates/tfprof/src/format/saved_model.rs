@@ -189,7 +189,7 @@ fn push_graph<'a>(
         nodes.push(node);
         let Some(node) = node else { continue };
         if let Some(device) = devices.get(graph.name(at)) {
-            let device = builder.name(&device.to_ascii_lowercase(), 0);
+            let device = builder.device_name(device, 0);
             builder.model.nodes.declared_device[node.index()] = device;
         }
         builder.set_shape_attribute(node, graph.attribute(at, "shape"));

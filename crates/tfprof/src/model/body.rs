@@ -1,7 +1,9 @@
 //! [`Body`]: one graph or the body of one function, ready for inference. Nodes are columns, inputs are node numbers,
 //! attributes are the bytes of their `AttrValue`. The contents of large constants are dropped.
 
+use super::names::{NameHash, Recent};
 use crate::hash::{UntrustedMap, UntrustedState};
+use crate::words::lossy;
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
 use std::hash::{BuildHasher, Hash, Hasher};
@@ -243,55 +245,87 @@ struct AttributeSets {
     state: UntrustedState,
 }
 
-/// A body whose inputs are still names: they may name nodes that come later.
+/// A body under construction. Inputs may name nodes that come later.
 #[derive(Clone, Debug, Default)]
 pub struct UnresolvedBody {
     body: Body,
     by_name: NodesByName,
-    /// Inputs of all nodes as spelled, and where those of each node end.
+    /// By input, the node that it names, if that came before.
+    producers: Vec<u32>,
+    /// By input, its spelling; without the name if the node is known.
     spellings: StringList,
+    /// Where the inputs of each node end.
     spellings_end: Vec<u32>,
 }
 
 /// Numbers of nodes by name. The first node of a name wins.
 #[derive(Clone, Debug, Default)]
 pub struct NodesByName {
-    /// Nodes and parts of the hashes of their names, which reject most other names without reading them.
-    nodes: HashTable<(u32, u32)>,
+    nodes: HashTable<NamedNode>,
+    recent: Recent<NamedNode>,
     state: UntrustedState,
+}
+
+/// The hash rejects most other names without reading the text, and lets the table grow without it.
+#[derive(Clone, Copy, Debug)]
+struct NamedNode {
+    hash: NameHash,
+    node: u32,
 }
 
 impl NodesByName {
     /// The node of that name in the body that this is about.
     pub fn get(&self, body: &Body, name: &str) -> Option<u32> {
-        let hash = self.state.hash_one(name);
-        let is_it = |(node, part): &(u32, u32)| *part == hash as u32 && body.name(*node) == name;
-        self.nodes.find(hash, is_it).map(|(node, _)| *node)
+        self.find(body, name, self.hash(name))
     }
 
-    fn insert(&mut self, body: &Body, node: u32) {
-        let hash = |node: u32| self.state.hash_one(body.name(node));
-        let hashed = hash(node);
-        self.nodes.insert_unique(hashed, (node, hashed as u32), |(node, _)| hash(*node));
+    fn hash(&self, name: &str) -> NameHash {
+        NameHash((self.state.hash_one(name) >> 32) as u32)
+    }
+
+    fn find(&self, body: &Body, name: &str, hash: NameHash) -> Option<u32> {
+        let is_it = |named: &NamedNode| named.hash == hash && body.name(named.node) == name;
+        let recent = self.recent.get(hash).filter(|named| is_it(named));
+        recent.or_else(|| self.nodes.find(hash.spread(), is_it)).map(|named| named.node)
+    }
+
+    /// Adds a node whose name is new.
+    fn insert(&mut self, hash: NameHash, node: u32) {
+        let named = NamedNode { hash, node };
+        self.nodes.insert_unique(hash.spread(), named, |named| named.hash.spread());
+        self.recent.put(hash, named, self.nodes.len());
     }
 }
 
 impl UnresolvedBody {
     /// Adds a node; false if there is one of that name.
     pub fn push_node(&mut self, node: &NodeDef<'_>) -> bool {
-        let name = String::from_utf8_lossy(node.name);
-        if self.by_name.get(&self.body, &name).is_some() {
+        let name = lossy(node.name);
+        let hash = self.by_name.hash(&name);
+        if self.by_name.find(&self.body, &name, hash).is_some() {
             return false;
         }
-        let at = self.body.push_node(&name, &String::from_utf8_lossy(node.op));
-        self.by_name.insert(&self.body, at);
-        node.inputs.iter().for_each(|input| self.spellings.push(&String::from_utf8_lossy(input)));
+        let at = self.body.push_node(&name, &lossy(node.op));
+        self.by_name.insert(hash, at);
+        node.inputs.iter().for_each(|input| self.push_input(&lossy(input)));
         self.spellings_end.push(self.spellings.len() as u32);
         node.attributes.iter().for_each(|attribute| self.push_attribute(attribute));
         if let Some(original_names) = node.original_names {
             self.body.push_attribute(ORIGINAL_NAMES, original_names);
         }
         true
+    }
+
+    fn push_input(&mut self, spelling: &str) {
+        let Spelling { is_control, name, output } = Spelling::new(spelling);
+        let producer = self.by_name.get(&self.body, name).unwrap_or(NO_NODE);
+        self.producers.push(producer);
+        self.spellings.push(match (producer, is_control, output) {
+            (NO_NODE, ..) => spelling,
+            (_, true, _) => &spelling[..1],
+            (_, false, None) => "",
+            (_, false, Some(output)) => &spelling[spelling.len() - output.len() - 1..],
+        });
     }
 
     pub fn is_empty(&self) -> bool {
@@ -311,15 +345,16 @@ impl UnresolvedBody {
     pub fn push_arg(&mut self, name: &str) {
         let at = self.body.push_node(name, "_Arg");
         self.body.args.push(at);
-        if self.by_name.get(&self.body, name).is_none() {
-            self.by_name.insert(&self.body, at);
+        let hash = self.by_name.hash(name);
+        if self.by_name.find(&self.body, name, hash).is_none() {
+            self.by_name.insert(hash, at);
         }
         self.spellings_end.push(self.spellings.len() as u32);
     }
 
     /// Adds an attribute to the last node.
     pub fn push_attribute(&mut self, attribute: &Attribute<'_>) {
-        self.body.push_attribute(&String::from_utf8_lossy(attribute.key), attribute.value.unwrap_or_default());
+        self.body.push_attribute(&lossy(attribute.key), attribute.value.unwrap_or_default());
     }
 
     /// Resolves inputs as a graph spells them.
@@ -329,34 +364,52 @@ impl UnresolvedBody {
 
     /// Like [`resolve`](Self::resolve); also returns the numbers of nodes by name.
     pub fn resolve_named(self) -> (Body, NodesByName) {
-        self.resolve_with(|body, by_name, spelling| {
-            let (name, output) = match spelling.rsplit_once(':') {
-                None => (spelling, 0),
-                Some((name, digits)) => (name, digits.parse().unwrap_or(NO_NODE)),
-            };
-            Tensor { node: by_name.get(body, name).unwrap_or(NO_NODE), output }
-        })
+        self.resolve_with(|_, _, output| output.parse().unwrap_or(NO_NODE))
     }
 
-    /// Resolves data inputs by `tensor`.
-    pub fn resolve_with(self, mut tensor: impl FnMut(&Body, &NodesByName, &str) -> Tensor) -> (Body, NodesByName) {
-        let UnresolvedBody { mut body, by_name, spellings, spellings_end } = self;
+    /// Resolves inputs. `output` numbers an output of a node by its spelling, the text after the first colon.
+    pub fn resolve_with(self, mut output: impl FnMut(&Body, u32, &str) -> u32) -> (Body, NodesByName) {
+        let UnresolvedBody { mut body, by_name, producers, spellings, spellings_end } = self;
         body.inputs_end.clear();
         body.controls_end.clear();
         for node in 0..body.op.len() as u32 {
             for at in range(&spellings_end, node) {
-                let spelling = spellings.get(at);
-                if let Some(control) = spelling.strip_prefix('^') {
-                    body.controls.push(by_name.get(&body, control).unwrap_or(NO_NODE));
+                let spelling = Spelling::new(spellings.get(at));
+                let producer = match producers[at] {
+                    NO_NODE => by_name.get(&body, spelling.name).unwrap_or(NO_NODE),
+                    known => known,
+                };
+                if spelling.is_control {
+                    body.controls.push(producer);
                     continue;
                 }
-                let input = tensor(&body, &by_name, spelling);
-                body.inputs.push(input);
+                let output = spelling.output.map_or(0, |text| output(&body, producer, text));
+                body.inputs.push(Tensor { node: producer, output });
             }
             body.inputs_end.push(body.inputs.len() as u32);
             body.controls_end.push(body.controls.len() as u32);
         }
         (body, by_name)
+    }
+}
+
+/// `^node`, `node` or `node:output`.
+#[derive(Clone, Copy, Debug)]
+pub struct Spelling<'a> {
+    pub is_control: bool,
+    pub name: &'a str,
+    pub output: Option<&'a str>,
+}
+
+impl Spelling<'_> {
+    pub fn new(text: &str) -> Spelling<'_> {
+        if let Some(name) = text.strip_prefix('^') {
+            return Spelling { is_control: true, name, output: None };
+        }
+        match text.split_once(':') {
+            None => Spelling { is_control: false, name: text, output: None },
+            Some((name, output)) => Spelling { is_control: false, name, output: Some(output) },
+        }
     }
 }
 

@@ -34,6 +34,8 @@ pub struct Builder {
     file: String,
     warned: TrustedMap<&'static str, u64>,
     deferred_types: Vec<(NodeId, NameId)>,
+    /// The last device as spelled, and its name: most nodes have the device of the node before.
+    last_device: (Vec<u8>, NameId),
     /// Scratch space.
     dims: Vec<i64>,
 }
@@ -58,6 +60,7 @@ impl Builder {
             file: String::new(),
             warned: TrustedMap::default(),
             deferred_types: Vec::new(),
+            last_device: (Vec::new(), NameId::EMPTY),
             dims: Vec::new(),
         }
     }
@@ -119,6 +122,15 @@ impl Builder {
             });
         }
         id
+    }
+
+    /// Interns the name of a device. Devices that differ in case are one.
+    pub fn device_name(&mut self, bytes: &[u8], offset: u64) -> NameId {
+        if self.last_device.0 != bytes {
+            let name = self.name(&bytes.to_ascii_lowercase(), offset);
+            self.last_device = (bytes.to_owned(), name);
+        }
+        self.last_device.1
     }
 
     // ---- graphs

@@ -6,7 +6,7 @@
 use super::outputs::OUTPUTS;
 use crate::hash::UntrustedMap;
 use crate::model::attr_value;
-use crate::model::body::{Body, NO_NODE, NodesByName, Tensor, UnresolvedBody};
+use crate::model::body::{Body, NO_NODE, Spelling, Tensor, UnresolvedBody};
 use crate::model::functions::{FunctionDef, FunctionDefs, OutputDef, OutputLength};
 use std::collections::BTreeSet;
 use tfprof_proto::fields::attr_value::{FUNC, LIST, list_value};
@@ -34,9 +34,14 @@ impl Library {
         let bodies: Vec<UnresolvedBody> =
             defs.functions.iter_mut().map(|function| std::mem::take(&mut function.body)).collect();
         let resolve = |(body, def): (UnresolvedBody, &FunctionDef)| {
-            let (mut body, nodes) = body.resolve_with(|body, nodes, spelling| tensor(&defs, body, nodes, spelling));
-            let returned = def.outputs.iter().map(|output| def.returns.get(&output.name).map_or("", String::as_str));
-            body.returns = returned.map(|spelling| tensor(&defs, &body, &nodes, spelling)).collect();
+            let (mut body, nodes) = body.resolve_with(|body, node, output| output_number(&defs, body, node, output));
+            let returned = |output: &OutputDef| {
+                let Spelling { name, output, .. } = Spelling::new(def.returns.get(&output.name)?);
+                let node = nodes.get(&body, name)?;
+                Some(Tensor { node, output: output.map_or(0, |output| output_number(&defs, &body, node, output)) })
+            };
+            let unknown = Tensor { node: NO_NODE, output: 0 };
+            body.returns = def.outputs.iter().map(|output| returned(output).unwrap_or(unknown)).collect();
             body.producer = producer;
             let controls = def.control_returns.iter().filter_map(|name| nodes.get(&body, name));
             let body = body.pruned(body.returns.iter().map(|tensor| tensor.node).chain(controls));
@@ -63,21 +68,20 @@ impl Library {
     }
 }
 
-/// Resolves `argument`, `node:output` or `node:output:index`.
-fn tensor(defs: &FunctionDefs, body: &Body, nodes: &NodesByName, spelling: &str) -> Tensor {
-    let mut parts = spelling.split(':');
-    let node = parts.next().and_then(|name| nodes.get(body, name)).unwrap_or(NO_NODE);
-    let Some(name) = parts.next() else { return Tensor { node, output: 0 } };
+/// The number of a node's output that is spelled `output` or `output:index`.
+fn output_number(defs: &FunctionDefs, body: &Body, node: u32, spelling: &str) -> u32 {
     if node == NO_NODE {
-        return Tensor { node, output: 0 };
+        return 0;
     }
-    if let (None, Ok(output)) = (parts.clone().next(), name.parse()) {
+    let (name, index) = match spelling.split_once(':') {
         // `node:index`, as in a graph: some writers spell list arguments this way.
-        return Tensor { node, output };
-    }
-    let index: u32 = parts.next().map_or(Some(0), |digits| digits.parse().ok()).unwrap_or(NO_NODE);
-    let first = first_tensor(defs, body, node, name);
-    Tensor { node, output: first.map_or(NO_NODE, |first| first.saturating_add(index)) }
+        None => match spelling.parse() {
+            Ok(output) => return output,
+            Err(_) => (spelling, 0),
+        },
+        Some((name, rest)) => (name, rest.split(':').next().and_then(|digits| digits.parse().ok()).unwrap_or(NO_NODE)),
+    };
+    first_tensor(defs, body, node, name).map_or(NO_NODE, |first| first.saturating_add(index))
 }
 
 /// The index of an output's first tensor among all output tensors of the node.

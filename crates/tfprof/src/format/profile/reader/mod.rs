@@ -177,7 +177,7 @@ impl<'b> ProfileReader<'b> {
                     definition.attributes.push(Attribute { key, value });
                 }
                 (DECLARED_DEVICE, Value::Bytes(device)) => {
-                    definition.declared_device = self.builder.name(&device.to_ascii_lowercase(), offset);
+                    definition.declared_device = self.builder.device_name(device, offset);
                 }
                 (COSTS, value) if keep.costs => {
                     let mut numbers = Vec::new();
