@@ -332,6 +332,7 @@ pub fn next_field<'a>(fields: &mut Fields<'a>) -> Option<Field<'a>> {
 
 /// Calls `each` with the number and the value of every field up to the first fault. Its first argument is the whole
 /// message, for [`Fields::nested`].
+#[inline]
 pub fn each_field<'a>(mut fields: Fields<'a>, mut each: impl FnMut(&Fields<'a>, u32, Value<'a>)) {
     let all = fields.clone();
     while let Some(field) = next_field(&mut fields) {

@@ -281,6 +281,7 @@ const fn count_averaged(first: usize) -> usize {
 }
 
 impl Metric {
+    #[inline]
     pub fn info(self) -> &'static MetricInfo {
         &METRICS[self as usize]
     }

@@ -6,18 +6,19 @@ use crate::metric::Unit;
 #[inline]
 pub fn push(out: &mut Vec<u8>, unit: Unit, n: i64) {
     let (plain, steps) = steps(unit);
-    let suffix = match steps.iter().rev().find(|(least, _)| n >= *least) {
-        None => {
-            push_int(out, n);
-            plain
-        }
-        Some((divisor, suffix)) => {
-            push_hundredths(out, n as f64 / *divisor as f64);
-            suffix
-        }
+    let suffix = if n < SMALL {
+        push_int(out, n);
+        plain
+    } else {
+        let (divisor, suffix) = steps.iter().rev().find(|(least, _)| n >= *least).copied().unwrap_or((1, plain));
+        push_hundredths(out, n as f64 / divisor as f64);
+        suffix
     };
     out.extend_from_slice(suffix.as_bytes());
 }
+
+/// Smaller numbers are shown in the plain unit.
+const SMALL: i64 = 1_000;
 
 /// Appends a number that need not be whole, with two decimals.
 pub fn push_real(out: &mut Vec<u8>, unit: Unit, x: f64) {
@@ -159,6 +160,7 @@ pub fn push_shape(out: &mut Vec<u8>, dims: &[i64]) {
 // most of their time
 
 /// Appends a whole number.
+#[inline]
 pub fn push_int(out: &mut Vec<u8>, n: i64) {
     if n < 0 {
         out.push(b'-');
@@ -166,7 +168,11 @@ pub fn push_int(out: &mut Vec<u8>, n: i64) {
     push_unsigned(out, n.unsigned_abs());
 }
 
+#[inline]
 pub fn push_unsigned(out: &mut Vec<u8>, n: u64) {
+    if n < 10 {
+        return out.push(b'0' + n as u8);
+    }
     let mut room = [0; DIGITS];
     let length = put_digits(n, &mut room);
     out.extend_from_slice(&room[..length]);

@@ -118,6 +118,7 @@ pub struct Model {
 
 impl Model {
     /// How many parts of a stored number make one of the metric's unit: times may be finer than microseconds.
+    #[inline]
     pub fn parts(&self, metric: Metric) -> i64 {
         if metric.info().unit == Unit::Micros { self.time_unit.per_micro() } else { 1 }
     }
