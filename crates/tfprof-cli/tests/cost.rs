@@ -106,7 +106,36 @@ fn unknown_ops_are_counted_and_may_fail() {
 }
 
 #[test]
-fn two_models_are_compared_by_scope() {
+fn flops_and_parameters_of_a_layer_are_in_one_row() {
+    // The layer `dense` has the variables `dense/kernel_1` and `dense/bias_1`; its ops are in `…/functional_1/dense_2`.
+    let answer = tfprof(&["cost", &model("dense_export")]).out;
+    let rows: Vec<&str> = answer.lines().skip_while(|line| *line != "by layer").skip(1).collect();
+    let expect = [
+        "layer    flops   share  params  macs   bytes",
+        "dense_1  1.09k  80.71%     544   512  2.88KB",
+        "dense      260  19.29%     132   128    704B",
+        "",
+        "names leave out StatefulPartitionedCall_1/StatefulPartitionedCall/functional_1/",
+    ];
+    assert_eq!(rows, expect);
+    for name in ["mobilenet_v2", "attention", "lstm_save", "training_step", "tf1_rnn", "traced"] {
+        let (_, cost) = json(&["cost", &model(name), "--format=json"]);
+        let scopes = cost["scopes"].as_array().expect("scopes");
+        for (key, whole) in [("params", "parameters"), ("float_ops", "float_ops"), ("macs", "macs")] {
+            let sum: i64 = scopes.iter().filter_map(|scope| scope[key].as_i64()).sum();
+            assert_eq!(Some(sum), cost[whole].as_i64(), "{name}: {key}");
+        }
+    }
+    // Budgets know both names of a layer.
+    let budget = scratch("layers").join("budget.toml");
+    std::fs::write(&budget, "[scope.dense]\nmax_params = 1\n[scope.'.*/dense_2']\nmax_flops = 1\n").expect("a file");
+    let (_, cost) = json(&["cost", &model("dense_export"), "--budget", &budget.display().to_string(), "--format=json"]);
+    let found: Vec<_> = cost["over"].as_array().expect("limits").iter().map(|over| over["found"].as_i64()).collect();
+    assert_eq!(found, [Some(132), Some(260)]);
+}
+
+#[test]
+fn two_models_are_compared_by_layer() {
     let answer = tfprof(&["cost", &model("lstm_export"), "--baseline", &model("dense_export")]);
     assert_eq!(answer.code, 0);
     let whole = answer.out.lines().find(|line| line.starts_with("the whole model")).expect("the whole");

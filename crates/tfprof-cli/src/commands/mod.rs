@@ -89,7 +89,7 @@ pub const COMMANDS: &[CommandInfo] = &[
     view(ViewKind::Code, |request, out, err| view::run(ViewKind::Code, request, out, err)),
     CommandInfo {
         word: "cost",
-        about: "parameters, FLOPs and bytes of a model, by scope, and the nodes of unknown cost",
+        about: "parameters, FLOPs and bytes of a model, by layer, and the nodes of unknown cost",
         usage: "MODEL [--budget=FILE.toml] [--fail_on_unknown] [--baseline=OLD] [options]",
         reads: true,
         run: cost::run,

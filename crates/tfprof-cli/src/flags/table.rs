@@ -212,7 +212,7 @@ const OTHER_FLAGS: [Flag; 22] = [
     .only(&["cost"]),
     switch("fail_on_unknown", "exit code 3 if the cost of any node is not known", |flags| &mut flags.fail_on_unknown)
         .only(&["cost"]),
-    text("baseline", ValueKind::Path, "another model to compare with, scope by scope", |flags| &mut flags.baseline)
+    text("baseline", ValueKind::Path, "another model to compare with, layer by layer", |flags| &mut flags.baseline)
         .only(&["cost"]),
     switch("stats", "what the numbers look like: extremes, mean, spread, zeros, NaN", |flags| &mut flags.stats)
         .only(&["checkpoint"]),

@@ -2,15 +2,17 @@
 //! (`call/inner/MatMul`), and types of variables and constants.
 
 use crate::error::{Error, Fix, Warning};
-use crate::hash::{TrustedSet, UntrustedSet};
+use crate::hash::{TrustedMap, TrustedSet, UntrustedMap, UntrustedSet};
 use crate::infer::fact::{Fact, product};
 use crate::infer::functions::calls::{Inferred, Program, Specialization, Target, Total};
 use crate::infer::inference::{Cost, Instance, NodeCost};
 use crate::infer::overrides::{Overrides, check_shapes, input_names};
+use crate::infer::readers::{self, Readers, Roles, Variable};
 use crate::infer::suggest::shape_to_type;
 use crate::model::body::{Body, ORIGINAL_NAMES, Tensor};
 use crate::model::builder::Builder;
 use crate::model::costs::{Costs, MissingShape, NodeCosts, RunCost, UnknownReason};
+use crate::model::names::NameId;
 use crate::model::nodes::{Input, NodeId};
 use crate::model::type_names::{CONST_PARAMETER, SAME_VARIABLE};
 use crate::model::{Model, attr_value};
@@ -36,9 +38,11 @@ pub fn annotate(program: &Program, builder: &mut Builder) -> Result<(), Error> {
         graph.total.by_batch.map(|Cost { float_ops, macs, io_bytes }| RunCost { float_ops, macs, io_bytes })
     });
     let with_inputs = builder.keep.inputs || builder.keep.output_shapes;
-    expand(program, &inferred, with_inputs, &mut |node| {
+    let readers = builder.keep.costs.then(|| Readers::new(settings.const_params));
+    expand(program, &inferred, with_inputs, readers, &mut |node| {
         annotator.add(node, builder);
     });
+    annotator.find_readers(&builder.model);
     // Trip counts matter to costs alone.
     let matters = |warning: &Warning| builder.keep.costs || warning.code != "trip_count";
     let mut warnings: Vec<Warning> = inferred.warnings.into_iter().filter(matters).collect();
@@ -68,8 +72,11 @@ struct Annotator<'p> {
     next: u32,
     /// The inputs of the program.
     inputs: UntrustedSet<&'p str>,
-    /// Variables whose handle we have seen.
-    variables: UntrustedSet<String>,
+    /// Variables whose handle we have seen, and further handles of the same variables.
+    variables: UntrustedMap<String, NodeId>,
+    same: TrustedMap<NodeId, NodeId>,
+    /// Variables by name, and the nodes that compute with them.
+    reads: Vec<(NameId, NodeId)>,
     /// Constants that we have seen, by function and node.
     constants: TrustedSet<(Option<u32>, u32)>,
 }
@@ -89,6 +96,7 @@ impl Annotator<'_> {
         };
         self.costs.set(id, costs);
         find_stack(node, id, builder);
+        self.reads.extend(node.variables.iter().flatten().map(|variable| (builder.model.names.intern(variable), id)));
         if matches!(node.why, Some(UnknownReason::Shape | UnknownReason::Data)) && self.costs.missing.len() < LISTED {
             let (why, fix) = node.blame(&self.inputs);
             self.costs.missing.push(MissingShape { node: id, why, fix });
@@ -154,10 +162,19 @@ impl Annotator<'_> {
         } else {
             format!("{}\0{shared}", String::from_utf8_lossy(text("container")))
         };
-        if !self.variables.insert(variable) {
+        let first = *self.variables.entry(variable).or_insert(id);
+        if first != id {
+            self.same.insert(id, first);
             let ty = builder.model.names.intern(SAME_VARIABLE);
             builder.add_type(id, ty);
         }
+    }
+
+    /// Finds the variables that nodes compute with, now that all are known.
+    fn find_readers(&mut self, model: &Model) {
+        let variable = |name| model.node(name).map(|id| self.same.get(&id).copied().unwrap_or(id));
+        let reads = self.reads.drain(..).filter_map(|(name, reader)| Some((variable(name)?, reader)));
+        self.costs.reads = reads.collect();
     }
 
     /// Constants that were variables before the graph was frozen: floats, or quantized ones, with at least one dimension.
@@ -275,6 +292,8 @@ struct Node<'a> {
     pub inputs: &'a [(String, u32)],
     /// For an expanded call, the inner tensors that it returns.
     pub returned: &'a [(String, u32)],
+    /// The variables that it computes with.
+    variables: &'a [Option<Variable>],
 }
 
 impl Node<'_> {
@@ -312,16 +331,26 @@ struct Visit<'a> {
     repeated: String,
     runs: i64,
     args: Vec<(String, u32)>,
+    /// The roles of its ops, if reads of variables are followed, and the variables behind the arguments.
+    roles: Option<Roles>,
+    variables: Vec<Option<Variable>>,
     next: u32,
     next_call: usize,
 }
 
 /// Calls `each` for all nodes of a program. A call precedes its callee's nodes. The sources of inputs are found only for
-/// calls unless they are wanted for all nodes.
-fn expand(program: &Program, inferred: &Inferred, with_inputs: bool, each: &mut dyn FnMut(&Node<'_>)) {
+/// calls unless they are wanted for all nodes; the variables behind them, if there are `readers`.
+fn expand(
+    program: &Program,
+    inferred: &Inferred,
+    with_inputs: bool,
+    mut readers: Option<Readers>,
+    each: &mut dyn FnMut(&Node<'_>),
+) {
     let Some(graph) = inferred.instances.last() else { return };
     let mut listed = graph.instance.len() as i64;
-    let mut open = vec![Visit::new(graph, 1)];
+    let mut roles = |function| Some(readers.as_mut()?.roles(function, program.body(function)));
+    let mut open = vec![Visit { roles: roles(graph.function), ..Visit::new(graph, 1) }];
     let (mut name, mut inputs) = (String::new(), Vec::new());
     while let Some(visit) = open.last_mut() {
         let body = program.body(visit.inferred.function);
@@ -351,6 +380,7 @@ fn expand(program: &Program, inferred: &Inferred, with_inputs: bool, each: &mut 
         if with_inputs || !targets.is_empty() {
             inputs.extend(body.inputs(node).iter().map(|tensor| visit.source(body, *tensor)));
         }
+        let mut variables = visit.variables(body, node, !targets.is_empty());
         let mut total = Total::default();
         for target in targets {
             total.add(&inferred.instances[target.instance as usize].total, target.runs, target.by_batch);
@@ -366,7 +396,9 @@ fn expand(program: &Program, inferred: &Inferred, with_inputs: bool, each: &mut 
         let mut returned = Vec::new();
         if !is_unlisted {
             for target in targets {
-                let callee = Visit::of_callee(inferred, target, &name, body.name(node), runs, &inputs);
+                let mut callee = Visit::of_callee(inferred, target, &name, body.name(node), runs, &inputs);
+                callee.variables = variables.get(target.skipped as usize..).unwrap_or_default().to_vec();
+                callee.roles = roles(callee.inferred.function);
                 if with_inputs {
                     let body = program.body(callee.inferred.function);
                     returned.extend(body.returns.iter().map(|tensor| callee.source(body, *tensor)));
@@ -374,6 +406,9 @@ fn expand(program: &Program, inferred: &Inferred, with_inputs: bool, each: &mut 
                 visits.push(callee);
             }
             returned.retain(|(source, _)| source.starts_with(&name));
+            if !targets.is_empty() {
+                variables.clear();
+            }
         }
         each(&Node {
             name: &name,
@@ -391,6 +426,7 @@ fn expand(program: &Program, inferred: &Inferred, with_inputs: bool, each: &mut 
             args: &visit.args,
             inputs: &inputs,
             returned: &returned,
+            variables: &variables,
         });
         open.extend(visits.into_iter().rev());
     }
@@ -399,7 +435,8 @@ fn expand(program: &Program, inferred: &Inferred, with_inputs: bool, each: &mut 
 impl<'a> Visit<'a> {
     fn new(inferred: &'a Specialization, runs: i64) -> Visit<'a> {
         let (prefix, repeated) = (String::new(), String::new());
-        Visit { inferred, prefix, repeated, runs, args: Vec::new(), next: 0, next_call: 0 }
+        let (args, variables) = (Vec::new(), Vec::new());
+        Visit { inferred, prefix, repeated, runs, args, roles: None, variables, next: 0, next_call: 0 }
     }
 
     /// The body of a callee. `name` is the listed name of the call, `local` its name in the caller's body.
@@ -428,6 +465,21 @@ impl<'a> Visit<'a> {
         out.clear();
         out.push_str(&self.prefix);
         out.push_str(inner.strip_prefix(&self.repeated).unwrap_or(inner));
+    }
+
+    /// The variables behind the inputs of a call, or those that another op computes with.
+    fn variables(&self, body: &Body, node: u32, is_call: bool) -> Vec<Option<Variable>> {
+        let Some(roles) = &self.roles else { return Vec::new() };
+        if !is_call && !readers::computes(body, roles, node) {
+            return Vec::new();
+        }
+        let name = |node| {
+            let mut name = String::new();
+            self.name_of(body, node, &mut name);
+            name
+        };
+        let variable = |tensor: &Tensor| readers::variable(body, roles, *tensor, &self.variables, name);
+        body.inputs(node).iter().map(variable).filter(|variable| is_call || variable.is_some()).collect()
     }
 
     /// The source of a tensor, by its listed name.

@@ -14,6 +14,7 @@ pub mod functions;
 pub mod inference;
 pub mod op_log;
 pub mod overrides;
+mod readers;
 mod results;
 pub mod shapes;
 mod suggest;

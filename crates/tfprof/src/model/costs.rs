@@ -41,6 +41,8 @@ pub struct Costs {
     several: TrustedMap<NodeId, (i64, i64)>,
     /// Data types of variables, and of constants that count as variables.
     pub dtypes: TrustedMap<NodeId, DType>,
+    /// Variables, and the nodes that compute with them, in the order of the nodes.
+    pub reads: Vec<(NodeId, NodeId)>,
     /// The first nodes that lack shapes, and where the shapes got lost.
     pub missing: Vec<MissingShape>,
     /// The size that was assumed for unknown leading dimensions.

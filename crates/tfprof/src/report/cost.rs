@@ -1,9 +1,10 @@
-//! The cost of a model, computed from its files: parameters, FLOPs, multiply-adds and bytes by scope and op type, and the
+//! The cost of a model, computed from its files: parameters, FLOPs, multiply-adds and bytes by layer and op type, and the
 //! ops whose cost is unknown.
 
 pub mod baseline;
 pub mod budget;
 mod json;
+mod layers;
 pub mod render;
 
 use crate::error::{Error, Fix, Spelling, Warning};
@@ -93,8 +94,13 @@ pub struct Cost {
     pub unknown: Vec<UnknownType>,
     /// The first nodes without a known shape, and why.
     pub missing: Vec<MissingShape>,
-    /// All scopes, parents before children; the first is the whole model.
+    /// All scopes, parents before children; the first is the whole model. The ops and the variables of a layer are in one.
     pub scopes: Vec<Scope>,
+    /// The scope of the graph that the names of `scopes` leave out; empty if there is none.
+    pub prefix: String,
+    /// A scope around that one, which other names leave out.
+    around: String,
+    pub shared: Vec<Shared>,
     /// The size that unknown dimensions of the inputs were taken as.
     pub batch: Option<i64>,
     pub per_batch: PerBatch,
@@ -177,12 +183,25 @@ impl MissingShape {
     }
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Scope {
     pub name: String,
+    /// Its first name in the graph, if that is another one.
+    pub path: String,
     pub parent: usize,
     pub total: Figures,
+    /// A scope with variables and no layers within.
+    pub is_layer: bool,
+}
+
+/// A variable that several layers compute with.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Shared {
+    pub name: String,
+    /// The layers besides its own, or the first of them.
+    pub readers: Vec<String>,
 }
 
 impl Cost {
@@ -199,7 +218,9 @@ impl Cost {
         let view = View::new(Arc::clone(model), ViewKind::Scope, &options, Demand::ROWS)?;
         let warnings = warnings.iter().chain(&view.warnings).cloned().collect();
         let mut cost = Cost { warnings, batch: model.costs.batch, ..Cost::default() };
-        cost.scopes = scopes(&view);
+        let root = view.rows().first().map(|row| view.name(row)).unwrap_or_default();
+        layers::Layers { scopes: cost.scopes, prefix: cost.prefix, around: cost.around, shared: cost.shared } =
+            layers::layers(model, &view.values(), root);
         cost.figures = cost.scopes.first().map(|root| root.total).unwrap_or_default();
         cost.add_variables(model, &view);
         cost.add_nodes(model, &view);
@@ -296,36 +317,50 @@ impl Cost {
         self.missing = model.costs.missing.iter().filter(unlogged).take(LISTED).map(missing).collect();
     }
 
-    /// The scopes that hold most of a metric, the largest first: large scopes are replaced by their children until none is
-    /// large.
-    fn parts(&self, metric: Metric) -> Vec<&Scope> {
-        let size = |at: usize| self.scopes[at].total.get(metric);
+    /// The scopes to list, each part of the model in one of them: large scopes are replaced by their children until none is
+    /// large or only layers are left.
+    fn parts(&self) -> Vec<&Scope> {
         let mut children: Vec<Vec<usize>> = vec![Vec::new(); self.scopes.len()];
         for (at, scope) in self.scopes.iter().enumerate().skip(1) {
-            if size(at) > 0 {
-                children[scope.parent].push(at);
-            }
+            children[scope.parent].push(at);
         }
-        let Some(whole) = self.scopes.first() else { return Vec::new() };
+        let mut is_split = vec![false; self.scopes.len()];
+        for metric in [Metric::FloatOps, Metric::Parameters] {
+            self.split(metric, &children, &mut is_split);
+        }
+        let is_part = |at: &usize| {
+            let scope = &self.scopes[*at];
+            !is_split[*at] && is_split[scope.parent] && scope.total != Figures::default()
+        };
+        (1..self.scopes.len()).filter(is_part).map(|at| &self.scopes[at]).collect()
+    }
+
+    /// Marks the scopes whose children are to be listed instead of them, for one metric.
+    fn split(&self, metric: Metric, children: &[Vec<usize>], is_split: &mut [bool]) {
+        let Some(whole) = self.scopes.first() else { return };
+        is_split[0] = true;
+        let size = |at: usize| self.scopes[at].total.get(metric);
         let most = whole.total.get(metric) / LARGE;
         // The largest scope that can be split is on top.
         let mut parts: BinaryHeap<(bool, i64, Reverse<usize>)> = BinaryHeap::new();
         let part = |at: usize| {
-            let of_children = children[at].iter().fold(0_i64, |sum, child| sum.saturating_add(size(*child)));
-            let splits = !children[at].is_empty() && of_children == size(at);
+            let sum = |sum: Figures, child: &usize| sum.plus(&self.scopes[*child].total);
+            let of_children = children[at].iter().fold(Figures::default(), sum);
+            let own = self.scopes[at].total.minus(&of_children);
+            let splits =
+                !self.scopes[at].is_layer && !children[at].is_empty() && own.float_ops == 0 && own.parameters == 0;
             (splits, size(at), Reverse(at))
         };
-        parts.extend(children[0].iter().map(|at| part(*at)));
+        let parts_of = |at: usize| children[at].iter().copied().filter(|at| size(*at) > 0).map(part);
+        parts.extend(parts_of(0));
         while let Some((splits, size, Reverse(at))) = parts.peek().copied() {
             if !splits || (parts.len() >= FEWEST_PARTS && size < most) {
                 break;
             }
+            is_split[at] = true;
             parts.pop();
-            parts.extend(children[at].iter().map(|at| part(*at)));
+            parts.extend(parts_of(at));
         }
-        let mut parts: Vec<usize> = parts.into_iter().map(|(_, _, Reverse(at))| at).collect();
-        parts.sort_by_key(|at| (Reverse(size(*at)), *at));
-        parts.into_iter().map(|at| &self.scopes[at]).collect()
     }
 }
 
@@ -342,15 +377,6 @@ fn select() -> crate::options::Selection {
     let mut selection = crate::options::Selection::default();
     COLUMNS.into_iter().for_each(|metric| selection.add_metric(metric));
     selection
-}
-
-fn scopes(view: &View) -> Vec<Scope> {
-    let scope = |row: &crate::view::VisibleRow| Scope {
-        name: view.name(row).to_owned(),
-        parent: row.parent,
-        total: Figures::from_fn(|metric| view.total(metric, row)),
-    };
-    view.rows().iter().map(scope).collect()
 }
 
 fn reason(why: Option<UnknownReason>) -> &'static str {

@@ -1,4 +1,4 @@
-//! The difference between two models by scope.
+//! The difference between two models by layer and scope.
 
 use super::{Cost, Figures};
 use crate::hash::UntrustedMap;
@@ -58,6 +58,7 @@ mod tests {
             name: (*name).to_owned(),
             parent: *parent,
             total: Figures { float_ops: *flops, ..Figures::default() },
+            ..Scope::default()
         };
         Cost { scopes: scopes.iter().map(scope).collect(), ..Cost::default() }
     }

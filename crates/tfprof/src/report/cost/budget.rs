@@ -183,13 +183,14 @@ fn expected_number(found: &str) -> String {
     format!("expected a whole number such as 4_000_000, found {found}")
 }
 
-/// The sum of the matching scopes; a scope within a matching one is part of it.
+/// The sum of the scopes that match by their own name or by that in the graph; a scope within a matching one is part of it.
 fn matching(cost: &Cost, patterns: &Patterns) -> Figures {
     let mut inside = vec![false; cost.scopes.len()];
     let mut sum = Figures::default();
     for (at, scope) in cost.scopes.iter().enumerate().skip(1) {
         inside[at] = inside[scope.parent];
-        if !inside[at] && patterns.matches(&scope.name) {
+        let in_graph = || !scope.path.is_empty() && patterns.matches(&scope.path);
+        if !inside[at] && (patterns.matches(&scope.name) || in_graph()) {
             inside[at] = true;
             sum = sum.plus(&scope.total);
         }
@@ -246,6 +247,7 @@ mod tests {
             name: name.to_owned(),
             parent,
             total: Figures { parameters: 1, float_ops, ..Figures::default() },
+            ..Scope::default()
         };
         let scopes = vec![scope("_TFProfRoot", 0, 100), scope("a", 0, 60), scope("a/b", 1, 50), scope("c", 0, 40)];
         Cost { figures: scopes[0].total, scopes, ..Cost::default() }

@@ -3,12 +3,11 @@
 use super::baseline::Change;
 use super::budget::Over;
 use super::render::Report;
-use super::{Cost, Figures, OpType, PerBatch, TypedParameters, UnknownType};
+use super::{Cost, Figures, OpType, PerBatch, Shared, TypedParameters, UnknownType};
 use crate::error::Warning;
 use crate::json::{self, Level};
-use crate::metric::Metric;
 use serde::{Serialize, Serializer};
-use std::collections::HashSet;
+use std::cmp::Reverse;
 use std::io::{self, Write};
 
 const LINES: &[Level] = &[Level {
@@ -21,11 +20,21 @@ const LINES: &[Level] = &[Level {
         "unknown_op_types",
         "missing_shapes",
         "op_types",
-        "scopes",
+        "prefix",
+        "shared_parameters",
         "baseline",
         "over",
     ],
-    rows: &["warnings", "unknown_op_types", "missing_shapes", "op_types", "scopes", "changes", "over"],
+    rows: &[
+        "warnings",
+        "unknown_op_types",
+        "missing_shapes",
+        "op_types",
+        "scopes",
+        "shared_parameters",
+        "changes",
+        "over",
+    ],
 }];
 
 /// The report as an object, in the order of its keys.
@@ -51,7 +60,10 @@ struct ReportJson<'a> {
     unknown_op_types: &'a [UnknownType],
     missing_shapes: Vec<MissingJson<'a>>,
     op_types: &'a [OpType],
+    /// The part of the names in the graph that `scopes` leave out.
+    prefix: &'a str,
     scopes: Vec<ScopeJson<'a>>,
+    shared_parameters: &'a [Shared],
     #[serde(skip_serializing_if = "Option::is_none")]
     baseline: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -100,7 +112,9 @@ pub fn write_json(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
             .map(|missing| MissingJson { node: &missing.node, why: missing.text(report.spelling) })
             .collect(),
         op_types: &cost.op_types,
+        prefix: &cost.prefix,
         scopes: scopes(cost),
+        shared_parameters: &cost.shared,
         baseline: report.changes.as_ref().map(|(name, _)| *name),
         changes: report.changes.as_ref().map(|(_, changes)| changes.as_slice()),
         over: report.over.as_deref(),
@@ -108,12 +122,10 @@ pub fn write_json(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
     json::write_report(&object, LINES, out)
 }
 
-/// The scopes of both tables, each once.
+/// The scopes of the tables, those with the most FLOPs first.
 fn scopes(cost: &Cost) -> Vec<ScopeJson<'_>> {
-    let mut parts = cost.parts(Metric::FloatOps);
-    parts.extend(cost.parts(Metric::Parameters));
-    let mut seen = HashSet::new();
-    parts.retain(|scope| seen.insert(scope.name.as_str()));
+    let mut parts = cost.parts();
+    parts.sort_by_key(|scope| (Reverse(scope.total.float_ops), Reverse(scope.total.parameters)));
     parts.into_iter().map(|scope| ScopeJson { name: &scope.name, total: scope.total }).collect()
 }
 

@@ -5,8 +5,9 @@ use crate::metric::{Metric, Unit};
 use crate::report::cost::baseline::Change;
 use crate::report::cost::budget::Over;
 pub use crate::report::cost::json::write_json;
-use crate::report::cost::{COLUMNS, Cost, Figures, Linear, Scope, UnknownType};
+use crate::report::cost::{COLUMNS, Cost, Linear, Scope, Shared, UnknownType};
 use crate::{units, words};
+use std::cmp::Reverse;
 use std::io::{self, Write};
 
 /// The most rows of a table.
@@ -38,8 +39,7 @@ pub fn write_tables(report: &Report<'_>, style: Style, out: &mut dyn Write) -> i
         heading(&format!("difference from {name}"), style, out)?;
         write_changes(changes, style, out)?;
     } else {
-        write_parts(cost, "FLOPs by scope", Metric::FloatOps, style, out)?;
-        write_parts(cost, "parameters by scope", Metric::Parameters, style, out)?;
+        write_layers(cost, style, out)?;
     }
     if !cost.unknown.is_empty() {
         heading("not known", style, out)?;
@@ -148,54 +148,76 @@ fn with_details(value: &str, details: &[String]) -> String {
     if details.is_empty() { value.to_owned() } else { format!("{value}: {}", details.join(", ")) }
 }
 
-fn write_parts(cost: &Cost, title: &str, metric: Metric, style: Style, out: &mut dyn Write) -> io::Result<()> {
-    let parts = cost.parts(metric);
+/// The layers in one table or, if it would not show them all, the first ones by FLOPs and by parameters.
+fn write_layers(cost: &Cost, style: Style, out: &mut dyn Write) -> io::Result<()> {
+    let parts = cost.parts();
     if parts.is_empty() {
         return Ok(());
     }
+    let metrics = [Metric::FloatOps, Metric::Parameters];
+    if parts.len() <= ROWS {
+        write_parts(cost, "by layer", metrics, parts, style, out)?;
+    } else {
+        let parts_of = |metric| parts.iter().copied().filter(|scope| scope.total.get(metric) > 0).collect();
+        let [flops, parameters] = metrics;
+        write_parts(cost, "FLOPs by layer", metrics, parts_of(flops), style, out)?;
+        write_parts(cost, "parameters by layer", [parameters, flops], parts_of(parameters), style, out)?;
+    }
+    if !cost.prefix.is_empty() {
+        let inner = cost.prefix.strip_prefix(&cost.around).filter(|_| !cost.around.is_empty()).unwrap_or_default();
+        match inner.strip_prefix('/') {
+            None => writeln!(out, "\nnames leave out {}/", cost.prefix)?,
+            Some(inner) => writeln!(out, "\nnames leave out {}/ and {inner}/ within it", cost.around)?,
+        }
+    }
+    if !cost.shared.is_empty() {
+        heading("shared parameters", style, out)?;
+        let row = |shared: &Shared| vec![shared.name.clone(), shared.readers.join(", ")];
+        let rows: Vec<_> = cost.shared.iter().take(ROWS).map(row).collect();
+        table(&["variable", "also read in"], &rows, style, out)?;
+        more(cost.shared.len(), ROWS, "variables", out)?;
+    }
+    Ok(())
+}
+
+/// A table of layers, the largest first, with the shares of the first metric. Columns that are 0 everywhere are left out.
+fn write_parts(
+    cost: &Cost,
+    title: &str,
+    [metric, second]: [Metric; 2],
+    mut parts: Vec<&Scope>,
+    style: Style,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    if parts.is_empty() {
+        return Ok(());
+    }
+    parts.sort_by_key(|scope| (Reverse(scope.total.get(metric)), Reverse(scope.total.get(second))));
     heading(title, style, out)?;
-    // A common prefix is printed once.
-    let around = common_scope(&parts);
-    let whole = cost.get(metric).max(1);
+    let whole = cost.get(metric);
+    let mut columns = vec![metric, second];
+    columns.extend(if metric == Metric::FloatOps { &COLUMNS[2..] } else { &[] });
+    columns.retain(|metric| cost.get(*metric) != 0);
+    let share = |scope: &Scope| 100.0 * scope.total.get(metric) as f64 / whole.max(1) as f64;
     let row = |scope: &&Scope| {
-        let name = if around.is_empty() { scope.name.clone() } else { format!("…{}", &scope.name[around.len()..]) };
-        let n = scope.total.get(metric);
-        let mut row =
-            vec![name, units::text(metric.info().unit, n), format!("{:.2}%", 100.0 * n as f64 / whole as f64)];
-        if metric == Metric::FloatOps {
-            row.extend(figures(&scope.total).skip(2));
+        let mut row = vec![scope.name.clone()];
+        for column in &columns {
+            row.push(units::text(column.info().unit, scope.total.get(*column)));
+            row.extend((*column == metric).then(|| format!("{:.2}%", share(scope))));
         }
         row
     };
     let rows: Vec<_> = parts.iter().take(ROWS).map(row).collect();
-    match metric {
-        Metric::FloatOps => table(&["scope", "flops", "share", "macs", "bytes", "unknown"], &rows, style, out)?,
-        _ => table(&["scope", "params", "share"], &rows, style, out)?,
+    let mut header = vec!["layer"];
+    for column in &columns {
+        header.push(HEADER[1 + COLUMNS.iter().position(|other| other == column).unwrap_or_default()]);
+        header.extend((*column == metric).then_some("share"));
     }
-    if !around.is_empty() {
-        writeln!(out, "{}… is {around}", if style == Style::Markdown { "\n" } else { "" })?;
-    }
-    more(parts.len(), ROWS, "scopes", out)
+    table(&header, &rows, style, out)?;
+    more(parts.len(), ROWS, "layers", out)
 }
 
-/// The scope around all parts, if its name is long.
-fn common_scope<'a>(parts: &[&'a Scope]) -> &'a str {
-    const LONG: usize = 16;
-    let [first, rest @ ..] = parts else { return "" };
-    let mut common = first.name.rsplit_once('/').map_or("", |(scope, _)| scope);
-    for part in rest {
-        while !common.is_empty() && part.name.strip_prefix(common).is_none_or(|rest| !rest.starts_with('/')) {
-            common = common.rsplit_once('/').map_or("", |(scope, _)| scope);
-        }
-    }
-    if common.len() >= LONG { common } else { "" }
-}
-
-const HEADER: [&str; COLUMNS.len() + 1] = ["scope", "params", "flops", "macs", "bytes", "unknown"];
-
-fn figures(figures: &Figures) -> impl Iterator<Item = String> + '_ {
-    COLUMNS.iter().map(|metric| units::text(metric.info().unit, figures.get(*metric)))
-}
+const HEADER: [&str; COLUMNS.len() + 1] = ["layer", "params", "flops", "macs", "bytes", "unknown"];
 
 fn write_changes(changes: &[Change], style: Style, out: &mut dyn Write) -> io::Result<()> {
     let row = |(at, change): (usize, &Change)| {
@@ -213,11 +235,15 @@ fn write_changes(changes: &[Change], style: Style, out: &mut dyn Write) -> io::R
     };
     let rows: Vec<_> = changes.iter().enumerate().take(ROWS + 1).map(row).collect();
     table(&HEADER, &rows, style, out)?;
-    more(changes.len(), ROWS + 1, "scopes", out)
+    more(changes.len(), ROWS + 1, "layers", out)
 }
 
 fn more(all: usize, shown: usize, what: &str, out: &mut dyn Write) -> io::Result<()> {
-    if all > shown { writeln!(out, "and {} more {what}", all - shown) } else { Ok(()) }
+    match all.saturating_sub(shown) {
+        0 => Ok(()),
+        1 => writeln!(out, "and 1 more {}", what.strip_suffix('s').unwrap_or(what)),
+        left => writeln!(out, "and {left} more {what}"),
+    }
 }
 
 fn heading(text: &str, style: Style, out: &mut dyn Write) -> io::Result<()> {

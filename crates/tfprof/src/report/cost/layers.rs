@@ -1,0 +1,569 @@
+//! The scopes of a cost, with the ops and the variables of a layer in one place.
+//!
+//! Files name them apart: Keras calls the variables `dense/kernel_1` and the ops `Call/functional_1/dense_2/MatMul`. Which
+//! op computes with which variable tells that `Call/functional_1/dense_2` is the layer `dense`; names decide only which of
+//! the scopes around the op is the layer. Sums do not change.
+
+use super::{Figures, Scope, Shared};
+use crate::hash::{TrustedMap, TrustedSet, UntrustedMap, UntrustedSet};
+use crate::model::layers::NodeFilter;
+use crate::model::nodes::NodeId;
+use crate::model::{self, Model};
+use crate::view::values::Values;
+use std::collections::BTreeMap;
+
+/// Deeper scopes count as part of the one at this depth.
+const DEEPEST: usize = 64;
+
+/// A shorter scope around everything stays in the names.
+const LONG: usize = 16;
+
+/// The most readers listed of a shared variable.
+const READERS: usize = 4;
+
+/// The scopes of a cost.
+#[derive(Debug, Default)]
+pub(super) struct Layers {
+    pub scopes: Vec<Scope>,
+    /// The scope around the layers, which their names leave out.
+    pub prefix: String,
+    /// A long scope around that one and all ops, which the names of other ops leave out; empty if there is none.
+    pub around: String,
+    pub shared: Vec<Shared>,
+}
+
+/// Sums up the nodes of a model by scope. The first scope is the whole, `root`.
+pub(super) fn layers(model: &Model, values: &Values<'_>, root: &str) -> Layers {
+    let figures = |node| {
+        let row = values.row(node);
+        Figures::from_fn(|metric| row[metric as usize])
+    };
+    let ops = NodeFilter { layers: model::layers::Layers::OPS, inside_functions: true };
+    let all = model.shown(ops).map(|node| (node, figures(node)));
+    let nodes: Vec<(NodeId, Figures)> = all.filter(|(_, own)| *own != Figures::default()).collect();
+    let variables = variables(model, &nodes);
+    let ops = nodes.iter().filter(|(_, own)| own.float_ops > 0);
+    let around = common(ops.map(|(node, _)| scope(model.name(*node)))).unwrap_or_default();
+    let homes = Homes::find(&variables, around);
+    let mut tree = Tree::new(root, homes.prefix(&variables, around));
+    let around =
+        if around.len() >= LONG && around != tree.prefix && contains(around, tree.prefix) { around } else { "" };
+    if !around.is_empty() {
+        tree.lead(around, ROOT);
+    }
+    for (of_ops, of_variables) in &homes.aliases {
+        tree.alias(of_ops, of_variables);
+    }
+    for whole in &homes.whole {
+        let row = tree.named(whole);
+        tree.scopes[row].is_layer = true;
+    }
+    let places: Vec<usize> =
+        variables.iter().zip(&homes.homes).map(|(of, home)| tree.add_variable(of, *home)).collect();
+    let of_variable: TrustedMap<NodeId, usize> =
+        variables.iter().map(|of| of.node).zip(places.iter().copied()).collect();
+    for (node, own) in &nodes {
+        let row = of_variable.get(node).copied().unwrap_or_else(|| tree.place(model.name(*node)));
+        tree.scopes[row].total = tree.scopes[row].total.plus(own);
+    }
+    let shared = variables.iter().zip(places).filter_map(|(variable, row)| tree.shared(variable, row)).collect();
+    Layers { prefix: tree.prefix.to_owned(), around: around.to_owned(), scopes: tree.finish(), shared }
+}
+
+/// A parameter of the model.
+struct Variable<'m> {
+    node: NodeId,
+    name: &'m str,
+    /// The ops that compute with it.
+    readers: Vec<&'m str>,
+}
+
+/// All parameters, with the ops of the forward pass that compute with them.
+fn variables<'m>(model: &'m Model, nodes: &[(NodeId, Figures)]) -> Vec<Variable<'m>> {
+    let variables = nodes.iter().filter(|(_, own)| own.parameters > 0);
+    let mut variables: Vec<Variable<'m>> =
+        variables.map(|(node, _)| Variable { node: *node, name: model.name(*node), readers: Vec::new() }).collect();
+    let index: TrustedMap<NodeId, usize> = variables.iter().enumerate().map(|(at, of)| (of.node, at)).collect();
+    for (variable, reader) in &model.costs.reads {
+        let reader = model.name(*reader);
+        let is_gradient = reader.split('/').any(|part| matches!(stem(part), "gradient_tape" | "gradients"));
+        if let Some(at) = index.get(variable).filter(|_| !is_gradient) {
+            variables[*at].readers.push(reader);
+        }
+    }
+    variables
+}
+
+/// The place of a variable.
+#[derive(Clone, Copy, Debug)]
+enum Home<'m> {
+    /// Under its own name, as a parameter of this scope.
+    Named(&'m str),
+    /// With this op or scope of ops.
+    Ops(&'m str),
+}
+
+/// A scope of ops and the scope of variables that is the same layer.
+#[derive(Clone, Copy, Debug)]
+struct Pair<'m> {
+    ops: &'m str,
+    variables: &'m str,
+}
+
+/// A variable that is read in a scope with namesakes of its own, the innermost first.
+struct Read<'m> {
+    variable: usize,
+    scope: &'m str,
+    pairs: Vec<Pair<'m>>,
+}
+
+impl<'m> Read<'m> {
+    fn layer(&self) -> Pair<'m> {
+        self.pairs[0]
+    }
+}
+
+#[derive(Default)]
+struct Homes<'m> {
+    /// By variable.
+    homes: Vec<Home<'m>>,
+    /// Scopes of ops, and the scopes of variables that they are.
+    aliases: Vec<(&'m str, &'m str)>,
+    /// Scopes of variables that are layers, whatever is below: the cell of a recurrent layer is part of it.
+    whole: Vec<&'m str>,
+    /// The scopes around the outermost ones that have a name of variables.
+    tops: Vec<&'m str>,
+    /// Some variable has its ops beside it, as in TensorFlow 1.
+    beside: bool,
+}
+
+impl<'m> Homes<'m> {
+    /// `around` is the scope around all ops.
+    fn find(variables: &[Variable<'m>], around: &str) -> Homes<'m> {
+        let mut groups: BTreeMap<&'m str, Vec<usize>> = BTreeMap::new();
+        for (at, variable) in variables.iter().enumerate() {
+            groups.entry(scope(variable.name)).or_default().push(at);
+        }
+        let homes = variables.iter().map(|variable| Home::Named(scope(variable.name))).collect();
+        let mut homes = Homes { homes, ..Homes::default() };
+        for (of, group) in groups {
+            let (mut reads, mut unmatched) = (Vec::new(), Vec::new());
+            for at in group {
+                let readers = &variables[at].readers;
+                if !of.is_empty() && readers.iter().any(|reader| contains(of, reader)) {
+                    homes.beside = true;
+                    continue;
+                }
+                let before = reads.len();
+                let mut scopes: Vec<&'m str> = readers.iter().map(|reader| scope(reader)).collect();
+                scopes.dedup();
+                for scope in scopes {
+                    let pairs = pairs(of, scope);
+                    reads.extend((!pairs.is_empty()).then_some(Read { variable: at, scope, pairs }));
+                }
+                if reads.len() == before && !readers.is_empty() {
+                    unmatched.push(at);
+                }
+            }
+            homes.add_unmatched(variables, of, &unmatched, around);
+            homes.add_matched(variables, &reads, around);
+        }
+        homes
+    }
+
+    /// Variables of one scope that has namesakes among the scopes of the ops.
+    fn add_matched(&mut self, variables: &[Variable<'m>], reads: &[Read<'m>], around: &str) {
+        let Some(first) = reads.first() else { return };
+        let is_model = is_model(variables, reads, around);
+        // A layer may be called several times, under other names. Two layers have no variable in common.
+        let of_first = |read: &&Read<'_>| read.layer().ops == first.layer().ops;
+        let own: TrustedSet<usize> = reads.iter().filter(of_first).map(|read| read.variable).collect();
+        let calls: UntrustedSet<&str> =
+            reads.iter().filter(|read| own.contains(&read.variable)).map(|read| read.layer().ops).collect();
+        for read in reads {
+            let is_named = !is_model && calls.contains(read.layer().ops);
+            if is_named {
+                self.homes[read.variable] = Home::Named(read.layer().variables);
+                self.add_loops(&read.pairs);
+            } else {
+                let place = if is_model { read.scope } else { read.layer().ops };
+                self.homes[read.variable] = Home::Ops(match self.homes[read.variable] {
+                    Home::Ops(other) => common([other, place].into_iter()).unwrap_or_default(),
+                    Home::Named(_) => place,
+                });
+            }
+            // The second of two layers with one name keeps the name of its ops.
+            let known = if is_named || is_model { &read.pairs[..] } else { &read.pairs[1..] };
+            self.aliases.extend(known.iter().map(|pair| (pair.ops, pair.variables)));
+            if let Some(outermost) = known.last().filter(|pair| scope(pair.variables).is_empty()) {
+                self.tops.push(scope(outermost.ops));
+            }
+        }
+    }
+
+    /// A layer that calls another one in a loop is one layer with it.
+    fn add_loops(&mut self, pairs: &[Pair<'m>]) {
+        for (inner, outer) in pairs.iter().zip(pairs.iter().skip(1)) {
+            if inner.ops[outer.ops.len()..].split('/').any(|part| stem(part) == "while") {
+                self.whole.push(outer.variables);
+            }
+        }
+    }
+
+    /// Variables whose scope has no namesake among those of the ops: they are where they are read.
+    fn add_unmatched(&mut self, variables: &[Variable<'m>], of: &str, group: &[usize], around: &str) {
+        let readers = group.iter().flat_map(|at| &variables[*at].readers);
+        let together = common(readers.map(|reader| scope(reader))).unwrap_or_default();
+        let is_layer = !of.is_empty() && !contains(together, around);
+        for at in group {
+            let readers = &variables[*at].readers;
+            let is_one = readers.iter().all(|reader| *reader == readers[0]);
+            self.homes[*at] = Home::Ops(match () {
+                () if is_layer => together,
+                () if is_one => readers[0],
+                () => common(readers.iter().map(|reader| scope(reader))).unwrap_or_default(),
+            });
+        }
+    }
+
+    /// The scope around all layers, for names to leave out.
+    fn prefix(&self, variables: &[Variable<'m>], around: &'m str) -> &'m str {
+        if let Some(top) = common(self.tops.iter().copied()).filter(|_| !self.beside) {
+            return top;
+        }
+        let named = variables.iter().zip(&self.homes).filter(|(_, home)| matches!(home, Home::Named(_)));
+        let named = named.map(|(variable, _)| scope(variable.name));
+        let all = common(named.chain([around])).unwrap_or_default();
+        if all.len() >= LONG { all } else { "" }
+    }
+}
+
+/// Whether the namesake of the variables' scope is a model rather than a layer: it holds everything, or its parts have
+/// variables of the same name (`sub/kernel`, `sub/kernel_1`).
+fn is_model(variables: &[Variable<'_>], reads: &[Read<'_>], around: &str) -> bool {
+    let mut places: UntrustedMap<(&str, &str), (usize, &str)> = UntrustedMap::default();
+    reads.iter().any(|read| {
+        let layer = read.layer().ops;
+        let name = stem(last(variables[read.variable].name));
+        let (other, place) = *places.entry((layer, name)).or_insert((read.variable, read.scope));
+        let is_elsewhere = other != read.variable && place != read.scope;
+        is_elsewhere || (layer != read.scope && contains(layer, around))
+    })
+}
+
+/// Scopes under construction.
+struct Tree<'m> {
+    scopes: Vec<Scope>,
+    depth: Vec<usize>,
+    /// Whether a scope has variables of its own.
+    owns: Vec<bool>,
+    children: UntrustedMap<(usize, &'m str), usize>,
+    /// Scopes of ops that have another name: steps by component, and by step the scope that they lead to.
+    steps: UntrustedMap<(usize, &'m str), usize>,
+    targets: Vec<Option<usize>>,
+    prefix: &'m str,
+}
+
+const ROOT: usize = 0;
+
+impl<'m> Tree<'m> {
+    fn new(root: &str, prefix: &'m str) -> Tree<'m> {
+        let scopes = vec![Scope { name: root.to_owned(), ..Scope::default() }];
+        let (children, steps) = (UntrustedMap::default(), UntrustedMap::default());
+        let mut tree = Tree { scopes, depth: vec![0], owns: vec![false], children, steps, targets: vec![None], prefix };
+        if !prefix.is_empty() {
+            tree.lead(prefix, ROOT);
+        }
+        tree
+    }
+
+    /// Names a scope of ops after one of variables. The first name wins.
+    fn alias(&mut self, of_ops: &'m str, of_variables: &'m str) {
+        let row = self.named(of_variables);
+        self.lead(of_ops, row);
+        if self.scopes[row].path.is_empty() {
+            of_ops.clone_into(&mut self.scopes[row].path);
+        }
+    }
+
+    fn lead(&mut self, of_ops: &'m str, row: usize) {
+        let mut step = 0;
+        for part in of_ops.split('/').take(DEEPEST) {
+            let next = self.targets.len();
+            step = *self.steps.entry((step, part)).or_insert(next);
+            if step == next {
+                self.targets.push(None);
+            }
+        }
+        self.targets[step].get_or_insert(row);
+    }
+
+    /// The row of an op, or of a scope of ops.
+    fn place(&mut self, path: &'m str) -> usize {
+        let (mut step, mut rest) = (0, path);
+        let (mut row, mut below) = (ROOT, path);
+        while let Some(next) = self.steps.get(&(step, first(rest))) {
+            rest = rest.get(first(rest).len() + 1..).unwrap_or_default();
+            step = *next;
+            if let Some(target) = self.targets[step] {
+                (row, below) = (target, rest);
+            }
+            if rest.is_empty() {
+                break;
+            }
+        }
+        self.descend(row, below, path)
+    }
+
+    /// The row of a variable, or of a scope of variables.
+    fn named(&mut self, path: &'m str) -> usize {
+        let inner = if self.prefix.is_empty() { None } else { path.strip_prefix(self.prefix) };
+        let below = inner.and_then(|inner| inner.strip_prefix('/')).unwrap_or(path);
+        self.descend(ROOT, below, path)
+    }
+
+    /// Follows `below`, the end of `path`, from a row on.
+    fn descend(&mut self, mut row: usize, below: &'m str, path: &'m str) -> usize {
+        let mut rest = below;
+        while !rest.is_empty() && self.depth[row] < DEEPEST {
+            let part = first(rest);
+            rest = rest.get(part.len() + 1..).unwrap_or_default();
+            let next = self.scopes.len();
+            let child = *self.children.entry((row, part)).or_insert(next);
+            if child == next {
+                let name = if row == ROOT { part.to_owned() } else { format!("{}/{part}", self.scopes[row].name) };
+                let end = path.len() - rest.len() - usize::from(!rest.is_empty());
+                let path = if name == path[..end] { String::new() } else { path[..end].to_owned() };
+                self.scopes.push(Scope { name, path, parent: row, ..Scope::default() });
+                self.depth.push(self.depth[row] + 1);
+                self.owns.push(false);
+            }
+            row = child;
+        }
+        row
+    }
+
+    fn add_variable(&mut self, variable: &Variable<'m>, home: Home<'m>) -> usize {
+        let (layer, row) = match home {
+            Home::Named(layer) => (self.named(layer), self.named(variable.name)),
+            Home::Ops(ops) => {
+                let layer = self.place(ops);
+                (layer, self.descend(layer, last(variable.name), variable.name))
+            }
+        };
+        self.owns[layer] |= layer != ROOT;
+        row
+    }
+
+    /// The other layers that read a variable.
+    fn shared(&mut self, variable: &Variable<'m>, row: usize) -> Option<Shared> {
+        let mut scopes: Vec<&'m str> = variable.readers.iter().map(|reader| scope(reader)).collect();
+        scopes.dedup();
+        if scopes.len() < 2 {
+            return None;
+        }
+        let own = self.layer(self.scopes[row].parent);
+        let mut readers = Vec::new();
+        for scope in scopes {
+            let reader = self.place(scope);
+            let reader = self.layer(reader);
+            if !self.is_within(reader, own) && !self.is_within(own, reader) && !readers.contains(&reader) {
+                readers.push(reader);
+                if readers.len() == READERS {
+                    break;
+                }
+            }
+        }
+        let name = |row: usize| self.scopes[row].name.clone();
+        (!readers.is_empty()).then(|| Shared { name: name(row), readers: readers.into_iter().map(name).collect() })
+    }
+
+    /// The nearest scope with variables; without any, the scope itself.
+    fn layer(&self, row: usize) -> usize {
+        let mut at = row;
+        while at != ROOT {
+            if self.owns[at] || self.scopes[at].is_layer {
+                return at;
+            }
+            at = self.scopes[at].parent;
+        }
+        row
+    }
+
+    fn is_within(&self, mut row: usize, around: usize) -> bool {
+        while row > around {
+            row = self.scopes[row].parent;
+        }
+        row == around
+    }
+
+    /// Sums up children before parents. A scope with variables is a layer, unless there are layers within it.
+    fn finish(mut self) -> Vec<Scope> {
+        let mut has_layers = vec![false; self.scopes.len()];
+        for row in (1..self.scopes.len()).rev() {
+            let scope = &mut self.scopes[row];
+            scope.is_layer |= self.owns[row] && !has_layers[row];
+            let (parent, total) = (scope.parent, scope.total);
+            has_layers[parent] |= has_layers[row] || self.owns[row];
+            self.scopes[parent].total = self.scopes[parent].total.plus(&total);
+        }
+        self.scopes
+    }
+}
+
+/// The scopes around ops that have the names of scopes around a variable, the innermost first.
+fn pairs<'m>(variables: &'m str, ops: &'m str) -> Vec<Pair<'m>> {
+    let (mut of, mut left) = (variables, ops);
+    let mut pairs = Vec::new();
+    for _ in 0..DEEPEST {
+        if of.is_empty() || left.is_empty() {
+            break;
+        }
+        if let Some(namesake) = namesake(left, last(of)) {
+            pairs.push(Pair { ops: namesake, variables: of });
+            left = scope(namesake);
+        } else if !pairs.is_empty() {
+            break;
+        }
+        of = scope(of);
+    }
+    pairs
+}
+
+/// The innermost scope with a name: with the same one and perhaps a number behind it, or else but for numbers.
+fn namesake<'m>(ops: &'m str, name: &str) -> Option<&'m str> {
+    let around =
+        || std::iter::successors(Some(ops), |ops| Some(scope(ops))).take(DEEPEST).take_while(|ops| !ops.is_empty());
+    let is_numbered = |part: &str| part.strip_prefix(name).is_some_and(|rest| stem(rest).is_empty());
+    around().find(|ops| is_numbered(last(ops))).or_else(|| around().find(|ops| stem(last(ops)) == stem(name)))
+}
+
+/// A name without the numbers that make it unique.
+fn stem(name: &str) -> &str {
+    let mut stem = name;
+    while let Some((before, number)) = stem.rsplit_once('_') {
+        if number.is_empty() || !number.bytes().all(|byte| byte.is_ascii_digit()) {
+            break;
+        }
+        stem = before;
+    }
+    stem
+}
+
+fn scope(name: &str) -> &str {
+    name.rsplit_once('/').map_or("", |(scope, _)| scope)
+}
+
+fn last(name: &str) -> &str {
+    name.rsplit_once('/').map_or(name, |(_, last)| last)
+}
+
+fn first(path: &str) -> &str {
+    path.split_once('/').map_or(path, |(first, _)| first)
+}
+
+/// Whether a path is `scope` or inside of it.
+fn contains(scope: &str, path: &str) -> bool {
+    scope.is_empty() || path.strip_prefix(scope).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+/// The innermost scope around all of some scopes.
+fn common<'m>(mut scopes: impl Iterator<Item = &'m str>) -> Option<&'m str> {
+    let mut common = scopes.next()?;
+    for other in scopes {
+        while !contains(common, other) {
+            common = scope(common);
+        }
+    }
+    Some(common)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The scopes with figures, for variables of 10 elements with their readers, and ops of 1 FLOP.
+    fn check(variables: &[(&str, &[&str])], ops: &[&str], expect: &[(&str, i64, i64)]) -> Vec<Shared> {
+        let variables: Vec<Variable<'_>> = variables
+            .iter()
+            .map(|(name, readers)| Variable { node: NodeId(0), name, readers: readers.to_vec() })
+            .collect();
+        let around = common(ops.iter().map(|op| scope(op))).unwrap_or_default();
+        let homes = Homes::find(&variables, around);
+        let mut tree = Tree::new("", homes.prefix(&variables, around));
+        homes.aliases.iter().for_each(|(of_ops, of_variables)| tree.alias(of_ops, of_variables));
+        let mut shared = Vec::new();
+        for (variable, home) in variables.iter().zip(&homes.homes) {
+            let row = tree.add_variable(variable, *home);
+            tree.scopes[row].total.parameters = 10;
+            shared.extend(tree.shared(variable, row));
+        }
+        for op in ops {
+            let row = tree.place(op);
+            tree.scopes[row].total.float_ops += 1;
+        }
+        let scopes = tree.finish();
+        let layers = scopes.iter().filter(|scope| scope.is_layer);
+        let found: Vec<_> =
+            layers.map(|scope| (scope.name.as_str(), scope.total.parameters, scope.total.float_ops)).collect();
+        assert_eq!(found, expect);
+        shared
+    }
+
+    #[test]
+    fn the_reader_of_a_variable_is_its_layer_whatever_its_number() {
+        // Keras enters each scope twice: `dense_2` runs the layer `dense`.
+        let [two, one] = ["call/m_1/dense_2/MatMul", "call/m_1/dense_1_1/MatMul"];
+        let variables: &[(&str, &[&str])] = &[("dense/kernel_1", &[two]), ("dense_1/kernel_1", &[one])];
+        check(variables, &[two, one, "call/m_1/relu/Relu"], &[("dense", 10, 1), ("dense_1", 10, 1)]);
+    }
+
+    #[test]
+    fn a_layer_that_is_called_twice_is_one() {
+        let calls = ["call/m/shared_1/MatMul", "call/m/shared_3/MatMul"];
+        let shared = check(&[("shared/kernel", &calls)], &calls, &[("shared", 10, 2)]);
+        assert_eq!(shared, []);
+    }
+
+    #[test]
+    fn two_layers_of_one_name_stay_two() {
+        let [a, b] = ["call/m/a/fc/MatMul", "call/m/b/fc_1/MatMul"];
+        let variables: &[(&str, &[&str])] = &[("fc/kernel", &[a]), ("fc/kernel_1", &[b])];
+        check(variables, &[a, b], &[("fc", 10, 1), ("call/m/b/fc_1", 10, 1)]);
+    }
+
+    #[test]
+    fn a_variable_of_a_model_belongs_to_the_layer_that_reads_it() {
+        let [a, b] = ["call/sub_1/dense_1/MatMul", "call/sub_1/dense_2/MatMul"];
+        let variables: &[(&str, &[&str])] = &[("sub/kernel_1", &[a]), ("sub/kernel_2", &[b])];
+        check(variables, &[a, b, "call/sub_1/add"], &[("sub/dense_1", 10, 1), ("sub/dense_2", 10, 1)]);
+    }
+
+    #[test]
+    fn variables_beside_their_ops_stay_there() {
+        let [a, b] = ["net/conv1/Conv2D", "net/conv1_1/Conv2D"];
+        let variables: &[(&str, &[&str])] = &[("net/conv1/weights", &[a, b])];
+        let shared = check(variables, &[a, b], &[("net/conv1", 10, 1)]);
+        assert_eq!(shared[0].readers, ["net/conv1_1"]);
+    }
+
+    #[test]
+    fn a_variable_without_a_scope_is_with_its_only_reader() {
+        check(&[("w", &["call/MatMul"])], &["call/MatMul", "call/Relu"], &[("call/MatMul", 10, 1)]);
+    }
+
+    #[test]
+    fn a_shared_variable_names_its_other_readers() {
+        let [own, other] = ["call/m/embedding_1/GatherV2", "call/m/tied/MatMul"];
+        let shared = check(&[("embedding/embeddings", &[own, other])], &[own, other], &[("embedding", 10, 1)]);
+        assert_eq!(shared, [Shared { name: "embedding/embeddings".to_owned(), readers: vec!["tied".to_owned()] }]);
+    }
+
+    #[test]
+    fn a_path_of_a_thousand_scopes_is_cut() {
+        let deep = vec!["a"; 1000].join("/");
+        let mut tree = Tree::new("", "");
+        let row = tree.place(&deep);
+        assert_eq!((tree.scopes.len(), tree.depth[row]), (DEEPEST + 1, DEEPEST));
+    }
+}
