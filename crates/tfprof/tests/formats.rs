@@ -22,8 +22,8 @@ fn every_real_file_is_recognized() {
                 name if name.starts_with("tfprof_log") => "OpLogProto",
                 _ => continue,
             };
-            let mut source = Source::open(&path).expect("a file");
-            let found = Format::recognize(source.head().expect("bytes")).map(|format| format.name);
+            let source = Source::open(&path).expect("a file");
+            let found = Format::recognize(source.head()).map(|format| format.name);
             assert_eq!(found, Some(expect), "{}", path.display());
             seen += 1;
         }
@@ -41,8 +41,8 @@ fn a_meta_graph_names_trainable_variables() {
             node { name: "w" op: "VarHandleOp" attr { key: "shape" value { shape { dim { size: 6 } } } } }
             node { name: "s" op: "VarHandleOp" attr { key: "shape" value { shape { dim { size: 2 } } } } }
         }"#;
-    let mut source = Source::memory("x.meta", text).expect("memory");
-    let format = Format::recognize(source.head().expect("bytes")).expect("a known format");
+    let source = Source::memory("x.meta", text).expect("memory");
+    let format = Format::recognize(source.head()).expect("a known format");
     assert_eq!(format.name, "MetaGraphDef");
     let mut profiler = Profiler::default();
     profiler.add(source, format, 0).expect("a meta graph");

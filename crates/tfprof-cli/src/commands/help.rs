@@ -5,7 +5,7 @@ use super::{COMMANDS, CommandInfo, Exit, SHELL_COMMANDS, write_text};
 use crate::flags::{self, FLAGS, Request};
 use std::io::Write;
 use tfprof::internal::{render, words};
-use tfprof::{CHECKERS, DETAILS, Error, METRICS, OPTIONS, Options, ValueKind, ViewKind};
+use tfprof::{CHECKERS, DETAILS, Error, FORMATS, METRICS, OPTIONS, Options, ValueKind, ViewKind};
 
 /// Writes the whole help, or that of one command or option.
 pub fn run(request: &Request, out: &mut dyn Write) -> Result<Exit, Error> {
@@ -27,10 +27,25 @@ fn write(request: &Request, overview: fn() -> String, out: &mut dyn Write) -> Re
 }
 
 /// The kinds of input paths, for help and the manual page.
-pub const PATHS: &str =
-    "A PATH is a GraphDef, MetaGraphDef, SavedModel, RunMetadata, OpLogProto or ProfileProto, binary or text,
-plain or gzipped, or a directory that holds them; - is standard input.
-";
+pub fn paths() -> String {
+    let names: Vec<_> = FORMATS.iter().map(|format| format.name).collect();
+    let (last, others) = names.split_last().unwrap_or((&"", &[]));
+    format!(
+        "A PATH is a {}\nor {last}, or a directory that holds them; - is standard input. Messages may be binary or text,\n\
+         plain or gzipped. The content says what a file is.\n",
+        others.join(", ")
+    )
+}
+
+/// All kinds of input, with the flags that name them.
+fn inputs() -> String {
+    let mut text = String::from("inputs: what tfprof reads\n\n");
+    for format in FORMATS {
+        text += &format!("  {:14}{}\n", format.name, format.about);
+        text += &format!("  {:14}--{}\n", "", format.flag.name);
+    }
+    text + "\n" + &paths()
+}
 
 fn overview() -> String {
     let mut text = format!(
@@ -39,7 +54,8 @@ fn overview() -> String {
          \x20      tfprof PATH...                 the shell, or the overview where there is no terminal\n\
          \x20      tfprof PATH... < SCRIPT        the lines of a script\n\
          \x20      tfprof demo [COMMAND]          try it on a sample that is built in\n\n\
-         {PATHS}\n"
+         {}\n",
+        paths()
     );
     text += "commands\n";
     COMMANDS.iter().for_each(|command| text += &entry(command.word, command.about));
@@ -75,10 +91,13 @@ fn about(topic: &str) -> Result<String, Error> {
     if let Some(command) = super::find(topic) {
         return Ok(about_command(command));
     }
+    if topic == "inputs" {
+        return Ok(inputs());
+    }
     let Some(known) = flags::find(topic) else {
         let shell = SHELL_COMMANDS.iter().map(|command| command.word);
         let names = flags::spellings().map(|known| known.name);
-        let known: Vec<_> = super::words().into_iter().chain(shell).chain(names).collect();
+        let known: Vec<_> = super::words().into_iter().chain(shell).chain(names).chain(["inputs"]).collect();
         return Err(Error::Question(words::unknown("topic", topic, &known)));
     };
     let option = OPTIONS.iter().find(|option| option.name == topic);
@@ -125,7 +144,7 @@ fn about_command(command: &CommandInfo) -> String {
         OPTIONS.iter().for_each(|option| text += &entry(&spelled(option.name, option.value), option.about));
     }
     if command.reads {
-        text += &format!("\n{PATHS}\n");
+        text += &format!("\n{}\n", paths());
         let inputs = FLAGS.iter().filter(|flag| flag.commands.is_empty());
         inputs.for_each(|flag| text += &entry(&spelled(flag.name, flag.value), flag.about));
     }

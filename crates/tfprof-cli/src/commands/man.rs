@@ -83,7 +83,7 @@ fn roff() -> String {
          .B tfprof\n.I COMMAND\n[\\fIPATH\\fR...] [\\fIoptions\\fR]\n.br\n.B tfprof\n.I PATH\\fR...\n\
          .br\n.B tfprof demo\n[\\fICOMMAND\\fR]\n.SH DESCRIPTION\n{}",
         env!("CARGO_PKG_VERSION"),
-        escaped(help::PATHS)
+        escaped(&help::paths())
     );
     text += ".PP\nWithout a command it opens a shell, runs the script on standard input, or shows an overview.\n";
     for (title, entries) in sections() {
@@ -112,7 +112,7 @@ fn markdown() -> String {
          <!-- Written by `tfprof man markdown`; a test compares. Change the tables in the source, not this page. -->\n\n\
          Every option takes `-x v`, `--x v` and `--x=v`, and `-` and `_` are the same in its name.\n\n",
     );
-    text += help::PATHS;
+    text += &help::paths();
     for (title, entries) in sections() {
         text += &format!("\n## {title}\n\n| | |\n|---|---|\n");
         for (word, about) in entries {

@@ -2,6 +2,7 @@
 
 use super::{ByteSource, Damage, Table};
 use crate::error::{Error, Location};
+use crate::foreign;
 use std::ffi::OsString;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -152,6 +153,9 @@ fn from_state(state: &Path) -> Result<Located, Error> {
     // The first path is enough: later damage does not matter.
     let read = text::read(&mut &bytes[..], &schema::CHECKPOINT_STATE, &STATE_LAYOUT, &mut latest);
     let Some(name) = latest.0.filter(|name| !name.is_empty()) else {
+        if let Some(message) = foreign::name(&bytes, &state.display().to_string()) {
+            return Err(input_error(state, &message));
+        }
         let why = if read.is_err() { "; it is no text" } else { "" };
         return Err(input_error(state, &format!("this state file names no checkpoint{why}")));
     };

@@ -2,7 +2,7 @@
 
 use tfprof_proto::schema::Message;
 use tfprof_proto::text::looks_like_text;
-use tfprof_proto::wire::{Fields, Value};
+use tfprof_proto::wire::{Fault, Fields, Value, WireError};
 
 /// The number and the value of a field.
 pub(crate) type NumberedValue<'a> = (u32, Value<'a>);
@@ -48,6 +48,47 @@ pub(crate) fn is_text_of(head: &[u8], message: &'static Message) -> bool {
         message.fields.iter().any(|field| field.name == word)
     };
     looks_like_text(head, message) && names_a_field()
+}
+
+/// Whether a file could be read as this message: it has a record of the message, and is nothing but fields.
+pub(crate) fn may_be(head: &[u8], message: &'static Message) -> bool {
+    let is_cut = |fault: &WireError| !matches!(fault.fault, Fault::BadTag { .. } | Fault::LongNumber);
+    let is_message = |bytes: &[u8]| {
+        let mut inside = Fields::new(bytes, 0);
+        loop {
+            match inside.next_field() {
+                Ok(Some(_)) => {}
+                Ok(None) => return !bytes.is_empty(),
+                Err(fault) => return is_cut(&fault),
+            }
+        }
+    };
+    if std::str::from_utf8(head).is_ok_and(|text| !text.contains('\0')) && head.first() != Some(&0x0a) {
+        return words_of(head).any(|word| message.fields.iter().any(|field| field.name == word));
+    }
+    let mut known = false;
+    let mut fields = Fields::new(head, 0);
+    loop {
+        match fields.next_field() {
+            Ok(Some(field)) => {
+                let named = message.fields.iter().any(|known| known.number == field.number);
+                known |= named && field.value.bytes().is_some_and(is_message);
+            }
+            Ok(None) => break,
+            Err(fault) if is_cut(&fault) => break,
+            Err(_) => return false,
+        }
+    }
+    known
+}
+
+/// The words before `:`, `{` or `<` that lines of a text begin with.
+fn words_of(head: &[u8]) -> impl Iterator<Item = &str> {
+    let lines = std::str::from_utf8(head).unwrap_or_default().lines().map(str::trim_start);
+    lines.filter_map(|line| {
+        let word = line.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').next().unwrap_or_default();
+        line[word.len()..].trim_start().starts_with([':', '{', '<']).then_some(word)
+    })
 }
 
 /// Whether bytes can be a name: text without control characters.

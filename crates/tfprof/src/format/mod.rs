@@ -20,9 +20,10 @@ pub mod xspace;
 use crate::checkpoint::{Checkpoint, locate};
 use crate::error::{Error, Location};
 use crate::events::HostFile;
+use crate::foreign;
 use crate::model::builder::Builder;
 use crate::words::with_article;
-use detect::{Head, heads, is_text_of};
+use detect::{Head, heads, is_text_of, may_be};
 use source::Source;
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -37,6 +38,8 @@ use tfprof_proto::wire::{Value, first_fault};
 pub struct Format {
     /// The name of its message, as errors print it.
     pub name: &'static str,
+    /// What such a file holds, for help.
+    pub about: &'static str,
     /// The label of such a file in an overview; a run is labelled by its step.
     pub label: &'static str,
     /// Formats may share a flag: the content tells them apart.
@@ -113,6 +116,7 @@ pub static FORMATS: &[Format] = &[
     Format { wire: graph_def::recognizes, ..GRAPH },
     Format {
         name: "MetaGraphDef",
+        about: "the same, and which variables are trainable (.meta)",
         text: Some(&schema::META_GRAPH_DEF),
         wire: graph_def::recognizes_meta_graph,
         stem: None,
@@ -121,6 +125,7 @@ pub static FORMATS: &[Format] = &[
     },
     Format {
         name: "SavedModel",
+        about: "a directory or its saved_model.pb: the served graph, its functions and variables",
         text: Some(&schema::SAVED_MODEL),
         wire: saved_model::recognizes,
         stem: None,
@@ -129,6 +134,7 @@ pub static FORMATS: &[Format] = &[
     },
     Format {
         name: "RunMetadata",
+        about: "one step: the time, memory and device of each op",
         label: "step",
         flag: InputFlag {
             name: "run_meta_path",
@@ -143,6 +149,7 @@ pub static FORMATS: &[Format] = &[
     },
     Format {
         name: "OpLogProto",
+        about: "custom types, FLOPs, and the lines of code that made ops",
         label: "op log",
         flag: InputFlag { name: "op_log_path", about: "an OpLogProto: types, FLOPs and code traces" },
         role: Role::OpLog,
@@ -154,6 +161,7 @@ pub static FORMATS: &[Format] = &[
     },
     Format {
         name: "ProfileProto",
+        about: "all of the above in one file, as `tfprof save` writes it",
         label: "profile",
         flag: InputFlag { name: "profile_path", about: "a ProfileProto, which holds all of the above" },
         role: Role::Profile,
@@ -165,6 +173,7 @@ pub static FORMATS: &[Format] = &[
     },
     Format {
         name: "checkpoint",
+        about: "names, shapes and values of variables: a prefix, one of its files, or its directory",
         label: "checkpoint",
         flag: InputFlag { name: "checkpoint_path", about: "a checkpoint: the prefix of its files, or its directory" },
         role: Role::Checkpoint,
@@ -176,6 +185,7 @@ pub static FORMATS: &[Format] = &[
     },
     Format {
         name: "XSpace",
+        about: "a profile of TensorFlow 2 or JAX (HOST.xplane.pb), or the log directory that holds it",
         label: "XSpace",
         flag: InputFlag {
             name: "xspace_path",
@@ -192,6 +202,7 @@ pub static FORMATS: &[Format] = &[
 
 const GRAPH: Format = Format {
     name: "GraphDef",
+    about: "a graph: its ops, inputs, shapes and devices",
     label: "graph",
     flag: InputFlag { name: "graph_path", about: "a GraphDef, MetaGraphDef or SavedModel, binary or text" },
     role: Role::Graph,
@@ -246,6 +257,15 @@ impl Format {
     /// Of the formats that share a flag, the one of a file that starts with these bytes.
     pub fn refined(&'static self, head: &[u8]) -> &'static Format {
         Format::recognize(head).filter(|found| found.flag == self.flag).unwrap_or(self)
+    }
+
+    /// The flags that may read a file that starts with these bytes, though nothing recognizes it.
+    pub(crate) fn flags_for(head: &[u8]) -> impl Iterator<Item = InputFlag> {
+        let fits = |flag: &InputFlag| {
+            let formats = FORMATS.iter().filter(|format| format.flag == *flag);
+            formats.filter_map(|format| format.text).any(|message| may_be(head, message))
+        };
+        Format::flags().filter(fits)
     }
 
     /// The flags of all formats, each once.
@@ -319,7 +339,7 @@ fn drive<R: FormatReader>(
     reader: R,
 ) -> Result<(), Error> {
     let mut driver = Driver { reader, records: 0 };
-    let head = source.head().map_err(|error| cannot_read(driver.reader.builder(), error))?;
+    let head = source.head();
     let outcome = if text::looks_like_text(head, message) {
         text::read(&mut source.input, message, layout, &mut driver)
     } else {
@@ -332,7 +352,7 @@ fn drive<R: FormatReader>(
     driver.reader.builder().settle_types();
     match outcome {
         Ok(_) => Ok(()),
-        Err(error) => report(error, message, driver.records, driver.reader.builder()),
+        Err(error) => report(error, message, driver.records, source.head(), driver.reader.builder()),
     }
 }
 
@@ -375,7 +395,13 @@ impl<R: FormatReader> Sink for Driver<R> {
 }
 
 /// Reports damage: a warning if `records` of the file could be read, else an error.
-fn report(error: StreamError, expected: &Message, records: u64, builder: &mut Builder) -> Result<(), Error> {
+fn report(
+    error: StreamError,
+    expected: &Message,
+    records: u64,
+    head: &[u8],
+    builder: &mut Builder,
+) -> Result<(), Error> {
     let (spot, message) = match error {
         StreamError::Io(error) => match error.kind() {
             io::ErrorKind::UnexpectedEof | io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput => {
@@ -388,7 +414,11 @@ fn report(error: StreamError, expected: &Message, records: u64, builder: &mut Bu
         StreamError::Text { spot, message } => (Some(spot), message),
     };
     if records == 0 {
-        let location = Location { file: builder.file().to_owned(), spot };
+        let file = builder.file().to_owned();
+        if let Some((_, message)) = foreign::guess(head, &file) {
+            return Err(Error::Input { location: Location { file, spot: None }, message });
+        }
+        let location = Location { file, spot };
         let name = expected.name.rsplit('.').next().unwrap_or_default();
         return Err(Error::Input { location, message: format!("not {}: {message}", with_article(name)) });
     }

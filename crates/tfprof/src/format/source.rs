@@ -1,8 +1,8 @@
 //! Where bytes come from: a file, standard input, or memory; gzipped or plain.
 
 use crate::error::{Error, Fix, LimitReached, Location};
+use crate::foreign;
 use crate::metric::Unit;
-use crate::stand_ins;
 use crate::units;
 use flate2::read::MultiGzDecoder;
 use std::fs::File;
@@ -76,7 +76,7 @@ impl<'a> Source<'a> {
         on_read: &'a dyn Fn(u64),
     ) -> Result<Source<'a>, Error> {
         let memory = limits.memory.map(|most| Memory { most, unseen: 0 });
-        Source::limited(name, Box::new(Reported { input, on_read, memory }), limits)
+        Source::limited(name, Box::new(Reported { input, on_read, memory }), limits)?.refuse_foreign()
     }
 
     pub fn memory(name: &str, bytes: &'a [u8]) -> Result<Source<'a>, Error> {
@@ -84,12 +84,12 @@ impl<'a> Source<'a> {
     }
 
     pub fn new(name: String, input: Box<dyn Read + 'a>) -> Result<Source<'a>, Error> {
-        Source::limited(name, input, Limits::default())
+        Source::limited(name, input, Limits::default())?.refuse_foreign()
     }
 
     fn limited(name: String, input: Box<dyn Read + 'a>, limits: Limits) -> Result<Source<'a>, Error> {
         let open = || -> io::Result<(Peeked<'a>, bool)> {
-            let mut peeked = peek(input, stand_ins::HEAD as u64)?;
+            let mut peeked = peek(input, HEAD)?;
             let is_compressed = peeked.get_ref().0.get_ref().starts_with(&[0x1f, 0x8b]);
             if is_compressed {
                 let packed = MultiGzDecoder::new(Counted { input: peeked, count: 0 });
@@ -98,24 +98,28 @@ impl<'a> Source<'a> {
             Ok((peeked, is_compressed))
         };
         match open() {
-            Ok((input, is_compressed)) => match stand_ins::name(input.get_ref().0.get_ref()) {
-                Some(message) => Err(Error::Input { location: Location { file: name, spot: None }, message }),
-                None => Ok(Source { name, input, is_compressed }),
-            },
+            Ok((input, is_compressed)) => Ok(Source { name, input, is_compressed }),
             Err(source) => Err(Error::Io { file: name, action: "cannot read", source }),
         }
     }
 
     /// The first bytes, decompressed.
-    pub fn head(&mut self) -> io::Result<&[u8]> {
-        let held = self.input.get_ref().0.get_ref().len() as u64;
-        if held < HEAD {
-            let empty: Box<dyn Read> = Box::new(io::empty());
-            let input = std::mem::replace(&mut self.input, Cursor::new(Vec::new()).chain(empty));
-            self.input = peek(Box::new(input), HEAD)?;
-        }
-        Ok(self.input.get_ref().0.get_ref())
+    pub fn head(&self) -> &[u8] {
+        self.input.get_ref().0.get_ref()
     }
+
+    /// Refuses a file that cannot be any of ours, and names it.
+    fn refuse_foreign(self) -> Result<Source<'a>, Error> {
+        match foreign::name(self.head(), named_file(&self.name)) {
+            Some(message) => Err(Error::Input { location: Location { file: self.name, spot: None }, message }),
+            None => Ok(self),
+        }
+    }
+}
+
+/// The file of that name in messages; empty for standard input.
+pub(crate) fn named_file(name: &str) -> &str {
+    if name == STDIN { "" } else { name }
 }
 
 /// Reports each piece that was read; pieces are large, so this costs nothing.

@@ -1,6 +1,7 @@
 //! The first pass: lists the devices, and finds out whether the file can be read at all.
 
 use crate::error::{Error, Location, Warning};
+use crate::foreign;
 use crate::hash::UntrustedMap;
 use crate::model::names::escape_invalid;
 use crate::render::chrome::Micros;
@@ -47,9 +48,13 @@ impl Survey {
         warnings: &mut Vec<Warning>,
     ) -> Result<Survey, Error> {
         let source = (step.open)()?;
-        let mut names = Names { file: source.name.clone(), found: Vec::new(), warnings };
+        let file = source.name.clone();
+        let mut names = Names { file: file.clone(), found: Vec::new(), warnings };
         let outcome = walk::read(source, &DEVICES, &mut names);
-        names.end(outcome)?;
+        names.end(outcome).map_err(|error| {
+            let guess = (step.open)().ok().and_then(|source| foreign::guess(source.head(), &file));
+            guess.map_or(error, |(_, message)| Error::Input { location: Location { file, spot: None }, message })
+        })?;
         let names = names.found;
         let allocators = *next_process;
         let mut devices: Vec<Device> = (allocators + 1..)

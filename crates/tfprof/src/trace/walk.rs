@@ -31,7 +31,7 @@ static RECORDS: Layout = Layout { fields: &[(run_metadata::STEP_STATS, Rule::Ent
 
 /// Reads a file in wire or text format.
 pub(super) fn read(mut source: Source<'_>, layout: &'static Layout, sink: &mut dyn Sink) -> Result<bool, StreamError> {
-    let head = source.head()?;
+    let head = source.head();
     if text::looks_like_text(head, &schema::RUN_METADATA) {
         text::read(&mut source.input, &schema::RUN_METADATA, layout, sink)
     } else {

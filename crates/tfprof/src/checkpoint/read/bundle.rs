@@ -7,9 +7,9 @@ use super::slice_key::slice_key;
 use super::table::{Block, EntryError, Table};
 use crate::checkpoint::{Damage, locate};
 use crate::error::Error;
+use crate::foreign;
 use crate::hash::UntrustedMap;
 use crate::model::dtype::DType;
-use crate::stand_ins;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
@@ -231,7 +231,7 @@ fn find_shards(prefix: &Path, header: Header, entries: &[Entry], damage: &mut Ve
     for number in numbers {
         let path = locate::with_suffix(prefix, &format!(".data-{number:05}-of-{:05}", header.shards));
         let metadata = std::fs::metadata(&path);
-        let length = metadata.as_ref().ok().filter(|metadata| metadata.is_file() && !is_stand_in(&path));
+        let length = metadata.as_ref().ok().filter(|metadata| metadata.is_file() && foreign::pointer(&path).is_none());
         let length = length.map(std::fs::Metadata::len);
         if length.is_none() {
             let (count, name) = first.get(&number).map_or((0, None), |(n, entry)| (*n, Some(name_text(&entry.key))));
@@ -252,7 +252,8 @@ fn find_shards(prefix: &Path, header: Header, entries: &[Entry], damage: &mut Ve
         shards.insert(number, Shard { path, length });
     }
     // An index alone is not damaged: it lists everything but the values.
-    let is_there = |shard: &Shard| std::fs::symlink_metadata(&shard.path).is_ok() && !is_stand_in(&shard.path);
+    let is_there =
+        |shard: &Shard| std::fs::symlink_metadata(&shard.path).is_ok() && foreign::pointer(&shard.path).is_none();
     match missing.first() {
         Some(first) if header.shards as usize == shards.len() && !shards.values().any(is_there) => {
             let what = "the data files are missing; names, types and shapes come from the index".to_owned();
@@ -261,12 +262,6 @@ fn find_shards(prefix: &Path, header: Header, entries: &[Entry], damage: &mut Ve
         _ => damage.append(&mut missing),
     }
     shards
-}
-
-/// Whether a file is a pointer to another one.
-fn is_stand_in(path: &Path) -> bool {
-    let small = std::fs::metadata(path).is_ok_and(|metadata| metadata.len() <= stand_ins::HEAD as u64);
-    small && std::fs::read(path).is_ok_and(|bytes| stand_ins::name(&bytes).is_some())
 }
 
 /// Turns entries into tensors with their pieces.

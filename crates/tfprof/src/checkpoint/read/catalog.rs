@@ -7,7 +7,8 @@ use super::table::{Block, Table};
 use super::{bundle, v1};
 use crate::checkpoint::Damage;
 use crate::checkpoint::locate::{self, Files, Located};
-use crate::error::Error;
+use crate::error::{Error, Location};
+use crate::foreign;
 use crate::hash::UntrustedMap;
 use crate::model::dtype::DType;
 use crate::model::names::escape_invalid;
@@ -90,7 +91,16 @@ impl Checkpoint {
         let Located { files, mut damage } = locate::locate(path)?;
         let open = |path: &Path| {
             let file = path.display().to_string();
-            ByteSource::open(path).map_err(|source| Error::Io { file, action: "cannot open", source })
+            let source = ByteSource::open(path).map_err(|source| Error::Io {
+                file: file.clone(),
+                action: "cannot open",
+                source,
+            })?;
+            let foreign = if Table::is_table(&source) { None } else { foreign::of_path(path) };
+            match foreign {
+                Some((_, message)) => Err(Error::Input { location: Location { file, spot: None }, message }),
+                None => Ok(source),
+            }
         };
         match files {
             Files::Bundle(prefix) => {

@@ -85,6 +85,9 @@ impl Table {
     }
 
     fn footer(file: &ByteSource) -> Result<Footer, Damage> {
+        if file.is_empty() {
+            return Err(file.damage(0, "the file is empty; was it written completely?".to_owned()));
+        }
         let Some(start) = file.len().checked_sub(FOOTER_SIZE) else {
             return Err(
                 file.damage(0, format!("a table has at least {FOOTER_SIZE} bytes, this file has {}", file.len()))

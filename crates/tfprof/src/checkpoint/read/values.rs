@@ -8,6 +8,7 @@ use super::strings::{Checked, Data, Strings, assemble_strings, read_strings, rea
 use super::table::{Block, Table};
 use super::v1;
 use crate::checkpoint::Damage;
+use crate::foreign;
 use crate::model::dtype::{DType, Element};
 use std::ops::Range;
 use tfprof_proto::wire::{Fields, WireError};
@@ -432,10 +433,14 @@ fn load_value(
 }
 
 fn open_shard(shard: &Shard) -> Result<ByteSource, Damage> {
+    let damage =
+        |what| Damage { file: shard.path.display().to_string(), offset: None, tensor: None, what, absent: false };
+    if let Some(message) = foreign::pointer(&shard.path) {
+        return Err(damage(message));
+    }
     ByteSource::open(&shard.path).map_err(|error| {
         let missing = error.kind() == std::io::ErrorKind::NotFound;
-        let what = if missing { "this shard is missing".to_owned() } else { format!("cannot open: {error}") };
-        Damage { file: shard.path.display().to_string(), offset: None, tensor: None, what, absent: false }
+        damage(if missing { "this shard is missing".to_owned() } else { format!("cannot open: {error}") })
     })
 }
 

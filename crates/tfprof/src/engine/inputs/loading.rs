@@ -1,9 +1,10 @@
 //! Loads all files into a profiler, in the order in which they need each other.
 
 use super::recognize::is_saved_model;
-use super::{Input, Inputs, input_error, read_error};
+use super::{Input, Inputs, input_error};
 use crate::engine::profiler::Profiler;
 use crate::error::{Error, Fix};
+use crate::foreign;
 use crate::format::source::{STDIN, Source};
 use crate::format::xspace::{self, ProfileFile};
 use crate::format::{Format, Reader, Role};
@@ -88,9 +89,8 @@ impl Inputs {
     }
 
     fn load_one(&self, input: &Input, step: i64, profiler: &mut Profiler, on_read: &dyn Fn(u64)) -> Result<(), Error> {
-        let mut source = self.open_with(&input.path, on_read)?;
-        let head = source.head().map_err(|error| read_error(&input.path, error))?;
-        let format = checked_format(input, head)?;
+        let source = self.open_with(&input.path, on_read)?;
+        let format = checked_format(input, source.head())?;
         profiler.add(source, format, step)
     }
 
@@ -141,9 +141,8 @@ impl Inputs {
     fn open_hosts<F>(&self, open: impl Fn(&Input, Source<'_>) -> Result<F, Error>) -> Result<Vec<F>, Error> {
         let mut files = Vec::new();
         for input in self.in_load_order().into_iter().filter(|input| input.format.role == Role::Host) {
-            let mut source = self.open(&input.path)?;
-            let head = source.head().map_err(|error| read_error(&input.path, error))?;
-            checked_format(input, head)?;
+            let source = self.open(&input.path)?;
+            checked_format(input, source.head())?;
             files.push(open(input, source)?);
         }
         Ok(files)
@@ -187,7 +186,7 @@ impl Inputs {
 
     /// The format that a rejected file seems to have.
     fn looks_like(&self, input: &Input) -> Option<&'static Format> {
-        let found = Format::recognize(self.open(&input.path).ok()?.head().ok()?);
+        let found = Format::recognize(self.open(&input.path).ok()?.head());
         found.filter(|found| *found != input.format)
     }
 }
@@ -222,7 +221,10 @@ fn checked_format(input: &Input, head: &[u8]) -> Result<&'static Format, Error> 
             Err(error.with_fix(Fix::new("use", found.flag.name)))
         }
         Some(found) => Ok(found),
-        None => Ok(format),
+        None => match foreign::guess(head, &path.display().to_string()) {
+            Some((_, message)) if Format::flags_for(head).next().is_none() => Err(input_error(path, message)),
+            _ => Ok(format),
+        },
     }
 }
 

@@ -40,7 +40,7 @@ fn add_run(dir: &Path, found: &mut Vec<Run>) {
     }
 }
 
-fn below(dir: &Path) -> Vec<PathBuf> {
+pub(super) fn below(dir: &Path) -> Vec<PathBuf> {
     entries(dir).into_iter().filter(|path| path.is_dir()).collect()
 }
 

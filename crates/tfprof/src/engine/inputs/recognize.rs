@@ -3,7 +3,8 @@
 use super::{Input, Inputs, input_error, logdir, read_error};
 use crate::checkpoint::locate;
 use crate::error::{Error, Fix};
-use crate::format::source::{STDIN, Source};
+use crate::foreign;
+use crate::format::source::{STDIN, Source, named_file};
 use crate::format::{Format, Role};
 use crate::words;
 use std::io::Read;
@@ -34,18 +35,14 @@ impl Inputs {
             head.map_err(|error| read_error(path, error))?;
         }
         let stdin_head = self.stdin_head.clone();
-        let mut source =
+        let source =
             if is_stdin { Source::memory(STDIN, &stdin_head)? } else { Source::open_with(path, self.limits, &|_| {})? };
-        let head = source.head().map_err(|error| read_error(path, error))?;
+        let head = source.head();
         // An empty message has no content to recognize; its name may tell.
         let by_name = || head.is_empty().then(|| Format::of_empty(&base_name(path))).flatten();
         let Some(format) = Format::recognize(head).or_else(by_name) else {
             let path = if is_stdin { Path::new(STDIN) } else { path };
-            if head.is_empty() {
-                return Err(input_error(path, "the file is empty; was it written completely?".to_owned()));
-            }
-            let fix = Fix::any("say so with", Format::flags().map(|flag| flag.name));
-            return Err(input_error(path, "cannot tell what this file is".to_owned()).with_fix(fix));
+            return Err(unrecognized(path, head));
         };
         let step = if format.role == Role::Run { step_by_name(path) } else { None };
         self.list.push(Input { path: path.to_owned(), format, step });
@@ -92,10 +89,7 @@ impl Inputs {
                 self.add(dir, Format::of(Role::Checkpoint));
                 return Ok(());
             }
-            (None, _) => {
-                let expected = "expected saved_model.pb, graph.pb, graph.pbtxt, run_meta_<N>, tfprof_log, profile_<N> or HOST.xplane.pb, plain or gzipped";
-                return Err(input_error(dir, format!("nothing to read in this directory; {expected}")));
-            }
+            (None, _) => return Err(nothing_in(dir, &files)),
         }
         if let Some(log) = named("tfprof_log") {
             self.add(log, Format::of(Role::OpLog));
@@ -128,6 +122,42 @@ impl Inputs {
         run.files.into_iter().for_each(|file| self.add(file, Format::of(Role::Host)));
         Ok(true)
     }
+}
+
+/// Names a file that no format recognizes, or the flags that may still read it.
+fn unrecognized(path: &Path, head: &[u8]) -> Error {
+    if head.is_empty() {
+        return input_error(path, "the file is empty; was it written completely?".to_owned());
+    }
+    if let Some((_, message)) = foreign::guess(head, named_file(&path.display().to_string())) {
+        return input_error(path, message);
+    }
+    let flags: Vec<_> = Format::flags_for(head).map(|flag| flag.name).collect();
+    if flags.is_empty() {
+        let reads = "tfprof reads models, profiles and checkpoints (tfprof help inputs)";
+        return input_error(path, format!("cannot tell what this file is; {reads}"));
+    }
+    input_error(path, "cannot tell what this file is".to_owned()).with_fix(Fix::any("say so with", flags))
+}
+
+/// How many files of a directory are looked at to say what they are.
+const LOOKED_AT: usize = 200;
+
+/// Says what a directory without anything to read holds instead: a model of another kind, or models one level deeper.
+fn nothing_in(dir: &Path, files: &[PathBuf]) -> Error {
+    let kinds = files.iter().take(LOOKED_AT).filter_map(|file| Some((foreign::of_path(file)?, file)));
+    if let Some(((_, message), file)) = kinds.min_by_key(|((place, _), _)| *place) {
+        let name = file.file_name().unwrap_or_default().to_string_lossy();
+        return input_error(dir, format!("nothing to read in this directory; {name}: {message}"));
+    }
+    let models = logdir::below(dir).into_iter().filter(|dir| dir.join("saved_model.pb").is_file());
+    let models: Vec<_> = models.map(|dir| dir.display().to_string()).collect();
+    if let Some(last) = models.last() {
+        let count = if models.len() == 1 { "a SavedModel".to_owned() } else { format!("{} SavedModels", models.len()) };
+        return input_error(dir, format!("this directory holds {count} one level deeper; name one, as `{last}`"));
+    }
+    let expected = "expected saved_model.pb, graph.pb, graph.pbtxt, run_meta_<N>, tfprof_log, profile_<N> or HOST.xplane.pb, plain or gzipped";
+    input_error(dir, format!("nothing to read in this directory; {expected}"))
 }
 
 /// The only `.meta` file, if there is just one.

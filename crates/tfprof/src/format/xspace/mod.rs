@@ -14,6 +14,7 @@ use crate::error::{Error, Location, Warning};
 use crate::events::steps::Steps;
 use crate::events::walk::TraceSums;
 use crate::events::{HostFile, HostProfile, TraceSettings};
+use crate::foreign;
 use crate::format::detect::{Head, is_name};
 use crate::format::source::Source;
 use crate::model::hosts::{EventKind, FactValue, HostFacts, PlaneFacts};
@@ -168,16 +169,19 @@ pub(crate) fn recognizes(head: &Head<'_>) -> bool {
 }
 
 /// Opens a file for random access; compressed and piped input is held in memory.
-pub fn open(path: &Path, mut source: Source<'_>) -> Result<ProfileFile, Error> {
+pub fn open(path: &Path, source: Source<'_>) -> Result<ProfileFile, Error> {
     let name = source.name.clone();
     // Reject non-protobuf early: the stream may be infinite.
-    let head = source.head().map_err(|error| Error::Io { file: name.clone(), action: "cannot read", source: error })?;
+    let head = source.head();
     if let Err(WireError { fault: fault @ (Fault::BadTag { .. } | Fault::LongNumber), .. }) =
         Fields::new(head, 0).next_field()
         && !is_mangled(head)
     {
-        let location = Location { file: name, spot: Some(Spot::Byte(0)) };
-        return Err(Error::Input { location, message: format!("not an XSpace: {fault}") });
+        let (spot, message) = match foreign::guess(head, &name) {
+            Some((_, message)) => (None, message),
+            None => (Some(Spot::Byte(0)), format!("not an XSpace: {fault}")),
+        };
+        return Err(Error::Input { location: Location { file: name, spot }, message });
     }
     if path.is_file() && !source.is_compressed {
         let io_error = |error| Error::Io { file: source.name.clone(), action: "cannot open", source: error };

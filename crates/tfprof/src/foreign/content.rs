@@ -1,0 +1,217 @@
+//! What the first bytes of foreign files say: zip archives, JSON, protobuf of other programs, text.
+
+use tfprof_proto::wire::{Fields, Value};
+
+/// The names of the first entries of a zip archive.
+pub(super) struct Archive<'a> {
+    names: Vec<&'a [u8]>,
+}
+
+/// The entries of an archive that are looked at.
+const ENTRIES: usize = 64;
+
+impl<'a> Archive<'a> {
+    /// The entries whose headers lie within the first bytes of a file; `None` if it is no archive.
+    pub fn of(head: &'a [u8]) -> Option<Archive<'a>> {
+        let mut names = Vec::new();
+        let mut rest = head;
+        while names.len() < ENTRIES && rest.starts_with(b"PK\x03\x04") {
+            let number =
+                |at: usize| rest.get(at..at + 2).map(|bytes| usize::from(u16::from_le_bytes([bytes[0], bytes[1]])));
+            let (Some(low), Some(high), Some(name), Some(extra)) = (number(18), number(20), number(26), number(28))
+            else {
+                break;
+            };
+            let Some(text) = rest.get(30..30 + name) else { break };
+            names.push(text);
+            let next = 30 + name + extra + (low | high << 16);
+            // A size of zero may stand behind the content instead.
+            let streamed = rest[6] & 8 != 0;
+            rest = rest.get(next..).filter(|_| !streamed).unwrap_or_default();
+        }
+        (!names.is_empty()).then_some(Archive { names })
+    }
+
+    pub fn has(&self, name: &str) -> bool {
+        self.names.iter().any(|known| *known == name.as_bytes())
+    }
+
+    /// Whether all entries end like this.
+    pub fn ends(&self, ending: &str) -> bool {
+        self.names.iter().all(|name| name.ends_with(ending.as_bytes()))
+    }
+
+    /// What `torch.save`, TorchScript and `torch.export` write lies in a directory of the archive.
+    pub fn is_torch(&self) -> bool {
+        let inside = |name: &[u8]| name.iter().position(|byte| *byte == b'/').map(|at| name[at + 1..].to_vec());
+        let known: &[&[u8]] =
+            &[b"data.pkl", b"constants.pkl", b"archive_format", b"models/model.json", b".format_version"];
+        self.names.iter().filter_map(|name| inside(name)).any(|name| known.contains(&&name[..]))
+    }
+}
+
+pub(super) fn contains(head: &[u8], needle: &[u8]) -> bool {
+    memchr::memmem::find(head, needle).is_some()
+}
+
+pub(super) fn is_hdf5(head: &[u8]) -> bool {
+    head.starts_with(b"\x89HDF\r\n\x1a\n")
+}
+
+// ---- JSON
+
+/// Whether a file starts like JSON: an object or a list that has something in it, or nothing.
+pub(super) fn is_json(head: &[u8]) -> bool {
+    let after = |open: &[u8]| Some(head.strip_prefix(open)?.trim_ascii_start().first().copied().unwrap_or(b'"'));
+    let object = after(b"{").is_some_and(|byte| matches!(byte, b'"' | b'}'));
+    let list = after(b"[").is_some_and(|byte| matches!(byte, b'{' | b'[' | b'"' | b']' | b'-' | b'0'..=b'9'));
+    object || list
+}
+
+pub(super) fn is_keras_json(head: &[u8]) -> bool {
+    let keys = [&b"\"keras_version\""[..], b"\"registered_name\""];
+    contains(head, b"\"class_name\"") && keys.iter().any(|key| contains(head, key))
+}
+
+pub(super) fn is_kineto(head: &[u8]) -> bool {
+    let schema = contains(head, b"\"schemaVersion\"")
+        && [&b"\"traceEvents\""[..], b"\"deviceProperties\"", b"\"trace_id\"", b"\"distributedInfo\""]
+            .iter()
+            .any(|key| contains(head, key));
+    let names = [&b"\"cpu_op\""[..], b"\"Operator\"", b"aten::", b"PyTorch Profiler", b"ProfilerStep#"];
+    schema || is_chrome_trace(head) && names.iter().any(|name| contains(head, name))
+}
+
+pub(super) fn is_chrome_trace(head: &[u8]) -> bool {
+    contains(head, b"\"traceEvents\"") || head.starts_with(b"[") && contains(head, b"\"ph\"")
+}
+
+// ---- protobuf and binary files of other programs
+
+/// The first fields of a message, up to damage.
+fn fields(bytes: &[u8]) -> impl Iterator<Item = (u32, Value<'_>)> {
+    let mut fields = Fields::new(bytes, 0);
+    std::iter::from_fn(move || {
+        let field = fields.next_field().ok()??;
+        Some((field.number, field.value))
+    })
+}
+
+/// A `ModelProto` starts with its version, then its producer, its graph or its opsets. A `SavedModel` has a message as
+/// the second field.
+pub(super) fn is_onnx(head: &[u8]) -> bool {
+    let mut fields = fields(head);
+    if !matches!(fields.next(), Some((1, Value::Varint(1..=100)))) {
+        return false;
+    }
+    let is_word = |text: &[u8]| !text.is_empty() && text.iter().all(|byte| matches!(byte, b' '..=b'~'));
+    match fields.next() {
+        Some((2, Value::Bytes(producer))) => is_word(producer),
+        Some((7 | 8, Value::Bytes(_))) => true,
+        // A graph that is longer than the head.
+        None => head.get(2) == Some(&0x3a),
+        _ => false,
+    }
+}
+
+/// A `Model` of Core ML starts with the version of its specification, then its description.
+pub(super) fn is_core_ml(head: &[u8]) -> bool {
+    let mut fields = fields(head);
+    let version = matches!(fields.next(), Some((1, Value::Varint(2..=100))));
+    version && (matches!(fields.next(), Some((2, Value::Bytes([0x0a, ..])))) || head.get(2) == Some(&0x12))
+}
+
+/// A `Profile` of pprof starts with a type of its samples: two numbers, and nothing else.
+pub(super) fn is_pprof(head: &[u8]) -> bool {
+    let Some((1, Value::Bytes(sample_type))) = fields(head).next() else { return false };
+    let mut inner = fields(sample_type);
+    let (kind, unit) = (inner.next(), inner.next());
+    let number = |field: &Option<(u32, Value<'_>)>, expected| matches!(field, Some((number, Value::Varint(_))) if *number == expected);
+    number(&kind, 1) && number(&unit, 2) && inner.next().is_none() && sample_type.len() <= 12
+}
+
+/// A TFRecord whose content starts with a time and says what it is.
+pub(super) fn is_event_file(head: &[u8]) -> bool {
+    head.get(4..8) == Some(&[0; 4])
+        && head.get(12) == Some(&0x09)
+        && contains(&head[..head.len().min(64)], b"brain.Event:")
+}
+
+/// The length of a JSON header, then the header.
+pub(super) fn is_safetensors(head: &[u8]) -> bool {
+    let length = head.first_chunk().map(|bytes| u64::from_le_bytes(*bytes));
+    length.is_some_and(|length| (2..=100 << 20).contains(&length)) && head[8..].starts_with(b"{\"")
+}
+
+/// A pickle of protocol 2 or later. Protocol 4 and later begin with a frame.
+pub(super) fn is_pickle(head: &[u8]) -> bool {
+    match head {
+        [0x80, 4 | 5, 0x95, ..] => true,
+        [0x80, 2 | 3, opcode, ..] => matches!(opcode, b'}' | b']' | b'(' | b'c' | b'X' | b'N' | b'K' | b'J' | 0x8a),
+        _ => false,
+    }
+}
+
+pub(super) fn is_tar(head: &[u8]) -> bool {
+    head.get(257..262) == Some(b"ustar")
+}
+
+pub(super) fn is_pe(head: &[u8]) -> bool {
+    let at = head.get(0x3c..0x40).map(|at| u32::from_le_bytes([at[0], at[1], at[2], at[3]]) as usize);
+    head.starts_with(b"MZ") && at.and_then(|at| head.get(at..)).is_some_and(|rest| rest.starts_with(b"PE\0\0"))
+}
+
+// ---- text
+
+/// Whether bytes are text, possibly cut off within a character.
+pub(super) fn is_readable(head: &[u8]) -> bool {
+    let control = |byte: &u8| *byte == 0x7f || *byte < 0x20 && !matches!(byte, b'\n' | b'\r' | b'\t' | 0x0c);
+    !head.is_empty()
+        && !head.iter().any(control)
+        && std::str::from_utf8(head).map_or_else(|error| error.error_len().is_none(), |_| true)
+}
+
+fn starts_like(head: &[u8], words: &[&str]) -> bool {
+    words.iter().any(|word| head.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word.as_bytes())))
+}
+
+pub(super) fn is_html(head: &[u8]) -> bool {
+    starts_like(head, &["<!doctype html", "<html", "<head", "<body"])
+}
+
+pub(super) fn is_xml(head: &[u8]) -> bool {
+    starts_like(head, &["<?xml", "<svg", "<net ", "<!doctype svg"])
+}
+
+pub(super) fn is_mlir(head: &[u8]) -> bool {
+    let dialects = [&b"func.func"[..], b"stablehlo.", b"mhlo.", b"tf_executor.", b"chlo."];
+    starts_like(head, &["module", "func.func", "#loc", "builtin.module", "\"builtin.module\""])
+        && dialects.iter().any(|word| contains(head, word))
+}
+
+pub(super) fn is_python(head: &[u8], file: &str) -> bool {
+    let shebang = head.starts_with(b"#!") && contains(&head[..head.len().min(80)], b"python");
+    file.ends_with(".py") || shebang || starts_like(head, &["import ", "from __future__ import"])
+}
+
+pub(super) fn is_csv(head: &[u8], file: &str) -> bool {
+    if [".csv", ".tsv"].iter().any(|ending| file.ends_with(ending)) {
+        return true;
+    }
+    if !is_prose(head) {
+        return false;
+    }
+    let mut lines = head.split(|byte| *byte == b'\n').map(|line| line.iter().filter(|byte| **byte == b',').count());
+    let first = lines.next().unwrap_or_default();
+    first > 0 && lines.next() == Some(first) && lines.next().is_none_or(|third| third == first || third == 0)
+}
+
+/// Whether no line starts like a field of a message in text format.
+pub(super) fn is_prose(head: &[u8]) -> bool {
+    let is_field = |line: &[u8]| {
+        let word = line.iter().take_while(|byte| byte.is_ascii_alphanumeric() || **byte == b'_').count();
+        let rest = line[word..].trim_ascii_start();
+        word > 0 && matches!(rest.first(), Some(b':' | b'{' | b'<'))
+    };
+    !head.split(|byte| *byte == b'\n').any(|line| is_field(line.trim_ascii()))
+}
