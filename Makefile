@@ -41,7 +41,7 @@ endef
 
 .DEFAULT_GOAL := help
 .PHONY: help build test fmt-check licenses lint cargo-test docs-check python-test python-for-tf python-tf toolchain test-tools tools debian-tools test-tf verify-corpus checkpoints shapes differential tf-venv bench bench-xspace test-xprof bench-alone bench-guard bench-python \
-        demo fuzz docs clean
+        demo fuzz docs pictures clean
 .PHONY: test-notebook test-sdist
 
 help: ## list the targets
@@ -109,6 +109,11 @@ python-tf: python-for-tf
 
 docs-check:
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc $(LOCKED) --workspace --no-deps --quiet
+	$(CARGO) build $(LOCKED) -p tfprof-cli
+	$(PYTHON) scripts/pictures.py --check --binary $(BUILT)/debug/tfprof
+
+pictures: build debian-tools ## draw the pictures of the README and the docs
+	$(PYTHON) scripts/pictures.py
 
 # A minimal Rust toolchain lacks these two.
 toolchain:

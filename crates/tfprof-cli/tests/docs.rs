@@ -3,7 +3,7 @@
 //! A block that is fenced as `console` is a transcript: a line behind `$ ` is run by the system's shell, one behind
 //! `tfprof> ` in the shell that the line before it started, and the lines below are what comes out; a line `...`
 //! stands for any lines. An HTML comment `<!-- $ command -->` runs unseen. All commands of a page run in one fresh
-//! directory, in which `corpus` is that of this repository and `models` are those of its tests.
+//! directory that has the `corpus` and the `tests` of this repository, so each works as pasted into a clone.
 //!
 //! `TFPROF_DOCS=write cargo test -p tfprof-cli --test docs` writes what comes out into the pages. Words behind
 //! `console` say how it is cut then: `head=N` keeps N lines, `report` leaves out what stands above `Profile:`.
@@ -103,9 +103,8 @@ impl PageRun {
         let dir = std::env::temp_dir().join(format!("tfprof-docs-{name}-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&dir);
         std::fs::create_dir_all(&dir).expect("a directory for the page");
-        for (name, target) in [("corpus", "corpus"), ("models", "tests/models")] {
-            std::os::unix::fs::symlink(root().join(target), dir.join(name))
-                .expect("a link to files of this repository");
+        for name in ["corpus", "tests"] {
+            std::os::unix::fs::symlink(root().join(name), dir.join(name)).expect("a link to files of this repository");
         }
         PageRun { page, dir, commands: 0, faults: String::new(), shell: None }
     }
@@ -125,12 +124,12 @@ impl PageRun {
             let mut block = block.into_iter().peekable();
             while let Some(command) = block.next() {
                 push_lines(&mut rewritten, &[command]);
-                let more = |line: &&str| line.starts_with("> ");
+                let more = |line: &&str| line.starts_with("> ") || *line == ">";
                 let mut whole = command.to_owned();
                 while let Some(line) = block.next_if(more) {
                     push_lines(&mut rewritten, &[line]);
                     whole += "\n";
-                    whole += &line[2..];
+                    whole += line[1..].strip_prefix(' ').unwrap_or_default();
                 }
                 let is_output = |line: &&str| !line.starts_with("$ ") && !line.starts_with("tfprof> ");
                 let expect: Vec<&str> = std::iter::from_fn(|| block.next_if(is_output)).collect();
@@ -170,7 +169,7 @@ impl PageRun {
         let command = line.strip_prefix("$ ").unwrap_or_else(|| panic!("{}: not a command: {line}", self.page));
         // What is not ours may not be installed, and may not end: `make test`, `go tool pprof -http=:`.
         let ours = command.contains("tfprof ") || command.contains("cargo run --release --");
-        let ordinary = ["cat", "echo", "head", "tail", "ls"];
+        let ordinary = ["cat", "echo", "gunzip", "head", "tail", "ls"];
         if !ours && !ordinary.contains(&command.split(' ').next().unwrap_or_default()) {
             return None;
         }
