@@ -34,7 +34,7 @@ enum Form {
     Text,
     Json,
     Csv,
-    Html(Container),
+    Html(Container<'static>),
 }
 
 impl Form {
@@ -43,7 +43,7 @@ impl Form {
             "file" => Form::Text,
             "json" => Form::Json,
             "csv" => Form::Csv,
-            "html" => Form::Html(Container::Page),
+            "html" => Form::Html(Container::PAGE),
             "cell" => Form::Html(Container::Cell),
             word => return Err(PyValueError::new_err(words::unknown("form", word, &["file", "json", "csv", "html"]))),
         })

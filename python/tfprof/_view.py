@@ -178,9 +178,9 @@ class View(Table, Sequence["Row"]):
         """Writes files and returns their names.
 
         `form` is one of the forms of the command (`file` is text, then `json`, `csv`, `html`, `proto`, `timeline`,
-        `pprof`, `flamegraph`, `folded`, `speedscope`); without it, the end of the name tells: `.txt`, `.json`, `.csv`,
-        `.html`, `.svg` (flame graph), `.pb`, `.pb.gz` or `.pprof`, `.folded`, `.speedscope.json`, `.trace.json`
-        (timeline). A timeline of the graph view has a file for each step; several have the step behind their names.
+        `pprof`, `flamegraph`, `folded`, `speedscope`, `markdown`); without it, the end of the name tells: `.txt`, `.json`, `.csv`,
+        `.md`, `.html`, `.svg` (flame graph), `.pb`, `.pb.gz` or `.pprof`, `.folded`, `.speedscope.json`, `.trace.json`
+        (timeline). A timeline of the graph view has a file for each step; several have the step before the end of their names.
         """
         target = path_of(path)
         if form is None:
@@ -196,7 +196,7 @@ class View(Table, Sequence["Row"]):
         return [name for name, _ in written]
 
     def timeline(self, path: str | os.PathLike[str]) -> list[str]:
-        """Writes trace events for chrome://tracing and Perfetto; the graph view shows when ops ran."""
+        """Writes trace events for Perfetto (https://ui.perfetto.dev); the graph view shows when ops ran."""
         return self.to_file(path, "timeline")
 
     def pprof(self, path: str | os.PathLike[str]) -> list[str]:

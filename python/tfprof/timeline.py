@@ -55,7 +55,7 @@ class StepStatsAnalysis(NamedTuple):
 
 
 class Timeline:
-    """Draws when the ops of a step ran, for `chrome://tracing` and Perfetto.
+    """Draws when the ops of a step ran, for Perfetto (https://ui.perfetto.dev).
 
     `step_stats` is the StepStats message of a run, or its bytes; `graph` is taken for the sake of old code, and not used.
 

@@ -72,6 +72,57 @@ async function flamegraph() {
   assert.equal(await page.locator(".found").count(), 0, "Esc ends the search");
 }
 
+// Pages: heads sort, the search finds, commands copy themselves, and the policy stops everything else.
+async function pages() {
+  const dir = join(out, "pages/");
+  const model = join(corpus, "resnet32");
+  execFileSync(tfprof, ["info", model, "-output", dir], { stdio: "ignore" });
+  const page = await open(pathToFileURL(join(dir, "index.html")).href);
+  page.on("console", (message) => { if (message.type() === "error") failures.push(message.text()); });
+  assert.equal(await page.locator("h1").textContent(), "Overview");
+  await page.locator("a.to", { hasText: " op " }).first().click();
+  assert.match(await page.locator("h1").textContent(), /by operation type/);
+  const names = () => page.locator(".k > .r > .n").allTextContents();
+  const before = await names();
+  await page.locator(".h .n").click();
+  assert.deepEqual(await names(), [...before].sort(new Intl.Collator(undefined, { numeric: true }).compare), "by name");
+  assert.equal(await page.locator(".h .n").getAttribute("aria-sort"), "ascending");
+  await page.locator(".h .c").first().click();
+  assert.deepEqual((await names()).slice(0, 3), before.slice(0, 3), "by time");
+
+  await page.locator("nav a", { hasText: "scope" }).click();
+  await page.waitForURL(/scope\.html$/, { waitUntil: "load" });
+  await page.keyboard.press("/");
+  await page.keyboard.type("unit_3_2/sub1/conv1");
+  assert.match(await page.locator(".find output").textContent(), /^\d+ found$/);
+  const shown = page.locator(".r:visible .n");
+  const titles = await shown.evaluateAll((all) => all.map((name) => name.title));
+  assert.ok(titles.includes("unit_3_2/sub1/conv1") && !titles.some((title) => title.includes("unit_3_1")));
+  await page.screenshot({ path: join(out, "page-search.png") });
+  await page.keyboard.press("Escape");
+  assert.ok((await shown.count()) > titles.length, "Esc ends the search");
+
+  await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+  await page.locator("footer .cmd").click();
+  assert.equal(await page.evaluate(() => navigator.clipboard.readText()), `tfprof scope ${model}`);
+  for (const scheme of ["light", "dark"]) {
+    await page.emulateMedia({ colorScheme: scheme });
+    for (const word of ["index", "scope", "op", "code", "cost", "advise"]) {
+      await page.goto(pathToFileURL(join(dir, `${word}.html`)).href);
+      await page.screenshot({ path: join(out, `page-${word}-${scheme}.png`) });
+    }
+  }
+  const refused = await page.evaluate(() => new Promise((done) => {
+    document.addEventListener("securitypolicyviolation", (event) => done(event.violatedDirective));
+    const script = document.createElement("script");
+    script.textContent = "document.title = 'run'";
+    document.body.append(script);
+    setTimeout(() => done("nothing"), 500);
+  }));
+  assert.match(refused, /script-src/);
+  failures.length = 0;
+}
+
 async function speedscopeFile() {
   ask("scope", "speedscope", "scope.speedscope.json", "-select", "micros");
   const types = { ".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".json": "application/json" };
@@ -105,7 +156,7 @@ async function speedscopeFile() {
 async function timelines() {
   ask("graph", "timeline", "graph.timeline", "-step", "0");
   const page = await open("about:blank");
-  const text = readFileSync(join(out, "graph.timeline_0"), "utf8");
+  const text = readFileSync(join(out, "graph.timeline_0.json"), "utf8");
   const events = await page.evaluate((text) => JSON.parse(text).traceEvents.length, text);
   assert.ok(events > 1000, `${events} events`);
 }
@@ -144,7 +195,7 @@ async function profileTraces() {
 }
 
 try {
-  for (const check of [flamegraph, speedscopeFile, timelines, profileTraces]) {
+  for (const check of [flamegraph, pages, speedscopeFile, timelines, profileTraces]) {
     await check();
     assert.deepEqual(failures, []);
     console.log(`${check.name}: ok`);

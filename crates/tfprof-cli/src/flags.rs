@@ -16,7 +16,7 @@ use parser::{Origin, Parser};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use tfprof::internal::trace::TraceOptions;
-use tfprof::{Error, Inputs, Options, Theme};
+use tfprof::{Container, Error, Inputs, Options, Page, Theme};
 
 /// A command with its flags and files.
 #[derive(Debug)]
@@ -31,6 +31,10 @@ pub struct Request {
     /// The sample of `demo`; its files live as long as the request.
     pub sample: Option<Sample>,
     pub terminal: Terminal,
+    /// The command as typed, which its page shows.
+    pub typed: String,
+    /// The commands whose pages are written beside this one's.
+    pub pages: Vec<&'static str>,
 }
 
 impl Request {
@@ -39,6 +43,11 @@ impl Request {
         let theme = if self.terminal.colour { Theme::COLOUR } else { Theme::PLAIN };
         theme.fitting(self.terminal.width)
     }
+
+    /// What stands around the answer as a page.
+    pub fn page(&self) -> Container<'_> {
+        Container::Page(Page::new(&self.typed, &self.pages))
+    }
 }
 
 /// Everything but the options of views: inputs, and flags of single commands.
@@ -46,6 +55,7 @@ impl Request {
 pub struct Flags {
     pub inputs: Inputs,
     pub strict: bool,
+    pub open: bool,
     pub trace: TraceOptions,
     /// Checkers to run; empty means all.
     pub checkers: Vec<String>,
@@ -53,7 +63,6 @@ pub struct Flags {
     pub budget: String,
     pub baseline: String,
     pub fail_on_unknown: bool,
-    pub markdown: bool,
     /// For `checkpoint`.
     pub stats: bool,
     pub verify: bool,
@@ -140,6 +149,8 @@ mod tests {
         assert_eq!((output.form.as_str(), output.outfile.as_str()), ("json", "-"));
         let output = parsed("op --graph_path=g --outfile=x").unwrap().options.output;
         assert_eq!((output.form.as_str(), output.outfile.as_str()), ("file", "x"));
+        let output = parsed("op --graph_path=g --outfile=x.csv").unwrap().options.output;
+        assert_eq!((output.form.as_str(), output.outfile.as_str()), ("csv", "x.csv"));
     }
 
     #[test]

@@ -59,7 +59,8 @@ fn no_file_that_is_read_is_written() {
         check(&["scope", &graph, "--checkpoint_path", &ckpt, "--format=json"], part);
     }
     // Several timelines have names of their own.
-    let answer = tfprof(&["graph", &whole, "-output", &format!("timeline:outfile={}", at(&dir, "run_meta"))]);
+    let target = format!("timeline:outfile={}", at(&dir, "run_meta"));
+    let answer = tfprof(&["graph", &whole, "-original_quirks", "-output", &target]);
     assert!(answer.code == 2 && answer.err.contains("run_meta_0 is one of the inputs"), "{}", answer.err);
     // Standard input may be a file, too.
     let line = format!("{} scope - --format=json --outfile={graph} < {graph}", env!("CARGO_BIN_EXE_tfprof"));

@@ -72,7 +72,7 @@ pub use metric::{
 pub use units::Amount;
 
 // Answers: `Answer::view` has rows and columns, `Answer::write` writes them in one of `FORMS`.
-pub use render::html::Container;
+pub use render::html::{Container, Page};
 pub use render::theme::Theme;
 pub use render::{Dress, FORMS, Form};
 pub use view::columns::{Column, Content, Kind as ColumnKind, Number, Side, Value as Cell};

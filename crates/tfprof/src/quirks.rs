@@ -55,6 +55,8 @@ pub struct Quirks {
     /// In pprof, a location is the function that is called at the line of its caller, so the outermost function is
     /// missing; ops that were made by a line which also calls something are left out.
     pub pprof_has_callees_only: bool,
+    /// The files of timelines have a step behind their names, and no `.json`.
+    pub timelines_lack_endings: bool,
     /// The op view has no timeline, only the code view has pprof, of one metric, and there are no ratios.
     pub fewer_outputs: bool,
     /// Only float, double, int32 and int64 tensors of a checkpoint have values.
@@ -97,6 +99,7 @@ impl Quirks {
             same_start_is_lost: on,
             arrows_from_every_run: on,
             pprof_has_callees_only: on,
+            timelines_lack_endings: on,
             fewer_outputs: on,
             few_types_have_values: on,
             values_lose_digits: on,

@@ -395,7 +395,7 @@ fn ratios_are_in_every_table_and_in_no_drawing() {
     assert!(csv.ends_with("\n2,1,2,s/a,3.5,3.5\n3,1,2,s/b,3001,3001\n4,1,2,s/c,,\n"), "{csv}");
     let json = written(&|out| render::json::write(&view, &[], out).expect("memory"));
     assert!(json.contains("\"columns\":[\"micros_per_run\"]") && json.contains("\"self\":{\"micros_per_run\":3.5}"));
-    let html = written(&|out| render::html::write(&view, render::html::Container::Page, out).expect("memory"));
+    let html = written(&|out| render::html::write(&view, render::html::Container::PAGE, out).expect("memory"));
     assert!(html.contains(">3.50us<") && html.contains(">time per run<"));
     for form in ["pprof", "folded", "flamegraph", "speedscope"] {
         options.set("output", &format!("{form}:outfile=x")).expect("a form");

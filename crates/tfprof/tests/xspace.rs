@@ -215,7 +215,7 @@ fn what_the_format_lacks_is_unknown_and_not_zero() {
     tfprof::internal::render::text::write_report(&view, &mut text).expect("memory");
     assert!(String::from_utf8(text).expect("text").contains(" --"));
     let mut page = Vec::new();
-    tfprof::internal::render::html::write(&view, tfprof::Container::Page, &mut page).expect("memory");
+    tfprof::internal::render::html::write(&view, tfprof::Container::PAGE, &mut page).expect("memory");
     assert!(String::from_utf8(page).expect("text").contains("the files do not say"));
     // FLOPs are there where the profiler stored them.
     let tpu = load(corpus("tpu_like/host.xplane.pb.gz")).expect("a profile");

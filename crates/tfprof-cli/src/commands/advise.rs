@@ -10,7 +10,7 @@ use tfprof::{Error, Output, Quirks, Warning};
 pub fn run(request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Result<Exit, Error> {
     let Request { options, flags, .. } = request;
     // Before anything is read.
-    check_form(&options.output, "advise", &[Output::TEXT, "json", "proto"])?;
+    check_form(&options.output, "advise", &[Output::TEXT, "json", "proto", "html"])?;
     let (profiler, exit) = load(request, needs::ADVICE, err)?;
     let quirks = options.quirks;
     let names = if flags.checkers.is_empty() { advise::default_names(quirks) } else { flags.checkers.clone() };
@@ -24,14 +24,15 @@ pub fn run(request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Resul
         }
     }
     deliver(
-        &options.output,
+        request,
         &flags.files(),
         out,
-        "advise",
+        err,
         &[
             (Output::TEXT, &|out| advise::write_text(&advice, quirks, out)),
             ("json", &|out| advise::write_json(&advice, profiler.warnings(), out)),
             ("proto", &|out| advise::write_proto(&advice, quirks, out)),
+            ("html", &|out| advise::write_html(&advice, request.page(), out)),
         ],
     )?;
     Ok(exit)

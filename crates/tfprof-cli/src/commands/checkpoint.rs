@@ -6,7 +6,7 @@ use std::io::Write;
 use tfprof::internal::checkpoint::locate;
 use tfprof::internal::checkpoint::query::{Comparison, Listing, Verdict, select_values};
 use tfprof::internal::checkpoint::render::Answer;
-use tfprof::{Checkpoint, Container, Damage, Error, Options, Output, Role, Warning};
+use tfprof::{Checkpoint, Damage, Error, Output, Role, Warning};
 
 pub fn run(request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Result<Exit, Error> {
     let named = request.flags.inputs.of(Role::Checkpoint).map(|input| &input.path);
@@ -34,7 +34,7 @@ pub fn run(request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Resul
                 }
                 Err(error) => return Err(error),
             };
-            write_to(&request.options, &files, &[], out, &verdict)?;
+            write_to(request, &files, &[], out, err, &verdict)?;
             Ok(if verdict.damage.is_empty() { Exit::Answered } else { Exit::CheckFailed })
         }
         [path] => {
@@ -85,7 +85,7 @@ fn report(
         return Err(Error::Missing(format!("refused, since -strict was given: {damage}")));
     }
     let inputs: Vec<_> = checkpoints.iter().flat_map(|checkpoint| checkpoint.files.iter()).cloned().collect();
-    write_to(&request.options, &inputs, warnings, out, answer)?;
+    write_to(request, &inputs, warnings, out, err, answer)?;
     Ok(if damage.is_none() { Exit::Answered } else { Exit::Damaged })
 }
 
@@ -93,22 +93,23 @@ fn report(
 const MAX_WARNINGS: usize = 20;
 
 fn write_to(
-    options: &Options,
+    request: &Request,
     inputs: &[std::path::PathBuf],
     warnings: &[Warning],
     out: &mut dyn Write,
+    err: &mut dyn Write,
     answer: &dyn Answer,
 ) -> Result<(), Error> {
     deliver(
-        &options.output,
+        request,
         inputs,
         out,
-        "checkpoint",
+        err,
         &[
             (Output::TEXT, &|out| answer.text(out)),
             ("json", &|out| answer.json(warnings, out)),
             ("csv", &|out| answer.csv(out)),
-            ("html", &|out| answer.html(Container::Page, out)),
+            ("html", &|out| answer.html(request.page(), out)),
         ],
     )
 }

@@ -11,10 +11,9 @@ use tfprof::{Budget, Cost, Error, Inputs, Output, Profiler, Spelling, Warning};
 
 pub fn run(request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Result<Exit, Error> {
     let (flags, output) = (&request.flags, &request.options.output);
-    let style = if flags.markdown { Style::Markdown } else { Style::Text };
-    if Output::takes_file(&output.form) && ![Output::TEXT, "json"].contains(&output.form.as_str()) {
+    if Output::takes_file(&output.form) && !FORMS.contains(&output.form.as_str()) {
         let form = &output.form;
-        return Err(Error::Question(format!("cost has no form `{form}`; expected table, json or markdown")));
+        return Err(Error::Question(format!("cost has no form `{form}`; expected table, json, markdown or html")));
     }
     // Read the budget first: its errors should not wait for the model.
     let mut budget = match flags.budget.as_str() {
@@ -42,15 +41,24 @@ pub fn run(request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Resul
     }
     let changes = baseline.as_ref().map(|(name, before)| (*name, changes(before, &cost)));
     let report = Report { cost: &cost, over, changes, spelling: Spelling::CommandLine };
+    let title = format!("cost of {}", request.named.join(", "));
+    let [text, json, markdown, html] = FORMS;
     deliver(
-        output,
+        request,
         &flags.files(),
         out,
-        "cost",
-        &[(Output::TEXT, &|out| write_tables(&report, style, out)), ("json", &|out| write_json(&report, out))],
+        err,
+        &[
+            (text, &|out| write_tables(&report, Style::Text, out)),
+            (json, &|out| write_json(&report, out)),
+            (markdown, &|out| write_tables(&report, Style::Markdown, out)),
+            (html, &|out| write_tables(&report, Style::Html(title.trim_end_matches(" of "), request.page()), out)),
+        ],
     )?;
     Ok(exit)
 }
+
+const FORMS: [&str; 4] = [Output::TEXT, "json", "markdown", "html"];
 
 fn load(request: &Request, inputs: &Inputs, err: &mut dyn Write) -> Result<Cost, Error> {
     let mut profiler = Profiler::new(needs::COST);

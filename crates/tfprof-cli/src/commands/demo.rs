@@ -99,7 +99,7 @@ impl Drop for Sample {
 }
 
 /// Makes the names of several samples in one process unique.
-fn moment() -> u32 {
+pub fn moment() -> u32 {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     now.map_or(0, |now| now.subsec_nanos())
 }

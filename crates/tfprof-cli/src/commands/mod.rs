@@ -10,6 +10,7 @@ pub mod examples;
 pub mod help;
 pub mod info;
 mod man;
+mod open;
 mod save;
 mod trace;
 pub mod view;
@@ -97,7 +98,7 @@ pub const COMMANDS: &[CommandInfo] = &[
     CommandInfo {
         word: "advise",
         about: "problems in the loaded data, and how to fix them",
-        usage: "[PATH...] [--checkers=NAME,...] [-output json:outfile=FILE]",
+        usage: "[PATH...] [--checkers=NAME,...] [-output FILE.html]",
         reads: true,
         run: advise::run,
     },
@@ -110,7 +111,7 @@ pub const COMMANDS: &[CommandInfo] = &[
     },
     CommandInfo {
         word: "trace",
-        about: "runs as a Chrome trace, for chrome://tracing and Perfetto",
+        about: "runs as a trace for Perfetto (https://ui.perfetto.dev)",
         usage: "RUN_META... [--outfile=FILE] [options]",
         reads: true,
         run: trace::run,
@@ -125,7 +126,7 @@ pub const COMMANDS: &[CommandInfo] = &[
     CommandInfo {
         word: "info",
         about: "an overview of the files, and questions to ask next",
-        usage: "[PATH...] [-output json:outfile=FILE]",
+        usage: "[PATH...] [-output FILE.html | -output DIR/]",
         reads: true,
         run: info::run,
     },
@@ -297,23 +298,38 @@ fn to_file(
 /// A form that a command writes: its word, and its writer.
 type Writer<'w> = (&'static str, &'w dyn Fn(&mut dyn Write) -> io::Result<()>);
 
-/// Writes an answer to the target of `-output`, in its form. The first form is text.
+/// Writes an answer to the target of `-output`, in its form, and opens it if asked. The first form is text.
 fn deliver(
-    output: &Output,
+    request: &Request,
     inputs: &[PathBuf],
     out: &mut dyn Write,
-    command: &str,
+    err: &mut dyn Write,
     forms: &[Writer<'_>],
 ) -> Result<(), Error> {
+    let output = &open::target(request)?;
     if output.to_nowhere() {
         return Ok(());
     }
     if output.to_screen() {
         return to_stdout(out, forms[0].1);
     }
-    check_form(output, command, &forms.iter().map(|(word, _)| *word).collect::<Vec<_>>())?;
-    let form = forms.iter().find(|(word, _)| *word == output.form);
-    form.map_or(Ok(()), |(_, write)| to_file(&output.outfile, inputs, out, write))
+    refuse_directory(output, request.command.word)?;
+    check_form(output, request.command.word, &forms.iter().map(|(word, _)| *word).collect::<Vec<_>>())?;
+    if let Some((_, write)) = forms.iter().find(|(word, _)| *word == output.form) {
+        to_file(&output.outfile, inputs, out, write)?;
+        open::say_and_open(request, &output.outfile, &output.form, err);
+    }
+    Ok(())
+}
+
+/// Rejects a directory; only the overview writes several pages.
+fn refuse_directory(output: &Output, command: &str) -> Result<(), Error> {
+    if !output.is_directory() {
+        return Ok(());
+    }
+    let dir = &output.outfile;
+    let how = format!("name a file, as in -output {dir}{command}.html, or write all pages with `info -output {dir}`");
+    Err(Error::Question(format!("{dir} is a directory; {how}")))
 }
 
 /// Rejects a form that a command does not write.

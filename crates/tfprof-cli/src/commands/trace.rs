@@ -11,7 +11,7 @@ use tfprof::{Error, Output, Role, Source};
 
 pub fn run(request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Result<Exit, Error> {
     let Request { options, flags, .. } = request;
-    if ![Output::SCREEN, Output::TEXT, "json"].contains(&options.output.form.as_str()) {
+    if ![Output::SCREEN, Output::TEXT, "json", "timeline"].contains(&options.output.form.as_str()) {
         return Err(Error::Question("a trace is JSON; name its file with --outfile=FILE".to_owned()));
     }
     if flags.inputs.of(Role::Host).next().is_some() {

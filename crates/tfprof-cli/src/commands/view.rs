@@ -1,16 +1,23 @@
 //! The view commands: load what the question needs, ask it, write the answer to its target.
 
-use super::{Exit, load, to_file, to_stdout, warn};
+use super::{Exit, load, open, refuse_directory, to_file, to_stdout, warn};
 use crate::flags::Request;
 use crate::target;
 use std::io::Write;
-use tfprof::{Dress, Error, Part, Profiler, Question, ViewKind};
+use tfprof::{Dress, Error, Options, Part, Profiler, Question, ViewKind};
 
 pub fn run(kind: ViewKind, request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Result<Exit, Error> {
-    let question = Question::new(kind, &request.options);
+    let question = question(kind, request)?;
     let (profiler, exit) = load(request, question.needs(&request.flags.inputs)?, err)?;
     let answered = answer(&question, &profiler, request, out, err)?;
     Ok(if exit == Exit::Answered { answered } else { exit })
+}
+
+/// The question of a request; with `--open` its answer goes to a file.
+pub fn question(kind: ViewKind, request: &Request) -> Result<Question, Error> {
+    let output = open::target(request)?;
+    refuse_directory(&output, kind.word())?;
+    Ok(Question::new(kind, &Options { output, ..request.options.clone() }))
 }
 
 /// Answers the question from the loaded files, and writes the answer to its target.
@@ -32,7 +39,7 @@ pub fn answer(
     let mut late = Vec::new();
     answer.each_part(|part| {
         warn(&part.view.warnings, err);
-        write(part, answer.form().opened_with, request, out, err)?;
+        write(part, answer.form().word, request, out, err)?;
         late.extend(part.view.late_warnings());
         Ok::<(), Error>(())
     })?;
@@ -49,7 +56,7 @@ pub fn answer(
 /// Writes one file of an answer, and says how to open it.
 fn write(
     part: &Part<'_>,
-    opened_with: &str,
+    form: &str,
     request: &Request,
     out: &mut dyn Write,
     err: &mut dyn Write,
@@ -64,13 +71,12 @@ fn write(
     }
     let stream = target::is_stream(&output.outfile);
     let file = if stream { &output.outfile } else { &part.file };
-    to_file(file, &request.flags.files(), out, |out| part.write(&Dress::PLAIN, out))?;
+    let container = request.page();
+    to_file(file, &request.flags.files(), out, |out| part.write(&Dress { container, ..Dress::PLAIN }, out))?;
     // Nothing can be done if even standard error is closed.
     for note in part.view.take_notes() {
         let _ = writeln!(err, "tfprof: {note}");
     }
-    if !stream && !opened_with.is_empty() {
-        let _ = writeln!(err, "tfprof: wrote {file}; {opened_with}");
-    }
+    open::say_and_open(request, file, form, err);
     Ok(())
 }

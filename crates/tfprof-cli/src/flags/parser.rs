@@ -35,6 +35,8 @@ pub(super) struct Parser {
     named: Vec<String>,
     /// Flags that only some commands take.
     used: Vec<&'static Flag>,
+    /// All words, to show on pages.
+    typed: Vec<String>,
 }
 
 impl Parser {
@@ -49,10 +51,17 @@ impl Parser {
             lists: Vec::new(),
             named: Vec::new(),
             used: Vec::new(),
+            typed: Vec::new(),
         }
     }
 
     pub fn read(&mut self, words: impl IntoIterator<Item = OsString>) -> Result<(), Error> {
+        let words: Vec<OsString> = words.into_iter().collect();
+        let quote = |word: &OsString| {
+            let word = word.to_string_lossy();
+            if self.origin == Origin::Line { word.into_owned() } else { words::quoted(&word) }
+        };
+        self.typed = words.iter().map(quote).collect();
         let mut words = words.into_iter().peekable();
         let mut flags_end = false;
         while let Some(word) = words.next() {
@@ -163,8 +172,9 @@ impl Parser {
                 return Err(Error::Question(format!("nothing to read; name files or a directory, as in `{example}`")));
             }
         }
-        let Parser { options, flags, paths, named, .. } = self;
-        Ok(Request { command, options, flags, paths, named, sample, terminal })
+        let Parser { options, flags, paths, named, typed, .. } = self;
+        let typed = format!("tfprof {}", typed.join(" "));
+        Ok(Request { command, options, flags, paths, named, sample, terminal, typed, pages: Vec::new() })
     }
 
     pub fn finish_line(mut self, terminal: Terminal) -> Result<Request, Error> {
@@ -182,8 +192,9 @@ impl Parser {
             let files = self.named.join(" ");
             return Err(Error::Question(format!("{word} is about what is loaded; use `load {files}` to add to it")));
         }
-        let Parser { options, flags, paths, named, .. } = self;
-        Ok(Request { command, options, flags, paths, named, sample: None, terminal })
+        let Parser { options, flags, paths, named, typed, .. } = self;
+        let typed = typed.join(" ");
+        Ok(Request { command, options, flags, paths, named, sample: None, terminal, typed, pages: Vec::new() })
     }
 
     /// A first word that is not a command may be a file.
@@ -215,20 +226,21 @@ impl Parser {
 
     fn set_output(&mut self) -> Result<(), Error> {
         if self.command.as_deref() == Some("cost") {
-            // Reports have two styles; text is the default.
-            self.flags.markdown = self.flags.format == "markdown";
-            let forms = ["table", "json", "markdown", "stdout", "file", "none"];
+            // A table is text.
+            let forms = ["table", "json", "markdown", "html", "stdout", "file", "none"];
             let format = self.flags.format.as_str();
             if !format.is_empty() && !forms.contains(&format) {
                 return Err(refused("format", &words::unknown("form", format, &forms)));
             }
-            if matches!(self.flags.format.as_str(), "table" | "markdown") {
-                self.flags.format.clear();
+            if format == "table" {
+                self.flags.format = if self.flags.outfile.is_empty() { "stdout" } else { "file" }.to_owned();
             }
         }
         let Flags { format, outfile, .. } = &self.flags;
         if !format.is_empty() || !outfile.is_empty() {
-            let form = if format.is_empty() { "file" } else { format };
+            // Without a form, the name of the file tells it.
+            let by_name = || render::form_by_ending(outfile).map_or(Output::TEXT, |form| form.word);
+            let form = if format.is_empty() { by_name() } else { format };
             let file = if outfile.is_empty() { "-" } else { outfile };
             let output = if Output::takes_file(form) { format!("{form}:outfile={file}") } else { form.to_owned() };
             self.options.set("output", &output)?;

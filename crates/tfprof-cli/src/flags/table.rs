@@ -126,7 +126,7 @@ pub static FLAGS: LazyLock<Vec<Flag>> = LazyLock::new(|| {
     inputs.chain(OTHER_FLAGS).collect()
 });
 
-const OTHER_FLAGS: [Flag; 22] = [
+const OTHER_FLAGS: [Flag; 23] = [
     flag(
         "signature",
         ValueKind::Word,
@@ -179,6 +179,9 @@ const OTHER_FLAGS: [Flag; 22] = [
     })
     .one_of(render::output_words),
     text("outfile", ValueKind::Path, "the file of -output; - is standard output", |flags| &mut flags.outfile),
+    switch("open", "open the written answer in a browser or viewer; without -output, as a page", |flags| {
+        &mut flags.open
+    }),
     text("write", ValueKind::Path, "a directory to write the sample's files to", |flags| &mut flags.write)
         .only(&["demo"]),
     switch("show_dataflow", "draw arrows from the op that makes a tensor to the ops that read it", |flags| {

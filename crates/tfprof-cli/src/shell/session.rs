@@ -6,7 +6,7 @@ use crate::terminal::Terminal;
 use std::io::Write;
 use tfprof::internal::engine::needs;
 use tfprof::internal::model::Model;
-use tfprof::{Error, Inputs, OPTIONS, Options, Profiler, Question, Role, Settings, ViewKind};
+use tfprof::{Error, Inputs, OPTIONS, Options, Profiler, Role, Settings, ViewKind};
 
 pub struct Session {
     profiler: Profiler,
@@ -122,9 +122,9 @@ impl Session {
             }
             "set" if line == "set" => return self.show_options(out),
             "set" => self.options = request.options,
-            "info" => info::answer(&self.profiler, &request, &str::to_owned, out)?,
+            "info" => info::answer(&self.profiler, &request, &str::to_owned, out, err)?,
             "help" => drop(help::run_in_shell(&request, out)?),
-            word => match ViewKind::parse(word).map(|kind| Question::new(kind, &request.options)) {
+            word => match ViewKind::parse(word).map(|kind| view::question(kind, &request)).transpose()? {
                 Some(question) if !question.needs_records()? => {
                     if view::answer(&question, &self.profiler, &request, out, err)? == Exit::Damaged {
                         self.exit = Exit::Damaged;

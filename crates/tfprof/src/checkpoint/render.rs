@@ -22,7 +22,7 @@ pub trait Answer {
     fn text(&self, out: &mut dyn Write) -> io::Result<()>;
     fn json(&self, warnings: &[Warning], out: &mut dyn Write) -> io::Result<()>;
     fn csv(&self, out: &mut dyn Write) -> io::Result<()>;
-    fn html(&self, container: Container, out: &mut dyn Write) -> io::Result<()>;
+    fn html(&self, container: Container<'_>, out: &mut dyn Write) -> io::Result<()>;
 }
 
 impl Answer for Verdict {
@@ -53,7 +53,7 @@ impl Answer for Verdict {
         Ok(())
     }
 
-    fn html(&self, container: Container, out: &mut dyn Write) -> io::Result<()> {
+    fn html(&self, container: Container<'_>, out: &mut dyn Write) -> io::Result<()> {
         let rows = self.damage.iter().map(|damage| {
             let offset = damage.offset.map(|offset| offset.to_string()).unwrap_or_default();
             vec![damage.tensor.clone().unwrap_or_default(), damage.what.clone(), damage.file.clone(), offset]
@@ -110,7 +110,7 @@ impl Answer for SelectedValues {
         tensor::csv(&self.values, out)
     }
 
-    fn html(&self, container: Container, out: &mut dyn Write) -> io::Result<()> {
+    fn html(&self, container: Container<'_>, out: &mut dyn Write) -> io::Result<()> {
         let text = tensor::text(&self.values, &Quirks::NONE);
         html::write_text(&title(self), &String::from_utf8_lossy(&text), container, out)
     }

@@ -22,7 +22,7 @@ use crate::model::settings::Settings;
 use crate::options::{Options, Step, ViewKind};
 use crate::parallel;
 use crate::quirks::Quirks;
-use crate::render::{self, Dress, Form};
+use crate::render::{self, Dress, FORMS, Form};
 use crate::report::advise::{self, Advice};
 use crate::report::cost::Cost;
 use crate::report::overview::{Overview, Sources};
@@ -379,16 +379,31 @@ impl Answer {
     }
 
     fn part<'a>(&'a self, view: &'a View) -> Part<'a> {
-        let outfile = &view.options.output.outfile;
-        // As the original: the step stands behind the name of a timeline, -1 for an average.
-        let file = match view.options.step {
+        let Options { output, step, quirks, .. } = &view.options;
+        let step = match step {
+            Step::Average => "-1".to_owned(),
+            Step::All => "all".to_owned(),
+            Step::At(step) => step.to_string(),
+        };
+        let outfile = &output.outfile;
+        let file = match json_ending(outfile) {
             _ if !self.form.demand.executions => outfile.clone(),
-            Step::Average => format!("{outfile}_-1"),
-            Step::All => format!("{outfile}_all"),
-            Step::At(step) => format!("{outfile}_{step}"),
+            // As the original: the step stands behind the name of a timeline, -1 for an average.
+            _ if quirks.timelines_lack_endings => format!("{outfile}_{step}"),
+            "" => format!("{outfile}_{step}.json"),
+            _ if self.further.is_empty() => outfile.clone(),
+            ending => format!("{}_{step}{ending}", &outfile[..outfile.len() - ending.len()]),
         };
         Part { file, view, form: self.form, load_warnings: &self.load_warnings }
     }
+}
+
+/// The ending of a name in JSON: `.json`, or the longer one of a timeline.
+fn json_ending(file: &str) -> &str {
+    let endings = FORMS.iter().flat_map(|form| form.endings).filter(|ending| ending.ends_with(".json"));
+    let longest =
+        endings.filter(|ending| file.to_ascii_lowercase().ends_with(*ending)).map(|ending| ending.len()).max();
+    &file[file.len() - longest.unwrap_or(0)..]
 }
 
 impl Part<'_> {

@@ -24,9 +24,14 @@ impl Question {
 }
 
 impl Options {
-    /// Sets an option by its name, without dashes. The form of `output` must be one that can be written.
+    /// Sets an option by its name, without dashes. `output` takes a form that can be written, or the name of a file whose
+    /// ending tells the form.
     pub fn set(&mut self, name: &str, value: &str) -> Result<(), Error> {
         if name == "output" {
+            if let Some(output) = render::output_by_name(value)? {
+                self.output = output;
+                return Ok(());
+            }
             render::form_of(Output::word_of(value))?;
         }
         self.apply(name, value)
@@ -49,5 +54,32 @@ mod tests {
         assert_eq!(options, Options::default());
         options.set("output", "json:outfile=x").unwrap();
         assert_eq!(Question::new(ViewKind::Op, &options).form().unwrap().word, "json");
+    }
+
+    #[test]
+    fn a_file_name_tells_its_form() {
+        let check = |name: &str, form: &str| {
+            let mut options = Options::default();
+            options.set("output", name).unwrap();
+            assert_eq!((options.output.form.as_str(), options.output.outfile.as_str()), (form, name));
+        };
+        check("x.html", "html");
+        check("dir.with.dots/X.HTM", "html");
+        check("x.svg", "flamegraph");
+        check("a,b.json", "json");
+        check("x.trace.json", "timeline");
+        check("x.speedscope.json", "speedscope");
+        check("x.csv", "csv");
+        check("x.pb.gz", "pprof");
+        check("x.pb", "proto");
+        check("./notes.txt", "file");
+        check("C:\\x.md", "markdown");
+        let error = |name: &str| Options::default().set("output", name).unwrap_err().to_string();
+        assert!(error("x.docx").contains("the end of `x.docx` does not tell its form; expected one of .txt, "));
+        assert!(error("dir/.json").contains("does not tell its form"));
+        assert!(error("jsn:outfile=x.json").contains("did you mean `json`?"));
+        let mut options = Options::default();
+        options.set("output", "csv:outfile=x.html").unwrap();
+        assert_eq!(options.output.form, "csv", "a form comes before the ending");
     }
 }

@@ -29,6 +29,11 @@ impl Output {
         self.form == Output::NOWHERE
     }
 
+    /// Whether the target is a directory, for several pages.
+    pub fn is_directory(&self) -> bool {
+        self.outfile.ends_with(['/', '\\'])
+    }
+
     /// Whether an answer in the form of this word goes to a file.
     pub fn takes_file(word: &str) -> bool {
         !matches!(word, Output::SCREEN | Output::NOWHERE)

@@ -217,7 +217,8 @@ const ORIGINAL: &[OptionInfo] = &[
     OptionInfo {
         name: "output",
         value: ValueKind::Output,
-        about: "where the answer goes: stdout, none, or FORM:outfile=FILE (tfprof help output lists the forms)",
+        about: "where the answer goes: a file whose ending tells the form, such as x.html, x.svg, x.json or x.csv; or \
+                FORM:outfile=FILE, stdout, none (tfprof help output lists the forms)",
         original: true,
         words: Vec::new,
         access: Access::Field {

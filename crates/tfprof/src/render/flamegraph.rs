@@ -3,6 +3,7 @@
 //! The first picture is drawn here, so that it also shows without scripts; it leaves out boxes too narrow to see. The
 //! script has all boxes and redraws them on zoom. Nothing is fetched from the network.
 
+use super::direction;
 use super::markup::{Xml, fit};
 use super::nesting::{self, Nested};
 use crate::hash::UntrustedMap;
@@ -43,16 +44,88 @@ pub fn write(view: &View, out: &mut dyn Write) -> io::Result<()> {
         Xml(&units::text(metric.unit, boxes.first().map_or(0, |root| root.width))),
     )?;
     let mut names = Names::default();
-    let labels: Vec<u32> = (0..boxes.len()).map(|i| names.id(nesting::label(view, &boxes, i))).collect();
-    write_boxes(view, metric, &boxes, out)?;
+    let labels: Vec<u32> = (0..boxes.len()).map(|i| names.id(label(view, &boxes, i))).collect();
+    let tints = tints(view, &boxes);
+    write_boxes(view, metric, &boxes, &tints, out)?;
     let foot = height - 10;
     writeln!(out, "</g>\n<text id=\"details\" x=\"{MARGIN}\" y=\"{foot}\"></text>\n<script><![CDATA[")?;
-    write_data(view, metric, &boxes, &names.all, &labels, out)?;
+    write_data(view, metric, &names.all, out)?;
+    out.write_all(b"// Depth, start, width, name, tint.\nconst boxes = [")?;
+    for ((nested, label), tint) in boxes.iter().zip(labels).zip(tints) {
+        writeln!(out, "{},{},{},{label},{},", nested.depth, nested.start, nested.width, tint.number())?;
+    }
+    out.write_all(b"];\n")?;
     writeln!(out, "{SCRIPT}]]></script>\n</svg>")
 }
 
+/// The name in a box.
+fn label<'v>(view: &'v View, boxes: &[Nested], i: usize) -> &'v str {
+    if i == 0 { nesting::ROOT } else { nesting::label(view, boxes, i) }
+}
+
+/// The colour of a box: a hue, and a shade of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Tint {
+    /// None: the grey of the root.
+    hue: Option<u32>,
+    /// From 0 to 7, the darker the larger.
+    shade: u32,
+    is_gradient: bool,
+}
+
+impl Tint {
+    const ROOT: Tint = Tint { hue: None, shade: 0, is_gradient: false };
+
+    /// As the script has it.
+    fn number(self) -> u32 {
+        self.hue.map_or(0, |hue| 8 * hue + self.shade)
+    }
+}
+
+impl fmt::Display for Tint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.hue {
+            None => f.write_str("hsl(48,6%,84%)"),
+            Some(hue) => write!(f, "hsl({hue},{}%,{}%)", if self.is_gradient { 42 } else { 72 }, 80 - 2 * self.shade),
+        }
+    }
+}
+
+/// The colours of boxes. A box has the hue of the box around it. Where a family begins (below the root, and where
+/// gradients begin or end), the place among its siblings sets the hue; depth and name only shift the lightness.
+fn tints(view: &View, boxes: &[Nested]) -> Vec<Tint> {
+    let mut tints: Vec<Tint> = Vec::with_capacity(boxes.len());
+    // By box: how many families began within it.
+    let mut begun = vec![0_u32; boxes.len()];
+    for (i, nested) in boxes.iter().enumerate() {
+        let Some(around) = tints.get(nested.parent).copied() else {
+            tints.push(Tint::ROOT);
+            continue;
+        };
+        let is_gradient = direction::is_gradient(view, &view.rows()[nested.row]);
+        let hue = around.hue.filter(|_| around.is_gradient == is_gradient).unwrap_or_else(|| {
+            let place = begun[nested.parent];
+            begun[nested.parent] += 1;
+            // Neighbours are far apart: steps of the golden section through 26–44, or 174–200 for gradients.
+            let (first, width) = if is_gradient { (174, 27) } else { (26, 19) };
+            (f64::from(place) * 0.618_034).fract().mul_add(f64::from(width), f64::from(first)) as u32
+        });
+        let name = label(view, boxes, i).bytes();
+        let hash = name.fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
+        let shade = (hash ^ hash >> 15) % 4 + nested.depth as u32 % 2 * 4;
+        tints.push(Tint { hue: Some(hue), shade, is_gradient });
+    }
+    tints
+}
+
 /// Writes the boxes that are visible without zoom.
-fn write_boxes(view: &View, metric: &MetricInfo, boxes: &[Nested], out: &mut dyn Write) -> io::Result<()> {
+fn write_boxes(
+    view: &View,
+    metric: &MetricInfo,
+    boxes: &[Nested],
+    tints: &[Tint],
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let whole = boxes.first().map_or(1, |root| root.width).max(1) as f64;
     let scale = (WIDTH - 2.0 * MARGIN) / whole;
     for (i, nested) in boxes.iter().enumerate() {
@@ -60,10 +133,10 @@ fn write_boxes(view: &View, metric: &MetricInfo, boxes: &[Nested], out: &mut dyn
         if width < NARROWEST && i > 0 {
             continue;
         }
-        let label = nesting::label(view, boxes, i);
+        let label = label(view, boxes, i);
         let (x, y) = (MARGIN + nested.start as f64 * scale, HEAD + nested.depth * ROW);
         let share = 100.0 * nested.width as f64 / whole;
-        let name = view.name(&view.rows()[nested.row]);
+        let name = if i == 0 { label } else { view.name(&view.rows()[nested.row]) };
         let number = units::text(metric.unit, nested.width);
         write!(
             out,
@@ -72,7 +145,7 @@ fn write_boxes(view: &View, metric: &MetricInfo, boxes: &[Nested], out: &mut dyn
             Xml(name),
             (width - 0.5).max(0.3),
             ROW - 1,
-            colour(label),
+            tints[i],
         )?;
         let letters = ((width - 6.0) / LETTER).max(0.0) as usize;
         if letters > 2 {
@@ -83,15 +156,8 @@ fn write_boxes(view: &View, metric: &MetricInfo, boxes: &[Nested], out: &mut dyn
     Ok(())
 }
 
-/// Writes the data of the script: names and colours, and four numbers per box.
-fn write_data(
-    view: &View,
-    metric: &MetricInfo,
-    boxes: &[Nested],
-    names: &[&str],
-    labels: &[u32],
-    out: &mut dyn Write,
-) -> io::Result<()> {
+/// Writes the data of the script that boxes share.
+fn write_data(view: &View, metric: &MetricInfo, names: &[&str], out: &mut dyn Write) -> io::Result<()> {
     let unit = match metric.unit {
         Unit::Micros => "micros",
         Unit::Bytes => "bytes",
@@ -106,23 +172,7 @@ fn write_data(
     for name in names {
         writeln!(out, "{},", Js(name))?;
     }
-    out.write_all(b"];\nconst colours = [")?;
-    for name in names {
-        write!(out, "\"{}\",", colour(name))?;
-    }
-    out.write_all(b"];\n// Depth, start, width, name.\nconst boxes = [")?;
-    for (nested, label) in boxes.iter().zip(labels) {
-        writeln!(out, "{},{},{},{label},", nested.depth, nested.start, nested.width)?;
-    }
     out.write_all(b"];\n")
-}
-
-/// A warm colour that depends on the name alone; a cool one for gradients.
-fn colour(name: &str) -> String {
-    let hash = name.bytes().fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
-    let hash = hash ^ hash >> 15;
-    let first = if name.contains("grad") { 190 } else { 14 };
-    format!("hsl({},{}%,{}%)", first + hash % 36, 62 + hash / 36 % 24, 66 + hash / 1000 % 12)
 }
 
 /// Numbers names in the order of their first use.

@@ -1,42 +1,23 @@
-//! An answer as HTML: a collapsible tree with bars, or a table. Self-contained and free of scripts, so that it works in
-//! a notebook cell and as a page.
+//! An answer as HTML: a collapsible tree with bars, or tables. In a notebook cell it is free of scripts; as a page it
+//! adds a heading, sorting and search (see `page.rs`).
 //!
 //! Browsers cannot show a million rows, so only the largest are written, with their ancestors; a note says how many are
 //! left out, and where.
 
 mod grid;
+mod page;
 
 use super::markup::{Xml, fit};
-use super::{nesting, tensor, text, theme};
+use super::{direction, nesting, tensor, text, theme};
 use crate::metric::{DETAILS, Detail, Metric, Unit};
 use crate::options::{OPTIONS, Options, Step};
 use crate::units::Amount;
 use crate::view::columns::{Column, Content, Number, Side};
 use crate::view::{View, VisibleRow};
-pub use grid::{Grid, write_grid};
+pub use grid::{FINDING, Grid, write_grid, write_table};
+pub use page::{Container, Page};
+pub(crate) use page::{begin, end, write_command, write_prose};
 use std::io::{self, Write};
-
-const STYLE: &str = include_str!("html/style.css");
-
-/// Where the HTML is shown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Container {
-    /// A page of its own.
-    Page,
-    /// Part of another page, such as the output of a notebook cell.
-    Cell,
-}
-
-impl Container {
-    /// The row limit.
-    pub(crate) const fn most_rows(self) -> usize {
-        match self {
-            Container::Page => 10_000,
-            Container::Cell => 1_000,
-        }
-    }
-}
 
 /// Browsers stop nesting at some hundred levels.
 const DEEPEST: usize = 150;
@@ -50,18 +31,20 @@ const VALUES: usize = 1_000;
 const FEW: usize = 30;
 const LARGE: f64 = 0.2;
 
-pub fn write(view: &View, container: Container, out: &mut dyn Write) -> io::Result<()> {
-    let title = format!("{}: {}", view.kind.word(), view.kind.about());
-    begin(&title, container, out)?;
+pub fn write(view: &View, container: Container<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let (grouping, about) = view.kind.about().split_once("; ").unwrap_or((view.kind.about(), ""));
+    let grouping = grouping.strip_prefix("nodes ").unwrap_or(grouping);
+    let metric = view.lead_metric().map_or("nodes", legend);
+    begin(&format!("{metric} {grouping}"), container, out)?;
     let tree = Tree::new(view, container.most_rows());
-    write!(out, "<div class=\"title\">{}</div>\n<div class=\"note\">", Xml(&title))?;
+    write!(out, "<div class=\"note\">{}", Xml(about))?;
     write_question(view, out)?;
     out.write_all(b"</div>\n")?;
     let width: Vec<&str> = tree.columns.iter().map(|styled| styled.style.width()).collect();
     writeln!(
         out,
         "<div class=\"frame{}\"><div class=\"tree\" style=\"--columns:{};min-width:{}px\">",
-        if container == Container::Cell { " bounded" } else { "" },
+        container.bounded(),
         if width.is_empty() { "0".to_owned() } else { width.join(" ") },
         280 + 115 * tree.columns.len(),
     )?;
@@ -82,40 +65,23 @@ pub fn write(view: &View, container: Container, out: &mut dyn Write) -> io::Resu
 }
 
 /// Writes preformatted text.
-pub fn write_text(title: &str, text: &str, container: Container, out: &mut dyn Write) -> io::Result<()> {
+pub fn write_text(title: &str, text: &str, container: Container<'_>, out: &mut dyn Write) -> io::Result<()> {
     begin(title, container, out)?;
-    writeln!(out, "<div class=\"title\">{}</div>\n<pre>{}</pre>", Xml(title), Lines(text.trim_end()))?;
+    writeln!(out, "<pre>{}</pre>", Lines(text.trim_end()))?;
     end(container, out)
-}
-
-pub(crate) fn begin(title: &str, container: Container, out: &mut dyn Write) -> io::Result<()> {
-    if container == Container::Page {
-        write!(
-            out,
-            "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
-             <meta name=\"viewport\" content=\"width=device-width\"><title>{}</title>\n\
-             <style>:root {{ color-scheme: light dark; }} body {{ margin: 1.2em; }}</style></head><body>\n",
-            Xml(title)
-        )?;
-    }
-    write!(out, "<div class=\"tfprof\"><style>\n{STYLE}</style>\n")
-}
-
-pub(crate) fn end(container: Container, out: &mut dyn Write) -> io::Result<()> {
-    out.write_all(if container == Container::Page { b"</div>\n</body></html>\n" } else { b"</div>\n" })
 }
 
 /// Writes the step and the options that differ from their defaults.
 fn write_question(view: &View, out: &mut dyn Write) -> io::Result<()> {
     match (view.options.step, view.model.runs.steps().count()) {
         (_, 0) => {}
-        (Step::At(step), _) => write!(out, "step {step}")?,
-        (Step::Average, 1) => out.write_all(b"one step")?,
-        (Step::Average, n) => write!(out, "average of {} steps", grouped(n))?,
-        (Step::All, n) => write!(out, "sum of {} steps and of what lies in none", grouped(n))?,
+        (Step::At(step), _) => write!(out, " · step {step}")?,
+        (Step::Average, 1) => write!(out, " · one step")?,
+        (Step::Average, n) => write!(out, " · average of {} steps", grouped(n))?,
+        (Step::All, n) => write!(out, " · sum of {} steps and of what lies in none", grouped(n))?,
     }
     let usual = Options::default();
-    for option in OPTIONS.iter().filter(|option| !matches!(option.name, "output" | "step" | "select")) {
+    for option in OPTIONS.iter().filter(|option| !matches!(option.name, "output" | "step" | "select" | "max_depth")) {
         let value = option.show(&view.options);
         if value != option.show(&usual) {
             write!(out, " · <code>{} {}</code>", option.name, Xml(&fit(&value, NAME)))?;
@@ -246,7 +212,7 @@ impl<'v> Tree<'v> {
         let share = theme::share(view, row);
         let size = if i > 0 && share >= 0.1 { " big" } else { "" };
         let around = if i == 0 { row } else { &view.rows()[row.parent] };
-        let label = if i == 0 { name } else { nesting::inner(view, name, view.name(around)) };
+        let label = if i == 0 { nesting::ROOT } else { nesting::inner(view, name, view.name(around)) };
         write!(out, "<span class=\"n{size}\" title=\"{}\">{}", Xml(&fit(name, TOOLTIP)), Xml(&fit(label, NAME)))?;
         let mut aside = Vec::new();
         if view.selection.has(Metric::Parameters) {
@@ -273,7 +239,10 @@ impl<'v> Tree<'v> {
             {
                 out.write_all("<span class=\"c s none\" title=\"the files do not say\">–</span>".as_bytes())
             }
-            Style::Bar(metric) => bar(metric.info().unit, view.exact_total(metric, row), self.share(metric, row), out),
+            Style::Bar(metric) => {
+                let colour = if direction::is_gradient(view, row) { "grad" } else { colour(metric.info().unit) };
+                bar(colour, &view.exact_total(metric, row).text(metric.info().unit), self.share(metric, row), out)
+            }
             Style::Own(_) if !view.is_accounted(row) => out.write_all(b"<span class=\"c s\">\xe2\x80\x93</span>"),
             Style::Own(metric) => write_number(view.number(Side::SelfOnly, metric, row), metric, out),
             Style::Ratio(metric) => write_number(view.number(Side::Total, metric, row), metric, out),
@@ -318,19 +287,22 @@ fn write_number(value: Number, metric: Metric, out: &mut dyn Write) -> io::Resul
     write!(out, "<span class=\"c s{none}\">{}</span>", String::from_utf8_lossy(&text))
 }
 
-/// A number with a bar behind it.
-pub(crate) fn bar(unit: Unit, number: Amount, share: f64, out: &mut dyn Write) -> io::Result<()> {
-    let none = if number.n == 0 { " none" } else { "" };
-    let share = 100.0 * share.clamp(0.0, 1.0);
-    let kind = match unit {
+/// The colour of bars of this unit.
+pub(crate) fn colour(unit: Unit) -> &'static str {
+    match unit {
         Unit::Micros => "micros",
         Unit::Bytes => "bytes",
         Unit::Count | Unit::BytesPerSecond | Unit::FlopsPerSecond => "count",
-    };
+    }
+}
+
+/// A number with a bar behind it.
+pub(crate) fn bar(colour: &str, number: &str, share: f64, out: &mut dyn Write) -> io::Result<()> {
+    let none = if number.trim_end_matches(char::is_alphabetic) == "0" { " none" } else { "" };
+    let share = 100.0 * share.clamp(0.0, 1.0);
     write!(
         out,
-        "<span class=\"c b{none}\" style=\"--bar:var(--{kind});--p:{share:.1}%\" title=\"{share:.2}%\">{}</span>",
-        number.text(unit)
+        "<span class=\"c b{none}\" style=\"--bar:var(--{colour});--p:{share:.1}%\" title=\"{share:.2}%\">{number}</span>",
     )
 }
 
@@ -396,7 +368,7 @@ fn choose(view: &View, most: usize) -> Vec<bool> {
     shown
 }
 
-fn legend(metric: Metric) -> &'static str {
+pub(super) fn legend(metric: Metric) -> &'static str {
     let info = metric.info();
     match info.metric {
         Metric::Runs => "runs",
@@ -437,7 +409,7 @@ mod tests {
     use crate::format::source::Source;
     use crate::options::ViewKind;
 
-    fn html(graph: &str, container: Container) -> String {
+    fn html(graph: &str, container: Container<'_>) -> String {
         let mut profiler = Profiler::default();
         profiler.add_graph(Source::memory("graph.pbtxt", graph.as_bytes()).unwrap()).unwrap();
         let mut options = Options { max_depth: Some(100_000), ..Options::default() };
@@ -465,9 +437,10 @@ mod tests {
 
     #[test]
     fn names_are_text() {
-        let html = html(&variable("<img src=x onerror=alert(1)>&\\\"", 3), Container::Page);
+        let html = html(&variable("<img src=x onerror=alert(1)>&\\\"", 3), Container::PAGE);
         assert!(html.contains("&lt;img src=x onerror=alert(1)&gt;&amp;&quot;"));
-        assert!(!html.contains("<img") && !html.contains("<script") && !html.contains("http"));
+        assert!(!html.contains("<img") && !html.contains("http:") && !html.contains("https:"));
+        assert_eq!(html.matches("<script").count(), 1, "the page's own");
         balanced(&html);
     }
 
@@ -491,7 +464,7 @@ mod tests {
     #[test]
     fn depth_is_bounded() {
         let deep = vec!["d"; 3000].join("/");
-        let html = html(&variable(&deep, 2), Container::Page);
+        let html = html(&variable(&deep, 2), Container::PAGE);
         assert!(html.contains("… 2,851 more rows"));
         balanced(&html);
     }

@@ -3,11 +3,13 @@
 
 pub(crate) mod chrome;
 pub mod csv;
+mod direction;
 mod fit;
 pub mod flamegraph;
 mod folded;
 pub mod html;
 pub mod json;
+mod markdown;
 pub(crate) mod markup;
 mod nesting;
 pub mod pprof;
@@ -52,7 +54,7 @@ pub struct Dress<'w> {
     /// Text: how the reader writes options.
     pub spelling: Spelling,
     /// HTML: what it is a part of.
-    pub container: Container,
+    pub container: Container<'w>,
     /// JSON: what was odd while loading.
     pub load_warnings: &'w [Warning],
 }
@@ -62,7 +64,7 @@ impl Dress<'_> {
         theme: Theme::PLAIN,
         legend: true,
         spelling: Spelling::CommandLine,
-        container: Container::Page,
+        container: Container::PAGE,
         load_warnings: &[],
     };
 }
@@ -84,9 +86,9 @@ pub const FORMS: &[Form] = &[
     },
     Form {
         word: "timeline",
-        about: "trace events for chrome://tracing and Perfetto, in FILE_<step>",
+        about: "trace events for Perfetto, in FILE_<step>.json",
         endings: &[".trace.json", ".timeline.json"],
-        opened_with: "open it at chrome://tracing or https://ui.perfetto.dev",
+        opened_with: "open it at https://ui.perfetto.dev",
         demand: timeline::DEMAND,
         write: |view, _, out| {
             for timeline::Peak { device, bytes } in timeline::write(view, out)? {
@@ -152,8 +154,16 @@ pub const FORMS: &[Form] = &[
         write: |view, _, out| csv::write(view, out),
     },
     Form {
+        word: "markdown",
+        about: "the same as a table in Markdown",
+        endings: &[".md"],
+        opened_with: "",
+        demand: Demand::ROWS,
+        write: |view, _, out| markdown::write(view, out),
+    },
+    Form {
         word: "html",
-        about: "a page for a browser: a tree that opens and closes, with bars",
+        about: "a page for a browser: a tree that opens and closes, with bars, sorting and search",
         endings: &[".html", ".htm"],
         opened_with: "open it in a browser",
         demand: Demand { whole_tree: true, ..Demand::ROWS },
@@ -171,6 +181,36 @@ pub fn form_of(word: &str) -> Result<&'static Form, Error> {
     let known = if Output::takes_file(word) { word } else { Output::TEXT };
     let found = FORMS.iter().find(|form| form.word == known);
     found.ok_or_else(|| refused("output", &words::unknown("form", word, &output_words())))
+}
+
+/// The output that a file name alone means: its form by its ending, the longest that fits. `None` if the text is not a
+/// name but a form.
+pub fn output_by_name(text: &str) -> Result<Option<Output>, Error> {
+    let word = Output::word_of(text);
+    let is_form = !Output::takes_file(word) || FORMS.iter().any(|form| form.word == word);
+    let is_name = text.contains(['.', '/', '\\']) && !text.contains(":outfile=");
+    if is_form || !is_name {
+        return Ok(None);
+    }
+    if text.ends_with(['/', '\\']) {
+        return Ok(Some(Output { form: "html".to_owned(), outfile: text.to_owned() }));
+    }
+    match form_by_ending(text) {
+        Some(form) => Ok(Some(Output { form: form.word.to_owned(), outfile: text.to_owned() })),
+        None => {
+            let endings: Vec<_> = FORMS.iter().flat_map(|form| form.endings).copied().collect();
+            let why = format!("the end of `{text}` does not tell its form; expected one of {}", endings.join(", "));
+            Err(refused("output", &format!("{why}, or FORM:outfile={text}")))
+        }
+    }
+}
+
+/// The form of a file by the ending of its name, in any case.
+pub fn form_by_ending(file: &str) -> Option<&'static Form> {
+    let file = file.to_ascii_lowercase();
+    let endings = FORMS.iter().flat_map(|form| form.endings.iter().map(move |ending| (*ending, form)));
+    let fitting = endings.filter(|(ending, _)| file.ends_with(ending) && !file.ends_with(&format!("/{ending}")));
+    fitting.max_by_key(|(ending, _)| ending.len()).map(|(_, form)| form)
 }
 
 /// The values of `-output`, with a description: the screen, text in a file, nowhere, and the other forms.

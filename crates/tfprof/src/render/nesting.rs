@@ -8,6 +8,9 @@ use crate::units::Amount;
 use crate::view::View;
 use crate::view::values::plus;
 
+/// What pictures and pages call the root.
+pub const ROOT: &str = "all";
+
 /// The box of a row. Boxes are in the order of rows; the root always has one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Nested {

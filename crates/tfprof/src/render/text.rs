@@ -82,7 +82,7 @@ pub fn write_rows(view: &View, theme: &Theme, spelling: Spelling, out: &mut dyn 
 }
 
 /// Says how many rows `-max_depth` hides, and how much they are.
-fn write_left_out(view: &View, theme: &Theme, spelling: Spelling, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn write_left_out(view: &View, theme: &Theme, spelling: Spelling, out: &mut dyn Write) -> io::Result<()> {
     let left_out = view.left_out();
     if left_out.rows == 0 || view.options.quirks.op_rows_by_name {
         return Ok(());

@@ -46,7 +46,7 @@ impl Answer for Comparison<'_> {
         Ok(())
     }
 
-    fn html(&self, container: Container, out: &mut dyn Write) -> io::Result<()> {
+    fn html(&self, container: Container<'_>, out: &mut dyn Write) -> io::Result<()> {
         let title = format!("{} → {}", self.before.name, self.after.name);
         html::write_grid(&title, &grid(self), container, out)
     }

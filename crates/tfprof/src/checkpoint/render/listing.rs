@@ -54,7 +54,7 @@ impl Answer for Listing<'_> {
         Ok(())
     }
 
-    fn html(&self, container: Container, out: &mut dyn Write) -> io::Result<()> {
+    fn html(&self, container: Container<'_>, out: &mut dyn Write) -> io::Result<()> {
         html::write_grid(&self.checkpoint.name, &grid(self), container, out)
     }
 }

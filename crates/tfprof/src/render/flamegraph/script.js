@@ -4,11 +4,23 @@ const ns = "http://www.w3.org/2000/svg";
 const group = document.getElementById("boxes");
 const hint = document.getElementById("hint");
 const details = document.getElementById("details");
-const count = boxes.length / 4;
+const count = boxes.length / 5;
 const total = Math.max(boxes[2], 1);
 let zoom = 0;
 let sought = "";
 let found = new Uint8Array(count);
+
+const dark = window.matchMedia("(prefers-color-scheme: dark)");
+dark.addEventListener("change", () => draw());
+
+// The fill of a box: a hue of its family, and a shade of it.
+function fill(tint) {
+  if (!tint) return dark.matches ? "hsl(48,4%,26%)" : "hsl(48,6%,84%)";
+  const hue = tint >> 3;
+  const shade = tint & 7;
+  if (dark.matches) return `hsl(${hue},${hue > 100 ? 46 : 60}%,${27 + 1.5 * shade}%)`;
+  return `hsl(${hue},${hue > 100 ? 42 : 72}%,${80 - 2 * shade}%)`;
+}
 
 const scales = {
   count: [[1e9, "b"], [1e6, "m"], [1e3, "k"], [0, ""]],
@@ -23,21 +35,21 @@ function figure(n) {
 
 function parent(i) {
   let at = i - 1;
-  while (at > 0 && boxes[4 * at] >= boxes[4 * i]) at--;
+  while (at > 0 && boxes[5 * at] >= boxes[5 * i]) at--;
   return Math.max(at, 0);
 }
 
 function fullName(i) {
   const parts = [];
-  for (let at = i; at > 0; at = parent(at)) parts.unshift(names[boxes[4 * at + 3]]);
+  for (let at = i; at > 0; at = parent(at)) parts.unshift(names[boxes[5 * at + 3]]);
   if (!parts.length) return names[boxes[3]];
   return scopes ? parts.join("/") : parts[parts.length - 1];
 }
 
 function describe(i) {
-  const width = boxes[4 * i + 2];
+  const width = boxes[5 * i + 2];
   let text = `${fullName(i)}: ${figure(width)}, ${(100 * width / total).toFixed(2)}% of all`;
-  if (i > 0) text += `, ${(100 * width / Math.max(boxes[4 * parent(i) + 2], 1)).toFixed(2)}% of the box around it`;
+  if (i > 0) text += `, ${(100 * width / Math.max(boxes[5 * parent(i) + 2], 1)).toFixed(2)}% of the box around it`;
   return text;
 }
 
@@ -51,22 +63,22 @@ function element(name, attributes, into) {
 function draw() {
   const width = Math.max(window.innerWidth || 1200, 320);
   const inner = width - 2 * layout.margin;
-  const from = boxes[4 * zoom + 1];
-  const scale = inner / Math.max(boxes[4 * zoom + 2], 1);
+  const from = boxes[5 * zoom + 1];
+  const scale = inner / Math.max(boxes[5 * zoom + 2], 1);
   const fresh = document.createElementNS(ns, "g");
   let levels = 1;
   for (let i = 0; i < count; i++) {
-    const [depth, start, span, name] = boxes.slice(4 * i, 4 * i + 4);
-    const around = i < zoom && depth < boxes[4 * zoom] && start <= from && start + span >= from + boxes[4 * zoom + 2];
+    const [depth, start, span, name, tint] = boxes.slice(5 * i, 5 * i + 5);
+    const around = i < zoom && depth < boxes[5 * zoom] && start <= from && start + span >= from + boxes[5 * zoom + 2];
     const left = Math.max((start - from) * scale, 0);
     const right = Math.min((start + span - from) * scale, inner);
     if (right - left < layout.narrowest && i !== zoom) continue;
-    if (!around && (i < zoom || depth < boxes[4 * zoom])) continue;
+    if (!around && (i < zoom || depth < boxes[5 * zoom])) continue;
     levels = Math.max(levels, depth + 1);
     const kind = "box" + (around ? " around" : "") + (found[i] ? " found" : "");
     const box = element("g", {class: kind, "data-box": i}, fresh);
     const [x, y] = [layout.margin + left, layout.head + depth * layout.row];
-    element("rect", {x, y, width: Math.max(right - left - 0.5, 0.3), height: layout.row - 1, rx: 2, fill: colours[name]}, box);
+    element("rect", {x, y, width: Math.max(right - left - 0.5, 0.3), height: layout.row - 1, rx: 2, fill: fill(tint)}, box);
     const letters = Math.floor((right - left - 6) / layout.letter);
     if (letters > 2) {
       const text = Array.from(names[name]);
@@ -100,7 +112,7 @@ function search(text) {
     // Of a scope, whole names are searched, too: a/b is found although its box says b.
     const path = [];
     for (let i = 0; i < count; i++) {
-      const [depth, , , name] = boxes.slice(4 * i, 4 * i + 4);
+      const [depth, , , name] = boxes.slice(5 * i, 5 * i + 5);
       path.length = depth;
       path.push(names[name]);
       found[i] = matches(names[name]) || (scopes && depth > 1 && matches(path.slice(1).join("/"))) ? 1 : 0;
@@ -118,9 +130,9 @@ function tell() {
     for (let i = 0; i < count; i++) {
       if (!found[i]) continue;
       number++;
-      if (boxes[4 * i + 1] >= end) {
-        sum += boxes[4 * i + 2];
-        end = boxes[4 * i + 1] + boxes[4 * i + 2];
+      if (boxes[5 * i + 1] >= end) {
+        sum += boxes[5 * i + 2];
+        end = boxes[5 * i + 1] + boxes[5 * i + 2];
       }
     }
     parts.push(`found ${number} boxes with ${figure(sum)}, ${(100 * sum / total).toFixed(2)}% of all`);
@@ -165,5 +177,7 @@ window.addEventListener("keydown", (event) => {
     input.focus();
   }
 });
+// Boxes drawn here follow the theme, and so may their text.
+group.setAttribute("class", "drawn");
 window.addEventListener("resize", draw);
 draw();

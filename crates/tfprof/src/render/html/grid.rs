@@ -1,6 +1,6 @@
 //! Tables as HTML.
 
-use super::{Container, begin, end, grouped};
+use super::{Container, begin, end, grouped, write_prose};
 use crate::render::markup::{Xml, fit};
 use std::io::{self, Write};
 
@@ -14,29 +14,38 @@ pub struct Grid {
     pub foot: String,
 }
 
-/// Length limit of a cell, in characters.
+/// Length limits in characters: a cell, a finding.
 const CELL: usize = 300;
+const PROSE: usize = 20_000;
+/// The head of a column with whole sentences, in which commands are links.
+pub const FINDING: &str = "finding";
 
-pub fn write_grid(title: &str, grid: &Grid, container: Container, out: &mut dyn Write) -> io::Result<()> {
+/// Writes one table.
+pub fn write_grid(title: &str, grid: &Grid, container: Container<'_>, out: &mut dyn Write) -> io::Result<()> {
     begin(title, container, out)?;
-    writeln!(out, "<div class=\"title\">{}</div>", Xml(&fit(title, CELL)))?;
+    write_table(grid, container, out)?;
+    end(container, out)
+}
+
+/// Writes a table as a part of a page.
+pub fn write_table(grid: &Grid, container: Container<'_>, out: &mut dyn Write) -> io::Result<()> {
     let shown = grid.rows.len().min(container.most_rows());
     if shown > 0 {
-        let bounded = if container == Container::Cell { " bounded" } else { "" };
-        write!(out, "<div class=\"frame{bounded}\"><table><thead><tr>")?;
+        write!(out, "<div class=\"frame{}\"><table><thead><tr>", container.bounded())?;
         let class = |column: usize| match grid.head[column] {
-            "histogram" => " class=\"hist\"",
-            _ if grid.is_number.get(column).copied().unwrap_or(false) => " class=\"num\"",
+            "histogram" => "hist",
+            FINDING => "wide",
+            _ if grid.is_number.get(column).copied().unwrap_or(false) => "num",
             _ => "",
         };
         for (column, name) in grid.head.iter().enumerate() {
-            write!(out, "<th{}>{}</th>", class(column), Xml(name))?;
+            write!(out, "<th{}>{}</th>", Class(class(column)), Xml(name))?;
         }
         out.write_all(b"</tr></thead><tbody>\n")?;
         for row in &grid.rows[..shown] {
             out.write_all(b"<tr>")?;
             for (column, cell) in row.iter().enumerate().take(grid.head.len()) {
-                write!(out, "<td{}>{}</td>", class(column), Xml(&fit(cell, CELL)))?;
+                write_cell(class(column), cell, container, out)?;
             }
             out.write_all(b"</tr>\n")?;
         }
@@ -45,6 +54,33 @@ pub fn write_grid(title: &str, grid: &Grid, container: Container, out: &mut dyn 
     if shown < grid.rows.len() {
         writeln!(out, "<div class=\"more\">… {} more rows</div>", grouped(grid.rows.len() - shown))?;
     }
-    writeln!(out, "<div class=\"note\">{}</div>", Xml(&grid.foot))?;
-    end(container, out)
+    if grid.foot.is_empty() { Ok(()) } else { writeln!(out, "<div class=\"note\">{}</div>", Xml(&grid.foot)) }
+}
+
+fn write_cell(class: &str, cell: &str, container: Container<'_>, out: &mut dyn Write) -> io::Result<()> {
+    if class == "wide" {
+        write!(out, "<td class=\"wide\">")?;
+        write_prose(&fit(cell, PROSE), container, out)?;
+        return out.write_all(b"</td>");
+    }
+    // A share has a bar.
+    let share: Option<f64> = cell.strip_suffix('%').and_then(|share| share.parse().ok());
+    if let Some(share) = share.filter(|_| class == "num") {
+        let share = share.clamp(0.0, 100.0);
+        return write!(
+            out,
+            "<td class=\"num b\" style=\"--bar:var(--count);--p:{share:.1}%\">{}</td>",
+            Xml(&fit(cell, CELL))
+        );
+    }
+    write!(out, "<td{}>{}</td>", Class(class), Xml(&fit(cell, CELL)))
+}
+
+/// The attribute of a class; nothing if there is none.
+struct Class<'a>(&'a str);
+
+impl std::fmt::Display for Class<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if self.0.is_empty() { Ok(()) } else { write!(f, " class=\"{}\"", self.0) }
+    }
 }

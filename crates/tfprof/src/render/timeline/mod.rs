@@ -1,4 +1,4 @@
-//! Timelines: Chrome trace events for `chrome://tracing` and Perfetto.
+//! Timelines: trace events in Chrome's format, which Perfetto opens.
 //!
 //! The graph view shows when each op ran and how much memory was in use (`graph.rs`). Rows of other views have no start
 //! times, so their timeline shows the tree, each row as long as its total (`tree.rs`).

@@ -20,6 +20,7 @@ use crate::model::devices::DeviceKind;
 use crate::model::layers::Layer;
 use crate::model::nodes::NodeId;
 use crate::quirks::Quirks;
+use crate::render::html::{self, Container, FINDING, Grid};
 use crate::units::Amount;
 use crate::{units, words};
 use serde::Serialize;
@@ -209,6 +210,24 @@ pub fn write_text(advice: &[Advice], quirks: Quirks, out: &mut dyn Write) -> io:
         }
     }
     Ok(())
+}
+
+/// Writes advice as HTML: a row for each finding.
+pub fn write_html(advice: &[Advice], container: Container<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let mut rows = Vec::new();
+    let mut found = 0;
+    for Advice { checker, reports, notes, .. } in advice {
+        let mut row = |kind: &str, text: &str| rows.push([checker, kind, text.trim_end()].map(str::to_owned).to_vec());
+        reports.iter().for_each(|report| row("finding", report));
+        notes.iter().for_each(|note| row("not checked", note));
+        if reports.is_empty() && notes.is_empty() {
+            row("fine", "nothing stands out");
+        }
+        found += reports.len();
+    }
+    let head = vec!["checker", "kind", FINDING];
+    let foot = format!("{found} finding{} of {} checkers", if found == 1 { "" } else { "s" }, advice.len());
+    html::write_grid("advice", &Grid { head, rows, is_number: Vec::new(), foot }, container, out)
 }
 
 /// Writes advice as an `AdviceProto`, sorted by name; under the original's quirks, only its own checkers.

@@ -1,7 +1,9 @@
-//! A cost as tables for people, in plain text or Markdown.
+//! A cost as tables for people, in plain text, Markdown or HTML.
 
 use crate::error::Spelling;
 use crate::metric::{Metric, Unit};
+use crate::render::html::{self, Container, Grid};
+use crate::render::markup::Xml;
 use crate::report::cost::baseline::Change;
 use crate::report::cost::budget::Over;
 pub use crate::report::cost::json::write_json;
@@ -26,13 +28,32 @@ pub struct Report<'a> {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Style {
+pub enum Style<'a> {
     Text,
     Markdown,
+    /// A page or a cell, with its heading.
+    Html(&'a str, Container<'a>),
+}
+
+impl Style<'_> {
+    /// The most rows of a table; a page has them all.
+    fn most_rows(self) -> usize {
+        match self {
+            Style::Html(_, container) => container.most_rows(),
+            Style::Text | Style::Markdown => ROWS,
+        }
+    }
 }
 
 /// Writes tables.
-pub fn write_tables(report: &Report<'_>, style: Style, out: &mut dyn Write) -> io::Result<()> {
+pub fn write_tables(report: &Report<'_>, style: Style<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let Style::Html(title, container) = style else { return write_parts_of(report, style, out) };
+    html::begin(title, container, out)?;
+    write_parts_of(report, style, out)?;
+    html::end(container, out)
+}
+
+fn write_parts_of(report: &Report<'_>, style: Style<'_>, out: &mut dyn Write) -> io::Result<()> {
     let cost = report.cost;
     write_facts(cost, style, out)?;
     if let Some((name, changes)) = &report.changes {
@@ -44,16 +65,16 @@ pub fn write_tables(report: &Report<'_>, style: Style, out: &mut dyn Write) -> i
     if !cost.unknown.is_empty() {
         heading("not known", style, out)?;
         let row = |unknown: &UnknownType| vec![unknown.op.clone(), unknown.nodes.to_string(), unknown.why.to_owned()];
-        let rows: Vec<_> = cost.unknown.iter().take(ROWS).map(row).collect();
+        let rows: Vec<_> = cost.unknown.iter().take(style.most_rows()).map(row).collect();
         table(&["op type", "nodes", "why"], &rows, style, out)?;
-        more(cost.unknown.len(), ROWS, "op types", out)?;
+        more(cost.unknown.len(), "op types", style, out)?;
     }
     if !cost.missing.is_empty() {
         heading("shapes that are missing", style, out)?;
         let rows: Vec<_> = cost
             .missing
             .iter()
-            .take(ROWS)
+            .take(style.most_rows())
             .map(|missing| vec![missing.node.clone(), missing.text(report.spelling)])
             .collect();
         table(&["node", "why"], &rows, style, out)?;
@@ -62,7 +83,7 @@ pub fn write_tables(report: &Report<'_>, style: Style, out: &mut dyn Write) -> i
         None => Ok(()),
         Some(over) if over.is_empty() => {
             heading("budget", style, out)?;
-            writeln!(out, "all limits are kept")
+            line("all limits are kept", style, out)
         }
         Some(over) => {
             heading("over budget", style, out)?;
@@ -81,7 +102,7 @@ pub fn write_tables(report: &Report<'_>, style: Style, out: &mut dyn Write) -> i
     }
 }
 
-fn write_facts(cost: &Cost, style: Style, out: &mut dyn Write) -> io::Result<()> {
+fn write_facts(cost: &Cost, style: Style<'_>, out: &mut dyn Write) -> io::Result<()> {
     let count = |n| units::text(Unit::Count, n);
     let unknown = cost.get(Metric::UnknownOps);
     let mut rows = Vec::new();
@@ -127,6 +148,12 @@ fn write_facts(cost: &Cost, style: Style, out: &mut dyn Write) -> io::Result<()>
     match style {
         Style::Markdown => table(&["", "cost"], &rows, style, out),
         Style::Text => rows.iter().try_for_each(|row| writeln!(out, "{:21}{}", row[0], row[1])),
+        Style::Html(..) => {
+            out.write_all(b"<table class=\"facts\"><tbody>\n")?;
+            let row = |row: &Vec<String>| writeln!(out, "<tr><td>{}</td><td>{}</td></tr>", Xml(&row[0]), Xml(&row[1]));
+            rows.iter().try_for_each(row)?;
+            out.write_all(b"</tbody></table>\n")
+        }
     }
 }
 
@@ -149,13 +176,13 @@ fn with_details(value: &str, details: &[String]) -> String {
 }
 
 /// The layers in one table or, if it would not show them all, the first ones by FLOPs and by parameters.
-fn write_layers(cost: &Cost, style: Style, out: &mut dyn Write) -> io::Result<()> {
+fn write_layers(cost: &Cost, style: Style<'_>, out: &mut dyn Write) -> io::Result<()> {
     let parts = cost.parts();
     if parts.is_empty() {
         return Ok(());
     }
     let metrics = [Metric::FloatOps, Metric::Parameters];
-    if parts.len() <= ROWS {
+    if parts.len() <= style.most_rows() {
         write_parts(cost, "by layer", metrics, parts, style, out)?;
     } else {
         let parts_of = |metric| parts.iter().copied().filter(|scope| scope.total.get(metric) > 0).collect();
@@ -165,17 +192,18 @@ fn write_layers(cost: &Cost, style: Style, out: &mut dyn Write) -> io::Result<()
     }
     if !cost.prefix.is_empty() {
         let inner = cost.prefix.strip_prefix(&cost.around).filter(|_| !cost.around.is_empty()).unwrap_or_default();
+        let gap = if matches!(style, Style::Html(..)) { "" } else { "\n" };
         match inner.strip_prefix('/') {
-            None => writeln!(out, "\nnames leave out {}/", cost.prefix)?,
-            Some(inner) => writeln!(out, "\nnames leave out {}/ and {inner}/ within it", cost.around)?,
+            None => line(&format!("{gap}names leave out {}/", cost.prefix), style, out)?,
+            Some(inner) => line(&format!("{gap}names leave out {}/ and {inner}/ within it", cost.around), style, out)?,
         }
     }
     if !cost.shared.is_empty() {
         heading("shared parameters", style, out)?;
         let row = |shared: &Shared| vec![shared.name.clone(), shared.readers.join(", ")];
-        let rows: Vec<_> = cost.shared.iter().take(ROWS).map(row).collect();
+        let rows: Vec<_> = cost.shared.iter().take(style.most_rows()).map(row).collect();
         table(&["variable", "also read in"], &rows, style, out)?;
-        more(cost.shared.len(), ROWS, "variables", out)?;
+        more(cost.shared.len(), "variables", style, out)?;
     }
     Ok(())
 }
@@ -186,7 +214,7 @@ fn write_parts(
     title: &str,
     [metric, second]: [Metric; 2],
     mut parts: Vec<&Scope>,
-    style: Style,
+    style: Style<'_>,
     out: &mut dyn Write,
 ) -> io::Result<()> {
     if parts.is_empty() {
@@ -207,19 +235,19 @@ fn write_parts(
         }
         row
     };
-    let rows: Vec<_> = parts.iter().take(ROWS).map(row).collect();
+    let rows: Vec<_> = parts.iter().take(style.most_rows()).map(row).collect();
     let mut header = vec!["layer"];
     for column in &columns {
         header.push(HEADER[1 + COLUMNS.iter().position(|other| other == column).unwrap_or_default()]);
         header.extend((*column == metric).then_some("share"));
     }
     table(&header, &rows, style, out)?;
-    more(parts.len(), ROWS, "layers", out)
+    more(parts.len(), "layers", style, out)
 }
 
 const HEADER: [&str; COLUMNS.len() + 1] = ["layer", "params", "flops", "macs", "bytes", "unknown"];
 
-fn write_changes(changes: &[Change], style: Style, out: &mut dyn Write) -> io::Result<()> {
+fn write_changes(changes: &[Change], style: Style<'_>, out: &mut dyn Write) -> io::Result<()> {
     let row = |(at, change): (usize, &Change)| {
         let mut row = vec![if at == 0 { "the whole model".to_owned() } else { change.name.clone() }];
         let difference = change.after.minus(&change.before);
@@ -233,28 +261,37 @@ fn write_changes(changes: &[Change], style: Style, out: &mut dyn Write) -> io::R
         }
         row
     };
-    let rows: Vec<_> = changes.iter().enumerate().take(ROWS + 1).map(row).collect();
+    let rows: Vec<_> = changes.iter().enumerate().take(style.most_rows() + 1).map(row).collect();
     table(&HEADER, &rows, style, out)?;
-    more(changes.len(), ROWS + 1, "layers", out)
+    more(changes.len() - 1, "layers", style, out)
 }
 
-fn more(all: usize, shown: usize, what: &str, out: &mut dyn Write) -> io::Result<()> {
-    match all.saturating_sub(shown) {
+/// Counts the rows that a table leaves out.
+fn more(all: usize, what: &str, style: Style<'_>, out: &mut dyn Write) -> io::Result<()> {
+    match all.saturating_sub(style.most_rows()) {
         0 => Ok(()),
-        1 => writeln!(out, "and 1 more {}", what.strip_suffix('s').unwrap_or(what)),
-        left => writeln!(out, "and {left} more {what}"),
+        1 => line(&format!("and 1 more {}", what.strip_suffix('s').unwrap_or(what)), style, out),
+        left => line(&format!("and {left} more {what}"), style, out),
     }
 }
 
-fn heading(text: &str, style: Style, out: &mut dyn Write) -> io::Result<()> {
+fn line(text: &str, style: Style<'_>, out: &mut dyn Write) -> io::Result<()> {
+    match style {
+        Style::Text | Style::Markdown => writeln!(out, "{text}"),
+        Style::Html(..) => writeln!(out, "<div class=\"note\">{}</div>", Xml(text)),
+    }
+}
+
+fn heading(text: &str, style: Style<'_>, out: &mut dyn Write) -> io::Result<()> {
     match style {
         Style::Text => writeln!(out, "\n{text}"),
         Style::Markdown => writeln!(out, "\n**{text}**\n"),
+        Style::Html(..) => writeln!(out, "<div class=\"title part\">{}</div>", Xml(text)),
     }
 }
 
 /// A table with a header; numbers are right-aligned, except in the first column.
-fn table(header: &[&str], rows: &[Vec<String>], style: Style, out: &mut dyn Write) -> io::Result<()> {
+fn table(header: &[&'static str], rows: &[Vec<String>], style: Style<'_>, out: &mut dyn Write) -> io::Result<()> {
     let is_number = |column: usize| {
         column > 0 && rows.iter().all(|row| row[column].starts_with(|c: char| c.is_ascii_digit() || "+-=≥".contains(c)))
     };
@@ -266,6 +303,11 @@ fn table(header: &[&str], rows: &[Vec<String>], style: Style, out: &mut dyn Writ
         return rows
             .iter()
             .try_for_each(|row| writeln!(out, "| {} |", row.iter().map(cell).collect::<Vec<_>>().join(" | ")));
+    }
+    if let Style::Html(_, container) = style {
+        let is_number = (0..header.len()).map(is_number).collect();
+        let grid = Grid { head: header.to_vec(), rows: rows.to_vec(), is_number, foot: String::new() };
+        return html::write_table(&grid, container, out);
     }
     words::write_table(header, rows, is_number, out)
 }

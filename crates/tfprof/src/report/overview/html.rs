@@ -2,9 +2,9 @@
 
 use super::Overview;
 use super::render::{Fact, facts, share, title};
-use crate::render::html::{Container, bar, begin, end};
+use crate::render::html::{Container, bar, begin, colour, end, write_command};
 use crate::render::markup::{Xml, fit};
-use crate::units::Amount;
+use crate::units;
 use std::io::{self, Write};
 
 /// Length limit of a name, a value or a line, in characters.
@@ -14,7 +14,7 @@ const TEXT: usize = 400;
 pub fn write(
     overview: &Overview,
     ask: &dyn Fn(&str) -> String,
-    container: Container,
+    container: Container<'_>,
     out: &mut dyn Write,
 ) -> io::Result<()> {
     begin("overview", container, out)?;
@@ -32,7 +32,7 @@ pub fn write(
         )?;
         for (name, number) in &top.rows {
             write!(out, "<div class=\"r\"><span class=\"n\">{}</span>", Xml(&fit(name, TEXT)))?;
-            bar(info.unit, Amount { n: *number, parts: 1 }, share(overview, *number), out)?;
+            bar(colour(info.unit), &units::text(info.unit, *number), share(overview, *number), out)?;
             writeln!(out, "<span class=\"c s\">{:.2}%</span></div>", 100.0 * share(overview, *number))?;
         }
         out.write_all(b"</div>\n")?;
@@ -40,8 +40,8 @@ pub fn write(
     if !overview.deeper.is_empty() {
         out.write_all(b"<div class=\"title part\">to look deeper</div>\n<pre>")?;
         for next in &overview.deeper {
-            let command = fit(&ask(&next.words), TEXT);
-            writeln!(out, "{}  <span class=\"s\"># {}</span>", Xml(&command), Xml(next.about))?;
+            write_command(&ask(&next.words), container, out)?;
+            writeln!(out, "  <span class=\"s\"># {}</span>", Xml(next.about))?;
         }
         out.write_all(b"</pre>\n")?;
     }
