@@ -278,7 +278,7 @@ def test_files_by_methods(demo: tfprof.Profile, tmp_path: Path) -> None:
 def test_a_timeline_of_the_graph_has_a_file_for_each_step(demo: tfprof.Profile, tmp_path: Path) -> None:
     assert demo.graph().timeline(tmp_path / "t") == [f"{tmp_path}/t_0.json", f"{tmp_path}/t_100.json"]
     assert demo.graph(step=100).timeline(tmp_path / "one.json") == [f"{tmp_path}/one.json"]
-    assert (tmp_path / "one.json").read_bytes() == (tmp_path / "t_100").read_bytes()
+    assert (tmp_path / "one.json").read_bytes() == (tmp_path / "t_100.json").read_bytes()
 
 
 def test_output_writes_at_once(demo: tfprof.Profile, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
