@@ -120,7 +120,7 @@ impl Profile {
 
     /// Adds files: `paths` are recognized by their content; `named` are a kind (`graph`, `run_meta`, `checkpoint`, …),
     /// a path, and for runs a step.
-    #[pyo3(signature = (paths, named=vec![], run=String::new(), step_marker=String::new()))]
+    #[pyo3(signature = (paths, named=vec![], run=String::new(), step_marker=String::new(), hosts=false))]
     fn load(
         &self,
         py: Python<'_>,
@@ -128,13 +128,14 @@ impl Profile {
         named: Vec<(String, PathBuf, Option<i64>)>,
         run: String,
         step_marker: String,
+        hosts: bool,
     ) -> PyResult<()> {
         let format = |word: &str| {
             let unknown = || PyValueError::new_err(format!("there are no files of the kind `{word}`"));
             Format::by_word(word).ok_or_else(unknown)
         };
         let mut inputs = Inputs::default();
-        (inputs.run, inputs.step_marker) = (run, step_marker);
+        (inputs.run, inputs.step_marker, inputs.hosts) = (run, step_marker, hosts);
         for (word, path, step) in named {
             inputs.list.push(Input { path, format: format(&word)?, step });
         }

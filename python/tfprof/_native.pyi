@@ -31,6 +31,7 @@ class Profile:
         named: list[tuple[str, str, int | None]] = ...,
         run: str = ...,
         step_marker: str = ...,
+        hosts: bool = ...,
     ) -> None: ...
     def load_sample(self) -> None: ...
     def view(

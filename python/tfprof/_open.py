@@ -31,6 +31,7 @@ def open(
     profile: Any = None,
     run: str = "",
     step_marker: str = "",
+    hosts: bool = False,
     original_quirks: bool = False,
     strict: bool = False,
 ) -> Profile:
@@ -44,7 +45,7 @@ def open(
     graph. FLOPs, trainable variables and code traces are computed from graphs that are not paths.
 
     `run` names a run of a log directory; the default is the newest. `step_marker` is a pattern for the events that mark
-    steps.
+    steps. With `hosts`, several log directories are the hosts of one run.
 
     Damaged files give a `DataWarning` and an answer from the intact part, or with `strict` an `Error`. `original_quirks`
     reproduces the bugs of TensorFlow's tfprof in all answers.
@@ -62,7 +63,7 @@ def open(
         if nothing and path_or_graph is None:
             raise ValueError("nothing to open; give a path, a graph, run_meta, op_log, profile or checkpoint")
     loader = _Loader(bool(original_quirks))
-    loader.add_graph(path_or_graph, run, step_marker)
+    loader.add_graph(path_or_graph, run=run, step_marker=step_marker, hosts=bool(hosts))
     loader.add_checkpoints(_paths(checkpoint, "checkpoint"))
     loader.add_logs(_several(profile), "profile")
     loader.add_logs(_several(op_log), "op_log")
@@ -238,11 +239,11 @@ class _Loader:
         self._shapes = _native.Shapes()
         self._caller: bytes | None = None
 
-    def add_graph(self, graph: Any, run: str = "", step_marker: str = "") -> None:
+    def add_graph(self, graph: Any, **how: Any) -> None:
         if isinstance(graph, (str, os.PathLike)):
-            self.native.load([path_of(graph)], run=run, step_marker=step_marker)
+            self.native.load([path_of(graph)], **how)
         elif isinstance(graph, (list, tuple)):
-            self.native.load(_paths(graph, "path_or_graph"), run=run, step_marker=step_marker)
+            self.native.load(_paths(graph, "path_or_graph"), **how)
         elif graph is not None:
             try:
                 self._graph = _graphs.read(graph, add_trace=True)

@@ -20,6 +20,19 @@ fn mlp() -> String {
 }
 
 #[test]
+fn the_questions_that_the_demo_suggests_have_short_answers() {
+    let overview = answer(&["demo", "info"]);
+    let suggested: Vec<&str> = overview.lines().filter_map(|line| line.strip_prefix("  tfprof ")).collect();
+    assert_eq!(suggested.len(), 5, "{overview}");
+    let expect = ["Conv2DBackpropFilter", "gradients/unit_1_0", "resnet32.py:30:conv", "unit_3_1", "Conv2D"];
+    for (command, expect) in suggested.iter().zip(expect) {
+        let words: Vec<&str> = command.split("  #").next().unwrap_or_default().split_whitespace().collect();
+        let text = answer(&words);
+        assert!(text.lines().count() <= 50 && text.contains(expect), "{command}\n{text}");
+    }
+}
+
+#[test]
 fn a_path_alone_is_an_overview_where_there_is_no_terminal() {
     let overview = answer(&[&mlp()]);
     assert!(overview.contains("parameters        178 trainable, 178 in all variables\n"), "{overview}");

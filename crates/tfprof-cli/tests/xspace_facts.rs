@@ -273,8 +273,62 @@ fn log_directories_runs_and_patterns() {
     let unknown = tfprof(&["op", &dir, "--run=2026_01_02_03_04_06"]);
     assert_eq!(unknown.code, 1, "{}", unknown.err);
     assert!(unknown.err.contains("did you mean `2026_01_02_03_04_05`?"), "{}", unknown.err);
+    // Each answer says which run it is about, unless it was asked about one.
+    let note = "logs/train has 2 runs: this is the newest, `2026_02_02_03_04_05`, not `2026_01_02_03_04_05`; choose one with -run NAME";
+    let train = format!("{dir}/logs/train");
+    let answer = tfprof(&["op", &train]);
+    assert!(answer.code == 0 && answer.err.contains(note), "{}", answer.err);
+    assert_eq!(tfprof(&["op", &train, "-run", "2026_02_02_03_04_05"]).err, "");
+    let text = tfprof(&["info", &train]).out;
+    assert!(text.contains("run               2026_02_02_03_04_05, the newest of 2\n"), "{text}");
+    assert!(text.contains(&format!("  tfprof info {train} -run 2026_01_02_03_04_05  # another run\n")), "{text}");
+    let text = tfprof(&["info", &train, "-run", "2026_01_02_03_04_05"]).out;
+    assert!(text.contains(&format!("  tfprof op {train} -run 2026_01_02_03_04_05 -select")), "{text}");
     let pattern = format!("{dir}/logs/*/plugins/profile/2026_02*/*.xplane.pb.gz");
     assert_eq!(json(&["op", &pattern])["rows"], json(&["op", &dir])["rows"]);
+}
+
+#[test]
+fn two_log_directories_are_two_hosts_only_if_asked() {
+    let dir = scratch("xspace_two_logdirs");
+    for log in ["a", "b"] {
+        let run = dir.join(log).join("plugins/profile/run");
+        std::fs::create_dir_all(&run).expect("a directory");
+        std::fs::copy(corpus("xspace/jax_mlp/host.xplane.pb.gz"), run.join(format!("{log}.xplane.pb.gz")))
+            .expect("a copy");
+    }
+    let [a, b] = ["a", "b"].map(|log| dir.join(log).display().to_string());
+    let refused = tfprof(&["op", &a, &b]);
+    let expect = format!(
+        "tfprof: {a} and {b} are two recordings; ask about one of them; or, if they are hosts that ran together, say so with --hosts\n"
+    );
+    assert_eq!((refused.code, refused.err), (2, expect));
+    let hosts = json(&["info", &a, &b, "--hosts"]);
+    assert_eq!(hosts["overview"]["hosts"].as_array().expect("hosts").len(), 2);
+}
+
+#[test]
+fn advice_is_for_the_framework_of_the_files() {
+    let how = |words: &[&str]| {
+        let missing = &json(words)["overview"]["missing"];
+        let missing = missing.as_array().expect("a list").iter();
+        missing
+            .map(|one| (one["code"].as_str().expect("a code").to_owned(), one["how"].to_string()))
+            .collect::<Vec<_>>()
+    };
+    let all = |file: &str| how(&["info", &corpus(file)]);
+    let jax = all("xspace/jax_no_markers/host.xplane.pb.gz");
+    assert!(jax.iter().any(|(code, _)| code == "no_step_markers"), "{jax:?}");
+    assert!(jax.iter().all(|(_, how)| !how.contains("tf.")), "{jax:?}");
+    let tensorflow = all("xspace/tf_keras_fit/host.xplane.pb.gz");
+    assert!(tensorflow.iter().any(|(_, how)| how.contains("save_debug_info=True")), "{tensorflow:?}");
+    assert!(tensorflow.iter().all(|(_, how)| !how.contains("jax.")), "{tensorflow:?}");
+    let model = how(&["info", &format!("{}/../../tests/models/dense_export", env!("CARGO_MANIFEST_DIR"))]);
+    let codes: Vec<&str> = model.iter().map(|(code, _)| code.as_str()).collect();
+    assert_eq!(codes, ["no_steps", "no_traces"]);
+    assert!(model.iter().all(|(_, how)| !how.contains("compat.v1")), "{model:?}");
+    let dump = how(&["info", &corpus("mlp_small/graph.pb.gz")]);
+    assert!(dump.iter().any(|(code, how)| code == "no_steps" && how.contains("compat.v1.RunOptions")), "{dump:?}");
 }
 
 #[test]

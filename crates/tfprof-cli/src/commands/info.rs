@@ -12,10 +12,15 @@ pub fn run(request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Resul
     let (profiler, exit) = load(request, needs::OVERVIEW, err)?;
     let prefix = if request.sample.is_some() { "tfprof demo " } else { "tfprof " };
     let named: Vec<_> = request.named.iter().map(|name| words::quoted(name)).collect();
+    let run = &request.flags.inputs.run;
     let ask = |question: &str| {
         let (command, options) = question.split_once(' ').unwrap_or((question, ""));
-        let words = [command].into_iter().chain(named.iter().map(String::as_str)).chain([options]);
-        format!("{prefix}{}", words.collect::<Vec<_>>().join(" ").trim_end())
+        // The answers are about the same run, unless the question is about another.
+        let run = if run.is_empty() || options.starts_with("-run ") { None } else { Some(run.as_str()) };
+        let run = run.map(|run| format!("-run {}", words::quoted(run))).unwrap_or_default();
+        let words = [command].into_iter().chain(named.iter().map(String::as_str)).chain([&run, options]);
+        let words: Vec<_> = words.filter(|word| !word.is_empty()).collect();
+        format!("{prefix}{}", words.join(" "))
     };
     answer(&profiler, request, &ask, out, err)?;
     Ok(exit)

@@ -167,6 +167,7 @@ const OTHER_FLAGS: [Flag; 23] = [
     switch("const_params", "count constants as parameters: the weights of a frozen graph", |flags| {
         &mut flags.inputs.settings.const_params
     }),
+    switch("hosts", "read several log directories as the hosts of one run", |flags| &mut flags.inputs.hosts),
     switch("strict", "refuse damaged files instead of answering from what is left of them", |flags| &mut flags.strict),
     size("max_memory", "stop with a sentence rather than hold more memory than this, as in 4GB", |flags| {
         &mut flags.inputs.limits.memory

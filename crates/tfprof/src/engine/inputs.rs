@@ -38,7 +38,11 @@ pub struct Inputs {
     pub limits: Limits,
     /// The run to read of a log directory; empty for the newest.
     pub run: String,
-    /// The runs of log directories that are not read.
+    /// Log directories are the hosts of one run.
+    pub hosts: bool,
+    /// The log directories, the run that is read of the last one, and the runs that are not read.
+    pub log_dirs: Vec<PathBuf>,
+    pub read_run: String,
     pub other_runs: Vec<String>,
     /// A pattern of the events that mark steps; empty to find steps by rule.
     pub step_marker: String,
@@ -85,6 +89,8 @@ impl Inputs {
     pub fn extend(&mut self, others: &Inputs) {
         self.list.extend_from_slice(&others.list);
         self.other_runs.extend_from_slice(&others.other_runs);
+        self.log_dirs.extend_from_slice(&others.log_dirs);
+        self.read_run.clone_from(&others.read_run);
         if self.stdin_head.is_empty() {
             self.stdin_head.clone_from(&others.stdin_head);
         }
@@ -102,6 +108,12 @@ impl Inputs {
 
     pub fn paths(&self) -> impl Iterator<Item = &Path> {
         self.list.iter().map(|input| input.path.as_path())
+    }
+
+    /// The directory of a `SavedModel`, if there is one.
+    pub(super) fn saved_model(&self) -> Option<String> {
+        let mut graphs = self.of(Role::Graph).filter(|input| is_saved_model(&input.path));
+        graphs.next().map(|input| input.path.parent().unwrap_or(Path::new(".")).display().to_string())
     }
 
     /// The files with their labels, as an overview lists them.

@@ -228,6 +228,11 @@ impl Profiler {
         Edit::new(&mut self.builder, &mut self.model)
     }
 
+    /// Adds a warning, once.
+    pub(crate) fn warn(&mut self, warning: Option<Warning>) {
+        self.builder.warnings.extend(warning.filter(|warning| !self.builder.warnings.contains(warning)));
+    }
+
     /// The warnings of loading.
     pub fn warnings(&self) -> &[Warning] {
         &self.builder.warnings
@@ -251,7 +256,10 @@ impl Profiler {
         let sources = Sources {
             files: inputs.labelled(),
             has_graph: inputs.list.iter().any(|input| matches!(input.format.role, Role::Graph | Role::Profile)),
+            run: inputs.read_run.clone(),
             other_runs: inputs.other_runs.clone(),
+            saved_model: inputs.saved_model(),
+            signature: self.builder.program.signature.clone(),
         };
         Overview::new(&self.model, sources, self.warnings())
     }

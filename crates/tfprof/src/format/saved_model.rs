@@ -155,6 +155,7 @@ impl<'b> Reader<'b> {
                 return;
             }
         };
+        self.builder.program.signature = chosen.map(|signature| signature.name.clone());
         let (graph, nodes) = meta.graph.resolve_named();
         let graph = match chosen {
             None => graph,

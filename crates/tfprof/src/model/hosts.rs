@@ -35,6 +35,8 @@ pub struct HostFacts {
     pub programs: usize,
     /// Some op has a line of source.
     pub has_source: bool,
+    /// Its ops ran one by one, outside of functions.
+    pub is_eager: bool,
     pub memory_peak: Option<AllocatorPeak>,
     pub allocators: Vec<AllocatorFacts>,
     /// How busy devices were, and by step, what its time was spent on. Empty unless asked for.

@@ -19,6 +19,8 @@ pub struct ProgramBuilder {
     pub graph: UnresolvedBody,
     /// The part of a `SavedModel`'s graph that its signature needs.
     pub served: Body,
+    /// The name of that signature; `None` if the whole graph counts.
+    pub signature: Option<String>,
     pub functions: FunctionDefs,
     /// If several runs recorded a shape, the first one wins.
     pub observed_shapes: Arc<ObservedShapes>,

@@ -51,7 +51,8 @@ pub struct Overview {
     pub missing: Vec<Missing>,
     pub deeper: Vec<NextQuestion>,
     pub hosts: Vec<HostFacts>,
-    /// Runs of the log directory that were not read.
+    /// The run of a log directory that was read, and those that were not; empty without one.
+    pub run: String,
     pub other_runs: Vec<String>,
     pub warnings: Vec<Warning>,
 }
@@ -62,8 +63,12 @@ pub(crate) struct Sources {
     pub files: Vec<InputFile>,
     /// One of the files has a graph.
     pub has_graph: bool,
-    /// Runs of the log directory that were not read.
+    /// The run of a log directory that was read, and those that were not.
+    pub run: String,
     pub other_runs: Vec<String>,
+    /// The directory of a `SavedModel`, and the signature that counts.
+    pub saved_model: Option<String>,
+    pub signature: Option<String>,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -119,7 +124,6 @@ const ROWS: usize = 5;
 
 impl Overview {
     pub(crate) fn new(model: &Arc<Model>, sources: Sources, warnings: &[Warning]) -> Result<Overview, Error> {
-        let Sources { files, has_graph, other_runs } = sources;
         let hosts = &model.hosts;
         let parameters = total(model, Metric::Parameters, ".*")?;
         let float_ops = total(model, Metric::FloatOps, ".*")?;
@@ -135,7 +139,7 @@ impl Overview {
         let top = top(model, metric)?;
         let peak = |(device, bytes)| MemoryPeak { device: device_name(model, device), bytes };
         let mut overview = Overview {
-            files,
+            files: sources.files.clone(),
             nodes: model.ops().count(),
             op_types: model
                 .ops()
@@ -155,14 +159,15 @@ impl Overview {
             missing: Vec::new(),
             deeper: Vec::new(),
             hosts: hosts.clone(),
-            other_runs,
+            run: sources.run.clone(),
+            other_runs: sources.other_runs.clone(),
             warnings: warnings.iter().cloned().chain(frozen(model, parameters)).collect(),
         };
         overview.missing = match &overview.hosts[..] {
-            [] => missing::find(&overview, model, has_graph),
+            [] => missing::find(&overview, model, &sources),
             hosts => hosts::missing(hosts),
         };
-        overview.deeper = deeper(&overview, !model.unknown.has(Metric::RequestedBytes));
+        overview.deeper = deeper(&overview, !model.unknown.has(Metric::RequestedBytes), !model.costs.is_empty());
         Ok(overview)
     }
 }
@@ -276,41 +281,52 @@ fn scopes(view: &View, metric: Metric) -> Vec<(String, i64)> {
     Vec::new()
 }
 
-/// Where to look next.
-fn deeper(overview: &Overview, knows_memory: bool) -> Vec<NextQuestion> {
+/// Where to look next. Each answer fits a screen or two.
+fn deeper(overview: &Overview, knows_memory: bool, has_costs: bool) -> Vec<NextQuestion> {
     let word = overview.metric.info().word.unwrap_or_default();
     let find = |kind| overview.top.iter().find(|top| top.view == kind).and_then(|top| top.rows.first());
     let mut deeper = Vec::new();
     let mut add = |about, words: String| deeper.push(NextQuestion { about, words });
     if overview.micros > 0 {
         let (about, words) = if knows_memory {
-            ("all op types, with memory", "op -select micros,bytes,occurrence -order_by micros")
+            ("op types, with memory", "op -select micros,bytes,occurrence -order_by micros")
         } else {
-            ("all op types", "op -select micros,occurrence -order_by micros")
+            ("op types, and how often they ran", "op -select micros,occurrence -order_by micros")
         };
         add(about, words.to_owned());
     } else if overview.whole > 0 {
-        add("all op types", format!("op -select {word} -order_by {word}"));
+        add("op types", format!("op -select {word} -order_by {word}"));
     }
-    if let Some((scope, _)) = find(ViewKind::Scope) {
+    if let Some((scope, size)) = find(ViewKind::Scope).filter(|_| !overview.hosts.iter().any(|host| host.is_eager)) {
         let start = crate::words::quoted(&crate::view::filter::escaped(scope));
-        let words = format!("scope -start_name_regexes {start} -select {word} -order_by {word} -max_depth 4");
+        // Below the root and the scope are its parts. Their FLOPs and parameters have no minimum: it is one for single nodes.
+        let min =
+            if overview.metric == Metric::Micros { at_least(overview.metric, *size / 100) } else { String::new() };
+        let words = format!("scope -start_name_regexes {start} -select {word} -order_by {word} -max_depth 3{min}");
         add("inside the largest scope", words);
     }
     if find(ViewKind::Code).is_some() {
-        let words = format!("code -select {word} -order_by {word} -max_depth 100");
-        add("which lines call which", words);
+        let min = at_least(overview.metric, overview.whole / 20);
+        let words = format!("code -select {word} -order_by {word} -max_depth 100{min}");
+        add("which lines call which, without small ones", words);
     }
-    if overview.parameters > 0 {
-        let types = if overview.trainable.is_some() { " -account_type_regexes _trainable_variables" } else { "" };
-        let words = format!("scope{types} -select params -max_depth 4 -ops_only");
-        add("parameters of each layer", words);
+    if has_costs && overview.parameters > 0 {
+        add("parameters and FLOPs of each layer", "cost".to_owned());
     }
     if overview.float_ops > 0 && overview.micros > 0 {
-        let words = "op -select float_ops,micros -order_by float_ops";
-        add("FLOPs and time", words.to_owned());
+        add("FLOPs and time", "op -select float_ops,micros -order_by float_ops".to_owned());
+    }
+    if let Some(run) = overview.other_runs.last() {
+        add("another run", format!("info -run {}", crate::words::quoted(run)));
     }
     deeper
+}
+
+/// The option that hides smaller rows, with a round number.
+fn at_least(metric: Metric, least: i64) -> String {
+    let units = std::iter::successors(Some(1_i64), |unit| unit.checked_mul(10)).take_while(|unit| *unit <= least);
+    let (Some(unit), Some(min)) = (units.last(), metric.info().min) else { return String::new() };
+    format!(" -{} {}", min.option, least / unit * unit)
 }
 
 /// Lines of a code view with what they and the packages below them took.

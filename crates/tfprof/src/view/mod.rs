@@ -16,6 +16,7 @@ use crate::checkpoint::{Checkpoint, Damage};
 use crate::error::{Error, Fix, Warning};
 use crate::metric::{Detail, Metric, MetricSet, Table};
 use crate::model::Model;
+use crate::model::hosts::{self, EventKind};
 use crate::model::layers::{Layer, Layers, NodeFilter};
 use crate::model::nodes::NodeId;
 use crate::model::stacks::{Frame, FrameText};
@@ -407,10 +408,19 @@ fn check_step(model: &Model, step: i64) -> Result<(), Error> {
 fn code_tree(model: &Model, options: &Options, filter: NodeFilter) -> Result<code::Grouped, Error> {
     let missing = || {
         if model.is_trace {
-            let how = "JAX records both with jax.profiler.ProfileOptions().python_tracer_level = 1";
+            let is_jax = model.hosts.iter().any(|host| host.framework.is_some());
+            let how = if !is_jax && hosts::events(&model.hosts, EventKind::Tf) > 0 {
+                "TensorFlow records neither, but saves lines with tf.saved_model.SaveOptions(save_debug_info=True)"
+            } else {
+                "JAX records both with jax.profiler.ProfileOptions().python_tracer_level = 1"
+            };
             return Error::Missing(format!(
                 "no op of this profile has a line of source, and no Python call is in it; {how}"
             ));
+        }
+        if model.nodes.inner.iter().any(|inner| *inner) {
+            let how = "save the model with options=tf.saved_model.SaveOptions(save_debug_info=True)";
+            return Error::Missing(format!("the code view needs lines of code, and the model has none; {how}"));
         }
         let fix = Fix::new("load an op log with traces, as tfprof.write_op_log writes it, with", "op_log_path");
         Error::Missing("the code view needs code traces, and there are none".to_owned()).with_fix(fix)

@@ -3,7 +3,7 @@
 use super::recognize::is_saved_model;
 use super::{Input, Inputs, input_error};
 use crate::engine::profiler::Profiler;
-use crate::error::{Error, Fix};
+use crate::error::{Error, Fix, Warning};
 use crate::foreign;
 use crate::format::source::{STDIN, Source};
 use crate::format::xspace::{self, ProfileFile};
@@ -149,6 +149,24 @@ impl Inputs {
     }
 
     /// Loads the profiles of hosts, several at a time.
+    /// The warning that a log directory has other runs, if nobody chose one.
+    fn unread_runs(&self) -> Option<Warning> {
+        const LISTED: usize = 5;
+        let others = self.other_runs.iter().rev();
+        let dir = self.log_dirs.last().filter(|_| self.run.is_empty() && !self.other_runs.is_empty())?;
+        let mut names: Vec<String> = others.take(LISTED).map(|run| format!("`{run}`")).collect();
+        if self.other_runs.len() > LISTED {
+            names.push(format!("{} more", self.other_runs.len() - LISTED));
+        }
+        let (dir, run) = (dir.display(), &self.read_run);
+        let message = format!(
+            "{dir} has {} runs: this is the newest, `{run}`, not {}",
+            1 + self.other_runs.len(),
+            names.join(", ")
+        );
+        Some(Warning::new("other_runs", message).with_fix(Fix::with_value("choose one with", "run", "NAME")))
+    }
+
     fn load_hosts(&self, profiler: &mut Profiler, done: &dyn Fn(&str, u64)) -> Result<(), Error> {
         let hosts: Vec<&Input> = self.of(Role::Host).collect();
         if hosts.is_empty() {
@@ -159,6 +177,7 @@ impl Inputs {
             let rule = "cannot be loaded beside RunMetadata or a ProfileProto; ask about one of them at a time";
             return Err(Error::Question(format!("{trace} {rule}")));
         }
+        profiler.warn(self.unread_runs());
         let marker = match self.step_marker.as_str() {
             "" => None,
             pattern => Some(regex::Regex::new(pattern).map_err(|error| {

@@ -116,7 +116,15 @@ impl Inputs {
             let unknown = || input_error(dir, words::unknown("run", &self.run, &names()));
             runs.iter().position(|run| run.name == self.run).ok_or_else(unknown)?
         };
+        if let Some(other) = self.log_dirs.first().filter(|other| !self.hosts && *other != dir) {
+            let (other, dir) = (other.display(), dir.display());
+            let message = format!("{other} and {dir} are two recordings; ask about one of them");
+            let fix = Fix::new("or, if they are hosts that ran together, say so with", "hosts");
+            return Err(Error::Question(message).with_fix(fix));
+        }
+        self.log_dirs.push(dir.to_owned());
         let run = runs.swap_remove(chosen);
+        self.read_run.clone_from(&run.name);
         self.other_runs.extend(runs.into_iter().map(|run| run.name).filter(|name| *name != run.name));
         self.other_runs.sort();
         run.files.into_iter().for_each(|file| self.add(file, Format::of(Role::Host)));

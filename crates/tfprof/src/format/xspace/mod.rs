@@ -256,6 +256,7 @@ fn host_profile(
         assigned: sums.assigned,
         programs: classifier.programs(),
         has_source: classifier.ops.iter().any(|op| !op.about.stack.is_empty()),
+        is_eager: classifier.with_eager,
         memory_peak: sums.memory_peak,
         allocators: sums.allocators.list,
         devices: sums.devices,

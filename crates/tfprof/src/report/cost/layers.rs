@@ -76,22 +76,32 @@ struct Variable<'m> {
     name: &'m str,
     /// The ops that compute with it.
     readers: Vec<&'m str>,
+    /// Those that multiply by it or look it up: a decay of weights reads all variables, and shares none.
+    weighs: Vec<&'m str>,
 }
 
 /// All parameters, with the ops of the forward pass that compute with them.
 fn variables<'m>(model: &'m Model, nodes: &[(NodeId, Figures)]) -> Vec<Variable<'m>> {
     let variables = nodes.iter().filter(|(_, own)| own.parameters > 0);
-    let mut variables: Vec<Variable<'m>> =
-        variables.map(|(node, _)| Variable { node: *node, name: model.name(*node), readers: Vec::new() }).collect();
+    let mut variables: Vec<Variable<'m>> = variables.map(|(node, _)| Variable::new(*node, model.name(*node))).collect();
     let index: TrustedMap<NodeId, usize> = variables.iter().enumerate().map(|(at, of)| (of.node, at)).collect();
     for (variable, reader) in &model.costs.reads {
+        let op = model.names.get(model.nodes.op[reader.index()]);
+        let weighs = model.costs.get(*reader).macs > 0 || op.contains("Gather");
         let reader = model.name(*reader);
         let is_gradient = reader.split('/').any(|part| matches!(stem(part), "gradient_tape" | "gradients"));
         if let Some(at) = index.get(variable).filter(|_| !is_gradient) {
             variables[*at].readers.push(reader);
+            variables[*at].weighs.extend(weighs.then_some(reader));
         }
     }
     variables
+}
+
+impl<'m> Variable<'m> {
+    fn new(node: NodeId, name: &'m str) -> Variable<'m> {
+        Variable { node, name, readers: Vec::new(), weighs: Vec::new() }
+    }
 }
 
 /// The place of a variable.
@@ -357,7 +367,7 @@ impl<'m> Tree<'m> {
 
     /// The other layers that read a variable.
     fn shared(&mut self, variable: &Variable<'m>, row: usize) -> Option<Shared> {
-        let mut scopes: Vec<&'m str> = variable.readers.iter().map(|reader| scope(reader)).collect();
+        let mut scopes: Vec<&'m str> = variable.weighs.iter().map(|reader| scope(reader)).collect();
         scopes.dedup();
         if scopes.len() < 2 {
             return None;
@@ -486,7 +496,12 @@ mod tests {
     fn check(variables: &[(&str, &[&str])], ops: &[&str], expect: &[(&str, i64, i64)]) -> Vec<Shared> {
         let variables: Vec<Variable<'_>> = variables
             .iter()
-            .map(|(name, readers)| Variable { node: NodeId(0), name, readers: readers.to_vec() })
+            .map(|(name, readers)| Variable {
+                node: NodeId(0),
+                name,
+                readers: readers.to_vec(),
+                weighs: readers.to_vec(),
+            })
             .collect();
         let around = common(ops.iter().map(|op| scope(op))).unwrap_or_default();
         let homes = Homes::find(&variables, around);

@@ -1,6 +1,7 @@
 //! The traces of hosts as `info` sums them up: the recording, the steps, and what was not recorded.
 
-use super::{Missing, StepTime};
+use super::StepTime;
+use super::missing::{Missing, SAVE_WITH_LINES};
 use crate::model::TimeUnit;
 use crate::model::hosts::{EventKind, HostFacts, StepRule, events};
 use crate::units::Amount;
@@ -76,56 +77,79 @@ pub fn steps(hosts: &[HostFacts]) -> Vec<StepTime> {
         .collect()
 }
 
-/// Data that could have been recorded.
+/// Data that could have been recorded, with the framework that recorded the rest.
 pub fn missing(hosts: &[HostFacts]) -> Vec<Missing> {
+    let framework = framework(hosts);
+    let (is_tensorflow, is_jax) = (framework.starts_with("TensorFlow"), framework.starts_with("JAX"));
     let mut all = Vec::new();
-    let mut missing = |code, what, why: &str, how| all.push(Missing { code, what, why: why.to_owned(), how });
-    let rule = hosts.first().map_or(StepRule::None, |host| host.rule);
-    if !matches!(rule, StepRule::StepNum | StepRule::StepsLine | StepRule::Marker) {
+    let mut missing = |code, what, why: &str, how| all.push(Missing::new(code, what, why, how));
+    if hosts.iter().any(|host| host.is_eager) {
         missing(
-            "no_step_markers",
-            "step markers",
-            &match rule {
-                StepRule::WholeProfile => "nothing marks steps, so the whole profile counts as one".to_owned(),
-                StepRule::None => "nothing has a start, so there are no steps".to_owned(),
-                rule => format!("steps are taken from {}", rule.about()),
-            },
-            &[
-                "with jax.profiler.StepTraceAnnotation(\"train\", step_num=i): …",
-                "with tf.profiler.experimental.Trace(\"train\", step_num=i, _r=1): …",
-            ][..],
+            "eager",
+            "scopes",
+            "the ops ran one by one, outside of a tf.function",
+            &["step = tf.function(step)  # call it as before; with Keras: model.compile(run_eagerly=False)"],
         );
     }
-    if events(hosts, EventKind::Python) == 0 {
-        missing(
-            "no_python_calls",
-            "Python calls",
-            "the Python tracer was off; TensorFlow 2.21 does not turn it on whatever is asked",
-            &[
-                "options = jax.profiler.ProfileOptions(); options.python_tracer_level = 1",
-                "jax.profiler.start_trace(logdir, profiler_options=options)",
-            ],
-        );
+    let rule = hosts.first().map_or(StepRule::None, |host| host.rule);
+    if !matches!(rule, StepRule::StepNum | StepRule::StepsLine | StepRule::Marker) {
+        let why = match rule {
+            StepRule::WholeProfile => "nothing marks steps, so the whole profile counts as one".to_owned(),
+            StepRule::None => "nothing has a start, so there are no steps".to_owned(),
+            rule => format!("steps are taken from {}", rule.about()),
+        };
+        let (jax, tensorflow) = MARKERS.split_at(MARKERS.len() / 2);
+        let how = if is_tensorflow {
+            tensorflow
+        } else if is_jax {
+            jax
+        } else {
+            MARKERS
+        };
+        missing("no_step_markers", "step markers", &why, how);
+    }
+    if is_tensorflow {
+        if !hosts.iter().any(|host| host.has_source) {
+            let why =
+                "TensorFlow records no lines and no Python calls; a model that is saved with them has FLOPs by line";
+            missing("no_traces", "lines of code", why, SAVE_WITH_LINES);
+        }
+    } else {
+        if events(hosts, EventKind::Python) == 0 {
+            let how = &[
+                "options = jax.profiler.ProfileOptions()",
+                "options.python_tracer_level = 1",
+                "jax.profiler.start_trace('logdir', profiler_options=options)",
+            ];
+            missing("no_python_calls", "Python calls", "the Python tracer was off", how);
+        }
+        if events(hosts, EventKind::Hlo) > 0 && !hosts.iter().any(|host| host.has_source) {
+            let why = "the compiled programs are not in the profile, or do not know their lines";
+            let how = &[
+                "options = jax.profiler.ProfileOptions()",
+                "options.enable_hlo_proto = True",
+                "jax.profiler.start_trace('logdir', profiler_options=options)",
+            ];
+            missing("no_hlo", "lines of source", why, how);
+        }
     }
     let has_device = hosts.iter().flat_map(|host| &host.planes).any(|plane| plane.name.starts_with("/device:"));
     if !has_device {
-        missing(
-            "no_device",
-            "accelerator",
-            "no plane of a GPU or TPU is in the profile",
-            &["nothing to do if there is none; else check the log of the recording for its tracer (CUPTI, libtpu)"],
-        );
-    }
-    if events(hosts, EventKind::Hlo) > 0 && !hosts.iter().any(|host| host.has_source) {
-        missing(
-            "no_hlo",
-            "lines of source",
-            "the compiled programs are not in the profile, or do not know their lines",
-            &["record with JAX, or with enable_hlo_proto on in the profiler's options"],
-        );
+        let how = &["# if the machine has one, look for its tracer (CUPTI, libtpu) in the log of the recording"];
+        missing("no_device", "accelerator", "no plane of a GPU or TPU is in the profile", how);
     }
     all
 }
+
+/// How JAX and TensorFlow mark steps.
+const MARKERS: &[&str] = &[
+    "for i in range(10):",
+    "    with jax.profiler.StepTraceAnnotation('train', step_num=i):",
+    "        step()",
+    "for i in range(10):",
+    "    with tf.profiler.experimental.Trace('train', step_num=i, _r=1):",
+    "        step()",
+];
 
 #[cfg(test)]
 mod tests {

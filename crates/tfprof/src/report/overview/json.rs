@@ -58,6 +58,7 @@ struct ProfileJson<'a> {
     recorded: Option<String>,
     #[serde(rename = "length_micros", serialize_with = "picos_as_micros")]
     length: i64,
+    run: &'a str,
     other_runs: &'a [String],
     hosts: Vec<HostJson<'a>>,
 }
@@ -83,6 +84,7 @@ pub fn write_json(overview: &Overview, out: &mut dyn Write) -> io::Result<()> {
         framework: framework(&overview.hosts),
         recorded: start.map(date),
         length,
+        run: &overview.run,
         other_runs: &overview.other_runs,
         hosts: overview.hosts.iter().map(HostJson::new).collect(),
     });

@@ -36,7 +36,7 @@ pub fn write_text(
         out.write_all(b"\n")?;
         theme.strong(out, format!("no {}", missing.what).as_bytes())?;
         writeln!(out, ": {}; to record it:", missing.why)?;
-        for line in missing.how {
+        for line in &missing.how {
             writeln!(out, "  {line}")?;
         }
     }
@@ -67,7 +67,8 @@ impl Fact {
 pub(super) fn facts(overview: &Overview) -> Vec<Fact> {
     let files: Vec<_> = overview.files.iter().map(|file| format!("{} ({})", file.kind, file.name)).collect();
     let mut facts = vec![Fact::new("files", files.join(", "))];
-    facts.extend(host_facts(&overview.hosts, &overview.other_runs));
+    facts.extend(run_facts(overview));
+    facts.extend(host_facts(&overview.hosts));
     let mut fact = |name: &str, value: String| facts.push(Fact::new(name, value));
     let plural = |n: usize, word: &str| format!("{n} {word}{}", if n == 1 { "" } else { "s" });
     let nodes = if overview.hosts.is_empty() { "graph" } else { "ops" };
@@ -131,7 +132,7 @@ fn time(picos: i64) -> String {
 const ROWS: usize = 5;
 
 /// The lines in the order of the screen.
-fn host_facts(hosts: &[HostFacts], other_runs: &[String]) -> Vec<Fact> {
+fn host_facts(hosts: &[HostFacts]) -> Vec<Fact> {
     let mut facts = Vec::new();
     if hosts.is_empty() {
         return facts;
@@ -167,10 +168,20 @@ fn host_facts(hosts: &[HostFacts], other_runs: &[String]) -> Vec<Fact> {
         }
         facts.extend(allocators(host));
     }
-    if !other_runs.is_empty() {
-        facts.push(Fact::new("other runs", format!("{} (-run NAME)", other_runs.join(", "))));
-    }
     facts
+}
+
+/// The run that was read, if the log directory has several.
+fn run_facts(overview: &Overview) -> Vec<Fact> {
+    let Overview { run, other_runs, .. } = overview;
+    if other_runs.is_empty() {
+        return Vec::new();
+    }
+    let age = if other_runs.iter().all(|other| other < run) { ", the newest" } else { "" };
+    vec![
+        Fact::new("run", format!("{run}{age} of {}", 1 + other_runs.len())),
+        Fact::new("other runs", other_runs.join(", ")),
+    ]
 }
 
 fn sum(times: impl Iterator<Item = i64>) -> i64 {

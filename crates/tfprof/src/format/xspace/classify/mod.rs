@@ -39,7 +39,7 @@ pub struct Classifier<'f> {
     /// Some accelerator has events.
     has_accelerator: bool,
     /// Eager executions are ops.
-    with_eager: bool,
+    pub with_eager: bool,
 }
 
 /// The class of the last event with some metadata, and the stats it depended on.
