@@ -126,7 +126,7 @@ pub static FLAGS: LazyLock<Vec<Flag>> = LazyLock::new(|| {
     inputs.chain(OTHER_FLAGS).collect()
 });
 
-const OTHER_FLAGS: [Flag; 23] = [
+const OTHER_FLAGS: [Flag; 24] = [
     flag(
         "signature",
         ValueKind::Word,

@@ -17,7 +17,7 @@ pub struct Missing {
 }
 
 impl Missing {
-    pub fn new(code: &'static str, what: &'static str, why: impl Into<String>, how: &[&str]) -> Missing {
+    pub(super) fn new(code: &'static str, what: &'static str, why: impl Into<String>, how: &[&str]) -> Missing {
         Missing { code, what, why: why.into(), how: how.iter().map(|line| (*line).to_owned()).collect() }
     }
 }
