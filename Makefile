@@ -70,7 +70,7 @@ python-test: $(PY_VENV)/ready ## the Python package, without TensorFlow
 	$(call wheel,$(PY_VENV),dev,--force-reinstall)
 	$(PY_VENV)/$(BIN)/pytest -q python/tests
 	cd python && $(abspath $(PY_VENV))/$(BIN)/mypy tfprof
-	cd $(BUILT) && $(abspath $(PY_VENV))/$(BIN)/stubtest --ignore-missing-stub tfprof._native
+	cd $(BUILT) && $(abspath $(PY_VENV))/$(BIN)/stubtest --ignore-missing-stub tfprof._native tfprof._views
 
 # Screenshots go to target/test-notebook.
 test-notebook: debian-tools $(NB_VENV)/ready ## the Python package in a notebook, its HTML in Chromium, and data frames
@@ -153,6 +153,7 @@ test-xprof: tf-venv $(XPROF_VENV)/ready ## compare profiles with XProf 2.24.2, r
 	$(XPROF_VENV)/bin/python benches/xspace_make.py jax $(BUILT)/test-xprof/jax 20
 	$(XPROF_VENV)/bin/python tests/xprof/compare.py --tfprof $(BUILT)/release/tfprof --corpus corpus/xspace \
 	    --jax $(BUILT)/test-xprof/jax $(BUILT)/test-xprof/tf
+	$(XPROF_VENV)/bin/python tests/xprof/advice.py --tfprof $(BUILT)/release/tfprof
 
 # Two files of over 100 MB, recorded once, and one of 22 MB as 16 hosts.
 bench-xspace: tf-venv $(XPROF_VENV)/ready ## CPU time and memory for profiles, and XProf's

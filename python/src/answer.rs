@@ -2,7 +2,7 @@
 
 use crate::columns::Columns;
 use crate::interrupt::interruptible;
-use crate::{question, raise, raise_checkpoint};
+use crate::{cost, question, raise, raise_checkpoint};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
@@ -120,7 +120,7 @@ impl Profile {
 
     /// Adds files: `paths` are recognized by their content; `named` are a kind (`graph`, `run_meta`, `checkpoint`, …),
     /// a path, and for runs a step.
-    #[pyo3(signature = (paths, named=vec![], run=String::new(), step_marker=String::new(), hosts=false))]
+    #[pyo3(signature = (paths, named=vec![], run=String::new(), step_marker=String::new(), hosts=false, live=false))]
     fn load(
         &self,
         py: Python<'_>,
@@ -129,13 +129,14 @@ impl Profile {
         run: String,
         step_marker: String,
         hosts: bool,
+        live: bool,
     ) -> PyResult<()> {
         let format = |word: &str| {
             let unknown = || PyValueError::new_err(format!("there are no files of the kind `{word}`"));
             Format::by_word(word).ok_or_else(unknown)
         };
         let mut inputs = Inputs::default();
-        (inputs.run, inputs.step_marker, inputs.hosts) = (run, step_marker, hosts);
+        (inputs.run, inputs.step_marker, inputs.hosts, inputs.live) = (run, step_marker, hosts, live);
         for (word, path, step) in named {
             inputs.list.push(Input { path, format: format(&word)?, step });
         }
@@ -208,6 +209,15 @@ impl Profile {
             Ok([text, json, cell].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
         })?;
         Ok((text, json, cell))
+    }
+
+    /// The cost of the model, as JSON and as tables.
+    fn cost<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyBytes>, String)> {
+        let (json, text) = self.ask(py, |shared| {
+            shared.infer()?;
+            cost::report(&shared.read().profiler)
+        })?;
+        Ok((PyBytes::new(py, &json), text))
     }
 
     /// The warnings of loading, and whether each is about damage.

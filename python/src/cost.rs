@@ -46,13 +46,18 @@ pub fn cost(
             }
             profiler.infer()?;
         }
-        let cost = profiler.cost()?;
-        let report = Report { cost: &cost, over: None, changes: None, spelling: Spelling::Python };
-        let (mut json, mut text) = (Vec::new(), Vec::new());
-        let written = write_json(&report, &mut json).and_then(|()| write_tables(&report, Style::Text, &mut text));
-        written.map_err(|source| Error::Io { file: "memory".to_owned(), action: "cannot write", source })?;
-        Ok((json, text))
+        report(&profiler)
     })?;
     let (json, text) = answer.map_err(|error| raise(&error))?;
-    Ok((PyBytes::new(py, &json), String::from_utf8_lossy(&text).into_owned()))
+    Ok((PyBytes::new(py, &json), text))
+}
+
+/// The cost of a loaded model, as JSON and as tables.
+pub fn report(profiler: &Profiler) -> Result<(Vec<u8>, String), Error> {
+    let cost = profiler.cost()?;
+    let report = Report { cost: &cost, over: None, changes: None, spelling: Spelling::Python };
+    let (mut json, mut text) = (Vec::new(), Vec::new());
+    let written = write_json(&report, &mut json).and_then(|()| write_tables(&report, Style::Text, &mut text));
+    written.map_err(|source| Error::Io { file: "memory".to_owned(), action: "cannot write", source })?;
+    Ok((json, String::from_utf8_lossy(&text).into_owned()))
 }

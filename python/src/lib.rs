@@ -28,6 +28,7 @@ use tfprof::internal::infer::op_log;
 use tfprof::internal::render::html;
 use tfprof::internal::view::filter::Patterns;
 use tfprof::{FORMS, METRICS, OPTIONS, Source, Spelling};
+use tfprof_cli::python_type;
 
 create_exception!(tfprof, Error, PyException, "Why tfprof has no answer: one sentence.");
 create_exception!(tfprof, MissingData, Error, "The question is right, but what is loaded cannot answer it.");
@@ -167,10 +168,10 @@ fn run_command(py: Python<'_>, words: Vec<OsString>) -> u8 {
     })
 }
 
-/// The options of a view: names, and what each does.
+/// The options of a view: names, what each does, and types.
 #[pyfunction]
-fn options() -> Vec<(&'static str, &'static str)> {
-    OPTIONS.iter().map(|option| (option.name, option.about)).collect()
+fn options() -> Vec<(&'static str, &'static str, &'static str)> {
+    OPTIONS.iter().map(|option| (option.name, option.about, python_type(option))).collect()
 }
 
 /// Whether a pattern is valid.

@@ -81,8 +81,12 @@ pub fn options(given: &Bound<'_, PyDict>, original: bool) -> PyResult<Options> {
 /// `p.op(select='bytes,micros')`.
 pub fn call(words: &str) -> String {
     let mut words = shell_words(words).into_iter().peekable();
-    let command = words.next().unwrap_or_default();
-    let mut arguments = Vec::new();
+    // Another run of the same directory is another profile.
+    let function = match words.next().unwrap_or_default().as_str() {
+        "info" => "tfprof.open".to_owned(),
+        command => format!("p.{command}"),
+    };
+    let mut arguments = Vec::from_iter((function == "tfprof.open").then(|| "…".to_owned()));
     while let Some(flag) = words.next() {
         let name = flag.trim_start_matches('-');
         let option = OPTIONS.iter().find(|option| option.name == name);
@@ -99,7 +103,7 @@ pub fn call(words: &str) -> String {
         };
         arguments.push(format!("{name}={text}"));
     }
-    format!("p.{command}({})", arguments.join(", "))
+    format!("{function}({})", arguments.join(", "))
 }
 
 /// Splits at blanks outside quotes.

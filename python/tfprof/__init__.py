@@ -23,9 +23,9 @@ from tfprof._api import ALL_ADVICE, Profiler, advise, profile, write_op_log
 from tfprof._checkpoint import Checkpoint, Comparison, Tensor, Verdict, checkpoint
 from tfprof._cost import Cost, cost, flops, params
 from tfprof._native import Error, MissingData
-from tfprof._open import DataWarning, Overview, Profile, demo, open
-from tfprof._options import Options
+from tfprof._open import DataWarning, Overview, Profile, demo, load, open
 from tfprof._view import Advice, Numbers, Row, View
+from tfprof._views import Options
 from tfprof.option_builder import ProfileOptionBuilder
 
 __all__ = [
@@ -52,13 +52,10 @@ __all__ = [
     "cost",
     "demo",
     "flops",
-    "model_analyzer",
+    "load",
     "open",
-    "option_builder",
     "params",
     "profile",
-    "tfprof_log_pb2",
-    "tfprof_logger",
     "write_op_log",
 ]
 
@@ -88,6 +85,10 @@ if TYPE_CHECKING:
     AdviceProto: Any
     OpLogProto: Any
 else:
+
+    def __dir__() -> list[str]:
+        # The modules of TensorFlow's old names can be imported, but nobody needs to see them.
+        return sorted([*__all__, "ProfilerHook", "__doc__"])
 
     def __getattr__(name: str) -> Any:
         if name in _BESIDE_TENSORFLOW:

@@ -7,7 +7,7 @@ import json
 import os
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tfprof import _native, _options
@@ -18,10 +18,8 @@ from tfprof._view import harmless, keep_inputs, path_of
 
 if TYPE_CHECKING:
     import numpy
-    from typing_extensions import Unpack
 
-    from tfprof._options import Options
-
+Patterns = str | Sequence[str]
 _FORMS = {".txt": "file", ".json": "json", ".csv": "csv", ".html": "html", ".htm": "html"}
 # The number of lines that `repr` prints.
 _SHOWN = 200
@@ -51,11 +49,21 @@ class Tensor(NamedTuple):
     """`min`, `max`, `mean`, `std`, `zeros`, `nan`, `inf` and `histogram`, if `stats` was asked for."""
 
 
-def checkpoint(path: str | os.PathLike[str], *, stats: bool = False, **options: Unpack[Options]) -> Checkpoint:
+@_options.helpful
+def checkpoint(
+    path: str | os.PathLike[str],
+    *,
+    stats: bool = False,
+    order_by: str | None = None,
+    show_name_regexes: Patterns | None = None,
+    hide_name_regexes: Patterns | None = None,
+    min_params: int | None = None,
+    min_bytes: int | None = None,
+) -> Checkpoint:
     """Opens a checkpoint of any TensorFlow format, by its prefix, one of its files, or its directory.
 
-    Only its index is read. `stats` looks at all numbers; `options` choose and sort as for `tfprof checkpoint`:
-    `order_by` (`name`, `params`, `bytes`, `depth`), `show_name_regexes`, `hide_name_regexes`, `min_params`, `min_bytes`.
+    Only its index is read. `stats` looks at all numbers. The others choose and sort as for `tfprof checkpoint`: `order_by` is
+    `name`, `params`, `bytes` or `depth`.
 
     >>> import tempfile, tfprof
     >>> with tempfile.TemporaryDirectory() as directory:
@@ -72,7 +80,15 @@ def checkpoint(path: str | os.PathLike[str], *, stats: bool = False, **options: 
     """
     native = _native.Checkpoint(path_of(path))
     tell_damage(native.damage)
-    return Checkpoint(native, stats, _options.given(options, "checkpoint"))
+    return Checkpoint(native, stats, _chosen(order_by, show_name_regexes, hide_name_regexes, min_params, min_bytes))
+
+
+def _chosen(
+    order_by: str | None, show: Patterns | None, hide: Patterns | None, min_params: int | None, min_bytes: int | None
+) -> dict[str, Any]:
+    """The options of a listing, for native code."""
+    names = ("order_by", "show_name_regexes", "hide_name_regexes", "min_params", "min_bytes")
+    return _options.given(dict(zip(names, (order_by, show, hide, min_params, min_bytes), strict=True)), "checkpoint")
 
 
 class Listing(Table):
@@ -137,12 +153,20 @@ class Checkpoint(Listing):
         """Damage found while opening it."""
         return self._native.damage
 
-    def table(self, *, stats: bool = False, **options: Unpack[Options]) -> Checkpoint:
-        """The same checkpoint with other tensors, in another order, or with statistics; options as in `tfprof.checkpoint`:
-
-        `order_by`, `show_name_regexes`, `hide_name_regexes`, `min_params`, `min_bytes`.
-        """
-        return Checkpoint(self._native, stats, _options.given(options, "table"))
+    @_options.helpful
+    def table(
+        self,
+        *,
+        stats: bool = False,
+        order_by: str | None = None,
+        show_name_regexes: Patterns | None = None,
+        hide_name_regexes: Patterns | None = None,
+        min_params: int | None = None,
+        min_bytes: int | None = None,
+    ) -> Checkpoint:
+        """The same checkpoint with other tensors, in another order, or with statistics; keywords as in `tfprof.checkpoint`."""
+        chosen = _chosen(order_by, show_name_regexes, hide_name_regexes, min_params, min_bytes)
+        return Checkpoint(self._native, stats, chosen)
 
     def _list(self, form: str) -> bytes:
         data, damage = self._native.list(form, self._options, self._stats)
@@ -219,16 +243,26 @@ class Checkpoint(Listing):
         """Reads everything and checks every checksum and every length."""
         return Verdict(*self._native.verify())
 
+    @_options.helpful
     def compare(
-        self, other: Checkpoint | str | os.PathLike[str], *, stats: bool = False, **options: Unpack[Options]
+        self,
+        other: Checkpoint | str | os.PathLike[str],
+        *,
+        stats: bool = False,
+        order_by: str | None = None,
+        show_name_regexes: Patterns | None = None,
+        hide_name_regexes: Patterns | None = None,
+        min_params: int | None = None,
+        min_bytes: int | None = None,
     ) -> Comparison:
         """Compares it with another checkpoint: tensors that only one has and, with `stats`, different values.
 
-        Options as in `tfprof.checkpoint`: `order_by`, `show_name_regexes`, `hide_name_regexes`, `min_params`, `min_bytes`.
+        Keywords as in `tfprof.checkpoint`.
         """
         if not isinstance(other, Checkpoint):
             other = checkpoint(other)
-        return Comparison(self._native, other._native, bool(stats), _options.given(options, "compare"))
+        chosen = _chosen(order_by, show_name_regexes, hide_name_regexes, min_params, min_bytes)
+        return Comparison(self._native, other._native, bool(stats), chosen)
 
     def _columns(self) -> list[Column]:
         rows = self._rows()

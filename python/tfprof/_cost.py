@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tfprof import _graphs, _messages, _native
+from tfprof import _graphs, _messages, _native, _options
 
 Sizes = Sequence[int | None]
 
@@ -39,7 +39,15 @@ class Cost:
     def __str__(self) -> str:
         return self.text
 
+    @classmethod
+    def read(cls, answer: bytes, text: str) -> Cost:
+        """From the JSON and the tables of native code."""
+        details = json.loads(answer)
+        figures = {name: details[name] for name in cls.__dataclass_fields__ if name in details}
+        return cls(**figures, details=details, text=text)
 
+
+@_options.helpful
 def cost(
     model: Any,
     *,
@@ -58,7 +66,7 @@ def cost(
     `trip_counts` are those of loops by name, and `const_params` counts constants as parameters.
     """
     path, graph, trainable = _read(model, signature)
-    answer, text = _native.cost(
+    answer = _native.cost(
         path,
         graph,
         trainable,
@@ -69,32 +77,65 @@ def cost(
         trip_counts=list((trip_counts or {}).items()),
         const_params=const_params,
     )
-    details = json.loads(answer)
-    figures = {name: details[name] for name in Cost.__dataclass_fields__ if name in details}
-    return Cost(**figures, details=details, text=text)
+    return Cost.read(*answer)
 
 
-def flops(model: Any, **settings: Any) -> int:
-    """The FLOPs of one run of a model; takes the keywords of `cost`:
+@_options.helpful
+def flops(
+    model: Any,
+    *,
+    batch: int | None = None,
+    inputs: Mapping[str, Sizes] | None = None,
+    signature: str | None = None,
+    all: bool = False,
+    trip_counts: Mapping[str, int] | None = None,
+    const_params: bool = False,
+) -> int:
+    """The FLOPs of one run of a model; model and keywords as in `cost`."""
+    return cost(
+        model,
+        batch=batch,
+        inputs=inputs,
+        signature=signature,
+        all=all,
+        trip_counts=trip_counts,
+        const_params=const_params,
+    ).float_ops
 
-    `batch`, `inputs`, `signature`, `all`, `trip_counts`, `const_params`.
-    """
-    return cost(model, **settings).float_ops
+
+@_options.helpful
+def params(
+    model: Any,
+    *,
+    batch: int | None = None,
+    inputs: Mapping[str, Sizes] | None = None,
+    signature: str | None = None,
+    all: bool = False,
+    trip_counts: Mapping[str, int] | None = None,
+    const_params: bool = False,
+) -> int:
+    """The parameters of a model; model and keywords as in `cost`."""
+    return cost(
+        model,
+        batch=batch,
+        inputs=inputs,
+        signature=signature,
+        all=all,
+        trip_counts=trip_counts,
+        const_params=const_params,
+    ).parameters
 
 
-def params(model: Any, **settings: Any) -> int:
-    """The parameters of a model; takes the keywords of `cost`:
-
-    `batch`, `inputs`, `signature`, `all`, `trip_counts`, `const_params`.
-    """
-    return cost(model, **settings).parameters
+def is_keras(model: Any) -> bool:
+    """Whether it is a Keras model or layer, of any version."""
+    return hasattr(model, "count_params") and hasattr(model, "weights")
 
 
 def _read(model: Any, signature: str | None) -> tuple[str | None, bytes | None, list[str] | None]:
     """A path, or the bytes of a graph and the nodes of its trainable variables."""
     if isinstance(model, (str, os.PathLike)):
         return os.fspath(model), None, None
-    if hasattr(model, "count_params") and hasattr(model, "weights"):
+    if is_keras(model):
         return None, *_keras(model)
     if isinstance(getattr(model, "signatures", None), Mapping):
         model = _signature(model.signatures, signature)

@@ -48,6 +48,25 @@ def default_graph() -> Any:
     return None if tf.executing_eagerly() else tf.compat.v1.get_default_graph()
 
 
+def save_keras(model: Any, directory: str) -> None:
+    """Saves a Keras model of any backend as a SavedModel, with its lines of code if TensorFlow made them."""
+    import tensorflow as tf
+
+    if not getattr(model, "built", True):
+        raise TypeError("this Keras model is not built; call it once, or give it an Input")
+    logger = tf.get_logger()
+    level = logger.level
+    logger.setLevel("ERROR")
+    try:
+        if isinstance(model, tf.__internal__.tracking.AutoTrackable):
+            lines = tf.saved_model.SaveOptions(save_debug_info=True)
+            tf.saved_model.save(model, directory, options=lines)
+        else:
+            model.export(directory, verbose=False)
+    finally:
+        logger.setLevel(level)
+
+
 def live_graph(graph: Any) -> Any:
     """The `tf.Graph` of a graph, a function or a concrete function; None for anything else."""
     if hasattr(graph, "get_concrete_function"):

@@ -4,24 +4,22 @@ from __future__ import annotations
 
 import json
 import os
+import tempfile
 import warnings
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tfprof import _graphs, _messages, _native, _options
 from tfprof._api import write_file
+from tfprof._cost import Cost, is_keras
 from tfprof._view import Advice, View, keep_inputs, path_of
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
-    from tfprof._options import Options
-
+from tfprof._views import Views
 
 class DataWarning(UserWarning):
     """A file is damaged; the answer covers the intact part."""
 
 
+@_options.helpful
 def open(
     path_or_graph: Any = None,
     run_meta: Any = None,
@@ -39,7 +37,7 @@ def open(
 
     `path_or_graph` is a path to any input of the `tfprof` command (a graph, a run, a saved profile, a checkpoint, a
     directory of such files, a log directory of TensorFlow 2 or JAX), a list of such paths, a `tf.Graph`, a `tf.function`,
-    or a GraphDef as message or bytes.
+    a Keras model, or a GraphDef as message or bytes.
     `run_meta` is a RunMetadata, several in a list, or several by step in a dict; `op_log` an OpLogProto; `profile` a
     ProfileProto; each as path, message or bytes. `checkpoint` is a path. The default is TensorFlow's default
     graph. FLOPs, trainable variables and code traces are computed from graphs that are not paths.
@@ -71,6 +69,9 @@ def open(
     return _opened(loader.native, loader.notes, original_quirks, strict)
 
 
+load = open
+
+
 def demo(write: str | os.PathLike[str] | None = None) -> Profile:
     """The built-in sample: a ResNet-32 with two steps, an op log and a checkpoint of its first unit.
 
@@ -89,7 +90,7 @@ def demo(write: str | os.PathLike[str] | None = None) -> Profile:
     return _opened(native, [], False, False)
 
 
-class Profile:
+class Profile(Views):
     """The data that `tfprof.open` loaded. Profiles are independent, and threads can share one.
 
     >>> import tfprof
@@ -109,26 +110,6 @@ class Profile:
         self._original = original_quirks
         self._overview: Overview | None = None
         self.warnings = [message for message, _ in native.all_warnings()] + notes
-
-    @_options.documented
-    def scope(self, **options: Unpack[Options]) -> View:
-        """Nodes by name scope: `a/b` is a child of `a`."""
-        return self._view("scope", options)
-
-    @_options.documented
-    def graph(self, **options: Unpack[Options]) -> View:
-        """Nodes by data flow: the inputs of a node are its children."""
-        return self._view("graph", options)
-
-    @_options.documented
-    def op(self, **options: Unpack[Options]) -> View:
-        """Nodes by op type, one row for each type."""
-        return self._view("op", options)
-
-    @_options.documented
-    def code(self, **options: Unpack[Options]) -> View:
-        """Nodes by the line of Python that created them; needs the traces of a live graph or an op log."""
-        return self._view("code", options)
 
     def _view(self, command: str, options: Mapping[str, Any]) -> View:
         asked = _options.given(options, command)
@@ -153,6 +134,10 @@ class Profile:
                 if not isinstance(name, str):
                     raise TypeError(f"checkers: expected names, found {type(name).__name__}")
         return Advice(*self._native.advice(names, self._original))
+
+    def cost(self) -> Cost:
+        """Parameters, FLOPs, multiply-adds and bytes by layer, as `tfprof.cost` computes them."""
+        return Cost.read(*self._native.cost())
 
     @property
     def overview(self) -> Overview:
@@ -244,13 +229,21 @@ class _Loader:
             self.native.load([path_of(graph)], **how)
         elif isinstance(graph, (list, tuple)):
             self.native.load(_paths(graph, "path_or_graph"), **how)
+        elif is_keras(graph):
+            self._add_keras(graph)
         elif graph is not None:
             try:
                 self._graph = _graphs.read(graph, add_trace=True)
             except TypeError:
                 found = type(graph).__name__
-                raise TypeError(f"path_or_graph: expected a path, paths, a graph, a message or bytes, found {found}") from None
+                raise TypeError(f"path_or_graph: expected a path, paths, a graph, a Keras model, a message or bytes, found {found}") from None
             self.native.add("graph", self._graph.data)
+
+    def _add_keras(self, model: Any) -> None:
+        """Saves the model to a directory that is removed when it was read."""
+        with tempfile.TemporaryDirectory(prefix="tfprof-") as directory:
+            _graphs.save_keras(model, directory)
+            self.native.load([directory], live=True)
 
     def add_checkpoints(self, paths: list[str]) -> None:
         for path in paths:

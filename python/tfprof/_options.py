@@ -2,80 +2,35 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypedDict, TypeVar
+from typing import Any, TypeVar, cast
 
 from tfprof import _native
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-class Options(TypedDict, total=False):
-    """The keywords of `scope`, `graph`, `op` and `code`: the options of the command, with its defaults.
-
-    A list may be a single string. A pattern must match a whole name.
-    """
-
-    max_depth: int
-    """How many levels of the tree to show, the root being the first; in op view, how many rows; 10 by default."""
-    min_bytes: int
-    """Hide rows whose total of requested bytes is less."""
-    min_peak_bytes: int
-    min_residual_bytes: int
-    min_output_bytes: int
-    min_micros: int
-    min_accelerator_micros: int
-    min_cpu_micros: int
-    min_params: int
-    min_float_ops: int
-    min_occurrence: int
-    step: int | str
-    """The step to show; -1 is the average of the steps that have a node, `'all'` the sum of everything."""
-    order_by: str
-    """`name` upwards, a metric downwards, or `depth`; by default the name, in op view the first selected metric."""
-    account_type_regexes: str | Sequence[str]
-    """Count only nodes with a type (op, device, custom type) that matches one of these."""
-    start_name_regexes: str | Sequence[str]
-    """Begin at the rows whose name matches one of these."""
-    trim_name_regexes: str | Sequence[str]
-    """Do not go below rows whose name matches one of these."""
-    show_name_regexes: str | Sequence[str]
-    hide_name_regexes: str | Sequence[str]
-    account_displayed_op_only: bool
-    """Sum only shown rows."""
-    select: str | Sequence[str]
-    """Metrics and details, as `'params'`, `'params,micros'` or a list."""
-    output: str
-    """Write the answer at once, as in `'json:outfile=F'`; `to_file` does the same."""
-    min_macs: int
-    min_io_bytes: int
-    min_unknown_ops: int
-    """Hide rows with fewer nodes of unknown cost."""
-    min_device_micros: int
-    ops_only: bool
-    """Leave out rows that are only name scopes; their children move up."""
-    source_lines: bool
-    """In code view, append the text of the source line."""
-    events: str
-    """The events of an XSpace to show as nodes: `ops`, or `all`, events of the runtime included."""
-    stacks: str
-    """Code view of an XSpace: `source` lines, `python` calls, or `auto`."""
-    group_by: str
-    """What rows of an XSpace stand for: `view`, `program` (the outermost level) or `category` (op view)."""
-    step_marker: str
-    """The events that mark steps of an XSpace; used while reading, so pass it to `open`."""
-    run: str
-    """The run of a log directory; used while reading, so pass it to `open`."""
-    original_quirks: bool
-    """Reproduce the bugs of the original, figure by figure."""
-
-
 def documented(function: F) -> F:
     """Appends the options of a view to the text that `help()` shows."""
-    options = "\n".join(f"{name}: {about}" for name, about in _native.options())
+    options = "\n".join(f"{name}: {about}" for name, about, _ in _native.options())
     text = f"{_dedented(function.__doc__ or '')}\n\nOptions:\n\n{options}"
     function.__doc__ = text
     return function
+
+
+def helpful(function: F) -> F:
+    """Suggests the right keyword for a wrong one. The signature stays."""
+    known = function.__code__.co_varnames[: function.__code__.co_argcount + function.__code__.co_kwonlyargcount]
+
+    @functools.wraps(function)
+    def checked(*args: Any, **given: Any) -> Any:
+        for name in given:
+            if name not in known:
+                raise TypeError(f"{function.__name__}() got an unexpected keyword `{name}`; {nearest(name, known)}")
+        return function(*args, **given)
+
+    return cast(F, checked)
 
 
 def _dedented(text: str) -> str:
@@ -88,7 +43,7 @@ def _dedented(text: str) -> str:
 
 def given(options: Mapping[str, Any], who: str) -> dict[str, Any]:
     """The options for native code, without those that are `None`."""
-    known = [name for name, _ in _native.options()]
+    known = [name for name, _, _ in _native.options()]
     asked: dict[str, Any] = {}
     for name, value in options.items():
         if name not in known:

@@ -110,3 +110,30 @@ def test_arrays_are_those_of_tensorflow(tmp_path):
             count += 1
         assert ckpt.verify()
     assert count > 250
+
+
+def keras_model(keras):
+    """A model with a layer of its own."""
+    inputs = keras.Input((8,))
+    hidden = keras.layers.Dense(16, activation="relu", name="hidden")(inputs)
+    return keras.Model(inputs, keras.layers.Dense(4, name="head")(hidden))
+
+
+def test_a_live_keras_model_is_opened(tmp_path, monkeypatch):
+    """It is saved to a directory that is gone afterwards, and has its lines of code."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    model = keras_model(tf.keras)
+    profile = tfprof.open(model)
+    assert list(tmp_path.glob("tfprof-*")) == []
+    assert profile.overview["params"] == model.count_params() == 212
+    cost = profile.cost()
+    assert cost.parameters == 212 and cost.float_ops == tfprof.flops(model)
+    assert {"hidden", "head"} <= {scope["name"] for scope in cost.details["scopes"]}
+    assert any("test_open.py" in row.name for row in profile.code(select="float_ops", max_depth=100))
+    assert [missing["code"] for missing in profile.overview["missing"]] == ["no_steps"]
+
+
+def test_a_keras_model_that_is_not_built_is_named():
+    with pytest.raises(TypeError, match="not built"):
+        tfprof.open(tf.keras.Sequential([tf.keras.layers.Dense(2)]))

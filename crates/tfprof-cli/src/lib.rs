@@ -10,6 +10,7 @@ mod terminal;
 
 pub use commands::demo::Sample;
 pub use commands::run;
+pub use commands::stubs::python_type;
 pub use terminal::Terminal;
 
 /// Whether the shell can parse a line. For fuzzing.

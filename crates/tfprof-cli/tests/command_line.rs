@@ -170,10 +170,11 @@ fn the_man_page_has_every_option() {
     for word in [".B \\-max_depth N", ".B \\-\\-graph_path FILE", ".B scope ", ".SH EXAMPLES"] {
         assert!(page.contains(word), "{word}");
     }
-    for (form, page) in [("markdown", "options.md"), ("flops", "flops.md")] {
-        let path = format!("{}/../../docs/{page}", env!("CARGO_MANIFEST_DIR"));
+    let pages = [("markdown", "docs/options.md"), ("flops", "docs/flops.md"), ("stubs", "python/tfprof/_views.pyi")];
+    for (form, page) in pages {
+        let path = format!("{}/../../{page}", env!("CARGO_MANIFEST_DIR"));
         let committed = std::fs::read_to_string(path).unwrap_or_default();
-        assert!(answer(&["man", form]) == committed, "docs/{page} is stale: tfprof man {form} > docs/{page}");
+        assert!(answer(&["man", form]) == committed, "{page} is stale: tfprof man {form} > {page}");
     }
 }
 

@@ -2,7 +2,7 @@
 //! operations are counted, from the table of formulas.
 
 use super::examples::EXAMPLES;
-use super::{COMMANDS, Exit, SHELL_COMMANDS, help, to_stdout, write_text};
+use super::{COMMANDS, Exit, SHELL_COMMANDS, help, stubs, to_stdout, write_text};
 use crate::flags::{FLAGS, Request};
 use std::io::Write;
 use tfprof::internal::infer::flops;
@@ -14,8 +14,9 @@ pub fn run(request: &Request, out: &mut dyn Write) -> Result<Exit, Error> {
     let text = match &*form {
         "roff" => roff(),
         "markdown" => markdown(),
+        "stubs" => stubs::write(),
         "flops" => return to_stdout(out, flops::write_page).map(|()| Exit::Answered),
-        other => return Err(Error::Question(words::unknown("form", other, &["roff", "markdown", "flops"]))),
+        other => return Err(Error::Question(words::unknown("form", other, &["roff", "markdown", "flops", "stubs"]))),
     };
     write_text(out, &text)
 }

@@ -12,6 +12,7 @@ pub mod info;
 mod man;
 mod open;
 mod save;
+pub mod stubs;
 mod trace;
 pub mod view;
 

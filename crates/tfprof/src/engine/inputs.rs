@@ -38,6 +38,8 @@ pub struct Inputs {
     pub limits: Limits,
     /// The run to read of a log directory; empty for the newest.
     pub run: String,
+    /// The files are a copy of a live model, and do not stay.
+    pub live: bool,
     /// Log directories are the hosts of one run.
     pub hosts: bool,
     /// The log directories, the run that is read of the last one, and the runs that are not read.
@@ -91,6 +93,7 @@ impl Inputs {
         self.other_runs.extend_from_slice(&others.other_runs);
         self.log_dirs.extend_from_slice(&others.log_dirs);
         self.read_run.clone_from(&others.read_run);
+        self.live |= others.live;
         if self.stdin_head.is_empty() {
             self.stdin_head.clone_from(&others.stdin_head);
         }
@@ -110,10 +113,14 @@ impl Inputs {
         self.list.iter().map(|input| input.path.as_path())
     }
 
-    /// The directory of a `SavedModel`, if there is one.
+    /// The directory of a `SavedModel`, if there is one; empty if it does not stay.
     pub(super) fn saved_model(&self) -> Option<String> {
         let mut graphs = self.of(Role::Graph).filter(|input| is_saved_model(&input.path));
-        graphs.next().map(|input| input.path.parent().unwrap_or(Path::new(".")).display().to_string())
+        let graph = graphs.next();
+        if self.live {
+            return graph.map(|_| String::new());
+        }
+        graph.map(|input| input.path.parent().unwrap_or(Path::new(".")).display().to_string())
     }
 
     /// The files with their labels, as an overview lists them.

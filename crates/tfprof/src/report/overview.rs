@@ -66,7 +66,7 @@ pub(crate) struct Sources {
     /// The run of a log directory that was read, and those that were not.
     pub run: String,
     pub other_runs: Vec<String>,
-    /// The directory of a `SavedModel`, and the signature that counts.
+    /// The directory of a `SavedModel`, empty for a live model, and the signature that counts.
     pub saved_model: Option<String>,
     pub signature: Option<String>,
 }

@@ -33,6 +33,12 @@ pub const SAVE_WITH_LINES: &[&str] = &[
     "# then: tfprof code with_lines -select float_ops",
 ];
 
+/// Writes the lines of code and the FLOPs of a graph. TensorFlow does not make the directory.
+const WRITE_OP_LOG: &[&str] = &[
+    "tf.io.gfile.makedirs('dump')",
+    "tf.compat.v1.profiler.write_op_log(graph, 'dump')  # writes dump/tfprof_log",
+];
+
 /// Everything that one would expect.
 pub fn find(overview: &Overview, model: &Model, sources: &Sources) -> Vec<Missing> {
     let mut all = Vec::new();
@@ -66,8 +72,13 @@ pub fn find(overview: &Overview, model: &Model, sources: &Sources) -> Vec<Missin
     all
 }
 
-/// A `SavedModel` has no times: TensorFlow 2 runs it under its profiler.
+/// A `SavedModel` has no times: TensorFlow 2 runs it under its profiler. Without a directory, the model is at hand.
 fn run_of_saved_model(dir: &str, signature: &str) -> Missing {
+    if dir.is_empty() {
+        let how =
+            ["with tf.profiler.experimental.Profile('logdir'):", "    model.predict(x)", "# then: tfprof info logdir"];
+        return Missing::new("no_steps", "time and memory", "the model has not run", &how);
+    }
     let load = format!("model = tf.saved_model.load({dir:?})");
     let function = format!("f = model.signatures[{signature:?}]");
     let how = [
@@ -122,7 +133,7 @@ fn add_for_sessions(overview: &Overview, model: &Model, has_graph: bool, all: &m
             "no_traces",
             "lines of code",
             "no op log with code traces is loaded",
-            &["tf.compat.v1.profiler.write_op_log(graph, 'dump')  # writes dump/tfprof_log"],
+            WRITE_OP_LOG,
         );
     }
     if overview.float_ops == 0 {
@@ -130,7 +141,7 @@ fn add_for_sessions(overview: &Overview, model: &Model, has_graph: bool, all: &m
             "no_float_ops",
             "FLOPs",
             "no op log with FLOPs is loaded",
-            &["tf.compat.v1.profiler.write_op_log(graph, 'dump')  # counts them where shapes are known"],
+            WRITE_OP_LOG,
         );
     }
 }
