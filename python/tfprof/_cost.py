@@ -128,7 +128,8 @@ def params(
 
 def is_keras(model: Any) -> bool:
     """Whether it is a Keras model or layer, of any version."""
-    return hasattr(model, "count_params") and hasattr(model, "weights")
+    # Of an instance, Keras 2 raises an error of its own before it is built.
+    return hasattr(type(model), "count_params") and hasattr(type(model), "weights")
 
 
 def _read(model: Any, signature: str | None) -> tuple[str | None, bytes | None, list[str] | None]:
@@ -178,10 +179,15 @@ def _keras(model: Any) -> tuple[bytes, list[str]]:
     def call(*tensors: Any) -> Any:
         return model(list(tensors) if len(tensors) > 1 else tensors[0], training=False)
 
-    weights = [getattr(weight, "value", weight) for weight in model.weights]
-    weights = [weight() if callable(weight) else weight for weight in weights]
-    trained = {id(getattr(weight, "value", weight)) for weight in model.trainable_weights}
+    weights = [_variable(weight) for weight in model.weights]
+    trained = {id(_variable(weight)) for weight in model.trainable_weights}
     return _function(tf.function(call).get_concrete_function(*specs), weights, trained)
+
+
+def _variable(weight: Any) -> Any:
+    """The variable of TensorFlow: Keras 3 wraps it, Keras 2 does not."""
+    value = weight.value
+    return weight if callable(value) else value
 
 
 def _function(function: Any, weights: list[Any] | None = None, trained: set[int] | None = None) -> tuple[bytes, list[str]]:
