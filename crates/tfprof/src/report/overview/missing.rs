@@ -34,10 +34,8 @@ pub const SAVE_WITH_LINES: &[&str] = &[
 ];
 
 /// Writes the lines of code and the FLOPs of a graph. TensorFlow does not make the directory.
-const WRITE_OP_LOG: &[&str] = &[
-    "tf.io.gfile.makedirs('dump')",
-    "tf.compat.v1.profiler.write_op_log(graph, 'dump')  # writes dump/tfprof_log",
-];
+const WRITE_OP_LOG: &[&str] =
+    &["tf.io.gfile.makedirs('dump')", "tf.compat.v1.profiler.write_op_log(graph, 'dump')  # writes dump/tfprof_log"];
 
 /// Everything that one would expect.
 pub fn find(overview: &Overview, model: &Model, sources: &Sources) -> Vec<Missing> {
@@ -129,20 +127,10 @@ fn add_for_sessions(overview: &Overview, model: &Model, has_graph: bool, all: &m
         );
     }
     if model.stacks.is_empty() {
-        missing(
-            "no_traces",
-            "lines of code",
-            "no op log with code traces is loaded",
-            WRITE_OP_LOG,
-        );
+        missing("no_traces", "lines of code", "no op log with code traces is loaded", WRITE_OP_LOG);
     }
     if overview.float_ops == 0 {
-        missing(
-            "no_float_ops",
-            "FLOPs",
-            "no op log with FLOPs is loaded",
-            WRITE_OP_LOG,
-        );
+        missing("no_float_ops", "FLOPs", "no op log with FLOPs is loaded", WRITE_OP_LOG);
     }
 }
 
