@@ -15,6 +15,30 @@ pub fn to_file(
     inputs: &[PathBuf],
     mut fill: impl FnMut(&mut dyn Write) -> io::Result<()>,
 ) -> Result<(), Error> {
+    refuse_input(file, inputs)?;
+    write(file, Durability::Synced, &mut fill)
+}
+
+/// Adds to the end of a file, all of it or nothing. Refuses to change any of `inputs`.
+pub fn append(file: &str, inputs: &[PathBuf], bytes: &[u8]) -> Result<(), Error> {
+    refuse_input(file, inputs)?;
+    let add = || -> io::Result<()> {
+        let mut target = OpenOptions::new().append(true).create(true).open(file)?;
+        let before = target.metadata()?;
+        target.write_all(bytes).inspect_err(|_| {
+            if before.is_file() {
+                // The error that is reported came first.
+                let _ = target.set_len(before.len());
+            }
+        })
+    };
+    match add() {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        added => added.map_err(|source| Error::Io { file: file.to_owned(), action: "cannot write", source }),
+    }
+}
+
+fn refuse_input(file: &str, inputs: &[PathBuf]) -> Result<(), Error> {
     // A hard link to an input is fine: the rename replaces that name only.
     if let Ok(real) = Path::new(file).canonicalize()
         && real.is_file()
@@ -23,7 +47,7 @@ pub fn to_file(
         let message = format!("{file} is one of the inputs and would be overwritten; name another file");
         return Err(Error::Question(message));
     }
-    write(file, Durability::Synced, &mut fill)
+    Ok(())
 }
 
 /// Writes one of many files without waiting for the disk: after a power failure, the last ones may be empty.

@@ -113,8 +113,7 @@ impl Parser {
     }
 
     fn flag(&mut self, name: &str, kind: ValueKind, value: String) -> Result<(), Error> {
-        // Quotes protect the commas of a pattern, so keep them until the list is split.
-        let value = if kind == ValueKind::Patterns { value } else { self.unquoted(&value) };
+        let value = self.unquoted(&value);
         if let Some(flag) = FLAGS.iter().find(|flag| flag.name == name) {
             if !flag.commands.is_empty() {
                 self.used.push(flag);

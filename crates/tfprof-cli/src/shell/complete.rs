@@ -76,6 +76,9 @@ fn offer(text: &str, model: &Model) -> Offer {
         return Offer::of(text, start, commands::words_in_shell(), " ");
     };
     let word = &text[start..];
+    if matches!(before.last(), Some(&(">" | ">>"))) {
+        return Offer::files(text, start);
+    }
     if let Some((name, value)) = word.split_once('=').filter(|(name, _)| name.starts_with('-')) {
         return offer_value(&plain_name(name), text, text.len() - value.len(), model);
     }
@@ -237,5 +240,6 @@ mod tests {
         let check = |line: &str, expect: &str| assert!(offered(line).contains(&expect.to_owned()), "{line}");
         check("load Cargo.t", "load Cargo.toml");
         check("op -output file:outfile=Cargo.t", "op -output file:outfile=Cargo.toml");
+        check("op -max_depth 3 > Cargo.t", "op -max_depth 3 > Cargo.toml");
     }
 }

@@ -7,6 +7,7 @@ mod complete;
 mod history;
 pub mod line;
 mod pager;
+mod redirect;
 mod session;
 
 use crate::commands::{Exit, exit_of, info, write_text};
@@ -61,10 +62,11 @@ fn script(
     err: &mut dyn Write,
 ) -> Result<Exit, Error> {
     let mut session = Session::new(request, err)?;
+    let pager = Pager::of_script();
     for (i, line) in lines.enumerate() {
         let read_error = |source| Error::Io { file: "standard input".to_owned(), action: "cannot read", source };
         let line = line.map_err(read_error)?;
-        match session.execute(&line, out, err) {
+        match redirect::execute(&mut session, &line, &pager, out, err) {
             Ok(Next::GoOn) => {}
             Ok(Next::Leave) => break,
             Err(error) => {
@@ -111,7 +113,7 @@ fn interact(
             history.iter().for_each(|file| history::save(&mut editor, file));
         }
         let mut screen = Screen::new(out, editor.dimensions(), pager.clone());
-        let outcome = session.borrow_mut().execute(&line, &mut screen, err);
+        let outcome = redirect::execute(&mut session.borrow_mut(), &line, &pager, &mut screen, err);
         screen.finish().map_err(|source| Error::Io {
             file: "standard output".to_owned(),
             action: "cannot write",

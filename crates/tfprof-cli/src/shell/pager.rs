@@ -17,6 +17,20 @@ pub struct Pager {
 }
 
 impl Pager {
+    /// For scripts, in which Ctrl-C is left to the system.
+    pub fn of_script() -> Pager {
+        Pager { command: String::new(), ctrl_c_ends: Arc::new(AtomicBool::new(true)) }
+    }
+
+    /// Another command, under the same Ctrl-C.
+    pub fn with(&self, command: String) -> Pager {
+        Pager { command, ctrl_c_ends: Arc::clone(&self.ctrl_c_ends) }
+    }
+
+    pub fn command(&self) -> &str {
+        &self.command
+    }
+
     /// `$PAGER`, else `less -R`.
     pub fn of_process() -> Pager {
         let command = std::env::var("PAGER").unwrap_or_else(|_| "less -R".to_owned());
@@ -26,17 +40,22 @@ impl Pager {
         Pager { command: command.trim().to_owned(), ctrl_c_ends }
     }
 
-    fn start(&self) -> io::Result<(Child, Guard<ChildStdin>)> {
+    /// Starts the command; the caller says when it has [`ended`](Pager::ended).
+    pub fn start(&self) -> io::Result<(Child, ChildStdin)> {
         self.ctrl_c_ends.store(false, Ordering::SeqCst);
         let child = Command::new("sh").arg("-c").arg(&self.command).stdin(Stdio::piped()).spawn();
         let started = child.and_then(|mut child| {
             let stdin = child.stdin.take().ok_or_else(|| io::Error::other("it cannot be written to"))?;
-            Ok((child, Guard::new(stdin)))
+            Ok((child, stdin))
         });
         if started.is_err() {
             self.ctrl_c_ends.store(true, Ordering::SeqCst);
         }
         started
+    }
+
+    pub fn ended(&self) {
+        self.ctrl_c_ends.store(true, Ordering::SeqCst);
     }
 }
 
@@ -83,7 +102,7 @@ impl<'a> Screen<'a> {
         if let Some((mut child, stdin)) = self.child.take() {
             drop(stdin);
             let ended = child.wait();
-            self.pager.ctrl_c_ends.store(true, Ordering::SeqCst);
+            self.pager.ended();
             return ended.map(drop);
         }
         self.out.write_all(&self.held)?;
@@ -103,7 +122,8 @@ impl Write for Screen<'_> {
         if self.is_full(bytes) {
             let held = std::mem::take(&mut self.held);
             match self.pager.start() {
-                Ok((child, mut stdin)) => {
+                Ok((child, stdin)) => {
+                    let mut stdin = Guard::new(stdin);
                     let written = stdin.write_all(&held);
                     self.child = Some((child, stdin));
                     written?;

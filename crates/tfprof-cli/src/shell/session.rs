@@ -4,6 +4,7 @@ use crate::commands::{Exit, help, info, load, load_into, to_stdout, view, warn};
 use crate::flags::{self, Request};
 use crate::terminal::Terminal;
 use std::io::Write;
+use std::path::PathBuf;
 use tfprof::internal::engine::needs;
 use tfprof::internal::model::Model;
 use tfprof::{Error, Inputs, OPTIONS, Options, Profiler, Role, Settings, ViewKind};
@@ -60,12 +61,27 @@ impl Session {
             n => format!("{n} steps"),
         };
         let nodes = self.model().ops().count();
-        format!("{nodes} nodes, {steps}; `help` says what can be asked, Tab completes, Ctrl-D leaves")
+        format!("{nodes} nodes, {steps}; `?` says what can be asked, Tab completes, Ctrl-D leaves")
+    }
+
+    /// All files that are loaded, which no answer may overwrite.
+    pub fn files(&self) -> Vec<PathBuf> {
+        self.inputs.files()
+    }
+
+    /// Runs something whose answer goes to a file or a pipe: without colour and width, and with all explanations.
+    pub fn without_terminal<T>(&mut self, run: impl FnOnce(&mut Session) -> T) -> T {
+        let terminal = Terminal { stdout: false, colour: false, width: None, explained: false, ..self.terminal };
+        let before = std::mem::replace(&mut self.terminal, terminal);
+        let outcome = run(self);
+        self.terminal = before;
+        outcome
     }
 
     /// Runs one line. On an error, nothing changes.
     pub fn execute(&mut self, line: &str, out: &mut dyn Write, err: &mut dyn Write) -> Result<Next, Error> {
-        let line = line.trim();
+        let asked = line.trim().strip_prefix('?').map(|topic| format!("help {topic}"));
+        let line = asked.as_deref().unwrap_or(line).trim();
         if line.is_empty() {
             return self.show_options(out);
         }

@@ -34,6 +34,9 @@ pub fn is_checkpoint(path: &Path) -> bool {
         return !path.is_dir() && locate(path).is_ok();
     }
     let name = path.file_name().unwrap_or_default().to_string_lossy();
+    if name == "checkpoint" {
+        return locate(path).is_ok();
+    }
     let data = split_shard(&name).is_some_and(|(stem, _)| stem.strip_suffix(".data").is_some());
     data || name.strip_suffix(".index").is_some() || ByteSource::open(path).is_ok_and(|file| Table::is_table(&file))
 }

@@ -77,7 +77,7 @@ impl Inputs {
         if Path::new(list).exists() {
             return self.add(list, format);
         }
-        for item in words::split_list(list) {
+        for item in words::split_list(list).iter().map(|item| words::unescaped_commas(item)) {
             let step = item.split_once('=').and_then(|(step, path)| {
                 let digits = !step.is_empty() && step.bytes().all(|byte| byte.is_ascii_digit());
                 Some((step.parse().ok().filter(|_| digits)?, path))
