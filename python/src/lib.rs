@@ -49,7 +49,8 @@ mod native {
     use super::{Error, MissingData};
     #[pymodule_export]
     use super::{
-        Shapes, form_endings, html_text, is_pattern, metric_words, options, read_file, run_command, write_sample,
+        Shapes, form_endings, html_text, is_pattern, metric_words, options, read_file, run_command, split_list,
+        write_sample,
     };
 }
 
@@ -190,6 +191,12 @@ fn metric_words() -> Vec<(&'static str, &'static str)> {
 #[pyfunction]
 fn form_endings() -> Vec<(&'static str, &'static str)> {
     FORMS.iter().flat_map(|form| form.endings.iter().map(|ending| (*ending, form.word))).collect()
+}
+
+/// The pieces of a list that is given as text, as on the command line.
+#[pyfunction]
+fn split_list(text: &str) -> Vec<String> {
+    tfprof::internal::words::split_list(text)
 }
 
 /// Writes the files of the built-in sample.

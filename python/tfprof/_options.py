@@ -51,9 +51,9 @@ def given(options: Mapping[str, Any], who: str) -> dict[str, Any]:
         if value is None:
             continue
         if isinstance(value, str) and name == "select":
-            value = [word.strip() for word in value.split(",") if word.strip()]
+            value = [word.strip() for word in _native.split_list(value) if word.strip()]
         elif isinstance(value, str) and name.endswith("_regexes"):
-            value = [value]
+            value = _native.split_list(value)
         asked[name] = value
     return asked
 

@@ -6,7 +6,7 @@
 mod parser;
 mod table;
 
-pub use table::{FLAGS, find, spellings};
+pub use table::{FLAGS, Group, find, spellings};
 
 use crate::commands::CommandInfo;
 use crate::commands::demo::Sample;

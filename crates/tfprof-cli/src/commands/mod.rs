@@ -16,7 +16,7 @@ pub mod stubs;
 mod trace;
 pub mod view;
 
-use crate::flags::{self, Request};
+use crate::flags::{self, FLAGS, Group, Request};
 use crate::terminal::{Guard, ProgressBar, Terminal};
 use crate::{shell, target};
 use std::cell::RefCell;
@@ -25,6 +25,8 @@ use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use tfprof::{Error, Inputs, Keep, Output, Profiler, ViewKind, Warning};
+
+use Takes::{All, Only};
 
 /// Exit codes. Scripts rely on the numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,11 +78,47 @@ pub struct CommandInfo {
     pub usage: &'static str,
     /// It needs input files.
     pub reads: bool,
+    /// The options that it takes, besides flags of its own.
+    takes: &'static [Takes],
     pub run: fn(&Request, &mut dyn Write, &mut dyn Write) -> Result<Exit, Error>,
 }
 
+/// Options that a command takes.
+#[derive(Debug)]
+enum Takes {
+    All(Group),
+    Only(&'static [&'static str]),
+}
+
+impl CommandInfo {
+    /// Whether the command takes an option or a flag.
+    pub fn takes(&self, name: &str) -> bool {
+        let own = FLAGS.iter().any(|flag| flag.name == name && flag.commands.contains(&self.word));
+        let group = Group::of(name);
+        let taken = |takes: &Takes| match takes {
+            All(known) => *known == group,
+            Only(names) => names.contains(&name),
+        };
+        own || self.takes.iter().any(taken)
+    }
+}
+
+/// The options of views, and of commands that ask views.
+const VIEW: &[Takes] = &[
+    All(Group::Counted),
+    All(Group::Rows),
+    All(Group::Traces),
+    All(Group::Output),
+    All(Group::Inputs),
+    All(Group::Model),
+    All(Group::Reading),
+    All(Group::Quirks),
+];
+
+const TARGET: Takes = Only(&["output", "format", "outfile"]);
+
 const fn view(kind: ViewKind, run: fn(&Request, &mut dyn Write, &mut dyn Write) -> Result<Exit, Error>) -> CommandInfo {
-    CommandInfo { word: kind.word(), about: kind.about(), usage: "[PATH...] [options]", reads: true, run }
+    CommandInfo { word: kind.word(), about: kind.about(), usage: "[PATH...] [options]", reads: true, takes: VIEW, run }
 }
 
 /// All commands, in the order of the help.
@@ -94,6 +132,7 @@ pub const COMMANDS: &[CommandInfo] = &[
         about: "parameters, FLOPs and bytes of a model, by layer, and the nodes of unknown cost",
         usage: "MODEL [--budget=FILE.toml] [--fail_on_unknown] [--baseline=OLD] [options]",
         reads: true,
+        takes: &[All(Group::Output), All(Group::Inputs), All(Group::Model), All(Group::Reading)],
         run: cost::run,
     },
     CommandInfo {
@@ -101,6 +140,14 @@ pub const COMMANDS: &[CommandInfo] = &[
         about: "problems in the loaded data, and how to fix them",
         usage: "[PATH...] [--checkers=NAME,...] [-output FILE.html]",
         reads: true,
+        takes: &[
+            Only(&["step_marker", "run"]),
+            All(Group::Output),
+            All(Group::Inputs),
+            All(Group::Model),
+            All(Group::Reading),
+            All(Group::Quirks),
+        ],
         run: advise::run,
     },
     CommandInfo {
@@ -108,6 +155,7 @@ pub const COMMANDS: &[CommandInfo] = &[
         about: "all loaded data as one ProfileProto, which --profile_path reads",
         usage: "[PATH...] --outfile=FILE",
         reads: true,
+        takes: &[TARGET, All(Group::Inputs), All(Group::Model), All(Group::Reading), All(Group::Quirks)],
         run: save::run,
     },
     CommandInfo {
@@ -115,6 +163,7 @@ pub const COMMANDS: &[CommandInfo] = &[
         about: "runs as a trace for Perfetto (https://ui.perfetto.dev)",
         usage: "RUN_META... [--outfile=FILE] [options]",
         reads: true,
+        takes: &[Only(&["run"]), TARGET, All(Group::Inputs), All(Group::Reading)],
         run: trace::run,
     },
     CommandInfo {
@@ -122,6 +171,11 @@ pub const COMMANDS: &[CommandInfo] = &[
         about: "the tensors of a checkpoint: shapes, sizes, statistics, values; of two checkpoints, the differences",
         usage: "P [Q] [--stats] [--values NAME[0:2,:]] [--verify] [options]",
         reads: false,
+        takes: &[
+            Only(&["order_by", "show_name_regexes", "hide_name_regexes", "min_params", "min_bytes"]),
+            All(Group::Output),
+            Only(&["checkpoint_path", "strict"]),
+        ],
         run: checkpoint::run,
     },
     CommandInfo {
@@ -129,6 +183,7 @@ pub const COMMANDS: &[CommandInfo] = &[
         about: "an overview of the files, and questions to ask next",
         usage: "[PATH...] [-output FILE.html | -output DIR/]",
         reads: true,
+        takes: VIEW,
         run: info::run,
     },
     CommandInfo {
@@ -136,6 +191,7 @@ pub const COMMANDS: &[CommandInfo] = &[
         about: "an interactive session; on a terminal, PATH without a command starts it",
         usage: "[PATH...] [options]",
         reads: true,
+        takes: VIEW,
         run: shell::run,
     },
     CommandInfo {
@@ -143,13 +199,15 @@ pub const COMMANDS: &[CommandInfo] = &[
         about: "any command on the built-in sample, a ResNet-32; alone, its overview and the shell",
         usage: "[COMMAND] [options] | --write DIR",
         reads: false,
+        takes: VIEW,
         run: demo::run,
     },
     CommandInfo {
         word: "help",
         about: "commands and options; help WORD describes one",
-        usage: "[COMMAND|OPTION]",
+        usage: "[COMMAND|OPTION|inputs|options]",
         reads: false,
+        takes: &[],
         run: |request, out, _| help::run(request, out),
     },
     CommandInfo {
@@ -157,6 +215,7 @@ pub const COMMANDS: &[CommandInfo] = &[
         about: "a completion script for your shell",
         usage: "bash|zsh|fish",
         reads: false,
+        takes: &[],
         run: |request, out, _| completions::run(request, out),
     },
     CommandInfo {
@@ -164,6 +223,7 @@ pub const COMMANDS: &[CommandInfo] = &[
         about: "the manual page; `man markdown` for the web, `man flops` for how FLOPs are counted",
         usage: "[roff|markdown|flops]",
         reads: false,
+        takes: &[],
         run: |request, out, _| man::run(request, out),
     },
     CommandInfo {
@@ -171,15 +231,29 @@ pub const COMMANDS: &[CommandInfo] = &[
         about: "the version",
         usage: "",
         reads: false,
+        takes: &[],
         run: |_, out, _| write_text(out, concat!("tfprof ", env!("CARGO_PKG_VERSION"), "\n")),
     },
 ];
 
 /// The commands that only the shell has.
 pub const SHELL_COMMANDS: &[CommandInfo] = &[
-    in_shell("set", "[options]", "keep options for the lines that follow; alone, show them as Enter does"),
+    CommandInfo {
+        takes: &[
+            All(Group::Counted),
+            All(Group::Rows),
+            All(Group::Traces),
+            All(Group::Output),
+            All(Group::Model),
+            All(Group::Quirks),
+        ],
+        ..in_shell("set", "[options]", "keep options for the lines that follow; alone, show them as Enter does")
+    },
     in_shell("reset", "", "take back every `set`"),
-    in_shell("load", "PATH...", "add a step, an op log or another file to what is loaded"),
+    CommandInfo {
+        takes: &[All(Group::Inputs), Only(&["max_memory", "max_unpacked"])],
+        ..in_shell("load", "PATH...", "add a step, an op log or another file to what is loaded")
+    },
     in_shell("quit", "", "leave; so do exit and Ctrl-D"),
     in_shell("exit", "", "leave"),
 ];
@@ -190,6 +264,7 @@ const fn in_shell(word: &'static str, usage: &'static str, about: &'static str) 
         about,
         usage,
         reads: false,
+        takes: &[],
         run: |request, _, _| {
             let word = request.command.word;
             let message = format!("{word} is a command of the shell, which `tfprof shell PATH` starts (tfprof help)");

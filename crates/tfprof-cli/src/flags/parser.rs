@@ -1,16 +1,16 @@
 //! Collects the words of a command line, and builds a request from them.
 
-use super::table::{FLAGS, Flag, Spelling, find, spellings};
+use super::table::{FLAGS, Spelling, find, spellings};
 use super::{Flags, Request};
-use crate::commands;
 use crate::commands::demo::Sample;
+use crate::commands::{self, CommandInfo};
 use crate::shell::line;
 use crate::terminal::Terminal;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use tfprof::internal::options::{boolean, refused};
 use tfprof::internal::{render, words};
-use tfprof::{Error, Format, Options, Output, Role, ValueKind};
+use tfprof::{Error, Format, OPTIONS, Options, Output, Role, ValueKind};
 
 /// The source of words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,8 +33,8 @@ pub(super) struct Parser {
     lists: Vec<(String, String)>,
     /// Files named by flags, as typed.
     named: Vec<String>,
-    /// Flags that only some commands take.
-    used: Vec<&'static Flag>,
+    /// The options and flags so far.
+    used: Vec<&'static str>,
     /// All words, to show on pages.
     typed: Vec<String>,
 }
@@ -77,7 +77,8 @@ impl Parser {
                         self.paths.push(PathBuf::from(name));
                         break;
                     }
-                    let kind = known(&name)?.value;
+                    let Spelling { value: kind, name: known, .. } = known(&name)?;
+                    self.used.push(known);
                     let value = match (value, kind) {
                         (Some(value), _) => value,
                         (None, ValueKind::Flag) => {
@@ -115,9 +116,6 @@ impl Parser {
     fn flag(&mut self, name: &str, kind: ValueKind, value: String) -> Result<(), Error> {
         let value = self.unquoted(&value);
         if let Some(flag) = FLAGS.iter().find(|flag| flag.name == name) {
-            if !flag.commands.is_empty() {
-                self.used.push(flag);
-            }
             if flag.input.is_some() {
                 self.named.push(format!("--{name}={value}"));
             }
@@ -144,11 +142,14 @@ impl Parser {
         let word = match self.command.take() {
             Some(word) => self.command_or_path(word)?,
             None if self.demo => "demo".to_owned(),
-            None if self.flags.inputs.is_empty() => "help".to_owned(),
+            None if self.flags.inputs.is_empty() => {
+                self.paths.push(PathBuf::from("start"));
+                "help".to_owned()
+            }
             None => "shell".to_owned(),
         };
         let command = commands::find(&word).ok_or_else(|| unknown_command(&word, "tfprof help"))?;
-        self.check_used(&word)?;
+        self.check_used(command)?;
         let mut sample = None;
         let demo_of_more = self.demo && word == "checkpoint";
         if command.reads || demo_of_more || (word == "demo" && self.flags.write.is_empty()) {
@@ -180,7 +181,6 @@ impl Parser {
         self.set_output()?;
         let word = self.command.take().unwrap_or_default();
         let command = commands::find_in_shell(&word).ok_or_else(|| unknown_command(&word, "help"))?;
-        self.check_used(&word)?;
         if command.reads
             && let Some(path) = self.paths.first()
         {
@@ -191,6 +191,7 @@ impl Parser {
             let files = self.named.join(" ");
             return Err(Error::Question(format!("{word} is about what is loaded; use `load {files}` to add to it")));
         }
+        self.check_used(command)?;
         let Parser { options, flags, paths, named, typed, .. } = self;
         let typed = typed.join(" ");
         Ok(Request { command, options, flags, paths, named, sample: None, terminal, typed, pages: Vec::new() })
@@ -247,13 +248,24 @@ impl Parser {
         Ok(())
     }
 
-    fn check_used(&self, word: &str) -> Result<(), Error> {
-        let asked = |flag: &&Flag| flag.commands.contains(&word) || (self.demo && flag.commands.contains(&"demo"));
-        if let Some(flag) = self.used.iter().find(|flag| !asked(flag)) {
-            let commands = flag.commands.join(", ");
-            return Err(Error::Question(format!("-{} is not for {word}; it is for {commands}", flag.name)));
+    /// Refuses options that the command does not take.
+    fn check_used(&self, command: &CommandInfo) -> Result<(), Error> {
+        // `op -max_depth 3 --help` asks for help, whatever else was typed.
+        if ["help", "version"].contains(&command.word) {
+            return Ok(());
         }
-        Ok(())
+        let is_demo = |name: &str| self.demo && commands::find("demo").is_some_and(|demo| demo.takes(name));
+        // As the original: a line of its shell may have options of views in any command.
+        let is_line = |name: &str| {
+            self.origin == Origin::Line && OPTIONS.iter().any(|option| option.name == name && option.original)
+        };
+        let own = |name: &str| FLAGS.iter().any(|flag| flag.name == name && flag.commands == ["demo"]);
+        let taken = |name: &&str| command.takes(name) || is_line(name) || (own(name) && is_demo(name));
+        let Some(name) = self.used.iter().find(|name| !taken(name)) else { return Ok(()) };
+        let word = command.word;
+        let others: Vec<_> =
+            commands::words().into_iter().filter(|word| commands::find(word).is_some_and(|c| c.takes(name))).collect();
+        Err(Error::Question(format!("-{name} is not for {word}; it is for {} (tfprof help {word})", others.join(", "))))
     }
 }
 

@@ -94,6 +94,52 @@ const fn size(name: &'static str, about: &'static str, field: fn(&mut Flags) -> 
     Flag { set: Set::Size(field), ..flag(name, ValueKind::Word, about, |_, _| Ok(())) }
 }
 
+/// What options are about: help lists them under these titles, and a command takes some of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Group {
+    /// Flags of single commands.
+    Own,
+    Counted,
+    Rows,
+    Traces,
+    Output,
+    Inputs,
+    Model,
+    Reading,
+    Quirks,
+}
+
+impl Group {
+    /// All groups with their titles, in the order of the help.
+    pub const ALL: [(Group, &'static str); 9] = [
+        (Group::Own, "options of this command"),
+        (Group::Counted, "what is counted"),
+        (Group::Rows, "which rows are shown"),
+        (Group::Traces, "profiles of TensorFlow 2 and JAX (XSpace)"),
+        (Group::Output, "where the answer goes"),
+        (Group::Inputs, "inputs, if you would rather say what they are"),
+        (Group::Model, "what a model leaves open"),
+        (Group::Reading, "damaged and large files"),
+        (Group::Quirks, "as the original"),
+    ];
+
+    /// The group of an option or a flag.
+    pub fn of(name: &str) -> Group {
+        let flag = FLAGS.iter().find(|flag| flag.name == name);
+        match name {
+            _ if flag.is_some_and(|flag| flag.input.is_some()) => Group::Inputs,
+            _ if flag.is_some_and(|flag| !flag.commands.is_empty()) => Group::Own,
+            "select" | "order_by" | "step" | "account_type_regexes" | "account_displayed_op_only" => Group::Counted,
+            "events" | "stacks" | "group_by" | "step_marker" | "run" => Group::Traces,
+            "output" | "format" | "outfile" | "open" => Group::Output,
+            "signature" | "all" | "batch" | "input" | "trip_count" | "const_params" => Group::Model,
+            "original_quirks" => Group::Quirks,
+            _ if flag.is_some() => Group::Reading,
+            _ => Group::Rows,
+        }
+    }
+}
+
 /// An option or flag as help, completion and the parser see it.
 #[derive(Clone, Copy, Debug)]
 pub struct Spelling {
