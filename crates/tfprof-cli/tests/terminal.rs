@@ -164,6 +164,63 @@ fn colour_and_bars_are_for_terminals_that_want_them() {
 }
 
 #[test]
+fn pipes_and_files_get_plain_and_wide_answers() {
+    let home = Home::new("pipes");
+    let mut shell = start_at(80, &home, &["demo", "shell"], &[("NO_COLOR", "")]);
+    expect(&mut shell, "`?` is help");
+    let line = "op -select micros,bytes -max_depth 1";
+    for target in ["> plain.txt", "| cat > piped.txt", ""] {
+        expect(&mut shell, "tfprof> ");
+        send(&mut shell, &format!("{line} {target}\r"));
+        expect(&mut shell, "\r\n");
+    }
+    expect(&mut shell, "\x1b[1mConv2DBackpropFilter\x1b[0m");
+    expect(&mut shell, "tfprof> ");
+    // After a pipe, a failing line and an absent command, the shell goes on.
+    send(&mut shell, "op -select beauty | cat\r");
+    expect(&mut shell, "unknown metric `beauty`");
+    expect(&mut shell, "tfprof> ");
+    send(&mut shell, "op | no_such_command_at_all\r");
+    expect(&mut shell, "cannot run `no_such_command_at_all`: exit code 127");
+    expect(&mut shell, "tfprof> ");
+    send(&mut shell, "? | head -1\r");
+    expect(&mut shell, "look first");
+    expect(&mut shell, "tfprof> ");
+    leave(shell);
+    let read = |name: &str| std::fs::read_to_string(home.path().join(name)).expect("a file");
+    let words: Vec<&str> = std::iter::once("demo").chain(line.split(' ')).collect();
+    let outside = Command::new(env!("CARGO_BIN_EXE_tfprof")).args(words).output().expect("an answer");
+    let outside = String::from_utf8(outside.stdout).expect("text");
+    assert!(outside.lines().any(|line| line.len() > 80));
+    assert_eq!((read("plain.txt"), read("piped.txt")), (outside.clone(), outside));
+}
+
+#[test]
+fn a_pager_of_the_users_choice_has_the_terminal() {
+    let home = Home::new("less");
+    let mut shell = shell(&home, &[("LESS", "")]);
+    send(&mut shell, "scope -max_depth 4 -select params | less\r");
+    expect(&mut shell, "node name | # parameters");
+    // Ctrl-C is for the command, not for the shell.
+    shell.send_control('c').expect("keys are sent");
+    send(&mut shell, "q");
+    expect(&mut shell, "tfprof> ");
+    leave(shell);
+}
+
+#[test]
+fn help_does_not_wrap() {
+    let home = Home::new("help-width");
+    for columns in [80, 200] {
+        for words in [&["help"][..], &["op", "--help"], &[]] {
+            let text = start_at(columns, &home, words, &[]).exp_eof().expect("an answer");
+            let wide = text.lines().find(|line| line.chars().count() > columns);
+            assert_eq!(wide, None, "{words:?} at {columns} columns");
+        }
+    }
+}
+
+#[test]
 fn no_row_wraps() {
     let home = Home::new("width");
     for columns in [80, 200] {

@@ -61,7 +61,7 @@ impl Session {
             n => format!("{n} steps"),
         };
         let nodes = self.model().ops().count();
-        format!("{nodes} nodes, {steps}; `?` says what can be asked, Tab completes, Ctrl-D leaves")
+        format!("{nodes} nodes, {steps}; `?` is help, Tab completes, Ctrl-D leaves")
     }
 
     /// All files that are loaded, which no answer may overwrite.
