@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,8 +19,13 @@ def have(tmp_path_factory: pytest.TempPathFactory) -> SimpleNamespace:
     p = tfprof.demo(write=directory / "dump")
     garbage = directory / "garbage"
     garbage.write_bytes(b"\xff\xfe not a graph")
+    keras = directory / "model.keras"
+    with zipfile.ZipFile(keras, "w") as archive:
+        for name in ["metadata.json", "config.json", "model.weights.h5"]:
+            archive.writestr(name, "")
     return SimpleNamespace(
         p=p,
+        keras=keras,
         view=p.scope(),
         dir=directory,
         dump=directory / "dump",
@@ -40,6 +46,10 @@ WRONG: list[tuple[type[BaseException], str, Call]] = [
     (OSError, "nowhere", lambda h: tfprof.open(h.dump, run_meta=["nowhere"])),
     (OSError, "nowhere", lambda h: tfprof.open(h.dump, op_log="nowhere")),
     (tfprof.Error, "cannot tell what this file is", lambda h: tfprof.open(h.garbage)),
+    (tfprof.Error, "this is a Keras model (.keras); export it in Python with `keras", lambda h: tfprof.open(h.keras)),
+    (tfprof.Error, "this is a Keras model (.keras)", lambda h: tfprof.open(h.dump, run_meta=h.keras)),
+    (tfprof.Error, "this is a Keras model (.keras)", lambda h: tfprof.checkpoint(h.keras)),
+    (tfprof.Error, "this is a Keras model (.keras)", lambda h: tfprof.cost(h.keras)),
     (tfprof.Error, "nothing to read in this directory", lambda h: tfprof.open(h.dir)),
     (tfprof.Error, "this is a GraphDef", lambda h: tfprof.open(run_meta=h.dump / "graph.pb")),
     (TypeError, "run_meta: expected a message", lambda h: tfprof.open(h.dump, run_meta=3)),

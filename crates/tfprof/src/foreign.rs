@@ -3,7 +3,7 @@
 
 mod content;
 
-use content::{Archive, contains, is_keras_json, is_readable};
+use content::{Archive, contains, has_ending, is_readable};
 use flate2::read::GzDecoder;
 use std::borrow::Cow;
 use std::fs::File;
@@ -51,7 +51,7 @@ impl Test {
             Test::Head(is) => is(head),
             Test::Json(is) => content::is_json(head) && is(head),
             Test::Zip(is) => Archive::of(head).is_some_and(|archive| is(&archive)),
-            Test::Name(endings) => endings.iter().any(|ending| file.ends_with(ending)),
+            Test::Name(endings) => endings.iter().any(|ending| has_ending(file, ending)),
             Test::Text(is) => is_readable(head) && is(head, file),
         }
     }
@@ -126,13 +126,13 @@ const KINDS: &[Kind] = &[
         FROM_TENSORFLOW,
         Test::Head(|head| content::is_xml(head) && contains(head, b"<net name")),
     ),
-    kind("a PyTorch file", NO_TORCH, Test::Zip(|zip| zip.is_torch())),
+    kind("a PyTorch file", NO_TORCH, Test::Zip(content::is_torch)),
     kind("a PyTorch file", NO_TORCH, Test::Starts(&[TORCH_LEGACY])),
     kind(
         "the layers of a Keras model as JSON",
         "make the model in Python with `keras.models.model_from_json(open(\"FILE\").read())`, `model.export(\"DIR\")`, then \
          ask `tfprof cost DIR`",
-        Test::Json(|head| is_keras_json(head)),
+        Test::Json(content::is_keras_json),
     ),
     kind("a llama.cpp model (GGUF)", WEIGHTS, Test::Starts(&[b"GGUF"])),
     kind("an XLA program (MLIR bytecode)", RECORD, Test::Starts(&[b"ML\xefR"])),
@@ -263,7 +263,7 @@ const KINDS: &[Kind] = &[
         Test::Head(|head| head.starts_with(b"BZh") && head.get(4..10) == Some(b"1AY&SY")),
     ),
     kind("Python source code", OTHER, Test::Text(content::is_python)),
-    kind("a YAML file", OTHER, Test::Text(|_, file| file.ends_with(".yaml") || file.ends_with(".yml"))),
+    kind("a YAML file", OTHER, Test::Text(|_, file| has_ending(file, ".yaml") || has_ending(file, ".yml"))),
     kind("a CSV table", OTHER, Test::Text(content::is_csv)),
     kind("plain text", OTHER, Test::Text(|head, _| content::is_prose(head))),
 ];

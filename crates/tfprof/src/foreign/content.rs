@@ -33,21 +33,29 @@ impl<'a> Archive<'a> {
     }
 
     pub fn has(&self, name: &str) -> bool {
-        self.names.iter().any(|known| *known == name.as_bytes())
+        self.names.contains(&name.as_bytes())
     }
 
     /// Whether all entries end like this.
     pub fn ends(&self, ending: &str) -> bool {
         self.names.iter().all(|name| name.ends_with(ending.as_bytes()))
     }
+}
 
-    /// What `torch.save`, TorchScript and `torch.export` write lies in a directory of the archive.
-    pub fn is_torch(&self) -> bool {
-        let inside = |name: &[u8]| name.iter().position(|byte| *byte == b'/').map(|at| name[at + 1..].to_vec());
-        let known: &[&[u8]] =
-            &[b"data.pkl", b"constants.pkl", b"archive_format", b"models/model.json", b".format_version"];
-        self.names.iter().filter_map(|name| inside(name)).any(|name| known.contains(&&name[..]))
-    }
+/// What `torch.save`, `TorchScript` and `torch.export` write lies in a directory of the archive.
+pub(super) fn is_torch(archive: &Archive<'_>) -> bool {
+    let known = ["data.pkl", "constants.pkl", "archive_format", "models/model.json", ".format_version"];
+    let inside = |name: &[u8]| {
+        let at = memchr::memchr(b'/', name)?;
+        known.iter().find(|known| known.as_bytes() == &name[at + 1..])
+    };
+    archive.names.iter().any(|name| inside(name).is_some())
+}
+
+/// Whether a name ends like this, in capitals or not.
+pub(super) fn has_ending(file: &str, ending: &str) -> bool {
+    let end = file.len().checked_sub(ending.len()).and_then(|at| file.as_bytes().get(at..));
+    end.is_some_and(|end| end.eq_ignore_ascii_case(ending.as_bytes()))
 }
 
 pub(super) fn contains(head: &[u8], needle: &[u8]) -> bool {
@@ -130,7 +138,7 @@ pub(super) fn is_pprof(head: &[u8]) -> bool {
     number(&kind, 1) && number(&unit, 2) && inner.next().is_none() && sample_type.len() <= 12
 }
 
-/// A TFRecord whose content starts with a time and says what it is.
+/// A `TFRecord` whose content starts with a time and says what it is.
 pub(super) fn is_event_file(head: &[u8]) -> bool {
     head.get(4..8) == Some(&[0; 4])
         && head.get(12) == Some(&0x09)
@@ -191,17 +199,17 @@ pub(super) fn is_mlir(head: &[u8]) -> bool {
 
 pub(super) fn is_python(head: &[u8], file: &str) -> bool {
     let shebang = head.starts_with(b"#!") && contains(&head[..head.len().min(80)], b"python");
-    file.ends_with(".py") || shebang || starts_like(head, &["import ", "from __future__ import"])
+    has_ending(file, ".py") || shebang || starts_like(head, &["import ", "from __future__ import"])
 }
 
 pub(super) fn is_csv(head: &[u8], file: &str) -> bool {
-    if [".csv", ".tsv"].iter().any(|ending| file.ends_with(ending)) {
+    if [".csv", ".tsv"].iter().any(|ending| has_ending(file, ending)) {
         return true;
     }
     if !is_prose(head) {
         return false;
     }
-    let mut lines = head.split(|byte| *byte == b'\n').map(|line| line.iter().filter(|byte| **byte == b',').count());
+    let mut lines = head.split(|byte| *byte == b'\n').map(|line| memchr::memchr_iter(b',', line).count());
     let first = lines.next().unwrap_or_default();
     first > 0 && lines.next() == Some(first) && lines.next().is_none_or(|third| third == first || third == 0)
 }
