@@ -196,7 +196,7 @@ fn form_endings() -> Vec<(&'static str, &'static str)> {
 /// The pieces of a list that is given as text, as on the command line.
 #[pyfunction]
 fn split_list(text: &str) -> Vec<String> {
-    tfprof::internal::words::split_list(text)
+    tfprof::internal::comma_list::split_list(text)
 }
 
 /// Writes the files of the built-in sample.

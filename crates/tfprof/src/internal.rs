@@ -11,6 +11,7 @@ macro_rules! modules {
 
 modules! {
     checkpoint { ByteSource, Table, Values, locate, query, render }
+    comma_list { * }
     engine { needs, question }
     format { Reader, live_graph, profile, xspace }
     infer { fact, flops, inference, op_log, overrides, shapes }

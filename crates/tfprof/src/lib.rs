@@ -26,6 +26,7 @@
 //! The crate's modules are private, and [`internal`] is for this workspace only: the names below are the whole API.
 
 mod checkpoint;
+mod comma_list;
 mod engine;
 mod error;
 mod events;

@@ -3,10 +3,11 @@
 
 use super::Flags;
 use std::sync::LazyLock;
+use tfprof::internal::comma_list;
 use tfprof::internal::options::{boolean, refused};
 use tfprof::internal::report::advise;
 use tfprof::internal::trace::OpTime;
-use tfprof::internal::words::{self, Choice};
+use tfprof::internal::words::Choice;
 use tfprof::internal::{render, units};
 use tfprof::{CHECKERS, Error, FORMATS, Format, InputFlag, OPTIONS, OptionInfo, Role, Settings, ValueKind};
 
@@ -248,7 +249,7 @@ const OTHER_FLAGS: [Flag; 24] = [
     .one_of(OpTime::words)
     .only(&["trace"]),
     flag("checkers", ValueKind::Words, "which checkers to run, by name; all if not given", |flags, list| {
-        flags.checkers.extend(words::split_list(list));
+        flags.checkers.extend(comma_list::split_list(list));
         advise::check_names(&flags.checkers).map_err(|why| format!("{why} (tfprof help checkers)"))
     })
     .one_of(|| CHECKERS.iter().map(|checker| checker.name).collect())

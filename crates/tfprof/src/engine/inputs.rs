@@ -8,12 +8,12 @@ mod recognize;
 pub use loading::{OnProgress, ReadProgress};
 
 use crate::checkpoint::locate;
+use crate::comma_list;
 use crate::error::{Error, Location};
 use crate::format::source::{Limits, STDIN, Source};
 use crate::format::{Format, Role};
 use crate::model::settings::Settings;
 use crate::report::overview::InputFile;
-use crate::words;
 use loading::debug_info_beside;
 use recognize::is_saved_model;
 use std::io::{Cursor, Read};
@@ -77,7 +77,7 @@ impl Inputs {
         if Path::new(list).exists() {
             return self.add(list, format);
         }
-        for item in words::split_list(list).iter().map(|item| words::unescaped_commas(item)) {
+        for item in comma_list::split_list(list).iter().map(|item| comma_list::unescaped_commas(item)) {
             let step = item.split_once('=').and_then(|(step, path)| {
                 let digits = !step.is_empty() && step.bytes().all(|byte| byte.is_ascii_digit());
                 Some((step.parse().ok().filter(|_| digits)?, path))

@@ -1,10 +1,11 @@
 //! [`OPTIONS`], the one list of the options of a view: names, defaults, help, and how to parse and print a value.
 
 use super::{CodeStacks, DEFAULT_DEPTH, Events, GroupBy, Options, OrderBy, Output, Selection, Step};
+use crate::comma_list;
 use crate::error::Error;
 use crate::metric::{METRICS, Metric, MetricInfo};
 use crate::quirks::Quirks;
-use crate::words::{self, Choice};
+use crate::words::Choice;
 use std::sync::LazyLock;
 
 /// One option.
@@ -62,7 +63,7 @@ macro_rules! patterns {
             words: Vec::new,
             access: Access::Field {
                 set: |o, v| {
-                    o.$name = words::split_list(v);
+                    o.$name = comma_list::split_list(v);
                     Ok(())
                 },
                 show: |o| o.$name.join(","),
@@ -210,7 +211,7 @@ const ORIGINAL: &[OptionInfo] = &[
         original: true,
         words: Selection::all_words,
         access: Access::Field {
-            set: |o, v| Selection::parse(&words::split_list(v)).map(|selection| o.select = Some(selection)),
+            set: |o, v| Selection::parse(&comma_list::split_list(v)).map(|selection| o.select = Some(selection)),
             show: |o| o.select.map_or_else(|| "micros".to_owned(), |selection| selection.words().join(",")),
         },
     },
