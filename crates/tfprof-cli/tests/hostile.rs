@@ -449,3 +449,78 @@ fn a_timeline_of_a_node_that_reads_everything() {
     assert_eq!(end.code, Some(0), "{}", end.err);
     assert!(end.err.contains("only 4000000 of the arrows"), "{}", end.err);
 }
+
+#[test]
+fn conditions_that_double_at_each_level() {
+    let dir = scratch("doubling");
+    let signature = "input_arg { name: 'x' type: DT_FLOAT } output_arg { name: 'y' type: DT_BOOL }";
+    let ret = |value: &str| format!("ret {{ key: 'y' value: '{value}' }}");
+    for (op, last) in [("LogicalAnd", ""), ("AddV2", "Less")] {
+        let mut nodes = "node_def { name: 'c0' op: 'Unheard' input: 'x' } ".to_owned();
+        for level in 1..=60 {
+            let below = format!("c{}:z:0", level - 1);
+            nodes += &format!("node_def {{ name: 'c{level}' op: '{op}' input: '{below}' input: '{below}' }} ");
+        }
+        if !last.is_empty() {
+            nodes += &format!("node_def {{ name: 'less' op: '{last}' input: 'c60:z:0' input: 'c60:z:0' }} ");
+        }
+        let value = if last.is_empty() { "c60:z:0" } else { "less:z:0" };
+        let text = format!(
+            "node {{ name: 'p' op: 'Placeholder' attr {{ key: 'dtype' value {{ type: DT_FLOAT }} }} }} \
+             node {{ name: 'w' op: 'While' input: 'p' attr {{ key: 'cond' value {{ func {{ name: 'cond' }} }} }} \
+             attr {{ key: 'body' value {{ func {{ name: 'body' }} }} }} }} \
+             library {{ function {{ signature {{ name: 'cond' {signature} }} {nodes} {} }} \
+             function {{ signature {{ name: 'body' {signature} }} node_def {{ name: 'r' op: 'Identity' input: 'x' }} {} }} }}",
+            ret(value),
+            ret("r:output:0"),
+        );
+        let graph = file(dir.join("graph.pbtxt"), |out| out.write_all(text.as_bytes()).expect("room"));
+        let end = bounded(&["cost"], &[&graph]);
+        assert_eq!(end.code, Some(0), "{}", end.err);
+        assert!(end.err.contains("the trip count of the loop `w` is unknown"), "{}", end.err);
+    }
+}
+
+#[test]
+fn a_long_name_is_neither_a_panic_nor_the_width_of_every_row() {
+    let dir = scratch("wide");
+    let long = "n".repeat(70_000);
+    let attribute = [field(1, b"dtype"), field(2, &number(6, 1))].concat();
+    let variable = |name: &str| {
+        let shape = field(2, &field(7, &field(2, &number(1, 4))));
+        let shape = [field(1, b"shape"), shape].concat();
+        let node = [field(1, name.as_bytes()), field(2, b"VariableV2"), field(5, &attribute), field(5, &shape)];
+        field(1, &node.concat())
+    };
+    let graph = file(dir.join("graph.pb"), |out| {
+        out.write_all(&variable(&long)).expect("room");
+        (0..2_000).for_each(|i| out.write_all(&variable(&format!("v{i}"))).expect("room"));
+    });
+    for words in [&["cost"][..], &["cost", "--format=markdown"], &["scope", "-max_depth", "9"], &["info"], &["advise"]]
+    {
+        let end = bounded(&[words, &["--graph_path"]].concat(), &[&graph]);
+        assert_eq!(end.code, Some(0), "{words:?}: {}", end.err);
+        assert!(end.out.len() < 1_000_000, "{words:?} writes {} bytes", end.out.len());
+    }
+}
+
+#[test]
+fn a_name_stays_in_its_row() {
+    let dir = scratch("forged");
+    let graph = file(dir.join("graph.pb"), |out| {
+        out.write_all(&node("a\nforged (9k params)\u{1b}[2J", "Op\r\nforged", std::iter::empty())).expect("room");
+        out.write_all(&node("=1+1\u{202e}b\u{2028}c", "Op", std::iter::empty())).expect("room");
+    });
+    for words in [&["scope", "-select", "params,op_types,device"][..], &["op", "-select", "occurrence"], &["graph"]] {
+        let end = bounded(words, &[&graph]);
+        assert_eq!(end.code, Some(0), "{}", end.err);
+        assert!(!end.out.lines().any(|line| line.starts_with("forged")), "{words:?}: {}", end.out);
+        assert!(!end.out.contains('\u{1b}') && !end.out.contains('\r'), "{words:?}: {}", end.out);
+    }
+    for (form, expect) in [("json", r"=1+1\u202eb\u2028c"), ("csv", "'=1+1"), ("html", r"=1+1\u{202e}b\u{2028}c")] {
+        let end = bounded(&["scope", "-select", "occurrence", "-output", &format!("{form}:outfile=-")], &[&graph]);
+        assert_eq!(end.code, Some(0), "{}", end.err);
+        assert!(end.out.contains(expect), "{form}: {}", end.out);
+        assert!(form == "csv" || !end.out.contains(['\u{202e}', '\u{2028}']), "{form}: {}", end.out);
+    }
+}

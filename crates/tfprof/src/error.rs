@@ -248,7 +248,7 @@ fn plain(error: &io::Error) -> String {
 }
 
 /// A text without control characters: names from files can neither end a line of a log nor begin one.
-struct OneLine<'a>(&'a str);
+pub(crate) struct OneLine<'a>(pub(crate) &'a str);
 
 impl fmt::Display for OneLine<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

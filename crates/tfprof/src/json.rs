@@ -2,7 +2,7 @@
 
 use crate::error::{Spelling, Warning};
 use crate::units::Amount;
-use crate::words::escape_invalid;
+use crate::words::{escape_invalid, is_deceptive};
 use serde::ser::Error as _;
 use serde::{Serialize, Serializer};
 use serde_json::ser::{CharEscape, Formatter};
@@ -49,7 +49,15 @@ fn escape<const ASCII: bool>(text: &str, out: &mut Vec<u8>) {
     let bytes = text.as_bytes();
     let mut copied = 0;
     for (at, byte) in text.bytes().enumerate() {
-        if is_plain_byte(byte) || (!ASCII && byte >= 0x80) {
+        if is_plain_byte(byte) {
+            continue;
+        }
+        if !ASCII && byte >= 0x80 {
+            if let Some(c) = deceptive(text, at) {
+                out.extend_from_slice(&bytes[copied..at]);
+                out.extend_from_slice(format!("\\u{:04x}", u32::from(c)).as_bytes());
+                copied = at + c.len_utf8();
+            }
             continue;
         }
         out.extend_from_slice(&bytes[copied..at]);
@@ -72,6 +80,15 @@ fn escape<const ASCII: bool>(text: &str, out: &mut Vec<u8>) {
         }
     }
     out.extend_from_slice(&bytes[copied..]);
+}
+
+/// The character at a position, if it is escaped even where other text is not.
+fn deceptive(text: &str, at: usize) -> Option<char> {
+    // Their first bytes.
+    if !matches!(text.as_bytes()[at], 0xc2 | 0xd8 | 0xe2) {
+        return None;
+    }
+    text[at..].chars().next().filter(|c| is_deceptive(*c))
 }
 
 /// Writes a warning as an object.
@@ -129,7 +146,17 @@ fn write_value(value: &impl Serialize, levels: &'static [Level], out: &mut dyn W
     let mut text = Vec::new();
     let lines = Lines { levels, depth: 0, key_pending: false, rows_follow: false, lists: Vec::new() };
     value.serialize(&mut serde_json::Serializer::with_formatter(&mut text, lines))?;
-    out.write_all(&text)
+    match std::str::from_utf8(&text) {
+        // Such a character can only be in a string.
+        Ok(json) if json.chars().any(is_deceptive) => {
+            let mut escaped = String::with_capacity(json.len() + 16);
+            for c in json.chars() {
+                if is_deceptive(c) { escaped += &format!("\\u{:04x}", u32::from(c)) } else { escaped.push(c) }
+            }
+            out.write_all(escaped.as_bytes())
+        }
+        _ => out.write_all(&text),
+    }
 }
 
 /// Lays out serde's JSON in lines.

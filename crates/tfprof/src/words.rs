@@ -106,6 +106,9 @@ pub fn quoted(word: &str) -> String {
     if !word.is_empty() && word.chars().all(plain) { word.to_owned() } else { format!("'{word}'") }
 }
 
+/// Longer cells are not aligned: padding every row to one long name would multiply it.
+const WIDEST: usize = 200;
+
 /// Writes a table in aligned columns, numbers to the right.
 pub fn write_table(
     head: &[&str],
@@ -115,7 +118,7 @@ pub fn write_table(
 ) -> io::Result<()> {
     let width = |column: usize| {
         let cells = rows.iter().map(|row| row[column].chars().count());
-        cells.chain([head[column].chars().count()]).max().unwrap_or(0)
+        cells.chain([head[column].chars().count()]).filter(|width| *width <= WIDEST).max().unwrap_or(0)
     };
     let widths: Vec<usize> = (0..head.len()).map(width).collect();
     let mut line = |cells: &[&str]| {
@@ -128,6 +131,11 @@ pub fn write_table(
     };
     line(head)?;
     rows.iter().try_for_each(|row| line(&row.iter().map(String::as_str).collect::<Vec<_>>()))
+}
+
+/// Whether a character can make text look other than it is: marks of direction, separators of lines, C1 controls.
+pub fn is_deceptive(c: char) -> bool {
+    matches!(c, '\u{80}'..='\u{9f}' | '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// `String::from_utf8_lossy`, faster for text that is UTF-8.

@@ -1,6 +1,6 @@
 //! Recognizing formats from the first bytes of a file: the parts that the rows of `FORMATS` look at.
 
-use tfprof_proto::schema::Message;
+use tfprof_proto::schema::{Field, Message};
 use tfprof_proto::text::looks_like_text;
 use tfprof_proto::wire::{Fault, Fields, Value, WireError};
 
@@ -50,6 +50,9 @@ pub(crate) fn is_text_of(head: &[u8], message: &'static Message) -> bool {
     looks_like_text(head, message) && names_a_field()
 }
 
+/// A head of this size was cut off; a shorter one is the whole file.
+const LONG: usize = 4096;
+
 /// Whether a file could be read as this message: it has a record of the message, and is nothing but fields.
 pub(crate) fn may_be(head: &[u8], message: &'static Message) -> bool {
     let is_cut = |fault: &WireError| !matches!(fault.fault, Fault::BadTag { .. } | Fault::LongNumber);
@@ -69,17 +72,21 @@ pub(crate) fn may_be(head: &[u8], message: &'static Message) -> bool {
     let mut known = false;
     let mut fields = Fields::new(head, 0);
     loop {
+        let tag = fields.rest().first().copied().unwrap_or_default();
         match fields.next_field() {
             Ok(Some(field)) => {
                 let named = message.fields.iter().any(|known| known.number == field.number);
                 known |= named && field.value.bytes().is_some_and(is_message);
             }
-            Ok(None) => break,
-            Err(fault) if is_cut(&fault) => break,
+            Ok(None) => return known,
+            // The head ends within a record.
+            Err(fault) if is_cut(&fault) => {
+                let is_record = |field: &Field| field.number == u32::from(tag >> 3) && tag & 7 == 2;
+                return known || (head.len() >= LONG && message.fields.iter().any(is_record));
+            }
             Err(_) => return false,
         }
     }
-    known
 }
 
 /// The words before `:`, `{` or `<` that lines of a text begin with.

@@ -1,9 +1,10 @@
 //! Interned strings: a [`NameId`] is four bytes and compares as a number.
 
+use crate::hash::UntrustedState;
 pub use crate::words::escape_invalid;
 use hashbrown::HashTable;
-use rustc_hash::FxHasher;
-use std::hash::Hasher;
+use std::hash::{BuildHasher, Hasher};
+use std::sync::LazyLock;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NameId(pub(crate) u32);
@@ -24,8 +25,8 @@ struct Entry {
     id: NameId,
 }
 
-/// The hash of a string: 32 bits, without a seed, since nodes store it and models of several threads compare it. Names
-/// chosen to collide make interning slow, but never wrong: the text is compared, too.
+/// The hash of a string: 32 bits. Nodes store it, and models of several threads compare it, so one random seed serves
+/// the whole process: the author of a file cannot choose names that collide.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NameHash(pub(crate) u32);
 
@@ -115,7 +116,8 @@ impl Names {
 impl NameHash {
     #[inline]
     pub fn of(name: &[u8]) -> NameHash {
-        let mut hasher = FxHasher::default();
+        static SEED: LazyLock<UntrustedState> = LazyLock::new(UntrustedState::default);
+        let mut hasher = SEED.build_hasher();
         hasher.write(name);
         NameHash((hasher.finish() >> 32) as u32)
     }

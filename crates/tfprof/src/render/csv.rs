@@ -46,6 +46,10 @@ pub(super) fn push_number(number: Number, out: &mut Vec<u8>) -> io::Result<()> {
 
 /// Writes a field, in quotes where it needs them.
 pub fn write_field(text: &str, out: &mut dyn Write) -> io::Result<()> {
+    // A spreadsheet would run it as a formula.
+    let formula = matches!(text.bytes().next(), Some(b'=' | b'+' | b'-' | b'@' | b'\t' | b'\r'));
+    let quoted = if formula { format!("'{text}") } else { String::new() };
+    let text = if formula { &quoted } else { text };
     let bytes = text.as_bytes();
     if memchr::memchr3(b',', b'"', b'\n', bytes).is_some() || memchr::memchr(b'\r', bytes).is_some() {
         write!(out, "\"{}\"", text.replace('"', "\"\""))

@@ -9,7 +9,7 @@ pub fn width(text: &str) -> usize {
 
 fn columns(c: char) -> usize {
     match c {
-        '\n' | '\t' => 1,
+        '\n' | '\t' | '\r' => "\\n".len(),
         c if c.is_control() => "\\u{85}".len(),
         c => c.width().unwrap_or(0),
     }

@@ -5,6 +5,7 @@ use super::{nesting, text, theme::Theme};
 use crate::error::Spelling;
 use crate::metric::Metric;
 use crate::view::{Side, View};
+use crate::words::is_deceptive;
 use std::io::{self, Write};
 
 /// Deeper rows are not indented further.
@@ -48,7 +49,7 @@ pub fn write(view: &View, out: &mut dyn Write) -> io::Result<()> {
 fn code(name: &str) -> String {
     let clean = |c: char| match c {
         '`' => '\'',
-        c if c.is_control() => ' ',
+        c if c.is_control() || is_deceptive(c) => ' ',
         c => c,
     };
     let name: String = name.chars().map(clean).collect();

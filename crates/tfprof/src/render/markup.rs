@@ -1,5 +1,6 @@
 //! Text in SVG and HTML: escaped and shortened.
 
+use crate::words::is_deceptive;
 use std::fmt;
 
 /// Escaped text for XML and HTML, also in a quoted attribute. Characters that XML forbids become U+FFFD.
@@ -14,6 +15,7 @@ impl fmt::Display for Xml<'_> {
                 '>' => f.write_str("&gt;")?,
                 '"' => f.write_str("&quot;")?,
                 c if c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}') => f.write_str("\u{fffd}")?,
+                c if is_deceptive(c) => write!(f, "{}", c.escape_unicode())?,
                 c => write!(f, "{c}")?,
             }
         }
@@ -35,8 +37,8 @@ mod tests {
 
     #[test]
     fn nothing_ends_the_text() {
-        let rude = "]]></script><b>&\"'\\\u{1}é";
-        assert_eq!(Xml(rude).to_string(), "]]&gt;&lt;/script&gt;&lt;b&gt;&amp;&quot;'\\\u{fffd}é");
+        let rude = "]]></script><b>&\"'\\\u{1}é\u{202e}";
+        assert_eq!(Xml(rude).to_string(), "]]&gt;&lt;/script&gt;&lt;b&gt;&amp;&quot;'\\\u{fffd}é\\u{202e}");
     }
 
     #[test]

@@ -20,7 +20,7 @@ pub mod text;
 pub mod theme;
 pub mod timeline;
 
-use crate::error::{Error, Spelling, Warning};
+use crate::error::{Error, OneLine, Spelling, Warning};
 use crate::options::{Output, refused};
 use crate::view::{Demand, View};
 use crate::words;
@@ -92,7 +92,7 @@ pub const FORMS: &[Form] = &[
         demand: timeline::DEMAND,
         write: |view, _, out| {
             for timeline::Peak { device, bytes } in timeline::write(view, out)? {
-                view.note(format!("{device} peak memory: {:.2} MB", bytes as f64 / 1e6));
+                view.note(format!("{} peak memory: {:.2} MB", OneLine(&device), bytes as f64 / 1e6));
             }
             Ok(())
         },

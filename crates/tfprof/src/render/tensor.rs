@@ -66,8 +66,9 @@ fn push_element(out: &mut Vec<u8>, element: Element<'_>, quirks: &Quirks) {
         Element::Bool(on) => on.to_string(),
         Element::Complex(re, im) => format!("({},{})", float(re), float(im)),
         Element::Text(text) => {
+            // The original crashes on strings.
             out.push(b'\'');
-            out.extend_from_slice(text);
+            out.extend_from_slice(escape_invalid(text).as_bytes());
             out.extend_from_slice(b"' ");
             return;
         }
@@ -80,13 +81,14 @@ fn push_element(out: &mut Vec<u8>, element: Element<'_>, quirks: &Quirks) {
 /// Writes all values in full precision, one line for each row of the innermost dimension.
 pub fn rows(values: &Values, out: &mut dyn Write) -> io::Result<()> {
     let rows = Rows::new(&values.shape);
+    if rows.empty {
+        return out.write_all(b"[]\n");
+    }
     let mut line = Vec::new();
     for number in 0..rows.count {
         let row = rows.opened(number);
         line.resize(line.len() + row, b'[');
-        if rows.empty {
-            line.extend_from_slice(b"[]");
-        } else if (number as usize) < values.len() {
+        if (number as usize) < values.len() {
             push_digits(&mut line, values.get(number as usize), values.dtype);
         }
         let closed = rows.closed(number);
@@ -182,8 +184,8 @@ pub fn json(values: &Values, out: &mut dyn Write) -> io::Result<()> {
         };
     }
     let rows = Rows::new(&values.shape);
-    // Refuse to write so many empty rows: a tiny file can declare them.
-    if rows.count == 0 || (rows.empty && rows.count > 1_000_000) {
+    // A tiny file can declare any number of empty rows.
+    if rows.count == 0 || rows.empty {
         return out.write_all(b"[]");
     }
     for number in 0..rows.count {
@@ -193,11 +195,7 @@ pub fn json(values: &Values, out: &mut dyn Write) -> io::Result<()> {
         for _ in 0..rows.opened(number) {
             out.write_all(b"[")?;
         }
-        if rows.empty {
-            out.write_all(b"[]")?;
-        } else {
-            json_element(values.get(number as usize), out)?;
-        }
+        json_element(values.get(number as usize), out)?;
         for _ in 0..rows.closed(number) {
             out.write_all(b"]")?;
         }
@@ -288,6 +286,15 @@ impl Rows {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn empty_rows_are_not_counted_out() {
+        let values = Values::empty(DType::FLOAT, vec![1_000_000_000_000, 0]);
+        let mut out = Vec::new();
+        rows(&values, &mut out).unwrap();
+        json(&values, &mut out).unwrap();
+        assert_eq!(out, b"[]\n[]");
+    }
 
     #[test]
     fn bytes_in_letters() {

@@ -203,6 +203,7 @@ fn write_row(
     out: &mut Vec<u8>,
 ) -> io::Result<()> {
     let share = if theme.is_plain() { 0.0 } else { theme::share(view, row) };
+    let start = out.len();
     theme.begin_row(share, out)?;
     match width {
         None => {
@@ -224,11 +225,29 @@ fn write_row(
         }
     }
     theme.end_row(share, out)?;
-    out.write_all(b"\n")?;
+    end_line(view, theme, start, out);
     match view.tensor(row, Some(tensor::SHOWN)) {
         Some(values) => out.write_all(&tensor::text(&values, &view.options.quirks)),
         None => Ok(()),
     }
+}
+
+/// Ends the line that begins at `start`. Control characters in names are escaped: a line break would forge a row. As the
+/// original, quirks pass them on, but not to a terminal.
+fn end_line(view: &View, theme: &Theme, start: usize, out: &mut Vec<u8>) {
+    let has_control =
+        out[start..].iter().fold(0, |found, byte| found | u8::from(*byte < b' ') | u8::from(*byte == 0x7f)) != 0;
+    let as_original = view.options.quirks.op_rows_by_name && theme.is_plain() && theme.width.is_none();
+    if has_control && !as_original {
+        let line = out.split_off(start);
+        for byte in line {
+            match byte {
+                0..b' ' | 0x7f => out.extend(byte.escape_ascii()),
+                byte => out.push(byte),
+            }
+        }
+    }
+    out.push(b'\n');
 }
 
 /// Appends the numbers behind a name: ` (own/total, …)`.
@@ -398,6 +417,7 @@ fn write_op_row(
     out: &mut Vec<u8>,
 ) -> io::Result<()> {
     let share = if theme.is_plain() { 0.0 } else { theme::share(view, row) };
+    let start = out.len();
     theme.begin_row(share, out)?;
     let fitted = layout.width.map(|width| (fit::middle(view.name(row), layout.name), width));
     let name = fitted.as_ref().map_or(view.name(row), |(name, _)| name);
@@ -425,7 +445,7 @@ fn write_op_row(
         None => out.write_all(cells.as_bytes())?,
     }
     theme.end_row(share, out)?;
-    out.write_all(b"\n")?;
+    end_line(view, theme, start, out);
     if view.selection.has_detail(Detail::InputShapes) {
         write_signatures(view, row, out)?;
     }

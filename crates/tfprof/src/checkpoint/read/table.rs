@@ -114,8 +114,10 @@ impl Table {
                 .unwrap_or_else(|| file.damage(footer.index.offset, "the index is damaged".to_owned())));
         }
         damage.extend(block.damage.clone());
-        let mut blocks = Vec::new();
+        let mut blocks: Vec<BlockRef> = Vec::new();
         let mut entries = block.entries();
+        // Blocks follow each other. If they overlapped, a small file could repeat its bytes any number of times.
+        let mut end = 0;
         while let Some(entry) = entries.next_entry() {
             let value = entry.map_err(|error| file.damage(error.offset, error.message))?;
             let mut at = value.start;
@@ -124,6 +126,10 @@ impl Table {
             let (Some(offset), Some(size)) = (offset, size) else {
                 return Err(file.damage(entries.offset(), "the index does not say where a block is".to_owned()));
             };
+            if offset < end {
+                return Err(file.damage(entries.offset(), "the blocks in the index overlap".to_owned()));
+            }
+            end = offset.saturating_add(size);
             blocks.push(BlockRef {
                 last_key: entries.key().to_vec(),
                 handle: Handle { offset, size },
@@ -278,7 +284,7 @@ pub fn varint(bytes: &[u8], at: &mut usize) -> Option<u64> {
 
 impl Block {
     pub fn entries(&self) -> Entries<'_> {
-        Entries { block: self, at: 0, entry: 0, key: Vec::new() }
+        Entries { block: self, at: 0, entry: 0, key: Vec::new(), restarts: None }
     }
 
     /// The value of a key.
@@ -304,11 +310,13 @@ impl Block {
         self.compressed || (self.file_offset(part.start)..self.file_offset(part.end)).contains(&offset)
     }
 
-    /// The first restart point after a position in the block.
-    fn next_restart(&self, at: usize) -> usize {
-        let points = self.bytes[self.restarts..].chunks_exact(4).map(|c| u32::from_le_bytes([c[0], c[1], c[2], c[3]]));
-        let points = points.take((self.bytes[self.restarts..].len() / 4).saturating_sub(1)).map(|point| point as usize);
-        points.filter(|point| *point > at && *point < self.restarts).min().unwrap_or(self.restarts)
+    /// The restart points, in order.
+    fn restart_points(&self) -> Vec<usize> {
+        let list = &self.bytes[self.restarts..];
+        let points = list.chunks_exact(4).map(|c| u32::from_le_bytes([c[0], c[1], c[2], c[3]]) as usize);
+        let mut points: Vec<usize> = points.take((list.len() / 4).saturating_sub(1)).collect();
+        points.sort_unstable();
+        points
     }
 }
 
@@ -327,6 +335,8 @@ pub struct Entries<'b> {
     at: usize,
     entry: usize,
     key: Vec<u8>,
+    /// The restart points, once an entry was invalid.
+    restarts: Option<Vec<usize>>,
 }
 
 impl Entries<'_> {
@@ -340,7 +350,9 @@ impl Entries<'_> {
         if value.is_none() {
             let error =
                 EntryError { offset: self.offset(), message: "an entry of the block has lengths that lie".to_owned() };
-            self.at = self.block.next_restart(self.entry);
+            let points = self.restarts.get_or_insert_with(|| self.block.restart_points());
+            let next = points.get(points.partition_point(|point| *point <= self.entry)).copied();
+            self.at = next.map_or(self.block.restarts, |next| next.min(self.block.restarts));
             self.key.clear();
             return Some(Err(error));
         }

@@ -102,6 +102,23 @@ fn keys_are_found_by_the_index() {
 }
 
 #[test]
+fn blocks_that_overlap_are_read_once() {
+    let entries = sample(40);
+    let mut out = Vec::new();
+    let handle = push_block(&mut out, &entries, false);
+    // The index names the same block a hundred times.
+    let index: Vec<Entry> = (0..100).map(|i| (format!("z{i:03}").into_bytes(), handle.clone())).collect();
+    let handles = [push_block(&mut out, &[], false), push_block(&mut out, &index, false)];
+    let mut footer = handles.concat();
+    footer.resize(40, 0);
+    out.extend_from_slice(&footer);
+    out.extend_from_slice(&MAGIC);
+    let (seen, damage) = read(out);
+    assert_eq!(seen.len(), 40);
+    assert!(damage.iter().any(|damage| damage.what.contains("overlap")), "{damage:?}");
+}
+
+#[test]
 fn any_flipped_bit_of_the_blocks_is_corrected() {
     let entries = sample(12);
     let bytes = table(&entries, 5, false);

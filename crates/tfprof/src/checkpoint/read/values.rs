@@ -41,6 +41,12 @@ struct Contiguous<'c> {
 const CHUNK: u64 = 256 << 10;
 
 impl Values {
+    /// A tensor without elements.
+    #[cfg(test)]
+    pub fn empty(dtype: DType, shape: Vec<i64>) -> Values {
+        Values { dtype, shape, data: Data::Plain(Vec::new()), damage: Vec::new() }
+    }
+
     pub fn len(&self) -> usize {
         match &self.data {
             Data::Plain(bytes) => bytes.len() / self.dtype.size().unwrap_or(1),

@@ -23,7 +23,7 @@ pub struct Affine {
     pub step: i64,
 }
 
-/// The limit of nested conditions and sums.
+/// The limit of nested sums.
 const MAX_DEPTH: u32 = 32;
 
 /// The sources of the numbers in a condition.
@@ -156,139 +156,193 @@ pub fn step(
     None
 }
 
-/// A condition as a tree of comparisons.
-#[derive(Debug)]
+/// A part of a condition. Operands are positions in the list of all parts, before this one.
+#[derive(Clone, Copy, Debug)]
 enum Condition {
     Is(bool),
     /// `base + step·t` is negative.
     Negative(i128, i128),
     /// `base + step·t` is zero.
     Zero(i128, i128),
-    Not(Box<Condition>),
-    And(Box<(Condition, Condition)>),
-    Or(Box<(Condition, Condition)>),
+    Not(usize),
+    And(usize, usize),
+    Or(usize, usize),
     Unknown,
 }
 
 /// The trip count: the first iteration in which the condition fails.
 pub fn of_condition(numbers: &dyn Numbers, condition: Tensor) -> Option<Trips> {
-    let condition = read(numbers, condition, MAX_DEPTH);
+    let mut reader = ConditionReader { numbers, seen: Vec::new(), parts: Vec::new() };
+    reader.read(condition);
+    let parts = reader.parts;
     let mut candidates = vec![0_i128];
-    add_changes(&condition, &mut candidates);
+    for part in &parts {
+        if let Condition::Negative(base, step) | Condition::Zero(base, step) = part
+            && *step != 0
+        {
+            let root = -base / step;
+            candidates.extend([root - 1, root, root + 1, root + 2]);
+        }
+    }
     candidates.retain(|iteration| *iteration >= 0);
     candidates.sort_unstable();
     candidates.dedup();
+    let mut values = Vec::with_capacity(parts.len());
     // Unknown parts of the condition count as true, so the result is an upper bound.
-    let first = candidates.into_iter().find(|iteration| holds(&condition, *iteration) == Some(false))?;
-    Some(Trips { count: i64::try_from(first).ok()?, exact: !has_unknown(&condition) })
+    let first = candidates.into_iter().find(|iteration| holds(&parts, *iteration, &mut values) == Some(false))?;
+    let exact = !parts.iter().any(|part| matches!(part, Condition::Unknown));
+    Some(Trips { count: i64::try_from(first).ok()?, exact })
 }
 
-fn read(numbers: &dyn Numbers, tensor: Tensor, depth: u32) -> Condition {
-    let body = numbers.body();
-    if let Some(value) = numbers.fact(tensor).and_then(Fact::integer) {
-        return Condition::Is(value != 0);
-    }
-    if depth == 0 || tensor.node as usize >= body.len() {
-        return Condition::Unknown;
-    }
-    if let Some(next) = numbers.passed(tensor.node) {
-        return read(numbers, next, depth - 1);
-    }
-    let inputs = body.inputs(tensor.node);
-    let negated = |condition| Condition::Not(Box::new(condition));
-    match (body.op(tensor.node), inputs) {
-        ("LogicalNot", [a, ..]) => negated(read(numbers, *a, depth - 1)),
-        (op @ ("LogicalAnd" | "LogicalOr"), [a, b, ..]) => {
-            let both = Box::new((read(numbers, *a, depth - 1), read(numbers, *b, depth - 1)));
-            if op == "LogicalAnd" { Condition::And(both) } else { Condition::Or(both) }
+/// The nodes that a condition may have. Reading recurses at most this deep.
+const MOST_NODES: usize = 64;
+
+/// Reads each node of a condition once, however often it is used.
+struct ConditionReader<'a> {
+    numbers: &'a dyn Numbers,
+    /// The tensors that were read, with their parts or their numbers.
+    seen: Vec<(Tensor, Meaning)>,
+    parts: Vec<Condition>,
+}
+
+#[derive(Clone, Copy)]
+enum Meaning {
+    /// Being read: met again, it is in a cycle.
+    Open,
+    Part(usize),
+    Counter(Option<Affine>),
+}
+
+impl ConditionReader<'_> {
+    /// The position of the part that a tensor stands for.
+    fn read(&mut self, tensor: Tensor) -> usize {
+        let known = self.seen.iter().find(|(seen, _)| *seen == tensor);
+        if let Some((_, Meaning::Part(part))) = known {
+            return *part;
         }
-        (op @ ("Less" | "LessEqual" | "Greater" | "GreaterEqual" | "Equal" | "NotEqual"), [a, b, ..]) => {
-            let (Some(a), Some(b)) = (affine(numbers, *a, depth - 1), affine(numbers, *b, depth - 1)) else {
-                return Condition::Unknown;
-            };
-            let minus = |x: i64, y: i64| i128::from(x) - i128::from(y);
-            match op {
-                "Less" => Condition::Negative(minus(a.base, b.base), minus(a.step, b.step)),
-                "GreaterEqual" => negated(Condition::Negative(minus(a.base, b.base), minus(a.step, b.step))),
-                "Greater" => Condition::Negative(minus(b.base, a.base), minus(b.step, a.step)),
-                "LessEqual" => negated(Condition::Negative(minus(b.base, a.base), minus(b.step, a.step))),
-                "Equal" => Condition::Zero(minus(a.base, b.base), minus(a.step, b.step)),
-                _ => negated(Condition::Zero(minus(a.base, b.base), minus(a.step, b.step))),
-            }
+        let part = if known.is_some() || self.seen.len() >= MOST_NODES {
+            Condition::Unknown
+        } else {
+            let at = self.seen.len();
+            self.seen.push((tensor, Meaning::Open));
+            let part = self.condition(tensor);
+            self.seen[at].1 = Meaning::Part(self.parts.len());
+            part
+        };
+        self.parts.push(part);
+        self.parts.len() - 1
+    }
+
+    fn condition(&mut self, tensor: Tensor) -> Condition {
+        let numbers = self.numbers;
+        let body = numbers.body();
+        if let Some(value) = numbers.fact(tensor).and_then(Fact::integer) {
+            return Condition::Is(value != 0);
         }
-        _ => Condition::Unknown,
-    }
-}
-
-/// A tensor as a counter.
-fn affine(numbers: &dyn Numbers, tensor: Tensor, depth: u32) -> Option<Affine> {
-    if let Some(base) = numbers.fact(tensor).and_then(Fact::integer) {
-        return Some(Affine { base, step: 0 });
-    }
-    if let Some(counter) = numbers.counter(tensor) {
-        return Some(counter);
-    }
-    let body = numbers.body();
-    if depth == 0 || tensor.node as usize >= body.len() {
-        return None;
-    }
-    if let Some(next) = numbers.passed(tensor.node) {
-        return affine(numbers, next, depth - 1);
-    }
-    let [a, b] = body.inputs(tensor.node) else { return None };
-    let sign = match body.op(tensor.node) {
-        "Add" | "AddV2" => 1,
-        "Sub" => -1,
-        _ => return None,
-    };
-    let (a, b) = (affine(numbers, *a, depth - 1)?, affine(numbers, *b, depth - 1)?);
-    let sum = |a: i64, b: i64| a.checked_add(b.checked_mul(sign)?);
-    Some(Affine { base: sum(a.base, b.base)?, step: sum(a.step, b.step)? })
-}
-
-/// Adds the iterations around which a part of the condition changes.
-fn add_changes(condition: &Condition, iterations: &mut Vec<i128>) {
-    match condition {
-        Condition::Negative(base, step) | Condition::Zero(base, step) if *step != 0 => {
-            let root = -base / step;
-            iterations.extend([root - 1, root, root + 1, root + 2]);
+        if tensor.node as usize >= body.len() {
+            return Condition::Unknown;
         }
-        Condition::Not(inner) => add_changes(inner, iterations),
-        Condition::And(both) | Condition::Or(both) => {
-            add_changes(&both.0, iterations);
-            add_changes(&both.1, iterations);
+        if let Some(next) = numbers.passed(tensor.node) {
+            let part = self.read(next);
+            return self.parts[part];
         }
-        _ => {}
+        match (body.op(tensor.node), body.inputs(tensor.node)) {
+            ("LogicalNot", [a, ..]) => Condition::Not(self.read(*a)),
+            ("LogicalAnd", [a, b, ..]) => Condition::And(self.read(*a), self.read(*b)),
+            ("LogicalOr", [a, b, ..]) => Condition::Or(self.read(*a), self.read(*b)),
+            (op, [a, b, ..]) if COMPARISONS.contains(&op) => match (self.counter(*a), self.counter(*b)) {
+                (Some(a), Some(b)) => self.comparison(op, a, b),
+                _ => Condition::Unknown,
+            },
+            _ => Condition::Unknown,
+        }
+    }
+
+    fn comparison(&mut self, op: &str, a: Affine, b: Affine) -> Condition {
+        let minus = |x: i64, y: i64| i128::from(x) - i128::from(y);
+        let less = |a: Affine, b: Affine| Condition::Negative(minus(a.base, b.base), minus(a.step, b.step));
+        let equal = Condition::Zero(minus(a.base, b.base), minus(a.step, b.step));
+        let opposite = match op {
+            "Less" => return less(a, b),
+            "Greater" => return less(b, a),
+            "Equal" => return equal,
+            "GreaterEqual" => less(a, b),
+            "LessEqual" => less(b, a),
+            _ => equal,
+        };
+        self.parts.push(opposite);
+        Condition::Not(self.parts.len() - 1)
+    }
+
+    /// A tensor as a counter.
+    fn counter(&mut self, tensor: Tensor) -> Option<Affine> {
+        let known = self.seen.iter().find(|(seen, _)| *seen == tensor);
+        if let Some((_, Meaning::Counter(counter))) = known {
+            return *counter;
+        }
+        if known.is_some() || self.seen.len() >= MOST_NODES {
+            return None;
+        }
+        let at = self.seen.len();
+        self.seen.push((tensor, Meaning::Open));
+        let counter = self.affine(tensor);
+        self.seen[at].1 = Meaning::Counter(counter);
+        counter
+    }
+
+    fn affine(&mut self, tensor: Tensor) -> Option<Affine> {
+        let numbers = self.numbers;
+        if let Some(base) = numbers.fact(tensor).and_then(Fact::integer) {
+            return Some(Affine { base, step: 0 });
+        }
+        if let Some(counter) = numbers.counter(tensor) {
+            return Some(counter);
+        }
+        let body = numbers.body();
+        if tensor.node as usize >= body.len() {
+            return None;
+        }
+        if let Some(next) = numbers.passed(tensor.node) {
+            return self.counter(next);
+        }
+        let [a, b] = body.inputs(tensor.node) else { return None };
+        let sign = match body.op(tensor.node) {
+            "Add" | "AddV2" => 1,
+            "Sub" => -1,
+            _ => return None,
+        };
+        let (a, b) = (self.counter(*a)?, self.counter(*b)?);
+        let sum = |a: i64, b: i64| a.checked_add(b.checked_mul(sign)?);
+        Some(Affine { base: sum(a.base, b.base)?, step: sum(a.step, b.step)? })
     }
 }
 
-/// The value of a condition in an iteration; `None` if unknown.
-fn holds(condition: &Condition, iteration: i128) -> Option<bool> {
-    let at = |base: &i128, step: &i128| base.saturating_add(step.saturating_mul(iteration));
-    match condition {
-        Condition::Is(value) => Some(*value),
-        Condition::Negative(base, step) => Some(at(base, step) < 0),
-        Condition::Zero(base, step) => Some(at(base, step) == 0),
-        Condition::Not(inner) => holds(inner, iteration).map(|value| !value),
-        Condition::And(both) => match (holds(&both.0, iteration), holds(&both.1, iteration)) {
-            (Some(false), _) | (_, Some(false)) => Some(false),
-            (Some(true), Some(true)) => Some(true),
-            _ => None,
-        },
-        Condition::Or(both) => match (holds(&both.0, iteration), holds(&both.1, iteration)) {
-            (Some(true), _) | (_, Some(true)) => Some(true),
-            (Some(false), Some(false)) => Some(false),
-            _ => None,
-        },
-        Condition::Unknown => None,
-    }
-}
+const COMPARISONS: [&str; 6] = ["Less", "LessEqual", "Greater", "GreaterEqual", "Equal", "NotEqual"];
 
-fn has_unknown(condition: &Condition) -> bool {
-    match condition {
-        Condition::Unknown => true,
-        Condition::Not(inner) => has_unknown(inner),
-        Condition::And(both) | Condition::Or(both) => has_unknown(&both.0) || has_unknown(&both.1),
-        _ => false,
+/// The value of a condition, which is the last of its parts, in an iteration; `None` if unknown. `values` is scratch
+/// space.
+fn holds(parts: &[Condition], iteration: i128, values: &mut Vec<Option<bool>>) -> Option<bool> {
+    let at = |base: i128, step: i128| base.saturating_add(step.saturating_mul(iteration));
+    values.clear();
+    for part in parts {
+        let value = match *part {
+            Condition::Is(value) => Some(value),
+            Condition::Negative(base, step) => Some(at(base, step) < 0),
+            Condition::Zero(base, step) => Some(at(base, step) == 0),
+            Condition::Not(a) => values[a].map(|value| !value),
+            Condition::And(a, b) => match (values[a], values[b]) {
+                (Some(false), _) | (_, Some(false)) => Some(false),
+                (Some(true), Some(true)) => Some(true),
+                _ => None,
+            },
+            Condition::Or(a, b) => match (values[a], values[b]) {
+                (Some(true), _) | (_, Some(true)) => Some(true),
+                (Some(false), Some(false)) => Some(false),
+                _ => None,
+            },
+            Condition::Unknown => None,
+        };
+        values.push(value);
     }
+    values.last().copied().flatten()
 }

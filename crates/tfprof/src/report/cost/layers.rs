@@ -272,6 +272,17 @@ struct Tree<'m> {
     steps: UntrustedMap<(usize, &'m str), usize>,
     targets: Vec<Option<usize>>,
     prefix: &'m str,
+    /// The last path that was placed, and its scopes.
+    last: &'m str,
+    trail: Vec<Around>,
+}
+
+/// A scope around an op, or the op.
+struct Around {
+    /// Where it ends in the path.
+    end: usize,
+    step: Option<usize>,
+    row: Option<usize>,
 }
 
 const ROOT: usize = 0;
@@ -280,7 +291,8 @@ impl<'m> Tree<'m> {
     fn new(root: &str, prefix: &'m str) -> Tree<'m> {
         let scopes = vec![Scope { name: root.to_owned(), ..Scope::default() }];
         let (children, steps) = (UntrustedMap::default(), UntrustedMap::default());
-        let mut tree = Tree { scopes, depth: vec![0], owns: vec![false], children, steps, targets: vec![None], prefix };
+        let (depth, owns, targets) = (vec![0], vec![false], vec![None]);
+        let mut tree = Tree { scopes, depth, owns, children, steps, targets, prefix, last: "", trail: Vec::new() };
         if !prefix.is_empty() {
             tree.lead(prefix, ROOT);
         }
@@ -297,6 +309,7 @@ impl<'m> Tree<'m> {
     }
 
     fn lead(&mut self, of_ops: &'m str, row: usize) {
+        self.trail.clear();
         let mut step = 0;
         for part in of_ops.split('/').take(DEEPEST) {
             let next = self.targets.len();
@@ -308,21 +321,33 @@ impl<'m> Tree<'m> {
         self.targets[step].get_or_insert(row);
     }
 
-    /// The row of an op, or of a scope of ops.
+    /// The row of an op, or of a scope of ops. Most ops share scopes with the op before: only the rest is looked up.
     fn place(&mut self, path: &'m str) -> usize {
-        let (mut step, mut rest) = (0, path);
-        let (mut row, mut below) = (ROOT, path);
-        while let Some(next) = self.steps.get(&(step, first(rest))) {
-            rest = rest.get(first(rest).len() + 1..).unwrap_or_default();
-            step = *next;
-            if let Some(target) = self.targets[step] {
-                (row, below) = (target, rest);
-            }
-            if rest.is_empty() {
-                break;
-            }
+        let same = path.bytes().zip(self.last.bytes()).take_while(|(a, b)| a == b).count();
+        let is_around = |end: usize| end <= same && path[end..].bytes().next().is_none_or(|byte| byte == b'/');
+        let known = self.trail.iter().take_while(|around| is_around(around.end)).count();
+        self.trail.truncate(known);
+        self.last = path;
+        let mut step = self.trail.last().map_or(Some(0), |around| around.step);
+        let mut start = self.trail.last().map_or(0, |around| around.end + 1);
+        while start < path.len() {
+            let part = first(&path[start..]);
+            step = step.and_then(|step| self.steps.get(&(step, part)).copied());
+            let row = step.and_then(|step| self.targets[step]);
+            self.trail.push(Around { end: start + part.len(), step, row });
+            start += part.len() + 1;
         }
-        self.descend(row, below, path)
+        let rowless = self.trail.iter().rev().take_while(|around| around.row.is_none()).count();
+        let mut at = self.trail.len() - rowless;
+        let mut row = at.checked_sub(1).and_then(|at| self.trail[at].row).unwrap_or(ROOT);
+        while let Some(around) = self.trail.get(at) {
+            let start = if at == 0 { 0 } else { self.trail[at - 1].end + 1 };
+            let end = around.end;
+            row = self.child(row, &path[start..end], &path[..end]);
+            self.trail[at].row = Some(row);
+            at += 1;
+        }
+        row
     }
 
     /// The row of a variable, or of a scope of variables.
@@ -335,22 +360,34 @@ impl<'m> Tree<'m> {
     /// Follows `below`, the end of `path`, from a row on.
     fn descend(&mut self, mut row: usize, below: &'m str, path: &'m str) -> usize {
         let mut rest = below;
-        while !rest.is_empty() && self.depth[row] < DEEPEST {
+        while !rest.is_empty() {
             let part = first(rest);
             rest = rest.get(part.len() + 1..).unwrap_or_default();
-            let next = self.scopes.len();
-            let child = *self.children.entry((row, part)).or_insert(next);
-            if child == next {
-                let name = if row == ROOT { part.to_owned() } else { format!("{}/{part}", self.scopes[row].name) };
-                let end = path.len() - rest.len() - usize::from(!rest.is_empty());
-                let path = if name == path[..end] { String::new() } else { path[..end].to_owned() };
-                self.scopes.push(Scope { name, path, parent: row, ..Scope::default() });
-                self.depth.push(self.depth[row] + 1);
-                self.owns.push(false);
-            }
-            row = child;
+            row = self.child(row, part, &path[..path.len() - rest.len() - usize::from(!rest.is_empty())]);
         }
         row
+    }
+
+    /// The row of a part of a scope, whose whole path is `path`.
+    fn child(&mut self, row: usize, part: &'m str, path: &'m str) -> usize {
+        if self.depth[row] >= DEEPEST {
+            return row;
+        }
+        let next = self.scopes.len();
+        let child = *self.children.entry((row, part)).or_insert(next);
+        if child == next {
+            let mut name = String::with_capacity(self.scopes[row].name.len() + 1 + part.len());
+            if row != ROOT {
+                name += &self.scopes[row].name;
+                name.push('/');
+            }
+            name += part;
+            let path = if name == path { String::new() } else { path.to_owned() };
+            self.scopes.push(Scope { name, path, parent: row, ..Scope::default() });
+            self.depth.push(self.depth[row] + 1);
+            self.owns.push(false);
+        }
+        child
     }
 
     fn add_variable(&mut self, variable: &Variable<'m>, home: Home<'m>) -> usize {
