@@ -261,7 +261,7 @@ impl Profiler {
             saved_model: inputs.saved_model(),
             signature: self.builder.program.signature.clone(),
         };
-        Overview::new(&self.model, sources, self.warnings())
+        Overview::new(&self.model, &sources, self.warnings())
     }
 
     /// The cost of a model and the ops whose cost is unknown.

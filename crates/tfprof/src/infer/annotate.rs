@@ -380,11 +380,8 @@ fn expand(
         if with_inputs || !targets.is_empty() {
             inputs.extend(body.inputs(node).iter().map(|tensor| visit.source(body, *tensor)));
         }
-        let mut variables = visit.variables(body, node, !targets.is_empty());
-        let mut total = Total::default();
-        for target in targets {
-            total.add(&inferred.instances[target.instance as usize].total, target.runs, target.by_batch);
-        }
+        let variables = visit.variables(body, node, !targets.is_empty());
+        let total = total_of(inferred, targets);
         let too_many = listed.saturating_add(total.nodes) > MAX_NODES || name.len() > MAX_NAME_LENGTH;
         let is_unlisted = !targets.is_empty() && too_many;
         if is_unlisted {
@@ -393,23 +390,13 @@ fn expand(
             listed += total.nodes;
         }
         let mut visits = Vec::new();
-        let mut returned = Vec::new();
-        if !is_unlisted {
-            for target in targets {
-                let mut callee = Visit::of_callee(inferred, target, &name, body.name(node), runs, &inputs);
-                callee.variables = variables.get(target.skipped as usize..).unwrap_or_default().to_vec();
-                callee.roles = roles(callee.inferred.function);
-                if with_inputs {
-                    let body = program.body(callee.inferred.function);
-                    returned.extend(body.returns.iter().map(|tensor| callee.source(body, *tensor)));
-                }
-                visits.push(callee);
-            }
-            returned.retain(|(source, _)| source.starts_with(&name));
-            if !targets.is_empty() {
-                variables.clear();
-            }
+        for target in if is_unlisted { &[] } else { targets } {
+            let mut callee = Visit::of_callee(inferred, target, &name, body.name(node), runs, &inputs);
+            callee.variables = variables.get(target.skipped as usize..).unwrap_or_default().to_vec();
+            callee.roles = roles(callee.inferred.function);
+            visits.push(callee);
         }
+        let returned = if with_inputs { returned_by(program, &visits, &name) } else { Vec::new() };
         each(&Node {
             name: &name,
             body,
@@ -426,10 +413,31 @@ fn expand(
             args: &visit.args,
             inputs: &inputs,
             returned: &returned,
-            variables: &variables,
+            // An expanded call does not compute; its nodes do.
+            variables: if visits.is_empty() { &variables } else { &[] },
         });
         open.extend(visits.into_iter().rev());
     }
+}
+
+/// The cost of all callees of a call.
+fn total_of(inferred: &Inferred, targets: &[Target]) -> Total {
+    let mut total = Total::default();
+    for target in targets {
+        total.add(&inferred.instances[target.instance as usize].total, target.runs, target.by_batch);
+    }
+    total
+}
+
+/// The tensors that callees return to the call `name`, but for arguments that they pass on.
+fn returned_by(program: &Program, callees: &[Visit<'_>], name: &str) -> Vec<(String, u32)> {
+    let mut returned = Vec::new();
+    for callee in callees {
+        let body = program.body(callee.inferred.function);
+        returned.extend(body.returns.iter().map(|tensor| callee.source(body, *tensor)));
+    }
+    returned.retain(|(source, _)| source.starts_with(name));
+    returned
 }
 
 impl<'a> Visit<'a> {

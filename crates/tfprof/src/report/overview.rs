@@ -123,7 +123,7 @@ pub struct Top {
 const ROWS: usize = 5;
 
 impl Overview {
-    pub(crate) fn new(model: &Arc<Model>, sources: Sources, warnings: &[Warning]) -> Result<Overview, Error> {
+    pub(crate) fn new(model: &Arc<Model>, sources: &Sources, warnings: &[Warning]) -> Result<Overview, Error> {
         let hosts = &model.hosts;
         let parameters = total(model, Metric::Parameters, ".*")?;
         let float_ops = total(model, Metric::FloatOps, ".*")?;
@@ -164,7 +164,7 @@ impl Overview {
             warnings: warnings.iter().cloned().chain(frozen(model, parameters)).collect(),
         };
         overview.missing = match &overview.hosts[..] {
-            [] => missing::find(&overview, model, &sources),
+            [] => missing::find(&overview, model, sources),
             hosts => hosts::missing(hosts),
         };
         overview.deeper = deeper(&overview, !model.unknown.has(Metric::RequestedBytes), !model.costs.is_empty());
