@@ -285,3 +285,19 @@ fn long_reading_shows_a_temporary_bar() {
     expect(&mut terminal, "Profile:");
     terminal.exp_eof().expect("the end");
 }
+
+#[test]
+fn a_terminal_folds_the_frames_of_frameworks() {
+    let home = Home::new("frames");
+    let lines = |words: &[&str]| {
+        let mut run = start(&home, &[&["demo", "code", "-select", "micros", "-max_depth", "100"], words].concat(), &[]);
+        run.exp_eof().expect("the end")
+    };
+    let folded = lines(&[]);
+    assert!(folded.contains(" frames of frameworks are folded; use -frames all") && !folded.contains("math_ops.py"));
+    assert!(folded.contains("resnet32.py:30:conv") && folded.lines().count() < 200, "{folded}");
+    for words in [&["-frames", "all"][..], &["-original_quirks"]] {
+        let all = lines(words);
+        assert!(!all.contains("folded") && all.contains("gen_nn_ops.py"), "{words:?}");
+    }
+}

@@ -62,7 +62,8 @@ pub use model::shape::Shape;
 // Asking questions: `Profiler::ask`. Build options by typed setters, or by name with `Options::set`.
 pub use engine::question::Question;
 pub use options::{
-    CodeStacks, Events, GroupBy, OPTIONS, OptionInfo, Options, OrderBy, Output, Selection, Step, ValueKind, ViewKind,
+    CodeStacks, Events, Frames, GroupBy, OPTIONS, OptionInfo, Options, OrderBy, Output, Selection, Step, ValueKind,
+    ViewKind,
 };
 pub use quirks::Quirks;
 

@@ -8,7 +8,7 @@ mod output;
 mod selection;
 mod table;
 
-pub use choices::{CodeStacks, Events, GroupBy, OrderBy, Step, ViewKind};
+pub use choices::{CodeStacks, Events, Frames, GroupBy, OrderBy, Step, ViewKind};
 pub use output::Output;
 pub use selection::Selection;
 pub use table::{OPTIONS, OptionInfo, ValueKind, boolean, refused};
@@ -43,6 +43,7 @@ pub struct Options {
     pub source_lines: bool,
     pub events: Events,
     pub stacks: CodeStacks,
+    pub frames: Frames,
     pub group_by: GroupBy,
     /// A pattern for the names of the events that mark steps; empty to find steps by rule.
     pub step_marker: String,
@@ -71,6 +72,7 @@ impl Default for Options {
             source_lines: false,
             events: Events::Ops,
             stacks: CodeStacks::Auto,
+            frames: Frames::Auto,
             group_by: GroupBy::View,
             step_marker: String::new(),
             run: String::new(),

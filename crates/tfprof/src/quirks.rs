@@ -57,6 +57,8 @@ pub struct Quirks {
     pub pprof_has_callees_only: bool,
     /// The files of timelines have a step behind their names, and no `.json`.
     pub timelines_lack_endings: bool,
+    /// The code view shows the frames of frameworks on pages and terminals, too.
+    pub frames_are_all_shown: bool,
     /// The op view has no timeline, only the code view has pprof, of one metric, and there are no ratios.
     pub fewer_outputs: bool,
     /// Only float, double, int32 and int64 tensors of a checkpoint have values.
@@ -100,6 +102,7 @@ impl Quirks {
             arrows_from_every_run: on,
             pprof_has_callees_only: on,
             timelines_lack_endings: on,
+            frames_are_all_shown: on,
             fewer_outputs: on,
             few_types_have_values: on,
             values_lose_digits: on,

@@ -4,7 +4,7 @@ use super::{Exit, load, open, refuse_directory, to_file, to_stdout, warn};
 use crate::flags::Request;
 use crate::target;
 use std::io::Write;
-use tfprof::{Dress, Error, Options, Part, Profiler, Question, ViewKind};
+use tfprof::{Dress, Error, Frames, Options, Part, Profiler, Question, ViewKind};
 
 pub fn run(kind: ViewKind, request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Result<Exit, Error> {
     let question = question(kind, request)?;
@@ -17,7 +17,13 @@ pub fn run(kind: ViewKind, request: &Request, out: &mut dyn Write, err: &mut dyn
 pub fn question(kind: ViewKind, request: &Request) -> Result<Question, Error> {
     let output = open::target(request)?;
     refuse_directory(&output, kind.word())?;
-    Ok(Question::new(kind, &Options { output, ..request.options.clone() }))
+    let mut options = Options { output, ..request.options.clone() };
+    // On a terminal, the frames of frameworks are folded.
+    let on_terminal = request.terminal.stdout && options.output.to_screen() && !options.quirks.frames_are_all_shown;
+    if on_terminal && options.frames == Frames::Auto {
+        options.frames = Frames::User;
+    }
+    Ok(Question::new(kind, &options))
 }
 
 /// Answers the question from the loaded files, and writes the answer to its target.

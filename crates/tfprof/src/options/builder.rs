@@ -1,6 +1,6 @@
 //! Typed setters of [`Options`], to chain: the words that [`Options::set`] parses, checked by the compiler.
 
-use super::{CodeStacks, Events, GroupBy, Options, OrderBy, Step};
+use super::{CodeStacks, Events, Frames, GroupBy, Options, OrderBy, Step};
 use crate::metric::{Detail, Metric};
 use crate::quirks::Quirks;
 
@@ -120,6 +120,13 @@ impl Options {
     #[must_use]
     pub fn stacks(mut self, stacks: CodeStacks) -> Options {
         self.stacks = stacks;
+        self
+    }
+
+    /// The frames that the code view shows.
+    #[must_use]
+    pub fn frames(mut self, frames: Frames) -> Options {
+        self.frames = frames;
         self
     }
 

@@ -100,6 +100,23 @@ impl Choice for CodeStacks {
         &[("auto", CodeStacks::Auto), ("source", CodeStacks::Source), ("python", CodeStacks::Python)];
 }
 
+/// The frames that the code view shows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Frames {
+    /// All; on terminals and pages, those of the user.
+    #[default]
+    Auto,
+    All,
+    /// Frames of TensorFlow, Keras, JAX and the standard library are folded into the user's frame around them.
+    User,
+}
+
+impl Choice for Frames {
+    const WORDS: &'static [(&'static str, Frames)] =
+        &[("auto", Frames::Auto), ("all", Frames::All), ("user", Frames::User)];
+}
+
 /// The order of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]

@@ -1,6 +1,6 @@
 //! [`OPTIONS`], the one list of the options of a view: names, defaults, help, and how to parse and print a value.
 
-use super::{CodeStacks, DEFAULT_DEPTH, Events, GroupBy, Options, OrderBy, Output, Selection, Step};
+use super::{CodeStacks, DEFAULT_DEPTH, Events, Frames, GroupBy, Options, OrderBy, Output, Selection, Step};
 use crate::comma_list;
 use crate::error::Error;
 use crate::metric::{METRICS, Metric, MetricInfo};
@@ -231,7 +231,17 @@ const ORIGINAL: &[OptionInfo] = &[
 
 const OURS: &[OptionInfo] = &[
     flag!(ops_only, false, "leave out rows that are only name scopes; their children move up"),
-    flag!(source_lines, false, "in code view, append the text of the source line, cut at 20 characters"),
+    flag!(
+        source_lines,
+        false,
+        "in code view, append the text of the source line, cut at 20 characters; read from disk if the profile lacks it"
+    ),
+    word!(
+        frames,
+        Frames,
+        "code view: all frames; user folds those of TensorFlow, Keras, JAX, PyTorch and the standard library into the user's \
+         frame around them; auto folds on terminals and pages"
+    ),
     word!(events, Events, "the events of an XSpace to show as nodes: ops, or all, events of the runtime included"),
     word!(stacks, CodeStacks, "code view of an XSpace: source lines, python calls, or auto: the first that is there"),
     word!(

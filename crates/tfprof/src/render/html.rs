@@ -9,6 +9,7 @@ mod page;
 
 use super::markup::{Xml, fit};
 use super::{direction, nesting, tensor, text, theme};
+use crate::error::Spelling;
 use crate::metric::{DETAILS, Detail, Metric, Unit};
 use crate::options::{OPTIONS, Options, Step};
 use crate::units::Amount;
@@ -60,6 +61,10 @@ pub fn write(view: &View, container: Container<'_>, out: &mut dyn Write) -> io::
             grouped(shown),
             grouped(all)
         )?;
+    }
+    let spelling = if container == Container::Cell { Spelling::Python } else { Spelling::CommandLine };
+    if let Some(folded) = text::folded(view, spelling) {
+        writeln!(out, "<div class=\"note\">{}</div>", Xml(&folded))?;
     }
     end(container, out)
 }

@@ -29,7 +29,11 @@ pub fn write(view: &View, warnings: &[Warning], out: &mut dyn Write) -> io::Resu
         out.write_all(if i > 0 { b",\n" } else { b"\n" })?;
         write_warning(warning, out)?;
     }
-    out.write_all(b"],\n\"columns\":[")?;
+    out.write_all(b"],\n")?;
+    if view.folded() > 0 {
+        writeln!(out, "\"folded_frames\":{},", view.folded())?;
+    }
+    out.write_all(b"\"columns\":[")?;
     for (i, metric) in view.metrics().iter().enumerate() {
         write!(out, "{}\"{}\"", if i > 0 { "," } else { "" }, metric.info().key)?;
     }

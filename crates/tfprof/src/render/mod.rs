@@ -166,7 +166,7 @@ pub const FORMS: &[Form] = &[
         about: "a page for a browser: a tree that opens and closes, with bars, sorting and search",
         endings: &[".html", ".htm"],
         opened_with: "open it in a browser",
-        demand: Demand { whole_tree: true, ..Demand::ROWS },
+        demand: Demand { whole_tree: true, folds_frames: true, ..Demand::ROWS },
         write: |view, dress, out| html::write(view, dress.container, out),
     },
 ];

@@ -69,7 +69,11 @@ pub fn write_rows(view: &View, theme: &Theme, spelling: Spelling, out: &mut dyn 
     if !view.rules().chain {
         write_legend(view, &columns, width, out)?;
         write_each(rows, out, |row, text| write_row(view, &columns, theme, width, row, text))?;
-        return write_left_out(view, theme, spelling, out);
+        write_left_out(view, theme, spelling, out)?;
+        return match folded(view, spelling) {
+            None => Ok(()),
+            Some(line) => theme.faint(out, line.as_bytes()).and_then(|()| out.write_all(b"\n")),
+        };
     }
     // If there are no rows, show the root with its zeros.
     let below = if view.is_empty() { &rows[..1] } else { &rows[1..] };
@@ -79,6 +83,16 @@ pub fn write_rows(view: &View, theme: &Theme, spelling: Spelling, out: &mut dyn 
     }
     write_each(below, out, |row, text| write_op_row(view, &columns, theme, &layout, row, text))?;
     write_left_out(view, theme, spelling, out)
+}
+
+/// Says how many frames are folded, and how to see them.
+pub(super) fn folded(view: &View, spelling: Spelling) -> Option<String> {
+    let frames = match view.folded() {
+        0 => return None,
+        1 => "1 frame of a framework is".to_owned(),
+        n => format!("{n} frames of frameworks are"),
+    };
+    Some(format!("… {frames} folded; {}", Fix::with_value("use", "frames", "all").text(spelling)))
 }
 
 /// Says how many rows `-max_depth` hides, and how much they are.

@@ -1,5 +1,6 @@
 //! Nodes by the line of Python that made them: what a line calls lies below it.
 
+use super::framework::Folding;
 use super::tree::Tree;
 use crate::hash::TrustedMap;
 use crate::model::Model;
@@ -14,15 +15,24 @@ use std::collections::BTreeMap;
 /// Marks lines that stand for the gradients of their ops.
 const GRADIENT: &str = " (gradient)";
 
-/// A tree of code lines, and the number of gradient groups without a forward line.
+/// A tree of code lines.
 #[derive(Debug)]
 pub struct Grouped {
     pub tree: Tree,
+    /// The number of gradient groups without a forward line.
     pub lost_gradients: usize,
+    /// The number of frames that were folded.
+    pub folded: usize,
 }
 
-pub fn group(model: &Model, quirks: &Quirks, filter: NodeFilter) -> Grouped {
-    let mut lines = Lines::new(model, quirks);
+/// `fold` leaves out the frames of frameworks; what they made counts toward the user's frame around them.
+pub fn group(model: &Model, quirks: &Quirks, filter: NodeFilter, fold: bool) -> Grouped {
+    let folding = fold.then(|| Folding::new(model, quirks)).filter(|folding| {
+        // If no frame is the user's, there is nothing to fold them into.
+        let is_users = |node: &NodeId| folding.has_user(model.nodes.stack[node.index()]);
+        model.by_name(filter.layers).iter().any(|node| model.is_shown(*node, filter) && is_users(node))
+    });
+    let mut lines = Lines::new(model, quirks, folding);
     let mut gradients: BTreeMap<&str, Vec<NodeId>> = BTreeMap::new();
     let forward_name = ForwardName::new();
     for node in model.by_name(filter.layers).iter().filter(|node| model.is_shown(**node, filter)) {
@@ -48,7 +58,8 @@ pub fn group(model: &Model, quirks: &Quirks, filter: NodeFilter) -> Grouped {
             nodes.iter().for_each(|node| lines.attach(*node, model.nodes.stack[node.index()], true));
         }
     }
-    Grouped { tree: lines.into_tree(), lost_gradients }
+    let folded = lines.folded();
+    Grouped { tree: lines.into_tree(), lost_gradients, folded }
 }
 
 /// The forward node of a gradient node, by name: the text between `gradients/` and `_grad/`.
@@ -84,6 +95,9 @@ struct Lines<'m> {
     /// By call path, for plain lines and for those of gradients.
     row_of_stack: [Vec<u32>; 2],
     label_of_frame: TrustedMap<(FrameId, bool), NameId>,
+    folding: Option<Folding>,
+    /// By frame: whether it was folded.
+    is_folded: Vec<bool>,
 }
 
 struct Line {
@@ -97,9 +111,11 @@ struct Line {
 }
 
 const NONE: u32 = u32::MAX;
+/// The row of a path whose frames are all folded, and none of which is the user's.
+const OUTSIDE: u32 = u32::MAX - 1;
 
 impl<'m> Lines<'m> {
-    fn new(model: &'m Model, quirks: &'m Quirks) -> Self {
+    fn new(model: &'m Model, quirks: &'m Quirks, folding: Option<Folding>) -> Self {
         let by_stack = vec![NONE; model.stacks.len()];
         Lines {
             model,
@@ -109,6 +125,8 @@ impl<'m> Lines<'m> {
             row_of: TrustedMap::default(),
             row_of_stack: [by_stack.clone(), by_stack],
             label_of_frame: TrustedMap::default(),
+            is_folded: if folding.is_some() { vec![false; model.stacks.frames().len()] } else { Vec::new() },
+            folding,
         }
     }
 
@@ -126,8 +144,17 @@ impl<'m> Lines<'m> {
             at = outer;
         }
         for (path, frame) in missing.into_iter().rev() {
-            row = self.line(row, frame, gradient);
+            if self.folding.as_ref().is_some_and(|folding| folding.folds(path)) {
+                self.is_folded[frame.0 as usize] = true;
+                row = if row == NONE { OUTSIDE } else { row };
+            } else {
+                row = self.line(if row == OUTSIDE { NONE } else { row }, frame, gradient);
+            }
             self.row_of_stack[usize::from(gradient)][path.0 as usize] = row;
+        }
+        if row == OUTSIDE {
+            let outermost = self.folding.as_ref().map_or(stack, |folding| folding.outermost(stack));
+            row = self.model.stacks.last(outermost).map_or(row, |(_, frame)| self.line(NONE, frame, gradient));
         }
         let line = &mut self.rows[row as usize];
         line.has_gradients |= gradient;
@@ -151,6 +178,15 @@ impl<'m> Lines<'m> {
             self.rows.push(Line { parent, label, frame, gradient, has_gradients: false, nodes: Vec::new() });
             self.rows.len() as u32 - 1
         })
+    }
+
+    /// How many frames are folded wherever they stand.
+    fn folded(&mut self) -> usize {
+        self.rows
+            .iter()
+            .filter(|_| self.folding.is_some())
+            .for_each(|line| self.is_folded[line.frame.0 as usize] = false);
+        self.is_folded.iter().filter(|folded| **folded).count()
     }
 
     /// Rows in pre-order, siblings in the order in which they were made.

@@ -19,6 +19,8 @@ pub struct Demand {
     pub one_metric: bool,
     /// The form shows sums: some metric must be selected, and no ratio.
     pub sums: bool,
+    /// The frames of frameworks are folded, unless the question says otherwise.
+    pub folds_frames: bool,
     /// In graph view, each step has a file of its own, drawn from its single executions.
     pub executions: bool,
     /// Says why the form cannot show a view.
@@ -34,6 +36,7 @@ impl Demand {
         extra_metric: None,
         one_metric: false,
         sums: false,
+        folds_frames: false,
         executions: false,
         check: |_, _, _| Ok(()),
     };

@@ -4,10 +4,12 @@ mod code;
 pub mod columns;
 mod demand;
 pub mod filter;
+mod framework;
 mod graph;
 mod op;
 mod pipeline;
 mod scope;
+mod source_text;
 pub mod tree;
 pub mod values;
 
@@ -20,12 +22,13 @@ use crate::model::hosts::{self, EventKind};
 use crate::model::layers::{Layer, Layers, NodeFilter};
 use crate::model::nodes::NodeId;
 use crate::model::stacks::{Frame, FrameText};
-use crate::options::{CodeStacks, Events, GroupBy, Options, OrderBy, Selection, Step, ViewKind};
+use crate::options::{CodeStacks, Events, Frames, GroupBy, Options, OrderBy, Selection, Step, ViewKind};
 use crate::units::Amount;
 pub use columns::Side;
 pub use demand::Demand;
 pub use pipeline::VisibleRow;
 use pipeline::{Filters, LeftOut, Pipeline, Rows, Rules};
+use source_text::SourceText;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use values::Values;
 
@@ -47,6 +50,10 @@ pub struct View {
     /// Found while the answer was written: tensor values are read only then.
     late_warnings: Mutex<Vec<Warning>>,
     notes: Mutex<Vec<String>>,
+    /// Source files on disk, read when their lines are shown.
+    source_text: Mutex<SourceText>,
+    /// The number of frames that are folded.
+    folded: usize,
     layers: Layers,
     demand: Demand,
     rows: Rows,
@@ -98,11 +105,12 @@ impl View {
             warn("unknown_metric", message);
         }
         let filter = NodeFilter { layers, inside_functions: !quirks.functions_are_closed };
-        let (tree, lost_gradients) = match kind {
-            ViewKind::Scope => (scope::group(&model, filter), 0),
-            ViewKind::Graph => (graph::group(&model, !quirks.cycles_are_lost, filter), 0),
-            ViewKind::Op => (op::group(&model, options.group_by, demand.nodes_by_name, filter), 0),
-            ViewKind::Code => code_tree(&model, options, filter).map(|code| (code.tree, code.lost_gradients))?,
+        let plain = |tree| code::Grouped { tree, lost_gradients: 0, folded: 0 };
+        let code::Grouped { tree, lost_gradients, folded } = match kind {
+            ViewKind::Scope => plain(scope::group(&model, filter)),
+            ViewKind::Graph => plain(graph::group(&model, !quirks.cycles_are_lost, filter)),
+            ViewKind::Op => plain(op::group(&model, options.group_by, demand.nodes_by_name, filter)),
+            ViewKind::Code => code_tree(&model, options, filter, demand.folds_frames)?,
         };
         if lost_gradients > 0 {
             let message = format!("{lost_gradients} groups of gradient nodes have no forward node with a trace");
@@ -146,6 +154,8 @@ impl View {
             checkpoints: Vec::new(),
             late_warnings: Mutex::default(),
             notes: Mutex::default(),
+            source_text: Mutex::default(),
+            folded,
             layers,
             demand,
             rows,
@@ -184,11 +194,23 @@ impl View {
         Some(self.model.stacks.frame(frame))
     }
 
-    /// The text of that line.
+    /// The text of that line, as the files have it, else from the source file if there is one on this machine.
     pub(crate) fn source_line(&self, row: &VisibleRow) -> Option<String> {
         let frame = self.frame(row)?;
-        let line = code::string(&self.model, &self.options.quirks, frame, FrameText::Line).trim();
-        Some(if line.is_empty() { "none".to_owned() } else { code::cut(line) })
+        let string = |text| code::string(&self.model, &self.options.quirks, frame, text);
+        let line = string(FrameText::Line).trim();
+        // TensorFlow writes the word where it has no text.
+        const NONE: &str = "none";
+        if !line.is_empty() && line != NONE {
+            return Some(code::cut(line));
+        }
+        let mut on_disk = lock(&self.source_text);
+        Some(on_disk.line(string(FrameText::File), frame.lineno).map_or_else(|| NONE.to_owned(), code::cut))
+    }
+
+    /// How many frames of frameworks are folded into those of the user.
+    pub(crate) fn folded(&self) -> usize {
+        self.folded
     }
 
     /// The line of code that a row stands for.
@@ -405,7 +427,7 @@ fn check_step(model: &Model, step: i64) -> Result<(), Error> {
     Err(Error::option("step", format!("there is no step {step}; {loaded}")))
 }
 
-fn code_tree(model: &Model, options: &Options, filter: NodeFilter) -> Result<code::Grouped, Error> {
+fn code_tree(model: &Model, options: &Options, filter: NodeFilter, folds: bool) -> Result<code::Grouped, Error> {
     let missing = || {
         if model.is_trace {
             let is_jax = model.hosts.iter().any(|host| host.framework.is_some());
@@ -429,6 +451,11 @@ fn code_tree(model: &Model, options: &Options, filter: NodeFilter) -> Result<cod
     if !has_stacks {
         return Err(missing());
     }
-    let grouped = code::group(model, &options.quirks, filter);
+    let fold = match options.frames {
+        Frames::Auto => folds && !options.quirks.frames_are_all_shown,
+        Frames::All => false,
+        Frames::User => true,
+    };
+    let grouped = code::group(model, &options.quirks, filter, fold);
     if grouped.tree.is_empty() { Err(missing()) } else { Ok(grouped) }
 }
