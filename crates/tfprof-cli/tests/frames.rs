@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{scratch, tfprof};
+use common::{corpus, scratch, tfprof};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
@@ -92,6 +92,27 @@ fn frames_fold_into_the_users_frame_around_them() {
     assert_eq!(folded["rows"][0]["total"]["float_ops"], all["rows"][0]["total"]["float_ops"]);
     let answer = tfprof(&["code", &dir.display().to_string(), "-frames", "mine"]);
     assert!(answer.code == 2 && answer.err.contains("unknown word `mine`"), "{}", answer.err);
+}
+
+#[test]
+fn folding_loses_nothing() {
+    for (path, stacks) in
+        [("resnet32", "auto"), ("rnn", "auto"), ("xspace/jax_python", "python"), ("xspace/jax_mlp", "auto")]
+    {
+        let ask = |frames: &str| -> (usize, f64, f64) {
+            let path = corpus(path);
+            let words = ["-select", "micros", "-step", "all", "-max_depth", "1000", "-output", "json:outfile=-"];
+            let answer = tfprof(&[&["code", &path, "-stacks", stacks, "-frames", frames], &words[..]].concat());
+            let json: Value = serde_json::from_str(&answer.out).expect("JSON");
+            let rows = json["rows"].as_array().expect("rows");
+            let own = rows.iter().map(|row| row["self"]["micros"].as_f64().expect("a number")).sum();
+            (rows.len(), rows[0]["total"]["micros"].as_f64().expect("a number"), own)
+        };
+        let (all, folded) = (ask("all"), ask("user"));
+        assert_eq!(all.1, folded.1, "{path}");
+        assert!((all.2 - folded.2).abs() < 0.01 && folded.0 <= all.0, "{path}: {all:?} {folded:?}");
+        assert!(path == "xspace/jax_mlp" || folded.0 * 10 < all.0, "{path}: {all:?} {folded:?}");
+    }
 }
 
 #[test]

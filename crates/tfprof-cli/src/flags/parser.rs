@@ -233,7 +233,8 @@ impl Parser {
                 return Err(refused("format", &words::unknown("form", format, &forms)));
             }
             if format == "table" {
-                self.flags.format = if self.flags.outfile.is_empty() { "stdout" } else { "file" }.to_owned();
+                let form = if self.flags.outfile.is_empty() { Output::SCREEN } else { Output::TEXT };
+                form.clone_into(&mut self.flags.format);
             }
         }
         let Flags { format, outfile, .. } = &self.flags;

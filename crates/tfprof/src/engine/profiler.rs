@@ -408,7 +408,7 @@ impl Answer {
 
 /// The ending of a name in JSON: `.json`, or the longer one of a timeline.
 fn json_ending(file: &str) -> &str {
-    let endings = FORMS.iter().flat_map(|form| form.endings).filter(|ending| ending.ends_with(".json"));
+    let endings = FORMS.iter().flat_map(|form| form.endings).filter(|ending| ending.contains(".json"));
     let longest =
         endings.filter(|ending| file.to_ascii_lowercase().ends_with(*ending)).map(|ending| ending.len()).max();
     &file[file.len() - longest.unwrap_or(0)..]

@@ -73,7 +73,8 @@ impl Folding {
             let Some((outer, frame)) = model.stacks.last(path) else { continue };
             let frame = model.stacks.frame(frame);
             let file = code::string(model, quirks, frame, FrameText::File);
-            let owner = if model.is_trace && frame.lineno < 0 && !file.contains(['/', '\\']) && !file.ends_with(".py") {
+            let is_module = !file.contains(['/', '\\', '<']) && file.strip_suffix(".py").is_none();
+            let owner = if model.is_trace && frame.lineno < 0 && is_module {
                 // A function in C, of which only the module is known.
                 Owner::Framework
             } else {

@@ -199,13 +199,12 @@ impl View {
         let frame = self.frame(row)?;
         let string = |text| code::string(&self.model, &self.options.quirks, frame, text);
         let line = string(FrameText::Line).trim();
-        // TensorFlow writes the word where it has no text.
-        const NONE: &str = "none";
-        if !line.is_empty() && line != NONE {
+        // TensorFlow writes `none` where it has no text.
+        if !line.is_empty() && line != "none" {
             return Some(code::cut(line));
         }
         let mut on_disk = lock(&self.source_text);
-        Some(on_disk.line(string(FrameText::File), frame.lineno).map_or_else(|| NONE.to_owned(), code::cut))
+        Some(on_disk.line(string(FrameText::File), frame.lineno).map_or_else(|| "none".to_owned(), code::cut))
     }
 
     /// How many frames of frameworks are folded into those of the user.

@@ -165,7 +165,7 @@ mod tests {
     /// FIPS 180-4, for the policy of the page.
     fn sha256(bytes: &[u8]) -> Vec<u8> {
         let fraction = |root: f64| (root.fract() * 4_294_967_296.0) as u32;
-        let is_prime = |n: &u32| (2..*n).take_while(|d| d * d <= *n).all(|d| n % d != 0);
+        let is_prime = |n: &u32| (2..*n).take_while(|d| d * d <= *n).all(|d| !n.is_multiple_of(d));
         let primes: Vec<f64> = (2..).filter(is_prime).take(64).map(f64::from).collect();
         let constants: Vec<u32> = primes.iter().map(|prime| fraction(prime.cbrt())).collect();
         let mut state: Vec<u32> = primes.iter().take(8).map(|prime| fraction(prime.sqrt())).collect();
