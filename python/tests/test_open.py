@@ -220,11 +220,22 @@ def test_html_is_bounded_and_escaped(demo: tfprof.Profile) -> None:
     html = demo.scope(max_depth=100)._repr_html_()
     assert len(html) < 600_000 and "1,000 of" in html and "more rows" in html
     rude = tfprof.open(b'node { name: "<script>alert(1)</script>\\"&" op: "NoOp" }')
-    for page in (rude.scope()._repr_html_(), rude.scope().to_html(), rude._repr_html_()):
-        assert "<script" not in page and "http" not in page and "src=" not in page
+    for cell in (rude.scope()._repr_html_(), rude._repr_html_()):
+        assert "<script" not in cell and "http" not in cell and "src=" not in cell
+    page = rude.scope().to_html()
+    # The script is the page's own, and the only one that its policy allows.
+    assert page.count("<script") == 1 and "script-src 'sha256-" in page and "://" not in page and "src=" not in page
     assert "&lt;script&gt;" in rude.scope()._repr_html_()
     for thing in (demo, demo.overview, demo.advise(), demo.op()):
         assert thing._repr_html_().startswith('<div class="tfprof">')
+
+
+def test_frames_of_frameworks_fold(demo: tfprof.Profile) -> None:
+    every, folded = demo.code(max_depth=100), demo.code(max_depth=100, frames="user")
+    assert len(folded) * 10 < len(every) and folded[0].total["micros"] == every[0].total["micros"]
+    assert str(folded).splitlines()[-1] == "… 202 frames of frameworks are folded; use frames='all'"
+    assert "folded" not in str(every) and "are folded; use frames" in every._repr_html_()
+    assert "folded" not in demo.code(max_depth=100, frames="all")._repr_html_()
 
 
 def test_names_do_not_reach_a_terminal_raw() -> None:
