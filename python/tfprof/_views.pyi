@@ -61,7 +61,9 @@ class Options(TypedDict, total=False):
     ops_only: bool
     """leave out rows that are only name scopes; their children move up"""
     source_lines: bool
-    """in code view, append the text of the source line, cut at 20 characters"""
+    """in code view, append the text of the source line, cut at 20 characters; read from disk if the profile lacks it"""
+    frames: str
+    """code view: all frames; user folds those of TensorFlow, Keras, JAX, PyTorch and the standard library into the user's frame around them; auto folds on terminals and pages"""
     events: str
     """the events of an XSpace to show as nodes: ops, or all, events of the runtime included"""
     stacks: str
@@ -106,6 +108,7 @@ class Views:
         min_device_micros: int | None = None,
         ops_only: bool | None = None,
         source_lines: bool | None = None,
+        frames: str | None = None,
         events: str | None = None,
         stacks: str | None = None,
         group_by: str | None = None,
@@ -144,6 +147,7 @@ class Views:
         min_device_micros: int | None = None,
         ops_only: bool | None = None,
         source_lines: bool | None = None,
+        frames: str | None = None,
         events: str | None = None,
         stacks: str | None = None,
         group_by: str | None = None,
@@ -182,6 +186,7 @@ class Views:
         min_device_micros: int | None = None,
         ops_only: bool | None = None,
         source_lines: bool | None = None,
+        frames: str | None = None,
         events: str | None = None,
         stacks: str | None = None,
         group_by: str | None = None,
@@ -220,6 +225,7 @@ class Views:
         min_device_micros: int | None = None,
         ops_only: bool | None = None,
         source_lines: bool | None = None,
+        frames: str | None = None,
         events: str | None = None,
         stacks: str | None = None,
         group_by: str | None = None,
