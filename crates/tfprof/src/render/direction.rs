@@ -13,7 +13,7 @@ pub fn is_gradient(view: &View, row: &VisibleRow) -> bool {
 }
 
 /// The scopes of `tf.gradients`, of Keras and of JAX: `gradients/`, `gradients_1/`, `gradient_tape/`, `transpose(jvp(f))/`.
-fn is_gradient_scope(name: &str) -> bool {
+pub fn is_gradient_scope(name: &str) -> bool {
     name.split('/').any(|scope| {
         scope.starts_with("gradient_tape")
             || scope.starts_with("transpose(")

@@ -11,7 +11,7 @@ use super::markup::{Xml, fit};
 use super::{direction, nesting, tensor, text, theme};
 use crate::error::Spelling;
 use crate::metric::{DETAILS, Detail, Metric, Unit};
-use crate::options::{OPTIONS, Options, Step};
+use crate::options::{OPTIONS, Options, Step, ViewKind};
 use crate::units::Amount;
 use crate::view::columns::{Column, Content, Number, Side};
 use crate::view::{View, VisibleRow};
@@ -33,8 +33,13 @@ const FEW: usize = 30;
 const LARGE: f64 = 0.2;
 
 pub fn write(view: &View, container: Container<'_>, out: &mut dyn Write) -> io::Result<()> {
-    let (grouping, about) = view.kind.about().split_once("; ").unwrap_or((view.kind.about(), ""));
-    let grouping = grouping.strip_prefix("nodes ").unwrap_or(grouping);
+    let about = view.kind.about().split_once("; ").map_or("", |(_, about)| about);
+    let grouping = match view.kind {
+        ViewKind::Scope => "by name scope",
+        ViewKind::Graph => "along the graph",
+        ViewKind::Op => "by operation type",
+        ViewKind::Code => "by line of Python",
+    };
     let metric = view.lead_metric().map_or("nodes", legend);
     begin(&format!("{metric} {grouping}"), container, out)?;
     let tree = Tree::new(view, container.most_rows());
@@ -412,7 +417,6 @@ mod tests {
     use super::*;
     use crate::engine::profiler::Profiler;
     use crate::format::source::Source;
-    use crate::options::ViewKind;
 
     fn html(graph: &str, container: Container<'_>) -> String {
         let mut profiler = Profiler::default();

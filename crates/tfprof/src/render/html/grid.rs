@@ -1,6 +1,7 @@
 //! Tables as HTML.
 
 use super::{Container, begin, end, grouped, write_prose};
+use crate::render::direction::is_gradient_scope;
 use crate::render::markup::{Xml, fit};
 use std::io::{self, Write};
 
@@ -44,8 +45,9 @@ pub fn write_table(grid: &Grid, container: Container<'_>, out: &mut dyn Write) -
         out.write_all(b"</tr></thead><tbody>\n")?;
         for row in &grid.rows[..shown] {
             out.write_all(b"<tr>")?;
+            let colour = if row.first().is_some_and(|name| is_gradient_scope(name)) { "grad" } else { "count" };
             for (column, cell) in row.iter().enumerate().take(grid.head.len()) {
-                write_cell(class(column), cell, container, out)?;
+                write_cell(class(column), cell, colour, container, out)?;
             }
             out.write_all(b"</tr>\n")?;
         }
@@ -57,7 +59,7 @@ pub fn write_table(grid: &Grid, container: Container<'_>, out: &mut dyn Write) -
     if grid.foot.is_empty() { Ok(()) } else { writeln!(out, "<div class=\"note\">{}</div>", Xml(&grid.foot)) }
 }
 
-fn write_cell(class: &str, cell: &str, container: Container<'_>, out: &mut dyn Write) -> io::Result<()> {
+fn write_cell(class: &str, cell: &str, colour: &str, container: Container<'_>, out: &mut dyn Write) -> io::Result<()> {
     if class == "wide" {
         write!(out, "<td class=\"wide\">")?;
         write_prose(&fit(cell, PROSE), container, out)?;
@@ -69,7 +71,7 @@ fn write_cell(class: &str, cell: &str, container: Container<'_>, out: &mut dyn W
         let share = share.clamp(0.0, 100.0);
         return write!(
             out,
-            "<td class=\"num b\" style=\"--bar:var(--count);--p:{share:.1}%\">{}</td>",
+            "<td class=\"num b\" style=\"--bar:var(--{colour});--p:{share:.1}%\">{}</td>",
             Xml(&fit(cell, CELL))
         );
     }

@@ -77,10 +77,11 @@ pub(crate) fn begin(title: &str, container: Container<'_>, out: &mut dyn Write) 
             Xml(&title)
         );
     };
+    // A sentence has a capital; a name stays as it is.
     let mut letters = title.chars();
-    let heading: String = letters.next().into_iter().flat_map(char::to_uppercase).chain(letters).collect();
-    // Names that begin with a small letter stay as they are.
-    let heading = if title.contains(['/', '_', '.']) { &title } else { &heading };
+    let capital: String = letters.next().into_iter().flat_map(char::to_uppercase).chain(letters).collect();
+    let first = title.split(' ').next().unwrap_or_default();
+    let heading = if first.bytes().all(|byte| byte.is_ascii_lowercase()) { &capital } else { &title };
     write!(
         out,
         "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n\
