@@ -219,7 +219,7 @@ fn an_empty_picture_is_explained() {
 #[test]
 fn html_has_every_row_and_no_external_content() {
     for view in ["scope", "graph", "op", "code"] {
-        let html = drawn(view, "mlp_small", "html", "micros,params,device", &["-max_depth", "100"]);
+        let html = drawn(view, "mlp_small", "html", "micros,params,device", &["-max_depth", "100", "-frames", "all"]);
         let model = corpus("mlp_small");
         let json = ok(&[view, &model, "-select", "micros", "-max_depth", "100", "-output", "json:outfile=-"]);
         let rows = serde_json::from_str::<Value>(&json).expect("JSON")["rows"].as_array().expect("rows").len();
