@@ -85,7 +85,7 @@ fn a_question_mark_is_help() {
 #[test]
 fn answers_go_through_pipes() {
     let whole = said("op -select micros\n");
-    let lines = |count: usize| whole.lines().take(count).map(|line| format!("{line}\n")).collect::<String>();
+    let lines = |count: usize| whole.split_inclusive('\n').take(count).collect::<String>();
     assert_eq!(said("op -select micros | cat\n"), whole);
     assert_eq!(said("op -select micros |head -7\n"), lines(7));
     assert_eq!(

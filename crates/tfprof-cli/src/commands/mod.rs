@@ -141,7 +141,7 @@ pub const COMMANDS: &[CommandInfo] = &[
         usage: "[PATH...] [--checkers=NAME,...] [-output FILE.html]",
         reads: true,
         takes: &[
-            Only(&["step_marker", "run"]),
+            Only(&["step_marker", "run", "hosts"]),
             All(Group::Output),
             All(Group::Inputs),
             All(Group::Model),
@@ -163,7 +163,7 @@ pub const COMMANDS: &[CommandInfo] = &[
         about: "runs as a trace for Perfetto (https://ui.perfetto.dev)",
         usage: "RUN_META... [--outfile=FILE] [options]",
         reads: true,
-        takes: &[Only(&["run"]), TARGET, All(Group::Inputs), All(Group::Reading)],
+        takes: &[Only(&["run", "hosts"]), TARGET, All(Group::Inputs), All(Group::Reading)],
         run: trace::run,
     },
     CommandInfo {

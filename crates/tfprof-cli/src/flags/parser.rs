@@ -90,7 +90,7 @@ impl Parser {
                             .map(text_of)
                             .ok_or_else(|| Error::Question(format!("-{name} needs a value (tfprof help {name})")))?,
                     };
-                    self.flag(&name, kind, value)?;
+                    self.flag(&name, kind, &value)?;
                 }
                 Some("demo") if self.origin == Origin::Arguments && self.command.is_none() && !self.demo => {
                     self.demo = true;
@@ -113,8 +113,8 @@ impl Parser {
         self.paths.splice(0..0, topic.or(demo).map(PathBuf::from));
     }
 
-    fn flag(&mut self, name: &str, kind: ValueKind, value: String) -> Result<(), Error> {
-        let value = self.unquoted(&value);
+    fn flag(&mut self, name: &str, kind: ValueKind, value: &str) -> Result<(), Error> {
+        let value = self.unquoted(value);
         if let Some(flag) = FLAGS.iter().find(|flag| flag.name == name) {
             if flag.input.is_some() {
                 self.named.push(format!("--{name}={value}"));

@@ -131,7 +131,7 @@ impl Group {
             _ if flag.is_some_and(|flag| flag.input.is_some()) => Group::Inputs,
             _ if flag.is_some_and(|flag| !flag.commands.is_empty()) => Group::Own,
             "select" | "order_by" | "step" | "account_type_regexes" | "account_displayed_op_only" => Group::Counted,
-            "events" | "stacks" | "group_by" | "step_marker" | "run" => Group::Traces,
+            "events" | "stacks" | "group_by" | "step_marker" | "run" | "hosts" => Group::Traces,
             "output" | "format" | "outfile" | "open" => Group::Output,
             "signature" | "all" | "batch" | "input" | "trip_count" | "const_params" => Group::Model,
             "original_quirks" => Group::Quirks,
