@@ -114,6 +114,7 @@ fn files() -> Vec<(&'static str, Vec<u8>, String)> {
             &format!("this is Python source code; {OTHER}"),
         ),
         file("config.yaml", b"model:\n  layers: 3\n", &format!("this is a YAML file; {OTHER}")),
+        file("versions.yml", b"version: 2\nupdates:\n  - a\n", &format!("this is a YAML file; {OTHER}")),
         file("times.csv", b"name,time\na,1\nb,2\n", &format!("this is a CSV table; {OTHER}")),
         file("notes.txt", b"The second run was faster.\n", &format!("this is plain text; {OTHER}")),
         file(

@@ -35,8 +35,10 @@ enum Test {
     Zip(fn(&Archive<'_>) -> bool),
     /// The end of the name.
     Name(&'static [&'static str]),
-    /// Text, by its first bytes and its name. It might still be a message in text format.
-    Text(fn(&[u8], &str) -> bool),
+    /// Text, and the end of the name.
+    TextName(&'static [&'static str]),
+    /// Text, by its first bytes. It might still be a message in text format.
+    Text(fn(&[u8]) -> bool),
 }
 
 impl Test {
@@ -52,7 +54,8 @@ impl Test {
             Test::Json(is) => content::is_json(head) && is(head),
             Test::Zip(is) => Archive::of(head).is_some_and(|archive| is(&archive)),
             Test::Name(endings) => endings.iter().any(|ending| has_ending(file, ending)),
-            Test::Text(is) => is_readable(head) && is(head, file),
+            Test::TextName(endings) => endings.iter().any(|ending| has_ending(file, ending)) && is_readable(head),
+            Test::Text(is) => is_readable(head) && is(head),
         }
     }
 }
@@ -137,7 +140,7 @@ const KINDS: &[Kind] = &[
     kind("a llama.cpp model (GGUF)", WEIGHTS, Test::Starts(&[b"GGUF"])),
     kind("an XLA program (MLIR bytecode)", RECORD, Test::Starts(&[b"ML\xefR"])),
     kind("an XLA program (HLO as text)", RECORD, Test::Starts(&[b"HloModule "])),
-    kind("an XLA program (MLIR as text)", RECORD, Test::Text(|head, _| content::is_mlir(head))),
+    kind("an XLA program (MLIR as text)", RECORD, Test::Text(content::is_mlir)),
     kind("an XLA program (HloProto)", RECORD, Test::Name(&[".hlo_proto.pb", ".hlo.pb"])),
     // Traces and profiles.
     kind(
@@ -248,6 +251,8 @@ const KINDS: &[Kind] = &[
         ]),
     ),
     kind("a program or a library (PE)", OTHER, Test::Head(content::is_pe)),
+    kind("compiled Python (.pyc)", OTHER, Test::Head(|head| head.get(1..4) == Some(b"\x0d\x0d\x0a"))),
+    kind("a static library (.a)", OTHER, Test::Starts(&[b"!<arch>\n"])),
     kind("a PDF document", OTHER, Test::Starts(&[b"%PDF-"])),
     kind("a Parquet table", OTHER, Test::Starts(&[b"PAR1"])),
     kind("an Arrow table", OTHER, Test::Starts(&[b"ARROW1\0\0", b"FEA1"])),
@@ -262,10 +267,12 @@ const KINDS: &[Kind] = &[
         UNPACK,
         Test::Head(|head| head.starts_with(b"BZh") && head.get(4..10) == Some(b"1AY&SY")),
     ),
+    kind("Python source code", OTHER, Test::TextName(&[".py"])),
+    kind("a YAML file", OTHER, Test::TextName(&[".yaml", ".yml"])),
+    kind("a CSV table", OTHER, Test::TextName(&[".csv", ".tsv"])),
     kind("Python source code", OTHER, Test::Text(content::is_python)),
-    kind("a YAML file", OTHER, Test::Text(|_, file| has_ending(file, ".yaml") || has_ending(file, ".yml"))),
     kind("a CSV table", OTHER, Test::Text(content::is_csv)),
-    kind("plain text", OTHER, Test::Text(|head, _| content::is_prose(head))),
+    kind("plain text", OTHER, Test::Text(content::is_prose)),
 ];
 
 /// The magic number at the start of a pickle that `torch.save` wrote before it used zip archives.
@@ -281,10 +288,22 @@ pub fn name(head: &[u8], file: &str) -> Option<String> {
     let ours = match head.first() {
         None => true,
         Some(0x0a) => !content::is_pprof(head),
-        Some(byte) => byte.is_ascii_lowercase() && *byte != b'v' && !content::is_tar(head),
+        Some(byte) => byte.is_ascii_lowercase() && *byte != b'v' && !content::is_tar(head) && !is_named_text(file),
     };
     let found = if ours { None } else { find(head, file, true) };
     found.map(|(_, kind)| kind.sentence(head, file))
+}
+
+/// Whether the name is that of text which no message is stored as.
+fn is_named_text(file: &str) -> bool {
+    let endings =
+        KINDS.iter().filter_map(|kind| if let Test::TextName(endings) = kind.test { Some(endings) } else { None });
+    endings.flatten().any(|ending| has_ending(file, ending))
+}
+
+/// The sentence about text that no flag can read.
+pub fn text(head: &[u8]) -> Option<String> {
+    is_readable(head).then(|| format!("this is plain text; {OTHER}"))
 }
 
 /// The sentence about a file that is none of ours, so that a guess will do, and its place among all kinds.

@@ -7,6 +7,9 @@ pub(super) struct Archive<'a> {
     names: Vec<&'a [u8]>,
 }
 
+/// The first bytes of an entry.
+const SIGNATURE: &[u8] = b"PK\x03\x04";
+
 /// The entries of an archive that are looked at.
 const ENTRIES: usize = 64;
 
@@ -15,7 +18,7 @@ impl<'a> Archive<'a> {
     pub fn of(head: &'a [u8]) -> Option<Archive<'a>> {
         let mut names = Vec::new();
         let mut rest = head;
-        while names.len() < ENTRIES && rest.starts_with(b"PK\x03\x04") {
+        while names.len() < ENTRIES && rest.starts_with(SIGNATURE) {
             let number =
                 |at: usize| rest.get(at..at + 2).map(|bytes| usize::from(u16::from_le_bytes([bytes[0], bytes[1]])));
             let (Some(low), Some(high), Some(name), Some(extra)) = (number(18), number(20), number(26), number(28))
@@ -25,9 +28,10 @@ impl<'a> Archive<'a> {
             let Some(text) = rest.get(30..30 + name) else { break };
             names.push(text);
             let next = 30 + name + extra + (low | high << 16);
-            // A size of zero may stand behind the content instead.
+            // The size of a streamed entry stands behind its content.
             let streamed = rest[6] & 8 != 0;
-            rest = rest.get(next..).filter(|_| !streamed).unwrap_or_default();
+            let next = if streamed { memchr::memmem::find(&rest[4..], SIGNATURE).map(|at| at + 4) } else { Some(next) };
+            rest = next.and_then(|next| rest.get(next..)).unwrap_or_default();
         }
         (!names.is_empty()).then_some(Archive { names })
     }
@@ -184,11 +188,12 @@ fn starts_like(head: &[u8], words: &[&str]) -> bool {
 }
 
 pub(super) fn is_html(head: &[u8]) -> bool {
-    starts_like(head, &["<!doctype html", "<html", "<head", "<body"])
+    let start = &head[..head.len().min(1000)];
+    starts_like(head, &["<!doctype html", "<html", "<head", "<body"]) || is_xml(head) && contains(start, b"<html")
 }
 
 pub(super) fn is_xml(head: &[u8]) -> bool {
-    starts_like(head, &["<?xml", "<svg", "<net ", "<!doctype svg"])
+    starts_like(head, &["<?xml", "<svg", "<net ", "<!doctype", "<!--"])
 }
 
 pub(super) fn is_mlir(head: &[u8]) -> bool {
@@ -197,15 +202,12 @@ pub(super) fn is_mlir(head: &[u8]) -> bool {
         && dialects.iter().any(|word| contains(head, word))
 }
 
-pub(super) fn is_python(head: &[u8], file: &str) -> bool {
+pub(super) fn is_python(head: &[u8]) -> bool {
     let shebang = head.starts_with(b"#!") && contains(&head[..head.len().min(80)], b"python");
-    has_ending(file, ".py") || shebang || starts_like(head, &["import ", "from __future__ import"])
+    shebang || starts_like(head, &["import ", "from __future__ import"])
 }
 
-pub(super) fn is_csv(head: &[u8], file: &str) -> bool {
-    if [".csv", ".tsv"].iter().any(|ending| has_ending(file, ending)) {
-        return true;
-    }
+pub(super) fn is_csv(head: &[u8]) -> bool {
     if !is_prose(head) {
         return false;
     }

@@ -34,6 +34,8 @@ fn models_have_names_and_next_steps() {
         "rename it to end in .keras, then export it in Python with `keras.saving.load_model(\"m.zip.keras\")",
     );
     check("my model.keras", &keras, "load_model(\"FILE\")");
+    let streamed = keras.iter().enumerate().map(|(at, byte)| if at == 6 { 8 } else { *byte });
+    check("m.keras", streamed.collect::<Vec<_>>(), "a Keras model (.keras)");
     let hdf5 = b"\x89HDF\r\n\x1a\n".to_vec();
     check(
         "m.h5",
@@ -98,6 +100,11 @@ fn other_files_have_names() {
     check("p.jpg", b"\xff\xd8\xff\xe0", "a JPEG picture");
     check("a.out", b"\x7fELF\x02", "a program or a library (ELF)");
     check("a.dylib", b"\xcf\xfa\xed\xfe", "(Mach-O)");
+    check("page.html", "<?xml version=\"1.0\"?>\n<!DOCTYPE html>\n<html>", "a web page");
+    check("p.svg", "<!-- made by hand -->\n<svg>", "an SVG picture");
+    check("train.py", b"x = 1\n", "Python source code");
+    check(".readthedocs.YML", b"version: 2\n", "a YAML file");
+    check("t.csv", b"a\n", "a CSV table");
     check("d.pdf", b"%PDF-1.7", "a PDF document");
     check("t.parquet", b"PAR1", "a Parquet table");
     check("a.zip", zip(&["readme"]), "a zip archive; unpack it");
@@ -113,9 +120,6 @@ fn names_and_text_are_guesses_that_never_refuse_a_file() {
     };
     check("page.pb", b"\n\n<!DOCTYPE html><html>", "a web page");
     check("m.mlir", b"module @f {\n  func.func public @main() {}\n}", "MLIR as text");
-    check("train.py", b"x = 1\n", "Python source code");
-    check("c.yaml", b"model: 3\n", "a YAML file");
-    check("t.csv", b"a\n", "a CSV table");
     check("t", b"a,b\n1,2\n", "a CSV table");
     check("notes", b"some notes\n", "plain text");
     check("fingerprint.pb", b"\x08\xa5\xb1\xda\xa8\xa5\xb6\xae\xfe\x96\x01", "a part of a SavedModel");

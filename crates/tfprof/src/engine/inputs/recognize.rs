@@ -142,6 +142,9 @@ fn unrecognized(path: &Path, head: &[u8]) -> Error {
     }
     let flags: Vec<_> = Format::flags_for(head).map(|flag| flag.name).collect();
     if flags.is_empty() {
+        if let Some(message) = foreign::text(head) {
+            return input_error(path, message);
+        }
         let reads = "tfprof reads models, profiles and checkpoints (tfprof help inputs)";
         return input_error(path, format!("cannot tell what this file is; {reads}"));
     }
