@@ -163,7 +163,7 @@ fn advice_is_a_block_for_each_checker() {
     assert!(std::fs::metadata(file).expect("a file").len() > 100);
     let answer = tfprof(&["advise", &corpus("rnn"), "--format=csv"]);
     assert_eq!(answer.code, 2);
-    assert!(answer.err.contains("advise has no form `csv`; expected stdout, file, json, proto or none"));
+    assert!(answer.err.contains("advise has no form `csv`; expected stdout, file, json, proto, html or none"));
     let answer = tfprof(&["advise", &corpus("rnn"), "--checkers=OperatorChecker"]);
     assert_eq!(answer.code, 2);
     assert!(answer.err.contains("did you mean `OperationChecker`?"), "{}", answer.err);

@@ -1,6 +1,6 @@
 //! `tfprof trace`: runs and profiles as a Chrome trace.
 
-use super::{Exit, refuse_damage, to_file, warn};
+use super::{Exit, open, refuse_damage, to_file, warn};
 use crate::flags::{Flags, Request};
 use std::io::{Read, Write};
 use std::path::Path;
@@ -22,6 +22,7 @@ pub fn run(request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Resul
     let exit = refuse_damage(&trace.warnings, flags.strict)?;
     let file = if options.output.to_screen() { "-" } else { &options.output.outfile };
     to_file(file, &flags.files(), out, |out| trace.write(out).map(|_| ()))?;
+    open::say_and_open(request, file, "timeline", err);
     Ok(exit)
 }
 
@@ -38,6 +39,7 @@ fn profiles(request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Resu
     let exit = refuse_damage(&trace.warnings, flags.strict)?;
     let file = if options.output.to_screen() { "-" } else { &options.output.outfile };
     to_file(file, &flags.files(), out, |out| trace.write(out))?;
+    open::say_and_open(request, file, "timeline", err);
     Ok(exit)
 }
 
