@@ -26,6 +26,16 @@ impl<T> Shared<T> {
     }
 }
 
+impl<T: Clone + Default> Shared<T> {
+    /// The last owner takes the value back, others copy it.
+    #[cold]
+    fn take_back(&mut self) {
+        if let Shared::Lent(lent) = self {
+            *self = Shared::Own(Arc::unwrap_or_clone(std::mem::take(lent)));
+        }
+    }
+}
+
 impl<T: Default> Default for Shared<T> {
     fn default() -> Self {
         Shared::Own(T::default())
@@ -47,9 +57,8 @@ impl<T> Deref for Shared<T> {
 impl<T: Clone + Default> DerefMut for Shared<T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut T {
-        if let Shared::Lent(lent) = self {
-            // The last owner takes the value back, others copy it.
-            *self = Shared::Own(Arc::unwrap_or_clone(std::mem::take(lent)));
+        if let Shared::Lent(_) = self {
+            self.take_back();
         }
         match self {
             Shared::Own(own) => own,

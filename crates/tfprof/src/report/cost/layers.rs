@@ -5,12 +5,15 @@
 //! the scopes around the op is the layer. Sums do not change.
 
 use super::{Figures, Scope, Shared};
-use crate::hash::{TrustedMap, TrustedSet, UntrustedMap, UntrustedSet};
+use crate::hash::{TrustedMap, TrustedSet, UntrustedMap, UntrustedSet, UntrustedState};
 use crate::model::layers::NodeFilter;
+use crate::model::names::NameHash;
 use crate::model::nodes::NodeId;
 use crate::model::{self, Model};
 use crate::view::values::Values;
+use hashbrown::HashTable;
 use std::collections::BTreeMap;
+use std::hash::BuildHasher;
 
 /// Deeper scopes count as part of the one at this depth.
 const DEEPEST: usize = 64;
@@ -59,7 +62,7 @@ pub(super) fn layers(model: &Model, values: &Values<'_>, root: &str) -> Layers {
         tree.scopes[row].is_layer = true;
     }
     let places: Vec<usize> =
-        variables.iter().zip(&homes.homes).map(|(of, home)| tree.add_variable(of, *home)).collect();
+        variables.iter().zip(&homes.of_variable).map(|(of, home)| tree.add_variable(of, *home)).collect();
     let of_variable: TrustedMap<NodeId, usize> =
         variables.iter().map(|of| of.node).zip(places.iter().copied()).collect();
     for (node, own) in &nodes {
@@ -136,7 +139,7 @@ impl<'m> Read<'m> {
 #[derive(Default)]
 struct Homes<'m> {
     /// By variable.
-    homes: Vec<Home<'m>>,
+    of_variable: Vec<Home<'m>>,
     /// Scopes of ops, and the scopes of variables that they are.
     aliases: Vec<(&'m str, &'m str)>,
     /// Scopes of variables that are layers, whatever is below: the cell of a recurrent layer is part of it.
@@ -155,7 +158,7 @@ impl<'m> Homes<'m> {
             groups.entry(scope(variable.name)).or_default().push(at);
         }
         let homes = variables.iter().map(|variable| Home::Named(scope(variable.name))).collect();
-        let mut homes = Homes { homes, ..Homes::default() };
+        let mut homes = Homes { of_variable: homes, ..Homes::default() };
         for (of, group) in groups {
             let (mut reads, mut unmatched) = (Vec::new(), Vec::new());
             for at in group {
@@ -193,11 +196,11 @@ impl<'m> Homes<'m> {
         for read in reads {
             let is_named = !is_model && calls.contains(read.layer().ops);
             if is_named {
-                self.homes[read.variable] = Home::Named(read.layer().variables);
+                self.of_variable[read.variable] = Home::Named(read.layer().variables);
                 self.add_loops(&read.pairs);
             } else {
                 let place = if is_model { read.scope } else { read.layer().ops };
-                self.homes[read.variable] = Home::Ops(match self.homes[read.variable] {
+                self.of_variable[read.variable] = Home::Ops(match self.of_variable[read.variable] {
                     Home::Ops(other) => common([other, place].into_iter()).unwrap_or_default(),
                     Home::Named(_) => place,
                 });
@@ -228,7 +231,7 @@ impl<'m> Homes<'m> {
         for at in group {
             let readers = &variables[*at].readers;
             let is_one = readers.iter().all(|reader| *reader == readers[0]);
-            self.homes[*at] = Home::Ops(match () {
+            self.of_variable[*at] = Home::Ops(match () {
                 () if is_layer => together,
                 () if is_one => readers[0],
                 () => common(readers.iter().map(|reader| scope(reader))).unwrap_or_default(),
@@ -241,7 +244,7 @@ impl<'m> Homes<'m> {
         if let Some(top) = common(self.tops.iter().copied()).filter(|_| !self.beside) {
             return top;
         }
-        let named = variables.iter().zip(&self.homes).filter(|(_, home)| matches!(home, Home::Named(_)));
+        let named = variables.iter().zip(&self.of_variable).filter(|(_, home)| matches!(home, Home::Named(_)));
         let named = named.map(|(variable, _)| scope(variable.name));
         let all = common(named.chain([around])).unwrap_or_default();
         if all.len() >= LONG { all } else { "" }
@@ -267,7 +270,9 @@ struct Tree<'m> {
     depth: Vec<usize>,
     /// Whether a scope has variables of its own.
     owns: Vec<bool>,
-    children: UntrustedMap<(usize, &'m str), usize>,
+    /// Rows by their parent and the last part of their name, with the hash of both.
+    children: HashTable<(u32, u32)>,
+    state: UntrustedState,
     /// Scopes of ops that have another name: steps by component, and by step the scope that they lead to.
     steps: UntrustedMap<(usize, &'m str), usize>,
     targets: Vec<Option<usize>>,
@@ -290,9 +295,10 @@ const ROOT: usize = 0;
 impl<'m> Tree<'m> {
     fn new(root: &str, prefix: &'m str) -> Tree<'m> {
         let scopes = vec![Scope { name: root.to_owned(), ..Scope::default() }];
-        let (children, steps) = (UntrustedMap::default(), UntrustedMap::default());
+        let (children, steps, state) = (HashTable::new(), UntrustedMap::default(), UntrustedState::default());
         let (depth, owns, targets) = (vec![0], vec![false], vec![None]);
-        let mut tree = Tree { scopes, depth, owns, children, steps, targets, prefix, last: "", trail: Vec::new() };
+        let mut tree =
+            Tree { scopes, depth, owns, children, state, steps, targets, prefix, last: "", trail: Vec::new() };
         if !prefix.is_empty() {
             tree.lead(prefix, ROOT);
         }
@@ -373,20 +379,25 @@ impl<'m> Tree<'m> {
         if self.depth[row] >= DEEPEST {
             return row;
         }
-        let next = self.scopes.len();
-        let child = *self.children.entry((row, part)).or_insert(next);
-        if child == next {
-            let mut name = String::with_capacity(self.scopes[row].name.len() + 1 + part.len());
-            if row != ROOT {
-                name += &self.scopes[row].name;
-                name.push('/');
-            }
-            name += part;
-            let path = if name == path { String::new() } else { path.to_owned() };
-            self.scopes.push(Scope { name, path, parent: row, ..Scope::default() });
-            self.depth.push(self.depth[row] + 1);
-            self.owns.push(false);
+        let hash = NameHash((self.state.hash_one((row, part)) >> 32) as u32);
+        let length = part.len() + if row == ROOT { 0 } else { self.scopes[row].name.len() + 1 };
+        let is_it = |scope: &Scope| scope.parent == row && scope.name.len() == length && scope.name.ends_with(part);
+        let known = self.children.find(hash.spread(), |(of, at)| *of == hash.0 && is_it(&self.scopes[*at as usize]));
+        if let Some((_, child)) = known {
+            return *child as usize;
         }
+        let child = self.scopes.len();
+        self.children.insert_unique(hash.spread(), (hash.0, child as u32), |(of, _)| NameHash(*of).spread());
+        let mut name = String::with_capacity(length);
+        if row != ROOT {
+            name += &self.scopes[row].name;
+            name.push('/');
+        }
+        name += part;
+        let path = if name == path { String::new() } else { path.to_owned() };
+        self.scopes.push(Scope { name, path, parent: row, ..Scope::default() });
+        self.depth.push(self.depth[row] + 1);
+        self.owns.push(false);
         child
     }
 
@@ -545,7 +556,7 @@ mod tests {
         let mut tree = Tree::new("", homes.prefix(&variables, around));
         homes.aliases.iter().for_each(|(of_ops, of_variables)| tree.alias(of_ops, of_variables));
         let mut shared = Vec::new();
-        for (variable, home) in variables.iter().zip(&homes.homes) {
+        for (variable, home) in variables.iter().zip(&homes.of_variable) {
             let row = tree.add_variable(variable, *home);
             tree.scopes[row].total.parameters = 10;
             shared.extend(tree.shared(variable, row));
