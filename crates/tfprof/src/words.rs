@@ -1,4 +1,4 @@
-//! Text helpers: the nearest known word to a mistyped one, choices, lists split at commas, escapes of invalid UTF-8,
+//! Text helpers: the nearest known word to a mistyped one, choices, escapes of invalid UTF-8,
 //! tables as text.
 
 use std::borrow::Cow;
@@ -80,26 +80,6 @@ fn distance(a: &str, b: &str) -> usize {
     rows[a.len()][b.len()]
 }
 
-/// Splits at commas. Quotes protect commas and are dropped, as are empty pieces.
-pub fn split_list(text: &str) -> Vec<String> {
-    let mut pieces = vec![String::new()];
-    let mut quote = None;
-    for c in text.chars() {
-        match (c, quote) {
-            ('"' | '\'', None) => quote = Some(c),
-            (c, Some(open)) if c == open => quote = None,
-            (',', None) => pieces.push(String::new()),
-            (c, _) => {
-                if let Some(last) = pieces.last_mut() {
-                    last.push(c);
-                }
-            }
-        }
-    }
-    pieces.retain(|piece| !piece.is_empty());
-    pieces
-}
-
 /// Quotes the word if a shell would split or expand it.
 pub fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || "-_./=:,@+".contains(c);
@@ -177,13 +157,6 @@ mod tests {
         assert_eq!(nearest("flops", known), None);
         assert_eq!(nearest("beauty", known), None);
         assert_eq!(nearest("peak", known), Some("peak_bytes"));
-    }
-
-    #[test]
-    fn lists() {
-        assert_eq!(split_list("a,b,,c"), ["a", "b", "c"]);
-        assert_eq!(split_list("\"a{1,2}\",'b'"), ["a{1,2}", "b"]);
-        assert_eq!(split_list("\"\""), Vec::<String>::new());
     }
 
     #[test]

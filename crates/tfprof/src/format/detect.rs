@@ -66,8 +66,8 @@ pub(crate) fn may_be(head: &[u8], message: &'static Message) -> bool {
             }
         }
     };
-    if std::str::from_utf8(head).is_ok_and(|text| !text.contains('\0')) && head.first() != Some(&0x0a) {
-        return words_of(head).any(|word| message.fields.iter().any(|field| field.name == word));
+    if let Some(text) = text_of(head).filter(|text| !text.contains('\0') && !text.starts_with('\n')) {
+        return words_of(text).any(|word| message.fields.iter().any(|field| field.name == word));
     }
     let mut known = false;
     let mut fields = Fields::new(head, 0);
@@ -89,13 +89,25 @@ pub(crate) fn may_be(head: &[u8], message: &'static Message) -> bool {
     }
 }
 
-/// The words before `:`, `{` or `<` that lines of a text begin with.
-fn words_of(head: &[u8]) -> impl Iterator<Item = &str> {
-    let lines = std::str::from_utf8(head).unwrap_or_default().lines().map(str::trim_start);
-    lines.filter_map(|line| {
+/// The head of a file as text, if it is nothing else; its end may lie within a character.
+fn text_of(head: &[u8]) -> Option<&str> {
+    match std::str::from_utf8(head) {
+        Ok(text) => Some(text),
+        Err(error) if error.error_len().is_none() => std::str::from_utf8(&head[..error.valid_up_to()]).ok(),
+        Err(_) => None,
+    }
+}
+
+/// The words before `:`, `{` or `<` that lines of a text begin with; none if the first line is not like that.
+fn words_of(text: &str) -> impl Iterator<Item = &str> {
+    let lines = text.lines().map(str::trim_start);
+    let mut words = lines.filter(|line| !line.is_empty() && !line.starts_with('#')).map(|line| {
         let word = line.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').next().unwrap_or_default();
-        line[word.len()..].trim_start().starts_with([':', '{', '<']).then_some(word)
-    })
+        let rest = line[word.len()..].trim_start();
+        Some(word).filter(|word| !word.is_empty() && rest.starts_with([':', '{', '<']))
+    });
+    let first = words.next().flatten();
+    words.take(if first.is_some() { usize::MAX } else { 0 }).chain([first]).flatten()
 }
 
 /// Whether bytes can be a name: text without control characters.
