@@ -357,11 +357,13 @@ fn every_form_of_output_is_written() {
     let dir = scratch("xspace_outputs");
     let profile = corpus("xspace/jax_mlp/host.xplane.pb.gz");
     for view in ["op", "scope", "code"] {
-        for form in ["flamegraph", "folded", "speedscope", "pprof", "csv", "json", "proto", "file", "timeline"] {
+        for form in
+            ["flamegraph", "folded", "speedscope", "pprof", "csv", "json", "markdown", "proto", "file", "timeline"]
+        {
             let file = dir.join(format!("{view}.{form}")).display().to_string();
             let answer = tfprof(&[view, &profile, "-step", "all", "-output", &format!("{form}:outfile={file}")]);
             assert_eq!(answer.code, 0, "{view} {form}: {}", answer.err);
-            let file = if form == "timeline" { format!("{file}_all") } else { file };
+            let file = if form == "timeline" { format!("{file}_all.json") } else { file };
             assert!(std::fs::metadata(&file).expect("a file").len() > 100, "{file}");
         }
     }
