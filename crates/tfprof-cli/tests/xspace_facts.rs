@@ -284,6 +284,8 @@ fn log_directories_runs_and_patterns() {
     assert!(text.contains(&format!("  tfprof info {train} -run 2026_01_02_03_04_05  # another run\n")), "{text}");
     let text = tfprof(&["info", &train, "-run", "2026_01_02_03_04_05"]).out;
     assert!(text.contains(&format!("  tfprof op {train} -run 2026_01_02_03_04_05 -select")), "{text}");
+    let shell = tfprof_with(&["shell", &train], b"info\n").out;
+    assert!(shell.contains(&format!("  tfprof info {train} -run 2026_01_02_03_04_05  # another run\n")), "{shell}");
     let pattern = format!("{dir}/logs/*/plugins/profile/2026_02*/*.xplane.pb.gz");
     assert_eq!(json(&["op", &pattern])["rows"], json(&["op", &dir])["rows"]);
 }

@@ -7,6 +7,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use tfprof::internal::engine::needs;
 use tfprof::internal::model::Model;
+use tfprof::internal::words;
 use tfprof::{Error, Inputs, OPTIONS, Options, Profiler, Role, Settings, ViewKind};
 
 pub struct Session {
@@ -120,6 +121,16 @@ impl Session {
         Ok(())
     }
 
+    /// A question as it is typed here. Another run takes another session.
+    fn spelled(&self, question: &str) -> String {
+        match (question.strip_prefix("info "), self.inputs.log_dirs.last()) {
+            (Some(options), Some(dir)) => {
+                format!("tfprof info {} {options}", words::quoted(&dir.display().to_string()))
+            }
+            _ => question.to_owned(),
+        }
+    }
+
     /// Runs a parsed line.
     fn answer(
         &mut self,
@@ -138,7 +149,7 @@ impl Session {
             }
             "set" if line == "set" => return self.show_options(out),
             "set" => self.options = request.options,
-            "info" => info::answer(&self.profiler, &request, &str::to_owned, out, err)?,
+            "info" => info::answer(&self.profiler, &request, &|question| self.spelled(question), out, err)?,
             "help" => drop(help::run_in_shell(&request, out)?),
             word => match ViewKind::parse(word).map(|kind| view::question(kind, &request)).transpose()? {
                 Some(question) if !question.needs_records()? => {
