@@ -6,6 +6,7 @@ pub mod budget;
 mod json;
 mod layers;
 pub mod render;
+mod tree;
 
 use crate::error::{Error, Fix, Spelling, Warning};
 use crate::hash::TrustedMap;
