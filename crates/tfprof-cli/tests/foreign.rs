@@ -102,6 +102,7 @@ fn files() -> Vec<(&'static str, Vec<u8>, String)> {
             b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a214614ab\nsize 98765\n",
             "this is a git-LFS pointer to a file of 98765 bytes, not the file; fetch it with `git lfs pull`",
         ),
+        file("graph.pb", b"\n\n<!DOCTYPE html>\n<html><body>Not Found</body></html>\n", PAGE),
         file("frozen.pb", b"\n<!DOCTYPE html>\n<html><body>Not Found</body></html>\n", PAGE),
         file(
             "notebook.ipynb",

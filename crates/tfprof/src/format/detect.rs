@@ -55,7 +55,7 @@ const LONG: usize = 4096;
 
 /// Whether a file could be read as this message: it has a record of the message, and is nothing but fields.
 pub(crate) fn may_be(head: &[u8], message: &'static Message) -> bool {
-    let is_cut = |fault: &WireError| !matches!(fault.fault, Fault::BadTag { .. } | Fault::LongNumber);
+    let is_cut = |fault: &WireError| matches!(fault.fault, Fault::Truncated { .. } | Fault::CutNumber);
     let is_message = |bytes: &[u8]| {
         let mut inside = Fields::new(bytes, 0);
         loop {

@@ -240,10 +240,15 @@ fn checked_format(input: &Input, head: &[u8]) -> Result<&'static Format, Error> 
             Err(error.with_fix(Fix::new("use", found.flag.name)))
         }
         Some(found) => Ok(found),
-        None => match foreign::guess(head, &path.display().to_string()) {
-            Some((_, message)) if Format::flags_for(head).next().is_none() => Err(input_error(path, message)),
-            _ => Ok(format),
-        },
+        None => {
+            let name = path.display().to_string();
+            // A page may start with blanks, which could be the tag of a record.
+            let foreign = foreign::name(head.trim_ascii_start(), &name).or_else(|| {
+                let unread = Format::flags_for(head).next().is_none();
+                foreign::guess(head, &name).filter(|_| unread).map(|(_, message)| message)
+            });
+            foreign.map_or(Ok(format), |message| Err(input_error(path, message)))
+        }
     }
 }
 
