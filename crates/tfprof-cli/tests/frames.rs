@@ -109,7 +109,7 @@ fn folding_loses_nothing() {
             (rows.len(), rows[0]["total"]["micros"].as_f64().expect("a number"), own)
         };
         let (all, folded) = (ask("all"), ask("user"));
-        assert_eq!(all.1, folded.1, "{path}");
+        assert!((all.1 - folded.1).abs() < 0.001, "{path}: {all:?} {folded:?}");
         assert!((all.2 - folded.2).abs() < 0.01 && folded.0 <= all.0, "{path}: {all:?} {folded:?}");
         assert!(path == "xspace/jax_mlp" || folded.0 * 10 < all.0, "{path}: {all:?} {folded:?}");
     }
