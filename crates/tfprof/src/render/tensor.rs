@@ -81,14 +81,16 @@ fn push_element(out: &mut Vec<u8>, element: Element<'_>, quirks: &Quirks) {
 /// Writes all values in full precision, one line for each row of the innermost dimension.
 pub fn rows(values: &Values, out: &mut dyn Write) -> io::Result<()> {
     let rows = Rows::new(&values.shape);
-    if rows.empty {
+    if rows.are_too_many() {
         return out.write_all(b"[]\n");
     }
     let mut line = Vec::new();
     for number in 0..rows.count {
         let row = rows.opened(number);
         line.resize(line.len() + row, b'[');
-        if (number as usize) < values.len() {
+        if rows.empty {
+            line.extend_from_slice(b"[]");
+        } else if (number as usize) < values.len() {
             push_digits(&mut line, values.get(number as usize), values.dtype);
         }
         let closed = rows.closed(number);
@@ -184,8 +186,7 @@ pub fn json(values: &Values, out: &mut dyn Write) -> io::Result<()> {
         };
     }
     let rows = Rows::new(&values.shape);
-    // A tiny file can declare any number of empty rows.
-    if rows.count == 0 || rows.empty {
+    if rows.count == 0 || rows.are_too_many() {
         return out.write_all(b"[]");
     }
     for number in 0..rows.count {
@@ -195,7 +196,11 @@ pub fn json(values: &Values, out: &mut dyn Write) -> io::Result<()> {
         for _ in 0..rows.opened(number) {
             out.write_all(b"[")?;
         }
-        json_element(values.get(number as usize), out)?;
+        if rows.empty {
+            out.write_all(b"[]")?;
+        } else {
+            json_element(values.get(number as usize), out)?;
+        }
         for _ in 0..rows.closed(number) {
             out.write_all(b"]")?;
         }
@@ -272,6 +277,11 @@ impl Rows {
         let within: Vec<u64> = within.collect();
         let count = within.last().copied().unwrap_or(0);
         Rows { count, empty: outer < shape.len(), within }
+    }
+
+    /// Whether they are empty and not worth writing: a tiny file can declare any number of them.
+    fn are_too_many(&self) -> bool {
+        self.empty && self.count > 1000
     }
 
     fn opened(&self, number: u64) -> usize {

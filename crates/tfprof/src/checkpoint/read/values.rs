@@ -43,7 +43,7 @@ const CHUNK: u64 = 256 << 10;
 impl Values {
     /// A tensor without elements.
     #[cfg(test)]
-    pub fn empty(dtype: DType, shape: Vec<i64>) -> Values {
+    pub(crate) fn empty(dtype: DType, shape: Vec<i64>) -> Values {
         Values { dtype, shape, data: Data::Plain(Vec::new()), damage: Vec::new() }
     }
 
