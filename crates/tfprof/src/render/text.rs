@@ -249,10 +249,8 @@ fn write_row(
 /// Ends the line that begins at `start`. Control characters in names are escaped: a line break would forge a row. As the
 /// original, quirks pass them on, but not to a terminal.
 fn end_line(view: &View, theme: &Theme, start: usize, out: &mut Vec<u8>) {
-    let has_control =
-        out[start..].iter().fold(0, |found, byte| found | u8::from(*byte < b' ') | u8::from(*byte == 0x7f)) != 0;
     let as_original = view.options.quirks.op_rows_by_name && theme.is_plain() && theme.width.is_none();
-    if has_control && !as_original {
+    if !as_original && may_have_control(&out[start..]) {
         let line = out.split_off(start);
         for byte in line {
             match byte {
@@ -262,6 +260,18 @@ fn end_line(view: &View, theme: &Theme, start: usize, out: &mut Vec<u8>) {
         }
     }
     out.push(b'\n');
+}
+
+/// Whether a line may have control characters: a quick look at eight bytes at a time.
+fn may_have_control(line: &[u8]) -> bool {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    let (words, rest) = line.as_chunks::<8>();
+    let found = words.iter().fold(0, |found, word| {
+        let word = u64::from_le_bytes(*word);
+        let delete = word ^ (0x7f * ONES);
+        found | (word.wrapping_sub(0x20 * ONES) & !word) | (delete.wrapping_sub(ONES) & !delete)
+    });
+    found & (0x80 * ONES) != 0 || rest.iter().any(|byte| *byte < b' ' || *byte == 0x7f)
 }
 
 /// Appends the numbers behind a name: ` (own/total, …)`.

@@ -16,8 +16,10 @@ use crate::model::costs::{self, RunCost, UnknownReason};
 use crate::model::dtype::DType;
 use crate::model::names::NameId;
 use crate::model::type_names::{OPTIMIZER_SLOT, SAME_VARIABLE, TRAINABLE};
-use crate::options::{Options, ViewKind};
-use crate::view::{Demand, View};
+use crate::options::Step;
+use crate::quirks::Quirks;
+use crate::view::values::Values;
+use crate::view::{past_the_limit, tree::ROOT};
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -215,16 +217,15 @@ impl Cost {
             }
             return Err(Error::Missing(format!("the cost is computed from a graph, and there is none; {how}")));
         }
-        let options = Options { max_depth: Some(i64::from(i32::MAX)), select: Some(select()), ..Options::default() };
-        let view = View::new(Arc::clone(model), ViewKind::Scope, &options, Demand::ROWS)?;
-        let warnings = warnings.iter().chain(&view.warnings).cloned().collect();
-        let mut cost = Cost { warnings, batch: model.costs.batch, ..Cost::default() };
-        let root = view.rows().first().map(|row| view.name(row)).unwrap_or_default();
+        let values = Values::new(model, Step::Average, Quirks::NONE);
+        let mut cost = Cost { warnings: warnings.to_vec(), batch: model.costs.batch, ..Cost::default() };
         layers::Layers { scopes: cost.scopes, prefix: cost.prefix, around: cost.around, shared: cost.shared } =
-            layers::layers(model, &view.values(), root);
+            layers::layers(model, &values, ROOT);
         cost.figures = cost.scopes.first().map(|root| root.total).unwrap_or_default();
-        cost.add_variables(model, &view);
-        cost.add_nodes(model, &view);
+        let past = COLUMNS.iter().find(|metric| matches!(cost.get(**metric), i64::MIN | i64::MAX));
+        cost.warnings.extend(past.map(|metric| past_the_limit(*metric)));
+        cost.add_variables(model, &values);
+        cost.add_nodes(model, &values);
         cost.per_batch = model.costs.by_batch.as_ref().map(PerBatch::new).unwrap_or_default();
         cost.warnings.extend(frozen(model, cost.figures.parameters));
         // The op log has the figures of one batch size.
@@ -246,7 +247,7 @@ impl Cost {
         self.nodes.saturating_sub(self.get(Metric::UnknownOps))
     }
 
-    fn add_variables(&mut self, model: &Model, view: &View) {
+    fn add_variables(&mut self, model: &Model, values: &Values<'_>) {
         let find = |name: &str| model.names.find(name.as_bytes());
         let (trainable, slot, same) = (find(TRAINABLE), find(OPTIMIZER_SLOT), find(SAME_VARIABLE));
         let mut by_dtype: BTreeMap<DType, TypedParameters> = BTreeMap::new();
@@ -254,7 +255,7 @@ impl Cost {
         for node in model.nodes.all() {
             let types = model.type_sets.get(model.nodes.types[node.index()]);
             let has = |ty| Option::is_some(&ty) && types.iter().any(|own| Some(*own) == ty);
-            let elements = view.values().row(node)[Metric::Parameters as usize];
+            let elements = values.row(node)[Metric::Parameters as usize];
             if has(slot) && !has(same) {
                 let dims = model.shapes.get(model.nodes.shape[node.index()]);
                 let size = dims.iter().fold(1_i64, |product, dim| product.saturating_mul((*dim).max(0)));
@@ -279,7 +280,7 @@ impl Cost {
         self.by_dtype.sort_by_key(|of_type| Reverse(of_type.elements));
     }
 
-    fn add_nodes(&mut self, model: &Model, view: &View) {
+    fn add_nodes(&mut self, model: &Model, values: &Values<'_>) {
         let mut by_op: TrustedMap<NameId, OpType> = TrustedMap::default();
         let mut unknown: BTreeMap<(&str, &'static str), i64> = BTreeMap::new();
         for node in model.nodes.all() {
@@ -290,7 +291,7 @@ impl Cost {
             let op_id = model.nodes.op[node.index()];
             let op = model.names.get(op_id);
             self.nodes = self.nodes.saturating_add(1).saturating_add(costs.unlisted);
-            let row = view.values().row(node);
+            let row = values.row(node);
             let empty = || OpType { op: op.to_owned(), nodes: 0, figures: Figures::default() };
             let op_type = by_op.entry(op_id).or_insert_with(empty);
             op_type.nodes += 1;
@@ -372,12 +373,6 @@ pub(crate) fn frozen(model: &Model, parameters: i64) -> Option<Warning> {
     let message = format!("{why}: its {weights} weights are constants");
     let fix = Fix::new("count them with", "const_params");
     (parameters == 0 && weights > 0).then(|| Warning::new("frozen", message).with_fix(fix))
-}
-
-fn select() -> crate::options::Selection {
-    let mut selection = crate::options::Selection::default();
-    COLUMNS.into_iter().for_each(|metric| selection.add_metric(metric));
-    selection
 }
 
 fn reason(why: Option<UnknownReason>) -> &'static str {

@@ -132,17 +132,14 @@ impl View {
                 .run();
         let past = metrics.iter().find(|metric| matches!(rows.totals.get(*metric, 0), i64::MIN | i64::MAX));
         if let Some(metric) = past.filter(|_| !quirks.numbers_wrap) {
-            let key = metric.info().key;
-            warn(
-                "past_the_limit",
-                format!("the sum of {key} is larger than any number that fits, and stays at the limit"),
-            );
+            warnings.push(past_the_limit(metric));
         }
         if let Some(metric) = demand.drawn(selection)
             && rows.totals.get(metric, 0) <= 0
         {
             let total = rows.totals.get(metric, 0);
-            warn("nothing_to_draw", format!("nothing to draw: the total of {} is {total}", metric.info().key));
+            let message = format!("nothing to draw: the total of {} is {total}", metric.info().key);
+            warnings.push(Warning::new("nothing_to_draw", message));
         }
         Ok(View {
             kind,
@@ -366,6 +363,13 @@ impl View {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The warning about a sum that overflows.
+pub(crate) fn past_the_limit(metric: Metric) -> Warning {
+    let key = metric.info().key;
+    let message = format!("the sum of {key} is larger than any number that fits, and stays at the limit");
+    Warning::new("past_the_limit", message)
 }
 
 /// The layers that a question is about.

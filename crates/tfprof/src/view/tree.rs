@@ -6,7 +6,7 @@ use crate::model::nodes::NodeId;
 use crate::model::stacks::FrameId;
 
 /// The name of every root.
-const ROOT: &str = "_TFProfRoot";
+pub const ROOT: &str = "_TFProfRoot";
 
 /// A tree over the nodes of a model. Row 0 is the root; a parent stands before its children.
 #[derive(Debug, Default)]
