@@ -109,7 +109,7 @@ python-tf: python-for-tf
 
 docs-check:
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc $(LOCKED) --workspace --no-deps --quiet
-	$(CARGO) build $(LOCKED) -p tfprof-cli
+	$(CARGO) build $(LOCKED) --workspace
 	$(PYTHON) scripts/pictures.py --check --binary $(BUILT)/debug/tfprof
 
 pictures: build debian-tools ## draw the pictures of the README and the docs

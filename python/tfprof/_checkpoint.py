@@ -5,14 +5,12 @@ from __future__ import annotations
 import importlib
 import json
 import os
-import sys
-import warnings
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tfprof import _native, _options
 from tfprof._api import write_file
-from tfprof._open import DataWarning
+from tfprof._open import tell_damage
 from tfprof._tables import Column, Table, form_of, needed
 from tfprof._view import harmless, keep_inputs, path_of
 
@@ -363,17 +361,6 @@ class Verdict:
 
     def _repr_html_(self) -> str:
         return self._html
-
-
-def tell_damage(damage: list[str]) -> None:
-    """Warns about damage, at the caller's line."""
-    level = 2
-    frame = sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("tfprof."):
-        frame = frame.f_back
-        level += 1
-    for one in damage:
-        warnings.warn(one, DataWarning, stacklevel=level)
 
 
 def _tensor(row: dict[str, Any]) -> Tensor:

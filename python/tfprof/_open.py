@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import tempfile
 import warnings
 from collections.abc import Iterable, Mapping
@@ -284,12 +285,23 @@ class _Loader:
             self.notes.append(f"the run contradicts the shapes of {len(contradictions)} outputs: {names}")
 
 
+def tell_damage(damage: list[str]) -> None:
+    """Warns about damage, at the caller's line."""
+    level = 2
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("tfprof."):
+        frame = frame.f_back
+        level += 1
+    for one in damage:
+        warnings.warn(one, DataWarning, stacklevel=level)
+
+
 def _opened(native: _native.Profile, notes: list[str], original_quirks: bool, strict: bool) -> Profile:
     for message, damage in native.all_warnings():
         if damage and strict:
             raise _native.Error(f"{message} (an error because of strict=True)")
         if damage:
-            warnings.warn(message, DataWarning, stacklevel=3)
+            tell_damage([message])
     return Profile(native, notes, bool(original_quirks))
 
 
