@@ -51,7 +51,7 @@ impl Form {
 
     fn write(self, answer: &dyn Answer, warnings: &[Warning]) -> Result<Vec<u8>, Error> {
         to_memory(|out| match self {
-            Form::Text => answer.text(out),
+            Form::Text => answer.text(None, out),
             Form::Json => answer.json(warnings, out),
             Form::Csv => answer.csv(out),
             Form::Html(place) => answer.html(place, out),

@@ -57,7 +57,7 @@ pub fn report(profiler: &Profiler) -> Result<(Vec<u8>, String), Error> {
     let cost = profiler.cost()?;
     let report = Report { cost: &cost, over: None, changes: None, spelling: Spelling::Python };
     let (mut json, mut text) = (Vec::new(), Vec::new());
-    let written = write_json(&report, &mut json).and_then(|()| write_tables(&report, Style::Text, &mut text));
+    let written = write_json(&report, &mut json).and_then(|()| write_tables(&report, Style::Text(None), &mut text));
     written.map_err(|source| Error::Io { file: "memory".to_owned(), action: "cannot write", source })?;
     Ok((json, String::from_utf8_lossy(&text).into_owned()))
 }

@@ -18,7 +18,7 @@ modules! {
     json { * }
     model { Model, attr_value, body, cells, costs, nodes, shape }
     options { boolean, refused }
-    render { csv, form_by_ending, form_of, html, json, output_words, outputs, pprof, proto, tensor, text, theme, timeline }
+    render { csv, fit, form_by_ending, form_of, html, json, output_words, outputs, pprof, proto, tensor, text, theme, timeline }
     report { advise, cost, overview }
     trace { OpTime, Peak, Step, Trace, TraceOptions, profile }
     units { * }

@@ -2,7 +2,6 @@
 //! tables as text.
 
 use std::borrow::Cow;
-use std::io::{self, Write};
 
 /// The known word closest to a mistyped one, if any is close enough.
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
@@ -84,33 +83,6 @@ fn distance(a: &str, b: &str) -> usize {
 pub fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || "-_./=:,@+".contains(c);
     if !word.is_empty() && word.chars().all(plain) { word.to_owned() } else { format!("'{word}'") }
-}
-
-/// Longer cells are not aligned: padding every row to one long name would multiply it.
-const WIDEST: usize = 200;
-
-/// Writes a table in aligned columns, numbers to the right.
-pub fn write_table(
-    head: &[&str],
-    rows: &[Vec<String>],
-    is_number: impl Fn(usize) -> bool,
-    out: &mut dyn Write,
-) -> io::Result<()> {
-    let width = |column: usize| {
-        let cells = rows.iter().map(|row| row[column].chars().count());
-        cells.chain([head[column].chars().count()]).filter(|width| *width <= WIDEST).max().unwrap_or(0)
-    };
-    let widths: Vec<usize> = (0..head.len()).map(width).collect();
-    let mut line = |cells: &[&str]| {
-        let mut text = String::new();
-        for (column, cell) in cells.iter().enumerate() {
-            let width = widths[column];
-            text += &if is_number(column) { format!("{cell:>width$}  ") } else { format!("{cell:width$}  ") };
-        }
-        writeln!(out, "{}", text.trim_end())
-    };
-    line(head)?;
-    rows.iter().try_for_each(|row| line(&row.iter().map(String::as_str).collect::<Vec<_>>()))
 }
 
 /// Whether a character can make text look other than it is: marks of direction, separators of lines, C1 controls.

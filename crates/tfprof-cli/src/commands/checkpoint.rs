@@ -106,7 +106,7 @@ fn write_to(
         out,
         err,
         &[
-            (Output::TEXT, &|out| answer.text(out)),
+            (Output::TEXT, &|out| answer.text(request.terminal.width, out)),
             ("json", &|out| answer.json(warnings, out)),
             ("csv", &|out| answer.csv(out)),
             ("html", &|out| answer.html(request.page(), out)),

@@ -49,7 +49,7 @@ pub fn run(request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Resul
         out,
         err,
         &[
-            (text, &|out| write_tables(&report, Style::Text, out)),
+            (text, &|out| write_tables(&report, Style::Text(request.terminal.width), out)),
             (json, &|out| write_json(&report, out)),
             (markdown, &|out| write_tables(&report, Style::Markdown, out)),
             (html, &|out| write_tables(&report, Style::Html(title.trim_end_matches(" of "), request.page()), out)),

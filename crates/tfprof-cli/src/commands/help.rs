@@ -4,6 +4,7 @@ use super::examples::{EXAMPLES, Example};
 use super::{CommandInfo, Exit, SHELL_COMMANDS, write_text};
 use crate::flags::{self, Group, Request};
 use std::io::Write;
+use tfprof::internal::render::fit;
 use tfprof::internal::{render, words};
 use tfprof::{CHECKERS, DETAILS, Error, FORMATS, METRICS, OPTIONS, Options, ValueKind};
 
@@ -26,36 +27,10 @@ fn write(request: &Request, overview: fn() -> String, out: &mut dyn Write) -> Re
     write_text(out, &request.terminal.width.map_or_else(|| text.clone(), |width| wrapped(&text, width)))
 }
 
-/// Breaks lines that are wider than the terminal; what follows lies under the description, or under the line.
+/// Help on a terminal of this width.
 fn wrapped(text: &str, width: usize) -> String {
-    let mut lines = String::new();
-    for line in text.lines() {
-        let indent = line.len() - line.trim_start().len();
-        let under = line[indent..].find("  ").map_or(indent, |gap| {
-            let at = indent + gap;
-            at + line[at..].len() - line[at..].trim_start().len()
-        });
-        let under = if under + MIN_COLUMN > width { indent + 2 } else { under };
-        let mut column = 0;
-        for piece in line.split_inclusive(' ') {
-            let length = piece.trim_end().chars().count();
-            if column + length > width && column > under {
-                lines.truncate(lines.trim_end_matches(' ').len());
-                lines += "\n";
-                lines += &" ".repeat(under);
-                column = under;
-            }
-            lines += piece;
-            column += piece.chars().count();
-        }
-        lines.truncate(lines.trim_end_matches(' ').len());
-        lines += "\n";
-    }
-    lines
+    String::from_utf8_lossy(&fit::wrapped(text.as_bytes(), width)).into_owned()
 }
-
-/// A column of descriptions is at least this wide.
-const MIN_COLUMN: usize = 24;
 
 /// The kinds of input paths, for help and the manual page.
 pub fn paths() -> String {
@@ -346,7 +321,10 @@ mod tests {
                 let wrapped = wrapped(&text, width);
                 let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
                 assert_eq!(words(&wrapped), words(&text));
-                let wide = |line: &&str| line.chars().count() > width && line.trim().contains(' ');
+                // Commands stay in one line, to be pasted.
+                let wide = |line: &&str| {
+                    line.chars().count() > width && line.trim().contains(' ') && !line.starts_with("  tfprof ")
+                };
                 assert_eq!(wrapped.lines().find(wide), None);
             }
         }

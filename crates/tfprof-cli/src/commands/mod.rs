@@ -24,6 +24,7 @@ use std::ffi::OsString;
 use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use tfprof::internal::render::fit;
 use tfprof::{Error, Inputs, Keep, Output, Profiler, ViewKind, Warning};
 
 use Takes::{All, Only};
@@ -387,7 +388,15 @@ fn deliver(
         return Ok(());
     }
     if output.to_screen() {
-        return to_stdout(out, forms[0].1);
+        let write = forms[0].1;
+        return match request.terminal.width {
+            None => to_stdout(out, write),
+            Some(width) => to_stdout(out, |out: &mut dyn Write| {
+                let mut text = Vec::new();
+                write(&mut text)?;
+                out.write_all(&fit::wrapped(&text, width))
+            }),
+        };
     }
     refuse_directory(output, request.command.word)?;
     check_form(output, request.command.word, &forms.iter().map(|(word, _)| *word).collect::<Vec<_>>())?;

@@ -19,14 +19,15 @@ use std::io::{self, Write};
 
 /// An answer that can be written in every form.
 pub trait Answer {
-    fn text(&self, out: &mut dyn Write) -> io::Result<()>;
+    /// `width` is that of a terminal.
+    fn text(&self, width: Option<usize>, out: &mut dyn Write) -> io::Result<()>;
     fn json(&self, warnings: &[Warning], out: &mut dyn Write) -> io::Result<()>;
     fn csv(&self, out: &mut dyn Write) -> io::Result<()>;
     fn html(&self, container: Container<'_>, out: &mut dyn Write) -> io::Result<()>;
 }
 
 impl Answer for Verdict {
-    fn text(&self, out: &mut dyn Write) -> io::Result<()> {
+    fn text(&self, _: Option<usize>, out: &mut dyn Write) -> io::Result<()> {
         for damage in &self.damage {
             writeln!(out, "{damage}")?;
         }
@@ -92,7 +93,7 @@ impl DamageJson<'_> {
 }
 
 impl Answer for SelectedValues {
-    fn text(&self, out: &mut dyn Write) -> io::Result<()> {
+    fn text(&self, _: Option<usize>, out: &mut dyn Write) -> io::Result<()> {
         writeln!(out, "{}", title(self))?;
         tensor::rows(&self.values, out)
     }

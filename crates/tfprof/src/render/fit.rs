@@ -1,5 +1,7 @@
 //! Text that fits the width of a terminal.
 
+use super::theme::ESCAPE;
+use std::io::{self, Write};
 use unicode_width::UnicodeWidthChar;
 
 /// The columns that a text takes on a terminal, where control characters are shown escaped.
@@ -32,6 +34,108 @@ pub fn end(text: &str, room: usize) -> String {
     if width(text) <= room { text.to_owned() } else { taken(text.chars(), room.saturating_sub(1)) + "…" }
 }
 
+/// Breaks lines that are wider than the terminal between words; the rest lies under the description, or under the line.
+/// Commands and code stay in one line, to be pasted.
+pub fn wrapped(text: &[u8], width: usize) -> Vec<u8> {
+    let mut out = Vec::with_capacity(text.len());
+    let mut is_code = false;
+    for line in text.split_inclusive(|byte| *byte == b'\n') {
+        let plain = without_marks(line);
+        let plain = plain.trim_end();
+        is_code = plain.ends_with("to record it:") || (is_code && !plain.is_empty());
+        let is_command = plain.starts_with("  tfprof ") || (is_code && plain.starts_with("  "));
+        if self::width(plain) <= width || is_command {
+            out.extend_from_slice(line);
+        } else {
+            push_wrapped(&mut out, line, under(plain, width), width);
+        }
+    }
+    out
+}
+
+/// A column of descriptions is at least this wide.
+const LEAST_COLUMN: usize = 24;
+
+/// The column of a line's description, where its further lines begin.
+fn under(line: &str, most: usize) -> usize {
+    let indent = line.len() - line.trim_start().len();
+    let gap = line[indent..].find("  ").map(|gap| indent + gap);
+    let column = gap.map_or(indent, |at| width(&line[..at]) + line[at..].len() - line[at..].trim_start().len());
+    if column + LEAST_COLUMN > most { indent + 2 } else { column }
+}
+
+fn push_wrapped(out: &mut Vec<u8>, line: &[u8], under: usize, most: usize) {
+    let mut column = 0;
+    for piece in line.split_inclusive(|byte| *byte == b' ') {
+        let length = width(without_marks(piece).trim_end());
+        if column + length > most && column > under {
+            out.truncate(out.trim_ascii_end().len());
+            out.push(b'\n');
+            out.resize(out.len() + under, b' ');
+            column = under;
+        }
+        out.extend_from_slice(piece);
+        column += width(without_marks(piece).trim_end_matches('\n'));
+    }
+}
+
+/// A text without the marks of a theme.
+fn without_marks(text: &[u8]) -> String {
+    let mut plain = Vec::with_capacity(text.len());
+    let mut in_mark = false;
+    for byte in text {
+        match *byte {
+            ESCAPE => in_mark = true,
+            b'm' if in_mark => in_mark = false,
+            _ if in_mark => {}
+            byte => plain.push(byte),
+        }
+    }
+    String::from_utf8_lossy(&plain).into_owned()
+}
+
+/// Longer cells are not aligned: padding every row to one long name would multiply it.
+const WIDEST: usize = 200;
+
+/// Names are not shortened further.
+const LEAST_NAME: usize = 12;
+
+/// Writes a table in aligned columns, numbers to the right. On a terminal of some width, names in the first column are
+/// shortened, and rows that still do not fit are cut.
+pub fn write_table(
+    head: &[&str],
+    rows: &[Vec<String>],
+    is_number: impl Fn(usize) -> bool,
+    most: Option<usize>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let width_of = |column: usize| {
+        let cells = rows.iter().map(|row| row[column].chars().count());
+        cells.chain([head[column].chars().count()]).filter(|width| *width <= WIDEST).max().unwrap_or(0)
+    };
+    let mut widths: Vec<usize> = (0..head.len()).map(width_of).collect();
+    let whole = widths.iter().sum::<usize>() + 2 * widths.len().saturating_sub(1);
+    if let (Some(most), Some(name)) = (most, widths.first_mut()) {
+        *name = name.saturating_sub(whole.saturating_sub(most)).max(LEAST_NAME.min(*name));
+    }
+    let mut line = |cells: &[&str]| {
+        let mut text = String::new();
+        for (column, cell) in cells.iter().enumerate() {
+            let width = widths[column];
+            let short = (column == 0 && most.is_some()).then(|| middle(cell, width));
+            let cell = short.as_deref().unwrap_or(cell);
+            text += &if is_number(column) { format!("{cell:>width$}  ") } else { format!("{cell:width$}  ") };
+        }
+        let text = text.trim_end();
+        match most {
+            Some(most) => writeln!(out, "{}", end(text, most)),
+            None => writeln!(out, "{text}"),
+        }
+    };
+    line(head)?;
+    rows.iter().try_for_each(|row| line(&row.iter().map(String::as_str).collect::<Vec<_>>()))
+}
+
 /// The characters that fit.
 fn taken(text: impl Iterator<Item = char>, room: usize) -> String {
     let mut left = room;
@@ -46,6 +150,38 @@ fn taken(text: impl Iterator<Item = char>, room: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn prose_breaks_between_words_and_commands_do_not() {
+        let wrap = |text: &str, width| String::from_utf8(wrapped(text.as_bytes(), width)).unwrap();
+        assert_eq!(wrap("  -x N      a b c d e\n", 36), "  -x N      a b c d e\n");
+        assert_eq!(
+            wrap("  -x N      every word of this text counts\n", 36),
+            "  -x N      every word of this text\n            counts\n"
+        );
+        assert_eq!(wrap("one two three\n", 8), "one two\n  three\n");
+        let command = "  tfprof op somewhere -select micros -order_by micros\n";
+        assert_eq!(wrap(command, 20), command);
+        let code = "no lines: none is loaded; to record it:\n  with open('a long file') as f:\n\n";
+        assert!(wrap(code, 20).ends_with("it:\n  with open('a long file') as f:\n\n"));
+        let marked = wrapped(b"\xff[1mfiles     \xff[0mone two three four five six\n", 36);
+        assert!(marked.ends_with(b"[0mone two three four five\n          six\n"));
+    }
+
+    #[test]
+    fn tables_fit() {
+        let rows = [vec!["a/very/long/name/of/a/tensor".to_owned(), "12".to_owned()], vec!["b".into(), "3".into()]];
+        let table = |most| {
+            let mut out = Vec::new();
+            write_table(&["name", "size"], &rows, |column| column == 1, most, &mut out).unwrap();
+            String::from_utf8(out).unwrap()
+        };
+        assert_eq!(table(None).lines().map(width).max(), Some(34));
+        let short = table(Some(24));
+        assert!(short.lines().all(|line| width(line) <= 24), "{short}");
+        assert!(short.contains(&format!("{}    12", middle(&rows[0][0], 18))), "{short}");
+        assert!(table(Some(8)).lines().all(|line| width(line) <= 8));
+    }
 
     #[test]
     fn names_keep_both_ends() {

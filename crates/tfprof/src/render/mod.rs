@@ -4,7 +4,7 @@
 pub(crate) mod chrome;
 pub mod csv;
 mod direction;
-mod fit;
+pub mod fit;
 pub mod flamegraph;
 mod folded;
 pub mod html;

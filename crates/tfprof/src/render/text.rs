@@ -25,6 +25,9 @@ pub fn write(view: &View, out: &mut dyn Write) -> io::Result<()> {
 pub fn write_head(view: &View, theme: &Theme, out: &mut dyn Write) -> io::Result<()> {
     let mut head = Vec::new();
     push_head(view, &mut head)?;
+    if let Some(width) = theme.width {
+        head = fit::wrapped(&head, width);
+    }
     theme.faint(out, &head)
 }
 

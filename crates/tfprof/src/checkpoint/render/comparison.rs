@@ -7,16 +7,16 @@ use crate::checkpoint::Tensor;
 use crate::checkpoint::query::{ChangeKind, Comparison, ComparisonRow};
 use crate::error::Warning;
 use crate::render::csv::write_field;
+use crate::render::fit::write_table;
 use crate::render::html::{self, Container, Grid};
-use crate::words::write_table;
 use serde::Serialize;
 use std::io::{self, Write};
 
 impl Answer for Comparison<'_> {
-    fn text(&self, out: &mut dyn Write) -> io::Result<()> {
+    fn text(&self, width: Option<usize>, out: &mut dyn Write) -> io::Result<()> {
         let grid = grid(self);
         if !grid.rows.is_empty() {
-            write_table(&grid.head, &grid.rows, |column| grid.is_number[column], out)?;
+            write_table(&grid.head, &grid.rows, |column| grid.is_number[column], width, out)?;
             out.write_all(b"\n")?;
         }
         writeln!(out, "{}", grid.foot)

@@ -7,16 +7,16 @@ use crate::checkpoint::query::{Listing, ListingRow, Summary};
 use crate::error::Warning;
 use crate::metric::Unit;
 use crate::render::csv::write_field;
+use crate::render::fit::write_table;
 use crate::render::html::{self, Container, Grid};
 use crate::units;
-use crate::words::write_table;
 use serde::Serialize;
 use std::io::{self, Write};
 
 impl Answer for Listing<'_> {
-    fn text(&self, out: &mut dyn Write) -> io::Result<()> {
+    fn text(&self, width: Option<usize>, out: &mut dyn Write) -> io::Result<()> {
         let grid = grid(self);
-        write_table(&grid.head, &grid.rows, |column| grid.is_number[column], out)?;
+        write_table(&grid.head, &grid.rows, |column| grid.is_number[column], width, out)?;
         writeln!(out, "\n{}", grid.foot)
     }
 

@@ -2,13 +2,14 @@
 
 use crate::error::Spelling;
 use crate::metric::{Metric, Unit};
+use crate::render::fit;
 use crate::render::html::{self, Container, Grid};
 use crate::render::markup::Xml;
 use crate::report::cost::baseline::Change;
 use crate::report::cost::budget::Over;
 pub use crate::report::cost::json::write_json;
 use crate::report::cost::{COLUMNS, Cost, Linear, Scope, Shared, UnknownType};
-use crate::{units, words};
+use crate::units;
 use std::cmp::Reverse;
 use std::io::{self, Write};
 
@@ -29,7 +30,8 @@ pub struct Report<'a> {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style<'a> {
-    Text,
+    /// On a terminal of this width, if it is one.
+    Text(Option<usize>),
     Markdown,
     /// A page or a cell, with its heading.
     Html(&'a str, Container<'a>),
@@ -40,7 +42,7 @@ impl Style<'_> {
     fn most_rows(self) -> usize {
         match self {
             Style::Html(_, container) => container.most_rows(),
-            Style::Text | Style::Markdown => ROWS,
+            Style::Text(_) | Style::Markdown => ROWS,
         }
     }
 }
@@ -147,7 +149,7 @@ fn write_facts(cost: &Cost, style: Style<'_>, out: &mut dyn Write) -> io::Result
     fact("covered", format!("{} of {coverable} nodes ({share:.2}%){depend}", cost.covered()));
     match style {
         Style::Markdown => table(&["", "cost"], &rows, style, out),
-        Style::Text => rows.iter().try_for_each(|row| writeln!(out, "{:21}{}", row[0], row[1])),
+        Style::Text(_) => rows.iter().try_for_each(|row| writeln!(out, "{:21}{}", row[0], row[1])),
         Style::Html(..) => {
             out.write_all(b"<table class=\"facts\"><tbody>\n")?;
             let row = |row: &Vec<String>| writeln!(out, "<tr><td>{}</td><td>{}</td></tr>", Xml(&row[0]), Xml(&row[1]));
@@ -277,14 +279,14 @@ fn more(all: usize, what: &str, style: Style<'_>, out: &mut dyn Write) -> io::Re
 
 fn line(text: &str, style: Style<'_>, out: &mut dyn Write) -> io::Result<()> {
     match style {
-        Style::Text | Style::Markdown => writeln!(out, "{text}"),
+        Style::Text(_) | Style::Markdown => writeln!(out, "{text}"),
         Style::Html(..) => writeln!(out, "<div class=\"note\">{}</div>", Xml(text)),
     }
 }
 
 fn heading(text: &str, style: Style<'_>, out: &mut dyn Write) -> io::Result<()> {
     match style {
-        Style::Text => writeln!(out, "\n{text}"),
+        Style::Text(_) => writeln!(out, "\n{text}"),
         Style::Markdown => writeln!(out, "\n**{text}**\n"),
         Style::Html(..) => writeln!(out, "<div class=\"title part\">{}</div>", Xml(text)),
     }
@@ -309,7 +311,8 @@ fn table(header: &[&'static str], rows: &[Vec<String>], style: Style<'_>, out: &
         let grid = Grid { head: header.to_vec(), rows: rows.to_vec(), is_number, foot: String::new() };
         return html::write_table(&grid, container, out);
     }
-    words::write_table(header, rows, is_number, out)
+    let width = if let Style::Text(width) = style { width } else { None };
+    fit::write_table(header, rows, is_number, width, out)
 }
 
 /// A rounded number and, if it is large, the exact one.

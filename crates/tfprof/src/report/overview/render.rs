@@ -4,6 +4,7 @@ use crate::metric::Unit;
 use crate::model::activity::StepParts;
 use crate::model::allocators::AllocatorFacts;
 use crate::model::hosts::{AllocatorPeak, EventKind, FactValue, HostFacts, LineFacts, events};
+use crate::render::fit;
 use crate::render::theme::Theme;
 use crate::report::overview::hosts::{self, Recording, micros};
 pub use crate::report::overview::json::write_json;
@@ -111,7 +112,10 @@ fn write_top(overview: &Overview, top: &Top, theme: &Theme, out: &mut dyn Write)
         let text = units::text(info.unit, *number);
         out.write_all(b"  ")?;
         theme.begin_row(share, out)?;
-        writeln!(out, "{text:>10} {:6.2}%  {name}", 100.0 * share)?;
+        let numbers = format!("{text:>10} {:6.2}%  ", 100.0 * share);
+        let taken = 2 + theme.margin() + fit::width(&numbers);
+        let name = theme.width.map_or_else(|| name.clone(), |width| fit::middle(name, width.saturating_sub(taken)));
+        writeln!(out, "{numbers}{name}")?;
     }
     Ok(())
 }
