@@ -28,10 +28,10 @@ TERMINALS = [
     ("overview", "tfprof info corpus/resnet32", 90, 28),
     ("op", "tfprof op corpus/xspace/jax_mlp -select micros,occurrence", 90, 22),
 ]
-# Name, command that writes page.html or page.svg, width, height.
+# Name, command, the page that it writes, width, height.
 PAGES = [
-    ("flame", "tfprof scope corpus/resnet32 -select micros -output flamegraph:outfile={}", "svg", 1200, 420),
-    ("page", "tfprof scope corpus/resnet32 -select micros,params -order_by micros -output html:outfile={}", "html", 1000, 560),
+    ("flame", "tfprof scope corpus/resnet32 -select micros -output flamegraph:outfile={}", "time.svg", 1200, 230),
+    ("page", "tfprof scope corpus/resnet32 -select micros,params -order_by micros -output html:outfile={}", "time.html", 1000, 560),
 ]
 
 CHAR, LINE, PAD = 8.4, 18, 16
@@ -110,16 +110,18 @@ def drawn(command, text, columns, most):
     return "\n".join([*out, "</g>", "</svg>", ""])
 
 
-def photograph(binary, name, command, ending, width, height):
+def photograph(binary, name, command, page, width, height):
     """A page as PNG."""
     chromium = shutil.which("chromium") or sys.exit("Chromium draws the pages; `make debian-tools` installs it")
     with tempfile.TemporaryDirectory() as directory:
-        page = os.path.join(directory, "page." + ending)
-        subprocess.run([binary, *command.format(page).split()[1:]], cwd=ROOT, check=True, stderr=subprocess.DEVNULL)
+        # The page shows the command as a user would type it, in a clone.
+        os.symlink(os.path.join(ROOT, "corpus"), os.path.join(directory, "corpus"))
+        words = command.format(page).split()[1:]
+        subprocess.run([binary, *words], cwd=directory, check=True, stderr=subprocess.DEVNULL)
         picture = os.path.join(PICTURES, name + ".png")
         flags = ["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", f"--user-data-dir={directory}/profile"]
         subprocess.run(
-            [chromium, *flags, f"--window-size={width},{height}", f"--screenshot={picture}", f"file://{page}"],
+            [chromium, *flags, f"--window-size={width},{height}", f"--screenshot={picture}", f"file://{directory}/{page}"],
             check=True,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
