@@ -15,13 +15,16 @@ const BASE: &[&str] =
 /// Each module, and what it may import besides [`BASE`]: a module, or `module::part` for a part of one.
 const LAYERS: &[(&str, &[&str])] = &[
     ("model", &[]),
-    ("checkpoint", &["model", "view::filter", "render::csv", "render::html", "render::json", "render::tensor"]),
+    (
+        "checkpoint",
+        &["model", "view::filter", "render::csv", "render::fit", "render::html", "render::json", "render::tensor"],
+    ),
     ("events", &["model"]),
     ("format", &["model", "events", "checkpoint"]),
     ("infer", &["model"]),
     ("view", &["model", "checkpoint"]),
     ("render", &["model", "view", "checkpoint"]),
-    ("report", &["model", "view", "render::html", "render::markup", "render::theme"]),
+    ("report", &["model", "view", "render::fit", "render::html", "render::markup", "render::theme"]),
     ("trace", &["model", "format", "events", "render::chrome"]),
     ("engine", &["model", "checkpoint", "events", "format", "infer", "view", "render", "report", "trace"]),
 ];
