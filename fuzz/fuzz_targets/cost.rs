@@ -22,5 +22,5 @@ fuzz_target!(|bytes: &[u8]| {
     let report = Report { cost: &cost, over, changes: None, spelling: Spelling::CommandLine };
     let mut out = Vec::new();
     write_json(&report, &mut out).expect("memory");
-    write_tables(&report, Style::Text, &mut out).expect("memory");
+    write_tables(&report, Style::Text(Some(80)), &mut out).expect("memory");
 });
