@@ -231,14 +231,21 @@ fn no_row_wraps() {
             "demo scope -max_depth 9 -select micros,bytes",
             "demo code -max_depth 40",
             "demo graph -max_depth 12 -select micros,op_types",
+            "demo cost",
+            "demo advise",
+            "demo checkpoint",
+            "demo info",
         ] {
             let words: Vec<&str> = words.split(' ').collect();
             let text = start_at(columns, &home, &words, &[("NO_COLOR", "")]).exp_eof().expect("an answer");
             // The pseudo terminal gives bytes, one character each.
             let text = String::from_utf8(text.chars().map(|c| c as u8).collect()).expect("text");
-            let rows: Vec<&str> = text.lines().skip_while(|line| !line.contains("Profile:")).collect();
-            assert!(rows.len() > 10, "{text}");
-            for row in rows {
+            assert!(text.lines().count() > 10, "{text}");
+            // Columns that do not fit are named.
+            let is_narrow_op = columns == 80 && words[1] == "op";
+            assert_eq!(text.contains("no room for # parameters, # float_ops, assigned devices;"), is_narrow_op, "{text}");
+            // Messages are sentences, not rows.
+            for row in text.lines().filter(|line| !line.starts_with("tfprof: ")) {
                 let visible = row.split('\x1b').map(|part| part.split_once('m').map_or(part, |(_, rest)| rest));
                 let first = row.split('\x1b').next().unwrap_or_default().chars().count();
                 let width = first + visible.skip(1).map(|part| part.chars().count()).sum::<usize>();
@@ -262,6 +269,12 @@ fn names_from_a_file_send_no_control_codes_to_a_terminal() {
         let controls = |c: char| c.is_control() && !matches!(c, '\n' | '\r');
         assert!(!ours.contains(controls) && !ours.replace("\r\n", "").contains('\r'), "{ours:?}");
     }
+}
+
+#[test]
+fn the_demo_as_a_path_names_the_command() {
+    let text = start_at(200, &Home::new("demo_path"), &["info", "demo"], &[]).exp_eof().expect("an answer");
+    assert!(text.contains("for the built-in sample, type tfprof demo COMMAND"), "{text}");
 }
 
 #[test]

@@ -55,11 +55,21 @@ pub fn run(
         Ok(exit) => exit,
         Err(error) => {
             // Ignore a closed standard error.
-            let _ = writeln!(err, "tfprof: {error}");
+            let _ = writeln!(err, "tfprof: {error}{}", sample_hint(&error));
             exit_of(&error)
         }
     };
     ExitCode::from(exit as u8)
+}
+
+/// The built-in sample comes before the command; people write it as a path, too.
+fn sample_hint(error: &Error) -> &'static str {
+    match error.cause() {
+        Error::Io { file, source, .. } if file == "demo" && source.kind() == io::ErrorKind::NotFound => {
+            "; for the built-in sample, type tfprof demo COMMAND, as in tfprof demo op"
+        }
+        _ => "",
+    }
 }
 
 fn guarded<'a>(terminal: bool, stream: &'a mut dyn Write) -> Box<dyn Write + 'a> {

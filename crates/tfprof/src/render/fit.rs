@@ -35,7 +35,7 @@ pub fn end(text: &str, room: usize) -> String {
 }
 
 /// Breaks lines that are wider than the terminal between words; the rest lies under the description, or under the line.
-/// Commands and code stay in one line, to be pasted.
+/// Commands can still be pasted: they break with a backslash, below their comment. Code stays in one line.
 pub fn wrapped(text: &[u8], width: usize) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len());
     let mut is_code = false;
@@ -43,14 +43,36 @@ pub fn wrapped(text: &[u8], width: usize) -> Vec<u8> {
         let plain = without_marks(line);
         let plain = plain.trim_end();
         is_code = plain.ends_with("to record it:") || (is_code && !plain.is_empty());
-        let is_command = plain.starts_with("  tfprof ") || (is_code && plain.starts_with("  "));
-        if self::width(plain) <= width || is_command {
+        if self::width(plain) <= width || (is_code && plain.starts_with("  ")) {
             out.extend_from_slice(line);
+        } else if plain.starts_with("  tfprof ") {
+            push_command(&mut out, plain, width);
         } else {
             push_wrapped(&mut out, line, under(plain, width), width);
         }
     }
     out
+}
+
+/// A command that a shell takes as one line, with its comment above.
+fn push_command(out: &mut Vec<u8>, line: &str, most: usize) {
+    let (command, comment) = line.split_once("  # ").unwrap_or((line, ""));
+    if !comment.is_empty() {
+        push_wrapped(out, format!("  # {comment}\n").as_bytes(), 4, most);
+    }
+    // An option stays beside its value, and a backslash must fit, too.
+    let (mut column, mut is_quoted) = (0, false);
+    for (i, part) in command.trim_start().split(" -").enumerate() {
+        let part = if i == 0 { format!("  {part}") } else { format!(" -{part}") };
+        if i > 0 && !is_quoted && column + width(&part) + " \\".len() > most {
+            out.extend_from_slice(b" \\\n     ");
+            column = 5;
+        }
+        is_quoted ^= part.matches('\'').count() % 2 == 1;
+        column += width(&part);
+        out.extend_from_slice(part.as_bytes());
+    }
+    out.push(b'\n');
 }
 
 /// A column of descriptions is at least this wide.
@@ -160,8 +182,12 @@ mod tests {
             "  -x N      every word of this text\n            counts\n"
         );
         assert_eq!(wrap("one two three\n", 8), "one two\n  three\n");
-        let command = "  tfprof op somewhere -select micros -order_by micros\n";
-        assert_eq!(wrap(command, 20), command);
+        let command = "  tfprof op somewhere -select micros -order_by micros  # the slowest\n";
+        assert_eq!(wrap(command, 80), command);
+        assert_eq!(
+            wrap(command, 40),
+            "  # the slowest\n  tfprof op somewhere -select micros \\\n      -order_by micros\n"
+        );
         let code = "no lines: none is loaded; to record it:\n  with open('a long file') as f:\n\n";
         assert!(wrap(code, 20).ends_with("it:\n  with open('a long file') as f:\n\n"));
         let marked = wrapped(b"\xff[1mfiles     \xff[0mone two three four five six\n", 36);

@@ -85,7 +85,13 @@ pub fn write_rows(view: &View, theme: &Theme, spelling: Spelling, out: &mut dyn 
         write_legend(view, &columns, width, out)?;
     }
     write_each(below, out, |row, text| write_op_row(view, &columns, theme, &layout, row, text))?;
-    write_left_out(view, theme, spelling, out)
+    write_left_out(view, theme, spelling, out)?;
+    if layout.cut.is_empty() {
+        return Ok(());
+    }
+    let line = format!("… no room for {}; use a wider terminal, or -select fewer columns", layout.cut.join(", "));
+    theme.faint(out, &fit::wrapped(line.as_bytes(), width.unwrap_or(usize::MAX)))?;
+    out.write_all(b"\n")
 }
 
 /// Says how many frames are folded, and how to see them.
@@ -192,7 +198,13 @@ fn drop_idle(view: &View, columns: &mut Vec<Column>) {
 }
 
 fn write_legend(view: &View, columns: &[Column], width: Option<usize>, out: &mut dyn Write) -> io::Result<()> {
-    let names = columns.iter().map(|column| match column {
+    let names: Vec<_> = columns.iter().map(|column| heading(view, column)).collect();
+    let legend = format!("node name | {}", names.join(" | "));
+    writeln!(out, "{}", width.map_or(legend.clone(), |width| fit::end(&legend, width)))
+}
+
+fn heading(view: &View, column: &Column) -> &'static str {
+    match column {
         Column::Metric(info) => info.legend,
         Column::Occurrence if view.rules().bags => "op occurrence (run|defined)",
         Column::Occurrence => Metric::Runs.info().legend,
@@ -202,9 +214,7 @@ fn write_legend(view: &View, columns: &[Column], width: Option<usize>, out: &mut
             DETAILS[*detail as usize].word
         }
         Column::Detail(_) => "input shapes",
-    });
-    let legend = format!("node name | {}", names.collect::<Vec<_>>().join(" | "));
-    writeln!(out, "{}", width.map_or(legend.clone(), |width| fit::end(&legend, width)))
+    }
 }
 
 /// The least room for a name before the numbers of its row are cut.
@@ -404,6 +414,8 @@ struct OpLayout {
     cells: Vec<usize>,
     /// The row without its bar, on a terminal.
     width: Option<usize>,
+    /// The headings of columns that do not fit.
+    cut: Vec<&'static str>,
 }
 
 impl OpLayout {
@@ -416,7 +428,7 @@ impl OpLayout {
                 Column::Occurrence => 10,
                 Column::Detail(_) => 0,
             });
-            return OpLayout { name: 25, cells: cells.collect(), width };
+            return OpLayout { name: 25, cells: cells.collect(), width, cut: Vec::new() };
         };
         let widest = |texts: &dyn Fn(&VisibleRow) -> usize| rows.iter().map(texts).max().unwrap_or(0);
         let cells: Vec<usize> =
@@ -427,10 +439,10 @@ impl OpLayout {
             taken <= whole
         };
         let fitting = cells.iter().take_while(fits).count().max(1);
-        columns.truncate(fitting);
+        let cut = columns.drain(fitting..).map(|column| heading(view, &column)).collect();
         let numbers: usize = cells.iter().take(fitting).map(|cell| cell + ", ".len()).sum();
         let name = widest(&|row| fit::width(view.name(row))).min(whole.saturating_sub(numbers).max(LEAST_NAME));
-        OpLayout { name, cells, width }
+        OpLayout { name, cells, width, cut }
     }
 }
 
