@@ -55,9 +55,12 @@ impl<I: Read> Window<I> {
         self.end -= self.at;
         self.at = 0;
         while (self.end as u64) < wanted && !self.exhausted {
-            if self.end == self.buffer.len() {
+            if self.buffer.is_empty() {
+                // Allocated as zeros, which new pages are already; `resize` would write them.
+                self.buffer = vec![0; SIZE];
+            } else if self.end == self.buffer.len() {
                 // The buffer doubles only once it is full, so a huge length in a small file costs nothing.
-                self.buffer.resize((self.buffer.len() * 2).max(SIZE), 0);
+                self.buffer.resize(self.buffer.len() * 2, 0);
             }
             match self.input.read(&mut self.buffer[self.end..]) {
                 Ok(0) => self.exhausted = true,
