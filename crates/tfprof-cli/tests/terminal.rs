@@ -243,7 +243,11 @@ fn no_row_wraps() {
             assert!(text.lines().count() > 10, "{text}");
             // Columns that do not fit are named.
             let is_narrow_op = columns == 80 && words[1] == "op";
-            assert_eq!(text.contains("no room for # parameters, # float_ops, assigned devices;"), is_narrow_op, "{text}");
+            assert_eq!(
+                text.contains("no room for # parameters, # float_ops, assigned devices;"),
+                is_narrow_op,
+                "{text}"
+            );
             // Messages are sentences, not rows.
             for row in text.lines().filter(|line| !line.starts_with("tfprof: ")) {
                 let visible = row.split('\x1b').map(|part| part.split_once('m').map_or(part, |(_, rest)| rest));
