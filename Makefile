@@ -42,7 +42,7 @@ endef
 .DEFAULT_GOAL := help
 .PHONY: help build test fmt-check licenses lint cargo-test docs-check python-test python-for-tf python-tf toolchain test-tools tools debian-tools test-tf verify-corpus checkpoints shapes differential tf-venv bench bench-xspace test-xprof bench-alone bench-guard bench-python \
         demo fuzz docs pictures clean
-.PHONY: test-notebook test-sdist
+.PHONY: test-notebook test-sdist web web-check
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -124,6 +124,16 @@ test-tools: tools ## open the outputs in pprof, Chromium and speedscope
 	TFPROF_NEEDS_TOOLS=1 $(CARGO) test $(LOCKED) -p tfprof-cli --test pprof
 	$(CARGO) build $(LOCKED)
 	node tests/tools/browser.mjs $(BUILT)/debug/tfprof corpus $(BUILT)/test-tools
+
+web: web/node_modules/ready ## build the page of `tfprof web` from web/src into web/dist
+	cd web && npm run --silent check && npm run --silent build
+
+web-check: web/node_modules/ready ## check, test and rebuild the page; fail if web/dist is not what web/src builds
+	cd web && npm run --silent check && npm run --silent test && node build.mjs --check
+
+web/node_modules/ready: web/package-lock.json | debian-tools
+	cd web && npm ci --silent --no-audit --no-fund
+	touch $@
 
 # Installs missing Debian packages.
 tools: debian-tools tests/tools/node_modules/ready
@@ -216,4 +226,4 @@ docs: ## the API documentation, in target/doc
 
 clean: ## remove everything built or installed here
 	$(CARGO) clean
-	rm -rf $(VENV) $(PY_VENV) $(NB_VENV) $(XPROF_VENV) tests/tools/node_modules bench-data fuzz/target fuzz/artifacts target/differential
+	rm -rf $(VENV) $(PY_VENV) $(NB_VENV) $(XPROF_VENV) tests/tools/node_modules tests/web/node_modules web/node_modules bench-data fuzz/target fuzz/artifacts target/differential

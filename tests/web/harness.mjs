@@ -1,0 +1,73 @@
+// Starts servers and browsers for the tests, and collects everything a browser complains about.
+
+import { spawn } from "node:child_process";
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { chromium, firefox } from "playwright-core";
+
+const FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"];
+
+/** Starts `tfprof web` and waits for the address that it prints. */
+export function serve(tfprof, words, cwd) {
+  const child = spawn(tfprof, ["web", ...words, "--no_open"], { cwd, stdio: ["ignore", "pipe", "pipe"] });
+  return new Promise((done, fail) => {
+    let text = "";
+    const read = (chunk) => {
+      text += chunk;
+      const url = /http:\/\/127\.0\.0\.1:\d+\/\S*/.exec(text)?.[0];
+      if (url) done({ url, pid: child.pid, stop: () => child.kill("SIGINT") });
+    };
+    child.stdout.on("data", read);
+    child.stderr.on("data", read);
+    child.on("exit", (code) => fail(new Error(`tfprof web ${words.join(" ")} ended with ${code}: ${text}`)));
+    setTimeout(() => fail(new Error(`tfprof web ${words.join(" ")} printed no address: ${text}`)), 60_000).unref();
+  });
+}
+
+export async function launch(name = "chromium") {
+  if (name === "firefox") return firefox.launch({ executablePath: process.env.FIREFOX || "/usr/bin/firefox-esr" });
+  return chromium.launch({ executablePath: process.env.CHROMIUM || "/usr/bin/chromium", args: FLAGS });
+}
+
+/** A new visitor. `complaints` gathers errors of the console and of scripts, and requests that leave the page. */
+export async function visitor(browser, { theme = "light", width = 1440, height = 900, context: more = {} } = {}) {
+  const context = await browser.newContext({ viewport: { width, height }, colorScheme: theme, ...more });
+  const page = await context.newPage();
+  const complaints = [];
+  page.on("pageerror", (error) => complaints.push(`script: ${error}`));
+  page.on("console", (message) => {
+    if (message.type() === "error" || /content security policy/i.test(message.text())) complaints.push(`console: ${message.text()} ${message.location().url}`);
+  });
+  page.on("request", (request) => {
+    if (!/^(file:|data:|blob:|http:\/\/127\.0\.0\.1[:/])/.test(request.url())) complaints.push(`asks for ${request.url()}`);
+  });
+  page.on("dialog", (dialog) => {
+    complaints.push(`a script ran: ${dialog.message()}`);
+    void dialog.dismiss();
+  });
+  // While the page is worked on, its newest build may stand in for the one inside the binary.
+  const dist = process.env.TFPROF_WEB_DIST;
+  if (dist && existsSync(dist)) {
+    for (const [file, type] of [["app.js", "text/javascript"], ["app.css", "text/css"]]) {
+      await page.route(`**/${file}`, (route) => route.fulfill({ body: readFileSync(join(dist, file)), contentType: type }));
+    }
+  }
+  return { page, context, complaints };
+}
+
+/** Waits until the page shows an answer and asks nothing. */
+export async function settled(page) {
+  await page.waitForSelector("#command", { timeout: 30_000 });
+  await page.waitForFunction(() => (document.querySelector("#command")?.textContent ?? "") !== "" || !!document.querySelector(".empty"), null, { timeout: 30_000 });
+  await page.waitForLoadState("networkidle");
+}
+
+/** Goes to a state by its address, as a link would. */
+export async function visit(page, hash) {
+  await page.evaluate((to) => {
+    location.hash = to;
+  }, hash);
+  await page.waitForTimeout(80);
+  await page.waitForLoadState("networkidle");
+  await page.waitForTimeout(120);
+}

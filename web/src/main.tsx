@@ -1,0 +1,81 @@
+// Starts the page: data from the server, or from the report file that holds it.
+
+import { effect } from "@preact/signals";
+import { render, type JSX } from "preact";
+import "./app.css";
+import type { Meta } from "./api";
+import { readTokens } from "./color";
+import { Http, Refusal, Report } from "./source";
+import { followAddress, go, meta, panel, setSource, source, state, theme } from "./store";
+import { Empty, MissingState, NeedsEngine } from "./ui/bits";
+import { Card, Toast } from "./ui/float";
+import { Banner, LABELS, onKey, screensShown, Status, Tabs } from "./ui/frame";
+import { Panel } from "./ui/panel";
+import { Top } from "./ui/top";
+import { Code } from "./screens/code";
+import { Flame } from "./screens/flame";
+import { Graph } from "./screens/graph";
+import { Memory } from "./screens/memory";
+import { Overview } from "./screens/overview";
+import { Table } from "./screens/table";
+import { Timeline } from "./screens/timeline";
+import type { Screen } from "./state";
+
+const VIEWS: Record<Screen, () => JSX.Element> = { overview: Overview, flame: Flame, table: Table, timeline: Timeline, graph: Graph, memory: Memory, code: Code, compare: NeedsEngine };
+
+function Page(): JSX.Element {
+  const word = state.value.screen;
+  const row = meta.value.screens.find((screen) => screen.word === word);
+  const View = VIEWS[word];
+  const known = !row || row.known || word === "overview";
+  return (
+    <>
+      <a class="skip" href="#screen" onClick={(event) => {
+        event.preventDefault();
+        document.getElementById("screen")?.focus();
+      }}>Skip to the profile</a>
+      <Top />
+      <Tabs />
+      <div class={panel.value ? "main" : "main noins"}>
+        <main>
+          <Banner />
+          <div class="screen" id="screen" role="tabpanel" aria-labelledby={`tab-${word}`} tabIndex={-1}>
+            {known ? <View key={word} /> : row.missing ? <MissingState missing={row.missing} /> : <Empty title={`${LABELS[word]}: not in the data`} why={row.why} />}
+          </div>
+        </main>
+        {panel.value ? <Panel /> : null}
+      </div>
+      <Status />
+      <Card />
+      <Toast />
+    </>
+  );
+}
+
+function Failed({ error }: { error: Refusal }): JSX.Element {
+  return <div class="failed"><div class="empty bad" role="alert"><h3>{error.message}</h3>{error.fix ? <p>{error.fix}</p> : null}</div></div>;
+}
+
+async function start(): Promise<void> {
+  const root = document.getElementById("app") as HTMLElement;
+  effect(() => {
+    document.documentElement.dataset.theme = theme.value;
+    readTokens();
+  });
+  try {
+    const data = document.getElementById("tfprof-data");
+    setSource(data ? await Report.read(data) : new Http());
+    meta.value = await source.json<Meta>("meta", {});
+  } catch (error) {
+    const told = error instanceof Refusal ? error : new Refusal(error instanceof Error ? error.message : String(error), "error");
+    render(<Failed error={told} />, root);
+    return;
+  }
+  document.title = `tfprof: ${meta.value.title}`;
+  if (!screensShown().includes(state.value.screen)) go({ screen: "overview" }, "replace");
+  followAddress();
+  addEventListener("keydown", onKey);
+  render(<Page />, root);
+}
+
+void start();
