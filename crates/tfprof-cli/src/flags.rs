@@ -16,7 +16,7 @@ use parser::{Origin, Parser};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use tfprof::internal::trace::TraceOptions;
-use tfprof::{Container, Error, Inputs, Options, Page, Theme};
+use tfprof::{Comparing, Container, Error, Inputs, Options, Page, Theme};
 
 /// A command with its flags and files.
 #[derive(Debug)]
@@ -63,6 +63,9 @@ pub struct Flags {
     pub budget: String,
     pub baseline: String,
     pub fail_on_unknown: bool,
+    /// For `diff`.
+    pub comparing: Comparing,
+    pub save: String,
     /// For `checkpoint`.
     pub stats: bool,
     pub verify: bool,

@@ -38,6 +38,16 @@ impl Error {
         Error::Fixable { error: Box::new(self), fix }
     }
 
+    /// Says which of several inputs it is about, unless it names a file or an option.
+    #[must_use]
+    pub fn of_side(self, name: &str) -> Error {
+        match self {
+            Error::Missing(message) => Error::Missing(format!("{name}: {message}")),
+            Error::Fixable { error, fix } => Error::Fixable { error: Box::new(error.of_side(name)), fix },
+            error => error,
+        }
+    }
+
     /// The error without its fix.
     pub fn cause(&self) -> &Error {
         match self {
@@ -306,6 +316,13 @@ impl Warning {
     #[must_use]
     pub fn at(self, location: Location) -> Warning {
         Warning { location: Some(location), ..self }
+    }
+
+    /// Says which of several inputs it is about, unless it names a file.
+    #[must_use]
+    pub fn of_side(&self, name: &str) -> Warning {
+        let message = if self.location.is_some() { self.message.clone() } else { format!("{name}: {}", self.message) };
+        Warning { message, ..self.clone() }
     }
 
     /// Adds that part of an input was lost.

@@ -22,6 +22,6 @@ modules! {
     report { advise, cost, overview }
     trace { OpTime, Peak, Step, Trace, TraceOptions, profile }
     units { * }
-    view { columns, filter }
+    view { columns, compare, filter }
     words { * }
 }

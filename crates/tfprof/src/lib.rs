@@ -40,6 +40,7 @@ mod json;
 mod metric;
 mod model;
 mod options;
+mod pairing;
 mod parallel;
 mod quirks;
 mod render;
@@ -60,10 +61,11 @@ pub use model::settings::Settings;
 pub use model::shape::Shape;
 
 // Asking questions: `Profiler::ask`. Build options by typed setters, or by name with `Options::set`.
+pub use engine::compare::compare;
 pub use engine::question::Question;
 pub use options::{
-    CodeStacks, Events, Frames, GroupBy, OPTIONS, OptionInfo, Options, OrderBy, Output, Selection, Step, ValueKind,
-    ViewKind,
+    CodeStacks, Comparing, Events, Frames, GroupBy, OPTIONS, OptionInfo, Options, OrderBy, Output, Selection, Step,
+    ValueKind, ViewKind, Warmup,
 };
 pub use quirks::Quirks;
 
@@ -74,10 +76,12 @@ pub use metric::{
 pub use units::Amount;
 
 // Answers: `Answer::view` has rows and columns, `Answer::write` writes them in one of `FORMS`.
+pub use pairing::{Match, Rename};
 pub use render::html::{Container, Page};
 pub use render::theme::Theme;
 pub use render::{Dress, FORMS, Form};
 pub use view::columns::{Column, Content, Kind as ColumnKind, Number, Side, Value as Cell};
+pub use view::compare::{Compared, Figure, SideSteps, Status};
 pub use view::{Line, View, VisibleRow};
 
 // Reports: answers that are not a tree. Obtain them with `Profiler::cost`, `Profiler::overview` and `Profiler::advise`.

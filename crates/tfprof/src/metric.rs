@@ -489,6 +489,11 @@ impl Table {
         metrics.zip(self.columns.iter_mut()).filter(|(_, column)| !column.is_empty())
     }
 
+    /// The metrics whose columns are needed.
+    pub fn metrics(&self) -> MetricSet {
+        MetricSet::with(|info| !self.columns[info.metric as usize].is_empty())
+    }
+
     /// The columns that are needed.
     pub fn columns_mut(&mut self) -> impl Iterator<Item = &mut Vec<i64>> {
         self.columns.iter_mut().filter(|column| !column.is_empty())

@@ -4,11 +4,13 @@
 
 mod builder;
 mod choices;
+mod compare;
 mod output;
 mod selection;
 mod table;
 
 pub use choices::{CodeStacks, Events, Frames, GroupBy, OrderBy, Step, ViewKind};
+pub use compare::{Comparing, Warmup};
 pub use output::Output;
 pub use selection::Selection;
 pub use table::{OPTIONS, OptionInfo, ValueKind, boolean, refused};

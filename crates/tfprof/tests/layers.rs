@@ -9,8 +9,20 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// Modules without dependencies; everything may import them.
-const BASE: &[&str] =
-    &["comma_list", "error", "foreign", "hash", "json", "metric", "options", "parallel", "quirks", "units", "words"];
+const BASE: &[&str] = &[
+    "comma_list",
+    "error",
+    "foreign",
+    "hash",
+    "json",
+    "metric",
+    "options",
+    "pairing",
+    "parallel",
+    "quirks",
+    "units",
+    "words",
+];
 
 /// Each module, and what it may import besides [`BASE`]: a module, or `module::part` for a part of one.
 const LAYERS: &[(&str, &[&str])] = &[

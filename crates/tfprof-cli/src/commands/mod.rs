@@ -6,6 +6,7 @@ mod checkpoint;
 mod completions;
 mod cost;
 pub mod demo;
+mod diff;
 pub mod examples;
 pub mod help;
 pub mod info;
@@ -178,6 +179,21 @@ pub const COMMANDS: &[CommandInfo] = &[
         run: trace::run,
     },
     CommandInfo {
+        word: "diff",
+        about: "what changed between two runs or models, in any view; with -budget, whether that is too much",
+        usage: "[scope|graph|op|code|cost|checkpoint|info] BEFORE AFTER [options] | --save=FILE RUN",
+        reads: false,
+        takes: &[
+            All(Group::Counted),
+            All(Group::Rows),
+            All(Group::Traces),
+            All(Group::Output),
+            All(Group::Model),
+            All(Group::Reading),
+        ],
+        run: diff::run,
+    },
+    CommandInfo {
         word: "checkpoint",
         about: "the tensors of a checkpoint: shapes, sizes, statistics, values; of two checkpoints, the differences",
         usage: "P [Q] [--stats] [--values NAME[0:2,:]] [--verify] [options]",
@@ -285,7 +301,7 @@ const fn in_shell(word: &'static str, usage: &'static str, about: &'static str) 
 }
 
 /// Commands that the shell does not have.
-const OUTSIDE: &[&str] = &["shell", "demo", "completions", "man"];
+const OUTSIDE: &[&str] = &["shell", "demo", "diff", "completions", "man"];
 
 /// The command of that word.
 pub fn find(word: &str) -> Option<&'static CommandInfo> {

@@ -4,7 +4,8 @@ use super::{Exit, load, open, refuse_directory, to_file, to_stdout, warn};
 use crate::flags::Request;
 use crate::target;
 use std::io::Write;
-use tfprof::{Dress, Error, Frames, Options, Part, Profiler, Question, ViewKind};
+use std::path::PathBuf;
+use tfprof::{Answer, Dress, Error, Frames, Options, Part, Profiler, Question, ViewKind};
 
 pub fn run(kind: ViewKind, request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Result<Exit, Error> {
     let question = question(kind, request)?;
@@ -34,7 +35,18 @@ pub fn answer(
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> Result<Exit, Error> {
-    let answer = profiler.ask(question)?;
+    write_answer(&profiler.ask(question)?, question, request, &request.flags.files(), out, err)
+}
+
+/// Writes an answer to its target, which must not be one of the files that it was made of.
+pub fn write_answer(
+    answer: &Answer,
+    question: &Question,
+    request: &Request,
+    files: &[PathBuf],
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> Result<Exit, Error> {
     let outfile = &question.options.output.outfile;
     if answer.parts() > 1 && target::is_stream(outfile) {
         let (form, steps) = (answer.form().word, answer.parts());
@@ -45,7 +57,7 @@ pub fn answer(
     let mut late = Vec::new();
     answer.each_part(|part| {
         warn(&part.view.warnings, err);
-        write(part, answer.form().word, request, out, err)?;
+        write(part, answer.form().word, request, files, out, err)?;
         late.extend(part.view.late_warnings());
         Ok::<(), Error>(())
     })?;
@@ -64,6 +76,7 @@ fn write(
     part: &Part<'_>,
     form: &str,
     request: &Request,
+    files: &[PathBuf],
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> Result<(), Error> {
@@ -78,7 +91,7 @@ fn write(
     let stream = target::is_stream(&output.outfile);
     let file = if stream { &output.outfile } else { &part.file };
     let container = request.page();
-    to_file(file, &request.flags.files(), out, |out| part.write(&Dress { container, ..Dress::PLAIN }, out))?;
+    to_file(file, files, out, |out| part.write(&Dress { container, ..Dress::PLAIN }, out))?;
     // Nothing can be done if even standard error is closed.
     for note in part.view.take_notes() {
         let _ = writeln!(err, "tfprof: {note}");

@@ -9,7 +9,9 @@ use tfprof::internal::report::advise;
 use tfprof::internal::trace::OpTime;
 use tfprof::internal::words::Choice;
 use tfprof::internal::{render, units};
-use tfprof::{CHECKERS, Error, FORMATS, Format, InputFlag, OPTIONS, OptionInfo, Role, Settings, ValueKind};
+use tfprof::{
+    CHECKERS, Error, FORMATS, Format, InputFlag, OPTIONS, OptionInfo, Rename, Role, Settings, ValueKind, Warmup,
+};
 
 /// One flag.
 #[derive(Debug)]
@@ -173,7 +175,7 @@ pub static FLAGS: LazyLock<Vec<Flag>> = LazyLock::new(|| {
     inputs.chain(OTHER_FLAGS).collect()
 });
 
-const OTHER_FLAGS: [Flag; 24] = [
+const OTHER_FLAGS: [Flag; 29] = [
     flag(
         "signature",
         ValueKind::Word,
@@ -265,10 +267,43 @@ const OTHER_FLAGS: [Flag; 24] = [
         .only(&["cost"]),
     text("baseline", ValueKind::Path, "another model to compare with, layer by layer", |flags| &mut flags.baseline)
         .only(&["cost"]),
+    flag(
+        "rename",
+        ValueKind::Word,
+        "names of BEFORE as AFTER has them: s/PATTERN/REPLACEMENT/ with a regular expression; may be repeated",
+        |flags, value| {
+            flags.comparing.renames.push(Rename::parse(value).map_err(|error| why(&error))?);
+            Ok(())
+        },
+    )
+    .only(&["diff"]),
+    flag(
+        "warmup",
+        ValueKind::Word,
+        "first steps of each side to leave out: a number, auto (those slower than the rest) or keep; auto if not given",
+        |flags, value| Warmup::parse(value).map(|warmup| flags.comparing.warmup = warmup),
+    )
+    .only(&["diff"]),
+    flag("unchanged", ValueKind::Flag, "show rows without any difference, too", |flags, value| {
+        flags.comparing.unchanged = Some(boolean(value)?);
+        Ok(())
+    })
+    .only(&["diff"]),
+    switch("list_guesses", "list the rows that were paired by structure rather than by name", |flags| {
+        &mut flags.comparing.only_guesses
+    })
+    .only(&["diff"]),
+    text("save", ValueKind::Path, "keep a run in this file, to compare later ones with", |flags| &mut flags.save)
+        .only(&["diff"]),
     switch("stats", "what the numbers look like: extremes, mean, spread, zeros, NaN", |flags| &mut flags.stats)
-        .only(&["checkpoint"]),
+        .only(&["checkpoint", "diff"]),
     switch("verify", "check every checksum and every length; exit code 3 on damage", |flags| &mut flags.verify)
         .only(&["checkpoint"]),
     text("values", ValueKind::Word, "print a tensor, or a part of it: NAME or NAME[0:2,:]", |flags| &mut flags.values)
         .only(&["checkpoint"]),
 ];
+
+/// The reason of a refused value, without the option's name, which the caller adds.
+fn why(error: &Error) -> String {
+    if let Error::Option { why, .. } = error { why.clone() } else { error.to_string() }
+}

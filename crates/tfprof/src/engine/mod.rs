@@ -1,5 +1,6 @@
 //! Loads files and answers questions: the one caller of formats, inference, views, reports and renderers.
 
+pub mod compare;
 pub mod inputs;
 pub mod needs;
 pub mod profiler;

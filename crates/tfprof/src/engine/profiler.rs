@@ -27,6 +27,7 @@ use crate::report::advise::{self, Advice};
 use crate::report::cost::Cost;
 use crate::report::overview::{Overview, Sources};
 use crate::view::View;
+use crate::view::compare::Subject;
 use regex::Regex;
 use std::io::{self, Write};
 use std::ops::{Deref, DerefMut};
@@ -224,6 +225,10 @@ impl Profiler {
         &self.model
     }
 
+    pub(super) fn subject<'p>(&'p self, name: &'p str) -> Subject<'p> {
+        Subject { name, model: &self.model, checkpoints: &self.checkpoints }
+    }
+
     fn edit(&mut self) -> Edit<'_> {
         Edit::new(&mut self.builder, &mut self.model)
     }
@@ -343,6 +348,11 @@ impl Answer {
         }
         let first = profiler.view(*kind, &Options { step: steps.remove(0), ..options.clone() })?;
         Ok(Answer { form, load_warnings: profiler.warnings().to_vec(), first, further: steps })
+    }
+
+    /// An answer of one part.
+    pub(super) fn of_view(view: View, form: &'static Form, load_warnings: Vec<Warning>) -> Answer {
+        Answer { form, load_warnings, first: view, further: Vec::new() }
     }
 
     pub fn form(&self) -> &'static Form {

@@ -269,6 +269,18 @@ impl Runs {
         self.totals.merge(&numbers.cells(later.totals, Cell::add_steps), Cell::add_steps);
     }
 
+    /// The same without some of the steps. All of them must have been kept.
+    #[must_use]
+    pub fn without(&self, left_out: &[i64], placement: &[DeviceId], devices: &Devices) -> Runs {
+        let mut runs = Runs { keep: KeepSteps::Each, everything: self.everything.clone(), ..Runs::default() };
+        for (step, cells) in self.steps.iter().filter(|(step, _)| !left_out.contains(step)) {
+            runs.fold(*step, cells.clone().unwrap_or_default(), placement, devices);
+        }
+        let records = self.records.iter().filter(|(step, _)| !left_out.contains(step));
+        runs.records = records.map(|(step, records)| (*step, records.clone())).collect();
+        runs
+    }
+
     /// Adds one file's executions of a step.
     pub fn fold_records(&mut self, step: i64, mut records: Records) {
         records.sort();

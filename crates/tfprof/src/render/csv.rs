@@ -22,6 +22,8 @@ pub fn write(view: &View, out: &mut dyn Write) -> io::Result<()> {
             }
             match view.cell(column, id) {
                 Value::Int(n) => units::push_int(text, n),
+                Value::Decimal(amount) => amount.push_exact(text),
+                Value::Real(x) => write!(text, "{x}")?,
                 Value::Text(name) => write_field(&name, text)?,
                 _ => {}
             }

@@ -3,13 +3,14 @@
 //! The first picture is drawn here, so that it also shows without scripts; it leaves out boxes too narrow to see. The
 //! script has all boxes and redraws them on zoom. Nothing is fetched from the network.
 
-use super::direction;
 use super::markup::{Xml, fit};
 use super::nesting::{self, Nested};
+use super::{compare, direction};
 use crate::hash::UntrustedMap;
-use crate::metric::{MetricInfo, Unit};
+use crate::metric::{Metric, MetricInfo, Unit};
 use crate::units;
-use crate::view::View;
+use crate::view::compare::{Compared, Figure, Status, size_of};
+use crate::view::{Side, View};
 use std::fmt;
 use std::io::{self, Write};
 
@@ -32,7 +33,16 @@ pub fn write(view: &View, out: &mut dyn Write) -> io::Result<()> {
     let boxes = nesting::boxes(view, metric.metric);
     let levels = boxes.iter().map(|nested| nested.depth + 1).max().unwrap_or(1);
     let height = HEAD + levels * ROW + FOOT;
-    let title = format!("{} by {}", metric.legend, view.kind.word());
+    let title = match view.compared() {
+        None => format!("{} by {}", metric.legend, view.kind.word()),
+        Some(compared) => format!(
+            "{} by {}: {} → {} (red: more, green: less, violet: gone, grey: no change that stands out)",
+            metric.legend,
+            view.kind.word(),
+            compared.names[0],
+            compared.names[1]
+        ),
+    };
     writeln!(
         out,
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{WIDTH}\" height=\"{height}\" \
@@ -45,7 +55,10 @@ pub fn write(view: &View, out: &mut dyn Write) -> io::Result<()> {
     )?;
     let mut names = Names::default();
     let labels: Vec<u32> = (0..boxes.len()).map(|i| names.id(label(view, &boxes, i))).collect();
-    let tints = tints(view, &boxes);
+    let tints = match view.compared() {
+        Some(compared) => changes(view, compared, metric.metric, &boxes),
+        None => tints(view, &boxes),
+    };
     write_boxes(view, metric, &boxes, &tints, out)?;
     let foot = height - 10;
     writeln!(out, "</g>\n<text id=\"details\" x=\"{MARGIN}\" y=\"{foot}\"></text>\n<script><![CDATA[")?;
@@ -89,6 +102,27 @@ impl fmt::Display for Tint {
             Some(hue) => write!(f, "hsl({hue},{}%,{}%)", if self.is_gradient { 42 } else { 72 }, 80 - 2 * self.shade),
         }
     }
+}
+
+/// The colours of a comparison: the hue says whether there is more or less, the shade by how much.
+fn changes(view: &View, compared: &Compared, metric: Metric, boxes: &[Nested]) -> Vec<Tint> {
+    let tint = |nested: &Nested| {
+        let row = &view.rows()[nested.row];
+        let status = compared.status(row);
+        let percent = size_of(view.figure(Figure::Percent, Side::Total, metric, row));
+        // Each tenth is a shade darker.
+        let shade = ((percent / 10.0) as u32).min(7);
+        let (hue, shade) = match (status, compare::growth(view, metric, row)) {
+            (Status::Removed, _) => (270, 7),
+            (Status::Added, _) => (8, 7),
+            (status, _) if !status.stands_out() => return Tint::ROOT,
+            (_, 1) => (8, shade),
+            (_, -1) => (145, shade),
+            _ => return Tint::ROOT,
+        };
+        Tint { hue: Some(hue), shade, is_gradient: hue > 100 }
+    };
+    boxes.iter().map(tint).collect()
 }
 
 /// The colours of boxes. A box has the hue of the box around it. Where a family begins (below the root, and where
@@ -137,7 +171,10 @@ fn write_boxes(
         let (x, y) = (MARGIN + nested.start as f64 * scale, HEAD + nested.depth * ROW);
         let share = 100.0 * nested.width as f64 / whole;
         let name = if i == 0 { label } else { view.name(&view.rows()[nested.row]) };
-        let number = units::text(metric.unit, nested.width);
+        let number = match view.compared() {
+            Some(compared) => compare::told(view, compared, metric.metric, &view.rows()[nested.row]),
+            None => units::text(metric.unit, nested.width),
+        };
         write!(
             out,
             "<g class=\"box\"><title>{}: {number} ({share:.2}%)</title>\

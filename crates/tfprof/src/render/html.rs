@@ -4,6 +4,7 @@
 //! Browsers cannot show a million rows, so only the largest are written, with their ancestors; a note says how many are
 //! left out, and where.
 
+mod compare;
 mod grid;
 mod page;
 
@@ -12,8 +13,10 @@ use super::{direction, nesting, tensor, text, theme};
 use crate::error::Spelling;
 use crate::metric::{DETAILS, Detail, Metric, Unit};
 use crate::options::{OPTIONS, Options, Step, ViewKind};
+use crate::pairing::Match;
 use crate::units::Amount;
 use crate::view::columns::{Column, Content, Number, Side};
+use crate::view::compare::{Figure, size_of};
 use crate::view::{View, VisibleRow};
 pub use grid::{FINDING, Grid, write_grid, write_table};
 pub use page::{Container, Page};
@@ -41,7 +44,11 @@ pub fn write(view: &View, container: Container<'_>, out: &mut dyn Write) -> io::
         ViewKind::Code => "by line of Python",
     };
     let metric = view.lead_metric().map_or("nodes", legend);
-    begin(&format!("{metric} {grouping}"), container, out)?;
+    let change = if view.compared().is_some() { "change of " } else { "" };
+    begin(&format!("{change}{metric} {grouping}"), container, out)?;
+    if let Some(compared) = view.compared() {
+        compare::write_head(view, compared, out)?;
+    }
     let tree = Tree::new(view, container.most_rows());
     write!(out, "<div class=\"note\">{}", Xml(about))?;
     write_question(view, out)?;
@@ -117,6 +124,8 @@ enum Style {
     /// In op view, the share of the whole.
     Share(Metric),
     Detail(Detail),
+    /// A number of a comparison.
+    Compared(compare::Shown),
 }
 
 impl Style {
@@ -125,6 +134,7 @@ impl Style {
             Style::Bar(_) | Style::Ratio(_) => "118px",
             Style::Own(_) | Style::Share(_) => "72px",
             Style::Detail(_) => "180px",
+            Style::Compared(shown) => shown.width(),
         }
     }
 }
@@ -139,6 +149,10 @@ struct Tree<'v> {
     left_out: Vec<usize>,
     /// By row: the number of children that are written.
     children: Vec<u32>,
+    /// By row of a comparison: whether a row below stands out, and it is open at first.
+    holds_change: Vec<bool>,
+    /// The largest change of each metric below the root, the whole of its bars.
+    largest: Vec<(Metric, f64)>,
 }
 
 impl<'v> Tree<'v> {
@@ -155,7 +169,8 @@ impl<'v> Tree<'v> {
                 left_out[nearest[i]] += 1;
             }
         }
-        Tree { view, columns: columns(view), shown, left_out, children }
+        let (holds_change, largest) = changes(view);
+        Tree { view, columns: columns(view), shown, left_out, children, holds_change, largest }
     }
 
     fn write_head(&self, out: &mut dyn Write) -> io::Result<()> {
@@ -166,6 +181,10 @@ impl<'v> Tree<'v> {
                 Style::Own(_) => ("c s", "self"),
                 Style::Share(_) => ("c s", "share"),
                 Style::Detail(detail) => ("t", DETAILS[*detail as usize].word),
+                Style::Compared(shown) => {
+                    write!(out, "<span class=\"c\" title=\"{}\">{}</span>", Xml(column.about), Xml(&shown.title()))?;
+                    continue;
+                }
             };
             write!(out, "<span class=\"{class}\" title=\"{}\">{}</span>", Xml(column.about), Xml(title))?;
         }
@@ -190,7 +209,12 @@ impl<'v> Tree<'v> {
                 continue;
             }
             let lone = self.children[row.parent] == 1 && self.left_out[row.parent] == 0;
-            let is_open = i == 0 || few || lone || values.is_some() || theme::share(self.view, row) >= LARGE;
+            let is_open = self.holds_change.get(i).copied().unwrap_or(false)
+                || i == 0
+                || few
+                || lone
+                || values.is_some()
+                || theme::share(self.view, row) >= LARGE;
             write!(out, "<details{}><summary class=\"r\">", if is_open { " open" } else { "" })?;
             self.write_cells(i, row, out)?;
             writeln!(out, "</summary><div class=\"k{}\">", if open.len() >= INDENTED { " flat" } else { "" })?;
@@ -220,11 +244,21 @@ impl<'v> Tree<'v> {
         let view = self.view;
         let name = view.name(row);
         let share = theme::share(view, row);
-        let size = if i > 0 && share >= 0.1 { " big" } else { "" };
+        let size = match view.compared() {
+            Some(compared) => compare::class(compared.status(row)),
+            None if i > 0 && share >= 0.1 => " big",
+            None => "",
+        };
         let around = if i == 0 { row } else { &view.rows()[row.parent] };
         let label = if i == 0 { nesting::ROOT } else { nesting::inner(view, name, view.name(around)) };
         write!(out, "<span class=\"n{size}\" title=\"{}\">{}", Xml(&fit(name, TOOLTIP)), Xml(&fit(label, NAME)))?;
         let mut aside = Vec::new();
+        if let Some(compared) = view.compared() {
+            let words = [Some(compared.status(row).word()), compared.matched(row).map(Match::word)];
+            let was = compared.before_name(row).map(|name| format!("was {}", fit(name, NAME)));
+            let told = words.into_iter().flatten().filter(|word| !["same", "name"].contains(word)).map(str::to_owned);
+            aside.extend(told.chain(was).collect::<Vec<_>>().join(", ").into_bytes());
+        }
         if view.selection.has(Metric::Parameters) {
             text::push_shape(view, row, &mut aside);
         }
@@ -259,6 +293,11 @@ impl<'v> Tree<'v> {
             Style::Share(metric) => {
                 write!(out, "<span class=\"c s\">{:.2}%</span>", 100.0 * self.share(metric, row))
             }
+            Style::Compared(shown) => {
+                let largest =
+                    self.largest.iter().find(|(metric, _)| *metric == shown.metric).map_or(0.0, |(_, size)| *size);
+                compare::write_cell(view, shown, row, largest, out)
+            }
             Style::Detail(detail) => {
                 let text = match detail {
                     Detail::Device => text::devices(view, row).unwrap_or_default(),
@@ -284,6 +323,21 @@ impl<'v> Tree<'v> {
         let whole = self.view.exact_total(metric, &self.view.rows()[0]).n;
         if whole > 0 { self.view.exact_total(metric, row).n as f64 / whole as f64 } else { 0.0 }
     }
+}
+
+/// Of a comparison: the rows around a row that stands out, and the largest change of each metric below the root.
+fn changes(view: &View) -> (Vec<bool>, Vec<(Metric, f64)>) {
+    let Some(compared) = view.compared() else { return (Vec::new(), Vec::new()) };
+    let rows = view.rows();
+    let mut holds = vec![false; rows.len()];
+    for (i, row) in rows.iter().enumerate().skip(1).rev() {
+        if holds[i] || compared.status(row).stands_out() {
+            holds[row.parent] = true;
+        }
+    }
+    let size = |metric: Metric, row: &VisibleRow| size_of(view.figure(Figure::Difference, Side::Total, metric, row));
+    let most = |metric| (metric, rows.iter().skip(1).map(|row| size(metric, row)).fold(0.0, f64::max));
+    (holds, view.selection.given().map(most).collect())
 }
 
 /// A number without a bar.
@@ -318,6 +372,9 @@ pub(crate) fn bar(colour: &str, number: &str, share: f64, out: &mut dyn Write) -
 
 /// The columns to show. A metric that only comes along with another is left out if it is 0, or the same as the other.
 fn columns(view: &View) -> Vec<Styled> {
+    if view.compared().is_some() {
+        return compare::columns(view);
+    }
     let root = &view.rows()[0];
     let all = |metric: Metric| view.exact_total(metric, root).n;
     let shows = |metric: Metric| {
@@ -345,6 +402,24 @@ fn columns(view: &View) -> Vec<Styled> {
     columns
 }
 
+/// The columns of a comparison: figures, then details.
+fn columns_with_details(view: &View, figures: Vec<compare::Shown>) -> Vec<Styled> {
+    let all = view.columns();
+    let find = |shown: &compare::Shown| {
+        let content = Content::Figure(shown.figure, shown.side, shown.metric);
+        all.iter().find(|column| column.content == content).cloned()
+    };
+    let figures =
+        figures.into_iter().filter_map(|shown| Some(Styled { column: find(&shown)?, style: Style::Compared(shown) }));
+    let details = all.iter().filter_map(|column| match column.content {
+        Content::Detail(detail) if detail != Detail::TensorValue => {
+            Some(Styled { column: column.clone(), style: Style::Detail(detail) })
+        }
+        _ => None,
+    });
+    figures.chain(details).collect()
+}
+
 /// The rows to write: all, or the largest with their ancestors.
 fn choose(view: &View, most: usize) -> Vec<bool> {
     let rows = view.rows();
@@ -353,8 +428,12 @@ fn choose(view: &View, most: usize) -> Vec<bool> {
         shown.fill(true);
         return shown;
     }
+    let size = |row: &VisibleRow| match (view.compared(), view.lead_metric()) {
+        (Some(_), Some(metric)) => size_of(view.figure(Figure::Difference, Side::Total, metric, row)),
+        _ => theme::share(view, row),
+    };
     let mut order: Vec<(f64, usize)> =
-        rows.iter().enumerate().map(|(i, row)| (if i == 0 { f64::MAX } else { theme::share(view, row) }, i)).collect();
+        rows.iter().enumerate().map(|(i, row)| (if i == 0 { f64::MAX } else { size(row) }, i)).collect();
     order.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
     let mut left = most;
     let mut path = Vec::new();

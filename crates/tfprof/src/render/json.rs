@@ -1,8 +1,8 @@
 //! An answer as JSON: a flat list of rows in the order of printing, each with the id of its parent.
 
 use super::csv::push_number;
-use super::tensor;
 use super::write_each;
+use super::{compare, tensor};
 use crate::error::Warning;
 use crate::json::{push_string, write_string, write_warning};
 use crate::metric::Metric;
@@ -10,12 +10,17 @@ use crate::options::OPTIONS;
 use crate::units;
 use crate::units::Amount;
 use crate::view::View;
-use crate::view::columns::{Column, Number, Side, Value};
+use crate::view::columns::{Column, Content, Number, Side, Value};
+use crate::view::compare::Figure;
 use std::io::{self, Write};
 
 /// Writes one object and a newline. `warnings` come from loading; the view adds its own.
 pub fn write(view: &View, warnings: &[Warning], out: &mut dyn Write) -> io::Result<()> {
-    write!(out, "{{\"version\":2,\"command\":\"{}\",\"options\":{{", view.kind.word())?;
+    let (kind, compared) = (view.kind.word(), view.compared());
+    match compared {
+        None => write!(out, "{{\"version\":2,\"command\":\"{kind}\",\"options\":{{")?,
+        Some(_) => write!(out, "{{\"version\":2,\"command\":\"diff\",\"view\":\"{kind}\",\"options\":{{")?,
+    }
     for (i, option) in OPTIONS.iter().enumerate() {
         write!(out, "{}\"{}\":", if i > 0 { "," } else { "" }, option.name)?;
         let value = match option.name {
@@ -30,6 +35,9 @@ pub fn write(view: &View, warnings: &[Warning], out: &mut dyn Write) -> io::Resu
         write_warning(warning, out)?;
     }
     out.write_all(b"],\n")?;
+    if let Some(compared) = compared {
+        compare::write_summary(view, compared, out)?;
+    }
     if view.folded() > 0 {
         writeln!(out, "\"folded_frames\":{},", view.folded())?;
     }
@@ -57,9 +65,14 @@ struct Groups<'c> {
     total: Vec<Keyed<'c>>,
     /// Op view only.
     cumulative: Vec<Keyed<'c>>,
+    /// Of a comparison: the name of each figure, and its groups.
+    figures: Vec<FigureGroup<'c>>,
     /// A missing detail is left out.
     details: Vec<Keyed<'c>>,
 }
+
+/// A figure, and its columns on each side.
+type FigureGroup<'c> = (Figure, Vec<(Side, Vec<Keyed<'c>>)>);
 
 struct Keyed<'c> {
     /// The comma and key before the value.
@@ -72,14 +85,20 @@ impl<'c> Groups<'c> {
         let group = |is_first: bool, wanted: &dyn Fn(&Column) -> bool| -> Vec<Keyed<'c>> {
             let columns = columns.iter().filter(|column| wanted(column)).enumerate();
             let keyed = |(i, column): (usize, &'c Column)| {
-                let key = column.metric().map_or(&*column.name, |(_, metric)| metric.info().key);
+                let key = match column.content {
+                    Content::Number(_, metric) | Content::Figure(_, _, metric) => metric.info().key,
+                    _ => &*column.name,
+                };
                 Keyed { before: format!("{}\"{key}\":", if is_first && i == 0 { "" } else { "," }), column }
             };
             columns.map(keyed).collect()
         };
         let side = |wanted: Side| move |column: &Column| column.metric().is_some_and(|(side, _)| side == wanted);
         Groups {
-            row: group(true, &|column| column.metric().is_none() && !column.is_detail()),
+            row: group(true, &|column| {
+                !matches!(column.content, Content::Number(..) | Content::Figure(..)) && !column.is_detail()
+            }),
+            figures: figures(columns, &group),
             own: group(true, &side(Side::SelfOnly)),
             total: group(true, &side(Side::Total)),
             cumulative: group(true, &side(Side::Cumulative)),
@@ -90,6 +109,12 @@ impl<'c> Groups<'c> {
     fn write_row(&self, view: &View, id: usize, out: &mut Vec<u8>) -> io::Result<()> {
         out.push(b'{');
         write_cells(&self.row, view, id, out)?;
+        if view.compared().is_some() {
+            self.write_figures(view, id, out)?;
+            self.write_details(view, id, out)?;
+            out.push(b'}');
+            return Ok(());
+        }
         out.extend_from_slice(b",\"self\":{");
         write_cells(&self.own, view, id, out)?;
         out.extend_from_slice(b"},\"total\":{");
@@ -99,6 +124,26 @@ impl<'c> Groups<'c> {
             write_cells(&self.cumulative, view, id, out)?;
         }
         out.push(b'}');
+        self.write_details(view, id, out)?;
+        out.push(b'}');
+        Ok(())
+    }
+
+    /// Each figure as an object of its sides.
+    fn write_figures(&self, view: &View, id: usize, out: &mut Vec<u8>) -> io::Result<()> {
+        for (figure, sides) in &self.figures {
+            write!(out, ",\"{}\":{{", figure.word())?;
+            for (i, (side, cells)) in sides.iter().enumerate() {
+                write!(out, "{}\"{}\":{{", if i > 0 { "," } else { "" }, side.word())?;
+                write_cells(cells, view, id, out)?;
+                out.push(b'}');
+            }
+            out.push(b'}');
+        }
+        Ok(())
+    }
+
+    fn write_details(&self, view: &View, id: usize, out: &mut Vec<u8>) -> io::Result<()> {
         for Keyed { before, column } in &self.details {
             match view.cell(column, id) {
                 Value::Missing => {}
@@ -108,9 +153,30 @@ impl<'c> Groups<'c> {
                 }
             }
         }
-        out.push(b'}');
         Ok(())
     }
+}
+
+/// Chooses columns, and gives each its comma and key.
+type Group<'g, 'c> = dyn Fn(bool, &dyn Fn(&Column) -> bool) -> Vec<Keyed<'c>> + 'g;
+
+/// The groups of figures that the columns have.
+fn figures<'c>(columns: &'c [Column], group: &Group<'_, 'c>) -> Vec<FigureGroup<'c>> {
+    let mut figures = Vec::new();
+    for figure in Figure::ALL {
+        let has = |side: &Side| {
+            columns.iter().any(|c| matches!(c.content, Content::Figure(f, s, _) if (f, s) == (figure, *side)))
+        };
+        let sides: Vec<Side> = [Side::SelfOnly, Side::Total].into_iter().filter(has).collect();
+        let of_side = |side: Side| {
+            let is_it = move |c: &Column| matches!(c.content, Content::Figure(f, s, _) if (f, s) == (figure, side));
+            (side, group(true, &is_it))
+        };
+        if !sides.is_empty() {
+            figures.push((figure, sides.into_iter().map(of_side).collect()));
+        }
+    }
+    figures
 }
 
 #[inline]
@@ -144,7 +210,7 @@ fn write_value(view: &View, value: &Value<'_>, out: &mut Vec<u8>) -> io::Result<
         Value::ByDevice(devices) => push_list(devices, out, |(device, times), out| {
             out.extend_from_slice(b"{\"device\":");
             push_string(device, out);
-            let parts = view.model.parts(Metric::Micros);
+            let parts = view.parts(Metric::Micros);
             let [own, inclusive] = [times.own, times.inclusive].map(|n| Amount { n, parts });
             let numbers = format!(",\"runs\":{},\"micros\":{own},\"inclusive_micros\":{inclusive}}}", times.runs);
             out.extend_from_slice(numbers.as_bytes());

@@ -46,7 +46,7 @@ pub fn write(view: &View, out: &mut dyn Write) -> io::Result<()> {
 }
 
 /// A name as code in a cell: nothing in it ends the code, the cell or the row.
-fn code(name: &str) -> String {
+pub(super) fn code(name: &str) -> String {
     let clean = |c: char| match c {
         '`' => '\'',
         c if c.is_control() || is_deceptive(c) => ' ',

@@ -2,6 +2,7 @@
 //! [`View`](crate::view::View), and a row that names it.
 
 pub(crate) mod chrome;
+pub mod compare;
 pub mod csv;
 mod direction;
 pub mod fit;
@@ -76,8 +77,11 @@ pub const FORMS: &[Form] = &[
         about: "text in a file",
         endings: &[".txt"],
         opened_with: "",
-        demand: Demand::ROWS,
+        demand: Demand { changes_only: true, ..Demand::ROWS },
         write: |view, dress, out| {
+            if let Some(compared) = view.compared() {
+                return compare::write_text(view, compared, dress, out);
+            }
             if dress.legend {
                 text::write_head(view, &dress.theme, out)?;
             }
@@ -134,7 +138,7 @@ pub const FORMS: &[Form] = &[
         about: "a GraphNodeProto or MultiGraphNodeProto",
         endings: &[".pb"],
         opened_with: "",
-        demand: Demand { all_metrics: true, nodes_by_name: true, ..Demand::ROWS },
+        demand: Demand { all_metrics: true, nodes_by_name: true, compares: false, ..Demand::ROWS },
         write: |view, _, out| proto::write(view, out),
     },
     Form {
@@ -158,8 +162,11 @@ pub const FORMS: &[Form] = &[
         about: "the same as a table in Markdown",
         endings: &[".md"],
         opened_with: "",
-        demand: Demand::ROWS,
-        write: |view, _, out| markdown::write(view, out),
+        demand: Demand { changes_only: true, ..Demand::ROWS },
+        write: |view, _, out| match view.compared() {
+            Some(compared) => compare::write_markdown(view, compared, out),
+            None => markdown::write(view, out),
+        },
     },
     Form {
         word: "html",

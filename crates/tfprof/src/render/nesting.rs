@@ -5,8 +5,8 @@
 use crate::metric::Metric;
 use crate::options::ViewKind;
 use crate::units::Amount;
-use crate::view::View;
 use crate::view::values::plus;
+use crate::view::{View, VisibleRow};
 
 /// What pictures and pages call the root.
 pub const ROOT: &str = "all";
@@ -27,13 +27,45 @@ pub struct Nested {
 
 /// The boxes with a width. A row without one is left out with its children.
 pub fn boxes(view: &View, metric: Metric) -> Vec<Nested> {
+    let widths = match view.compared() {
+        Some(_) => drawn(view, metric),
+        None => view.rows().iter().map(|row| view.exact_total(metric, row).n).collect(),
+    };
+    boxes_of(view, metric, &widths)
+}
+
+/// The boxes of one side of a comparison.
+pub fn boxes_of_side(view: &View, metric: Metric, is_before: bool) -> Vec<Nested> {
+    let widths: Vec<i64> = view.rows().iter().map(|row| view.side_total(metric, row, is_before)).collect();
+    boxes_of(view, metric, &widths)
+}
+
+/// The widths of a comparison: what is there after, and what was there of rows that are gone.
+fn drawn(view: &View, metric: Metric) -> Vec<i64> {
+    let rows = view.rows();
+    let is_gone = |row: &VisibleRow| view.removed(row).is_some();
+    let mut widths: Vec<i64> = rows.iter().map(|row| view.side_total(metric, row, is_gone(row))).collect();
+    // Rows that are gone add to the rows around them that are not.
+    for (i, row) in rows.iter().enumerate().skip(1).rev() {
+        let grown = if is_gone(row) {
+            if is_gone(&rows[row.parent]) { 0 } else { widths[i] }
+        } else {
+            widths[i].saturating_sub(view.side_total(metric, row, false))
+        };
+        widths[row.parent] = widths[row.parent].saturating_add(grown);
+    }
+    widths
+}
+
+/// The boxes of rows with these widths.
+fn boxes_of(view: &View, metric: Metric, widths: &[i64]) -> Vec<Nested> {
     let rows = view.rows();
     let mut boxes: Vec<Nested> = Vec::with_capacity(rows.len());
     // By row: the index of its box. By box: where its next child begins.
     let mut box_of = vec![usize::MAX; rows.len()];
     let mut next: Vec<i64> = Vec::with_capacity(rows.len());
     for (i, row) in rows.iter().enumerate() {
-        let width = view.exact_total(metric, row).n;
+        let width = widths[i];
         let parent = if i == 0 { 0 } else { box_of[row.parent] };
         if i > 0 && (width <= 0 || parent == usize::MAX) {
             continue;
@@ -48,7 +80,7 @@ pub fn boxes(view: &View, metric: Metric) -> Vec<Nested> {
         boxes.push(Nested { row: i, parent, depth: row.depth, start, width, own: width });
         next.push(start);
     }
-    match view.model.parts(metric) {
+    match view.parts(metric) {
         1 => boxes,
         parts => whole(boxes, parts),
     }

@@ -7,6 +7,7 @@ mod profile;
 
 use crate::error::{Fix, Refusal};
 use crate::metric::Metric;
+use crate::model::TimeUnit;
 use crate::model::nodes::NodeId;
 use crate::options::ViewKind;
 use crate::view::{Demand, View};
@@ -42,7 +43,11 @@ pub const DEMAND: Demand = Demand {
 const UNIX: u8 = 3;
 
 pub fn write(view: &View, out: &mut dyn Write) -> io::Result<()> {
-    let profile = if view.options.quirks.pprof_has_callees_only { callees(view) } else { rows(view) };
+    let profile = if view.options.quirks.pprof_has_callees_only && view.compared().is_none() {
+        callees(view)
+    } else {
+        rows(view)
+    };
     let mut gzip = GzBuilder::new().operating_system(UNIX).write(out, Compression::default());
     profile.write(&mut gzip)?;
     gzip.finish().map(drop)
@@ -51,7 +56,8 @@ pub fn write(view: &View, out: &mut dyn Write) -> io::Result<()> {
 /// A sample for each node of each row, and one for the rest of the row's total that is in no child.
 fn rows(view: &View) -> Profile<'_> {
     let metrics: Vec<Metric> = known(view);
-    let mut profile = Profile::new(&metrics, view.model.time_unit);
+    let time_unit = if view.parts(Metric::Micros) > 1 { TimeUnit::Picos } else { TimeUnit::Micros };
+    let mut profile = Profile::new(&metrics, time_unit);
     let mut own = own_numbers(view, &metrics);
     let mut stacks: Vec<Stack> = Vec::with_capacity(view.rows().len());
     for (i, row) in view.rows().iter().enumerate() {
@@ -66,7 +72,9 @@ fn rows(view: &View) -> Profile<'_> {
         };
         stacks.push(stack);
         let left = &mut own[i * metrics.len()..][..metrics.len()];
-        let nodes: Vec<NodeId> = view.node(row).into_iter().chain(view.bag(row)).collect();
+        // A difference belongs to no node.
+        let is_one_side = view.compared().is_none();
+        let nodes: Vec<NodeId> = view.node(row).into_iter().chain(view.bag(row)).filter(|_| is_one_side).collect();
         for node in nodes {
             let numbers = view.values().row(node);
             let values: Vec<i64> = metrics.iter().map(|metric| numbers[*metric as usize]).collect();
@@ -90,7 +98,11 @@ fn own_numbers(view: &View, metrics: &[Metric]) -> Vec<i64> {
     let rows = view.rows();
     let mut own: Vec<i64> = Vec::with_capacity(rows.len() * metrics.len());
     for (i, row) in rows.iter().enumerate() {
-        let whole = |metric: &Metric| view.exact_total(*metric, row).n;
+        // Of a comparison the difference, which may be negative.
+        let whole = |metric: &Metric| match view.compared() {
+            None => view.exact_total(*metric, row).n,
+            Some(_) => view.side_total(*metric, row, false).saturating_sub(view.side_total(*metric, row, true)),
+        };
         own.extend(metrics.iter().map(whole));
         for (k, metric) in metrics.iter().enumerate().filter(|_| i > 0) {
             let parent = &mut own[row.parent * metrics.len() + k];

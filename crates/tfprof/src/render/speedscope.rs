@@ -11,17 +11,40 @@ const SCHEMA: &str = "https://www.speedscope.app/file-format-schema.json";
 
 pub fn write(view: &View, out: &mut dyn Write) -> io::Result<()> {
     let metric = nesting::metric(view).info();
-    let boxes = nesting::boxes(view, metric.metric);
+    // Two sides are two profiles of one file.
+    let profiles: Vec<(String, Vec<Nested>)> = match view.compared() {
+        None => vec![(format!("{} by {}", metric.legend, view.kind.word()), nesting::boxes(view, metric.metric))],
+        Some(compared) => ["before", "after"]
+            .into_iter()
+            .zip(&compared.names)
+            .map(|(word, name)| {
+                (format!("{word}: {name}"), nesting::boxes_of_side(view, metric.metric, word == "before"))
+            })
+            .collect(),
+    };
     write!(out, "{{\"$schema\":\"{SCHEMA}\",\"exporter\":\"tfprof\",\"shared\":{{\"frames\":[")?;
-    let frames = write_frames(view, &boxes, out)?;
+    let mut ids = UntrustedMap::default();
+    let mut frames = Vec::new();
+    for (_, boxes) in &profiles {
+        frames.push(write_frames(view, boxes, &mut ids, out)?);
+    }
     let unit = match metric.unit {
         Unit::Micros => "microseconds",
         Unit::Bytes => "bytes",
         Unit::Count | Unit::BytesPerSecond | Unit::FlopsPerSecond => "none",
     };
+    out.write_all(b"]},\n\"profiles\":[")?;
+    for (i, ((name, boxes), frames)) in profiles.iter().zip(&frames).enumerate() {
+        out.write_all(if i > 0 { b",\n" } else { b"" })?;
+        write_profile(name, unit, boxes, frames, out)?;
+    }
+    out.write_all(b"]}\n")
+}
+
+fn write_profile(name: &str, unit: &str, boxes: &[Nested], frames: &[u32], out: &mut dyn Write) -> io::Result<()> {
     let end = boxes.first().map_or(0, |root| root.width);
-    write!(out, "]}},\n\"profiles\":[{{\"type\":\"evented\",\"name\":")?;
-    write_string(&format!("{} by {}", metric.legend, view.kind.word()), out)?;
+    out.write_all(b"{\"type\":\"evented\",\"name\":")?;
+    write_string(name, out)?;
     write!(out, ",\"unit\":\"{unit}\",\"startValue\":0,\"endValue\":{end},\"events\":[")?;
     // The boxes around the current one, not closed yet.
     let mut open: Vec<usize> = Vec::new();
@@ -42,12 +65,16 @@ pub fn write(view: &View, out: &mut dyn Write) -> io::Result<()> {
     while let Some(last) = open.pop() {
         close(last, out)?;
     }
-    out.write_all(b"]}]}\n")
+    out.write_all(b"]}")
 }
 
 /// Writes each frame once and returns the frame of each box.
-fn write_frames(view: &View, boxes: &[Nested], out: &mut dyn Write) -> io::Result<Vec<u32>> {
-    let mut ids: UntrustedMap<(&str, &str, i32), u32> = UntrustedMap::default();
+fn write_frames<'v>(
+    view: &'v View,
+    boxes: &[Nested],
+    ids: &mut UntrustedMap<(&'v str, &'v str, i32), u32>,
+    out: &mut dyn Write,
+) -> io::Result<Vec<u32>> {
     let mut frames = Vec::with_capacity(boxes.len());
     for (i, nested) in boxes.iter().enumerate() {
         let label = nesting::label(view, boxes, i);

@@ -545,7 +545,7 @@ fn write_signatures(view: &View, row: &VisibleRow, out: &mut Vec<u8>) -> io::Res
     if signatures.is_empty() {
         return Ok(());
     }
-    let parts = view.model.parts(Metric::Micros);
+    let parts = view.parts(Metric::Micros);
     let mut signatures: Vec<_> = signatures.into_iter().collect();
     signatures.sort_unstable_by(|(a, x), (b, y)| y.runs.cmp(&x.runs).then_with(|| a.cmp(b)));
     for (text, Signature { runs, defined, micros }) in signatures {

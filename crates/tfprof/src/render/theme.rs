@@ -1,6 +1,7 @@
 //! The look of text on a terminal: a bar for the share of a row, bold for large rows, faint for empty ones. The plain
 //! theme adds nothing.
 
+use crate::view::compare::Status;
 use crate::view::{View, VisibleRow};
 use std::io::{self, Write};
 
@@ -11,6 +12,9 @@ pub struct Theme {
     bar: &'static [u8],
     strong: &'static [u8],
     faint: &'static [u8],
+    /// More than before, and less.
+    more: &'static [u8],
+    less: &'static [u8],
     end: &'static [u8],
     /// The columns of the terminal: rows are fitted to them, and numbers that are 0 throughout are dropped.
     pub(crate) width: Option<usize>,
@@ -27,11 +31,20 @@ const CELLS: usize = 8;
 const LARGE: f64 = 0.1;
 
 impl Theme {
-    pub const PLAIN: Theme = Theme { bars: false, bar: b"", strong: b"", faint: b"", end: b"", width: None };
+    pub const PLAIN: Theme =
+        Theme { bars: false, bar: b"", strong: b"", faint: b"", more: b"", less: b"", end: b"", width: None };
 
     /// For a terminal with ANSI escape sequences, behind a writer that translates [`ESCAPE`].
-    pub const COLOUR: Theme =
-        Theme { bars: true, bar: b"\xff[36m", strong: b"\xff[1m", faint: b"\xff[2m", end: b"\xff[0m", width: None };
+    pub const COLOUR: Theme = Theme {
+        bars: true,
+        bar: b"\xff[36m",
+        strong: b"\xff[1m",
+        faint: b"\xff[2m",
+        more: b"\xff[31m",
+        less: b"\xff[32m",
+        end: b"\xff[0m",
+        width: None,
+    };
 
     /// The columns that a bar takes.
     pub(crate) fn margin(&self) -> usize {
@@ -55,6 +68,17 @@ impl Theme {
 
     pub(crate) fn strong(&self, out: &mut dyn Write, text: &[u8]) -> io::Result<()> {
         self.marked(self.strong, out, text)
+    }
+
+    /// A row of a comparison: faint if it does not stand out, otherwise by whether it has more or less than before.
+    pub(crate) fn change(&self, status: Status, growth: i8, text: &[u8], out: &mut dyn Write) -> io::Result<()> {
+        let mark = match growth {
+            _ if !status.stands_out() => self.faint,
+            1 => self.more,
+            -1 => self.less,
+            _ => b"",
+        };
+        self.marked(mark, out, text)
     }
 
     fn marked(&self, mark: &[u8], out: &mut dyn Write, text: &[u8]) -> io::Result<()> {

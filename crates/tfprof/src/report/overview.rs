@@ -2,6 +2,7 @@
 //!
 //! Figures come from views, so they agree with what the views print.
 
+pub mod difference;
 pub mod hosts;
 pub mod html;
 mod json;

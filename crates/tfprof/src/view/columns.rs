@@ -1,5 +1,6 @@
 //! The columns of a view: one schema and one way to get a cell, for JSON, CSV, HTML, Python and any other table.
 
+use super::compare::Figure;
 use super::values::DeviceTimes;
 use super::{Line, View, VisibleRow};
 use crate::checkpoint::Values as TensorValues;
@@ -57,6 +58,11 @@ pub enum Content {
     Name,
     Accounted,
     Number(Side, Metric),
+    /// Of a comparison: a number of one side, or of both.
+    Figure(Figure, Side, Metric),
+    Status,
+    Match,
+    BeforeName,
     Detail(Detail),
     /// Runs and time on each device.
     ByDevice,
@@ -110,7 +116,7 @@ impl Column {
         Column { name: name.into(), kind, unit: None, nullable: false, about, content }
     }
 
-    fn optional(name: &'static str, kind: Kind, content: Content, about: &'static str) -> Column {
+    pub(super) fn optional(name: &'static str, kind: Kind, content: Content, about: &'static str) -> Column {
         Column { nullable: true, ..Column::new(name, kind, content, about) }
     }
 
@@ -118,7 +124,7 @@ impl Column {
         let info = metric.info();
         Column {
             name: format!("{}_{}", side.word(), info.key).into(),
-            kind: if info.is_ratio() || view.model.parts(metric) > 1 { Kind::Real } else { Kind::Int },
+            kind: if info.is_ratio() || view.parts(metric) > 1 { Kind::Real } else { Kind::Int },
             unit: Some(info.unit),
             nullable: info.is_ratio() || !view.knows(metric),
             about: info.about,
@@ -157,6 +163,11 @@ impl View {
             Column::new("name", Kind::Text, Content::Name, "the name of a scope, a node, an op type or a line"),
             Column::new("accounted", Kind::Bool, Content::Accounted, "whether the row itself counts"),
         ];
+        if let Some(compared) = self.compared() {
+            self.push_compared(compared, &mut columns);
+            self.push_details(&mut columns);
+            return columns;
+        }
         let sides = [Side::SelfOnly, Side::Total, Side::Cumulative];
         for side in &sides[..if self.rules().chain { 3 } else { 2 }] {
             columns.extend(self.metrics().iter().map(|metric| Column::number(self, *side, metric)));
@@ -196,6 +207,8 @@ impl View {
         let row = &self.rows()[id];
         match column.content {
             Content::Number(side, metric) => self.number(side, metric, row).into(),
+            Content::Figure(figure, side, metric) => self.figure(figure, side, metric, row).into(),
+            Content::Status | Content::Match | Content::BeforeName => self.compared_text(column.content, row),
             Content::Id => Value::Int(id as i64),
             Content::Parent if id == 0 => Value::Missing,
             Content::Parent => Value::Int(row.parent as i64),
@@ -213,7 +226,7 @@ impl View {
             return Number::Missing;
         }
         if let Source::Ratio { numerator, denominator, .. } = metric.info().source {
-            let parts = self.model.parts(denominator) as f64 / self.model.parts(numerator) as f64;
+            let parts = self.parts(denominator) as f64 / self.parts(numerator) as f64;
             let ratio = self.table(side).ratio(metric, row.row).filter(|_| self.knows(metric));
             let ratio = ratio.filter(|_| !self.is_unknown_cost(side, numerator, row));
             return ratio.map_or(Number::Missing, |ratio| Number::Real(ratio * parts));
@@ -222,7 +235,7 @@ impl View {
         if n == 0 && self.model.is_trace && self.is_unknown_cost(side, metric, row) {
             return Number::Missing;
         }
-        match self.model.parts(metric) {
+        match self.parts(metric) {
             1 => Number::Int(n),
             parts => Number::Decimal(Amount { n, parts }),
         }
@@ -254,6 +267,9 @@ impl View {
     }
 
     fn detail(&self, detail: Content, row: &VisibleRow) -> Value<'_> {
+        if let Some((before, row)) = self.removed(row) {
+            return before.detail(detail, row);
+        }
         let nodes = || self.node(row).into_iter().chain(self.bag(row));
         let name = |name| self.model.names.get(name);
         match detail {

@@ -23,6 +23,10 @@ pub struct Demand {
     pub folds_frames: bool,
     /// In graph view, each step has a file of its own, drawn from its single executions.
     pub executions: bool,
+    /// The form can show two sides.
+    pub compares: bool,
+    /// Of two sides, rows without any difference are left out, unless asked for.
+    pub changes_only: bool,
     /// Says why the form cannot show a view.
     pub check: fn(ViewKind, &Options, Selection) -> Result<(), Refusal>,
 }
@@ -38,6 +42,8 @@ impl Demand {
         sums: false,
         folds_frames: false,
         executions: false,
+        compares: true,
+        changes_only: false,
         check: |_, _, _| Ok(()),
     };
 

@@ -2,6 +2,7 @@
 
 mod code;
 pub mod columns;
+pub mod compare;
 mod demand;
 pub mod filter;
 mod framework;
@@ -57,6 +58,8 @@ pub struct View {
     layers: Layers,
     demand: Demand,
     rows: Rows,
+    /// The other side of a comparison.
+    compared: Option<Box<compare::Compared>>,
 }
 
 /// A line of a program.
@@ -156,6 +159,7 @@ impl View {
             layers,
             demand,
             rows,
+            compared: None,
         })
     }
 
@@ -193,6 +197,9 @@ impl View {
 
     /// The text of that line, as the files have it, else from the source file if there is one on this machine.
     pub(crate) fn source_line(&self, row: &VisibleRow) -> Option<String> {
+        if let Some((before, row)) = self.removed(row) {
+            return before.source_line(row);
+        }
         let frame = self.frame(row)?;
         let string = |text| code::string(&self.model, &self.options.quirks, frame, text);
         let line = string(FrameText::Line).trim();
@@ -211,6 +218,9 @@ impl View {
 
     /// The line of code that a row stands for.
     pub fn line(&self, row: &VisibleRow) -> Option<Line<'_>> {
+        if let Some((before, row)) = self.removed(row) {
+            return before.line(row);
+        }
         let (frame, is_gradient) = self.rows.tree.frame(row.row)?;
         let frame = self.model.stacks.frame(frame);
         let string = |text| code::string(&self.model, &self.options.quirks, frame, text);
@@ -255,13 +265,13 @@ impl View {
 
     /// The self value of a row, unrounded.
     pub fn exact_self(&self, metric: Metric, row: &VisibleRow) -> Amount {
-        Amount { n: self.rows.self_values.get(metric, row.row), parts: self.model.parts(metric) }
+        Amount { n: self.rows.self_values.get(metric, row.row), parts: self.parts(metric) }
     }
 
     /// In op view, the sum of a row and all rows after it; elsewhere the total.
     pub fn cumulative(&self, metric: Metric, row: &VisibleRow) -> Amount {
         let table = if self.rules().chain { &self.rows.cumulative } else { &self.rows.totals };
-        Amount { n: table.get(metric, row.row), parts: self.model.parts(metric) }
+        Amount { n: table.get(metric, row.row), parts: self.parts(metric) }
     }
 
     /// The rows that only `-max_depth` hides.
@@ -276,7 +286,7 @@ impl View {
 
     /// The total of a row, unrounded.
     pub fn exact_total(&self, metric: Metric, row: &VisibleRow) -> Amount {
-        Amount { n: self.rows.totals.get(metric, row.row), parts: self.model.parts(metric) }
+        Amount { n: self.rows.totals.get(metric, row.row), parts: self.parts(metric) }
     }
 
     fn table(&self, side: Side) -> &Table {

@@ -1,5 +1,9 @@
 //! From a tree to an answer, the same for all views: account → total → start → show → order.
 
+mod joined;
+
+pub use joined::Joined;
+
 use super::filter::Patterns;
 use super::tree::Tree;
 use super::values::{Lens, TypeFilter, Values, plus, times};
@@ -131,6 +135,8 @@ pub struct Pipeline<'q, 'm> {
     /// The metric that rows left out are measured in.
     lead: Option<Metric>,
     left_out: LeftOut,
+    /// The other side of a comparison.
+    other: Option<Joined>,
 }
 
 /// The rows that only `-max_depth` hides.
@@ -212,8 +218,22 @@ impl<'q, 'm> Pipeline<'q, 'm> {
             minimums,
             lead,
             left_out: LeftOut::default(),
+            other: None,
             tree,
         }
+    }
+
+    /// The tree, and the totals of all its rows.
+    pub fn totals(mut self) -> (Tree, Table) {
+        self.account();
+        if self.rules.chain {
+            self.totals = self.self_values.clone();
+            let rows: Vec<usize> = (1..self.tree.len()).filter(|row| self.accounted[*row]).collect();
+            self.cumulate(&rows);
+        } else {
+            self.total();
+        }
+        (self.tree, self.totals)
     }
 
     pub fn run(mut self) -> Rows {
@@ -226,6 +246,10 @@ impl<'q, 'm> Pipeline<'q, 'm> {
             let shown = self.show();
             self.order(&shown)
         };
+        self.rows(shown)
+    }
+
+    fn rows(self, shown: Vec<VisibleRow>) -> Rows {
         Rows {
             lens: self.values.lens,
             filters: self.filters,
@@ -393,6 +417,9 @@ impl<'q, 'm> Pipeline<'q, 'm> {
 
     /// Whether a row's name and numbers pass the filters.
     fn is_shown(&self, row: usize, name: &str) -> bool {
+        if self.other.as_ref().is_some_and(|other| other.hidden[row]) {
+            return false;
+        }
         if self.options.ops_only && !self.rules.bags && self.tree.nodes(row).is_empty() {
             return false;
         }
@@ -405,10 +432,14 @@ impl<'q, 'm> Pipeline<'q, 'm> {
                 Metric::Runs => return true,
                 metric if of_row_alone => self.self_values.get(*metric, row),
                 // As the original: in op view a minimum is compared with the running sum.
-                metric if self.rules.chain => self.cumulative.get(*metric, row),
+                metric if self.rules.chain && self.other.is_none() => self.cumulative.get(*metric, row),
                 metric => self.totals.get(*metric, row),
             };
-            number >= self.options.min[*metric as usize].saturating_mul(self.values.model.parts(*metric))
+            let (number, parts) = match &self.other {
+                Some(other) => other.larger(*metric, row, number, of_row_alone),
+                None => (number, self.values.model.parts(*metric)),
+            };
+            number >= self.options.min[*metric as usize].saturating_mul(parts)
         });
         enough && self.filters.show.matches(name) && !self.filters.hide.matches_one(name)
     }
@@ -417,16 +448,9 @@ impl<'q, 'm> Pipeline<'q, 'm> {
     // As the original: rows that are not accounted add their numbers, and each visible row counts as one definition.
     fn recount(&mut self, shown: &[Kept]) {
         let wrap = self.values.lens.quirks.numbers_wrap;
-        for (metric, column) in self.totals.columns_mut_with_metric() {
-            let self_values = self.self_values.column(metric);
-            for kept in shown {
-                let row = kept.row as usize;
-                column[row] = if metric == Metric::Definitions { 1 } else { self_values[row] };
-            }
-            for kept in shown.iter().skip(1).rev() {
-                let parent = shown[kept.parent as usize].row as usize;
-                column[parent] = plus(column[parent], column[kept.row as usize], wrap);
-            }
+        recount(&mut self.totals, &self.self_values, shown, wrap);
+        if let Some(other) = &mut self.other {
+            recount(&mut other.before_totals, &other.before_self, shown, wrap);
         }
     }
 
@@ -463,11 +487,15 @@ impl<'q, 'm> Pipeline<'q, 'm> {
 
     /// Sorts rows as asked, stably. `key` gives the row of the tree and its depth there.
     fn sort<T>(&self, rows: &mut [T], key: impl Fn(&T) -> (usize, i64)) {
+        let key = &key;
         let by_name = |a: &T, b: &T| self.name(key(a).0).cmp(self.name(key(b).0));
         let by_column = |column: &[i64], a: &T, b: &T| column[key(b).0].cmp(&column[key(a).0]);
         let compare: &dyn Fn(&T, &T) -> Ordering = &match self.options.order_by {
             OrderBy::Unordered => return,
-            OrderBy::Name | OrderBy::Auto => Box::new(by_name) as Box<dyn Fn(&T, &T) -> Ordering>,
+            OrderBy::Metric(metric) if self.other.is_some() => {
+                Box::new(move |a: &T, b: &T| self.by_change(metric, key(a).0, key(b).0).then_with(|| by_name(a, b)))
+            }
+            OrderBy::Name | OrderBy::Auto => Box::new(by_name) as Box<dyn Fn(&T, &T) -> Ordering + '_>,
             OrderBy::Depth => Box::new(|a: &T, b: &T| key(a).1.cmp(&key(b).1).then_with(|| by_name(a, b))),
             // Bags are sorted by their number of nodes, which is 1 where each row is a node.
             OrderBy::Metric(Metric::Runs) if !self.rules.bags => Box::new(by_name),
@@ -488,9 +516,13 @@ impl<'q, 'm> Pipeline<'q, 'm> {
     /// The op view: a list of rows below the root, each with its self value and a running sum from the last row up.
     fn chain(&mut self) -> Vec<VisibleRow> {
         let mut rows: Vec<usize> = (1..self.tree.len()).filter(|row| self.accounted[*row]).collect();
-        self.totals = self.self_values.clone();
+        if self.other.is_none() {
+            self.totals = self.self_values.clone();
+        }
         self.sort(&mut rows, |row| (*row, 0));
-        self.cumulate(&rows);
+        if self.other.is_none() {
+            self.cumulate(&rows);
+        }
         let start = if self.filters.start.is_everything() || self.filters.start.is_empty() {
             Some(0)
         } else {
@@ -514,7 +546,7 @@ impl<'q, 'm> Pipeline<'q, 'm> {
             }
         }
         self.leave_out(left_out);
-        if self.options.account_displayed_op_only {
+        if self.options.account_displayed_op_only && self.other.is_none() {
             self.cumulate(&shown);
         }
         let root = VisibleRow { row: 0, parent: 0, depth: 0 };
@@ -538,6 +570,20 @@ impl<'q, 'm> Pipeline<'q, 'm> {
 
     fn name(&self, row: usize) -> &str {
         self.tree.name(row, self.values.model)
+    }
+}
+
+fn recount(totals: &mut Table, own: &Table, shown: &[Kept], wrap: bool) {
+    for (metric, column) in totals.columns_mut_with_metric() {
+        let self_values = own.column(metric);
+        for kept in shown {
+            let row = kept.row as usize;
+            column[row] = if metric == Metric::Definitions { 1 } else { self_values[row] };
+        }
+        for kept in shown.iter().skip(1).rev() {
+            let parent = shown[kept.parent as usize].row as usize;
+            column[parent] = plus(column[parent], column[kept.row as usize], wrap);
+        }
     }
 }
 

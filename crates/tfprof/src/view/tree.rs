@@ -9,7 +9,7 @@ use crate::model::stacks::FrameId;
 pub const ROOT: &str = "_TFProfRoot";
 
 /// A tree over the nodes of a model. Row 0 is the root; a parent stands before its children.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Tree {
     parents: Vec<u32>,
     labels: Vec<Label>,
@@ -18,7 +18,7 @@ pub struct Tree {
     /// Names that the model does not have, such as those of code lines.
     own_names: Option<Names>,
     /// In code view, the line that each row stands for, and whether for its gradients.
-    frames: Vec<(FrameId, bool)>,
+    frames: Vec<Option<(FrameId, bool)>>,
 }
 
 /// A name, or the beginning of one: scopes are beginnings of node names.
@@ -49,6 +49,12 @@ impl Tree {
         self.parents.len() - 1
     }
 
+    /// Adds a row of a tree that has names of its own.
+    pub fn push_named(&mut self, parent: usize, name: &str) -> usize {
+        let id = self.own_names.get_or_insert_default().intern(name);
+        self.push(parent, id, name.len())
+    }
+
     /// Adds a node to the row that was pushed last.
     pub fn push_node(&mut self, node: NodeId) {
         self.nodes.push(node);
@@ -59,7 +65,12 @@ impl Tree {
 
     /// Says which line the row that was pushed last stands for.
     pub fn push_frame(&mut self, frame: FrameId, is_gradient: bool) {
-        self.frames.push((frame, is_gradient));
+        self.frames.push(Some((frame, is_gradient)));
+    }
+
+    /// Says that the model has no line for the row that was pushed last.
+    pub fn push_no_frame(&mut self) {
+        self.frames.push(None);
     }
 
     /// The number of rows, the root among them.
@@ -111,6 +122,6 @@ impl Tree {
 
     /// The line of code of a row, and whether the row stands for the gradients of the line's ops.
     pub fn frame(&self, row: usize) -> Option<(FrameId, bool)> {
-        row.checked_sub(1).and_then(|row| self.frames.get(row).copied())
+        row.checked_sub(1).and_then(|row| self.frames.get(row).copied()).flatten()
     }
 }

@@ -62,6 +62,29 @@ pub fn write(view: &View, step: i64, out: &mut dyn Write) -> io::Result<Vec<Peak
     Ok(peaks)
 }
 
+/// Writes the ops of one side of a comparison from time 0 and from a process on, and returns the first process that is
+/// free.
+pub fn push_ops(view: &View, step: i64, side: &str, first: u32, events: &mut EventWriter<'_>) -> io::Result<u32> {
+    let nothing = Records::default();
+    let records = view.model.runs.records(step).unwrap_or(&nothing);
+    let nodes: Vec<NodeId> = view.rows().iter().filter_map(|row| view.node(row)).collect();
+    let mut timeline = Timeline { view, records, processes: Vec::new(), process_of: TrustedMap::default() };
+    timeline.run(&nodes);
+    let starts = timeline.processes.iter().flat_map(|process| &process.executions).map(|execution| execution.start);
+    let begin = starts.min().unwrap_or(0);
+    for (process, Process { name, executions, .. }) in (first..).zip(&timeline.processes) {
+        events.process_name(process, &format!("{side}: {name}"))?;
+        for execution in executions {
+            let time = i128::from(execution.start) - i128::from(begin);
+            let at = Point { process, lane: execution.lane, time };
+            let (name, duration) = (view.model.name(execution.node).as_bytes(), Some(execution.length.into()));
+            let event = Event { phase: "X", category: "Op", name, at, duration, id: None };
+            events.event_with(&event, |args| args.string(b"name", name))?;
+        }
+    }
+    Ok(first + timeline.processes.len() as u32)
+}
+
 struct Timeline<'v> {
     view: &'v View,
     records: &'v Records,

@@ -10,7 +10,8 @@ use crate::error::{Fix, Refusal};
 use crate::metric::Metric;
 use crate::options::{Step, ViewKind};
 use crate::render::chrome::{Event, EventWriter, Layout, Point};
-use crate::render::nesting;
+use crate::render::nesting::{self, Nested};
+use crate::view::compare::Compared;
 use crate::view::{Demand, View};
 use std::io::{self, Write};
 
@@ -39,21 +40,46 @@ pub struct Peak {
 
 /// Writes the timeline of a view and returns the memory peaks of GPUs.
 pub fn write(view: &View, out: &mut dyn Write) -> io::Result<Vec<Peak>> {
+    if let Some(compared) = view.compared() {
+        return write_both(view, compared, out).map(|()| Vec::new());
+    }
     match (view.kind, view.options.step) {
         (ViewKind::Graph, Step::At(step)) => graph::write(view, step, out),
         _ => write_tree(view, out).map(|()| Vec::new()),
     }
 }
 
+/// Both sides in one trace, each with processes of its own and from time 0 on.
+fn write_both(view: &View, compared: &Compared, out: &mut dyn Write) -> io::Result<()> {
+    let mut events = EventWriter::begin(&Layout::SORTED, out);
+    let mut process = 0;
+    for (side, word) in [(&compared.before, "before"), (&compared.after, "after")] {
+        process = match (view.kind, view.options.step) {
+            (ViewKind::Graph, Step::At(step)) => graph::push_ops(side, step, word, process, &mut events)?,
+            _ => {
+                let boxes = nesting::boxes_of_side(view, Metric::Micros, word == "before");
+                push_tree(view, &boxes, &format!("{word} Scope:"), process, &mut events)?
+            }
+        };
+    }
+    events.end()
+}
+
 /// The timeline of a tree: a row starts where its parent does, after its elder siblings, and is as long as its total.
 fn write_tree(view: &View, out: &mut dyn Write) -> io::Result<()> {
     let mut events = EventWriter::begin(&Layout::SORTED, out);
+    push_tree(view, &nesting::boxes(view, Metric::Micros), "Scope:", 0, &mut events)?;
+    events.end()
+}
+
+/// Writes boxes from a process on, and returns the first process that is free.
+fn push_tree(view: &View, boxes: &[Nested], title: &str, first: u32, events: &mut EventWriter<'_>) -> io::Result<u32> {
     // Each depth is a process, named when it is first needed.
-    let mut named = 0;
-    for nested in nesting::boxes(view, Metric::Micros) {
-        let process = nested.depth as u32;
+    let mut named = first;
+    for nested in boxes {
+        let process = first + nested.depth as u32;
         if process >= named {
-            events.process_name(process, &format!("Scope:{process}"))?;
+            events.process_name(process, &format!("{title}{}", process - first))?;
             named = process + 1;
         }
         let name = view.name(&view.rows()[nested.row]).as_bytes();
@@ -64,5 +90,5 @@ fn write_tree(view: &View, out: &mut dyn Write) -> io::Result<()> {
             args.string(b"op", name);
         })?;
     }
-    events.end()
+    Ok(named)
 }

@@ -1,0 +1,181 @@
+//! `tfprof diff` as users and CI call it: two runs in, one answer out, in every form.
+
+mod common;
+
+use common::{corpus, scratch, tfprof};
+use serde_json::Value;
+use std::fmt::Write as _;
+use std::path::Path;
+
+/// A graph of ops in text format, and runs of it: the time of each op in each step, in microseconds.
+fn write_run(dir: &Path, side: &str, ops: &[(&str, &str, i64)], steps: usize) -> String {
+    let mut graph = String::new();
+    for (name, op, size) in ops {
+        let shape = format!("attr {{ key: 'shape' value {{ shape {{ dim {{ size: {size} }} }} }} }}");
+        let _ = writeln!(graph, "node {{ name: '{name}' op: '{op}' {shape} }}");
+    }
+    let dir = dir.join(side);
+    std::fs::create_dir_all(&dir).expect("a file");
+    std::fs::write(dir.join("graph.pbtxt"), graph).expect("a file");
+    for step in 0..steps {
+        let mut nodes = String::new();
+        for (i, (name, op, size)) in ops.iter().enumerate() {
+            if *op == "VariableV2" {
+                continue;
+            }
+            // Some steps are a little slower, the same on both sides.
+            let time = size * 100 + ((step * 7 + i * 3) % 5) as i64;
+            let start = format!("all_start_micros: {} op_start_rel_micros: 1", 1000 + i);
+            let _ = writeln!(
+                nodes,
+                "node_stats {{ node_name: '{name}' {start} op_end_rel_micros: {time} all_end_rel_micros: {time} }}"
+            );
+        }
+        let text = format!("step_stats {{ dev_stats {{ device: '/job:a/device:CPU:0' {nodes} }} }}");
+        std::fs::write(dir.join(format!("run_meta_{step}")), text).expect("a file");
+    }
+    dir.display().to_string()
+}
+
+fn json(args: &[&str]) -> Value {
+    let answer = tfprof(args);
+    serde_json::from_str(&answer.out).unwrap_or_else(|error| panic!("{error}: {} {}", answer.out, answer.err))
+}
+
+fn row<'j>(answer: &'j Value, name: &str) -> &'j Value {
+    let rows = answer["rows"].as_array().expect("rows");
+    rows.iter().find(|row| row["name"] == name).unwrap_or_else(|| panic!("no {name} in {answer}"))
+}
+
+const BEFORE: &[(&str, &str, i64)] =
+    &[("a/w", "VariableV2", 10), ("a/dense_1/MatMul", "MatMul", 20), ("a/old", "Relu", 5), ("b/Conv", "Conv2D", 50)];
+const AFTER: &[(&str, &str, i64)] =
+    &[("a/w", "VariableV2", 12), ("a/dense_4/MatMul", "MatMul", 30), ("a/new", "Tanh", 7), ("b/Conv", "Conv2D", 50)];
+
+#[test]
+fn rows_have_both_sides_and_a_verdict() {
+    let scratch = scratch("diff_0");
+    let (a, b) = (write_run(&scratch, "a", BEFORE, 6), write_run(&scratch, "b", AFTER, 6));
+    let answer = json(&["diff", &a, &b, "-select", "micros,params", "--format=json"]);
+    assert_eq!(
+        (&answer["command"], &answer["view"], &answer["noise"]),
+        (&"diff".into(), &"scope".into(), &"known".into())
+    );
+    let mat_mul = row(&answer, "a/dense_4/MatMul");
+    assert_eq!(mat_mul["status"], "changed");
+    assert_eq!(mat_mul["before_name"], "a/dense_1/MatMul");
+    assert!(mat_mul["difference"]["total"]["micros"].as_i64().unwrap() > 900);
+    assert!(mat_mul["low"]["total"]["micros"].as_f64().unwrap() > 0.0);
+    assert_eq!(row(&answer, "a/dense_4")["match"], "guess");
+    assert_eq!(row(&answer, "a/w")["percent"]["self"]["params"], 20.0);
+    assert_eq!(row(&answer, "b/Conv")["status"], "same");
+    let (gone, new) = (row(&answer, "a/old"), row(&answer, "a/new"));
+    assert_eq!((&gone["status"], &gone["after"]["total"]["micros"]), (&"removed".into(), &Value::Null));
+    assert_eq!((&new["status"], &new["before"]["total"]["micros"]), (&"added".into(), &Value::Null));
+    assert_eq!(answer["guesses"], 1);
+}
+
+#[test]
+fn few_steps_say_that_the_noise_is_unknown() {
+    let scratch = scratch("diff_1");
+    let (a, b) = (write_run(&scratch, "a", BEFORE, 2), write_run(&scratch, "b", AFTER, 2));
+    let answer = tfprof(&["diff", "op", &a, &b]);
+    assert!(answer.err.contains("the noise is unknown: it takes 5 steps on each side"), "{}", answer.err);
+    assert!(answer.out.contains("? MatMul"), "{}", answer.out);
+}
+
+#[test]
+fn filters_apply_to_the_joined_rows() {
+    let scratch = scratch("diff_2");
+    let (a, b) = (write_run(&scratch, "a", BEFORE, 6), write_run(&scratch, "b", AFTER, 6));
+    // 2 ms before and 3 ms after: the row is shown with both sides.
+    let answer = json(&["diff", &a, &b, "-min_micros", "2500", "--format=json"]);
+    assert_eq!(row(&answer, "a/dense_4/MatMul")["before"]["total"]["micros"].as_i64().unwrap() / 100, 20);
+    assert!(answer["rows"].as_array().unwrap().iter().all(|row| row["name"] != "a/old"));
+}
+
+#[test]
+fn a_rename_pairs_what_was_renamed() {
+    let scratch = scratch("diff_3");
+    let (a, b) = (write_run(&scratch, "a", BEFORE, 6), write_run(&scratch, "b", AFTER, 6));
+    let answer = json(&["diff", &a, &b, "--rename", "s/old/new/", "--rename=s/dense_1/dense_4/", "--format=json"]);
+    let new = row(&answer, "a/new");
+    assert_eq!((&new["match"], &new["before_name"]), (&"rename".into(), &"a/old".into()));
+    assert_eq!(row(&answer, "a/dense_4")["match"], "rename");
+    let wrong = tfprof(&["diff", &a, &b, "--rename", "old=new"]);
+    assert_eq!(wrong.code, 2);
+    assert!(wrong.err.contains("-rename: expected s/PATTERN/REPLACEMENT/, found `old=new`"), "{}", wrong.err);
+}
+
+#[test]
+fn every_form_takes_a_comparison_or_says_why_not() {
+    let scratch = scratch("diff_4");
+    let (a, b) = (write_run(&scratch, "a", BEFORE, 6), write_run(&scratch, "b", AFTER, 6));
+    let check = |form: &str, expect: &str| {
+        for view in ["scope", "op"] {
+            let answer = tfprof(&["diff", view, &a, &b, &format!("--format={form}")]);
+            assert_eq!(answer.code, 0, "{form}: {}", answer.err);
+            assert!(answer.out.contains(expect), "{form} {view}: {}", answer.out);
+        }
+    };
+    check("file", "rows    ");
+    check("csv", "difference_total_micros");
+    check("markdown", "<details>");
+    check("html", "linear-gradient");
+    check("flamegraph", "red: more");
+    check("speedscope", "\"name\":\"before: ");
+    check("folded", "Conv");
+    check("timeline", "after Scope:0");
+    let refused = tfprof(&["diff", &a, &b, "--format=proto"]);
+    assert!(refused.code == 2 && refused.err.contains("has no place for two sides"), "{}", refused.err);
+}
+
+#[test]
+fn warm_up_is_left_out_and_can_be_kept() {
+    let scratch = scratch("diff_5");
+    let (a, b) = (write_run(&scratch, "a", BEFORE, 8), write_run(&scratch, "b", BEFORE, 8));
+    // The first step of the second side is slow.
+    let slow: Vec<_> = BEFORE.iter().map(|(name, op, size)| (*name, *op, size * 10)).collect();
+    let warm = write_run(&scratch, "warm", &slow, 1);
+    std::fs::copy(format!("{warm}/run_meta_0"), format!("{b}/run_meta_0")).expect("a file");
+    let changed = |options: &[&str]| {
+        let answer = json(&[&["diff", "op", &a, &b, "--format=json"], options].concat());
+        (answer["after"]["warmup_steps"].as_array().unwrap().len(), row(&answer, "Conv2D")["status"].clone())
+    };
+    assert_eq!(changed(&[]).0, 1);
+    assert_ne!(changed(&[]).1, "changed");
+    assert_eq!(changed(&["--warmup=keep"]).0, 0);
+    assert_eq!(changed(&["--warmup=2"]).0, 2);
+    let none_left = tfprof(&["diff", "op", &a, &b, "--warmup=8"]);
+    assert!(none_left.code == 2 && none_left.err.contains("has 8 steps, so 8 leave none"), "{}", none_left.err);
+}
+
+#[test]
+fn a_baseline_stands_for_the_run_that_it_keeps() {
+    let scratch = scratch("diff_6");
+    let (a, b) = (write_run(&scratch, "a", BEFORE, 6), write_run(&scratch, "b", AFTER, 6));
+    let kept = scratch.join("baseline.profile.gz").display().to_string();
+    assert_eq!(tfprof(&["diff", &format!("--save={kept}"), &a]).code, 0);
+    let rows = |before: &str| json(&["diff", before, &b, "--format=json"])["rows"].clone();
+    assert_eq!(rows(&kept), rows(&a));
+}
+
+#[test]
+fn the_other_reports_are_compared_too() {
+    let scratch = scratch("diff_7");
+    let (a, b) = (write_run(&scratch, "a", BEFORE, 6), write_run(&scratch, "b", AFTER, 6));
+    let info = json(&["diff", "info", &a, &b, "--format=json"]);
+    let parameters = info["rows"].as_array().unwrap().iter().find(|row| row["key"] == "params").expect("a file");
+    assert_eq!((&parameters["before"], &parameters["after"]), (&10.into(), &12.into()));
+    let wrong = tfprof(&["diff", &a]);
+    assert!(wrong.code == 2 && wrong.err.contains("diff compares two runs or models, and one was named"));
+}
+
+#[test]
+fn sides_may_have_different_formats() {
+    // Times of a trace are finer than those of a run.
+    let answer = json(&["diff", "op", &corpus("xspace/jax_mlp"), &corpus("mlp_small"), "--format=json"]);
+    let root = &answer["rows"][0];
+    assert!(root["before"]["total"]["micros"].as_f64().unwrap() > 100.0);
+    assert_eq!(root["after"]["total"]["micros"], 165);
+}

@@ -1,0 +1,58 @@
+//! Asks one question about two runs: [`compare`].
+
+use super::inputs::Inputs;
+use super::profiler::{Answer, Profiler};
+use super::question::Question;
+use crate::error::Error;
+use crate::model::builder::Keep;
+use crate::model::runs::KeepSteps;
+use crate::options::{Comparing, Step};
+use crate::view::View;
+
+/// Joins the answers of two profilers to one question. Each comes with its name for people, such as its path.
+///
+/// ```
+/// use tfprof::{Comparing, Metric, Options, Profiler, Question, Source, ViewKind, compare};
+///
+/// let model = |size: i64| {
+///     let shape = format!("shape {{ dim {{ size: {size} }} }}");
+///     let graph = format!("node {{ name: 'w' op: 'VariableV2' attr {{ key: 'shape' value {{ {shape} }} }} }}");
+///     let mut profiler = Profiler::default();
+///     profiler.add_graph(Source::memory("graph.pbtxt", graph.as_bytes())?)?;
+///     Ok::<_, tfprof::Error>(profiler)
+/// };
+/// let (before, after) = (model(8)?, model(10)?);
+/// let question = Question::new(ViewKind::Scope, &Options::new().select([Metric::Parameters]).form("csv"));
+/// let mut csv = Vec::new();
+/// compare(("old", &before), ("new", &after), &question, &Comparing::default())?.write(&mut csv)?;
+/// assert!(String::from_utf8(csv)?.contains("1,0,1,w,changed,name,,8,8,10,10,2,2,25,25"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn compare(
+    before: (&str, &Profiler),
+    after: (&str, &Profiler),
+    question: &Question,
+    comparing: &Comparing,
+) -> Result<Answer, Error> {
+    let form = question.form()?;
+    if !form.demand.compares {
+        let why = format!("{} has no place for two sides; try json, csv, html or markdown", form.word);
+        return Err(Error::option("output", why));
+    }
+    let sides = [before, after];
+    let [old, new] = sides.map(|(name, profiler)| profiler.subject(name));
+    let view = View::compare([&old, &new], question.kind, &question.options, comparing, form.demand)?;
+    let of_side = |(name, profiler): &(&str, &Profiler)| {
+        profiler.warnings().iter().map(|warning| warning.of_side(name)).collect::<Vec<_>>()
+    };
+    Ok(Answer::of_view(view, form, sides.iter().flat_map(of_side).collect()))
+}
+
+impl Question {
+    /// The parts of the files of a side that a comparison needs: those of the question, and each step, for the noise.
+    pub fn needs_to_compare(&self, inputs: &Inputs) -> Result<Keep, Error> {
+        let keep = self.needs(inputs)?;
+        let steps = if self.options.step == Step::Average { KeepSteps::Each } else { keep.steps };
+        Ok(Keep { steps, ..keep })
+    }
+}

@@ -1,0 +1,411 @@
+//! Two sides as text and Markdown: before, after, the difference and its share, row by row; and the summary of all forms.
+
+use super::markdown::code;
+use super::{Dress, fit, nesting, text};
+use crate::error::{Fix, Spelling};
+use crate::json::push_string;
+use crate::metric::Metric;
+use crate::view::columns::Number;
+use crate::view::compare::{Compared, Figure, SideSteps, Status};
+use crate::view::{Side, View, VisibleRow};
+use std::io::{self, Write};
+
+/// The most bytes of Markdown: a comment on a pull request takes no more.
+const MOST_MARKDOWN: usize = 60_000;
+/// Deeper rows are not indented further.
+const INDENTED: usize = 24;
+/// The least room for a name.
+const LEAST_NAME: usize = 16;
+/// Rows that Markdown shows without opening anything.
+const TOP: usize = 10;
+
+// ---- the summary
+
+/// Writes the part of a JSON answer that is about both sides.
+pub fn write_summary(view: &View, compared: &Compared, out: &mut dyn Write) -> io::Result<()> {
+    let mut text = Vec::new();
+    for (i, word) in ["before", "after"].into_iter().enumerate() {
+        let SideSteps { counted, warmup } = &compared.steps[i];
+        write!(text, "\"{word}\":{{\"name\":")?;
+        push_string(&compared.names[i], &mut text);
+        writeln!(text, ",\"steps\":{counted:?},\"warmup_steps\":{warmup:?}}},")?;
+    }
+    text.extend_from_slice(b"\"counts\":{");
+    for (i, status) in Status::ALL.into_iter().enumerate() {
+        write!(text, "{}\"{}\":{}", if i > 0 { "," } else { "" }, status.word(), compared.count(status))?;
+    }
+    write!(text, "}},\"guesses\":{},\"hidden_rows\":{},\"noise\":", compared.guesses(), compared.hidden)?;
+    let unknown = view.warnings.iter().any(|warning| warning.code == "noise_unknown");
+    text.extend_from_slice(if unknown { b"\"unknown\"" } else { b"\"known\"" });
+    if let Some((metric, factor)) = compared.common_shift() {
+        write!(text, ",\"common_shift\":{{\"metric\":\"{}\",\"percent\":{}}}", metric.info().key, percent_of(factor))?;
+    }
+    text.extend_from_slice(b",\n");
+    out.write_all(&text)
+}
+
+fn percent_of(factor: f64) -> f64 {
+    100.0 * (factor - 1.0)
+}
+
+/// What both sides are, and how many rows differ: some lines.
+pub(super) fn summary(view: &View, compared: &Compared) -> Vec<String> {
+    let mut lines = Vec::new();
+    for (i, word) in ["before", "after "].into_iter().enumerate() {
+        let SideSteps { counted, warmup } = &compared.steps[i];
+        let steps = match (counted.len(), warmup.len()) {
+            (0, _) => String::new(),
+            (n, 0) => format!(" ({})", many(n, "step")),
+            (n, slow) => format!(" ({}; the first {slow} left out as warm-up)", many(n, "step")),
+        };
+        lines.push(format!("{word}  {}{steps}", compared.names[i]));
+    }
+    let count = |status| compared.count(status);
+    let mut parts = vec![
+        format!("{} changed", count(Status::Changed)),
+        format!("{} added", count(Status::Added)),
+        format!("{} removed", count(Status::Removed)),
+    ];
+    for (status, words) in [(Status::Differs, "differ"), (Status::WithinNoise, "within the noise")] {
+        if count(status) > 0 {
+            parts.push(format!("{} {words}", count(status)));
+        }
+    }
+    parts.push(format!("{} the same", count(Status::Same)));
+    let guesses = match compared.guesses() {
+        0 => String::new(),
+        n => format!("; {} paired by guess (--list_guesses)", many(n, "row")),
+    };
+    lines.push(format!("rows    {}{guesses}", parts.join(", ")));
+    if let Some((metric, factor)) = compared.common_shift() {
+        let shift = signed_percent(percent_of(factor));
+        lines.push(format!(
+            "shift   {shift} {} in the median row; rows count if they stand out from that",
+            metric.info().key
+        ));
+    }
+    if view.rows().len() > 1 && view.lead_metric().is_none() {
+        lines.push("no metric is known on both sides".to_owned());
+    }
+    lines
+}
+
+fn many(n: usize, what: &str) -> String {
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
+}
+
+// ---- cells
+
+/// The metrics with columns.
+fn metrics(view: &View) -> Vec<Metric> {
+    view.selection.given().filter(|metric| !metric.info().legend.is_empty()).collect()
+}
+
+/// The sides that are shown: of the op view, both are the same.
+fn sides(view: &View) -> &'static [Side] {
+    if view.rules().chain { &[Side::Total] } else { &[Side::Total, Side::SelfOnly] }
+}
+
+const FIGURES: [Figure; 4] = [Figure::Before, Figure::After, Figure::Difference, Figure::Percent];
+
+/// The titles of the numbers.
+fn titles(view: &View) -> Vec<String> {
+    let metrics = metrics(view);
+    let mut titles = Vec::new();
+    for metric in &metrics {
+        let of = if metrics.len() > 1 { format!("{} ", metric.info().key) } else { String::new() };
+        for side in sides(view) {
+            let own = if *side == Side::SelfOnly { "self " } else { "" };
+            let words = ["before", "after", "change", "%"];
+            titles.extend(words.iter().enumerate().map(|(i, word)| match i {
+                0 => format!("{of}{own}{word}"),
+                _ => format!("{own}{word}"),
+            }));
+        }
+    }
+    titles
+}
+
+/// The numbers of a row.
+fn cells(view: &View, row: &VisibleRow) -> Vec<String> {
+    let mut cells = Vec::new();
+    for metric in metrics(view) {
+        for side in sides(view) {
+            cells.extend(FIGURES.iter().map(|figure| cell(view, *figure, *side, metric, row)));
+        }
+    }
+    cells
+}
+
+fn cell(view: &View, figure: Figure, side: Side, metric: Metric, row: &VisibleRow) -> String {
+    let number = view.figure(figure, side, metric, row);
+    match (figure, number) {
+        (_, Number::Missing) => "-".to_owned(),
+        (Figure::Percent, Number::Real(x)) => signed_percent(x),
+        (Figure::Difference, number) => signed(number, metric),
+        (_, number) => plain(number, metric),
+    }
+}
+
+fn plain(number: Number, metric: Metric) -> String {
+    let mut out = Vec::new();
+    text::push_number(number, metric, &mut out);
+    String::from_utf8(out).unwrap_or_default()
+}
+
+/// A difference with its sign.
+pub(super) fn signed(number: Number, metric: Metric) -> String {
+    let (sign, size) = match number {
+        Number::Missing => return "-".to_owned(),
+        Number::Int(n) => (n.signum(), Number::Int(n.saturating_abs())),
+        Number::Decimal(amount) => {
+            let size = crate::units::Amount { n: amount.n.saturating_abs(), ..amount };
+            (amount.n.signum(), Number::Decimal(size))
+        }
+        Number::Real(x) => (if x == 0.0 { 0 } else { x.signum() as i64 }, Number::Real(x.abs())),
+    };
+    let sign = ["-", "", "+"][(sign + 1) as usize];
+    format!("{sign}{}", plain(size, metric))
+}
+
+pub(super) fn signed_percent(percent: f64) -> String {
+    match percent.abs() {
+        size if size < 0.05 => "0.0 %".to_owned(),
+        size if size >= 1000.0 => format!("{percent:+.0} %"),
+        _ => format!("{percent:+.1} %"),
+    }
+}
+
+/// The mark before a row, which also says it without colours.
+fn mark(status: Status) -> &'static str {
+    match status {
+        Status::Same => " ",
+        Status::WithinNoise => "~",
+        Status::Differs => "?",
+        Status::Changed => "!",
+        Status::Added => "+",
+        Status::Removed => "-",
+    }
+}
+
+const MARKS: &str = "! changed, + added, - removed, ~ within the noise, ? noise unknown, ≈ paired by guess";
+
+/// The name of a row among its siblings, and the name that it had, if that differs within it.
+fn name<'v>(view: &'v View, compared: &'v Compared, i: usize) -> (&'v str, Option<&'v str>) {
+    let row = &view.rows()[i];
+    if i == 0 {
+        return (nesting::ROOT, None);
+    }
+    let name = match view.removed(row) {
+        Some((before, row)) => nesting::inner(before, before.name(row), before.name(&before.rows()[row.parent])),
+        None => nesting::inner(view, view.name(row), view.name(&view.rows()[row.parent])),
+    };
+    let last = |name: &'v str| name.rsplit_once('/').map_or(name, |(_, last)| last);
+    let before = compared.before_name(row).filter(|before| last(before) != last(view.name(row)));
+    (
+        name,
+        before.map(
+            |before| if compared.matched(row) == Some(crate::pairing::Match::Rename) { before } else { last(before) },
+        ),
+    )
+}
+
+fn label(view: &View, compared: &Compared, i: usize) -> String {
+    let row = &view.rows()[i];
+    let (name, before) = name(view, compared, i);
+    let guess = if compared.matched(row) == Some(crate::pairing::Match::Guess) { " ≈" } else { "" };
+    let was = before.map(|before| format!(" (was {before})")).unwrap_or_default();
+    format!("{name}{guess}{was}")
+}
+
+// ---- text
+
+pub fn write_text(view: &View, compared: &Compared, dress: &Dress<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let (theme, width) = (&dress.theme, dress.theme.width);
+    let mut head = summary(view, compared);
+    head.push(String::new());
+    for line in head {
+        let line = width.map_or_else(|| line.clone(), |width| fit::end(&line, width));
+        writeln!(out, "{}", clean(&line))?;
+    }
+    let rows = view.rows();
+    let shown: Vec<usize> = (0..rows.len()).collect();
+    let mut titles = titles(view);
+    let mut table: Vec<Vec<String>> = shown.iter().map(|i| cells(view, &rows[*i])).collect();
+    let mut widths: Vec<usize> = titles.iter().map(|title| fit::width(title)).collect();
+    for row in &table {
+        for (width, cell) in widths.iter_mut().zip(row) {
+            *width = (*width).max(fit::width(cell));
+        }
+    }
+    let names: Vec<String> = shown.iter().map(|i| clean(&label(view, compared, *i))).collect();
+    let indent = |i: usize| if view.rules().chain { 0 } else { 2 * rows[i].depth.min(INDENTED) };
+    let longest = names.iter().zip(&shown).map(|(name, i)| fit::width(name) + indent(*i)).max().unwrap_or(0).max(4);
+    let mut room = longest;
+    if let Some(width) = width {
+        // Whole groups of four go, the last first: those of the rows alone.
+        let taken = |widths: &[usize]| widths.iter().map(|width| width + 2).sum::<usize>() + 2;
+        while widths.len() > FIGURES.len() && taken(&widths) + longest.min(30) > width {
+            widths.truncate(widths.len() - FIGURES.len());
+        }
+        titles.truncate(widths.len());
+        table.iter_mut().for_each(|row| row.truncate(widths.len()));
+        room = longest.min(width.saturating_sub(taken(&widths)).max(LEAST_NAME));
+    }
+    let pad = |text: &str, width: usize| " ".repeat(width.saturating_sub(fit::width(text)));
+    let mut line = format!("  name{}", pad("name", room));
+    for (title, width) in titles.iter().zip(&widths) {
+        line += &format!("  {}{title}", pad(title, *width));
+    }
+    theme.faint(out, line.as_bytes())?;
+    out.write_all(b"\n")?;
+    for ((i, name), cells) in shown.iter().zip(&names).zip(&table) {
+        let status = compared.status(&rows[*i]);
+        let indent = indent(*i).min(room / 2);
+        let name = fit::middle(name, room.saturating_sub(indent));
+        let mut line = format!("{} {}{name}{}", mark(status), " ".repeat(indent), pad(&name, room - indent));
+        for (cell, width) in cells.iter().zip(&widths) {
+            line += &format!("  {}{cell}", pad(cell, *width));
+        }
+        let growth = lead_growth(view, &rows[*i]);
+        theme.change(status, growth, line.trim_end().as_bytes(), out)?;
+        out.write_all(b"\n")?;
+    }
+    write_foot(view, compared, dress, out)
+}
+
+/// What is not shown, and what the marks mean.
+fn write_foot(view: &View, compared: &Compared, dress: &Dress<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let theme = &dress.theme;
+    if compared.hidden > 0 {
+        let how = match dress.spelling {
+            Spelling::Python => "unchanged=True shows them",
+            _ => "--unchanged shows them",
+        };
+        let line = format!("… {} without a difference; {how}", many(compared.hidden, "row"));
+        theme.faint(out, line.as_bytes())?;
+        out.write_all(b"\n")?;
+    }
+    let left_out = view.left_out();
+    if left_out.rows > 0 {
+        let fix = Fix::with_value("use", "max_depth", left_out.depth.to_string()).text(dress.spelling);
+        theme.faint(out, format!("… {} below; {fix}", many(left_out.rows, "more row")).as_bytes())?;
+        out.write_all(b"\n")?;
+    }
+    if dress.legend {
+        theme.faint(out, MARKS.as_bytes())?;
+        out.write_all(b"\n")?;
+    }
+    Ok(())
+}
+
+/// Whether the leading metric grew (1), shrank (-1), or neither.
+fn lead_growth(view: &View, row: &VisibleRow) -> i8 {
+    view.lead_metric().map_or(0, |metric| growth(view, metric, row))
+}
+
+/// The numbers of a row in one sentence.
+pub(super) fn told(view: &View, compared: &Compared, metric: Metric, row: &VisibleRow) -> String {
+    let [before, after, change, percent] = FIGURES.map(|figure| cell(view, figure, Side::Total, metric, row));
+    format!("{before} → {after}, {change}, {percent}, {}", compared.status(row).word())
+}
+
+/// Whether a metric grew (1), shrank (-1), or neither.
+pub(super) fn growth(view: &View, metric: Metric, row: &VisibleRow) -> i8 {
+    match view.figure(Figure::Difference, Side::Total, metric, row) {
+        Number::Int(n) => n.signum() as i8,
+        Number::Decimal(amount) => amount.n.signum() as i8,
+        Number::Real(x) if x > 0.0 => 1,
+        Number::Real(x) if x < 0.0 => -1,
+        _ => 0,
+    }
+}
+
+/// Control characters would forge rows.
+fn clean(text: &str) -> String {
+    let escape = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
+    if text.chars().any(char::is_control) { text.chars().map(escape).collect() } else { text.to_owned() }
+}
+
+// ---- Markdown
+
+/// A comment for a pull request: the summary, the rows that stand out most, and all others in a closed section.
+pub fn write_markdown(view: &View, compared: &Compared, out: &mut dyn Write) -> io::Result<()> {
+    let mut text = Vec::new();
+    for (i, word) in ["before", "after"].into_iter().enumerate() {
+        let steps = compared.steps[i].counted.len();
+        let steps = if steps > 0 { format!(", {}", many(steps, "step")) } else { String::new() };
+        writeln!(text, "**{word}**: {}{steps}  ", code(&compared.names[i]))?;
+    }
+    for line in summary(view, compared).into_iter().skip(2) {
+        let (word, rest) = line.split_once(' ').unwrap_or(("", &line));
+        writeln!(text, "**{word}**: {}  ", rest.trim().replace("--list_guesses", "`--list_guesses`"))?;
+    }
+    for warning in &view.warnings {
+        writeln!(text, "⚠ {}  ", code(&warning.to_string()))?;
+    }
+    text.push(b'\n');
+    let rows = view.rows();
+    // The innermost rows that stand out: the rows around them differ because of them.
+    let mut is_around = vec![false; rows.len()];
+    for row in rows.iter().skip(1).filter(|row| compared.status(row).stands_out()) {
+        is_around[row.parent] = true;
+    }
+    let innermost = |i: &usize| compared.status(&rows[*i]).stands_out() && !is_around[*i];
+    let mut top: Vec<usize> = (1..rows.len()).filter(innermost).collect();
+    if let Some(metric) = view.lead_metric() {
+        let size = |i: &usize| {
+            let difference = view.figure(Figure::Difference, Side::Total, metric, &rows[*i]);
+            crate::view::compare::size_of(difference)
+        };
+        top.sort_by(|a, b| size(b).total_cmp(&size(a)).then(a.cmp(b)));
+    }
+    let found = top.len();
+    top.truncate(TOP);
+    top.insert(0, 0);
+    write_markdown_rows(view, compared, &top, true, MOST_MARKDOWN / 2, &mut text)?;
+    if found > TOP {
+        writeln!(text, "\nand {} more", found - TOP)?;
+    }
+    if rows.len() > 1 {
+        writeln!(text, "\n<details><summary>{} by {}</summary>\n", many(rows.len() - 1, "row"), view.kind.word())?;
+        let all: Vec<usize> = (0..rows.len()).collect();
+        let room = MOST_MARKDOWN.saturating_sub(text.len() + 200);
+        let left_out = write_markdown_rows(view, compared, &all, false, room, &mut text)?;
+        if left_out > 0 {
+            writeln!(text, "\n… and {} that do not fit here", many(left_out, "row"))?;
+        }
+        text.extend_from_slice(b"\n</details>\n");
+    }
+    out.write_all(&text)
+}
+
+/// Writes rows as a table, as many as there is room for, and returns how many are left out.
+fn write_markdown_rows(
+    view: &View,
+    compared: &Compared,
+    ids: &[usize],
+    whole_names: bool,
+    room: usize,
+    out: &mut Vec<u8>,
+) -> io::Result<usize> {
+    let titles = titles(view);
+    let start = out.len();
+    writeln!(out, "| | name | {} |\n|---|---|{}", titles.join(" | "), "---:|".repeat(titles.len()))?;
+    for (at, i) in ids.iter().enumerate() {
+        let row = &view.rows()[*i];
+        let label = if whole_names && *i > 0 { view.name(row).to_owned() } else { label(view, compared, *i) };
+        let indent = if view.rules().chain || whole_names { 0 } else { row.depth.min(INDENTED) };
+        let status = compared.status(row);
+        let status = if status == Status::Same { "" } else { status.word() };
+        let mut line = format!("| {status} | {}{} |", "&emsp;".repeat(indent), code(&fit::middle(&label, 300)));
+        for cell in cells(view, row) {
+            line += &format!(" {cell} |");
+        }
+        if out.len() - start + line.len() >= room {
+            return Ok(ids.len() - at);
+        }
+        writeln!(out, "{line}")?;
+    }
+    Ok(0)
+}

@@ -1,0 +1,124 @@
+//! The steps of both sides: which of them are warm-up, and the numbers of each.
+
+use super::noise::{self, Calibration, FEWEST_STEPS, MOST_STEPS, Shift};
+use super::{Compared, JoinedRow, SideSteps, Subject};
+use crate::error::Error;
+use crate::metric::{Metric, MetricSet, Table, Unit};
+use crate::model::Model;
+use crate::model::cells::{Cells, Measure};
+use crate::options::{Options, Selection, Step, Warmup};
+use crate::view::View;
+use crate::view::pipeline::{Filters, Pipeline, Rules};
+use crate::view::tree::Tree;
+use crate::view::values::Values;
+use std::sync::Arc;
+
+/// The uncertainty of a time in whole microseconds, in these.
+const TICK: f64 = 0.3;
+
+/// Finds the steps that count. If some do not, `model` becomes one without them.
+pub fn leave_out_warmup(
+    side: &Subject<'_>,
+    step: Step,
+    warmup: Warmup,
+    model: &mut Arc<Model>,
+) -> Result<SideSteps, Error> {
+    let all: Vec<i64> = side.model.runs.steps().collect();
+    // A step that was asked for is the only one that counts, and all of everything has no steps.
+    match step {
+        Step::Average => {}
+        Step::At(step) => return Ok(SideSteps { counted: vec![step], warmup: Vec::new() }),
+        Step::All => return Ok(SideSteps::default()),
+    }
+    let kept: Vec<&Cells> = all.iter().filter_map(|step| side.model.runs.step(*step)).collect();
+    let first = match warmup {
+        Warmup::Auto if kept.len() == all.len() => {
+            noise::warm_up(&kept.iter().map(|cells| time(cells)).collect::<Vec<_>>())
+        }
+        Warmup::Keep | Warmup::Auto => 0,
+        Warmup::First(n) if n > 0 && n >= all.len() => {
+            let why = format!("{} has {} steps, so {n} leave none", side.name, all.len());
+            return Err(Error::option("warmup", why));
+        }
+        Warmup::First(n) => n,
+    };
+    let (warmup, counted) = all.split_at(first);
+    if !warmup.is_empty() {
+        let mut shorter = Model::clone(side.model);
+        shorter.runs = side.model.runs.without(warmup, &side.model.placement, &side.model.devices);
+        *model = Arc::new(shorter);
+    }
+    Ok(SideSteps { counted: counted.to_vec(), warmup: warmup.to_vec() })
+}
+
+/// The time of a step, on all devices together.
+fn time(cells: &Cells) -> f64 {
+    cells.rows().iter().map(|cell| cell.sum(Measure::Micros).limited() as f64).sum()
+}
+
+impl Compared {
+    /// Finds the shift of each row from the numbers of single steps, if there are enough of them.
+    pub(super) fn measure(&mut self, selection: Selection, step: Step, tree: &Tree) {
+        let mut metrics = MetricSet::default();
+        for metric in selection.given().map(Metric::summed) {
+            if metric.info().averaged && self.knows(metric) {
+                metrics.add(metric);
+            }
+        }
+        let enough = self.steps.iter().all(|side| side.counted.len() >= FEWEST_STEPS);
+        if step != Step::Average || !enough || metrics == MetricSet::default() {
+            return;
+        }
+        let before = step_totals(&self.before, &self.steps[0].counted, metrics);
+        let after = step_totals(&self.after, &self.steps[1].counted, metrics);
+        if before.len() < FEWEST_STEPS || after.len() < FEWEST_STEPS {
+            return;
+        }
+        let is_leaf = leaves(tree);
+        for metric in metrics.iter() {
+            let shift = |row: &JoinedRow| {
+                let old = numbers(&self.before, &before, metric, row.before?);
+                let new = numbers(&self.after, &after, metric, row.after?);
+                let tick = if metric.info().unit == Unit::Micros { TICK } else { 0.0 };
+                Shift::new(&old, &new, tick)
+            };
+            let shifts: Vec<Option<Shift>> = self.rows.iter().map(shift).collect();
+            let innermost = shifts.iter().zip(&is_leaf).filter(|(_, leaf)| **leaf).filter_map(|(shift, _)| *shift);
+            let calibration = Calibration::new(&innermost.collect::<Vec<_>>());
+            self.shifts.push((metric, shifts, calibration));
+        }
+    }
+}
+
+/// The numbers of a visible row in the steps in which it ran, in units.
+fn numbers(view: &View, steps: &[Table], metric: Metric, row: u32) -> Vec<f64> {
+    let row = view.rows()[row as usize].row;
+    let parts = view.model.parts(metric) as f64;
+    let ran = steps.iter().filter(|table| table.get(Metric::Runs, row) > 0 || table.get(metric, row) > 0);
+    ran.map(|table| table.get(metric, row) as f64 / parts).collect()
+}
+
+/// The totals of each row in each step, at most [`MOST_STEPS`] of them.
+fn step_totals(view: &View, steps: &[i64], mut metrics: MetricSet) -> Vec<Table> {
+    metrics.add(Metric::Runs);
+    let kept: Vec<i64> = steps.iter().copied().filter(|step| view.model.runs.step(*step).is_some()).collect();
+    let every = kept.len().div_ceil(MOST_STEPS).max(1);
+    let mut tree = view.rows.tree.clone();
+    let mut tables = Vec::new();
+    for step in kept.into_iter().step_by(every) {
+        let options = Options { step: Step::At(step), ..view.options.clone() };
+        // The same patterns were compiled before.
+        let Ok(filters) = Filters::new(&options) else { return tables };
+        let values = Values::new(&view.model, options.step, options.quirks);
+        let pipeline = Pipeline::new(Rules::of(view.kind), &options, filters, values, tree, metrics, None);
+        let totals;
+        (tree, totals) = pipeline.totals();
+        tables.push(totals);
+    }
+    tables
+}
+
+/// By row, whether it contains no other.
+fn leaves(tree: &Tree) -> Vec<bool> {
+    (0..tree.len()).map(|row| row > 0 && (row + 1 == tree.len() || tree.parent(row + 1) != row)).collect()
+}
