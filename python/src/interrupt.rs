@@ -1,9 +1,11 @@
 //! Ctrl-C during native work: long work runs on its own thread, while the calling thread checks for signals.
 
+use crate::raise;
 use pyo3::prelude::*;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
+use tfprof::internal::budget::Account;
 
 /// The interval between checks for signals.
 pub const LISTEN: Duration = Duration::from_millis(20);
@@ -17,8 +19,10 @@ where
     T: Send + 'static,
     F: FnOnce() -> T + Send + 'static,
 {
+    // Work stops with an exception before the process runs out of memory.
+    let work = move || Account::of_process().guard(|| Ok(work()));
     if short {
-        return Ok(py.detach(work));
+        return py.detach(work).map_err(|error| raise(&error));
     }
     let (sender, mut receiver) = channel();
     let job = move || {
@@ -33,7 +37,7 @@ where
         // The receiver is `Send` but not `Sync`, so it is lent by unique reference.
         let receiver = &mut receiver;
         match py.detach(move || receiver.recv_timeout(LISTEN)) {
-            Ok(Ok(done)) => return Ok(done),
+            Ok(Ok(done)) => return done.map_err(|error| raise(&error)),
             Ok(Err(panic)) => resume_unwind(panic),
             Err(RecvTimeoutError::Timeout) => py.check_signals()?,
             Err(RecvTimeoutError::Disconnected) => {

@@ -27,8 +27,12 @@ use tfprof::internal::checkpoint::locate;
 use tfprof::internal::infer::op_log;
 use tfprof::internal::render::html;
 use tfprof::internal::view::filter::Patterns;
-use tfprof::{FORMS, METRICS, OPTIONS, Source, Spelling};
+use tfprof::{CountingAllocator, FORMS, METRICS, OPTIONS, Source, Spelling};
 use tfprof_cli::python_type;
+
+/// Counts memory, so that an answer that needs too much is an exception and not the end of the interpreter.
+#[global_allocator]
+static ALLOCATOR: CountingAllocator = CountingAllocator;
 
 create_exception!(tfprof, Error, PyException, "Why tfprof has no answer: one sentence.");
 create_exception!(tfprof, MissingData, Error, "The question is right, but what is loaded cannot answer it.");

@@ -5,12 +5,14 @@
 mod commands;
 mod flags;
 mod shell;
+mod signals;
 pub mod target;
 mod terminal;
 
 pub use commands::demo::Sample;
 pub use commands::run;
 pub use commands::stubs::python_type;
+pub use signals::own_process;
 pub use terminal::Terminal;
 
 /// Whether the shell can parse a line. For fuzzing.

@@ -1,11 +1,13 @@
 //! Writes files. A regular file is written to a temporary name and renamed, so that no reader sees half of it.
 
+use crate::signals;
 use crate::terminal::Guard;
 use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use tfprof::Error;
+use tfprof::internal::budget::ChargedWriter;
 
 type Fill<'a> = &'a mut dyn FnMut(&mut dyn Write) -> io::Result<()>;
 
@@ -81,7 +83,7 @@ fn write_through(target: &Path, fill: Fill<'_>) -> io::Result<()> {
     let file = OpenOptions::new().write(true).open(target)?;
     let terminal = file.is_terminal();
     let mut file = BufWriter::new(file);
-    let written = if terminal { fill(&mut Guard::new(&mut file)) } else { fill(&mut file) };
+    let written = if terminal { fill(&mut Guard::new(&mut file)) } else { fill(&mut ChargedWriter(&mut file)) };
     match written.and_then(|()| file.flush()) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         written => written,
@@ -96,12 +98,36 @@ fn replace(target: &Path, durability: Durability, fill: Fill<'_>) -> io::Result<
     }
     let name = target.file_name().ok_or_else(|| io::Error::other("it is not the name of a file"))?;
     let (temporary, file) = create_temporary(&target, name)?;
-    let written = write_new(file, &temporary, &target, durability, fill).and_then(|()| fs::rename(&temporary, &target));
-    if written.is_err() {
-        // Remove the incomplete file.
-        let _ = fs::remove_file(&temporary);
+    write_new(file, &temporary.path, &target, durability, fill)?;
+    fs::rename(&temporary.path, &target)?;
+    temporary.keep();
+    Ok(())
+}
+
+/// An incomplete file, which is removed unless it is kept: after an error, when a limit is reached, or on a signal.
+struct Temporary {
+    path: PathBuf,
+    kept: bool,
+}
+
+impl Temporary {
+    fn new(path: PathBuf) -> Temporary {
+        signals::watch(&path);
+        Temporary { path, kept: false }
     }
-    written
+
+    fn keep(mut self) {
+        self.kept = true;
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        if !self.kept {
+            let _ = fs::remove_file(&self.path);
+        }
+        signals::forget(&self.path);
+    }
 }
 
 /// Follows symbolic links, so that their target is replaced, or created if it does not exist.
@@ -117,18 +143,23 @@ fn resolve_links(target: &Path) -> io::Result<PathBuf> {
     Err(io::Error::other("it is a link that leads to itself"))
 }
 
+/// The bytes of a temporary file's name that repeat the target's; a character has up to four.
+const LONGEST_NAME: usize = 200;
+
 /// The limit of Linux.
 const MAX_LINKS: usize = 40;
 
 /// A new file next to the target. `create_new` refuses files and links that someone else planted there.
-fn create_temporary(target: &Path, name: &OsStr) -> io::Result<(PathBuf, File)> {
+fn create_temporary(target: &Path, name: &OsStr) -> io::Result<(Temporary, File)> {
+    // The name of a file has at most 255 bytes; ours is longer than the target's.
+    let name: String = name.to_string_lossy().chars().take(LONGEST_NAME / 4).collect();
     let mut attempt = 0;
     loop {
-        let temporary = format!(".{}.{}-{attempt}.tmp", name.to_string_lossy(), std::process::id());
+        let temporary = format!(".{name}.{}-{attempt}.tmp", std::process::id());
         let temporary = target.with_file_name(temporary);
         match OpenOptions::new().write(true).create_new(true).open(&temporary) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists && attempt < 100 => attempt += 1,
-            file => return Ok((temporary, file?)),
+            file => return file.map(|file| (Temporary::new(temporary), file)),
         }
     }
 }
@@ -138,7 +169,7 @@ fn write_new(file: File, temporary: &Path, target: &Path, durability: Durability
         fs::set_permissions(temporary, metadata.permissions())?;
     }
     let mut file = BufWriter::with_capacity(256 * 1024, file);
-    fill(&mut file)?;
+    fill(&mut ChargedWriter(&mut file))?;
     let file = file.into_inner().map_err(io::IntoInnerError::into_error)?;
     if durability == Durability::Synced { file.sync_all() } else { Ok(()) }
 }

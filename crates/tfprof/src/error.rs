@@ -22,6 +22,8 @@ pub enum Error {
     Io { file: String, action: &'static str, source: io::Error },
     /// The question is right, but the loaded files cannot answer it.
     Missing(String),
+    /// The answer costs more than its files may; see [`Limits`](crate::Limits).
+    Limit(String),
     /// Another error, and the option that fixes it.
     Fixable { error: Box<Error>, fix: Fix },
 }
@@ -72,7 +74,7 @@ impl Error {
     /// The message, with options spelled as the user writes them.
     pub fn text(&self, spelling: Spelling) -> String {
         match self {
-            Error::Question(message) | Error::Missing(message) => OneLine(message).to_string(),
+            Error::Question(message) | Error::Missing(message) | Error::Limit(message) => OneLine(message).to_string(),
             Error::Option { name, value, why } => {
                 // An unknown word is named before the option: that is what a user looks for.
                 let unknown = why.strip_prefix("unknown ").and_then(|rest| rest.split_once("; "));
@@ -90,6 +92,10 @@ impl Error {
                 let fix = limit.filter(|_| spelling == Spelling::CommandLine).map(|limit| limit.fix.text(spelling));
                 let fix = fix.map(|fix| format!("; {fix}")).unwrap_or_default();
                 format!("{}: {action}: {}{fix}", OneLine(file), plain(source))
+            }
+            // Limits are options of the command alone.
+            Error::Fixable { error, .. } if matches!(**error, Error::Limit(_)) && spelling == Spelling::Python => {
+                error.text(spelling)
             }
             Error::Fixable { error, fix } => format!("{}; {}", error.text(spelling), fix.text(spelling)),
         }

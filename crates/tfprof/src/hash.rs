@@ -1,7 +1,8 @@
 //! The hash maps of this crate, by who chooses the keys.
 //!
 //! The author of a file chooses its names, shapes and ids, and could choose ones that collide: those keys are hashed
-//! with a random seed. Keys that we assign, such as the dense ids of nodes and names, take a faster hash without one.
+//! with a random seed. So are pairs of ids: we assign
+//! the ids, but the file chooses which pairs occur. Single ids take a faster hash without a seed: they are dense.
 //! Either way, no output depends on the order of a map.
 
 use foldhash::fast::RandomState;

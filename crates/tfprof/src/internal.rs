@@ -10,6 +10,7 @@ macro_rules! modules {
 }
 
 modules! {
+    budget { * }
     checkpoint { ByteSource, Table, Values, locate, query, render }
     comma_list { * }
     engine { needs, question }

@@ -25,6 +25,8 @@
 //!
 //! The crate's modules are private, and [`internal`] is for this workspace only: the names below are the whole API.
 
+mod allocator;
+mod budget;
 mod checkpoint;
 mod comma_list;
 mod engine;
@@ -51,9 +53,11 @@ mod view;
 mod words;
 
 // Loading files. `Inputs::add_path` recognizes the format of a file; `Inputs::load` reads all into a `Profiler`.
+pub use allocator::{CountingAllocator, exit_when_refused};
+pub use budget::Limits;
 pub use engine::inputs::{Input, Inputs, OnProgress, ReadProgress};
 pub use engine::profiler::{Answer, Part, Profiler};
-pub use format::source::{Limits, Source};
+pub use format::source::Source;
 pub use format::{FORMATS, Format, InputFlag, Role};
 pub use model::builder::Keep;
 pub use model::runs::KeepSteps;

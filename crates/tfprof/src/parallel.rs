@@ -1,5 +1,6 @@
 //! The one worker loop: spreads independent work over threads and returns the results in order.
 
+use crate::budget::Account;
 use std::panic::resume_unwind;
 use std::sync::{Mutex, PoisonError};
 use std::thread;
@@ -17,11 +18,18 @@ pub fn map<T: Send, R: Send>(items: Vec<T>, threads: usize, work: impl Fn(T) -> 
     }
     let queue = Mutex::new(items.into_iter().enumerate());
     let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).next();
-    let worker = || std::iter::from_fn(next).map(|(at, item)| (at, work(item))).collect::<Vec<_>>();
+    let account = Account::current();
+    let worker = || {
+        let _entered = account.as_ref().map(Account::enter);
+        std::iter::from_fn(next).map(|(at, item)| (at, work(item))).collect::<Vec<_>>()
+    };
     thread::scope(|scope| {
-        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(worker)).collect();
+        // The calling thread works as well, so fewer threads than asked for, even none, only take longer.
+        let start = |_| thread::Builder::new().spawn_scoped(scope, worker).ok();
+        let workers: Vec<_> = (1..threads).map_while(start).collect();
+        let own = worker();
         let joined = workers.into_iter().flat_map(|worker| worker.join().unwrap_or_else(|panic| resume_unwind(panic)));
-        let mut results: Vec<(usize, R)> = joined.collect();
+        let mut results: Vec<(usize, R)> = joined.chain(own).collect();
         results.sort_by_key(|(at, _)| *at);
         results.into_iter().map(|(_, result)| result).collect()
     })

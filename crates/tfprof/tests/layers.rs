@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 
 /// Modules without dependencies; everything may import them.
 const BASE: &[&str] = &[
+    "allocator",
+    "budget",
     "comma_list",
     "error",
     "foreign",

@@ -25,6 +25,7 @@ use std::ffi::OsString;
 use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use tfprof::internal::budget::{Account, ChargedWriter};
 use tfprof::internal::render::fit;
 use tfprof::{Error, Inputs, Keep, Output, Profiler, ViewKind, Warning};
 
@@ -51,7 +52,11 @@ pub fn run(
 ) -> ExitCode {
     let (mut out, mut err) = (guarded(terminal.stdout, out), guarded(terminal.stderr, err));
     let (out, err) = (&mut *out, &mut *err);
-    let outcome = flags::parse(words, terminal).and_then(|request| (request.command.run)(&request, out, err));
+    let outcome = flags::parse(words, terminal).and_then(|request| {
+        // Everything that the command does is charged to one account.
+        let account = Account::new(request.flags.inputs.limits, 0);
+        account.guard(|| (request.command.run)(&request, out, err))
+    });
     let exit = match outcome {
         Ok(exit) => exit,
         Err(error) => {
@@ -201,7 +206,7 @@ pub const COMMANDS: &[CommandInfo] = &[
         takes: &[
             Only(&["order_by", "show_name_regexes", "hide_name_regexes", "min_params", "min_bytes"]),
             All(Group::Output),
-            Only(&["checkpoint_path", "strict"]),
+            Only(&["checkpoint_path", "strict", "max_memory", "max_work"]),
         ],
         run: checkpoint::run,
     },
@@ -278,7 +283,7 @@ pub const SHELL_COMMANDS: &[CommandInfo] = &[
     },
     in_shell("reset", "", "take back every `set`"),
     CommandInfo {
-        takes: &[All(Group::Inputs), Only(&["max_memory", "max_unpacked"])],
+        takes: &[All(Group::Inputs), Only(&["max_memory", "max_work", "max_unpacked"])],
         ..in_shell("load", "PATH...", "add a step, an op log or another file to what is loaded")
     },
     in_shell("quit", "", "leave; so do exit and Ctrl-D"),
@@ -371,7 +376,8 @@ pub fn warn(warnings: &[Warning], err: &mut dyn Write) {
 /// Writes to standard output. A closed pipe (`| head`) is not an error.
 pub fn to_stdout(out: &mut dyn Write, fill: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Error> {
     let mut buffered = BufWriter::with_capacity(64 * 1024, out);
-    match fill(&mut buffered).and_then(|()| buffered.flush()) {
+    let filled = fill(&mut ChargedWriter(&mut buffered));
+    match filled.and_then(|()| buffered.flush()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
             Err(Error::Io { file: "standard output".to_owned(), action: "cannot write", source: error })
         }

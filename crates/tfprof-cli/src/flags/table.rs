@@ -175,7 +175,7 @@ pub static FLAGS: LazyLock<Vec<Flag>> = LazyLock::new(|| {
     inputs.chain(OTHER_FLAGS).collect()
 });
 
-const OTHER_FLAGS: [Flag; 29] = [
+const OTHER_FLAGS: [Flag; 30] = [
     flag(
         "signature",
         ValueKind::Word,
@@ -218,9 +218,21 @@ const OTHER_FLAGS: [Flag; 29] = [
     }),
     switch("hosts", "read several log directories as the hosts of one run", |flags| &mut flags.inputs.hosts),
     switch("strict", "refuse damaged files instead of answering from what is left of them", |flags| &mut flags.strict),
-    size("max_memory", "stop with a sentence rather than hold more memory than this, as in 4GB", |flags| {
-        &mut flags.inputs.limits.memory
-    }),
+    size(
+        "max_memory",
+        "the memory that an answer may take, as in 4GB; if not given, 48MB and 40 times its files",
+        |flags| &mut flags.inputs.limits.memory,
+    ),
+    flag(
+        "max_work",
+        ValueKind::Number,
+        "the nodes and rows that an answer may compute; if not given, a multiple of the size of its files",
+        |flags, value| {
+            let wrong = || format!("expected a number, found `{value}`");
+            flags.inputs.limits.work = Some(value.parse().map_err(|_| wrong())?);
+            Ok(())
+        },
+    ),
     size("max_unpacked", "how large a gzipped file may become; if not given, 500 times its size", |flags| {
         &mut flags.inputs.limits.unpacked
     }),

@@ -5,6 +5,7 @@ use crate::flags::{self, Request};
 use crate::terminal::Terminal;
 use std::io::Write;
 use std::path::PathBuf;
+use tfprof::internal::budget::Account;
 use tfprof::internal::engine::needs;
 use tfprof::internal::model::Model;
 use tfprof::internal::words;
@@ -81,6 +82,10 @@ impl Session {
 
     /// Runs one line. On an error, nothing changes.
     pub fn execute(&mut self, line: &str, out: &mut dyn Write, err: &mut dyn Write) -> Result<Next, Error> {
+        Account::again(self.inputs.limits).guard(|| self.execute_line(line, out, err))
+    }
+
+    fn execute_line(&mut self, line: &str, out: &mut dyn Write, err: &mut dyn Write) -> Result<Next, Error> {
         let asked = line.trim().strip_prefix('?').map(|topic| format!("help {topic}"));
         let line = asked.as_deref().unwrap_or(line).trim();
         if line.is_empty() {

@@ -169,14 +169,28 @@ fn from_state(state: &Path) -> Result<Located, Error> {
     }
     // The state file of a copied directory still names the old paths.
     let moved = dir.join(Path::new(&name).file_name().unwrap_or_default());
+    let leaves = !is_within(&named, dir);
     let candidates = [named.clone(), moved];
     let found = candidates
         .iter()
+        .filter(|path| !leaves || **path != named)
         .filter(|path| path.file_name() != Some("checkpoint".as_ref()))
         // A directory of the same name may lie beside the files.
         .filter(|path| !path.is_dir() || with_suffix(path, ".index").is_file())
         .find_map(|path| locate(path).ok());
-    found.ok_or_else(|| input_error(state, &format!("this state file names `{name}`, which is not there")))
+    found.ok_or_else(|| {
+        let what = if leaves { "outside its directory; if you trust it, name that path" } else { "which is not there" };
+        input_error(state, &format!("this state file names `{name}`, {what}"))
+    })
+}
+
+/// Whether a path lies within a directory, through links and all: a state file opens no other files.
+fn is_within(path: &Path, dir: &Path) -> bool {
+    let real = |path: &Path| if path.as_os_str().is_empty() { Path::new(".") } else { path }.canonicalize();
+    match (path.parent().map(real), real(dir)) {
+        (Some(Ok(parent)), Ok(dir)) => parent.starts_with(dir),
+        _ => false,
+    }
 }
 
 static STATE_LAYOUT: Layout = Layout { fields: &[(checkpoint_state::MODEL_CHECKPOINT_PATH, Rule::Take(1))] };

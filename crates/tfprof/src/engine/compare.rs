@@ -3,6 +3,7 @@
 use super::inputs::Inputs;
 use super::profiler::{Answer, Profiler};
 use super::question::Question;
+use crate::budget;
 use crate::error::Error;
 use crate::model::builder::Keep;
 use crate::model::runs::KeepSteps;
@@ -41,11 +42,14 @@ pub fn compare(
     }
     let sides = [before, after];
     let [old, new] = sides.map(|(name, profiler)| profiler.subject(name));
-    let view = View::compare([&old, &new], question.kind, &question.options, comparing, form.demand)?;
+    let (limits, input) = (after.1.limits(), before.1.input().saturating_add(after.1.input()));
+    let view = budget::guard(limits, input, || {
+        View::compare([&old, &new], question.kind, &question.options, comparing, form.demand)
+    })?;
     let of_side = |(name, profiler): &(&str, &Profiler)| {
         profiler.warnings().iter().map(|warning| warning.of_side(name)).collect::<Vec<_>>()
     };
-    Ok(Answer::of_view(view, form, sides.iter().flat_map(of_side).collect()))
+    Ok(Answer::of_view(view, form, (limits, input), sides.iter().flat_map(of_side).collect()))
 }
 
 impl Question {

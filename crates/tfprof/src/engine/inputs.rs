@@ -7,10 +7,11 @@ mod recognize;
 
 pub use loading::{OnProgress, ReadProgress};
 
+use crate::budget::Limits;
 use crate::checkpoint::locate;
 use crate::comma_list;
 use crate::error::{Error, Location};
-use crate::format::source::{Limits, STDIN, Source};
+use crate::format::source::{STDIN, Source};
 use crate::format::{Format, Role};
 use crate::model::settings::Settings;
 use crate::report::overview::InputFile;

@@ -3,6 +3,7 @@
 
 use super::inputs::Inputs;
 use super::question::Question;
+use crate::budget::{self, Limits};
 use crate::checkpoint::{Checkpoint, Damage, OBJECT_GRAPH};
 use crate::error::{Error, Fix, Warning};
 use crate::events::walk::Wanted;
@@ -43,6 +44,9 @@ pub struct Profiler {
     model: Arc<Model>,
     program: Program,
     checkpoints: Vec<Arc<Checkpoint>>,
+    /// What answers may cost: the limits, and the bytes that were read.
+    limits: Limits,
+    input: u64,
 }
 
 /// The maximum number of warnings about one damaged checkpoint.
@@ -66,6 +70,8 @@ impl Profiler {
             builder,
             program: Program::default(),
             checkpoints: Vec::new(),
+            limits: Limits::default(),
+            input: 0,
         }
     }
 
@@ -74,9 +80,31 @@ impl Profiler {
         self.builder.program.settings = settings.clone();
     }
 
+    /// Sets what answers may cost.
+    pub(crate) fn set_limits(&mut self, limits: Limits, input: u64) {
+        (self.limits, self.input) = (limits, input);
+    }
+
+    pub(super) fn limits(&self) -> Limits {
+        self.limits
+    }
+
+    /// The bytes that were read.
+    pub(crate) fn input(&self) -> u64 {
+        self.input
+    }
+
+    fn guard<T>(&self, work: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
+        budget::guard(self.limits, self.input, work)
+    }
+
     /// Expands functions and computes the costs of nodes, as far as was kept. Call this after loading, and again after
     /// loading more.
     pub fn infer(&mut self) -> Result<(), Error> {
+        budget::guard(self.limits, self.input, || self.infer_all())
+    }
+
+    fn infer_all(&mut self) -> Result<(), Error> {
         let program = &mut self.program;
         let mut builder = Edit::new(&mut self.builder, &mut self.model);
         program.update(&mut builder.program);
@@ -197,13 +225,13 @@ impl Profiler {
 
     /// Adds a file of any format but a checkpoint, which has several files; `step` is that of a run.
     pub fn add(&mut self, source: Source<'_>, format: &Format, step: i64) -> Result<(), Error> {
-        match format.reader {
+        budget::guard(self.limits, self.input, || match format.reader {
             Reader::Records(read) => format::read(read, source, step, &mut self.edit()),
             Reader::Host(open) => self.add_profiles(&[open(Path::new(""), source)?], None, &|_, _| {}),
             Reader::Checkpoint(_) => {
                 Err(Error::Question(format!("{}: {format} is read by its path, not from one file", source.name)))
             }
-        }
+        })
     }
 
     /// A profiler with the same nodes, to read some of the runs on another thread.
@@ -245,15 +273,17 @@ impl Profiler {
 
     /// Answers a question.
     pub fn ask(&self, question: &Question) -> Result<Answer, Error> {
-        Answer::new(self, question)
+        self.guard(|| Answer::new(self, question))
     }
 
     /// The rows of a view.
     pub fn view(&self, kind: ViewKind, options: &Options) -> Result<View, Error> {
-        let demand = render::form(&options.output)?.demand;
-        let mut view = View::new(Arc::clone(&self.model), kind, options, demand)?;
-        view.checkpoints.clone_from(&self.checkpoints);
-        Ok(view)
+        self.guard(|| {
+            let demand = render::form(&options.output)?.demand;
+            let mut view = View::new(Arc::clone(&self.model), kind, options, demand)?;
+            view.checkpoints.clone_from(&self.checkpoints);
+            Ok(view)
+        })
     }
 
     /// An overview of the loaded files, which `inputs` lists.
@@ -266,17 +296,17 @@ impl Profiler {
             saved_model: inputs.saved_model(),
             signature: self.builder.program.signature.clone(),
         };
-        Overview::new(&self.model, &sources, self.warnings())
+        self.guard(|| Overview::new(&self.model, &sources, self.warnings()))
     }
 
     /// The cost of a model and the ops whose cost is unknown.
     pub fn cost(&self) -> Result<Cost, Error> {
-        Cost::new(&self.model, self.warnings())
+        self.guard(|| Cost::new(&self.model, self.warnings()))
     }
 
     /// Runs the [`CHECKERS`](advise::CHECKERS) of these names.
     pub fn advise(&self, checkers: &[String], quirks: Quirks) -> Result<Vec<Advice>, Error> {
-        advise::advise(&self.model, checkers, quirks)
+        self.guard(|| advise::advise(&self.model, checkers, quirks))
     }
 }
 
@@ -318,6 +348,9 @@ impl DerefMut for Edit<'_> {
 #[derive(Debug)]
 pub struct Answer {
     form: &'static Form,
+    /// What writing it may cost.
+    limits: Limits,
+    input: u64,
     /// Warnings from loading.
     load_warnings: Vec<Warning>,
     first: View,
@@ -332,6 +365,8 @@ pub struct Part<'a> {
     pub file: String,
     pub view: &'a View,
     form: &'static Form,
+    limits: Limits,
+    input: u64,
     load_warnings: &'a [Warning],
 }
 
@@ -347,12 +382,18 @@ impl Answer {
             return Err(missing.with_fix(Fix::new("load some with", "run_meta_path")));
         }
         let first = profiler.view(*kind, &Options { step: steps.remove(0), ..options.clone() })?;
-        Ok(Answer { form, load_warnings: profiler.warnings().to_vec(), first, further: steps })
+        let (limits, input) = (profiler.limits, profiler.input);
+        Ok(Answer { form, limits, input, load_warnings: profiler.warnings().to_vec(), first, further: steps })
     }
 
     /// An answer of one part.
-    pub(super) fn of_view(view: View, form: &'static Form, load_warnings: Vec<Warning>) -> Answer {
-        Answer { form, load_warnings, first: view, further: Vec::new() }
+    pub(super) fn of_view(
+        view: View,
+        form: &'static Form,
+        (limits, input): (Limits, u64),
+        load_warnings: Vec<Warning>,
+    ) -> Answer {
+        Answer { form, limits, input, load_warnings, first: view, further: Vec::new() }
     }
 
     pub fn form(&self) -> &'static Form {
@@ -391,7 +432,8 @@ impl Answer {
     pub fn each_part<E: From<Error>>(&self, mut take: impl FnMut(&Part<'_>) -> Result<(), E>) -> Result<(), E> {
         take(&self.part(&self.first))?;
         for step in &self.further {
-            take(&self.part(&self.first.at(*step)?))?;
+            let view = budget::guard(self.limits, self.input, || self.first.at(*step))?;
+            take(&self.part(&view))?;
         }
         Ok(())
     }
@@ -412,7 +454,8 @@ impl Answer {
             _ if self.further.is_empty() => outfile.clone(),
             ending => format!("{}_{step}{ending}", &outfile[..outfile.len() - ending.len()]),
         };
-        Part { file, view, form: self.form, load_warnings: &self.load_warnings }
+        let Answer { form, limits, input, load_warnings, .. } = self;
+        Part { file, view, form, limits: *limits, input: *input, load_warnings }
     }
 }
 
@@ -427,7 +470,10 @@ fn json_ending(file: &str) -> &str {
 impl Part<'_> {
     /// Writes the part. `dress.load_warnings` are filled in.
     pub fn write(&self, dress: &Dress<'_>, out: &mut dyn Write) -> io::Result<()> {
-        (self.form.write)(self.view, &Dress { load_warnings: self.load_warnings, ..*dress }, out)
+        budget::guard_io(self.limits, self.input, || {
+            let dress = Dress { load_warnings: self.load_warnings, ..*dress };
+            (self.form.write)(self.view, &dress, &mut budget::ChargedWriter(out))
+        })
     }
 }
 

@@ -1,5 +1,6 @@
 //! From spans of ops to busy devices and to the parts of steps: unions of intervals by device and activity.
 
+use crate::hash::UntrustedMap;
 use crate::model::activity::{Activity, DeviceFacts, StepParts};
 use crate::model::hosts::{LineFacts, StepSpan};
 
@@ -45,6 +46,13 @@ impl<'a> Spans<'a> {
     pub fn finish(self, lines: &[LineFacts], steps: &[StepSpan]) -> (Vec<DeviceFacts>, Vec<StepParts>) {
         let Spans { activities, mut by_device } = self;
         let mut devices = Vec::new();
+        // By plane, its first and last event.
+        let mut bounds: UntrustedMap<&str, (Option<i64>, Option<i64>)> = UntrustedMap::default();
+        for line in lines {
+            let (first, last) = bounds.entry(&line.plane).or_default();
+            *first = [*first, line.first].into_iter().flatten().min();
+            *last = [*last, line.last].into_iter().flatten().max();
+        }
         let mut together: [Intervals; Activity::ALL.len()] = Default::default();
         for (name, spans) in activities.devices.iter().zip(&mut by_device) {
             spans.iter_mut().for_each(merge);
@@ -58,9 +66,9 @@ impl<'a> Spans<'a> {
             merge(&mut on_duty);
             merge(&mut all);
             if let (Some((first, _)), Some((_, last))) = (all.first(), all.last()) {
-                let own = || lines.iter().filter(|line| line.plane == *name);
-                let first = own().filter_map(|line| line.first).fold(*first, i64::min);
-                let last = own().filter_map(|line| line.last).fold(*last, i64::max);
+                let (own_first, own_last) = bounds.get(name.as_str()).copied().unwrap_or_default();
+                let first = own_first.map_or(*first, |own| own.min(*first));
+                let last = own_last.map_or(*last, |own| own.max(*last));
                 let span = last.saturating_sub(first);
                 let [on_duty, busy] = [length(&on_duty), length(&all)];
                 devices.push(DeviceFacts { name: name.clone(), span, on_duty, busy });

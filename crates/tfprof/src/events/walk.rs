@@ -4,7 +4,8 @@ use super::activity::{self, Activities};
 use super::spans::{OpenSpan, OpenSpans, PendingSpan, PendingSpans, SelfTime, Timed};
 use super::steps::{FoundBy, NONE, Note, StepCollector, Steps};
 use super::{CallPath, Calls, RuntimeEvents, RuntimeName};
-use crate::hash::{TrustedMap, UntrustedMap};
+use crate::budget;
+use crate::hash::UntrustedMap;
 use crate::model::activity::{DeviceFacts, StepParts};
 use crate::model::allocators::{Allocators, MemorySample};
 use crate::model::hosts::{AllocatorPeak, EventKind, LineFacts, SpanSums, StepSources};
@@ -143,6 +144,7 @@ impl TraceWalk {
 
     /// Begins a line of a plane; `plane` is the index of the plane in the file.
     pub fn begin_line(&mut self, plane: usize, line: LineFacts) {
+        budget::check();
         self.collector.begin_line(plane, &line.plane);
         self.line = line;
     }
@@ -203,6 +205,7 @@ impl TraceWalk {
     /// Visits the next span of a line, in the order of [`super::spans::SpanOrder`].
     #[inline]
     pub fn visit(&mut self, span: &Span, open: &mut OpenSpans<Frame>) {
+        budget::check();
         let Span { start, end, shift, class, item, note, .. } = *span;
         open.close_before(start, end, |span| self.close(&span));
         let stack = &mut open.stack;
@@ -370,7 +373,7 @@ impl TraceWalk {
 pub struct Tally {
     pub items: Vec<ItemSums>,
     /// By item and step, for the steps that are kept.
-    pub cells: TrustedMap<(u32, u32), SpanSums>,
+    pub cells: UntrustedMap<(u32, u32), SpanSums>,
 }
 
 /// The sums of one item.

@@ -17,6 +17,7 @@ pub(crate) mod saved_model;
 pub mod source;
 pub mod xspace;
 
+use crate::budget;
 use crate::checkpoint::{Checkpoint, locate};
 use crate::error::{Error, Location};
 use crate::events::HostFile;
@@ -378,6 +379,7 @@ impl<R: FormatReader> Sink for Driver<R> {
         if matches!(record.value, Value::Bytes(_)) && !R::BESIDE.contains(&tag) {
             self.records += 1;
         }
+        budget::check();
         let fault = first_fault(|| self.reader.take(tag, record));
         // The end of the file is reported once, when it is reached.
         if let (Some(error), true) = (fault, record.whole) {

@@ -1,5 +1,6 @@
 //! Where bytes come from: a file, standard input, or memory; gzipped or plain.
 
+use crate::budget::{self, Limits};
 use crate::error::{Error, Fix, LimitReached, Location};
 use crate::foreign;
 use crate::metric::Unit;
@@ -25,17 +26,10 @@ impl std::fmt::Debug for Source<'_> {
     }
 }
 
-/// How much an input may ask of the machine.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Limits {
-    /// How many bytes a compressed file may unpack to. If not given, it may grow a few hundred times.
-    pub unpacked: Option<u64>,
-    /// How many bytes of memory the process may hold while it reads.
-    pub memory: Option<u64>,
-}
-
 /// No real profile compresses this well: the text of a graph shrinks up to 370 times, runs of zeros a thousand times.
 const GROWTH: u64 = 500;
+/// Unpacked bytes pay for memory and work up to this multiple of the packed ones.
+const PACKED_GROWTH: u64 = 25;
 /// Up to this size, growth does not matter.
 const HARMLESS: u64 = 128 << 20;
 const MOST_UNPACKED: u64 = 64 << 30;
@@ -75,11 +69,11 @@ impl<'a> Source<'a> {
         limits: Limits,
         on_read: &'a dyn Fn(u64),
     ) -> Result<Source<'a>, Error> {
-        let memory = limits.memory.map(|most| Memory { most, unseen: 0 });
-        Source::limited(name, Box::new(Reported { input, on_read, memory }), limits)?.refuse_foreign()
+        Source::limited(name, Box::new(Reported { input, on_read }), limits)?.refuse_foreign()
     }
 
     pub fn memory(name: &str, bytes: &'a [u8]) -> Result<Source<'a>, Error> {
+        budget::add_input(bytes.len() as u64);
         Source::new(name.to_owned(), Box::new(bytes))
     }
 
@@ -126,56 +120,16 @@ pub(crate) fn named_file(name: &str) -> &str {
 struct Reported<'a, R> {
     input: R,
     on_read: &'a dyn Fn(u64),
-    memory: Option<Memory>,
 }
 
 impl<R: Read> Read for Reported<'_, R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let length = self.input.read(buffer)?;
         (self.on_read)(length as u64);
-        if let Some(memory) = &mut self.memory {
-            memory.check(length as u64)?;
-        }
+        budget::add_input(length as u64);
+        budget::check();
         Ok(length)
     }
-}
-
-/// Checks now and then how much memory the process holds.
-struct Memory {
-    most: u64,
-    unseen: u64,
-}
-
-impl Memory {
-    /// Bytes to read between two checks: they cannot make the model grow by much more than that.
-    const PACE: u64 = 4 << 20;
-
-    fn check(&mut self, read: u64) -> io::Result<()> {
-        self.unseen += read;
-        if self.unseen < Self::PACE {
-            return Ok(());
-        }
-        self.unseen = 0;
-        let reached = |message: String, fix| Err(io::Error::other(LimitReached { message, fix }));
-        let Some(held) = held_memory() else {
-            let message = "this system does not report memory use, so there can be no limit".to_owned();
-            return reached(message, Fix::new("leave out", "max_memory"));
-        };
-        if held <= self.most {
-            return Ok(());
-        }
-        let text = |bytes: u64| units::text(Unit::Bytes, bytes as i64);
-        let message = format!("{} of memory are in use, and the limit is {}", text(held), text(self.most));
-        reached(message, Fix::new("ask for fewer steps, or allow more with", "max_memory"))
-    }
-}
-
-/// The resident memory of the process, if the system tells.
-fn held_memory() -> Option<u64> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
-    let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    Some(kilobytes.saturating_mul(1024))
 }
 
 struct Counted<R> {
@@ -203,7 +157,11 @@ impl<R: Read> Read for Unpacked<R> {
         let at = self.count;
         let placed = |error: io::Error| io::Error::new(error.kind(), format!("{error}, after {at} unpacked bytes"));
         let length = self.packed.read(buffer).map_err(placed)?;
+        let before = self.count.min(self.packed.get_ref().count.saturating_mul(PACKED_GROWTH));
         self.count += length as u64;
+        let after = self.count.min(self.packed.get_ref().count.saturating_mul(PACKED_GROWTH));
+        budget::add_input(after.saturating_sub(before));
+        budget::check();
         let grown = self.packed.get_ref().count.saturating_mul(GROWTH);
         let most = self.most.unwrap_or(grown.clamp(HARMLESS, MOST_UNPACKED));
         if self.count <= most {

@@ -1,6 +1,7 @@
 //! Writes the results of inference into the model: costs of nodes, nodes of functions under the calls that run them
 //! (`call/inner/MatMul`), and types of variables and constants.
 
+use crate::budget;
 use crate::error::{Error, Fix, Warning};
 use crate::hash::{TrustedMap, TrustedSet, UntrustedMap, UntrustedSet};
 use crate::infer::fact::{Fact, product};
@@ -57,11 +58,7 @@ pub fn annotate(program: &Program, builder: &mut Builder) -> Result<(), Error> {
         }
         builder.model.costs = annotator.costs;
     }
-    for warning in warnings {
-        if !builder.warnings.contains(&warning) {
-            builder.warnings.push(warning);
-        }
-    }
+    builder.add_warnings(warnings);
     Ok(())
 }
 
@@ -239,6 +236,7 @@ fn add_inputs_and_shapes(node: &Node<'_>, id: NodeId, builder: &mut Builder) {
         }
         for (source, output) in node.returned {
             let input = Input { source: builder.model.names.intern(source), output: *output };
+            budget::work(inputs.len() as u64 / 4);
             if !inputs.contains(&input) {
                 inputs.push(input);
             }
@@ -261,6 +259,9 @@ fn add_inputs_and_shapes(node: &Node<'_>, id: NodeId, builder: &mut Builder) {
 
 /// The limit of listed nodes. Beyond it, a call is not expanded: its node has the cost of its callees.
 const MAX_NODES: i64 = 500_000;
+
+/// The memory for each listed node, besides its name.
+const BYTES_PER_NODE: u64 = 256;
 
 /// Calls with longer names are not expanded, since names grow with each level of calls.
 const MAX_NAME_LENGTH: usize = 4096;
@@ -360,6 +361,7 @@ fn expand(
             continue;
         }
         visit.next += 1;
+        budget::work(1);
         if body.arg(node).is_some() {
             continue;
         }
@@ -382,8 +384,13 @@ fn expand(
         }
         let variables = visit.variables(body, node, !targets.is_empty());
         let total = total_of(inferred, targets);
-        let too_many = listed.saturating_add(total.nodes) > MAX_NODES || name.len() > MAX_NAME_LENGTH;
-        let is_unlisted = !targets.is_empty() && too_many;
+        let is_unlisted = !targets.is_empty() && {
+            let nodes = total.nodes.max(0).unsigned_abs();
+            // Each inner node has a name that starts with that of the call.
+            let memory = nodes.saturating_mul(BYTES_PER_NODE + 4 * name.len() as u64);
+            let too_many = listed.saturating_add(total.nodes) > MAX_NODES || name.len() > MAX_NAME_LENGTH;
+            too_many || !budget::can_afford(nodes, memory)
+        };
         if is_unlisted {
             (cost, unknown) = (total.cost, total.unknown);
         } else {

@@ -10,6 +10,7 @@ use super::functions::branches::Branches;
 use super::overrides::Overrides;
 use super::results::{Outcome, Results};
 use super::shapes::{self, Op, Rule};
+use crate::budget;
 use crate::hash::TrustedMap;
 use crate::model::attr_value;
 use crate::model::body::{Body, NO_NODE, Tensor};
@@ -234,6 +235,7 @@ impl Inference {
         known: &Overrides,
         calls: &mut dyn Calls,
     ) -> Option<u32> {
+        budget::work(1 + body.inputs(node).len() as u64 / 16);
         let op_id = body.ops().1[node as usize];
         let op = self.ops[op_id as usize];
         let observed = if known.observed.is_empty() { None } else { known.observed.get(body.name(node)) };

@@ -14,6 +14,7 @@ use crate::model::stacks::{Frame, StackId, Stacks, StringIds};
 use crate::model::type_names::IN_CHECKPOINT;
 pub use keep::Keep;
 pub use runs::{Batch, Execution, Run};
+use std::collections::{BTreeMap, BTreeSet};
 use tfprof_proto::node_def::Attribute;
 use tfprof_proto::shape::{attribute_shape, attribute_shapes, shape_dims};
 use tfprof_proto::stream::Spot;
@@ -97,6 +98,26 @@ impl Builder {
     pub fn warn_damage(&mut self, code: &'static str, spot: Option<Spot>, message: String) {
         if self.is_listed(code) {
             self.push_warning(code, spot, message, true);
+        }
+    }
+
+    /// Adds warnings that are not there yet: the first few of each kind, then their number.
+    pub fn add_warnings(&mut self, warnings: Vec<Warning>) {
+        let known: BTreeSet<Warning> = self.warnings.iter().cloned().collect();
+        let mut counts: BTreeMap<&'static str, u64> = BTreeMap::new();
+        for warning in warnings {
+            let count = counts.entry(warning.code).or_default();
+            *count += 1;
+            if *count <= WARNINGS_OF_A_KIND && !known.contains(&warning) {
+                self.warnings.push(warning);
+            }
+        }
+        for (code, count) in counts.into_iter().filter(|(_, count)| *count > WARNINGS_OF_A_KIND) {
+            let more = count - WARNINGS_OF_A_KIND;
+            let warning = Warning::new(code, format!("{more} more warnings like the last `{code}`"));
+            if !known.contains(&warning) {
+                self.warnings.push(warning);
+            }
         }
     }
 

@@ -4,7 +4,7 @@
 
 use super::devices::DeviceId;
 use super::nodes::NodeId;
-use crate::hash::TrustedMap;
+use crate::hash::{TrustedMap, UntrustedMap};
 
 /// A number that is summed over the records of a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -162,7 +162,7 @@ pub struct Cells {
     /// By row, the sums that only traces have. As long as the rows, or empty.
     of_traces: Vec<TraceSums>,
     /// Rows of nodes with many devices, beyond the first few.
-    many: TrustedMap<(NodeId, DeviceId), u32>,
+    many: UntrustedMap<(NodeId, DeviceId), u32>,
 }
 
 /// Up to this many rows of a node are searched one by one.

@@ -1,5 +1,6 @@
 //! Interned strings: a [`NameId`] is four bytes and compares as a number.
 
+use crate::budget;
 use crate::hash::UntrustedState;
 pub use crate::words::escape_invalid;
 use hashbrown::HashTable;
@@ -102,6 +103,7 @@ impl Names {
     }
 
     fn insert(&mut self, name: &str, hash: NameHash) -> NameId {
+        budget::check();
         // Four billion names do not fit into memory.
         let id = NameId(self.ends.len() as u32);
         self.text.push_str(name);

@@ -2,6 +2,7 @@
 
 use super::names::NameId;
 use super::nodes::NodeId;
+use crate::budget;
 use crate::hash::TrustedMap;
 use crate::model::TimeUnit;
 use crate::units::Amount;
@@ -72,6 +73,7 @@ impl Facts {
 
 /// Few ops have more than one.
 fn add(names: &mut Vec<NameId>, name: NameId) {
+    budget::work(names.len() as u64 / 4);
     if name != NameId::EMPTY && !names.contains(&name) {
         names.push(name);
     }

@@ -1,7 +1,7 @@
 //! Call stacks of the code that created ops: frames and call paths, each stored once, parents before children.
 
 use super::names::NameId;
-use crate::hash::{TrustedMap, UntrustedMap};
+use crate::hash::UntrustedMap;
 
 /// One line of a call stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -77,7 +77,7 @@ pub struct Stacks {
     frames: Vec<Frame>,
     frame_ids: UntrustedMap<Frame, FrameId>,
     paths: Vec<(StackId, FrameId)>,
-    path_ids: TrustedMap<(StackId, FrameId), StackId>,
+    path_ids: UntrustedMap<(StackId, FrameId), StackId>,
 }
 
 impl Default for Stacks {
@@ -87,7 +87,7 @@ impl Default for Stacks {
             frames: Vec::new(),
             frame_ids: UntrustedMap::default(),
             paths: vec![nothing, nothing],
-            path_ids: TrustedMap::default(),
+            path_ids: UntrustedMap::default(),
         }
     }
 }

@@ -4,6 +4,7 @@ use super::record::allocation;
 use super::survey::Survey;
 use super::writer::Events;
 use super::{Peak, Step, TraceOptions, describe, walk};
+use crate::hash::TrustedMap;
 use crate::model::names::{NameId, Names, escape_invalid};
 use crate::render::chrome::{Micros, Point};
 use hashbrown::HashTable;
@@ -136,11 +137,11 @@ impl Tensors {
     pub fn write_memory(&self, process: u32, events: &mut Events<'_>) -> io::Result<Vec<Peak>> {
         let Tensors::Lives(lives) = self else { return Ok(Vec::new()) };
         let mut changes: Vec<(NameId, Vec<Change>)> = Vec::new();
+        let mut places: TrustedMap<NameId, usize> = TrustedMap::default();
         for (name, life) in lives.in_order() {
             let end = Point { process: life.process, lane: 0, time: life.last_read };
             events.tensor_deleted(lives.names.get(name).as_bytes(), end, events.tensors_before + life.id)?;
-            let place = changes.iter().position(|(allocator, _)| *allocator == life.allocator);
-            let place = place.unwrap_or_else(|| {
+            let place = *places.entry(life.allocator).or_insert_with(|| {
                 changes.push((life.allocator, Vec::new()));
                 changes.len() - 1
             });
@@ -151,6 +152,8 @@ impl Tensors {
             ]);
         }
         let mut peaks = Vec::new();
+        let place_of: TrustedMap<NameId, usize> =
+            lives.order.iter().enumerate().map(|(at, name)| (*name, at)).collect();
         for (allocator, mut changes) in changes {
             let order = |change: &Change| (change.time, change.bytes, lives.names.get(change.name));
             changes.sort_by(|a, b| order(a).cmp(&order(b)));
@@ -166,7 +169,7 @@ impl Tensors {
                     held,
                 )?;
             }
-            peaks.push(lives.peak(allocator, most, &changes[..until]));
+            peaks.push(lives.peak(allocator, most, &changes[..until], &place_of));
         }
         events.tensors_before += lives.order.len() as u64;
         Ok(peaks)
@@ -197,19 +200,17 @@ impl Lives {
         id
     }
 
-    /// The peak of an allocator after these changes.
-    fn peak(&self, allocator: NameId, bytes: i128, changes: &[Change]) -> Peak {
-        let mut held = vec![false; self.names.len()];
-        for Change { bytes, name, .. } in changes {
-            // As the original: a tensor of zero bytes is never freed, since its end is not negative.
-            held[name.index()] = *bytes >= 0;
-        }
-        let tensors = self.order.iter().filter(|name| held[name.index()]);
+    /// The peak of an allocator after these changes. `place_of` is the order of tensors.
+    fn peak(&self, allocator: NameId, bytes: i128, changes: &[Change], place_of: &TrustedMap<NameId, usize>) -> Peak {
+        // As the original: a tensor of zero bytes is never freed, since its end is not negative.
+        let last: TrustedMap<NameId, bool> = changes.iter().map(|change| (change.name, change.bytes >= 0)).collect();
+        let mut tensors: Vec<NameId> = last.into_iter().filter(|(_, held)| *held).map(|(name, _)| name).collect();
+        tensors.sort_unstable_by_key(|name| place_of.get(name));
         Peak {
             allocator: self.names.get(allocator).to_owned(),
             at: changes.last().map_or(0, |change| change.time),
             bytes,
-            tensors: tensors.map(|name| self.names.get(*name).to_owned()).collect(),
+            tensors: tensors.iter().map(|name| self.names.get(*name).to_owned()).collect(),
         }
     }
 

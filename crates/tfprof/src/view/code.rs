@@ -2,7 +2,7 @@
 
 use super::framework::Folding;
 use super::tree::Tree;
-use crate::hash::TrustedMap;
+use crate::hash::{TrustedMap, UntrustedMap};
 use crate::model::Model;
 use crate::model::layers::NodeFilter;
 use crate::model::names::{NameId, Names};
@@ -91,7 +91,7 @@ struct Lines<'m> {
     quirks: &'m Quirks,
     names: Names,
     rows: Vec<Line>,
-    row_of: TrustedMap<(u32, NameId), u32>,
+    row_of: UntrustedMap<(u32, NameId), u32>,
     /// By call path, for plain lines and for those of gradients.
     row_of_stack: [Vec<u32>; 2],
     label_of_frame: TrustedMap<(FrameId, bool), NameId>,
@@ -122,7 +122,7 @@ impl<'m> Lines<'m> {
             quirks,
             names: Names::default(),
             rows: Vec::new(),
-            row_of: TrustedMap::default(),
+            row_of: UntrustedMap::default(),
             row_of_stack: [by_stack.clone(), by_stack],
             label_of_frame: TrustedMap::default(),
             is_folded: if folding.is_some() { vec![false; model.stacks.frames().len()] } else { Vec::new() },

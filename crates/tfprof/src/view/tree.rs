@@ -1,5 +1,6 @@
 //! The only tree type: rows in pre-order, each with its parent, its name and its nodes.
 
+use crate::budget;
 use crate::model::Model;
 use crate::model::names::{NameId, Names};
 use crate::model::nodes::NodeId;
@@ -43,6 +44,7 @@ impl Tree {
 
     /// Adds a row below `parent`, which must be the last row or one of its ancestors.
     pub fn push(&mut self, parent: usize, name: NameId, length: usize) -> usize {
+        budget::check();
         self.parents.push(parent as u32);
         self.labels.push(Label { name, length: length as u32 });
         self.nodes_end.push(self.nodes.len() as u32);

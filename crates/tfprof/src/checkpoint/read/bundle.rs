@@ -5,6 +5,7 @@ use super::catalog::{Contents, Shard, Store, Tensor, name_text};
 use super::layout::{self, Extent, FileRange, Piece, PieceLocation, slice_text};
 use super::slice_key::slice_key;
 use super::table::{Block, EntryError, Table};
+use crate::budget;
 use crate::checkpoint::{Damage, locate};
 use crate::error::Error;
 use crate::foreign;
@@ -134,6 +135,7 @@ impl IndexReader {
     fn read_entry(&mut self, block: &Block, key: &[u8], value: Range<usize>, offset: u64) -> Result<(), EntryError> {
         let wire = |error: WireError| EntryError { offset: error.offset, message: error.to_string() };
         let fields = Fields::new(&block.bytes[value.clone()], block.file_offset(value.start));
+        budget::reserve(key.len() as u64);
         if key.is_empty() {
             self.header = Some(read_header(fields).map_err(wire)?);
             return Ok(());
@@ -279,6 +281,7 @@ struct Lister<'e> {
 
 impl<'e> Lister<'e> {
     fn add(&mut self, entry: &Entry) {
+        budget::check();
         let name = name_text(&entry.key);
         let first = self.pieces.len() as u32;
         let mut bytes = 0_u64;

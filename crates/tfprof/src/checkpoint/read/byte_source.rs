@@ -1,5 +1,6 @@
 //! Random access to bytes: a file of a checkpoint, or memory in tests.
 
+use crate::budget;
 use crate::checkpoint::Damage;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -61,6 +62,7 @@ impl ByteSource {
             let what = format!("length {length} runs past the end of the file ({left} bytes left); is it truncated?");
             return Err(self.damage(offset, what));
         }
+        budget::reserve(length.saturating_sub(bytes.capacity() as u64));
         // The file has this many bytes, so the allocation is bounded.
         bytes.resize(length as usize, 0);
         self.fill(offset, bytes).map_err(|error| self.damage(offset, format!("cannot read: {error}")))

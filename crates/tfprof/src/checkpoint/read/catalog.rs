@@ -5,6 +5,7 @@ use super::layout::{self, Piece};
 use super::object_graph::ObjectNames;
 use super::table::{Block, Table};
 use super::{bundle, v1};
+use crate::budget;
 use crate::checkpoint::Damage;
 use crate::checkpoint::locate::{self, Files, Located};
 use crate::error::{Error, Location};
@@ -97,6 +98,7 @@ impl Checkpoint {
                 source,
             })?;
             let foreign = if Table::is_table(&source) { None } else { foreign::of_path(path) };
+            budget::add_input(source.len());
             match foreign {
                 Some((_, message)) => Err(Error::Input { location: Location { file, spot: None }, message }),
                 None => Ok(source),
@@ -108,6 +110,7 @@ impl Checkpoint {
                 let contents = bundle::list(open(&index)?, &prefix, &mut damage)?;
                 let mut files = vec![index];
                 if let Store::Bundle { shards, .. } = &contents.store {
+                    budget::add_input(shards.values().filter_map(|shard| shard.length).fold(0, u64::saturating_add));
                     files.extend(shards.values().map(|shard| shard.path.clone()));
                 }
                 Ok(Checkpoint::new(prefix.display().to_string(), contents, damage, files))

@@ -7,6 +7,7 @@ use super::layout::{self, FileRange, Piece, PieceLocation, slice_text};
 use super::strings::{Checked, Data, Strings, assemble_strings, read_strings, read_variants};
 use super::table::{Block, Table};
 use super::v1;
+use crate::budget;
 use crate::checkpoint::Damage;
 use crate::foreign;
 use crate::model::dtype::{DType, Element};
@@ -36,6 +37,9 @@ struct Contiguous<'c> {
     offset: u64,
     size: u64,
 }
+
+/// Tensors may share their bytes, but only so often: reading a byte takes this much work.
+const WORK_PER_BYTE: u64 = 4;
 
 /// The buffer of a streamed tensor.
 const CHUNK: u64 = 256 << 10;
@@ -187,6 +191,7 @@ impl Checkpoint {
         each: &mut dyn FnMut(&[u8]),
     ) -> Result<Vec<Damage>, Damage> {
         let FileRange { offset, size, .. } = range;
+        budget::work(size.saturating_mul(WORK_PER_BYTE));
         let shard = shard.ok_or_else(|| self.damage_to(tensor, "its shard is missing".to_owned()))?;
         let file = open_shard(shard).map_err(|d| d.at(offset))?;
         // Report a wrong length before passing on any bytes.
@@ -244,6 +249,7 @@ impl Checkpoint {
 
     fn load_range(&self, tensor: &Tensor, count: u64, shard: &Shard, range: FileRange) -> Result<Loaded, Damage> {
         let FileRange { offset, size, checksum } = range;
+        budget::work(size.saturating_mul(WORK_PER_BYTE));
         let file = open_shard(shard).map_err(|d| d.at(offset))?;
         let mut bytes = file.read(offset, size)?;
         if tensor.dtype.size().is_some() {

@@ -2,6 +2,7 @@
 
 use super::recognize::is_saved_model;
 use super::{Input, Inputs, input_error};
+use crate::budget::{self, Account};
 use crate::engine::profiler::Profiler;
 use crate::error::{Error, Fix, Warning};
 use crate::foreign;
@@ -42,6 +43,14 @@ impl Inputs {
 
     /// The same; `on_progress` is called as files are read.
     pub fn load_with(&self, profiler: &mut Profiler, on_progress: OnProgress<'_>) -> Result<(), Error> {
+        budget::guard(self.limits, profiler.input(), || {
+            let loaded = self.load_all(profiler, on_progress);
+            profiler.set_limits(self.limits, Account::current().map_or(0, |account| account.input()));
+            loaded
+        })
+    }
+
+    fn load_all(&self, profiler: &mut Profiler, on_progress: OnProgress<'_>) -> Result<(), Error> {
         profiler.set(&self.settings);
         let progress = Progress { read: AtomicU64::new(0), total: self.paths().map(file_size).sum() };
         // Runs come after these and are read side by side, and so are hosts.
@@ -113,17 +122,29 @@ impl Inputs {
             let mut runs = share.iter();
             runs.try_for_each(|(step, input)| self.load_one(input, *step, &mut fork, &on_read)).map(|()| fork)
         };
+        let account = Account::current();
         let first = shares.next().unwrap_or_default();
         thread::scope(|scope| {
             let mut forks = Vec::new();
             for share in shares {
                 let (fork, at) = profiler.fork();
-                forks.push((share, at, scope.spawn(move || load_fork(share, fork))));
+                let account = account.clone();
+                let load = move || match account {
+                    Some(account) => account.guard(|| load_fork(share, fork)),
+                    None => load_fork(share, fork),
+                };
+                let thread = thread::Builder::new().spawn_scoped(scope, load);
+                match thread {
+                    Ok(thread) => forks.push((share, at, Some(thread))),
+                    // Without another thread, this one reads the share after its own.
+                    Err(_) => forks.push((share, at, None)),
+                }
             }
             load_here(first, profiler)?;
             for (share, at, fork) in forks {
-                let fork = fork.join().unwrap_or_else(|panic| resume_unwind(panic))?;
-                if !profiler.join(fork, at) {
+                let fork = fork.map(|fork| fork.join().unwrap_or_else(|panic| resume_unwind(panic)));
+                let joined = fork.transpose()?.is_some_and(|fork| profiler.join(fork, at));
+                if !joined {
                     load_here(share, profiler)?;
                 }
             }

@@ -140,6 +140,12 @@ impl Objects {
     /// The objects that are reachable from the root, through optimizers or without them.
     fn reached(&self, optimizers: bool) -> Vec<bool> {
         let mut reached = vec![false; self.all.len()];
+        // By object, whether it looks like an optimizer: many edges may lead to it.
+        let mut counts = vec![None; self.all.len()];
+        let mut is_counter = |at: u32| match counts.get_mut(at as usize) {
+            Some(known) => *known.get_or_insert_with(|| self.counts_iterations(at)),
+            None => false,
+        };
         let mut waiting = vec![0];
         while let Some(at) = waiting.pop() {
             let Some(seen) = reached.get_mut(at as usize) else { continue };
@@ -148,7 +154,7 @@ impl Objects {
             }
             let object = &self.all[at as usize];
             for (name, child) in &object.children {
-                if optimizers || !(is_optimizer(name) || self.counts_iterations(*child)) {
+                if optimizers || !(is_optimizer(name) || is_counter(*child)) {
                     waiting.push(*child);
                 }
             }

@@ -10,6 +10,7 @@ mod wire;
 
 pub use classify::hlo;
 
+use crate::budget;
 use crate::error::{Error, Location, Warning};
 use crate::events::steps::Steps;
 use crate::events::walk::TraceSums;
@@ -21,7 +22,8 @@ use crate::model::hosts::{EventKind, FactValue, HostFacts, PlaneFacts};
 use classify::Classifier;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tfprof_proto::fields::{xplane, xspace};
 use tfprof_proto::stream::Spot;
 use tfprof_proto::window::{ByteRange, Window};
@@ -56,7 +58,9 @@ impl HostFile for ProfileFile {
 
     fn read(&self, settings: &TraceSettings) -> Result<HostProfile, Error> {
         for heads in [LineHeads::First, LineHeads::Whole] {
-            if let Some(host) = read_with(self, settings, heads)? {
+            let host = read_with(self, settings, heads);
+            self.bytes.close();
+            if let Some(host) = host? {
                 return Ok(host);
             }
         }
@@ -68,7 +72,7 @@ impl HostFile for ProfileFile {
 /// A file that several threads can read at any offset.
 #[derive(Debug)]
 pub enum FileBytes {
-    File(File, u64),
+    File(LazyFile),
     Memory(Vec<u8>),
 }
 
@@ -88,9 +92,16 @@ impl FileBytes {
         Ok((FileBytes::Memory(bytes), cut))
     }
 
+    /// Closes the file until it is read again.
+    pub fn close(&self) {
+        if let FileBytes::File(file) = self {
+            *file.lock() = None;
+        }
+    }
+
     pub fn whole(&self) -> ByteRange {
         let end = match self {
-            FileBytes::File(_, length) => *length,
+            FileBytes::File(file) => file.length,
             FileBytes::Memory(bytes) => bytes.len() as u64,
         };
         ByteRange { start: 0, end }
@@ -99,9 +110,9 @@ impl FileBytes {
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
         match self {
             #[cfg(unix)]
-            FileBytes::File(file, _) => std::os::unix::fs::FileExt::read_at(file, buffer, offset),
+            FileBytes::File(file) => std::os::unix::fs::FileExt::read_at(&*file.open()?, buffer, offset),
             #[cfg(windows)]
-            FileBytes::File(file, _) => std::os::windows::fs::FileExt::seek_read(file, buffer, offset),
+            FileBytes::File(file) => std::os::windows::fs::FileExt::seek_read(&*file.open()?, buffer, offset),
             FileBytes::Memory(bytes) => {
                 let rest = bytes.get(offset as usize..).unwrap_or_default();
                 let length = rest.len().min(buffer.len());
@@ -121,6 +132,28 @@ impl FileBytes {
         let mut content = Vec::new();
         ByteCursor { bytes: self, at: span.start }.take(span.end - span.start).read_to_end(&mut content)?;
         Ok(content)
+    }
+}
+
+/// A file that is open only while it is read: a run may have thousands of hosts.
+#[derive(Debug)]
+pub struct LazyFile {
+    path: PathBuf,
+    length: u64,
+    file: Mutex<Option<Arc<File>>>,
+}
+
+impl LazyFile {
+    fn open(&self) -> io::Result<Arc<File>> {
+        let mut file = self.lock();
+        match &*file {
+            Some(file) => Ok(Arc::clone(file)),
+            None => Ok(Arc::clone(file.insert(Arc::new(File::open(&self.path)?)))),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Arc<File>>> {
+        self.file.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -185,9 +218,11 @@ pub fn open(path: &Path, source: Source<'_>) -> Result<ProfileFile, Error> {
     }
     if path.is_file() && !source.is_compressed {
         let io_error = |error| Error::Io { file: source.name.clone(), action: "cannot open", source: error };
-        let file = File::open(path).map_err(io_error)?;
-        let length = file.metadata().map_err(io_error)?.len();
-        return Ok(ProfileFile { name, bytes: FileBytes::File(file, length), cut: None });
+        let length = std::fs::metadata(path).map_err(io_error)?.len();
+        // What the source has read counts already.
+        budget::add_input(length.saturating_sub(source.head().len() as u64));
+        let file = LazyFile { path: path.to_owned(), length, file: Mutex::default() };
+        return Ok(ProfileFile { name, bytes: FileBytes::File(file), cut: None });
     }
     let (bytes, cut) = FileBytes::read_all(source)?;
     Ok(ProfileFile { name, bytes, cut })
@@ -233,7 +268,7 @@ fn host_profile(
         name: plane.name.clone(),
         lines: plane.lines.len(),
         events: lines.by_ref().take(plane.lines.len()).map(|line| line.events).sum(),
-        stats: plane.stats.iter().map(|(name, value)| (name.clone(), fact(value))).collect(),
+        stats: plane.stats.iter().map(|(name, value)| (name.to_string(), fact(value))).collect(),
     });
     let planes = planes.collect();
     let facts = HostFacts {
@@ -282,11 +317,12 @@ fn host_of(file: &str) -> String {
 }
 
 fn fact(value: &StoredValue) -> FactValue {
+    budget::check();
     match value {
         StoredValue::Int(n) => FactValue::Int(*n),
         StoredValue::Uint(n) => FactValue::Uint(*n),
         StoredValue::Double(n) => FactValue::Double(*n),
-        StoredValue::Text(text) => FactValue::Text(text.clone()),
+        StoredValue::Text(text) => FactValue::Text(text.to_string()),
         StoredValue::Bytes(_) | StoredValue::Ref(_) | StoredValue::Nothing => FactValue::Other,
     }
 }
@@ -294,7 +330,7 @@ fn fact(value: &StoredValue) -> FactValue {
 /// The framework, if a plane names its version, or if events or programs have the names that JAX gives them.
 fn framework(space: &Space) -> Option<String> {
     let mut stats = space.planes.iter().flat_map(|plane| &plane.stats);
-    match stats.find(|(name, _)| name == "jax_version") {
+    match stats.find(|(name, _)| &**name == "jax_version") {
         Some((_, StoredValue::Text(version))) => Some(format!("JAX {version}")),
         _ => {
             let jax_names = ["jit_", "pmap_", "PjitFunction(", "PmapFunction("];
@@ -308,7 +344,7 @@ fn framework(space: &Space) -> Option<String> {
 /// A number on the plane about the recording itself.
 fn environment(space: &Space, name: &str) -> Option<u64> {
     let plane = space.planes.iter().find(|plane| plane.name == "Task Environment")?;
-    match plane.stats.iter().find(|(known, _)| known == name)? {
+    match plane.stats.iter().find(|(known, _)| &**known == name)? {
         (_, StoredValue::Int(n)) => Some(*n as u64),
         (_, StoredValue::Uint(n)) => Some(*n),
         _ => None,

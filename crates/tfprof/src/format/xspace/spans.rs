@@ -4,6 +4,7 @@ use super::classify::{ClassCache, Classifier, LineKind};
 use super::wire::event::Event;
 use super::wire::plane::{LineOfPlane, LineReader, Plane, Space, Stop};
 use super::wire::stats::{OP_STATS, Stat, StatMask, StatSnapshot};
+use crate::budget;
 use crate::events::activity::Activities;
 use crate::events::spans::{OpenSpans, SpanOrder};
 use crate::events::steps::{
@@ -189,6 +190,7 @@ fn allocator(event: &Event<'_>, space: &Space) -> String {
         return "an allocator without a name".to_owned();
     };
     let end = format!(":{index}");
+    budget::work(1 + space.planes.len() as u64 / 16);
     let plane = space.planes.iter().find(|plane| plane.is_device() && plane.name.ends_with(&end));
     plane.map_or_else(|| format!("device {index}"), |plane| plane.name.clone())
 }

@@ -96,6 +96,7 @@ impl<'f> HostTrace<'f> {
         warn_damage(name, &space, &none, cut.clone(), warnings);
         warn_odd(name, &space, Dangling::default(), &[], warnings);
         let host = space.hostnames.first().cloned().unwrap_or_else(|| host_of(name));
+        bytes.close();
         Ok(HostTrace { bytes, space, host })
     }
 
@@ -111,7 +112,7 @@ impl<'f> HostTrace<'f> {
             return Some(self.space.base);
         }
         let environment = self.space.planes.iter().find(|plane| plane.name == "Task Environment")?;
-        let start = environment.stats.iter().find(|(name, _)| name == "profile_start_time");
+        let start = environment.stats.iter().find(|(name, _)| &**name == "profile_start_time");
         match start {
             Some((_, StoredValue::Uint(start))) => Some((*start as i64).saturating_add(self.space.base)),
             Some((_, StoredValue::Int(start))) => Some(start.saturating_add(self.space.base)),
@@ -130,7 +131,7 @@ impl<'f> HostTrace<'f> {
     }
 
     pub fn strings(&self, plane: usize) -> impl Iterator<Item = &str> {
-        self.space.planes[plane].strings.iter().map(String::as_str)
+        self.space.planes[plane].strings.iter().map(|name| &**name)
     }
 
     pub fn metas(&self, plane: usize) -> &[Meta] {
@@ -161,6 +162,7 @@ impl<'f> HostTrace<'f> {
                 Err(Stop::Io(error)) => return Err(error),
             }
         }
+        self.bytes.close();
         Ok(())
     }
 }

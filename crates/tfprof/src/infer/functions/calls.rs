@@ -7,8 +7,9 @@ use super::frames;
 use super::library::{Library, function_names, recursive};
 use super::trip_counts::TripCounts;
 use super::trips::{self, Facts, LoopFunction, Trips};
+use crate::budget;
 use crate::error::Warning;
-use crate::hash::TrustedMap;
+use crate::hash::UntrustedMap;
 use crate::infer::fact::{ANY, BATCHES, Fact, Point, Shape};
 use crate::infer::inference::{Answer, Calls, Cost, Inference, Instance, NodeCost};
 use crate::infer::overrides::Overrides;
@@ -25,6 +26,9 @@ const MAX_WIDENINGS: usize = 8;
 
 /// The limit of inferred nodes over all specializations.
 const MAX_NODES: usize = 4_000_000;
+
+/// The memory for each inferred node.
+const BYTES_PER_NODE: u64 = 128;
 
 /// Further ops that call functions.
 const MORE_CALL_OPS: &[&str] = &["BatchFunction", "XlaLaunch"];
@@ -146,7 +150,7 @@ impl Program {
         let mut resolver = Resolver {
             program: self,
             recursive: recursive(&self.library),
-            known: TrustedMap::default(),
+            known: vec![UntrustedMap::default(); self.library.len()],
             done: Inferred::default(),
             missing: None,
             nodes: 0,
@@ -190,7 +194,7 @@ struct Resolver<'p> {
     program: &'p Program,
     recursive: Vec<bool>,
     /// By function: the arguments and indices of its finished instances.
-    known: TrustedMap<u32, Vec<(Vec<Fact>, u32)>>,
+    known: Vec<UntrustedMap<Vec<Fact>, u32>>,
     done: Inferred,
     missing: Option<Missing>,
     nodes: usize,
@@ -255,7 +259,7 @@ impl Resolver<'_> {
         inferred.runs = runs;
         inferred.total = self.total(body, &inferred, by_batch.as_ref());
         if let Some(function) = function {
-            self.known.entry(function).or_default().push((args, self.done.instances.len() as u32));
+            self.known[function as usize].insert(args, self.done.instances.len() as u32);
         }
         self.done.instances.push(inferred);
     }
@@ -343,11 +347,11 @@ impl Resolver<'_> {
         }
         let body = &self.program.library.get(function).body;
         let args = &args[..args.len().min(body.args.len())];
-        let known = self.known.get(&function).and_then(|list| list.iter().rev().find(|(known, _)| known == args));
-        if let Some((_, index)) = known {
+        if let Some(index) = self.known[function as usize].get(args) {
             return Ok(Some(*index));
         }
-        if self.nodes > MAX_NODES {
+        let size = body.len() as u64 + 1;
+        if self.nodes > MAX_NODES || !budget::can_afford(size, size.saturating_mul(BYTES_PER_NODE)) {
             let what =
                 "functions are called with too many different arguments to infer them all; some calls count as unknown";
             self.done.warnings.insert(Warning::new("too_many_calls", what));

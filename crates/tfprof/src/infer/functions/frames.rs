@@ -1,10 +1,13 @@
 //! Loops of TensorFlow 1: frames of a graph, delimited by `Enter`, `Merge`, `Switch`, `NextIteration` and `Exit`.
 
 use super::trips::{self, Affine, Facts, Numbers};
+use crate::budget;
 use crate::error::Warning;
+use crate::hash::UntrustedMap;
 use crate::infer::fact::Fact;
 use crate::model::attr_value;
 use crate::model::body::{Body, Tensor};
+use std::cell::RefCell;
 use std::collections::VecDeque;
 
 /// The runs of each node.
@@ -39,26 +42,28 @@ pub fn runs(body: &Body, facts: Facts<'_>, given: &dyn Fn(&str) -> Option<i64>) 
     let (mut frames, frame_of) = frames(body);
     let mut in_condition = vec![false; nodes as usize];
     let mut warnings = Vec::new();
-    let mut conditions: Vec<u32> =
+    let mut conditions: VecDeque<u32> =
         (0..nodes).filter(|node| is(*node, ["LoopCond", ""]) && frame_of[*node as usize] != OUTSIDE).collect();
-    // The loop of a gradient starts counting where the forward loop ended, so each known trip count may reveal others.
+    conditions.iter().for_each(|node| mark_condition(body, *node, &frame_of, &mut in_condition));
+    // The loop of a gradient starts counting where the forward loop ended, so each known trip count may reveal others:
+    // by frame, the conditions that wait for its trip count.
     let mut known = vec![None; frames.len()];
-    loop {
-        let before = conditions.len();
-        conditions.retain(|node| {
-            let frame = frame_of[*node as usize] as usize;
-            let numbers = InFrame { body, facts, known: &known, frame_of: &frame_of };
-            let (name, short) = names_of(&frames[frame]);
-            let trips = match given(name).or_else(|| given(short)) {
-                Some(count) => Some(trips::Trips { count, exact: true }),
-                None => body.inputs(*node).first().and_then(|condition| trips::of_condition(&numbers, *condition)),
-            };
-            mark_condition(body, *node, &frame_of, &mut in_condition);
-            known[frame] = trips;
-            trips.is_none()
-        });
-        if conditions.is_empty() || conditions.len() == before {
-            break;
+    let mut waiting: Vec<Vec<u32>> = vec![Vec::new(); frames.len()];
+    while let Some(node) = conditions.pop_front() {
+        budget::work(1);
+        let frame = frame_of[node as usize] as usize;
+        let needed = RefCell::new(Vec::new());
+        let numbers = InFrame { body, facts, known: &known, frame_of: &frame_of, needed: &needed };
+        let (name, short) = names_of(&frames[frame]);
+        let trips = match given(name).or_else(|| given(short)) {
+            Some(count) => Some(trips::Trips { count, exact: true }),
+            None => body.inputs(node).first().and_then(|condition| trips::of_condition(&numbers, *condition)),
+        };
+        known[frame] = trips;
+        if trips.is_some() {
+            conditions.extend(waiting[frame].drain(..));
+        } else {
+            needed.into_inner().into_iter().for_each(|frame: u32| waiting[frame as usize].push(node));
         }
     }
     for (frame, trips) in known.into_iter().enumerate().skip(1) {
@@ -107,6 +112,7 @@ fn frames(body: &Body) -> (Vec<Frame>, Vec<u32>) {
         }
     }
     let mut frames = vec![Frame { name: String::new(), parent: OUTSIDE, depth: 0, trips: 1 }];
+    let mut children = UntrustedMap::default();
     let mut frame_of = vec![OUTSIDE; nodes];
     let is_enter = |node: u32| matches!(body.op(node), "Enter" | "RefEnter");
     let mut waiting: VecDeque<u32> = (0..nodes as u32).filter(|node| is_enter(*node)).collect();
@@ -132,7 +138,7 @@ fn frames(body: &Body) -> (Vec<Frame>, Vec<u32>) {
         };
         let frame = if is_enter(node) && frames[outer as usize].depth < MAX_DEPTH {
             let name = body.attribute(node, "frame_name").and_then(attr_value::text).unwrap_or_default();
-            child_frame(&mut frames, outer, &String::from_utf8_lossy(name))
+            *children.entry((outer, name)).or_insert_with(|| add_frame(&mut frames, outer, name))
         } else {
             outer
         };
@@ -144,13 +150,11 @@ fn frames(body: &Body) -> (Vec<Frame>, Vec<u32>) {
     (frames, frame_of)
 }
 
-/// The frame `name` inside `parent`, added if new.
-fn child_frame(frames: &mut Vec<Frame>, parent: u32, name: &str) -> u32 {
-    if let Some(at) = frames.iter().skip(1).position(|frame| frame.parent == parent && frame.name == name) {
-        return at as u32 + 1;
-    }
+/// Adds the frame `name` inside `parent`.
+fn add_frame(frames: &mut Vec<Frame>, parent: u32, name: &[u8]) -> u32 {
+    budget::check();
     let depth = frames[parent as usize].depth + 1;
-    frames.push(Frame { name: name.to_owned(), parent, depth, trips: 1 });
+    frames.push(Frame { name: String::from_utf8_lossy(name).into_owned(), parent, depth, trips: 1 });
     frames.len() as u32 - 1
 }
 
@@ -175,6 +179,8 @@ struct InFrame<'a> {
     /// The trip count of each frame, if known.
     known: &'a [Option<trips::Trips>],
     frame_of: &'a [u32],
+    /// Frames whose trip count was asked for and is not known yet.
+    needed: &'a RefCell<Vec<u32>>,
 }
 
 impl InFrame<'_> {
@@ -202,7 +208,10 @@ impl InFrame<'_> {
         for _ in 0..MAX_DEPTH {
             if self.merge(at.node).is_some() {
                 let frame = *self.frame_of.get(at.node as usize)?;
-                let trips = self.known.get(frame as usize).copied()??;
+                let Some(trips) = self.known.get(frame as usize).copied()? else {
+                    self.needed.borrow_mut().push(frame);
+                    return None;
+                };
                 // The counter must start with a constant: chains of loops are not followed.
                 let [entered, next] = self.merge(at.node)? else { return None };
                 let base = self.fact(*entered)?.integer()?;

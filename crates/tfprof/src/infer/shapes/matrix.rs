@@ -115,6 +115,9 @@ fn sparse_rows(op: &Op<'_>, at: usize) -> i64 {
     op.input(2).integers().and_then(|dims| dims.get(at)).map_or(ANY, |dim| (*dim).max(ANY))
 }
 
+/// No tensor has more dimensions.
+const MAX_RANK: usize = 254;
+
 /// The sizes of all labels of an einsum: those of its letters and of the dimensions of its ellipsis.
 #[derive(Debug, Default)]
 pub struct Labels {
@@ -165,6 +168,9 @@ impl Labels {
         let mut dims = Vec::new();
         let mut rest = output;
         while let [letter, tail @ ..] = rest {
+            if dims.len() > MAX_RANK {
+                return None;
+            }
             if let Some(tail) = rest.strip_prefix(b"...") {
                 dims.extend(&self.ellipsis);
                 rest = tail;

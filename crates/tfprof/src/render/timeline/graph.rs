@@ -2,6 +2,7 @@
 
 use super::Peak;
 use super::memory;
+use crate::budget;
 use crate::hash::{TrustedMap, TrustedSet};
 use crate::model::devices::{DeviceId, DeviceKind};
 use crate::model::names::NameId;
@@ -221,6 +222,8 @@ struct Finder<'t, 'v> {
     timeline: &'t Timeline<'v>,
     /// By node: its executions on scheduling devices, by start. Empty under the quirk that draws all arrows.
     runs_of: TrustedMap<NodeId, Vec<ExecutionId>>,
+    /// By node: the process of all its executions, if it is one.
+    only_in: TrustedMap<NodeId, u32>,
 }
 
 impl<'t, 'v> Finder<'t, 'v> {
@@ -240,19 +243,26 @@ impl<'t, 'v> Finder<'t, 'v> {
                 runs.sort_by_key(|run| timeline.execution(*run).start);
             }
         }
-        Finder { timeline, runs_of }
+        let only = |runs: &[ExecutionId]| {
+            let process = runs.first()?.process;
+            runs.iter().all(|run| run.process == process).then_some(process)
+        };
+        let only_in = runs_of.iter().filter_map(|(node, runs)| Some((*node, only(runs)?))).collect();
+        Finder { timeline, runs_of, only_in }
     }
 
     /// The inputs of a node that ran on another device.
     fn sources_elsewhere(&self, node: NodeId, process: usize) -> Vec<NodeId> {
+        budget::work(self.timeline.view.model.nodes.inputs(node).len() as u64);
         let sources = self.timeline.sources(node);
         if self.timeline.view.options.quirks.arrows_from_every_run {
             return sources.collect();
         }
         let mut met = TrustedSet::default();
-        let is_elsewhere = |run: &ExecutionId| run.process as usize != process;
-        let runs_elsewhere =
-            |source: &NodeId| self.runs_of.get(source).is_some_and(|runs| runs.iter().any(is_elsewhere));
+        let runs_elsewhere = |source: &NodeId| match self.only_in.get(source) {
+            Some(only) => *only as usize != process,
+            None => self.runs_of.contains_key(source),
+        };
         sources.filter(|source| met.insert(*source) && runs_elsewhere(source)).collect()
     }
 
@@ -262,6 +272,7 @@ impl<'t, 'v> Finder<'t, 'v> {
         let devices = &timeline.view.model.devices;
         let timings = timeline.records.timings(node).iter();
         for timing in timings.filter(|timing| timeline.shows(timing) && schedules(devices.kind(timing.device))) {
+            budget::work(1);
             let Some(process) = timeline.process_of.get(&devices.name(timing.device)) else { continue };
             let executions = &timeline.processes[*process].executions;
             let found = executions.binary_search_by_key(&timing.start, |execution| execution.start);

@@ -1,6 +1,8 @@
 //! Utilization of accelerators: busy time over the time from the first op to the last.
 
 use super::{Advice, Evidence};
+use crate::hash::UntrustedMap;
+use crate::model::activity::DeviceFacts;
 use crate::model::cells::{Cell, Measure};
 use crate::model::devices::DeviceKind;
 use crate::model::hosts::is_accelerator;
@@ -60,9 +62,16 @@ pub(super) fn check(evidence: &Evidence<'_>, advice: &mut Advice) {
 fn check_trace(evidence: &Evidence<'_>, advice: &mut Advice) {
     let hosts = &evidence.model.hosts;
     let mut idle = Vec::new();
-    for (host, plane) in hosts.iter().flat_map(|host| host.planes.iter().map(move |plane| (host, plane))) {
+    // Of planes with one name, the first device counts.
+    let devices: UntrustedMap<(usize, &str), &DeviceFacts> = hosts
+        .iter()
+        .enumerate()
+        .flat_map(|(at, host)| host.devices.iter().rev().map(move |device| ((at, device.name.as_str()), device)))
+        .collect();
+    let planes = hosts.iter().enumerate().flat_map(|(at, host)| host.planes.iter().map(move |plane| (at, host, plane)));
+    for (at, host, plane) in planes {
         let name = if hosts.len() > 1 { format!("/{}{}", host.host, plane.name) } else { plane.name.clone() };
-        match host.devices.iter().find(|device| device.name == plane.name) {
+        match devices.get(&(at, plane.name.as_str())) {
             _ if !is_accelerator(&plane.name) => {}
             Some(device) if device.span > 0 => report(&name, device.busy, device.span, advice),
             Some(_) => {}

@@ -6,6 +6,7 @@ mod kernels;
 use super::wire::event::Event;
 use super::wire::plane::{Line, Plane, Space};
 use super::wire::stats::{OP_STATS, Stat, StatSnapshot, StoredValue};
+use crate::budget;
 use crate::events::activity::Activities;
 use crate::events::walk::Class;
 use crate::events::{Op, OpCost, OpDetails, OpKey, SourceLine, Variant};
@@ -391,6 +392,7 @@ impl<'f> Classifier<'f> {
     }
 
     fn variant(&mut self, kind: EventKind, key: OpKey, about: OpDetails, kernel: &str, event: &Event<'_>) -> Class {
+        budget::check();
         let op = if let Some(op) = self.op_of_key.get(&key) {
             *op
         } else {

@@ -183,7 +183,7 @@ impl<'a> Event<'a> {
     pub fn text(&self, stat: Stat) -> Option<Cow<'a, str>> {
         let bytes = self.bytes;
         Some(match self.get(stat)? {
-            Either::Own(OwnValue::Name(at)) => Cow::Borrowed(self.plane.strings[at as usize].as_str()),
+            Either::Own(OwnValue::Name(at)) => Cow::Borrowed(&*self.plane.strings[at as usize]),
             Either::Own(OwnValue::Text(slice)) => match std::str::from_utf8(slice.of(bytes)) {
                 Ok(text) => Cow::Borrowed(text),
                 Err(_) => Cow::Owned(escape_invalid(slice.of(bytes))),

@@ -5,11 +5,13 @@
 
 use super::event::Event;
 use super::stats::{self, DamageList, LenientFields, Stat, StatMask, StatReader, StoredValue};
+use crate::budget;
 use crate::events::spans::Unsorted;
 use crate::format::xspace::{ByteCursor, ByteWindow, FileBytes};
 use crate::hash::UntrustedMap;
 use crate::model::names::escape_invalid;
 use std::io;
+use std::sync::Arc;
 use tfprof_proto::fields::{map_entry, xevent_metadata, xline, xplane, xspace, xstat_metadata};
 use tfprof_proto::window::{ByteRange, FieldError, FieldReader, Head};
 use tfprof_proto::wire::Value;
@@ -46,13 +48,13 @@ pub struct Plane {
     pub metas: Vec<Meta>,
     meta_of: IdMap,
     /// Stat names, which are also the strings that stats refer to.
-    pub strings: Vec<String>,
+    pub strings: Vec<Arc<str>>,
     /// By string: the stat that it names.
     pub stat_of_string: Vec<Option<Stat>>,
     string_of: IdMap,
     /// By small ids of strings: see [`Plane::code`].
     codes: Vec<u8>,
-    pub stats: Vec<(String, StoredValue)>,
+    pub stats: Vec<(Arc<str>, StoredValue)>,
     /// The stats that some event of the plane may have.
     pub mask: StatMask,
     /// By metadata.
@@ -181,10 +183,11 @@ impl Plane {
         for (id, held) in raw {
             let Some(name) = self.string(id) else { continue };
             let held = self.value(held);
-            self.stats.push((self.strings[name].clone(), held));
+            self.stats.push((Arc::clone(&self.strings[name]), held));
         }
         let mut metas = std::mem::take(&mut self.metas);
         for meta in &mut metas {
+            budget::check();
             for (id, held) in meta.all.clone() {
                 let Some(name) = self.string(id) else {
                     meta.nameless += 1;
@@ -209,7 +212,7 @@ impl Plane {
     fn value(&self, held: StoredValue) -> StoredValue {
         match held {
             StoredValue::Ref(id) => {
-                self.string(id).map_or(StoredValue::Nothing, |at| StoredValue::Text(self.strings[at].clone()))
+                self.string(id).map_or(StoredValue::Nothing, |at| StoredValue::Text(Arc::clone(&self.strings[at])))
             }
             held => held,
         }
@@ -275,6 +278,7 @@ impl PlaneReader<'_> {
         let PlaneReader { heads, damage, planes, lines } = self;
         let mut walk = FieldReader::new(planes, span)?;
         while let Some((number, head)) = next(&mut walk, damage)? {
+            budget::check();
             let Head::Message(span) = head else { continue };
             match number {
                 xplane::NAME => plane.name = escape_invalid(walk.content(span)?),
@@ -293,9 +297,9 @@ impl PlaneReader<'_> {
                     let (key, name) = read_string(walk.content(span)?, span.start, damage);
                     let place = plane.string_of.get(key).unwrap_or(plane.strings.len());
                     if place == plane.strings.len() {
-                        plane.strings.push(name);
+                        plane.strings.push(name.into());
                     } else {
-                        plane.strings[place] = name;
+                        plane.strings[place] = name.into();
                     }
                     plane.string_of.set(key, place);
                 }

@@ -6,6 +6,7 @@ use super::plane::{NO_NAME, NO_STAT, Plane};
 use crate::model::names::escape_invalid;
 use flate2::read::GzDecoder;
 use std::io::Read;
+use std::sync::Arc;
 use tfprof_proto::fields::xstat;
 use tfprof_proto::window::{ByteRange, Damage};
 use tfprof_proto::wire::{Fields, Value};
@@ -140,7 +141,7 @@ pub enum StoredValue {
     Int(i64),
     Uint(u64),
     Double(f64),
-    Text(String),
+    Text(Arc<str>),
     Bytes(ByteRange),
     /// A string of the plane, by the id of its entry; resolved once the plane is read.
     Ref(i64),
@@ -165,13 +166,15 @@ pub fn read_stat_value(bytes: &[u8], at: u64, damage: &mut DamageList) -> (i64, 
         RawValue::Double(n) => StoredValue::Double(n),
         RawValue::Uint(n) => StoredValue::Uint(n),
         RawValue::Int(n) => StoredValue::Int(n),
-        RawValue::Text(slice) => StoredValue::Text(escape_invalid(slice.of(bytes))),
+        RawValue::Text(slice) => StoredValue::Text(escape_invalid(slice.of(bytes)).into()),
         RawValue::Bytes(Slice { start, length }) => {
             let start = at + u64::from(start);
             StoredValue::Bytes(ByteRange { start, end: start + u64::from(length) })
         }
         RawValue::Ref(id) => StoredValue::Ref(id),
-        RawValue::Gzip(slice) => gunzip(slice.of(bytes)).map_or(StoredValue::Nothing, StoredValue::Text),
+        RawValue::Gzip(slice) => {
+            gunzip(slice.of(bytes)).map_or(StoredValue::Nothing, |text| StoredValue::Text(text.into()))
+        }
     });
     (id, value)
 }

@@ -6,9 +6,11 @@ mod costs;
 mod custom_calls;
 mod module;
 
+use crate::budget;
 use crate::events::{OpCost, SourceLine};
 use crate::hash::{UntrustedMap, UntrustedSet};
 use crate::model::names::escape_invalid;
+use std::sync::Arc;
 use tfprof_proto::fields::stack_frame_index as frame_index;
 use tfprof_proto::fields::{hlo, hlo_computation, hlo_instruction, hlo_module, op_metadata};
 use tfprof_proto::wire::{Fields, Value, WireError};
@@ -36,9 +38,11 @@ pub struct Instruction {
     source: Option<(String, i64)>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Frame {
-    source: SourceLine,
+    file: Arc<str>,
+    function: Arc<str>,
+    line: i64,
     outer: usize,
 }
 
@@ -59,8 +63,10 @@ impl Program {
         // A cycle of parents ends the stack.
         let mut seen = UntrustedSet::default();
         while at > 0 && at <= self.frames.len() && stack.len() < MAX_DEPTH && seen.insert(at) {
-            stack.push(self.frames[at - 1].source.clone());
-            at = self.frames[at - 1].outer;
+            let Frame { file, function, line, outer } = &self.frames[at - 1];
+            budget::check();
+            stack.push(SourceLine { file: file.to_string(), function: function.to_string(), line: *line });
+            at = *outer;
         }
         stack.reverse();
         stack
@@ -139,14 +145,14 @@ fn read_instruction(bytes: &[u8], into: &mut UntrustedMap<String, Instruction>) 
 }
 
 fn read_frames(bytes: &[u8]) -> Result<Vec<Frame>, WireError> {
-    let (mut files, mut functions) = (Vec::new(), Vec::new());
+    let (mut files, mut functions): (Vec<Arc<str>>, Vec<Arc<str>>) = (Vec::new(), Vec::new());
     let mut locations: Vec<Location> = Vec::new();
     let mut frames: Vec<StackFrame> = Vec::new();
     each(bytes, |number, value| {
         let Value::Bytes(bytes) = value else { return Ok(()) };
         match number {
-            frame_index::FILE_NAMES => files.push(escape_invalid(bytes)),
-            frame_index::FUNCTION_NAMES => functions.push(escape_invalid(bytes)),
+            frame_index::FILE_NAMES => files.push(escape_invalid(bytes).into()),
+            frame_index::FUNCTION_NAMES => functions.push(escape_invalid(bytes).into()),
             frame_index::FILE_LOCATIONS => locations.push(location(bytes)?),
             frame_index::STACK_FRAMES => frames.push(stack_frame(bytes)?),
             _ => {}
@@ -154,15 +160,16 @@ fn read_frames(bytes: &[u8]) -> Result<Vec<Frame>, WireError> {
         Ok(())
     })?;
     // All of these count from 1; 0 is none.
-    let text = |texts: &[String], at: u64| -> String {
+    let unknown: Arc<str> = "?".into();
+    let text = |texts: &[Arc<str>], at: u64| -> Arc<str> {
         let at = usize::try_from(at).unwrap_or(0).wrapping_sub(1);
-        texts.get(at).map_or_else(|| "?".to_owned(), Clone::clone)
+        Arc::clone(texts.get(at).unwrap_or(&unknown))
     };
     let frame = |frame: StackFrame| {
         let at = usize::try_from(frame.location).unwrap_or(0).wrapping_sub(1);
         let Location { file, function, line } = locations.get(at).copied().unwrap_or_default();
-        let source = SourceLine { file: text(&files, file), function: text(&functions, function), line: line as i64 };
-        Frame { source, outer: usize::try_from(frame.outer).unwrap_or(0) }
+        let (file, function) = (text(&files, file), text(&functions, function));
+        Frame { file, function, line: line as i64, outer: usize::try_from(frame.outer).unwrap_or(0) }
     };
     Ok(frames.into_iter().map(frame).collect())
 }
