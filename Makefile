@@ -40,7 +40,7 @@ define wheel
 endef
 
 .DEFAULT_GOAL := help
-.PHONY: help build test fmt-check licenses lint cargo-test docs-check python-test python-for-tf python-tf toolchain test-tools tools debian-tools test-tf verify-corpus checkpoints shapes differential tf-venv bench bench-xspace test-xprof bench-alone bench-guard bench-python \
+.PHONY: help build test fmt-check licenses lint cargo-test docs-check python-test python-for-tf python-tf toolchain test-tools tools debian-tools test-tf verify-corpus checkpoints shapes differential tf-venv bench bench-xspace test-xprof bench-alone bench-guard growth bench-python \
         demo fuzz docs pictures clean
 .PHONY: test-notebook test-sdist web web-check
 
@@ -208,6 +208,9 @@ bench-alone: build ## scaling, large inputs, start-up (ALONE="--only growth")
 
 bench-guard: build ## compare instruction counts with the recorded ones; needs valgrind
 	$(PYTHON) benches/instructions.py --binary $(BUILT)/release/tfprof $(GUARD)
+
+growth: build ## hostile files cost no more than they weigh; needs valgrind
+	$(PYTHON) benches/growth.py --binary $(BUILT)/release/tfprof
 
 bench-python: tf-venv $(PY_VENV)/ready ## time of the Python package and its hook, and of TensorFlow's
 	rm -rf $(BUILT)/python-bench
