@@ -401,7 +401,11 @@ mod tests {
     fn limits_follow_from_the_input() {
         let account = Account::new(Limits::default(), 0);
         let before = account.memory_limit();
-        account.guard(|| Ok(add_input(1000))).expect("no limit is reached");
+        let read = || {
+            add_input(1000);
+            Ok(())
+        };
+        account.guard(read).expect("no limit is reached");
         assert_eq!(account.work_limit(), LEAST_WORK + 1000 * WORK_PER_BYTE);
         assert!(account.memory_limit() == before + 1000 * MEMORY_PER_BYTE || account.0.system.is_some());
         let given = Account::new(Limits { memory: Some(1 << 10), ..Limits::default() }, 1 << 30);
