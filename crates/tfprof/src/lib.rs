@@ -98,7 +98,7 @@ pub use report::overview::Overview;
 pub mod reports {
     pub use crate::model::hosts::HostFacts;
     pub use crate::report::cost::{
-        Figures, Linear, MissingShape, OpType, PerBatch, Scope, TypedParameters, UnknownType,
+        Figures, Linear, MissingShape, OpType, PerBatch, Scope, Scopes, TypedParameters, UnknownType,
     };
     pub use crate::report::overview::{DeviceTime, InputFile, MemoryPeak, Missing, NextQuestion, StepTime, Top};
 }

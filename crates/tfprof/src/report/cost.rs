@@ -6,6 +6,7 @@ pub mod budget;
 mod json;
 mod layers;
 pub mod render;
+mod scopes;
 mod tree;
 
 use crate::error::{Error, Fix, Spelling, Warning};
@@ -20,6 +21,8 @@ use crate::options::Step;
 use crate::quirks::Quirks;
 use crate::view::values::Values;
 use crate::view::{past_the_limit, tree::ROOT};
+use scopes::Children;
+pub use scopes::{Scope, Scopes};
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -97,8 +100,8 @@ pub struct Cost {
     pub unknown: Vec<UnknownType>,
     /// The first nodes without a known shape, and why.
     pub missing: Vec<MissingShape>,
-    /// All scopes, parents before children; the first is the whole model. The ops and the variables of a layer are in one.
-    pub scopes: Vec<Scope>,
+    /// The ops and the variables of a layer are in one.
+    pub scopes: Scopes,
     /// The scope of the graph that the names of `scopes` leave out; empty if there is none.
     pub prefix: String,
     /// A scope around that one, which other names leave out.
@@ -186,18 +189,6 @@ impl MissingShape {
     }
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Scope {
-    pub name: String,
-    /// Its first name in the graph, if that is another one.
-    pub path: String,
-    pub parent: usize,
-    pub total: Figures,
-    /// A scope with variables and no layers within.
-    pub is_layer: bool,
-}
-
 /// A variable that several layers compute with.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
@@ -221,7 +212,7 @@ impl Cost {
         let mut cost = Cost { warnings: warnings.to_vec(), batch: model.costs.batch, ..Cost::default() };
         layers::Layers { scopes: cost.scopes, prefix: cost.prefix, around: cost.around, shared: cost.shared } =
             layers::layers(model, &values, ROOT);
-        cost.figures = cost.scopes.first().map(|root| root.total).unwrap_or_default();
+        cost.figures = *cost.scopes.total(0);
         let past = COLUMNS.iter().find(|metric| matches!(cost.get(**metric), i64::MIN | i64::MAX));
         cost.warnings.extend(past.map(|metric| past_the_limit(*metric)));
         cost.add_variables(model, &values);
@@ -321,39 +312,40 @@ impl Cost {
 
     /// The scopes to list, each part of the model in one of them: large scopes are replaced by their children until none is
     /// large or only layers are left.
-    fn parts(&self) -> Vec<&Scope> {
-        let mut children: Vec<Vec<usize>> = vec![Vec::new(); self.scopes.len()];
-        for (at, scope) in self.scopes.iter().enumerate().skip(1) {
-            children[scope.parent].push(at);
-        }
+    fn parts(&self) -> Vec<Scope<'_>> {
+        let children = self.scopes.children();
         let mut is_split = vec![false; self.scopes.len()];
         for metric in [Metric::FloatOps, Metric::Parameters] {
             self.split(metric, &children, &mut is_split);
         }
         let is_part = |at: &usize| {
-            let scope = &self.scopes[*at];
-            !is_split[*at] && is_split[scope.parent] && scope.total != Figures::default()
+            let is_listed = !is_split[*at] && is_split[self.scopes.parent(*at)];
+            is_listed && *self.scopes.total(*at) != Figures::default()
         };
-        (1..self.scopes.len()).filter(is_part).map(|at| &self.scopes[at]).collect()
+        (1..self.scopes.len()).filter(is_part).map(|at| self.scopes.get(at)).collect()
     }
 
     /// Marks the scopes whose children are to be listed instead of them, for one metric.
-    fn split(&self, metric: Metric, children: &[Vec<usize>], is_split: &mut [bool]) {
-        let Some(whole) = self.scopes.first() else { return };
+    fn split(&self, metric: Metric, children: &Children, is_split: &mut [bool]) {
+        if self.scopes.is_empty() {
+            return;
+        }
         is_split[0] = true;
-        let size = |at: usize| self.scopes[at].total.get(metric);
-        let most = whole.total.get(metric) / LARGE;
+        let size = |at: usize| self.scopes.total(at).get(metric);
+        let most = size(0) / LARGE;
         // The largest scope that can be split is on top.
         let mut parts: BinaryHeap<(bool, i64, Reverse<usize>)> = BinaryHeap::new();
         let part = |at: usize| {
-            let sum = |sum: Figures, child: &usize| sum.plus(&self.scopes[*child].total);
-            let of_children = children[at].iter().fold(Figures::default(), sum);
-            let own = self.scopes[at].total.minus(&of_children);
-            let splits =
-                !self.scopes[at].is_layer && !children[at].is_empty() && own.float_ops == 0 && own.parameters == 0;
+            let inner = children.of(at);
+            let sum = |sum: Figures, child: &u32| sum.plus(self.scopes.total(*child as usize));
+            let own = self.scopes.total(at).minus(&inner.iter().fold(Figures::default(), sum));
+            let splits = !self.scopes.is_layer(at) && !inner.is_empty() && own.float_ops == 0 && own.parameters == 0;
             (splits, size(at), Reverse(at))
         };
-        let parts_of = |at: usize| children[at].iter().copied().filter(|at| size(*at) > 0).map(part);
+        let parts_of = |at: usize| {
+            let inner = children.of(at).iter().map(|at| *at as usize);
+            inner.filter(|at| size(*at) > 0).map(part)
+        };
         parts.extend(parts_of(0));
         while let Some((splits, size, Reverse(at))) = parts.peek().copied() {
             if !splits || (parts.len() >= FEWEST_PARTS && size < most) {

@@ -18,12 +18,12 @@ pub fn changes(before: &Cost, after: &Cost) -> Vec<Change> {
     // Scopes of both, parents before children: (change, parent).
     let mut all: Vec<(Change, usize)> = Vec::new();
     for (side, cost) in [before, after].into_iter().enumerate() {
-        for scope in &cost.scopes {
-            let parent = index.get(cost.scopes[scope.parent].name.as_str()).copied().unwrap_or(0);
-            let at = *index.entry(&scope.name).or_insert(all.len());
+        for scope in cost.scopes.iter() {
+            let parent = index.get(cost.scopes.name(scope.parent)).copied().unwrap_or(0);
+            let at = *index.entry(scope.name).or_insert(all.len());
             if at == all.len() {
                 let nothing = Figures::default();
-                all.push((Change { name: scope.name.clone(), before: nothing, after: nothing }, parent));
+                all.push((Change { name: scope.name.to_owned(), before: nothing, after: nothing }, parent));
             }
             let change = &mut all[at].0;
             *(if side == 0 { &mut change.before } else { &mut change.after }) = scope.total;
@@ -51,16 +51,15 @@ pub fn changes(before: &Cost, after: &Cost) -> Vec<Change> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::cost::Scope;
+    use crate::report::cost::Scopes;
 
-    fn cost(scopes: &[(&str, usize, i64)]) -> Cost {
-        let scope = |(name, parent, flops): &(&str, usize, i64)| Scope {
-            name: (*name).to_owned(),
-            parent: *parent,
-            total: Figures { float_ops: *flops, ..Figures::default() },
-            ..Scope::default()
-        };
-        Cost { scopes: scopes.iter().map(scope).collect(), ..Cost::default() }
+    fn cost(rows: &[(&str, usize, i64)]) -> Cost {
+        let mut scopes = Scopes::default();
+        for (name, parent, float_ops) in rows {
+            let at = scopes.push_named(*parent, name);
+            scopes.add(at, &Figures { float_ops: *float_ops, ..Figures::default() });
+        }
+        Cost { scopes, ..Cost::default() }
     }
 
     #[test]

@@ -189,8 +189,7 @@ fn matching(cost: &Cost, patterns: &Patterns) -> Figures {
     let mut sum = Figures::default();
     for (at, scope) in cost.scopes.iter().enumerate().skip(1) {
         inside[at] = inside[scope.parent];
-        let in_graph = || !scope.path.is_empty() && patterns.matches(&scope.path);
-        if !inside[at] && (patterns.matches(&scope.name) || in_graph()) {
+        if !inside[at] && (patterns.matches(scope.name) || patterns.matches(&scope.path)) {
             inside[at] = true;
             sum = sum.plus(&scope.total);
         }
@@ -240,17 +239,15 @@ impl BudgetFile<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::cost::Scope;
+    use crate::report::cost::Scopes;
 
     fn cost() -> Cost {
-        let scope = |name: &str, parent, float_ops| Scope {
-            name: name.to_owned(),
-            parent,
-            total: Figures { parameters: 1, float_ops, ..Figures::default() },
-            ..Scope::default()
-        };
-        let scopes = vec![scope("_TFProfRoot", 0, 100), scope("a", 0, 60), scope("a/b", 1, 50), scope("c", 0, 40)];
-        Cost { figures: scopes[0].total, scopes, ..Cost::default() }
+        let mut scopes = Scopes::default();
+        for (name, parent, float_ops) in [("_TFProfRoot", 0, 100), ("a", 0, 60), ("a/b", 1, 50), ("c", 0, 40)] {
+            let at = scopes.push_named(parent, name);
+            scopes.add(at, &Figures { parameters: 1, float_ops, ..Figures::default() });
+        }
+        Cost { figures: *scopes.total(0), scopes, ..Cost::default() }
     }
 
     fn over(text: &str) -> Vec<(String, i64, i64)> {

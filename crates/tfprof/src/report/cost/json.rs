@@ -126,7 +126,7 @@ pub fn write_json(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
 fn scopes(cost: &Cost) -> Vec<ScopeJson<'_>> {
     let mut parts = cost.parts();
     parts.sort_by_key(|scope| (Reverse(scope.total.float_ops), Reverse(scope.total.parameters)));
-    parts.into_iter().map(|scope| ScopeJson { name: &scope.name, total: scope.total }).collect()
+    parts.into_iter().map(|scope| ScopeJson { name: scope.name, total: scope.total }).collect()
 }
 
 fn bytes_by_type<S: Serializer>(types: &[TypedParameters], serializer: S) -> Result<S::Ok, S::Error> {

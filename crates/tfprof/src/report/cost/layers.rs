@@ -4,8 +4,9 @@
 //! op computes with which variable tells that `Call/functional_1/dense_2` is the layer `dense`; names decide only which of
 //! the scopes around the op is the layer. Sums do not change.
 
+use super::scopes::Scopes;
 use super::tree::{DEEPEST, ROOT, Tree};
-use super::{Figures, Scope, Shared};
+use super::{Figures, Shared};
 use crate::hash::{TrustedMap, TrustedSet, UntrustedMap, UntrustedSet};
 use crate::model::layers::NodeFilter;
 use crate::model::nodes::NodeId;
@@ -19,7 +20,7 @@ const LONG: usize = 16;
 /// The scopes of a cost.
 #[derive(Debug, Default)]
 pub(super) struct Layers {
-    pub scopes: Vec<Scope>,
+    pub scopes: Scopes,
     /// The scope around the layers, which their names leave out.
     pub prefix: String,
     /// A long scope around that one and all ops, which the names of other ops leave out; empty if there is none.
@@ -51,7 +52,7 @@ pub(super) fn layers(model: &Model, values: &Values<'_>, root: &str) -> Layers {
     }
     for whole in &homes.whole {
         let row = tree.named(whole);
-        tree.scopes[row].is_layer = true;
+        tree.scopes.set_layer(row);
     }
     let places: Vec<usize> =
         variables.iter().zip(&homes.of_variable).map(|(of, home)| tree.add_variable(of, *home)).collect();
@@ -59,7 +60,7 @@ pub(super) fn layers(model: &Model, values: &Values<'_>, root: &str) -> Layers {
         variables.iter().map(|of| of.node).zip(places.iter().copied()).collect();
     for (node, own) in &nodes {
         let row = of_variable.get(node).copied().unwrap_or_else(|| tree.place(model.name(*node)));
-        tree.scopes[row].total = tree.scopes[row].total.plus(own);
+        tree.scopes.add(row, own);
     }
     let shared = variables.iter().zip(places).filter_map(|(variable, row)| tree.shared(variable, row)).collect();
     Layers { prefix: tree.prefix.to_owned(), around: around.to_owned(), scopes: tree.finish(), shared }
@@ -345,17 +346,16 @@ mod tests {
         let mut shared = Vec::new();
         for (variable, home) in variables.iter().zip(&homes.of_variable) {
             let row = tree.add_variable(variable, *home);
-            tree.scopes[row].total.parameters = 10;
+            tree.scopes.add(row, &Figures { parameters: 10, ..Figures::default() });
             shared.extend(tree.shared(variable, row));
         }
         for op in ops {
             let row = tree.place(op);
-            tree.scopes[row].total.float_ops += 1;
+            tree.scopes.add(row, &Figures { float_ops: 1, ..Figures::default() });
         }
         let scopes = tree.finish();
         let layers = scopes.iter().filter(|scope| scope.is_layer);
-        let found: Vec<_> =
-            layers.map(|scope| (scope.name.as_str(), scope.total.parameters, scope.total.float_ops)).collect();
+        let found: Vec<_> = layers.map(|scope| (scope.name, scope.total.parameters, scope.total.float_ops)).collect();
         assert_eq!(found, expect);
         shared
     }

@@ -185,9 +185,9 @@ fn write_layers(cost: &Cost, style: Style<'_>, out: &mut dyn Write) -> io::Resul
     }
     let metrics = [Metric::FloatOps, Metric::Parameters];
     if parts.len() <= style.most_rows() {
-        write_parts(cost, "by layer", metrics, parts, style, out)?;
+        write_parts(cost, "by layer", metrics, parts.iter().collect(), style, out)?;
     } else {
-        let parts_of = |metric| parts.iter().copied().filter(|scope| scope.total.get(metric) > 0).collect();
+        let parts_of = |metric| parts.iter().filter(|scope| scope.total.get(metric) > 0).collect();
         let [flops, parameters] = metrics;
         write_parts(cost, "FLOPs by layer", metrics, parts_of(flops), style, out)?;
         write_parts(cost, "parameters by layer", [parameters, flops], parts_of(parameters), style, out)?;
@@ -215,7 +215,7 @@ fn write_parts(
     cost: &Cost,
     title: &str,
     [metric, second]: [Metric; 2],
-    mut parts: Vec<&Scope>,
+    mut parts: Vec<&Scope<'_>>,
     style: Style<'_>,
     out: &mut dyn Write,
 ) -> io::Result<()> {
@@ -228,9 +228,9 @@ fn write_parts(
     let mut columns = vec![metric, second];
     columns.extend(if metric == Metric::FloatOps { &COLUMNS[2..] } else { &[] });
     columns.retain(|metric| cost.get(*metric) != 0);
-    let share = |scope: &Scope| 100.0 * scope.total.get(metric) as f64 / whole.max(1) as f64;
-    let row = |scope: &&Scope| {
-        let mut row = vec![scope.name.clone()];
+    let share = |scope: &Scope<'_>| 100.0 * scope.total.get(metric) as f64 / whole.max(1) as f64;
+    let row = |scope: &&Scope<'_>| {
+        let mut row = vec![scope.name.to_owned()];
         for column in &columns {
             row.push(units::text(column.info().unit, scope.total.get(*column)));
             row.extend((*column == metric).then(|| format!("{:.2}%", share(scope))));

@@ -1,7 +1,8 @@
 //! The tree of scopes behind the layers of a cost: an op is placed under the names of the variables around it.
 
+use super::Shared;
 use super::layers::{Home, Variable, first, last, scope};
-use super::{Scope, Shared};
+use super::scopes::Scopes;
 use crate::hash::{UntrustedMap, UntrustedState};
 use crate::model::names::NameHash;
 use hashbrown::HashTable;
@@ -15,7 +16,7 @@ const READERS: usize = 4;
 
 /// Scopes under construction.
 pub(super) struct Tree<'m> {
-    pub scopes: Vec<Scope>,
+    pub scopes: Scopes,
     pub depth: Vec<usize>,
     /// Whether a scope has variables of its own.
     owns: Vec<bool>,
@@ -43,7 +44,7 @@ pub(super) const ROOT: usize = 0;
 
 impl<'m> Tree<'m> {
     pub(super) fn new(root: &str, prefix: &'m str) -> Tree<'m> {
-        let scopes = vec![Scope { name: root.to_owned(), ..Scope::default() }];
+        let scopes = Scopes::new(root, prefix);
         let (children, steps, state) = (HashTable::new(), UntrustedMap::default(), UntrustedState::default());
         let (depth, owns, targets) = (vec![0], vec![false], vec![None]);
         let mut tree =
@@ -58,9 +59,7 @@ impl<'m> Tree<'m> {
     pub(super) fn alias(&mut self, of_ops: &'m str, of_variables: &'m str) {
         let row = self.named(of_variables);
         self.lead(of_ops, row);
-        if self.scopes[row].path.is_empty() {
-            of_ops.clone_into(&mut self.scopes[row].path);
-        }
+        self.scopes.set_path(row, of_ops);
     }
 
     pub(super) fn lead(&mut self, of_ops: &'m str, row: usize) {
@@ -129,22 +128,16 @@ impl<'m> Tree<'m> {
             return row;
         }
         let hash = NameHash((self.state.hash_one((row, part)) >> 32) as u32);
-        let length = part.len() + if row == ROOT { 0 } else { self.scopes[row].name.len() + 1 };
-        let is_it = |scope: &Scope| scope.parent == row && scope.name.len() == length && scope.name.ends_with(part);
-        let known = self.children.find(hash.spread(), |(of, at)| *of == hash.0 && is_it(&self.scopes[*at as usize]));
+        let length = part.len() + if row == ROOT { 0 } else { self.scopes.name(row).len() + 1 };
+        let has_name = |name: &str| name.len() == length && name.ends_with(part);
+        let is_it = |at: usize| self.scopes.parent(at) == row && has_name(self.scopes.name(at));
+        let known = self.children.find(hash.spread(), |(of, at)| *of == hash.0 && is_it(*at as usize));
         if let Some((_, child)) = known {
             return *child as usize;
         }
         let child = self.scopes.len();
         self.children.insert_unique(hash.spread(), (hash.0, child as u32), |(of, _)| NameHash(*of).spread());
-        let mut name = String::with_capacity(length);
-        if row != ROOT {
-            name += &self.scopes[row].name;
-            name.push('/');
-        }
-        name += part;
-        let path = if name == path { String::new() } else { path.to_owned() };
-        self.scopes.push(Scope { name, path, parent: row, ..Scope::default() });
+        self.scopes.push_part(row, part, path);
         self.depth.push(self.depth[row] + 1);
         self.owns.push(false);
         child
@@ -169,7 +162,7 @@ impl<'m> Tree<'m> {
         if scopes.len() < 2 {
             return None;
         }
-        let own = self.layer(self.scopes[row].parent);
+        let own = self.layer(self.scopes.parent(row));
         let mut readers = Vec::new();
         for scope in scopes {
             let reader = self.place(scope);
@@ -181,7 +174,7 @@ impl<'m> Tree<'m> {
                 }
             }
         }
-        let name = |row: usize| self.scopes[row].name.clone();
+        let name = |row: usize| self.scopes.name(row).to_owned();
         (!readers.is_empty()).then(|| Shared { name: name(row), readers: readers.into_iter().map(name).collect() })
     }
 
@@ -189,30 +182,31 @@ impl<'m> Tree<'m> {
     fn layer(&self, row: usize) -> usize {
         let mut at = row;
         while at != ROOT {
-            if self.owns[at] || self.scopes[at].is_layer {
+            if self.owns[at] || self.scopes.is_layer(at) {
                 return at;
             }
-            at = self.scopes[at].parent;
+            at = self.scopes.parent(at);
         }
         row
     }
 
     fn is_within(&self, mut row: usize, around: usize) -> bool {
         while row > around {
-            row = self.scopes[row].parent;
+            row = self.scopes.parent(row);
         }
         row == around
     }
 
     /// Sums up children before parents. A scope with variables is a layer, unless there are layers within it.
-    pub(super) fn finish(mut self) -> Vec<Scope> {
+    pub(super) fn finish(mut self) -> Scopes {
         let mut has_layers = vec![false; self.scopes.len()];
         for row in (1..self.scopes.len()).rev() {
-            let scope = &mut self.scopes[row];
-            scope.is_layer |= self.owns[row] && !has_layers[row];
-            let (parent, total) = (scope.parent, scope.total);
+            if self.owns[row] && !has_layers[row] {
+                self.scopes.set_layer(row);
+            }
+            let (parent, total) = (self.scopes.parent(row), *self.scopes.total(row));
             has_layers[parent] |= has_layers[row] || self.owns[row];
-            self.scopes[parent].total = self.scopes[parent].total.plus(&total);
+            self.scopes.add(parent, &total);
         }
         self.scopes
     }
