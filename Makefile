@@ -42,7 +42,7 @@ endef
 .DEFAULT_GOAL := help
 .PHONY: help build test fmt-check licenses lint cargo-test docs-check python-test python-for-tf python-tf toolchain test-tools tools debian-tools test-tf verify-corpus checkpoints shapes differential tf-venv bench bench-xspace test-xprof bench-alone bench-guard growth bench-python \
         demo fuzz docs pictures clean
-.PHONY: test-notebook test-sdist web web-check
+.PHONY: test-notebook test-sdist web web-check test-web
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -133,6 +133,15 @@ web-check: web/node_modules/ready ## check, test and rebuild the page; fail if w
 
 web/node_modules/ready: web/package-lock.json | debian-tools
 	cd web && npm ci --silent --no-audit --no-fund
+	touch $@
+
+# Screenshots go to target/test-web.
+test-web: debian-tools tests/web/node_modules/ready ## open the page of `tfprof web` and a report file in Chromium, as a reader does
+	$(CARGO) build $(LOCKED)
+	TFPROF=$(BUILT)/debug/tfprof OUT=$(BUILT)/test-web node --test tests/web/
+
+tests/web/node_modules/ready: tests/web/package.json | debian-tools
+	cd tests/web && npm install --silent --no-audit --no-fund --no-package-lock
 	touch $@
 
 # Installs missing Debian packages.

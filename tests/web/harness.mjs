@@ -1,4 +1,4 @@
-// Starts servers and browsers for the tests, and collects everything a browser complains about.
+// Starts servers and browsers for the tests, and collects everything that a browser complains about.
 
 import { spawn } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
@@ -58,8 +58,18 @@ export async function visitor(browser, { theme = "light", width = 1440, height =
 /** Waits until the page shows an answer and asks nothing. */
 export async function settled(page) {
   await page.waitForSelector("#command", { timeout: 30_000 });
-  await page.waitForFunction(() => (document.querySelector("#command")?.textContent ?? "") !== "" || !!document.querySelector(".empty"), null, { timeout: 30_000 });
-  await page.waitForLoadState("networkidle");
+  await quiet(page);
+}
+
+/** Waits until no question has been under way for a moment. */
+export async function quiet(page) {
+  await page.waitForFunction(() => {
+    const busy = document.querySelector("#screen")?.getAttribute("aria-busy") !== "false" || !!document.querySelector(".pending");
+    const now = performance.now();
+    if (busy) window.tfprofQuiet = undefined;
+    else window.tfprofQuiet ??= now;
+    return !busy && now - window.tfprofQuiet > 120;
+  }, null, { timeout: 30_000, polling: 20 });
 }
 
 /** Goes to a state by its address, as a link would. */
@@ -67,7 +77,6 @@ export async function visit(page, hash) {
   await page.evaluate((to) => {
     location.hash = to;
   }, hash);
-  await page.waitForTimeout(80);
-  await page.waitForLoadState("networkidle");
-  await page.waitForTimeout(120);
+  await page.waitForTimeout(30);
+  await quiet(page);
 }

@@ -1,6 +1,7 @@
 // Asks a question from a component. The old answer stays until the new one is here.
 
-import { useEffect, useRef, useState } from "preact/hooks";
+import { computed, signal } from "@preact/signals";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Answer } from "./api";
 import { Lru } from "./lru";
 import { Refusal, spell, type Params } from "./source";
@@ -8,6 +9,10 @@ import { fault, gone, progress, shown, source } from "./store";
 
 const DIM = 150; // ms until an old answer dims
 const SLOW = 400; // ms until the status bar offers to cancel
+
+/** How many questions are under way; the screen is busy while there are any. */
+const underWay = signal(0);
+export const busy = computed(() => underWay.value > 0);
 
 const answers = new Lru<string, unknown>(120);
 
@@ -22,13 +27,18 @@ export interface Asked<T> {
 interface Late { key: string; dim: boolean; error: Refusal | null }
 
 /** Fetches through the cache. */
-export async function fetchAnswer<T>(route: string, params: Params, signal?: AbortSignal): Promise<T> {
+export async function fetchAnswer<T>(route: string, params: Params, abort?: AbortSignal): Promise<T> {
   const key = spell(route, params);
   const cached = answers.get(key) as T | undefined;
   if (cached !== undefined) return cached;
-  const data = await source.json<T>(route, params, signal);
-  answers.set(key, data);
-  return data;
+  underWay.value++;
+  try {
+    const data = await source.json<T>(route, params, abort);
+    answers.set(key, data);
+    return data;
+  } finally {
+    underWay.value--;
+  }
 }
 
 /** `main` marks the answer whose command the status bar shows. A null question is not asked. */
@@ -48,6 +58,7 @@ export function useAnswer<T extends Answer>(route: string, params: Params | null
   useEffect(() => {
     if (!key || !params || kept.current?.key === key) return;
     const control = new AbortController();
+    let left = false;
     const here: Late = { key, dim: false, error: null };
     late.current = here;
     const dim = setTimeout(() => {
@@ -67,7 +78,7 @@ export function useAnswer<T extends Answer>(route: string, params: Params | null
     fetchAnswer<T>(route, params, control.signal).then(
       (data) => {
         end();
-        if (control.signal.aborted) return;
+        if (left) return;
         kept.current = { key, data };
         if (main) fault.value = null;
         gone.value = false;
@@ -75,6 +86,7 @@ export function useAnswer<T extends Answer>(route: string, params: Params | null
       },
       (error: unknown) => {
         end();
+        if (left) return;
         if ((error as Error).name === "AbortError") return redraw((n) => n + 1);
         here.error = error instanceof Refusal ? error : new Refusal(String(error), "error");
         if (here.error.why === "gone") gone.value = true;
@@ -82,13 +94,15 @@ export function useAnswer<T extends Answer>(route: string, params: Params | null
         redraw((n) => n + 1);
       },
     );
+    // Whoever leaves while a question is under way finds its answer on return; only Cancel ends it.
     return () => {
+      left = true;
       end();
-      control.abort();
     };
   }, [key]);
 
-  useEffect(() => {
+  // The command changes in the same frame as what it explains.
+  useLayoutEffect(() => {
     if (main && ready && kept.current) {
       shown.value = kept.current.data;
       fault.value = null;

@@ -86,9 +86,8 @@ export function axisStep(span: number, n: number): number {
 }
 
 /** Where an axis starts its steps for bytes: decimal as well, as the program counts. */
-export function axisMarks(from: number, to: number, n: number): number[] {
-  if (!(to > from)) return [];
-  const step = axisStep(to - from, n);
+export function axisMarks(from: number, to: number, n: number, step = axisStep(to - from, n)): number[] {
+  if (!(to > from) || !(step > 0)) return [];
   const marks = [];
   for (let i = Math.ceil(from / step - 1e-9); i * step <= to + step * 1e-9; i++) marks.push(i * step || 0);
   return marks;

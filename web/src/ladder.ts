@@ -1,6 +1,6 @@
 // Places the boxes of a graph: a ladder of forward scopes with each gradient beside, or layers where there are none.
 
-import type { GraphAnswer, GraphBox } from "./api";
+import type { GraphAnswer, GraphBox, GraphEdge } from "./api";
 
 export interface Placed { box: GraphBox; x: number; y: number; w: number; h: number; column: "f" | "g" | "o"; depth: number }
 export interface Layout { boxes: Map<number, Placed>; width: number; height: number; ladder: boolean }
@@ -33,6 +33,47 @@ function ordered(boxes: GraphBox[]): GraphBox[] {
   return out;
 }
 
+/** Sums of gradients between scopes are drawn as the edges that they join; a ladder of sixty AddN tells nothing. */
+export function joined(answer: GraphAnswer): { answer: GraphAnswer; sums: number } {
+  const twinned = new Set(answer.boxes.flatMap((box) => (box.twin === null ? [] : [box.id, box.twin])));
+  const sums = new Set(answer.boxes.filter((box) => box.dir === "g" && !box.kids && box.parent === null && !twinned.has(box.id)).map((box) => box.id));
+  if (!answer.ladder || sums.size < 3 || sums.size === answer.boxes.length) return { answer, sums: 0 };
+  const out = new Map<number, number[]>();
+  for (const edge of answer.edges) if (sums.has(edge.from)) out.set(edge.from, [...(out.get(edge.from) ?? []), edge.to]);
+  const edges = new Map<string, GraphEdge>();
+  const add = (edge: GraphEdge, to: number) => {
+    const key = `${edge.from}/${to}/${edge.kept}`;
+    const old = edges.get(key);
+    if (edge.from !== to && !((old?.bytes ?? -1) >= (edge.bytes ?? 0))) edges.set(key, { ...edge, to });
+  };
+  for (const edge of answer.edges) {
+    if (sums.has(edge.from)) continue;
+    // Sums may feed sums.
+    const seen = new Set<number>();
+    const todo = [edge.to];
+    while (todo.length) {
+      const at = todo.pop() as number;
+      if (seen.has(at)) continue;
+      seen.add(at);
+      if (sums.has(at)) todo.push(...(out.get(at) ?? []));
+      else add(edge, at);
+    }
+  }
+  return { answer: { ...answer, boxes: answer.boxes.filter((box) => !sums.has(box.id)), edges: [...edges.values()] }, sums: sums.size };
+}
+
+/** The column of a box. What reads gradients and has none of its own updates; so do sums of gradients that belong to no scope. */
+function sides(answer: GraphAnswer, byId: Map<number, GraphBox>): (box: GraphBox) => "f" | "g" | "o" {
+  const fed = new Set(answer.edges.filter((edge) => byId.get(edge.from)?.dir === "g").map((edge) => edge.to));
+  const twinned = new Set(answer.boxes.filter((box) => box.twin !== null).flatMap((box) => [box.id, box.twin as number]));
+  return (box) => {
+    const inside = box.parent !== null && byId.has(box.parent);
+    if (box.dir === "f") return fed.has(box.id) && !twinned.has(box.id) && !inside ? "o" : "f";
+    if (box.dir === "g") return !twinned.has(box.id) && !inside && !box.kids ? "o" : "g";
+    return "o";
+  };
+}
+
 export function ladder(answer: GraphAnswer, width: number): Layout {
   const byId = new Map(answer.boxes.map((box) => [box.id, box]));
   const boxes = new Map<number, Placed>();
@@ -45,9 +86,10 @@ export function ladder(answer: GraphAnswer, width: number): Layout {
     const indent = Math.min(depth, 6) * 14;
     boxes.set(box.id, { box, x: columns[column] + indent, y: 44 + row * pitch, w: w - indent, h: BOX.h, column, depth });
   };
-  const forward = ordered(answer.boxes.filter((box) => box.dir === "f"));
-  const gradient = ordered(answer.boxes.filter((box) => box.dir === "g"));
-  const other = ordered(answer.boxes.filter((box) => box.dir !== "f" && box.dir !== "g"));
+  const side = sides(answer, byId);
+  const forward = ordered(answer.boxes.filter((box) => side(box) === "f"));
+  const gradient = ordered(answer.boxes.filter((box) => side(box) === "g"));
+  const other = ordered(answer.boxes.filter((box) => side(box) === "o"));
   // Rows follow the forward scopes; a gradient without a twin gets a row of its own after its neighbours.
   const rowOf = new Map(forward.map((box, i) => [box.id, i]));
   const lone = gradient.filter((box) => box.twin === null || !rowOf.has(box.twin));
@@ -70,14 +112,18 @@ export function ladder(answer: GraphAnswer, width: number): Layout {
 export function layers(answer: GraphAnswer, width: number): Layout {
   const byRank = new Map<number, GraphBox[]>();
   for (const box of ordered(answer.boxes)) byRank.set(box.rank, [...(byRank.get(box.rank) ?? []), box]);
-  const ranks = [...byRank.keys()].sort((a, b) => a - b);
-  const most = Math.max(1, ...[...byRank.values()].map((list) => list.length));
-  const w = Math.max(120, Math.min(BOX.w, (width - 48) / Math.min(most, 5) - 24));
+  const wide = Math.max(3, Math.floor((width - 48) / 190));
+  const layersOf = [...byRank.keys()].sort((a, b) => a - b).flatMap((rank) => {
+    // A layer that is wider than the screen takes several rows.
+    const list = byRank.get(rank) as GraphBox[];
+    return Array.from({ length: Math.ceil(list.length / wide) }, (_, i) => list.slice(i * wide, (i + 1) * wide));
+  });
+  const most = Math.max(1, ...layersOf.map((list) => list.length));
+  const w = Math.max(120, Math.min(BOX.w, (width - 48) / most - 24));
   const inner = Math.max(width - 32, most * (w + 24));
   const boxes = new Map<number, Placed>();
   const centre = new Map<number, number>();
-  ranks.forEach((rank, row) => {
-    const list = byRank.get(rank) as GraphBox[];
+  layersOf.forEach((list, row) => {
     const wish = (box: GraphBox) => {
       const from = answer.edges.filter((edge) => edge.to === box.id && centre.has(edge.from)).map((edge) => centre.get(edge.from) as number);
       return from.length ? from.reduce((a, b) => a + b, 0) / from.length : inner / 2;
@@ -92,5 +138,5 @@ export function layers(answer: GraphAnswer, width: number): Layout {
       boxes.set(box.id, { box, x, y: 20 + row * (BOX.h + 26), w, h: BOX.h, column: box.dir === "g" ? "g" : box.dir === "f" ? "f" : "o", depth: 0 });
     });
   });
-  return { boxes, width: inner + 24, height: 20 + ranks.length * (BOX.h + 26) + 20, ladder: false };
+  return { boxes, width: inner + 24, height: 20 + layersOf.length * (BOX.h + 26) + 20, ladder: false };
 }

@@ -4,10 +4,11 @@ import { effect } from "@preact/signals";
 import { render, type JSX } from "preact";
 import "./app.css";
 import type { Meta } from "./api";
+import { busy } from "./ask";
 import { readTokens } from "./color";
 import { Http, Refusal, Report } from "./source";
 import { followAddress, go, meta, panel, setSource, source, state, theme } from "./store";
-import { Empty, MissingState, NeedsEngine } from "./ui/bits";
+import { Empty, MissingState, NeedsEngine, sentence } from "./ui/bits";
 import { Card, Toast } from "./ui/float";
 import { Banner, LABELS, onKey, screensShown, Status, Tabs } from "./ui/frame";
 import { Panel } from "./ui/panel";
@@ -19,7 +20,7 @@ import { Memory } from "./screens/memory";
 import { Overview } from "./screens/overview";
 import { Table } from "./screens/table";
 import { Timeline } from "./screens/timeline";
-import type { Screen } from "./state";
+import { format, type Screen } from "./state";
 
 const VIEWS: Record<Screen, () => JSX.Element> = { overview: Overview, flame: Flame, table: Table, timeline: Timeline, graph: Graph, memory: Memory, code: Code, compare: NeedsEngine };
 
@@ -39,8 +40,8 @@ function Page(): JSX.Element {
       <div class={panel.value ? "main" : "main noins"}>
         <main>
           <Banner />
-          <div class="screen" id="screen" role="tabpanel" aria-labelledby={`tab-${word}`} tabIndex={-1}>
-            {known ? <View key={word} /> : row.missing ? <MissingState missing={row.missing} /> : <Empty title={`${LABELS[word]}: not in the data`} why={row.why} />}
+          <div class="screen" id="screen" role="tabpanel" aria-labelledby={`tab-${word}`} aria-busy={busy} tabIndex={-1}>
+            {known ? <View key={word} /> : <Absent word={word} />}
           </div>
         </main>
         {panel.value ? <Panel /> : null}
@@ -50,6 +51,13 @@ function Page(): JSX.Element {
       <Toast />
     </>
   );
+}
+
+/** What a screen lacks, with the lines that record it. */
+function Absent({ word }: { word: Screen }): JSX.Element {
+  const row = meta.value.screens.find((screen) => screen.word === word);
+  const missing = row?.missing ?? meta.value.missing.find((m) => m.code === word || m.what.toLowerCase().includes(word));
+  return missing ? <MissingState missing={missing} /> : <Empty title={`${LABELS[word]}: not in the data`} why={sentence(row?.why ?? "")} />;
 }
 
 function Failed({ error }: { error: Refusal }): JSX.Element {
@@ -73,6 +81,7 @@ async function start(): Promise<void> {
   }
   document.title = `tfprof: ${meta.value.title}`;
   if (!screensShown().includes(state.value.screen)) go({ screen: "overview" }, "replace");
+  history.replaceState(null, "", format(state.value));
   followAddress();
   addEventListener("keydown", onKey);
   render(<Page />, root);

@@ -2,7 +2,7 @@
 
 import type { EventsAnswer, MemoryAnswer, NameInfo, TimelineAnswer } from "./api";
 import { fit, SANS, type Surface } from "./canvas";
-import { DIRS, family, mix, shade, texel, token } from "./color";
+import { DIRS, family, mix, shade, texel, token, unitShade } from "./color";
 import { axisMarks, axisStep, axisTime, figure } from "./format";
 import { drawCurve } from "./screens/memory";
 import type { Tile } from "./tile";
@@ -22,7 +22,7 @@ export interface Rows { lanes: LaneRow[]; groups: GroupRow[]; height: number }
 /** Places lanes under their groups; lanes shrink when there are many. */
 export function rowsOf(answer: TimelineAnswer, room: number): Rows {
   const count = answer.groups.reduce((sum, group) => sum + group.lanes.length, 0);
-  const h = Math.max(16, Math.min(32, Math.floor((room - answer.groups.length * GROUP) / Math.max(1, count))));
+  const h = Math.max(16, Math.min(34, Math.floor((room - answer.groups.length * GROUP) / Math.max(1, count))));
   const rows: Rows = { lanes: [], groups: [], height: 0 };
   let y = 2;
   for (const group of answer.groups) {
@@ -61,13 +61,20 @@ class Palette {
   readonly colors: Uint32Array[];
   constructor(mode: string, ops: string[]) {
     const css: string[] = [];
-    if (mode === "op") for (const op of ops) css.push(token(family(op)[0]));
+    if (mode === "name") for (let k = 0; k < 64; k++) css.push(unitShade((k % 12) / 11, k >> 3));
+    else if (mode === "op") for (const op of ops) css.push(token(family(op)[0]));
     else for (let dir = 0; dir < 4; dir++) for (let k = 0; k < 16; k++) css.push(dir === 0 ? shade("o", 0, k, 0) : shade(DIRS[dir] ?? "", (k >> 3) * 0.6 + 0.1, k, 4));
     const panel = token("panel");
     this.colors = [0, 0.45, 0.72].map((t) => Uint32Array.from(css, (c) => texel(t ? mix(c, panel, t) : c)));
   }
 }
 let palette: { key: string; made: Palette } | null = null;
+
+/** Whether the recording tells forward from gradient at all; the tile of the whole shows it. */
+export function hasDirections(tiles: Tiles<Tile>): boolean {
+  const whole = tiles.best({ level: 0, index: 0 });
+  return !whole || whole.tile.flags.some((flags) => (flags & 3) === 1 || (flags & 3) === 2);
+}
 
 export function forgetColors(): void {
   palette = null;
@@ -100,6 +107,7 @@ function writeLane(scene: Scene, tile: Tile, [start, end]: [number, number], out
   const scale = tile.grain / perTexel;
   const shift = (tile.begin - scene.from) / perTexel;
   const byOp = scene.mode === "op";
+  const byName = scene.mode === "name";
   const [full, thin, faint] = colors as [Uint32Array, Uint32Array, Uint32Array];
   const quiet = scene.selected !== null && scene.selected.count > 0;
   const last = out.length;
@@ -113,7 +121,7 @@ function writeLane(scene: Scene, tile: Tile, [start, end]: [number, number], out
     const wide = b - a;
     if (a < clip[0]) a = clip[0];
     if (b > clip[1]) b = clip[1];
-    const color = byOp ? (tile.op[i] as number) : ((tile.flags[i] as number) & 3) * 16 + ((tile.name[i] as number) & 15);
+    const color = byName ? (Math.imul(tile.name[i] as number, 2654435761) >>> 26) : byOp ? (tile.op[i] as number) : ((tile.flags[i] as number) & 3) * 16 + ((tile.name[i] as number) & 15);
     let strength = w < 0.5 && tile.events[i] === 1 ? thin : full;
     if (quiet || (match && !match(tile.name[i] as number))) strength = faint;
     const value = strength[color] ?? (strength[0] as number);
@@ -158,7 +166,7 @@ function drawLanes({ g, width, ratio }: Surface, scroll: number, scene: Scene, b
   const labels: Label[] = [];
   const unnamed = new Set<number>();
   const shot = pictureOf(texelsWide, Math.max(1, visible.length));
-  shot.texels.fill(texel(token("panel")));
+  shot.texels.fill(0);
   let boxes = 0;
   for (const id of ids) {
     const best = scene.tiles.best(id);
@@ -355,7 +363,12 @@ function drawMemory(g: CanvasRenderingContext2D, scene: Scene, width: number, to
   g.font = `600 11.5px ${SANS}`;
   g.fillStyle = token("ink");
   g.fillText("Memory", 12, top + 15);
-  if (!memory) return;
+  if (!memory) {
+    g.font = `11px ${SANS}`;
+    g.fillStyle = token("ink3");
+    g.fillText("follows …", GUTTER + 8, top + 15);
+    return;
+  }
   g.font = `11px ${SANS}`;
   g.fillStyle = token("ink3");
   g.fillText(fit(g, memory.device, GUTTER - 20), 12, top + 31);

@@ -8,7 +8,7 @@ import { exact, figure, share } from "../format";
 import { python } from "../python";
 import { go, meta, metric, question, reveal, select, source, state } from "../store";
 import { visible } from "../tree";
-import { Empty, Fig, Key, Refused, Segment, useKeys, useSize } from "../ui/bits";
+import { Empty, Fig, Key, Pending, Refused, Segment, useKeys, useSize } from "../ui/bits";
 
 const ROW = 20;
 
@@ -22,7 +22,7 @@ export function Code(): JSX.Element {
   const params = { ...question.value, view: undefined, file: state.value.file, cols: source.live ? extraColumns().join(",") : undefined };
   const asked = useAnswer<CodeAnswer>("code", params, true);
   const { data } = asked;
-  if (!data) return asked.error ? <Refused error={asked.error} /> : <div class="codescreen" aria-busy="true" />;
+  if (!data) return asked.error ? <Refused error={asked.error} /> : <Pending />;
   return (
     <div class={asked.dim ? "codescreen dim" : "codescreen"}>
       <div class="bar">

@@ -9,7 +9,7 @@ import { DIRS, family, FAMILY_KEYS, mix, isDark, shade, token, unitShade } from 
 import { exact, figure, share, type Unit } from "../format";
 import { addPattern, literal } from "../state";
 import { go, question, select, source, state, theme } from "../store";
-import { Bars, DirKeys, itemBar, Key, Refused, rowBar, Segment, useKeys, useSize, ViewSegment } from "../ui/bits";
+import { Bars, DirKeys, itemBar, Key, Pending, Refused, rowBar, Segment, useKeys, useSize, ViewSegment } from "../ui/bits";
 import { hideTip, showTip } from "../ui/float";
 import { ScrollCanvas } from "../ui/scroll";
 import { NothingHere } from "./table";
@@ -37,7 +37,7 @@ export function Flame(): JSX.Element {
         <Segment name="Colour" of="color" choices={[{ word: "dir", label: "Direction" }, { word: "op", label: "Op type" }, { word: "unit", label: "Unit" }]} />
         {s.color === "op" ? FAMILY_KEYS.map(([name, label]) => <Key key={name} color={`var(--${name})`}>{label}</Key>) : s.color === "dir" ? <DirKeys /> : <span class="key">a hue for each unit</span>}
       </div>
-      {asked.data ? <Picture answer={asked.data} lists={lists.data} dim={asked.dim} height={size.height} /> : asked.error ? <Refused error={asked.error} /> : <div class="canv" aria-busy="true" />}
+      {asked.data ? <Picture answer={asked.data} lists={lists.data} dim={asked.dim} height={size.height} /> : asked.error ? <Refused error={asked.error} /> : <Pending />}
     </div>
   );
 }

@@ -5,10 +5,10 @@ import { useMemo } from "preact/hooks";
 import type { GraphAnswer, GraphEdge } from "../api";
 import { useAnswer } from "../ask";
 import { mix, token } from "../color";
-import { exact, figure, share, type Unit } from "../format";
-import { ladder, layers, type Layout, type Placed } from "../ladder";
+import { count, exact, figure, share, type Unit } from "../format";
+import { joined, ladder, layers, type Layout, type Placed } from "../ladder";
 import { go, metric, question, select, source, state, theme } from "../store";
-import { DirKeys, Key, Refused, useKeys, useSize } from "../ui/bits";
+import { DirKeys, Key, Pending, Refused, useKeys, useSize } from "../ui/bits";
 import { hideTip, showTip } from "../ui/float";
 
 const opened = (): string[] => (state.value.expand ? state.value.expand.split(",") : []);
@@ -22,7 +22,7 @@ export function Graph(): JSX.Element {
   const [box, size] = useSize<HTMLDivElement>();
   const params = { ...question.value, view: undefined, expand: source.live ? state.value.expand : undefined };
   const asked = useAnswer<GraphAnswer>("graph", params, true);
-  const data = asked.data;
+  const { answer: data, sums } = useMemo(() => (asked.data ? joined(asked.data) : { answer: null, sums: 0 }), [asked.data]);
   return (
     <div class={asked.dim ? "graphscreen dim" : "graphscreen"}>
       <div class="bar">
@@ -31,11 +31,12 @@ export function Graph(): JSX.Element {
         <DirKeys />
         {data?.ladder ? <Key color="var(--line2)">kept for the gradient</Key> : null}
         <span class="sp" />
+        {sums ? <span class="mut">{count(sums, "sum")} of gradients drawn as edges</span> : null}
         {data?.left_out ? <span class="mut">{data.left_out.rows.toLocaleString("en-US")} left out: {data.left_out.why}</span> : null}
         <button class="btn ghost small" disabled={!state.value.expand} onClick={() => go({ expand: "" })}>Collapse all</button>
       </div>
       <div class="graphbox" ref={box}>
-        {data && size.width ? <Drawing data={data} width={size.width} /> : asked.error ? <Refused error={asked.error} /> : null}
+        {data && size.width ? <Drawing data={data} width={size.width} /> : asked.error ? <Refused error={asked.error} /> : <Pending />}
       </div>
     </div>
   );
@@ -129,7 +130,7 @@ function Edge({ edge, layout, most }: { edge: GraphEdge; layout: Layout; most: n
     </>
   );
   return (
-    <path d={edgePath(a, b, edge, layout.ladder)} fill="none" stroke={chosen ? "var(--accent)" : color} stroke-width={width} opacity={edge.kept ? 0.6 : 0.8} stroke-dasharray={edge.bytes === null ? "3 3" : undefined}
+    <path d={edgePath(a, b, edge, layout.ladder)} fill="none" stroke={chosen ? "var(--accent)" : color} stroke-width={width} opacity={edge.kept ? 0.6 : a.column === "f" && b.column === "o" ? 0.25 : 0.8} stroke-dasharray={edge.bytes === null ? "3 3" : undefined}
       onMouseMove={(event) => showTip(event, card)} onMouseLeave={hideTip} />
   );
 }

@@ -9,7 +9,7 @@ import { dirToken, dirVar, mix, token } from "../color";
 import { axisMarks, axisStep, axisTime, count, exact, figure, share } from "../format";
 import { go, meta, select, source, state, theme } from "../store";
 import { visible } from "../tree";
-import { DirKeys, Refused, Segment, useKeys, useSize } from "../ui/bits";
+import { DirKeys, Pending, Refused, Segment, useKeys, useSize } from "../ui/bits";
 import { hideTip, showTip } from "../ui/float";
 import { ScrollCanvas } from "../ui/scroll";
 
@@ -21,7 +21,7 @@ export function Memory(): JSX.Element {
   const params = { step: s.step === "all" ? undefined : s.step, device: s.device };
   const asked = useAnswer<MemoryAnswer>("memory", params, true);
   const { data } = asked;
-  if (!data) return asked.error ? <Refused error={asked.error} /> : <div class="memscreen" aria-busy="true" />;
+  if (!data) return asked.error ? <Refused error={asked.error} /> : <Pending />;
   return (
     <div class={asked.dim ? "memscreen dim" : "memscreen"}>
       <Toolbar data={data} />

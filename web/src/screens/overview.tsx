@@ -5,7 +5,7 @@ import type { Finding, Missing, OverviewAnswer, OverviewStep, Part, Row } from "
 import { useAnswer } from "../ask";
 import { axisMarks, axisStep, axisTime, exact, figure, parts, share } from "../format";
 import { go, meta, metric, plainQuestion, reveal, select, state } from "../store";
-import { Bars, CodeBox, Empty, Key, Refused, rowBar, useKeys } from "../ui/bits";
+import { Bars, CodeBox, Empty, Key, Pending, Refused, rowBar, sentence, useKeys } from "../ui/bits";
 import { hideTip, showTip } from "../ui/float";
 
 export function Overview(): JSX.Element {
@@ -19,7 +19,7 @@ export function Overview(): JSX.Element {
     const next = event.key === "ArrowLeft" ? active.previousElementSibling : active.nextElementSibling;
     if (next?.getAttribute("role") === "option") (next as HTMLElement).focus();
   });
-  if (!data) return asked.error ? <Refused error={asked.error} /> : <div class="ov" aria-busy="true" />;
+  if (!data) return asked.error ? <Refused error={asked.error} /> : <Pending />;
   return (
     <div class={asked.dim ? "ov dim" : "ov"}>
       <Figures data={data} />
@@ -49,13 +49,16 @@ function Figures({ data }: { data: OverviewAnswer }): JSX.Element {
           <button class="kpi" key={f.key} id={`figure-${f.key}`} data-value={f.value ?? undefined} title={`${exact(f.value, f.unit)}\n${f.command}`} onClick={lead(f.key)}>
             <span>{f.label}{damaged ? <em class="warnmark" title="The input is damaged: a part is left out"> ⚠</em> : null}</span>
             <b>{number}<em>{unit}</em></b>
-            <small>{f.note}</small>
+            <small title={f.note}>{shortDevice(f.note)}</small>
           </button>
         );
       })}
     </div>
   );
 }
+
+/** Without the part of a device's name that all devices of a host share. */
+const shortDevice = (text: string): string => text.replace(/\/job:\S*\/(?:device:)?(?=[^/\s]+)/g, "");
 
 const height = (v: number | null, top: number): string => `${Math.min(100, ((v ?? 0) / top) * 100)}%`;
 
@@ -67,7 +70,7 @@ function StepCard({ data }: { data: OverviewAnswer }): JSX.Element {
   const body = data.step_bins ? <StepBins bins={data.step_bins} /> : timed.length > 1 ? <StepBars steps={timed} out={out} /> : timed.length === 1 ? <OneStep step={timed[0] as OverviewStep} /> : <NoSteps data={data} />;
   const split = timed.some((s) => s.forward !== null || s.gradient !== null);
   return (
-    <section class="card span8">
+    <section class="card span8 col">
       <header>
         <h2>{word}</h2>
         {split ? <><Key color="var(--fwd)">forward</Key><Key color="var(--grad)">gradient</Key></> : null}
@@ -82,14 +85,14 @@ function StepCard({ data }: { data: OverviewAnswer }): JSX.Element {
 function StepBars({ steps, out }: { steps: OverviewStep[]; out: boolean }): JSX.Element {
   const most = Math.max(...steps.map((s) => s.span ?? s.micros ?? 0), 1);
   const unit = axisStep(most, 3);
-  const top = Math.ceil(most / unit) * unit;
+  const top = most * 1.06;
   const every = Math.max(1, Math.ceil(steps.length / 14));
   const pick = (s: OverviewStep) => go({ step: state.value.step === String(s.step) ? "" : String(s.step) });
   const hover = (event: MouseEvent, s: OverviewStep) => showTip(event, () => <StepTip s={s} />);
   return (
     <>
       <div class="steps" role="listbox" aria-label="Steps">
-        {axisMarks(0, top, 3).map((v) => <div class="g" key={v} style={{ bottom: height(v, top) }}><span>{v ? axisTime(v, unit) : "0"}</span></div>)}
+        {axisMarks(0, top, 3, unit).map((v) => <div class="g" key={v} style={{ bottom: height(v, top) }}><span>{v ? axisTime(v, unit) : "0"}</span></div>)}
         {steps.map((s, i) => {
           const chosen = state.value.step === String(s.step);
           const sum = (s.forward ?? 0) + (s.gradient ?? 0) + (s.other ?? 0);
@@ -127,17 +130,17 @@ const OneStep = ({ step }: { step: OverviewStep }): JSX.Element => (
 
 function NoSteps({ data }: { data: OverviewAnswer }): JSX.Element {
   const missing = data.missing.find((m) => /step|run|time/.test(m.code)) ?? data.missing[0];
-  return missing ? <div class="pad"><p class="say0">{missing.what}. {missing.why}</p><CodeBox text={missing.how} /></div> : <Empty title="No steps" why="Nothing that is loaded has recorded a step." />;
+  return missing ? <div class="pad"><p class="say0">Not in the data: {missing.what}. {sentence(missing.why)}.</p><CodeBox text={missing.how} /></div> : <Empty title="No steps" why="Nothing that is loaded has recorded a step." />;
 }
 
 function StepBins({ bins }: { bins: NonNullable<OverviewAnswer["step_bins"]> }): JSX.Element {
   const most = Math.max(...bins.map((b) => b.p95), 1);
   const unit = axisStep(most, 3);
-  const top = Math.ceil(most / unit) * unit;
+  const top = most * 1.06;
   return (
     <>
       <div class="steps" role="img" aria-label={`Step time of ${bins.length} groups of steps: median and 95th percentile`}>
-        {axisMarks(0, top, 3).map((v) => <div class="g" key={v} style={{ bottom: height(v, top) }}><span>{v ? axisTime(v, unit) : "0"}</span></div>)}
+        {axisMarks(0, top, 3, unit).map((v) => <div class="g" key={v} style={{ bottom: height(v, top) }}><span>{v ? axisTime(v, unit) : "0"}</span></div>)}
         {bins.map((b) => (
           <button key={b.from} title={`Steps ${b.from} to ${b.to} (${b.n}): median ${figure(b.p50, "us")}, 95 % within ${figure(b.p95, "us")}`} onClick={() => go({ step: String(b.from) })}>
             <i class="p95" style={{ height: height(b.p95, top) }}><u class="p50" style={{ height: `${b.p95 ? (b.p50 / b.p95) * 100 : 0}%` }} /></i>
@@ -168,7 +171,7 @@ function PartsCard({ data }: { data: OverviewAnswer }): JSX.Element {
               </>
             ))}
           </dl>
-          {data.op_time_is_not_step_time ? <p class="say">{data.op_time_is_not_step_time}</p> : null}
+          {data.op_time_is_not_step_time && unit === "us" ? <p class="say">{data.op_time_is_not_step_time}</p> : null}
         </>
       ) : <p class="say">Nothing that is loaded tells forward ops from gradients{metric.value?.known ? "" : ", or has this metric"}.</p>}
     </section>
@@ -194,7 +197,7 @@ function Findings({ data }: { data: OverviewAnswer }): JSX.Element {
   return (
     <section class="card span7" id="findings">
       <header><h2>Findings</h2><small>{data.findings.some((f) => f.saving) ? "and what each could save; savings overlap, so they are not added up" : "of tfprof advise"}</small></header>
-      {data.findings.length ? <ul class="find">{data.findings.map((f, i) => <FindingRow key={i} f={f} />)}</ul> : <p class="say">The checks found nothing to say about this profile.</p>}
+      {data.findings.length ? <ul class={data.findings.some((f) => f.saving) ? "find" : "find plain-find"}>{data.findings.map((f, i) => <FindingRow key={i} f={f} />)}</ul> : <p class="say">The checks found nothing to say about this profile.</p>}
       {data.notes.length ? <details class="notes"><summary>Checks that the data does not allow ({data.notes.length})</summary>{data.notes.map((note) => <p key={note}>{note}</p>)}</details> : null}
     </section>
   );
@@ -204,8 +207,8 @@ function FindingRow({ f }: { f: Finding }): JSX.Element {
   const target = f.sel?.replace(/^\w+:/, "") ?? "";
   return (
     <li>
-      <div class="sv">{f.saving ? <><small>{f.saving.bound}</small><span title={exact(f.saving.value, f.saving.unit)}>{figure(f.saving.value, f.saving.unit)}</span></> : <small>{f.checker}</small>}</div>
-      <div><h3>{f.about}</h3><p>{f.text}</p></div>
+      <div class="sv">{f.saving ? <><small>{f.saving.bound}</small><span title={exact(f.saving.value, f.saving.unit)}>{figure(f.saving.value, f.saving.unit)}</span></> : null}</div>
+      <div><h3>{sentence(f.about)}</h3><p>{f.text}</p></div>
       {f.sel ? <button class="btn small" title={target} onClick={() => {
         select(f.sel);
         reveal.value++;
@@ -224,5 +227,5 @@ function MissingCard({ data }: { data: OverviewAnswer }): JSX.Element {
 }
 
 const MissingRow = ({ m, open }: { m: Missing; open: boolean }): JSX.Element => (
-  <details open={open}><summary><b>{m.what}</b></summary><p>{m.why}</p><CodeBox text={m.how} /></details>
+  <details open={open}><summary><b>{sentence(m.what)}</b></summary><p>{sentence(m.why)}</p><CodeBox text={m.how} /></details>
 );

@@ -8,7 +8,7 @@ import { exact, figure, share } from "../format";
 import { Refusal, spell, type Params } from "../source";
 import { fault, go, meta, metric, question, reveal, select, source, state } from "../store";
 import { flatten, visible, type Branch, type Level, type Line } from "../tree";
-import { Caret, Empty, Refused, Swatch, Triangle, useKeys, useSize, ViewSegment } from "../ui/bits";
+import { Caret, Empty, Pending, Refused, Swatch, Triangle, useKeys, useSize, ViewSegment } from "../ui/bits";
 import { Menu, MenuItem } from "../ui/float";
 
 const ROW = 24;
@@ -82,7 +82,7 @@ export function Table(): JSX.Element {
   const view = state.value.view;
   const open = opened(view);
   useRevealed(params, open, redraw);
-  if (!answer || !levels.current) return <div class="tablescreen"><Bar answer={null} redraw={redraw} params={params} levels={null} />{asked.error ? <Refused error={asked.error} /> : null}</div>;
+  if (!answer || !levels.current) return <div class="tablescreen"><Bar answer={null} redraw={redraw} params={params} levels={null} />{asked.error ? <Refused error={asked.error} /> : <Pending />}</div>;
   const known = levels.current;
   const root: Branch<Row> = { row: answer.parent, kids: answer.parent.kids || answer.count };
   const lines = flatten(root, (row) => row.path, (path) => open.has(path), (path) => known.map.get(path));
@@ -151,7 +151,7 @@ function Bar({ answer, redraw, params, levels }: { answer: RowsAnswer | null; re
       <button class="btn ghost small" disabled={!source.live} onClick={() => void all()}>Expand all</button>
       <button class="btn ghost small" onClick={collapse}>Collapse</button>
       <span class="sp" />
-      {answer ? <span class="mut">{answer.shown.toLocaleString("en-US")} rows{answer.of !== answer.shown ? `, of ${answer.of.toLocaleString("en-US")}` : ""}</span> : null}
+      {answer ? <span class="mut">{answer.shown.toLocaleString("en-US")} rows{answer.of > answer.shown ? `, of ${answer.of.toLocaleString("en-US")}` : ""}</span> : null}
     </div>
   );
 }

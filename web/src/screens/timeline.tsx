@@ -11,14 +11,14 @@ import { span } from "../state";
 import { go, meta, reveal, select, source, state, theme } from "../store";
 import { boxAt, decode, type Tile } from "../tile";
 import { prefetch, Tiles } from "../tiles";
-import { DirKeys, Key, Refused, Segment, useKeys, useSize } from "../ui/bits";
+import { DirKeys, Key, Pending, Refused, Segment, useKeys, useSize } from "../ui/bits";
 import { hideTip, showTip } from "../ui/float";
 import { ScrollCanvas } from "../ui/scroll";
-import { drawTimeline, forgetColors, GUTTER, HEAD, MINI, rowsOf, type Scene } from "../timeline-draw";
+import { drawTimeline, forgetColors, hasDirections, GUTTER, HEAD, MINI, rowsOf, type Scene } from "../timeline-draw";
 
 export function Timeline(): JSX.Element {
   const asked = useAnswer<TimelineAnswer>("timeline", {}, true);
-  if (!asked.data) return asked.error ? <Refused error={asked.error} /> : <div class="tlscreen" aria-busy="true" />;
+  if (!asked.data) return asked.error ? <Refused error={asked.error} /> : <Pending />;
   return <Recording answer={asked.data} />;
 }
 
@@ -61,6 +61,9 @@ const around = (a: number, b: number, margin: number): [number, number] => {
   return [a - extra, b + extra];
 };
 
+/** Where nothing tells forward from gradient, names have the colours. */
+const modeOf = (tiles: Tiles<Tile>): string => (state.value.color === "op" ? "op" : state.value.color === "unit" || !hasDirections(tiles) ? "name" : "dir");
+
 interface Drag { x: number; t: number; window: [number, number]; kind: "range" | "pan" | "mini"; moved: boolean }
 
 interface View {
@@ -83,25 +86,32 @@ function Recording({ answer }: { answer: TimelineAnswer }): JSX.Element {
   const hasMemory = meta.value.screens.find((screen) => screen.word === "memory")?.known ?? false;
   const memory = useAnswer<MemoryAnswer>("memory", hasMemory && s.step !== "all" ? { step: s.step } : null);
   const selected = useAnswer<EventsAnswer>("events", s.sel && source.has("events", { sel: s.sel }) ? { sel: s.sel } : null);
-  const memoryHeight = hasMemory ? Math.min(150, Math.max(70, size.height * 0.2)) : 0;
-  const rows = useMemo(() => rowsOf(answer, size.height - HEAD - memoryHeight), [answer, size.height, memoryHeight]);
+  const least = hasMemory ? Math.min(120, Math.max(70, size.height * 0.2)) : 0;
+  const rows = useMemo(() => rowsOf(answer, size.height - HEAD - least), [answer, size.height, least]);
+  // What the lanes do not need goes to the memory.
+  const memoryHeight = hasMemory ? Math.max(least, Math.min(size.height * 0.5, size.height - HEAD - rows.height)) : 0;
   const range = span(s.range);
   const scene: Scene = {
     answer, rows, tiles: kept.tiles, names: kept.names, from: 0, to: 1, range, selected: s.sel ? selected.data : null,
-    memory: memory.data, memoryHeight, find: s.find, mode: s.color === "op" ? "op" : "dir", cursor: view.cursor,
+    memory: memory.data, memoryHeight, find: s.find, mode: modeOf(kept.tiles), cursor: view.cursor,
   };
   const latest = useRef(scene);
   latest.current = scene;
   const paint = useCallback((surface: Surface, scroll: number) => {
     view.width = surface.width - GUTTER;
     view.scroll = scroll;
-    const now = { ...latest.current, from: view.window[0], to: view.window[1], range: view.draft ?? latest.current.range, cursor: view.cursor };
+    const now = { ...latest.current, mode: modeOf(kept.tiles), from: view.window[0], to: view.window[1], range: view.draft ?? latest.current.range, cursor: view.cursor };
     const drawn = drawTimeline(surface, scroll, now);
     kept.tiles.want([...drawn.wanted, { level: 0, index: 0 }, ...prefetch(answer.tile_ns, drawn.level, now.from, now.to, view.direction)]);
     askNames(kept, drawn.unnamed);
   }, [answer, rows, s.color, s.find, s.sel, s.range, selected.data, memory.data, theme.value]);
   useEffect(() => {
-    kept.arrived = () => redraw.current();
+    let known = hasDirections(kept.tiles);
+    kept.arrived = () => {
+      redraw.current();
+      if (known !== hasDirections(kept.tiles)) refresh();
+      known = hasDirections(kept.tiles);
+    };
     return () => {
       kept.arrived = () => {};
       hideTip();
@@ -115,7 +125,7 @@ function Recording({ answer }: { answer: TimelineAnswer }): JSX.Element {
   const wheel = (canvas: HTMLCanvasElement) => canvas.addEventListener("wheel", (event) => moves.wheel(event), { passive: false });
   return (
     <div class="tlscreen">
-      <Toolbar answer={answer} moves={moves} selected={selected.data} />
+      <Toolbar answer={answer} moves={moves} selected={selected.data} tiles={kept.tiles} />
       <div class="tlcanvas" ref={box}>
         <ScrollCanvas id="timeline" className="tl" content={rows.height + HEAD + memoryHeight} paint={paint} handle={redraw} onScreen={wheel}
           label={`Timeline: ${count(answer.events, "event")} in ${count(rows.lanes.length, "lane")}; a and d move, + and − zoom, arrows walk the boxes`}
@@ -363,13 +373,14 @@ function EventCard({ event, name, stands }: { event: EventInfo | null; name: Nam
   );
 }
 
-function Toolbar({ answer, moves, selected }: { answer: TimelineAnswer; moves: Controls; selected: EventsAnswer | null }): JSX.Element {
-  const color = state.value.color === "op" ? "op" : "dir";
+function Toolbar({ answer, moves, selected, tiles }: { answer: TimelineAnswer; moves: Controls; selected: EventsAnswer | null; tiles: Tiles<Tile> }): JSX.Element {
+  const mode = modeOf(tiles);
+  const directed = hasDirections(tiles);
   return (
     <div class="bar">
       <span class="lab">colour</span>
-      <Segment name="Colour" of="color" now={color} choices={[{ word: "dir", label: "Direction" }, { word: "op", label: "Op type" }]} />
-      {color === "op" ? FAMILY_KEYS.map(([name, label]) => <Key key={name} color={`var(--${name})`}>{label}</Key>) : <DirKeys />}
+      <Segment name="Colour" of="color" now={mode === "name" ? "unit" : mode} choices={[{ word: "dir", label: "Direction", off: directed ? "" : "nothing here tells forward from gradient" }, { word: "op", label: "Op type" }, { word: "unit", label: "Name" }]} />
+      {mode === "name" ? <span class="key">a colour for each name</span> : mode === "op" ? FAMILY_KEYS.map(([name, label]) => <Key key={name} color={`var(--${name})`}>{label}</Key>) : <DirKeys />}
       <span class="sp" />
       {state.value.sel && selected ? <span class="mut" id="ran">{selected.count ? `ran ${count(selected.count, "time")}, ${figure(selected.sum_ns / 1e3, "us")} · n p` : "did not run here"}</span> : null}
       <button class="btn small" onClick={moves.fitAll}>Fit all</button>

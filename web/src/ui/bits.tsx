@@ -78,7 +78,7 @@ export function Bars({ rows, unit, onPick }: { rows: Bar[]; unit: Unit; onPick: 
                   <i style={{ left: `${width * (split[0] ?? 0)}%`, width: `${width * (split[1] ?? 0)}%`, background: "var(--grad)" }} />
                 </>
               )}
-              <span class="cut">{row.label}</span>
+              {row.label.includes("/") ? <span class="cutfront"><bdi>{row.label}</bdi></span> : <span class="cut">{row.label}</span>}
             </span>
             <span class="num" title={exact(row.value, unit)}>{figure(row.value, unit)}</span>
             <span class="num mut">{row.right}</span>
@@ -90,7 +90,7 @@ export function Bars({ rows, unit, onPick }: { rows: Bar[]; unit: Unit; onPick: 
 }
 
 export const rowBar = (row: Row, label = row.path || row.name): Bar => ({
-  key: `${row.kind}:${row.path}`, label: (row.dir === "g" && row.kind !== "op" ? "∂ " : "") + label, value: row.total[0] ?? null, right: share(row.share[0]),
+  key: `${row.kind}:${row.path}`, label: (row.dir === "g" && row.kind !== "op" && !label.includes("∂") ? "∂ " : "") + label, value: row.total[0] ?? null, right: share(row.share[0]),
   forward: 0, gradient: 0, dir: row.dir, sel: `${row.kind}:${row.path}`, title: row.path,
 });
 export const itemBar = (item: Item): Bar => ({
@@ -121,7 +121,14 @@ export function Empty({ title, why, how }: { title: string; why: string; how?: s
   );
 }
 
-export const MissingState = ({ missing }: { missing: Missing }): JSX.Element => <Empty title={missing.what} why={missing.why} how={missing.how} />;
+export const sentence = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
+
+export const MissingState = ({ missing }: { missing: Missing }): JSX.Element => <Empty title={`Not in the data: ${missing.what}`} why={sentence(missing.why)} how={missing.how} />;
+
+/** A first answer that takes long. Nothing shows for 150 ms: most answers are there by then. */
+export const Pending = (): JSX.Element => (
+  <div class="pending" role="status" aria-busy="true"><p>Waiting for the answer</p><i /><i /><i /><i /></div>
+);
 
 /** Why a screen has no answer at all. Where an older answer stands, the screen keeps it and the status bar has the sentence. */
 export function Refused({ error }: { error: Refusal }): JSX.Element {

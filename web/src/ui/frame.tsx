@@ -15,12 +15,12 @@ import { nodeQuestion } from "./panel";
 
 export const LABELS: Record<Screen, string> = { overview: "Overview", flame: "Flame", table: "Table", timeline: "Timeline", graph: "Graph", memory: "Memory", code: "Code", compare: "Compare" };
 
-/** The screens this server has; those that it does not serve at all are hidden, those without data are there and say so. */
+/** Screens without data are there and say so; a comparison needs a second profile, so it is there only with one. */
 export function screensShown(): Screen[] {
   const known = new Map(meta.value.screens.map((s) => [s.word, s]));
   return SCREENS.filter((word) => {
     const row = known.get(word);
-    return row && (row.known || row.missing || word === "overview");
+    return row && (row.known || word !== "compare");
   });
 }
 

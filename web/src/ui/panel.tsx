@@ -6,7 +6,7 @@ import { useAnswer } from "../ask";
 import { dirVar } from "../color";
 import { exact, figure, share } from "../format";
 import type { Params } from "../source";
-import { go, metric, plainQuestion, question, reveal, select, state } from "../store";
+import { go, meta, metric, plainQuestion, question, reveal, select, state } from "../store";
 import type { Change, Screen } from "../state";
 import { Fig } from "./bits";
 import { LABELS, screensShown } from "./frame";
@@ -49,7 +49,7 @@ function About({ node }: { node: NodeAnswer }): JSX.Element {
     <>
       <header>
         <div class="k">{whole ? null : <i class="sw" style={{ background: dirVar(row.dir) }} />}{kindOf(node)}</div>
-        <h2>{node.title}</h2>
+        <h2>{whole ? meta.value.title : node.title}</h2>
         {node.subtitle && node.subtitle !== node.title ? <div class="path">{node.subtitle}</div> : null}
       </header>
       <section>
@@ -77,7 +77,7 @@ function MetricRow({ m, main }: { m: NodeAnswer["metrics"][number]; main: boolea
     <>
       <dt class={name}>{m.label}</dt>
       <dd class={name} title={exact(m.total, m.unit)} data-metric={m.word} data-value={m.total ?? undefined}>{figure(m.total, m.unit)}</dd>
-      <dd class="mut">{share(m.share)}</dd>
+      <dd class="mut">{m.share === null ? "" : share(m.share)}</dd>
     </>
   );
 }
