@@ -125,7 +125,7 @@ function Recording({ answer }: { answer: TimelineAnswer }): JSX.Element {
   const wheel = (canvas: HTMLCanvasElement) => canvas.addEventListener("wheel", (event) => moves.wheel(event), { passive: false });
   return (
     <div class="tlscreen">
-      <Toolbar answer={answer} moves={moves} selected={selected.data} tiles={kept.tiles} />
+      <Toolbar answer={answer} moves={moves} selected={selected.data} mode={scene.mode} directed={hasDirections(kept.tiles)} />
       <div class="tlcanvas" ref={box}>
         <ScrollCanvas id="timeline" className="tl" content={rows.height + HEAD + memoryHeight} paint={paint} handle={redraw} onScreen={wheel}
           label={`Timeline: ${count(answer.events, "event")} in ${count(rows.lanes.length, "lane")}; a and d move, + and − zoom, arrows walk the boxes`}
@@ -373,9 +373,7 @@ function EventCard({ event, name, stands }: { event: EventInfo | null; name: Nam
   );
 }
 
-function Toolbar({ answer, moves, selected, tiles }: { answer: TimelineAnswer; moves: Controls; selected: EventsAnswer | null; tiles: Tiles<Tile> }): JSX.Element {
-  const mode = modeOf(tiles);
-  const directed = hasDirections(tiles);
+function Toolbar({ answer, moves, selected, mode, directed }: { answer: TimelineAnswer; moves: Controls; selected: EventsAnswer | null; mode: string; directed: boolean }): JSX.Element {
   return (
     <div class="bar">
       <span class="lab">colour</span>

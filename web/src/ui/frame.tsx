@@ -78,7 +78,11 @@ export function Banner(): JSX.Element | null {
     );
   }
   if (!first || bannerClosed.value) return null;
-  const line = (loss: typeof first) => <span><code>{loss.file}</code>{loss.place ? `, ${loss.place}` : ""}: {loss.message}</span>;
+  const line = (loss: typeof first) => {
+    // The program's sentence may begin with the file; once is enough.
+    const rest = [loss.place, loss.message].filter(Boolean).map((part) => part.replaceAll(`${loss.file}: `, "").replaceAll(loss.file, "")).filter(Boolean);
+    return <span title={loss.file}><code>{loss.file.split("/").pop()}</code>, {rest.join(": ")}</span>;
+  };
   const strict = `tfprof web ${meta.value.inputs} --strict`;
   return (
     <div class="warnbar" role="alert">
