@@ -138,7 +138,7 @@ web/node_modules/ready: web/package-lock.json | debian-tools
 # Screenshots go to target/test-web.
 test-web: debian-tools tests/web/node_modules/ready ## open the page of `tfprof web` and a report file in Chromium, as a reader does
 	$(CARGO) build $(LOCKED)
-	TFPROF=$(BUILT)/debug/tfprof OUT=$(BUILT)/test-web node --test tests/web/
+	TFPROF=$(BUILT)/debug/tfprof OUT=$(BUILT)/test-web node --test tests/web/page.test.mjs
 
 tests/web/node_modules/ready: tests/web/package.json | debian-tools
 	cd tests/web && npm install --silent --no-audit --no-fund --no-package-lock

@@ -1,6 +1,6 @@
 // The page of `tfprof web` in a real browser, as a reader uses it.
 //
-//   TFPROF=path/to/tfprof node --test tests/web/
+//   TFPROF=path/to/tfprof node --test tests/web/page.test.mjs
 //
 // Screenshots go to OUT (target/test-web). Nothing is fetched from elsewhere, and no request leaves the machine.
 

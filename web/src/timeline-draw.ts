@@ -6,7 +6,7 @@ import { DIRS, family, mix, shade, texel, token, unitShade } from "./color";
 import { axisMarks, axisStep, axisTime, figure } from "./format";
 import { drawCurve } from "./screens/memory";
 import type { Tile } from "./tile";
-import { levelFor, tilesIn, type TileId, type Tiles } from "./tiles";
+import { levelFor, TILE, tilesIn, type TileId, type Tiles } from "./tiles";
 
 export const GUTTER = 148;
 export const MINI = 34;
@@ -317,29 +317,44 @@ function drawHead({ g, width }: Surface, scene: Scene): void {
   g.restore();
 }
 
+let small: { tile: Tile; key: string; canvas: HTMLCanvasElement } | null = null;
+
+/** The tile of the whole as a picture, a texel per pixel and lane. It is made once, since moving does not change it. */
+function smallPicture(scene: Scene, tile: Tile): HTMLCanvasElement {
+  const lanes = Math.min(scene.rows.lanes.length, 512);
+  const key = `${token("panel")}/${lanes}`;
+  if (small?.tile === tile && small.key === key) return small.canvas;
+  const canvas = document.createElement("canvas");
+  canvas.width = TILE;
+  canvas.height = Math.max(1, lanes);
+  const g = canvas.getContext("2d") as CanvasRenderingContext2D;
+  const image = g.createImageData(canvas.width, canvas.height);
+  const texels = new Uint32Array(image.data.buffer);
+  const colors = ["oth", "fwd", "grad", "oth"].map((name) => texel(mix(token(name), token("panel"), 0.25)));
+  scene.rows.lanes.slice(0, lanes).forEach((lane, row) => {
+    const range = tile.lanes.get(lane.id);
+    if (!range) return;
+    for (let i = range[0]; i < range[1]; i++) {
+      const from = (tile.x[i] as number) >> 5;
+      const to = Math.max(from + 1, ((tile.x[i] as number) + (tile.width[i] as number)) >> 5);
+      texels.fill(colors[(tile.flags[i] as number) & 3] as number, row * TILE + from, row * TILE + Math.min(TILE, to));
+    }
+  });
+  g.putImageData(image, 0, 0);
+  small = { tile, key, canvas };
+  return canvas;
+}
+
 function miniature(g: CanvasRenderingContext2D, scene: Scene, width: number): void {
   const best = scene.tiles.best({ level: 0, index: 0 });
   const plot = width - GUTTER;
   const whole = scene.answer.t1_ns || 1;
   if (best) {
-    const lanes = scene.rows.lanes.length;
-    const h = Math.max(1, Math.min(6, (MINI - 8) / Math.max(1, lanes)));
-    const tile = best.tile;
-    const css = [0, 1, 2, 3].map((dir) => mix(token(["oth", "fwd", "grad", "oth"][dir] ?? "oth"), token("panel"), 0.25));
-    scene.rows.lanes.forEach((lane, row) => {
-      const range = tile.lanes.get(lane.id);
-      if (!range || row * h > MINI - 8) return;
-      for (let dir = 0; dir < 4; dir++) {
-        g.fillStyle = css[dir] ?? "";
-        g.beginPath();
-        for (let i = range[0]; i < range[1]; i++) {
-          if (((tile.flags[i] as number) & 3) !== dir) continue;
-          const at = GUTTER + ((tile.begin + (tile.x[i] as number) * tile.grain) / whole) * plot;
-          g.rect(at, 4 + row * h, Math.max(0.7, (((tile.width[i] as number) * tile.grain) / whole) * plot), Math.max(1, h - 0.5));
-        }
-        g.fill();
-      }
-    });
+    const shot = smallPicture(scene, best.tile);
+    const h = Math.min(MINI - 8, shot.height * 6);
+    const used = Math.max(1, Math.min(TILE, (whole / scene.answer.tile_ns) * TILE));
+    g.imageSmoothingEnabled = true;
+    g.drawImage(shot, 0, 0, used, shot.height, GUTTER, 4, plot, h);
   }
   const a = GUTTER + (Math.max(0, scene.from) / whole) * plot;
   const b = GUTTER + (Math.min(whole, scene.to) / whole) * plot;

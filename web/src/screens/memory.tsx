@@ -82,6 +82,12 @@ function area(g: CanvasRenderingContext2D, x: (t: number) => number, y: (v: numb
   g.closePath();
 }
 
+/** The first index beyond a time, and one more. */
+function beyond(t: number[], end: number): number {
+  const at = t.findIndex((time) => time > end);
+  return at < 0 ? t.length : Math.min(t.length, at + 1);
+}
+
 export interface Plot { left: number; right: number; top: number; bottom: number; t0: number; t1: number; max: number }
 
 /** Draws the curve into a plot: stacked where the parts are known, else an envelope. */
@@ -93,32 +99,37 @@ export function drawCurve(g: CanvasRenderingContext2D, data: MemoryAnswer, plot:
   g.rect(plot.left, plot.top - 1, plot.right - plot.left, plot.bottom - plot.top + 2);
   g.clip();
   const last = Math.min(plot.right, x(data.t1_ns));
+  // Only what the window shows is drawn, and a point beyond each end.
+  const cut = (t: number[]): [number, number] => [Math.max(0, t.findIndex((at) => at > plot.t0) - 1), beyond(t, plot.t1)];
   if (data.series?.length) {
-    const first = data.series[0];
-    const under = new Array<number>(first?.t_ns.length ?? 0).fill(0);
+    const [from, to] = cut(data.series[0]?.t_ns ?? []);
+    const under = new Array<number>(Math.max(0, to - from)).fill(0);
     data.series.forEach((s, k) => {
       const same = (data.series ?? []).slice(0, k).filter((o) => o.dir === s.dir).length;
-      const over = s.bytes.map((v, i) => (under[i] ?? 0) + v);
-      area(g, x, y, s.t_ns, over, (i) => under[i] ?? 0, last);
+      const over = s.bytes.slice(from, to).map((v, i) => (under[i] ?? 0) + v);
+      area(g, x, y, s.t_ns.slice(from, to), over, (i) => under[i] ?? 0, last);
       g.fillStyle = mix(token(dirToken(s.dir)), token("panel"), Math.min(0.75, 0.2 + same * 0.2));
       g.fill();
       over.forEach((v, i) => (under[i] = v));
     });
-  } else {
-    area(g, x, y, data.curve.t_ns, data.curve.high, () => 0, last);
+  }
+  const [from, to] = cut(data.curve.t_ns);
+  const [t, low, high] = [data.curve.t_ns, data.curve.low, data.curve.high].map((list) => list.slice(from, to)) as [number[], number[], number[]];
+  if (!data.series?.length) {
+    area(g, x, y, t, high, () => 0, last);
     g.fillStyle = mix(token("accent"), token("panel"), 0.72);
     g.fill();
-    area(g, x, y, data.curve.t_ns, data.curve.low, () => 0, last);
+    area(g, x, y, t, low, () => 0, last);
     g.fillStyle = mix(token("accent"), token("panel"), 0.5);
     g.fill();
   }
   g.strokeStyle = token("ink2");
   g.lineWidth = 1;
   g.beginPath();
-  data.curve.t_ns.forEach((t, i) => {
-    const px = x(t);
-    if (i) g.lineTo(px, y(data.curve.high[i - 1] as number));
-    g.lineTo(px, y(data.curve.high[i] as number));
+  t.forEach((at, i) => {
+    const px = x(at);
+    if (i) g.lineTo(px, y(high[i - 1] as number));
+    g.lineTo(px, y(high[i] as number));
   });
   g.stroke();
   g.restore();
