@@ -12,7 +12,7 @@ const SLOW = 400; // ms until the status bar offers to cancel
 
 /** How many questions are under way; the screen is busy while there are any. */
 const underWay = signal(0);
-export const busy = computed(() => underWay.value > 0);
+export const busy = computed(() => (underWay.value > 0 ? "true" : "false"));
 
 const answers = new Lru<string, unknown>(120);
 

@@ -36,7 +36,18 @@ function ordered(boxes: GraphBox[]): GraphBox[] {
 /** Sums of gradients between scopes are drawn as the edges that they join; a ladder of sixty AddN tells nothing. */
 export function joined(answer: GraphAnswer): { answer: GraphAnswer; sums: number } {
   const twinned = new Set(answer.boxes.flatMap((box) => (box.twin === null ? [] : [box.id, box.twin])));
-  const sums = new Set(answer.boxes.filter((box) => box.dir === "g" && !box.kids && box.parent === null && !twinned.has(box.id)).map((box) => box.id));
+  const degree = new Map<number, [number, number]>(answer.boxes.map((box) => [box.id, [0, 0]]));
+  for (const edge of answer.edges) {
+    const [to, from] = [degree.get(edge.to), degree.get(edge.from)];
+    if (to) to[0]++;
+    if (from) from[1]++;
+  }
+  // A sum that joins many with many stays a box: as edges it would be a knot.
+  const few = (id: number) => {
+    const [into, out] = degree.get(id) ?? [0, 0];
+    return into * out <= 6;
+  };
+  const sums = new Set(answer.boxes.filter((box) => box.dir === "g" && !box.kids && box.parent === null && !twinned.has(box.id) && few(box.id)).map((box) => box.id));
   if (!answer.ladder || sums.size < 3 || sums.size === answer.boxes.length) return { answer, sums: 0 };
   const out = new Map<number, number[]>();
   for (const edge of answer.edges) if (sums.has(edge.from)) out.set(edge.from, [...(out.get(edge.from) ?? []), edge.to]);

@@ -130,7 +130,7 @@ function Edge({ edge, layout, most }: { edge: GraphEdge; layout: Layout; most: n
     </>
   );
   return (
-    <path d={edgePath(a, b, edge, layout.ladder)} fill="none" stroke={chosen ? "var(--accent)" : color} stroke-width={width} opacity={edge.kept ? 0.6 : a.column === "f" && b.column === "o" ? 0.25 : 0.8} stroke-dasharray={edge.bytes === null ? "3 3" : undefined}
+    <path d={edgePath(a, b, edge, layout.ladder)} fill="none" stroke={chosen ? "var(--accent)" : color} stroke-width={width} opacity={edge.kept ? 0.6 : a.column === "f" && b.column === "o" ? 0.2 : 0.25 + 0.55 * Math.sqrt((edge.bytes ?? 0) / most)} stroke-dasharray={edge.bytes === null ? "3 3" : undefined}
       onMouseMove={(event) => showTip(event, card)} onMouseLeave={hideTip} />
   );
 }
@@ -141,8 +141,8 @@ function Box({ placed, unit }: { placed: Placed; unit: Unit; dark: string }): JS
   const fill = box.open ? "none" : mix(token("panel"), token(base), 0.06 + Math.min(1, Math.max(0, box.heat || 0)) * 0.7);
   const chosen = state.value.sel === `scope:${box.path}`;
   const value = figure(box.value, unit);
-  const room = w - 30 - value.length * 6.4;
-  const fits = Math.max(3, Math.floor(room / 6.3));
+  const room = w - 34 - value.length * 7;
+  const fits = Math.max(3, Math.floor(room / 7));
   const label = box.name.length > fits ? "…" + box.name.slice(box.name.length - fits + 1) : box.name;
   const click = (event: MouseEvent) => {
     if (box.kids && source.live && (event.offsetX < x + 22 || event.detail > 1)) return toggle(box.path);

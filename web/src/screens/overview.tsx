@@ -181,7 +181,7 @@ function PartsCard({ data }: { data: OverviewAnswer }): JSX.Element {
 function TopCard({ top }: { top: OverviewAnswer["top"][number] }): JSX.Element {
   const column = top.columns[0];
   const rows = top.rows.filter((row) => row.total[0]);
-  const name = (row: Row) => (row.kind === "code" ? row.name : row.path || row.name);
+  const name = (row: Row) => (["scope", "graph", "op"].includes(row.kind) ? row.path || row.name : row.name);
   return (
     <section class="card span4" id={`top-${top.view}`}>
       <header>
