@@ -20,8 +20,8 @@ use tfprof::internal::model::cells::Measure;
 use tfprof::internal::render::{self, html};
 use tfprof::internal::report::{advise, overview};
 use tfprof::{
-    Dress, Error, Format, Input, Inputs, Output, Profiler, Question, Quirks, Role, Source, Spelling, Theme, ViewKind,
-    Warning,
+    Answer, Dress, Error, Format, Input, Inputs, Output, Profiler, Question, Quirks, Role, Source, Spelling, Theme,
+    ViewKind, Warning,
 };
 use tfprof_cli::Sample;
 
@@ -38,7 +38,7 @@ pub struct Profile {
 
 /// The state that survives an interrupted call.
 #[derive(Debug)]
-struct Shared {
+pub struct Shared {
     loaded: RwLock<Loaded>,
     /// Ctrl-C interrupted loading, so the model may be incomplete.
     interrupted: AtomicBool,
@@ -166,13 +166,7 @@ impl Profile {
         outfile: &str,
         lines: usize,
     ) -> PyResult<(Vec<(String, Bound<'py, PyBytes>)>, Vec<String>, Vec<Vec<String>>)> {
-        let plain = Dress { spelling: Spelling::Python, ..Dress::PLAIN };
-        let (form, dress) = match form {
-            "report" => (Output::SCREEN, Dress { legend: false, ..plain }),
-            "cell" => ("html", Dress { container: html::Container::Cell, ..plain }),
-            form => (form, plain),
-        };
-        render::form_of(form).map_err(|error| PyValueError::new_err(error.to_string()))?;
+        let (form, dress) = dress_of(form)?;
         let mut question = Question { kind: view_kind(cmd)?, options: question::options(options, original)? };
         question.options.output = Output { form: form.to_owned(), outfile: outfile.to_owned() };
         let WrittenAnswer { files, warnings, notes } = self.ask(py, move |shared| {
@@ -275,7 +269,7 @@ impl Profile {
 
     /// The paths of the loaded files.
     fn files(&self, py: Python<'_>) -> PyResult<Vec<PathBuf>> {
-        self.ask(py, |shared| Ok(shared.read().inputs.paths().map(std::path::Path::to_path_buf).collect()))
+        self.ask(py, |shared| Ok(shared.paths()))
     }
 
     /// All loaded data as a `ProfileProto`.
@@ -361,7 +355,7 @@ impl Profile {
         interruptible(py, short, move || work(&shared))?.map_err(|error| raise(&error))
     }
 
-    fn usable(&self) -> PyResult<Arc<Shared>> {
+    pub fn usable(&self) -> PyResult<Arc<Shared>> {
         if self.shared.interrupted.load(Ordering::Relaxed) {
             let why = "Ctrl-C interrupted loading, so the profile is incomplete; open it again";
             return Err(crate::Error::new_err(why));
@@ -405,7 +399,7 @@ impl Shared {
     }
 
     /// Computes costs, if more was loaded since the last time.
-    fn infer(&self) -> Result<(), Error> {
+    pub fn infer(&self) -> Result<(), Error> {
         if !self.read().stale {
             return Ok(());
         }
@@ -416,38 +410,64 @@ impl Shared {
 
     /// The files of an answer, and the first `lines` of each.
     fn answer(&self, question: &Question, dress: &Dress<'_>, lines: usize) -> Result<WrittenAnswer, Error> {
-        let answer = self.read().profiler.ask(question)?;
-        let mut found = WrittenAnswer::default();
-        answer.each_part(|part| {
-            let mut out = Vec::new();
-            if lines < usize::MAX {
-                let mut head = Head { out: &mut out, lines };
-                // A head that is full refuses more.
-                part.write(dress, &mut head).or_else(|error| if head.lines == 0 { Ok(()) } else { Err(error) })
-            } else if question.options.output.to_nowhere() {
-                Ok(())
-            } else {
-                part.write(dress, &mut out)
-            }
-            .map_err(in_memory)?;
-            found.files.push((part.file.clone(), out));
-            let warnings = [&part.view.warnings[..], &part.view.late_warnings()].concat();
-            found.warnings.extend(warnings.iter().map(python_text));
-            found.notes.push(part.view.take_notes());
-            Ok::<(), Error>(())
-        })?;
-        Ok(found)
+        write_parts(&self.read().profiler.ask(question)?, dress, lines, question.options.output.to_nowhere())
     }
+
+    /// The paths of the loaded files.
+    pub fn paths(&self) -> Vec<PathBuf> {
+        self.read().inputs.paths().map(std::path::Path::to_path_buf).collect()
+    }
+
+    /// Lends the profiler.
+    pub fn with<T>(&self, take: impl FnOnce(&Profiler) -> T) -> T {
+        take(&self.read().profiler)
+    }
+}
+
+/// The form that a word of Python means, and how it is presented.
+pub fn dress_of(form: &str) -> PyResult<(&str, Dress<'static>)> {
+    let plain = Dress { spelling: Spelling::Python, ..Dress::PLAIN };
+    let (form, dress) = match form {
+        "report" => (Output::SCREEN, Dress { legend: false, ..plain }),
+        "cell" => ("html", Dress { container: html::Container::Cell, ..plain }),
+        form => (form, plain),
+    };
+    render::form_of(form).map_err(|error| PyValueError::new_err(error.to_string()))?;
+    Ok((form, dress))
+}
+
+/// Writes all parts of an answer, at most `lines` of each.
+pub fn write_parts(answer: &Answer, dress: &Dress<'_>, lines: usize, to_nowhere: bool) -> Result<WrittenAnswer, Error> {
+    let mut found = WrittenAnswer::default();
+    answer.each_part(|part| {
+        let mut out = Vec::new();
+        if lines < usize::MAX {
+            let mut head = Head { out: &mut out, lines };
+            // A head that is full refuses more.
+            part.write(dress, &mut head).or_else(|error| if head.lines == 0 { Ok(()) } else { Err(error) })
+        } else if to_nowhere {
+            Ok(())
+        } else {
+            part.write(dress, &mut out)
+        }
+        .map_err(in_memory)?;
+        found.files.push((part.file.clone(), out));
+        let warnings = [&part.view.warnings[..], &part.view.late_warnings()].concat();
+        found.warnings.extend(warnings.iter().map(python_text));
+        found.notes.push(part.view.take_notes());
+        Ok::<(), Error>(())
+    })?;
+    Ok(found)
 }
 
 /// An answer in one form.
 #[derive(Default)]
-struct WrittenAnswer {
+pub struct WrittenAnswer {
     /// Names and contents.
-    files: Vec<(String, Vec<u8>)>,
-    warnings: Vec<String>,
+    pub files: Vec<(String, Vec<u8>)>,
+    pub warnings: Vec<String>,
     /// By file.
-    notes: Vec<Vec<String>>,
+    pub notes: Vec<Vec<String>>,
 }
 
 /// A warning that names arguments of Python.
@@ -463,7 +483,7 @@ impl Loaded {
     }
 }
 
-fn view_kind(cmd: &str) -> PyResult<ViewKind> {
+pub fn view_kind(cmd: &str) -> PyResult<ViewKind> {
     ViewKind::parse(cmd).ok_or_else(|| PyValueError::new_err(format!("unknown cmd: {cmd}")))
 }
 

@@ -41,7 +41,10 @@ impl Columns {
 fn cells(view: &View, column: &Column) -> Cells {
     let ids = 0..view.rows().len();
     let values = ids.map(|id| view.cell(column, id));
+    let is_figure = matches!(column.content, Content::Figure(..));
     match column.metric() {
+        // A row may have one side only, and 0 would be a number.
+        _ if is_figure => Cells::Bytes(values.flat_map(|value| real(&value).to_ne_bytes()).collect()),
         _ if column.is_detail() => Cells::Elsewhere,
         Some((_, metric)) if !view.knows(metric) => Cells::Unknown,
         _ if column.kind == Kind::Text => Cells::Texts(
@@ -51,6 +54,15 @@ fn cells(view: &View, column: &Column) -> Cells {
             Cells::Bytes(values.map(|value| u8::from(matches!(value, Value::Bool(true)))).collect())
         }
         _ => Cells::Bytes(values.flat_map(|value| number(column.kind, &value)).collect()),
+    }
+}
+
+fn real(value: &Value<'_>) -> f64 {
+    match value {
+        Value::Int(n) => *n as f64,
+        Value::Decimal(amount) => amount.n as f64 / amount.parts as f64,
+        Value::Real(x) => *x,
+        _ => f64::NAN,
     }
 }
 
@@ -66,6 +78,9 @@ fn number(kind: Kind, value: &Value<'_>) -> [u8; 8] {
 
 /// The kind of a column, in the words of `_tables.py`.
 fn kind(column: &Column) -> &'static str {
+    if matches!(column.content, Content::Figure(..)) {
+        return "optional float";
+    }
     match (column.kind, column.nullable) {
         (Kind::Int, false) => "int",
         (Kind::Int, true) => "optional int",

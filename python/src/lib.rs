@@ -6,6 +6,7 @@
 mod answer;
 mod checkpoint;
 mod columns;
+mod compare;
 mod cost;
 mod interrupt;
 mod question;
@@ -43,6 +44,8 @@ mod native {
     use super::answer::Profile;
     #[pymodule_export]
     use super::checkpoint::Checkpoint;
+    #[pymodule_export]
+    use super::compare::Comparison;
     #[pymodule_export]
     use super::cost::cost;
     #[pymodule_export]

@@ -22,6 +22,7 @@ from tfprof import _messages, model_analyzer, option_builder, tfprof_log_pb2, tf
 from tfprof._api import ALL_ADVICE, Profiler, advise, profile, write_op_log
 from tfprof._checkpoint import Checkpoint, Comparison, Tensor, Verdict, checkpoint
 from tfprof._cost import Cost, cost, flops, params
+from tfprof._diff import Diff, Difference, diff
 from tfprof._native import Error, MissingData
 from tfprof._open import DataWarning, Overview, Profile, demo, load, open
 from tfprof._view import Advice, Numbers, Row, View
@@ -35,6 +36,8 @@ __all__ = [
     "Comparison",
     "Cost",
     "DataWarning",
+    "Diff",
+    "Difference",
     "Error",
     "MissingData",
     "Numbers",
@@ -51,6 +54,7 @@ __all__ = [
     "checkpoint",
     "cost",
     "demo",
+    "diff",
     "flops",
     "load",
     "open",

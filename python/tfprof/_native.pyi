@@ -22,6 +22,31 @@ class Shapes:
     def complete(self, graph: bytes) -> bytes | None: ...
 
 @final
+class Comparison:
+    def __new__(
+        cls,
+        before: Profile,
+        after: Profile,
+        names: tuple[str, str],
+        *,
+        rename: list[str] = ...,
+        warmup: str = "auto",
+        unchanged: bool | None = None,
+        only_guesses: bool = False,
+    ) -> Comparison: ...
+    def view(
+        self,
+        cmd: str,
+        form: str,
+        options: dict[str, Any],
+        original: bool,
+        outfile: str = "",
+        lines: int = ...,
+    ) -> tuple[list[tuple[str, bytes]], list[str], list[list[str]]]: ...
+    def columns(self, cmd: str, options: dict[str, Any]) -> dict[str, Any]: ...
+    def files(self) -> list[PathLike[str]]: ...
+
+@final
 class Profile:
     def __new__(cls, cmd: str | None = None, *, records: bool = True) -> Profile: ...
     def add(self, what: str, bytes: bytes, step: int = 0, name: str = "") -> None: ...

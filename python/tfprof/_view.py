@@ -19,10 +19,6 @@ _SHOWN = 200
 _FORMS = dict(_native.form_endings())
 
 
-# The columns of numbers begin with one of these.
-_SIDES = ("self_", "total_", "cumulative_")
-
-
 class Numbers(dict[str, Any]):
     """Numbers by metric: by the key of JSON and tables (`requested_bytes`), or by the word of `select` (`bytes`).
 
@@ -61,6 +57,9 @@ class View(Table, Sequence["Row"]):
     ('unit_last/final_bn', 0, 384)
     """
 
+    # The columns of numbers begin with one of these.
+    _sides: tuple[str, ...] = ("self_", "total_", "cumulative_")
+
     command: str
     """Which view: `scope`, `graph`, `op` or `code`."""
     options: dict[str, Any]
@@ -70,7 +69,9 @@ class View(Table, Sequence["Row"]):
     warnings: list[str]
     """Warnings about the answer."""
 
-    def __init__(self, native: _native.Profile, command: str, options: dict[str, Any]) -> None:
+    def __init__(
+        self, native: _native.Profile | _native.Comparison, command: str, options: dict[str, Any]
+    ) -> None:
         self._native = native
         self.command = command
         self.options = {name: value for name, value in options.items() if name != "output"}
@@ -87,7 +88,7 @@ class View(Table, Sequence["Row"]):
         self._numbers: dict[str, Sequence[Any]] = {
             name: _numbers(self._schema[name], columns[name], len(self))
             for name in self._schema
-            if name.startswith(_SIDES)
+            if name.startswith(self._sides)
         }
         self._details: list[dict[str, Any]] | None = None
         self._children: list[list[int]] | None = None

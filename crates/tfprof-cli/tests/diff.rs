@@ -177,5 +177,28 @@ fn sides_may_have_different_formats() {
     let answer = json(&["diff", "op", &corpus("xspace/jax_mlp"), &corpus("mlp_small"), "--format=json"]);
     let root = &answer["rows"][0];
     assert!(root["before"]["total"]["micros"].as_f64().unwrap() > 100.0);
-    assert_eq!(root["after"]["total"]["micros"], 165);
+    let alone = json(&["op", &corpus("mlp_small"), "--format=json"]);
+    assert_eq!(root["after"]["total"]["micros"], alone["rows"][0]["total"]["micros"]);
+}
+
+#[test]
+fn one_budget_is_about_everything() {
+    let scratch = scratch("diff_budget");
+    let (a, b) = (write_run(&scratch, "a", BEFORE, 6), write_run(&scratch, "b", AFTER, 6));
+    let check = |budget: &str| {
+        let file = scratch.join("budget.toml");
+        std::fs::write(&file, budget).expect("a file");
+        let answer = tfprof(&["diff", "op", &a, &b, "--budget", &file.display().to_string()]);
+        let over: Vec<String> =
+            answer.out.lines().skip_while(|line| *line != "over budget").skip(2).map(str::to_owned).collect();
+        (answer.code, over, answer.err)
+    };
+    assert_eq!(check("max_params = 12\nmax_step_micros = \"+30 %\"\n[op.\"Conv2D\"]\nmax_step_micros = \"+1 %\"").0, 0);
+    let (code, over, _) =
+        check("max_params = \"+10 %\"\nmax_step_micros = \"+2 %\"\n[op.'MatMul|Tanh']\nmax_step_micros = 3000");
+    assert_eq!((code, over.len()), (3, 3), "{over:?}");
+    assert!(over[0].starts_with("the whole model") && over[2].starts_with("op MatMul|Tanh"), "{over:?}");
+    let (code, _, err) = check("[line.'train.py.*']\nmax_step_micros = 5");
+    assert_eq!(code, 0);
+    assert!(err.contains("not checked: max_step_micros of line `train.py.*`"), "{err}");
 }

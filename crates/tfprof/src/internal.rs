@@ -20,7 +20,7 @@ modules! {
     model { Model, attr_value, body, cells, costs, nodes, shape }
     options { boolean, refused }
     render { csv, fit, form_by_ending, form_of, html, json, output_words, outputs, pprof, proto, tensor, text, theme, timeline }
-    report { advise, cost, overview }
+    report { advise, budget, cost, overview }
     trace { OpTime, Peak, Step, Trace, TraceOptions, profile }
     units { * }
     view { columns, compare, filter }

@@ -90,8 +90,8 @@ pub use view::{Line, View, VisibleRow};
 
 // Reports: answers that are not a tree. Obtain them with `Profiler::cost`, `Profiler::overview` and `Profiler::advise`.
 pub use report::advise::{Advice, CHECKERS, Checker};
+pub use report::budget::{Budget, Checked, Over, Place};
 pub use report::cost::Cost;
-pub use report::cost::budget::{Budget, Over};
 pub use report::overview::Overview;
 
 /// The parts of [`Cost`] and [`Overview`].

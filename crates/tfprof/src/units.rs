@@ -127,6 +127,19 @@ pub fn text(unit: Unit, n: i64) -> String {
     String::from_utf8(out).unwrap_or_default()
 }
 
+/// `1,234,567`.
+pub fn grouped(n: i64) -> String {
+    let digits = n.unsigned_abs().to_string();
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    if n < 0 { format!("-{text}") } else { text }
+}
+
 /// Parses a size: `1000`, `1.5GB`, `512 MiB`, `4g`.
 pub fn parse_bytes(size: &str) -> Option<u64> {
     let size = size.trim();

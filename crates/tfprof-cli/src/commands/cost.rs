@@ -7,7 +7,7 @@ use std::path::Path;
 use tfprof::internal::engine::needs;
 use tfprof::internal::report::cost::baseline::changes;
 use tfprof::internal::report::cost::render::{Report, Style, write_json, write_tables};
-use tfprof::{Budget, Cost, Error, Inputs, Output, Profiler, Spelling, Warning};
+use tfprof::{Budget, Checked, Cost, Error, Inputs, Output, Profiler, Spelling, Warning};
 
 pub fn run(request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Result<Exit, Error> {
     let (flags, output) = (&request.flags, &request.options.output);
@@ -35,7 +35,11 @@ pub fn run(request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Resul
             Some((path, load(request, &inputs, err)?))
         }
     };
-    let over = budget.map(|budget| budget.check(&cost));
+    let verdict = budget.map(|budget| budget.check(&cost, baseline.as_ref().map(|(_, before)| before)));
+    let over = verdict.map(|verdict| {
+        tell_unchecked(&verdict, err);
+        verdict.over
+    });
     if over.as_ref().is_some_and(|over| !over.is_empty()) {
         exit = Exit::CheckFailed;
     }
@@ -72,7 +76,13 @@ fn told(cost: &Cost, output: &Output) -> Vec<Warning> {
     cost.warnings.iter().filter(needed).cloned().collect()
 }
 
-fn read_budget(file: &str) -> Result<Budget, Error> {
+/// Says which limits could not be checked: nobody should think that they are kept.
+pub fn tell_unchecked(verdict: &Checked, err: &mut dyn Write) {
+    let warning = |limit: &String| Warning::new("unchecked_limit", format!("not checked: {limit}"));
+    warn(&verdict.unchecked.iter().map(warning).collect::<Vec<_>>(), err);
+}
+
+pub fn read_budget(file: &str) -> Result<Budget, Error> {
     let io_error = |source| Error::Io { file: file.to_owned(), action: "cannot read", source };
     Budget::parse(file, &std::fs::read_to_string(file).map_err(io_error)?)
 }

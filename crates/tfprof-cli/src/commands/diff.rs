@@ -1,13 +1,19 @@
 //! `tfprof diff [VIEW] A B`: what changed between two runs or models, in any view.
 
-use super::{CommandInfo, Exit, checkpoint, cost, deliver, find, load_into, refuse_damage, save, view, warn};
+use super::{
+    CommandInfo, Exit, checkpoint, cost, deliver, find, load_into, refuse_damage, save, to_stdout, view, warn,
+};
 use crate::flags::{Flags, Request};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use tfprof::internal::comma_list;
 use tfprof::internal::engine::needs;
+use tfprof::internal::render::fit;
+use tfprof::internal::report::budget;
 use tfprof::internal::report::overview::difference;
-use tfprof::{Error, Inputs, Keep, Output, Profiler, ViewKind, Warning, compare};
+use tfprof::{
+    Answer, Budget, Comparing, Error, Inputs, Keep, Output, Profiler, Question, View, ViewKind, Warning, compare,
+};
 
 /// The views, besides those of a profile.
 const OTHERS: [&str; 3] = ["cost", "checkpoint", "info"];
@@ -52,17 +58,85 @@ fn views(
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> Result<Exit, Error> {
+    // Read the budget first: its errors should not wait for the files.
+    let budget = match request.flags.budget.as_str() {
+        "" => None,
+        file => Some(cost::read_budget(file)?),
+    };
     let question = view::question(kind, request)?;
+    let keep = |inputs: &Inputs| match budget {
+        // Limits may be about any view.
+        Some(_) => Ok(Keep { records: question.needs_records()?, ..needs::ANY_VIEW }),
+        None => question.needs_to_compare(inputs),
+    };
     let comparing = &request.flags.comparing;
     let (old, new) = (side(request, before)?, side(request, after)?);
     let mut files = old.files();
     files.extend(new.files());
-    let (a, first) = load(request, &old, question.needs_to_compare(&old)?, before, err)?;
-    let (b, second) = load(request, &new, question.needs_to_compare(&new)?, after, err)?;
+    let (a, first) = load(request, &old, keep(&old)?, before, err)?;
+    let (b, second) = load(request, &new, keep(&new)?, after, err)?;
     let names = [before, after].map(|path| path.display().to_string());
     let answer = compare((&names[0], &a), (&names[1], &b), &question, comparing)?;
     let written = view::write_answer(&answer, &question, request, &files, out, err)?;
+    if let Some(budget) = budget {
+        let over = check(&budget, [(&names[0], &a), (&names[1], &b)], request, out, err)?;
+        if over {
+            return Ok(Exit::CheckFailed);
+        }
+    }
     Ok([first, second, written].into_iter().find(|exit| *exit != Exit::Answered).unwrap_or(Exit::Answered))
+}
+
+/// Checks a budget, and says what is not kept; true if anything is.
+fn check(
+    budget: &Budget,
+    [before, after]: [(&String, &Profiler); 2],
+    request: &Request,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> Result<bool, Error> {
+    let mut answers = Vec::new();
+    for (kind, mut options) in budget.questions() {
+        options.step = request.options.step;
+        options.output = Output { form: "json".to_owned(), outfile: "-".to_owned() };
+        let comparing = Comparing { only_guesses: false, ..request.flags.comparing.clone() };
+        match compare((before.0, before.1), (after.0, after.1), &Question::new(kind, &options), &comparing) {
+            Ok(answer) => answers.push(answer),
+            // A side without lines of code: its limits are listed as not checked.
+            Err(Error::Missing(_)) => {}
+            Err(error) if matches!(error.cause(), Error::Missing(_)) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    let views: Vec<&View> = answers.iter().map(Answer::view).collect();
+    let verdict = budget.check_views(&views);
+    cost::tell_unchecked(&verdict, err);
+    let has_before = verdict.over.iter().any(|over| over.before.is_some());
+    let head = budget::render::head(has_before);
+    let rows: Vec<_> = verdict.over.iter().map(|over| budget::render::cells(over, has_before)).collect();
+    let output = &request.options.output;
+    let is_markdown = output.form == "markdown" && output.outfile == "-";
+    let write = |target: &mut dyn Write| match (rows.is_empty(), is_markdown) {
+        (true, _) => writeln!(target, "\nbudget: all limits are kept"),
+        (false, true) => {
+            writeln!(target, "\n**over budget**\n\n| {} |\n|{}", head.join(" | "), "---|".repeat(head.len()))?;
+            let cell = |cell: &String| cell.replace('|', "\\|");
+            let line = |row: &Vec<String>| row.iter().map(cell).collect::<Vec<_>>().join(" | ");
+            rows.iter().try_for_each(|row| writeln!(target, "| {} |", line(row)))
+        }
+        (false, false) => {
+            writeln!(target, "\nover budget")?;
+            fit::write_table(&head, &rows, |column| column > 1, request.terminal.width, target)
+        }
+    };
+    // An answer for programs stays one: the table goes where warnings go.
+    if output.to_screen() || is_markdown {
+        to_stdout(out, write)?;
+    } else {
+        // Nothing can be done if even standard error is closed.
+        let _ = write(err);
+    }
+    Ok(!rows.is_empty())
 }
 
 /// The files of one side: a path, or several separated by commas.

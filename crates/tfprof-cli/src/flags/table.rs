@@ -271,10 +271,10 @@ const OTHER_FLAGS: [Flag; 30] = [
     text(
         "budget",
         ValueKind::Path,
-        "a TOML file with limits: max_params, max_flops, max_unknown_ops; exit code 3 if one is not kept",
+        "a TOML file with limits, such as max_params, max_flops or max_step_micros; exit code 3 if one is not kept",
         |flags| &mut flags.budget,
     )
-    .only(&["cost"]),
+    .only(&["cost", "diff"]),
     switch("fail_on_unknown", "exit code 3 if the cost of any node is not known", |flags| &mut flags.fail_on_unknown)
         .only(&["cost"]),
     text("baseline", ValueKind::Path, "another model to compare with, layer by layer", |flags| &mut flags.baseline)

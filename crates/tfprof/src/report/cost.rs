@@ -2,7 +2,6 @@
 //! ops whose cost is unknown.
 
 pub mod baseline;
-pub mod budget;
 mod json;
 mod layers;
 pub mod render;
@@ -65,7 +64,7 @@ impl Figures {
         }
     }
 
-    fn plus(&self, other: &Figures) -> Figures {
+    pub(super) fn plus(&self, other: &Figures) -> Figures {
         Figures::from_fn(|metric| self.get(metric).saturating_add(other.get(metric)))
     }
 
@@ -105,7 +104,7 @@ pub struct Cost {
     /// The scope of the graph that the names of `scopes` leave out; empty if there is none.
     pub prefix: String,
     /// A scope around that one, which other names leave out.
-    around: String,
+    pub(super) around: String,
     pub shared: Vec<Shared>,
     /// The size that unknown dimensions of the inputs were taken as.
     pub batch: Option<i64>,

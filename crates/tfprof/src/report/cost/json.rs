@@ -1,11 +1,11 @@
 //! A cost as JSON for programs.
 
 use super::baseline::Change;
-use super::budget::Over;
 use super::render::Report;
 use super::{Cost, Figures, OpType, PerBatch, Shared, TypedParameters, UnknownType};
 use crate::error::Warning;
 use crate::json::{self, Level};
+use crate::report::budget::Over;
 use serde::{Serialize, Serializer};
 use std::cmp::Reverse;
 use std::io::{self, Write};

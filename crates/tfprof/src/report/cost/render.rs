@@ -5,8 +5,8 @@ use crate::metric::{Metric, Unit};
 use crate::render::fit;
 use crate::render::html::{self, Container, Grid};
 use crate::render::markup::Xml;
+use crate::report::budget::{self, Over};
 use crate::report::cost::baseline::Change;
-use crate::report::cost::budget::Over;
 pub use crate::report::cost::json::write_json;
 use crate::report::cost::{COLUMNS, Cost, Linear, Scope, Shared, UnknownType};
 use crate::units;
@@ -89,17 +89,9 @@ fn write_parts_of(report: &Report<'_>, style: Style<'_>, out: &mut dyn Write) ->
         }
         Some(over) => {
             heading("over budget", style, out)?;
-            let row = |over: &Over| {
-                let scope = if over.scope.is_empty() { "the whole model" } else { &over.scope };
-                let excess = exact(over.found.saturating_sub(over.most));
-                vec![scope.to_owned(), over.metric.info().key.to_owned(), exact(over.found), exact(over.most), excess]
-            };
-            table(
-                &["scope", "metric", "found", "limit", "over by"],
-                &over.iter().map(row).collect::<Vec<_>>(),
-                style,
-                out,
-            )
+            let has_before = over.iter().any(|over| over.before.is_some());
+            let rows: Vec<_> = over.iter().map(|over| budget::render::cells(over, has_before)).collect();
+            table(&budget::render::head(has_before), &rows, style, out)
         }
     }
 }
@@ -317,18 +309,5 @@ fn table(header: &[&'static str], rows: &[Vec<String>], style: Style<'_>, out: &
 
 /// A rounded number and, if it is large, the exact one.
 fn both(unit: Unit, n: i64) -> String {
-    if n < 1000 { units::text(unit, n) } else { format!("{} ({})", units::text(unit, n), exact(n)) }
-}
-
-/// `1,234,567`.
-fn exact(n: i64) -> String {
-    let digits = n.unsigned_abs().to_string();
-    let mut text = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    if n < 0 { format!("-{text}") } else { text }
+    if n < 1000 { units::text(unit, n) } else { format!("{} ({})", units::text(unit, n), units::grouped(n)) }
 }

@@ -92,7 +92,7 @@ impl Scopes {
         self.rows[at].is_layer
     }
 
-    pub(super) fn add(&mut self, at: usize, figures: &Figures) {
+    pub(in crate::report) fn add(&mut self, at: usize, figures: &Figures) {
         let total = &mut self.rows[at].total;
         *total = total.plus(figures);
     }
@@ -121,7 +121,7 @@ impl Scopes {
     }
 
     /// Adds a scope with a name of its own.
-    pub(super) fn push_named(&mut self, parent: usize, name: &str) -> usize {
+    pub(in crate::report) fn push_named(&mut self, parent: usize, name: &str) -> usize {
         let start = self.names.len();
         self.names.push_str(name);
         self.push_row(parent, start)

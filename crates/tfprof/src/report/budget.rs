@@ -1,15 +1,26 @@
-//! Budgets: upper limits for the cost of a model and of its scopes, as TOML:
+//! Budgets: upper limits for a model, its runs, and parts of them, as TOML. A limit is a number, or a growth in percent:
 //!
 //! ```toml
 //! max_params = 4_000_000
 //! max_flops = 6e8
 //! max_unknown_ops = 0
+//! max_step_micros = "+2 %"
 //!
 //! [scope."block_1.*"]
 //! max_flops = 50_000_000
+//! [op."Conv2D.*"]
+//! max_step_micros = "+5 %"
+//! [line."train.py:.*"]
+//! max_step_micros = 20_000
 //! ```
+//!
+//! `cost` checks the limits that a model file can keep, `diff` all of them (`check.rs`).
 
-use super::{Cost, Figures};
+pub mod check;
+pub mod render;
+
+pub use check::Checked;
+
 use crate::error::{Error, Location};
 use crate::metric::Metric;
 use crate::view::filter::Patterns;
@@ -21,12 +32,14 @@ use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
 
 /// The keys of limits.
-const LIMITS: [(&str, Metric); 5] = [
+const LIMITS: [(&str, Metric); 7] = [
     ("max_params", Metric::Parameters),
     ("max_flops", Metric::FloatOps),
     ("max_macs", Metric::Macs),
     ("max_io_bytes", Metric::IoBytes),
     ("max_unknown_ops", Metric::UnknownOps),
+    ("max_step_micros", Metric::Micros),
+    ("max_peak_bytes", Metric::PeakBytes),
 ];
 
 #[derive(Debug, Default)]
@@ -36,26 +49,67 @@ pub struct Budget {
 
 #[derive(Debug)]
 struct Limit {
-    /// None for the whole model.
-    scope: Option<Arc<ScopePattern>>,
+    part: Option<Arc<Part>>,
     metric: Metric,
-    most: i64,
+    most: Most,
 }
 
+/// What a limit is about.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum Place {
+    /// Everything.
+    #[default]
+    Model,
+    Scope,
+    Op,
+    Line,
+}
+
+impl Place {
+    /// The table of its limits, and what it is called.
+    const PARTS: [(&'static str, Place); 3] = [("scope", Place::Scope), ("op", Place::Op), ("line", Place::Line)];
+}
+
+/// The rows that a limit is about.
 #[derive(Debug)]
-struct ScopePattern {
+struct Part {
+    place: Place,
     text: String,
     patterns: Patterns,
+}
+
+/// The most that a limit allows.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Most {
+    Number(i64),
+    /// So many percent more than before.
+    Growth(f64),
+}
+
+impl Most {
+    /// The number that must not be exceeded; None if it needs one before, and there is none.
+    fn number(self, before: Option<i64>) -> Option<i64> {
+        match self {
+            Most::Number(most) => Some(most),
+            Most::Growth(percent) => Some((before? as f64 * (1.0 + percent / 100.0)).floor() as i64),
+        }
+    }
 }
 
 /// An exceeded limit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Over {
-    /// The pattern of the scope; empty for the whole model.
+    pub place: Place,
+    /// The pattern of the scope, op or line; empty for the whole model.
     pub scope: String,
     #[serde(serialize_with = "metric_key")]
     pub metric: Metric,
+    /// The number on the first side, if the limit is a growth.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub before: Option<i64>,
     pub found: i64,
     #[serde(rename = "limit")]
     pub most: i64,
@@ -69,7 +123,7 @@ fn metric_key<S: Serializer>(metric: &Metric, serializer: S) -> Result<S::Ok, S:
 impl Budget {
     /// The limit that `--fail_on_unknown` sets.
     pub fn limit_unknown(&mut self) {
-        self.limits.push(Limit { scope: None, metric: Metric::UnknownOps, most: 0 });
+        self.limits.push(Limit { part: None, metric: Metric::UnknownOps, most: Most::Number(0) });
     }
 
     /// Reads a file. `file` is its name for messages.
@@ -78,24 +132,27 @@ impl Budget {
         let table = DeTable::parse(text).map_err(|error| file.syntax_error(&error))?;
         let mut budget = Budget::default();
         for (key, value) in in_order(table.get_ref()) {
-            match (key.get_ref().as_ref(), value.get_ref()) {
-                ("scope", DeValue::Table(scopes)) => {
-                    for (pattern, limits) in in_order(scopes) {
-                        let scope = ScopePattern::new(pattern.get_ref())?;
+            let word = key.get_ref().as_ref();
+            let place = Place::PARTS.iter().find(|(table, _)| *table == word).map(|(_, place)| *place);
+            match (place, value.get_ref()) {
+                (Some(place), DeValue::Table(parts)) => {
+                    for (pattern, limits) in in_order(parts) {
+                        let part = Part::new(place, pattern.get_ref())?;
                         let DeValue::Table(limits) = limits.get_ref() else {
-                            return Err(file.error(pattern, "expected limits below [scope.\"PATTERN\"]".to_owned()));
+                            let message = format!("expected limits below [{word}.\"PATTERN\"]");
+                            return Err(file.error(pattern, message));
                         };
-                        budget.add(&file, &in_order(limits), Some(&scope))?;
+                        budget.add(&file, &in_order(limits), Some(&part))?;
                     }
                 }
-                ("scope", DeValue::Array(scopes)) => {
-                    for scope in scopes {
-                        budget.add_named(&file, scope)?;
+                (Some(place), DeValue::Array(parts)) => {
+                    for part in parts {
+                        budget.add_named(&file, place, word, part)?;
                     }
                 }
-                (table, DeValue::Table(_) | DeValue::Array(_)) => {
-                    let message = format!("unknown table `{table}`; expected [scope.\"PATTERN\"]");
-                    return Err(file.error(key, message));
+                (_, DeValue::Table(_) | DeValue::Array(_)) => {
+                    let expected = "expected [scope.\"PATTERN\"], [op.\"PATTERN\"] or [line.\"PATTERN\"]";
+                    return Err(file.error(key, format!("unknown table `{word}`; {expected}")));
                 }
                 _ => budget.add(&file, &[(key, value)], None)?,
             }
@@ -103,58 +160,83 @@ impl Budget {
         Ok(budget)
     }
 
-    /// Adds a `[[scope]]`, which names its pattern by a key.
-    fn add_named(&mut self, file: &BudgetFile<'_>, scope: &Spanned<DeValue<'_>>) -> Result<(), Error> {
-        let fields = scope.get_ref().as_table().map(in_order).unwrap_or_default();
+    /// Adds a `[[scope]]`, `[[op]]` or `[[line]]`, which names its pattern by a key.
+    fn add_named(
+        &mut self,
+        file: &BudgetFile<'_>,
+        place: Place,
+        word: &str,
+        part: &Spanned<DeValue<'_>>,
+    ) -> Result<(), Error> {
+        let fields = part.get_ref().as_table().map(in_order).unwrap_or_default();
         let is_name = |(key, _): &Entry<'_, '_>| matches!(key.get_ref().as_ref(), "name" | "pattern");
         let Some((_, name)) = fields.iter().find(|field| is_name(field)) else {
-            let message = "this [[scope]] has no name; add name = \"PATTERN\" below it";
-            return Err(file.error(scope, message.to_owned()));
+            let message = format!("this [[{word}]] has no name; add name = \"PATTERN\" below it");
+            return Err(file.error(part, message));
         };
         let Some(pattern) = name.get_ref().as_str() else {
             return Err(file.error(name, "expected a pattern in quotes".to_owned()));
         };
         let limits: Vec<_> = fields.iter().filter(|field| !is_name(field)).copied().collect();
-        self.add(file, &limits, Some(&ScopePattern::new(pattern)?))
+        self.add(file, &limits, Some(&Part::new(place, pattern)?))
     }
 
-    fn add(
-        &mut self,
-        file: &BudgetFile<'_>,
-        limits: &[Entry<'_, '_>],
-        scope: Option<&Arc<ScopePattern>>,
-    ) -> Result<(), Error> {
+    fn add(&mut self, file: &BudgetFile<'_>, limits: &[Entry<'_, '_>], part: Option<&Arc<Part>>) -> Result<(), Error> {
         for (key, value) in limits {
             let name = key.get_ref().as_ref();
             let Some((_, metric)) = LIMITS.iter().find(|(limit, _)| *limit == name) else {
                 let message = words::unknown("limit", name, &LIMITS.map(|(limit, _)| limit));
                 return Err(file.error(key, message));
             };
-            let Some(most) = whole_number(value.get_ref()) else {
+            let most = match value.get_ref() {
+                DeValue::String(text) => growth(text).map(Most::Growth),
+                value => whole_number(value).map(Most::Number),
+            };
+            let Some(most) = most else {
                 return Err(file.error(value, expected_number(&file.text[value.span()])));
             };
-            self.limits.push(Limit { scope: scope.cloned(), metric: *metric, most });
+            self.limits.push(Limit { part: part.cloned(), metric: *metric, most });
         }
         Ok(())
     }
+}
 
-    /// The exceeded limits, in the order of the file.
-    pub fn check(&self, cost: &Cost) -> Vec<Over> {
-        let over = |limit: &Limit| {
-            let figures = limit.scope.as_ref().map_or(cost.figures, |scope| matching(cost, &scope.patterns));
-            let scope = limit.scope.as_ref().map_or_else(String::new, |scope| scope.text.clone());
-            let (metric, found, most) = (limit.metric, figures.get(limit.metric), limit.most);
-            (found > most).then_some(Over { scope, metric, found, most })
-        };
-        self.limits.iter().filter_map(over).collect()
+impl Part {
+    fn new(place: Place, text: &str) -> Result<Arc<Part>, Error> {
+        let text = text.to_owned();
+        Ok(Arc::new(Part { place, patterns: Patterns::new("budget", std::slice::from_ref(&text))?, text }))
     }
 }
 
-impl ScopePattern {
-    fn new(text: &str) -> Result<Arc<ScopePattern>, Error> {
-        let text = text.to_owned();
-        Ok(Arc::new(ScopePattern { patterns: Patterns::new("budget", std::slice::from_ref(&text))?, text }))
+impl Limit {
+    fn place(&self) -> Place {
+        self.part.as_ref().map_or(Place::Model, |part| part.place)
     }
+
+    /// What it is about and its key, for people.
+    fn name(&self) -> String {
+        let key = LIMITS.iter().find(|(_, metric)| *metric == self.metric).map_or("", |(key, _)| key);
+        match &self.part {
+            None => key.to_owned(),
+            Some(part) => {
+                let table = Place::PARTS.iter().find(|(_, place)| *place == part.place).map_or("", |(table, _)| table);
+                format!("{key} of {table} `{}`", part.text)
+            }
+        }
+    }
+
+    fn over(&self, before: Option<i64>, found: i64, most: i64) -> Over {
+        let scope = self.part.as_ref().map_or_else(String::new, |part| part.text.clone());
+        let before = before.filter(|_| matches!(self.most, Most::Growth(_)));
+        Over { place: self.place(), scope, metric: self.metric, before, found, most }
+    }
+}
+
+/// `+2 %`: how much more than before is allowed.
+fn growth(text: &str) -> Option<f64> {
+    let number = text.trim().strip_suffix('%')?.trim();
+    let percent: f64 = number.strip_prefix('+').unwrap_or(number).parse().ok()?;
+    (percent.is_finite() && percent > -100.0).then_some(percent)
 }
 
 type Entry<'t, 'i> = (&'t Spanned<DeString<'i>>, &'t Spanned<DeValue<'i>>);
@@ -180,21 +262,7 @@ fn whole_number(value: &DeValue<'_>) -> Option<i64> {
 
 fn expected_number(found: &str) -> String {
     let found = if found.is_empty() { "nothing".to_owned() } else { format!("`{found}`") };
-    format!("expected a whole number such as 4_000_000, found {found}")
-}
-
-/// The sum of the scopes that match by their own name or by that in the graph; a scope within a matching one is part of it.
-fn matching(cost: &Cost, patterns: &Patterns) -> Figures {
-    let mut inside = vec![false; cost.scopes.len()];
-    let mut sum = Figures::default();
-    for (at, scope) in cost.scopes.iter().enumerate().skip(1) {
-        inside[at] = inside[scope.parent];
-        if !inside[at] && (patterns.matches(scope.name) || patterns.matches(&scope.path)) {
-            inside[at] = true;
-            sum = sum.plus(&scope.total);
-        }
-    }
-    sum
+    format!("expected a whole number such as 4_000_000, or a growth such as \"+2 %\", found {found}")
 }
 
 /// A file, for messages.
@@ -239,7 +307,7 @@ impl BudgetFile<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::cost::Scopes;
+    use crate::report::cost::{Cost, Figures, Scopes};
 
     fn cost() -> Cost {
         let mut scopes = Scopes::default();
@@ -252,7 +320,7 @@ mod tests {
 
     fn over(text: &str) -> Vec<(String, i64, i64)> {
         let budget = Budget::parse("b.toml", text).unwrap();
-        budget.check(&cost()).into_iter().map(|over| (over.scope, over.found, over.most)).collect()
+        budget.check(&cost(), None).over.into_iter().map(|over| (over.scope, over.found, over.most)).collect()
     }
 
     #[test]
@@ -271,16 +339,35 @@ mod tests {
             assert!(error.starts_with(expect), "{error}");
         };
         check("\nmax_flop = 3", "b.toml:2:1: unknown limit `max_flop`; did you mean `max_flops`?");
-        check("max_flops = many", "b.toml:1:13: expected a whole number such as 4_000_000, found `many`");
-        check("max_flops = # 3", "b.toml:1:13: expected a whole number such as 4_000_000, found nothing");
-        check("max_flops = -3", "b.toml:1:13: expected a whole number such as 4_000_000, found `-3`");
-        check("max_flops = 0.5", "b.toml:1:13: expected a whole number such as 4_000_000, found `0.5`");
-        check("max_flops = 3 4", "b.toml:1:13: expected a whole number such as 4_000_000, found `3 4`");
-        check("max_flops = 4.000.000", "b.toml:1:13: expected a whole number such as 4_000_000, found `4.000.000`");
+        check(
+            "max_flops = many",
+            "b.toml:1:13: expected a whole number such as 4_000_000, or a growth such as \"+2 %\", found `many`",
+        );
+        check(
+            "max_flops = # 3",
+            "b.toml:1:13: expected a whole number such as 4_000_000, or a growth such as \"+2 %\", found nothing",
+        );
+        check(
+            "max_flops = -3",
+            "b.toml:1:13: expected a whole number such as 4_000_000, or a growth such as \"+2 %\", found `-3`",
+        );
+        check(
+            "max_flops = 0.5",
+            "b.toml:1:13: expected a whole number such as 4_000_000, or a growth such as \"+2 %\", found `0.5`",
+        );
+        check(
+            "max_flops = 3 4",
+            "b.toml:1:13: expected a whole number such as 4_000_000, or a growth such as \"+2 %\", found `3 4`",
+        );
+        check(
+            "max_flops = 4.000.000",
+            "b.toml:1:13: expected a whole number such as 4_000_000, or a growth such as \"+2 %\", found `4.000.000`",
+        );
         check("max_flops 3", "b.toml:1:11: key with no value, expected `=`");
         check("[scop.a]", "b.toml:1:2: unknown table `scop`");
         check("[scope.\"a]", "b.toml:1:11: unclosed table, expected `]`");
         check("[scope.\"a\\.b\"]", "b.toml:1:11: put a pattern with a backslash in single quotes");
+        check("max_flops = '2 more'", "b.toml:1:13: expected a whole number");
         check("[[scope]]\nmax_flops = 3", "b.toml:1:1: this [[scope]] has no name");
     }
 }
