@@ -17,12 +17,12 @@ modules! {
     format { Reader, live_graph, profile, xspace }
     infer { fact, flops, inference, op_log, overrides, shapes }
     json { * }
-    model { Model, attr_value, body, cells, costs, nodes, shape }
+    model { Model, allocators, attr_value, body, cells, costs, hosts, nodes, shape }
     options { boolean, refused }
-    render { csv, fit, form_by_ending, form_of, html, json, output_words, outputs, pprof, proto, tensor, text, theme, timeline }
+    render { csv, direction, fit, form_by_ending, form_of, html, json, output_words, outputs, pprof, proto, tensor, text, theme, timeline }
     report { advise, budget, cost, overview }
-    trace { OpTime, Peak, Step, Trace, TraceOptions, profile }
+    trace { OpTime, Peak, Step, TensorLife, Trace, TraceOptions, profile }
     units { * }
-    view { columns, compare, filter }
+    view { columns, compare, filter, values }
     words { * }
 }

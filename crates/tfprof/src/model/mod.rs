@@ -138,6 +138,11 @@ impl Model {
         !first_only || self.devices.kind(device) != DeviceKind::Placement || self.placement[node.index()] == device
     }
 
+    /// The node of that name.
+    pub fn find_node(&self, name: &str) -> Option<NodeId> {
+        self.node(self.names.find(name.as_bytes())?)
+    }
+
     pub fn name(&self, node: NodeId) -> &str {
         self.names.get(self.nodes.name[node.index()])
     }

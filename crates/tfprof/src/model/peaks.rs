@@ -27,6 +27,11 @@ impl Peaks {
         device_and_bytes.rev().max_by_key(|(_, bytes)| *bytes)
     }
 
+    /// The step with the largest peak of all devices; of equals the first.
+    pub fn largest_step(&self) -> Option<i64> {
+        self.bytes.iter().rev().max_by_key(|(_, bytes)| **bytes).map(|((step, _), _)| *step)
+    }
+
     /// Adds the peaks of other runs, whose device ids differ.
     pub fn join(&mut self, later: Peaks, number: impl Fn(DeviceId) -> DeviceId) {
         for ((step, device), bytes) in later.bytes {

@@ -147,6 +147,11 @@ impl Records {
         &self.allocations
     }
 
+    /// Whether no execution has a start time.
+    pub fn is_empty(&self) -> bool {
+        self.timings.is_empty()
+    }
+
     pub fn push_timing(&mut self, timing: Timing) {
         self.timings.push(timing);
     }

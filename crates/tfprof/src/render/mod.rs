@@ -4,7 +4,7 @@
 pub(crate) mod chrome;
 pub mod compare;
 pub mod csv;
-mod direction;
+pub mod direction;
 pub mod fit;
 pub mod flamegraph;
 mod folded;

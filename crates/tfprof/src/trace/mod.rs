@@ -84,6 +84,17 @@ pub struct Peak {
     pub tensors: Vec<String>,
 }
 
+/// A tensor from the start of the op that made it to the end of its last reader.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TensorLife {
+    pub tensor: String,
+    pub allocator: String,
+    pub bytes: i64,
+    /// In microseconds.
+    pub made: i128,
+    pub last_read: i128,
+}
+
 /// A surveyed trace, ready to be written.
 #[derive(Debug)]
 pub struct Trace<'a> {
@@ -106,6 +117,21 @@ impl<'a> Trace<'a> {
             surveyed.push((step, survey));
         }
         Ok(Trace { steps: surveyed, options, warnings })
+    }
+
+    /// The tensors of each step, in the order in which they were made.
+    pub fn lives(&self) -> io::Result<Vec<(i64, Vec<TensorLife>)>> {
+        let mut nowhere = io::sink();
+        let mut events = Events::begin(&mut nowhere);
+        let mut all = Vec::new();
+        for (step, survey) in &self.steps {
+            let options = TraceOptions { show_memory: true, show_dataflow: false, ..self.options };
+            let mut tensors = Tensors::new(options);
+            tensors::walk(step, survey, &mut tensors, &mut events)?;
+            write_ops(step, survey, options, &mut tensors, &mut events)?;
+            all.push((step.step, tensors.lives()));
+        }
+        Ok(all)
     }
 
     /// Writes the trace as JSON. If memory is shown, returns the peak of each allocator in each step.

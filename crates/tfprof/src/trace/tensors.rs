@@ -3,7 +3,7 @@
 use super::record::allocation;
 use super::survey::Survey;
 use super::writer::Events;
-use super::{Peak, Step, TraceOptions, describe, walk};
+use super::{Peak, Step, TensorLife, TraceOptions, describe, walk};
 use crate::hash::TrustedMap;
 use crate::model::names::{NameId, Names, escape_invalid};
 use crate::render::chrome::{Micros, Point};
@@ -107,6 +107,19 @@ impl Tensors {
 
     pub fn are_unused(&self) -> bool {
         matches!(self, Tensors::None)
+    }
+
+    /// The lives of all tensors, if memory is shown.
+    pub fn lives(&self) -> Vec<TensorLife> {
+        let Tensors::Lives(lives) = self else { return Vec::new() };
+        let life = |(name, life): (NameId, &Life)| TensorLife {
+            tensor: lives.names.get(name).to_owned(),
+            allocator: lives.names.get(life.allocator).to_owned(),
+            bytes: life.bytes,
+            made: life.made,
+            last_read: life.last_read,
+        };
+        lives.in_order().map(life).collect()
     }
 
     /// An op reads a tensor until `end`. Returns the name of the tensor and the point where it was made.

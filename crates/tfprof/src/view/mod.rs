@@ -360,12 +360,14 @@ impl View {
     }
 
     /// The node of a row of the scope or graph view; `None` for a scope without a node.
-    pub(crate) fn node(&self, row: &VisibleRow) -> Option<NodeId> {
+    #[doc(hidden)]
+    pub fn node(&self, row: &VisibleRow) -> Option<NodeId> {
         self.rows.tree.nodes(row.row).first().copied().filter(|_| !self.rules().bags)
     }
 
     /// The accounted nodes of a row of the op or code view.
-    pub(crate) fn bag(&self, row: &VisibleRow) -> impl Iterator<Item = NodeId> + '_ {
+    #[doc(hidden)]
+    pub fn bag(&self, row: &VisibleRow) -> impl Iterator<Item = NodeId> + '_ {
         let nodes = if self.rules().bags { self.rows.tree.nodes(row.row) } else { &[] };
         nodes.iter().copied().filter(|node| self.accounts(*node))
     }

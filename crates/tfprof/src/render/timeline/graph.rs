@@ -10,6 +10,7 @@ use crate::model::nodes::NodeId;
 use crate::model::records::{Records, Timing};
 use crate::render::chrome::{Event, EventWriter, Lanes, Layout, Micros, Point};
 use crate::view::View;
+use crate::view::values::Values;
 use std::io::{self, Write};
 
 pub fn write(view: &View, step: i64, out: &mut dyn Write) -> io::Result<Vec<Peak>> {
@@ -86,6 +87,18 @@ pub fn push_ops(view: &View, step: i64, side: &str, first: u32, events: &mut Eve
     Ok(first + timeline.processes.len() as u32)
 }
 
+/// Whether an execution is drawn: devices of single streams and copy engines repeat what the device of all streams has.
+pub fn shows(values: &Values<'_>, timing: &Timing) -> bool {
+    match values.model.devices.kind(timing.device) {
+        DeviceKind::Placement => values.counts_on(timing.node, timing.device),
+        DeviceKind::AllStreams => true,
+        DeviceKind::OneStream => false,
+        DeviceKind::Other | DeviceKind::Nameless | DeviceKind::NamelessLate => {
+            !values.lens.quirks.other_devices_are_free
+        }
+    }
+}
+
 struct Timeline<'v> {
     view: &'v View,
     records: &'v Records,
@@ -126,9 +139,10 @@ struct Arrow {
 impl Timeline<'_> {
     fn run(&mut self, nodes: &[NodeId]) {
         let model = &*self.view.model;
+        let values = self.view.values();
         let name = |device: DeviceId| model.names.get(model.devices.name(device));
         for node in nodes {
-            let mut timings: Vec<&Timing> = self.records.timings(*node).iter().filter(|t| self.shows(t)).collect();
+            let mut timings: Vec<&Timing> = self.records.timings(*node).iter().filter(|t| shows(&values, t)).collect();
             timings.sort_by(|a, b| name(a.device).cmp(name(b.device)));
             for Timing { device, start, length, .. } in timings {
                 let process = *self.process_of.entry(model.devices.name(*device)).or_insert_with(|| {
@@ -150,17 +164,6 @@ impl Timeline<'_> {
                 let end = execution.start.saturating_add(execution.length);
                 execution.lane = lanes.place(execution.start.into(), end.into());
             }
-        }
-    }
-
-    /// Devices of single streams and copy engines repeat what the device of all streams has.
-    fn shows(&self, timing: &Timing) -> bool {
-        let other = !self.view.options.quirks.other_devices_are_free;
-        match self.view.model.devices.kind(timing.device) {
-            DeviceKind::Placement => self.view.values().counts_on(timing.node, timing.device),
-            DeviceKind::AllStreams => true,
-            DeviceKind::OneStream => false,
-            DeviceKind::Other | DeviceKind::Nameless | DeviceKind::NamelessLate => other,
         }
     }
 
@@ -270,8 +273,9 @@ impl<'t, 'v> Finder<'t, 'v> {
     fn each_run(&self, node: NodeId, elsewhere: usize, mut each: impl FnMut(ExecutionId)) {
         let timeline = self.timeline;
         let devices = &timeline.view.model.devices;
+        let values = timeline.view.values();
         let timings = timeline.records.timings(node).iter();
-        for timing in timings.filter(|timing| timeline.shows(timing) && schedules(devices.kind(timing.device))) {
+        for timing in timings.filter(|timing| shows(&values, timing) && schedules(devices.kind(timing.device))) {
             budget::work(1);
             let Some(process) = timeline.process_of.get(&devices.name(timing.device)) else { continue };
             let executions = &timeline.processes[*process].executions;

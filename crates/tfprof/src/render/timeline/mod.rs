@@ -6,6 +6,8 @@
 mod graph;
 mod memory;
 
+pub use graph::shows;
+
 use crate::error::{Fix, Refusal};
 use crate::metric::Metric;
 use crate::options::{Step, ViewKind};

@@ -1,0 +1,225 @@
+//! The flame graph: the boxes of at least half a pixel below a row, or of the inverted tree.
+
+use super::table::{row_of, search};
+use crate::params::Params;
+use crate::reply::{Problem, Reply};
+use crate::site::Site;
+use crate::tree::Tree;
+use serde::Serialize;
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+/// The width of a picture, unless the page says its own.
+const WIDTH: f64 = 1200.0;
+/// The narrowest box, in pixels.
+const NARROWEST: f64 = 0.5;
+
+/// Boxes as columns.
+#[derive(Default, Serialize)]
+struct Boxes {
+    id: Vec<usize>,
+    parent: Vec<i64>,
+    depth: Vec<usize>,
+    x: Vec<f64>,
+    w: Vec<f64>,
+    name: Vec<u32>,
+    op: Vec<u32>,
+    dir: Vec<u8>,
+    unit: Vec<f32>,
+    value: Vec<f64>,
+    own: Vec<f64>,
+    share: Vec<Option<f64>>,
+    kids: Vec<usize>,
+    hit: Vec<u8>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    path: Vec<String>,
+}
+
+/// Texts by number.
+#[derive(Default)]
+struct Texts {
+    list: Vec<String>,
+    number: HashMap<String, u32>,
+}
+
+impl Texts {
+    fn number(&mut self, text: &str) -> u32 {
+        if let Some(number) = self.number.get(text) {
+            return *number;
+        }
+        let number = self.list.len() as u32;
+        self.list.push(text.to_owned());
+        self.number.insert(text.to_owned(), number);
+        number
+    }
+}
+
+/// A picture while it is drawn.
+struct Picture<'t> {
+    tree: &'t Tree,
+    boxes: Boxes,
+    names: Texts,
+    ops: Texts,
+    merged: (u64, i64),
+    /// Half a pixel, in parts.
+    least: f64,
+    whole: f64,
+    hits: HashSet<usize>,
+}
+
+/// A box: its row, its width in parts, what it stands for.
+struct Place {
+    id: usize,
+    parent: i64,
+    depth: usize,
+    start: i64,
+    width: i64,
+    own: i64,
+    kids: usize,
+}
+
+impl Picture<'_> {
+    /// Adds a box; the answer is its number.
+    fn push(&mut self, place: &Place) -> i64 {
+        let Place { id, parent, depth, start, width, own, kids } = *place;
+        let (tree, boxes) = (self.tree, &mut self.boxes);
+        boxes.id.push(id);
+        boxes.parent.push(parent);
+        boxes.depth.push(depth);
+        boxes.x.push(start as f64 / self.whole);
+        boxes.w.push(width as f64 / self.whole);
+        boxes.name.push(self.names.number(&tree.short_name(id)));
+        let is_op = tree.view.kind == tfprof::ViewKind::Op;
+        boxes.op.push(self.ops.number(if is_op { tree.name(id) } else { tree.op(id) }));
+        boxes.dir.push(tree.direction(id) as u8);
+        boxes.unit.push(tree.unit(id));
+        boxes.value.push(tree.whole(width));
+        boxes.own.push(tree.whole(own));
+        boxes.share.push(tree.share_of(tree.asked.metric(), width as f64));
+        boxes.kids.push(kids);
+        boxes.hit.push(u8::from(self.hits.contains(&id)));
+        if tree.view.kind == tfprof::ViewKind::Code {
+            boxes.path.push(tree.path(id));
+        }
+        boxes.id.len() as i64 - 1
+    }
+
+    fn merge(&mut self, count: u64, width: i64) {
+        self.merged.0 += count;
+        self.merged.1 = self.merged.1.saturating_add(width);
+    }
+
+    /// Draws a row and the rows below it.
+    fn draw(&mut self, root: usize) {
+        let tree = self.tree;
+        let place = |id: usize, parent: i64, depth: usize, start: i64| Place {
+            id,
+            parent,
+            depth,
+            start,
+            width: tree.parts(id),
+            own: tree.own_parts(id),
+            kids: tree.kids(id).len(),
+        };
+        let mut waiting = vec![place(root, -1, 0, 0)];
+        while let Some(next) = waiting.pop() {
+            let (id, depth, mut start) = (next.id, next.depth + 1, next.start);
+            let number = self.push(&next);
+            for kid in tree.kids(id) {
+                let kid = *kid as usize;
+                let width = tree.parts(kid);
+                if width as f64 >= self.least && width > 0 {
+                    waiting.push(place(kid, number, depth, start));
+                } else if width > 0 {
+                    self.merge(tree.below(kid).len() as u64, width);
+                }
+                start = start.saturating_add(width.max(0));
+            }
+        }
+    }
+
+    /// Draws who contains the rows: own figures by name, then by the name around it, and so on up.
+    fn draw_inverted(&mut self, root: usize) {
+        let tree = self.tree;
+        let with_own = tree.below(root).filter(|id| tree.own_parts(*id) > 0).map(|id| (id, id)).collect();
+        let width = tree.parts(root);
+        let top = Place { id: root, parent: -1, depth: 0, start: 0, width, own: 0, kids: 0 };
+        // The rows whose figures a box holds, each with the row around it that the box shows.
+        let mut waiting: Vec<(Place, Vec<(usize, usize)>)> = vec![(top, with_own)];
+        while let Some((place, rows)) = waiting.pop() {
+            let (depth, mut start, is_top) = (place.depth + 1, place.start, place.depth == 0);
+            let mut groups: BTreeMap<String, Vec<(usize, usize)>> = BTreeMap::new();
+            for (row, at) in rows {
+                if !is_top && at == root {
+                    continue;
+                }
+                let up = if is_top { at } else { tree.row(at).parent };
+                if up != root || is_top {
+                    groups.entry(tree.short_name(up)).or_default().push((row, up));
+                }
+            }
+            let sum =
+                |rows: &[(usize, usize)]| rows.iter().map(|(row, _)| tree.own_parts(*row)).fold(0, i64::saturating_add);
+            let mut sized: Vec<(i64, Vec<(usize, usize)>)> =
+                groups.into_values().map(|rows| (sum(&rows), rows)).collect();
+            sized.sort_by_key(|(width, _)| std::cmp::Reverse(*width));
+            let number = self.push(&Place { kids: sized.len(), ..place });
+            for (width, rows) in sized {
+                if (width as f64) < self.least {
+                    self.merge(1, width);
+                    continue;
+                }
+                let id = rows[0].1;
+                let own = if is_top { width } else { 0 };
+                waiting.push((Place { id, parent: number, depth, start, width, own, kids: 0 }, rows));
+                start = start.saturating_add(width);
+            }
+        }
+    }
+}
+
+pub fn flame(site: &Site, params: &mut Params) -> Result<Reply, Problem> {
+    let (zoom, text) = (params.text("zoom"), params.text("find"));
+    let width = params.number("px")?.unwrap_or(WIDTH).clamp(1.0, 20_000.0);
+    let invert = params.flag("invert");
+    let asked = site.asked(params)?;
+    if asked.metric().is_ratio() {
+        return Err(Problem::parameter("metric", "is a ratio, which cannot be drawn as a sum; choose another"));
+    }
+    let tree = site.tree(&asked)?;
+    let root = row_of(&tree, &zoom)?;
+    let found = search(&tree, root, &text);
+    let whole = tree.parts(root).max(1) as f64;
+    let mut picture = Picture {
+        tree: &tree,
+        boxes: Boxes::default(),
+        names: Texts::default(),
+        ops: Texts::default(),
+        merged: (0, 0),
+        least: whole / width * NARROWEST,
+        whole,
+        hits: found.rows.iter().copied().collect(),
+    };
+    picture.names.number("");
+    picture.ops.number("");
+    if invert {
+        picture.draw_inverted(root);
+    } else {
+        picture.draw(root);
+    }
+    let Picture { boxes, names, ops, merged, .. } = picture;
+    let depth = boxes.depth.iter().max().map_or(0, |depth| depth + 1);
+    let mut frame = site.frame(&tree).leaving_out(merged.0, "narrower than half a pixel");
+    frame.warnings.retain(|warning| warning.code != "nothing_to_draw");
+    Ok(frame.reply(json!({
+        "columns": tree.columns(),
+        "root": tree.row_json(root),
+        "crumbs": tree.rows_json(tree.chain(root)),
+        "names": names.list,
+        "ops": ops.list,
+        "boxes": boxes,
+        "depth": depth,
+        "merged": { "count": merged.0, "value": tree.whole(merged.1) },
+        "found": if text.is_empty() { Value::Null } else { found.json(&tree) },
+    })))
+}

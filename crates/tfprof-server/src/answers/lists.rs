@@ -1,0 +1,97 @@
+//! The lists below a flame graph: rows of one name merged, op types, and single ops.
+
+use super::steps::Parts;
+use super::table::row_of;
+use crate::params::Params;
+use crate::reply::{Problem, Reply};
+use crate::site::Site;
+use crate::tree::{Direction, Tree};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use tfprof::ViewKind;
+use tfprof::internal::model::nodes::NodeId;
+
+/// The most items of a list.
+const MOST: usize = 200;
+
+/// Several rows as one.
+#[derive(Default)]
+pub struct Item {
+    pub n: u64,
+    pub parts: Parts,
+    counted_until: usize,
+}
+
+pub fn lists(site: &Site, params: &mut Params) -> Result<Reply, Problem> {
+    let zoom = params.text("zoom");
+    let tree = site.tree(&site.asked(params)?)?;
+    let root = row_of(&tree, &zoom)?;
+    let mut by_name: BTreeMap<String, Item> = BTreeMap::new();
+    for id in tree.below(root).skip(1) {
+        let item = by_name.entry(tree.short_name(id)).or_default();
+        item.n += 1;
+        // A row within another of its name is in that one's total.
+        if id >= item.counted_until {
+            item.parts.add(tree.direction(id), tree.parts(id));
+            item.counted_until = tree.below(id).end;
+        }
+    }
+    let mut single: Vec<usize> = tree.below(root).filter(|id| *id > 0 && tree.own_parts(*id) > 0).collect();
+    single.sort_by_key(|id| std::cmp::Reverse(tree.own_parts(*id)));
+    let left = by_name.len().saturating_sub(MOST) + single.len().saturating_sub(MOST);
+    single.truncate(MOST);
+    let frame = site.frame(&tree).leaving_out(left as u64, "smaller ones");
+    Ok(frame.reply(json!({
+        "columns": tree.columns(),
+        "same_name": items(&tree, by_name, &|_| Value::Null),
+        "op_types": op_types(&tree, root),
+        "single": tree.rows_json(single),
+    })))
+}
+
+/// Items by size.
+fn items(tree: &Tree, items: BTreeMap<String, Item>, sel: &dyn Fn(&str) -> Value) -> Value {
+    let mut sorted: Vec<(String, Item)> = items.into_iter().filter(|(_, item)| item.parts.sum() > 0).collect();
+    sorted.sort_by_key(|(_, item)| std::cmp::Reverse(item.parts.sum()));
+    let one = |(name, item): &(String, Item)| {
+        let sum = item.parts.sum();
+        json!({
+            "name": name, "n": item.n, "value": tree.whole(sum),
+            "share": tree.share_of(tree.asked.metric(), sum as f64),
+            "forward": tree.whole(item.parts.forward), "gradient": tree.whole(item.parts.gradient),
+            "sel": sel(name),
+        })
+    };
+    sorted.iter().take(MOST).map(one).collect()
+}
+
+/// Own figures of all nodes below a row, by op type.
+pub fn op_types(tree: &Tree, root: usize) -> Value {
+    let model = &tree.view.model;
+    let mut by_type: BTreeMap<String, Item> = BTreeMap::new();
+    each_node(tree, root, &mut |node, parts| {
+        let (name, op) =
+            (model.names.get(model.nodes.name[node.index()]), model.names.get(model.nodes.op[node.index()]));
+        let item = by_type.entry(op.to_owned()).or_default();
+        item.n += 1;
+        item.parts.add(Direction::of(name, op), parts);
+    });
+    items(tree, by_type, &|op| format!("op:{op}").into())
+}
+
+/// Calls `then` for each accounted node below a row, with its own figure in parts.
+pub fn each_node(tree: &Tree, root: usize, then: &mut dyn FnMut(NodeId, i64)) {
+    let metric = tree.asked.metric();
+    let values = tree.view.values();
+    for id in tree.below(root) {
+        let row = tree.row(id);
+        match tree.view.kind {
+            ViewKind::Scope | ViewKind::Graph => {
+                if let Some(node) = tree.node(id).filter(|_| tree.view.is_accounted(row)) {
+                    then(node, tree.own_parts(id));
+                }
+            }
+            _ => tree.view.bag(row).for_each(|node| then(node, values.row(node)[metric as usize])),
+        }
+    }
+}

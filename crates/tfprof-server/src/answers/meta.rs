@@ -1,0 +1,158 @@
+//! What a page knows before it asks: files, steps, metrics, screens, and what is missing.
+
+use super::steps::{self, RULE, warm_up};
+use crate::params::Params;
+use crate::question::Asked;
+use crate::reply::{Problem, Reply};
+use crate::site::Site;
+use crate::tree::{Tree, label, unit};
+use serde_json::{Value, json};
+use tfprof::reports::Missing;
+use tfprof::{METRICS, MetricSource, OPTIONS, Role, Unit, ViewKind};
+
+pub fn meta(site: &Site, _: &mut Params) -> Result<Reply, Problem> {
+    let overview = &site.overview;
+    let warm_up = warm_up(overview);
+    let rest = if warm_up.only_other.is_some() {
+        json!({ "steps": warm_up.steps, "can_leave_out": true, "rule": RULE })
+    } else {
+        json!({ "steps": warm_up.steps, "can_leave_out": false, "rule": RULE })
+    };
+    let loading = site.profiler.warnings();
+    let losses: Value = loading
+        .iter()
+        .filter(|warning| warning.damage)
+        .map(|warning| {
+            let place = warning.location.as_ref().map(ToString::to_string).unwrap_or_default();
+            let file = warning.location.as_ref().map(|location| location.file.clone()).unwrap_or_default();
+            json!({ "file": file, "place": place, "message": warning.message })
+        })
+        .collect();
+    let options: Value = OPTIONS
+        .iter()
+        .map(|option| json!({ "name": option.name, "about": option.about, "words": (option.words)() }))
+        .collect();
+    let steps: Value = overview.steps.iter().map(|step| steps::json(step, &warm_up)).collect();
+    Ok(site.plain_frame("info").warn(loading).reply(json!({
+        "version": env!("CARGO_PKG_VERSION"),
+        "title": title(site),
+        "files": overview.files,
+        "nodes": overview.nodes,
+        "op_types": overview.op_types,
+        "metric": site.default_metric().info().word,
+        "metrics": metrics(site)?,
+        "views": views(site),
+        "screens": screens(site),
+        "steps": steps,
+        "warm_up": rest,
+        "devices": overview.devices,
+        "hosts": overview.hosts.iter().map(|host| json!({ "name": host.host })).collect::<Value>(),
+
+        "losses": losses,
+        "missing": overview.missing,
+        "options": options,
+        "inputs": site.setup.command.inputs.join(" "),
+        "source_root": site.setup.source_root.display().to_string(),
+        "is_report": false,
+        "report": null,
+    })))
+}
+
+fn title(site: &Site) -> String {
+    let name = |text: &str| text.trim_end_matches('/').rsplit('/').next().unwrap_or(text).to_owned();
+    let names: Vec<_> = site.setup.command.inputs.iter().map(|input| name(input)).collect();
+    match &names[..] {
+        [] => "demo".to_owned(),
+        [one] => one.clone(),
+        [first, rest @ ..] => format!("{first} and {} more", rest.len()),
+    }
+}
+
+/// A view of all metrics; its root has the totals.
+pub fn all_metrics(site: &Site) -> Result<std::sync::Arc<Tree>, Problem> {
+    let words: Vec<_> = METRICS.iter().filter_map(|info| info.word).collect();
+    site.tree(&Asked::new(ViewKind::Scope, &words, Some("name"), Vec::new())?)
+}
+
+fn metrics(site: &Site) -> Result<Value, Problem> {
+    let tree = all_metrics(site)?;
+    let has_runs = !tree.view.model.runs.is_empty() || tree.view.model.is_trace;
+    let one = |info: &tfprof::MetricInfo| {
+        info.word?;
+        let metric = info.metric;
+        let is_there = tree.view.number(tfprof::Side::Total, metric, tree.row(0));
+        let is_zero = matches!(is_there, tfprof::Number::Int(0) | tfprof::Number::Missing)
+            || matches!(is_there, tfprof::Number::Decimal(amount) if amount.n == 0);
+        let measured = matches!(info.source, MetricSource::Measured);
+        let why = match () {
+            () if !tree.view.knows(metric) => "these files cannot have it",
+            () if measured && !has_runs => "no step is loaded",
+            () if measured && is_zero => "none of it was recorded",
+            () if is_zero && info.is_ratio() => "one of its two metrics is not known",
+            () if is_zero => "it is 0 for every op",
+            () => "",
+        };
+        Some(json!({
+            "key": info.key, "word": info.word, "label": label(metric), "unit": unit(metric), "about": info.about,
+            "group": group(info), "known": why.is_empty(), "why": why, "averaged": info.averaged,
+        }))
+    };
+    Ok(METRICS.iter().filter_map(one).collect())
+}
+
+fn group(info: &tfprof::MetricInfo) -> &'static str {
+    match (info.is_ratio(), info.unit) {
+        (true, _) => "rate",
+        (_, Unit::Micros) => "time",
+        (_, Unit::Bytes) if info.key != "io_bytes" => "size",
+        _ if info.key == "params" => "size",
+        _ => "work",
+    }
+}
+
+fn missing<'s>(site: &'s Site, codes: &[&str]) -> Option<&'s Missing> {
+    codes.iter().find_map(|code| site.overview.missing.iter().find(|missing| missing.code == *code))
+}
+
+/// Codes of what the code view lacks.
+pub const NO_CODE: &[&str] = &["no_traces", "no_hlo", "no_python_calls"];
+/// Codes of what the timeline and memory lack.
+const NO_RUNS: &[&str] = &["no_steps", "no_times"];
+
+fn views(site: &Site) -> Value {
+    let one = |kind: &ViewKind| {
+        let problem = site.knows_view(*kind).err();
+        let missing = problem.as_ref().and_then(|_| missing(site, NO_CODE));
+        let why = problem.as_ref().map_or("", Problem::message);
+        json!({ "word": kind.word(), "about": kind.about(), "known": problem.is_none(), "why": why, "missing": missing })
+    };
+    ViewKind::ALL.iter().map(one).collect()
+}
+
+fn screens(site: &Site) -> Value {
+    let model = site.profiler.model();
+    let has_nodes = site.overview.nodes > 0;
+    let screen = |word: &str, known: bool, why: &str, codes: &[&str]| {
+        let missing = if known { None } else { missing(site, codes) };
+        json!({ "word": word, "known": known, "why": if known { "" } else { why }, "missing": missing })
+    };
+    let nothing = "the files have no op";
+    let has_hosts = site.inputs.of(Role::Host).next().is_some();
+    let has_records =
+        model.runs.steps().any(|step| model.runs.records(step).is_some_and(|records| !records.is_empty()));
+    let has_memory =
+        site.inputs.of(Role::Run).next().is_some() || model.hosts.iter().any(|host| !host.allocators.is_empty());
+    let has_edges = model.nodes.all().any(|node| !model.nodes.inputs(node).is_empty());
+    let code = site.knows_view(ViewKind::Code);
+    json!([
+        screen("overview", true, "", &[]),
+        screen("flame", has_nodes, nothing, NO_RUNS),
+        screen("table", has_nodes, nothing, NO_RUNS),
+        screen("timeline", has_hosts || has_records, "no run of an op was recorded with its start", NO_RUNS),
+        screen("graph", has_edges, "the files do not say which op reads from which", &["no_graph"]),
+        screen("memory", has_memory, "no memory was recorded", NO_RUNS),
+        screen("code", code.is_ok(), code.as_ref().err().map_or("", Problem::message), NO_CODE),
+        screen("roofline", false, "tfprof does not draw rooflines yet", &[]),
+        screen("compare", false, "name a second profile to compare with", &[]),
+    ])
+}

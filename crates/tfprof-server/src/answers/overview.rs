@@ -1,0 +1,222 @@
+//! The first screen: the most important figures, the steps, the largest rows, findings, and what is missing.
+
+use super::steps::{self, Parts, WarmUp, directions, parts_of_step, warm_up};
+use crate::params::Params;
+use crate::question::Asked;
+use crate::reply::{Problem, Reply};
+use crate::site::Site;
+use crate::tree::{Direction, Tree};
+use serde_json::{Value, json};
+use std::sync::Arc;
+use tfprof::internal::report::advise;
+use tfprof::{CHECKERS, Metric, Quirks, Step, Unit, ViewKind};
+
+/// The most steps that are drawn as bars.
+const BARS: usize = 400;
+/// The rows of each list.
+const TOP: usize = 6;
+
+pub fn overview(site: &Site, params: &mut Params) -> Result<Reply, Problem> {
+    let asked = site.asked(params)?;
+    let warm_up = warm_up(&site.overview);
+    let words = asked.words();
+    let scopes = site.tree(&asked.with(ViewKind::Scope, &words)?)?;
+    let mut top = Vec::new();
+    let mut slowest = json!({ "op": null, "line": null });
+    for (kind, title) in [(ViewKind::Op, "Op types"), (ViewKind::Scope, "Scopes"), (ViewKind::Code, "Lines of Python")]
+    {
+        let Ok(tree) = asked.with(kind, &words).and_then(|asked| site.tree(&asked)) else { continue };
+        let rows = largest(&tree);
+        match kind {
+            ViewKind::Code => slowest["line"] = rows.first().map_or(Value::Null, |id| tree.row_json(*id)),
+            ViewKind::Scope => slowest["op"] = single(&tree).map_or(Value::Null, |id| tree.row_json(id)),
+            _ => {}
+        }
+        let rows = tree.rows_json(rows);
+        top.push(json!({ "view": kind.word(), "title": title, "columns": tree.columns(), "rows": rows }));
+    }
+    let (bars, bins) = step_bars(site, &warm_up);
+    let (findings, notes) = findings(site)?;
+    let frame = site.frame(&scopes);
+    Ok(frame.reply(json!({
+        "figures": figures(site, &asked)?,
+        "steps": bars,
+        "step_bins": bins,
+        "parts": parts(&scopes),
+        "op_time_is_not_step_time": "Ops run at the same time, so their times add up to more than the time of a step.",
+        "top": top,
+        "findings": findings,
+        "notes": notes,
+        "missing": site.overview.missing,
+        "slowest": slowest,
+        "peak": peak(site),
+    })))
+}
+
+/// The largest rows: of scopes those at the level where the tree branches, of code the lines by what they made themselves.
+fn largest(tree: &Tree) -> Vec<usize> {
+    let mut rows: Vec<usize> = match tree.view.kind {
+        ViewKind::Op => (1..tree.len()).collect(),
+        ViewKind::Code => (1..tree.len()).filter(|id| tree.own_parts(*id) > 0).collect(),
+        _ => {
+            let mut level: Vec<usize> = vec![0];
+            // Scopes that hold nearly everything say little; those inside them say more.
+            loop {
+                let large =
+                    |id: &usize| tree.parts(*id) as f64 > 0.5 * tree.parts(0) as f64 && tree.kids(*id).len() > 1;
+                let single =
+                    |id: &usize| tree.kids(*id).len() == 1 && tree.parts(*id) as f64 > 0.5 * tree.parts(0) as f64;
+                let Some(at) = level.iter().position(|id| *id == 0 || large(id) || single(id)) else { break };
+                let id = level.remove(at);
+                level.extend(tree.kids(id).iter().map(|kid| *kid as usize));
+            }
+            level
+        }
+    };
+    let size = |id: &usize| if tree.view.kind == ViewKind::Code { tree.own_parts(*id) } else { tree.parts(*id) };
+    rows.retain(|id| size(id) > 0);
+    rows.sort_by_key(|id| std::cmp::Reverse(size(id)));
+    rows.truncate(TOP);
+    rows
+}
+
+/// The op with the largest figure of its own.
+fn single(tree: &Tree) -> Option<usize> {
+    (1..tree.len()).filter(|id| tree.own_parts(*id) > 0).max_by_key(|id| (tree.own_parts(*id), std::cmp::Reverse(*id)))
+}
+
+/// How the metric splits into forward, gradient and others.
+fn parts(tree: &Tree) -> Value {
+    let metric = tree.asked.metric();
+    if metric.is_ratio() || tree.parts(0) <= 0 {
+        return Value::Null;
+    }
+    let mut parts = Parts::default();
+    for id in 1..tree.len() {
+        let own = tree.own_parts(id);
+        if own != 0 {
+            parts.add(Direction::of(tree.name(id), tree.op(id)), own);
+        }
+    }
+    parts.json(tree.view.model.parts(metric), tree.parts(0))
+}
+
+fn step_bars(site: &Site, warm_up: &WarmUp) -> (Value, Value) {
+    let list = &site.overview.steps;
+    let model = site.profiler.model();
+    if list.len() > BARS {
+        let bins: Value = list
+            .chunks(list.len().div_ceil(BARS))
+            .map(|bin| {
+                let mut spans: Vec<i64> = bin.iter().map(|step| step.span).collect();
+                spans.sort_unstable();
+                let at = |share: f64| spans[((spans.len() - 1) as f64 * share) as usize];
+                json!({ "from": bin[0].step, "to": bin[bin.len() - 1].step, "n": bin.len(), "p50": at(0.5), "p95": at(0.95) })
+            })
+            .collect();
+        return (json!([]), bins);
+    }
+    let directions = directions(model);
+    let bars: Value = list
+        .iter()
+        .map(|step| {
+            let mut bar = steps::json(step, warm_up);
+            let whole = |n: i64| n as f64 / model.parts(Metric::Micros) as f64;
+            let parts = parts_of_step(model, step.step, &directions);
+            bar["forward"] = parts.map(|parts| whole(parts.forward)).into();
+            bar["gradient"] = parts.map(|parts| whole(parts.gradient)).into();
+            bar["other"] = parts.map(|parts| whole(parts.other)).into();
+            bar
+        })
+        .collect();
+    (bars, Value::Null)
+}
+
+fn figures(site: &Site, asked: &Asked) -> Result<Value, Problem> {
+    let overview = &site.overview;
+    let command = &site.setup.command;
+    let info = command.line("info", &[]);
+    let total = |metric: Metric| -> Result<(Value, String), Problem> {
+        let word = metric.info().word.unwrap_or_default();
+        let tree = site.tree(&asked.unfiltered(ViewKind::Scope, &[word])?)?;
+        let zero = tree.parts(0) == 0;
+        let value = if zero { Value::Null } else { tree.number(tfprof::Side::Total, metric, 0) };
+        Ok((value, command.line("scope", &asked.unfiltered(ViewKind::Scope, &[word])?.command_options(0))))
+    };
+    let figure = |key: &str, label: &str, value: Value, unit: &str, note: String, command: &str| json!({ "key": key, "label": label, "value": value, "unit": unit, "note": note, "command": command });
+    let chosen: Vec<_> = match asked.step() {
+        Step::At(step) => overview.steps.iter().filter(|time| time.step == step).collect(),
+        _ => overview.steps.iter().collect(),
+    };
+    let spans: Vec<i64> = chosen.iter().map(|step| step.span).filter(|span| *span > 0).collect();
+    let span = (!spans.is_empty()).then(|| spans.iter().sum::<i64>() as f64 / spans.len() as f64);
+    let steps_note = match (asked.step(), spans.len()) {
+        (_, 0) => "no step is recorded".to_owned(),
+        (Step::At(step), _) => format!("step {step}"),
+        (_, 1) => "one step".to_owned(),
+        (_, n) => format!("average of {n} steps"),
+    };
+    let (op_time, op_command) = total(Metric::Micros)?;
+    let at_a_time = op_time.as_f64().zip(span).filter(|(_, span)| *span > 0.0).map(|(time, span)| time / span);
+    let device = overview.devices.first().map(|device| device.name.rsplit('/').next().unwrap_or("").to_owned());
+    let op_note = match (at_a_time, device) {
+        (Some(n), Some(device)) => format!("{n:.2} at a time on {}", device.trim_start_matches("device:")),
+        _ => "of all ops together".to_owned(),
+    };
+    let (float_ops, flop_command) = total(Metric::FloatOps)?;
+    let (rate, rate_command) = total(Metric::FlopsPerSecond)?;
+    let params_note = match overview.trainable {
+        Some(trainable) => format!("{} trained", tfprof::internal::units::text(Unit::Count, trainable)),
+        None => "in all variables".to_owned(),
+    };
+    let params = (overview.parameters > 0).then_some(overview.parameters);
+    let peak = overview.memory_peak.as_ref();
+    let peak_note = peak.map_or_else(|| "no memory is recorded".to_owned(), |peak| format!("on {}", peak.device));
+    Ok(json!([
+        figure("step_time", "Step time", span.into(), "us", steps_note, &info),
+        figure("op_time", "Time in ops", op_time, "us", op_note, &op_command),
+        figure("params", "Parameters", params.into(), "count", params_note, &info),
+        figure("float_ops", "Float operations", float_ops, "flop", "a step".to_owned(), &flop_command),
+        figure("rate", "Rate", rate, "flop_per_s", "FLOPs over device time".to_owned(), &rate_command),
+        figure("memory_peak", "Memory peak", peak.map(|peak| peak.bytes).into(), "bytes", peak_note, &info),
+    ]))
+}
+
+/// The reports of all checkers, and what they could not check.
+fn findings(site: &Site) -> Result<(Value, Value), Problem> {
+    let names = advise::default_names(Quirks::NONE);
+    let advice = site.profiler.advise(&names, Quirks::NONE)?;
+    let about = |name: &str| CHECKERS.iter().find(|checker| checker.name == name).map_or("", |checker| checker.about);
+    let mut findings = Vec::new();
+    let mut notes = Vec::new();
+    for checker in &advice {
+        for text in &checker.reports {
+            let (sel, saving) = (selection_in(site, text), Value::Null);
+            let about = about(checker.checker);
+            findings.push(
+                json!({ "checker": checker.checker, "about": about, "text": text, "sel": sel, "saving": saving }),
+            );
+        }
+        notes.extend(checker.notes.iter().cloned());
+    }
+    Ok((findings.into(), notes.into()))
+}
+
+/// The op type, scope or line that a report begins with.
+fn selection_in(site: &Site, text: &str) -> Option<String> {
+    let rest = text.split_once(": ").filter(|(head, _)| head.starts_with("top ")).map_or(text, |(_, rest)| rest);
+    let name = rest.split(", ").next()?;
+    let word = site.default_metric().info().word?;
+    let has = |kind: ViewKind| {
+        let tree: Arc<Tree> = site.tree(&Asked::new(kind, &[word], None, Vec::new()).ok()?).ok()?;
+        tree.find(name).filter(|id| *id != 0).map(|id| tree.sel(id))
+    };
+    has(ViewKind::Op).or_else(|| has(ViewKind::Scope))
+}
+
+/// The step and device of the largest memory peak.
+fn peak(site: &Site) -> Value {
+    let Some(peak) = &site.overview.memory_peak else { return Value::Null };
+    let step = site.profiler.model().peaks.largest_step().or_else(|| site.overview.steps.first().map(|step| step.step));
+    json!({ "step": step, "device": peak.device, "bytes": peak.bytes })
+}

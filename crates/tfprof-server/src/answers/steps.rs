@@ -1,0 +1,96 @@
+//! Steps: which of them are warm-up, and how their time splits into forward and gradient.
+
+use crate::tree::Direction;
+use serde_json::{Value, json};
+use tfprof::internal::model::Model;
+use tfprof::internal::view::values::Values;
+use tfprof::reports::StepTime;
+use tfprof::{Metric, Overview, Quirks, Step};
+
+/// The steps that come before the program has settled.
+#[derive(Debug)]
+pub struct WarmUp {
+    pub steps: Vec<i64>,
+    /// The one step that is left without them; an average of several others cannot leave any out.
+    pub only_other: Option<i64>,
+}
+
+/// The first step is warm-up if it took a tenth longer than the median of the others.
+pub const RULE: &str = "the first step, if it took a tenth longer than the median of the others";
+
+pub fn warm_up(overview: &Overview) -> WarmUp {
+    let none = WarmUp { steps: Vec::new(), only_other: None };
+    let [first, others @ ..] = &overview.steps[..] else { return none };
+    let length = |step: &StepTime| if step.span > 0 { step.span } else { step.micros };
+    let mut lengths: Vec<i64> = others.iter().map(length).collect();
+    lengths.sort_unstable();
+    let Some(median) = lengths.get(lengths.len() / 2) else { return none };
+    if (length(first) as f64) < 1.1 * *median as f64 {
+        return none;
+    }
+    let only_other = if let [other] = others { Some(other.step) } else { None };
+    WarmUp { steps: vec![first.step], only_other }
+}
+
+/// The time of forward ops, gradients and others.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Parts {
+    pub forward: i64,
+    pub gradient: i64,
+    pub other: i64,
+}
+
+impl Parts {
+    pub fn add(&mut self, direction: Direction, n: i64) {
+        let sum = match direction {
+            Direction::Gradient => &mut self.gradient,
+            Direction::Other => &mut self.other,
+            Direction::Forward | Direction::Unknown => &mut self.forward,
+        };
+        *sum = sum.saturating_add(n);
+    }
+
+    pub fn sum(&self) -> i64 {
+        self.forward.saturating_add(self.gradient).saturating_add(self.other)
+    }
+
+    /// As a page shows it; `parts` make one of the metric's unit.
+    pub fn json(&self, parts: i64, whole: i64) -> Value {
+        let part = |n: i64| {
+            let share = (whole > 0).then(|| n as f64 / whole as f64);
+            json!({ "value": n as f64 / parts as f64, "share": share })
+        };
+        json!({ "forward": part(self.forward), "gradient": part(self.gradient), "other": part(self.other) })
+    }
+}
+
+/// By node, its direction.
+pub fn directions(model: &Model) -> Vec<Direction> {
+    let op = |at: usize| model.names.get(model.nodes.op[at]);
+    (0..model.nodes.len()).map(|at| Direction::of(model.names.get(model.nodes.name[at]), op(at))).collect()
+}
+
+/// The time of ops in a step by direction.
+pub fn parts_of_step(model: &Model, step: i64, directions: &[Direction]) -> Option<Parts> {
+    let cells = model.runs.step(step)?;
+    let values = Values::new(model, Step::At(step), Quirks::NONE);
+    let mut parts = Parts::default();
+    let mut last = None;
+    for node in cells.nodes() {
+        if last != Some(node) {
+            parts.add(directions[node.index()], values.row(node)[Metric::Micros as usize]);
+        }
+        last = Some(node);
+    }
+    Some(parts)
+}
+
+pub fn json(step: &StepTime, warm_up: &WarmUp) -> Value {
+    let known = |n: i64| (n > 0).then_some(n);
+    json!({
+        "step": step.step,
+        "micros": known(step.micros),
+        "span": known(step.span),
+        "warm_up": warm_up.steps.contains(&step.step),
+    })
+}

@@ -1,0 +1,210 @@
+//! The server: loopback only, one page, one model.
+
+mod guard;
+mod page;
+
+use crate::reply::{Body, Reply};
+use crate::site::Site;
+use flate2::Compression;
+use flate2::write::GzEncoder;
+pub use guard::Token;
+use guard::{Guard, Refusal};
+use http_body_util::Full;
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{self, HeaderMap, HeaderValue};
+use hyper::service::service_fn;
+use hyper::{Method, Request, Response, StatusCode};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use page::Asset;
+pub use page::Page;
+use std::convert::Infallible;
+use std::future::Future;
+use std::io::{self, Write};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
+
+type Answer = Response<Full<Bytes>>;
+
+/// A server that is bound to its port and not yet running.
+#[derive(Debug)]
+pub struct Server {
+    listener: std::net::TcpListener,
+    state: Arc<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    site: Arc<Site>,
+    guard: Guard,
+    page: Page,
+    /// Questions that are answered at the same time.
+    work: Semaphore,
+}
+
+/// Connections at the same time; more wait.
+const MOST_CONNECTIONS: usize = 512;
+/// The time that a client has for the head of a request.
+const HEAD_TIME: Duration = Duration::from_secs(20);
+/// Bodies below this size are not worth compressing.
+const SMALL: usize = 1400;
+
+impl Server {
+    /// Binds a port of the loopback interface; 0 is any that is free.
+    pub fn bind(site: Arc<Site>, page: Page, port: u16) -> io::Result<Server> {
+        let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, port))?;
+        listener.set_nonblocking(true)?;
+        let guard = Guard::new(listener.local_addr()?.port(), Token::new()?, Token::new()?);
+        let threads = std::thread::available_parallelism().map_or(2, usize::from);
+        let state = Arc::new(State { site, guard, page, work: Semaphore::new(threads.max(2)) });
+        Ok(Server { listener, state })
+    }
+
+    pub fn address(&self) -> io::Result<SocketAddr> {
+        self.listener.local_addr()
+    }
+
+    /// The address to open: it works once.
+    pub fn link(&self) -> String {
+        self.state.guard.link()
+    }
+
+    /// Serves until `stop` is done.
+    pub fn run(self, stop: impl Future<Output = ()>) -> io::Result<()> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build()?;
+        runtime.block_on(async {
+            let listener = TcpListener::from_std(self.listener)?;
+            tokio::spawn(accept(listener, self.state));
+            stop.await;
+            Ok::<(), io::Error>(())
+        })?;
+        // Answers in the works are of no use any more.
+        runtime.shutdown_background();
+        Ok(())
+    }
+
+    /// Serves until Ctrl-C.
+    pub fn run_until_interrupted(self) -> io::Result<()> {
+        self.run(async {
+            // Without signals the program ends as usual.
+            if tokio::signal::ctrl_c().await.is_err() {
+                std::future::pending::<()>().await;
+            }
+        })
+    }
+}
+
+async fn accept(listener: TcpListener, state: Arc<State>) {
+    let connections = Arc::new(Semaphore::new(MOST_CONNECTIONS));
+    while let Ok(place) = Arc::clone(&connections).acquire_owned().await {
+        let Ok((stream, _)) = listener.accept().await else {
+            // Too many open files: wait for others to close.
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            continue;
+        };
+        let state = Arc::clone(&state);
+        tokio::spawn(async move {
+            let service = service_fn(move |request| respond(Arc::clone(&state), request));
+            let mut http = hyper::server::conn::http1::Builder::new();
+            http.timer(TokioTimer::new()).header_read_timeout(HEAD_TIME).max_buf_size(64 << 10);
+            // A client that goes away is no error of ours.
+            let _ = http.serve_connection(TokioIo::new(stream), service).await;
+            drop(place);
+        });
+    }
+}
+
+async fn respond(state: Arc<State>, request: Request<Incoming>) -> Result<Answer, Infallible> {
+    let answer = route(&state, &request).await;
+    Ok(page::with_policy(answer))
+}
+
+async fn route(state: &Arc<State>, request: &Request<Incoming>) -> Answer {
+    if request.method() != Method::GET && request.method() != Method::HEAD {
+        return plain(StatusCode::METHOD_NOT_ALLOWED, "only GET is answered");
+    }
+    let (path, query) = (request.uri().path(), request.uri().query().unwrap_or(""));
+    match state.guard.check(request.headers(), path, query) {
+        Ok(None) => {}
+        Ok(Some(cookie)) => return enter(&cookie),
+        Err(Refusal { status, message }) => return plain(status, message),
+    }
+    if let Some(route) = path.strip_prefix("/api/") {
+        let key = if query.is_empty() { route.to_owned() } else { format!("{route}?{query}") };
+        return api(state, key, takes_gzip(request.headers())).await;
+    }
+    match state.page.asset(path) {
+        Some(Asset { kind, bytes }) => {
+            body(StatusCode::OK, kind, bytes.to_vec(), takes_gzip(request.headers()), "no-cache")
+        }
+        None => plain(StatusCode::NOT_FOUND, "there is no such page"),
+    }
+}
+
+/// Trades the token of the address for a cookie, and removes it from the address.
+fn enter(cookie: &str) -> Answer {
+    let mut answer = plain(StatusCode::SEE_OTHER, "");
+    answer.headers_mut().insert(header::LOCATION, HeaderValue::from_static("/"));
+    if let Ok(cookie) = HeaderValue::from_str(cookie)
+        && !cookie.is_empty()
+    {
+        answer.headers_mut().insert(header::SET_COOKIE, cookie);
+    }
+    answer.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    answer
+}
+
+async fn api(state: &Arc<State>, key: String, gzip: bool) -> Answer {
+    let Ok(_turn) = state.work.acquire().await else {
+        return plain(StatusCode::SERVICE_UNAVAILABLE, "the server stops");
+    };
+    let site = Arc::clone(&state.site);
+    let worked = tokio::task::spawn_blocking(move || {
+        let Reply { status, body: answer } = site.answer(&key);
+        let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        match answer {
+            Body::Json(bytes) => body(status, "application/json; charset=utf-8", bytes, gzip, "no-store"),
+            // The page asks with the version of the model in mind: a new server is a new address or a new cookie.
+            Body::Bytes(bytes) => {
+                body(status, "application/octet-stream", bytes, gzip, "private, max-age=31536000, immutable")
+            }
+        }
+    });
+    worked.await.unwrap_or_else(|_| {
+        plain(StatusCode::INTERNAL_SERVER_ERROR, "this question could not be answered; please report it")
+    })
+}
+
+fn takes_gzip(headers: &HeaderMap) -> bool {
+    let accepted = headers.get(header::ACCEPT_ENCODING).and_then(|value| value.to_str().ok()).unwrap_or("");
+    accepted.split(',').any(|coding| coding.split(';').next().unwrap_or("").trim() == "gzip")
+}
+
+fn plain(status: StatusCode, message: &'static str) -> Answer {
+    body(status, "text/plain; charset=utf-8", message.as_bytes().to_vec(), false, "no-store")
+}
+
+fn body(status: StatusCode, kind: &'static str, mut bytes: Vec<u8>, gzip: bool, cache: &'static str) -> Answer {
+    let compress = gzip && bytes.len() > SMALL;
+    if compress {
+        let mut encoder = GzEncoder::new(Vec::with_capacity(bytes.len() / 3), Compression::fast());
+        // Memory takes any bytes.
+        if encoder.write_all(&bytes).is_ok()
+            && let Ok(smaller) = encoder.finish()
+        {
+            bytes = smaller;
+        }
+    }
+    let mut answer = Response::new(Full::new(Bytes::from(bytes)));
+    *answer.status_mut() = status;
+    let headers = answer.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static(cache));
+    headers.insert(header::VARY, HeaderValue::from_static("Accept-Encoding, Cookie"));
+    if compress {
+        headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+    }
+    answer
+}

@@ -1,0 +1,13 @@
+//! tfprof as a page: a server for the loopback interface, and a report in one file. `API.md` is the contract with the page.
+
+mod answers;
+pub mod http;
+pub mod params;
+pub mod question;
+pub mod reply;
+pub mod site;
+pub mod timeline;
+mod tree;
+
+pub use question::Command;
+pub use site::{Setup, Site};
