@@ -70,6 +70,13 @@ pub struct Flags {
     pub stats: bool,
     pub verify: bool,
     pub values: String,
+    /// For `web`.
+    pub port: u16,
+    pub no_open: bool,
+    pub source_root: String,
+    /// The file of a report, and how large it may be.
+    pub report: String,
+    pub max_size: Option<u64>,
     /// Where `demo` writes the sample.
     pub write: String,
     format: String,

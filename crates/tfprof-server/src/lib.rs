@@ -5,6 +5,7 @@ pub mod http;
 pub mod params;
 pub mod question;
 pub mod reply;
+pub mod report;
 pub mod site;
 pub mod timeline;
 mod tree;

@@ -6,6 +6,8 @@ use crate::reply::Problem;
 #[derive(Debug, Default)]
 pub struct Params {
     pairs: Vec<(String, String)>,
+    /// Answers are not cut into pages.
+    pub whole: bool,
 }
 
 impl Params {
@@ -20,7 +22,11 @@ impl Params {
             }
             pairs.push((name, value));
         }
-        Ok(Params { pairs })
+        Ok(Params { pairs, whole: false })
+    }
+
+    pub fn push(&mut self, name: &str, value: &str) {
+        self.pairs.push((name.to_owned(), value.to_owned()));
     }
 
     /// Takes a parameter.

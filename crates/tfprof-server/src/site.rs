@@ -2,7 +2,7 @@
 
 use crate::answers;
 use crate::params::Params;
-use crate::question::{Asked, Command};
+use crate::question::{Asked, Command, python_string};
 use crate::reply::{Body, Frame, Problem, Reply};
 use crate::timeline::Timeline;
 use crate::tree::Tree;
@@ -54,8 +54,18 @@ impl Site {
 
     /// Answers a request: `key` is a route and its parameters, as in `flame?metric=bytes`.
     pub fn answer(&self, key: &str) -> Reply {
+        self.answer_in(key, false)
+    }
+
+    /// The same, with whole levels instead of pages.
+    pub fn answer_whole(&self, key: &str) -> Reply {
+        self.answer_in(key, true)
+    }
+
+    fn answer_in(&self, key: &str, whole: bool) -> Reply {
         let (route, query) = key.split_once('?').unwrap_or((key, ""));
         let answered = Params::parse(query).and_then(|mut params| {
+            params.whole = whole;
             let Some((_, answer)) = answers::ROUTES.iter().find(|(name, _)| *name == route) else {
                 return Err(Problem::not_found(format!("there is no request `{route}`")));
             };
@@ -102,7 +112,12 @@ impl Site {
     }
 
     pub fn plain_frame(&self, command: &str) -> Frame {
-        Frame::new(self.setup.command.line(command, &[]), self.setup.command.python(command, &[]))
+        let line = self.setup.command.line(command, &[]);
+        let python = match command {
+            "info" => self.setup.command.python("overview", &[]),
+            _ => format!("import os\nos.system({})", python_string(&line)),
+        };
+        Frame::new(line, python)
     }
 
     pub fn timeline(&self) -> Result<Arc<Timeline>, Problem> {

@@ -76,9 +76,14 @@ const COMMAND_GROUPS: &[(&str, &[&str])] = &[
     ("where time, memory, parameters and FLOPs go", &["op", "scope", "graph", "code"]),
     ("models and checkpoints", &["cost", "checkpoint"]),
     ("files for other programs", &["trace", "save"]),
-    ("many questions", &["shell"]),
+    ("many questions", &["web", "shell"]),
     ("about tfprof", &["help", "completions", "man", "version"]),
 ];
+
+/// The values of `-output`: the forms of answers, and the report of all of them.
+fn outputs() -> impl Iterator<Item = (&'static str, &'static str)> {
+    render::outputs().chain([("report", "the page of `tfprof web` as one file, for anyone with a browser")])
+}
 
 fn overview() -> String {
     let mut text = "tfprof: where a model's parameters, FLOPs, time and memory go\n\n\
@@ -91,7 +96,7 @@ fn overview() -> String {
     text += "\ninputs\n";
     text += &kinds_of_input();
     text += "\noutputs, as -output FORM:outfile=FILE\n";
-    render::outputs().for_each(|(word, about)| text += &entry(word, about));
+    outputs().for_each(|(word, about)| text += &entry(word, about));
     text += &examples(|example| ["info", "op", "cost"].contains(&example.command()));
     text += "\nmore\n";
     for (words, about) in [
@@ -180,7 +185,7 @@ fn about(topic: &str) -> Result<String, Error> {
             let metrics = METRICS.iter().filter_map(|info| Some((info.word?, info.about)));
             list(&mut metrics.chain(DETAILS.iter().map(|info| (info.word, info.about))))
         }
-        "output" | "format" => list(&mut render::outputs()),
+        "output" | "format" => list(&mut outputs()),
         "checkers" => list(&mut CHECKERS.iter().map(|checker| (checker.name, checker.about))),
         _ => match (known.words)() {
             words if words.is_empty() => String::new(),

@@ -16,6 +16,7 @@ mod save;
 pub mod stubs;
 mod trace;
 pub mod view;
+pub mod web;
 
 use crate::flags::{self, FLAGS, Group, Request};
 use crate::terminal::{Guard, ProgressBar, Terminal};
@@ -55,7 +56,8 @@ pub fn run(
     let outcome = flags::parse(words, terminal).and_then(|request| {
         // Everything that the command does is charged to one account.
         let account = Account::new(request.flags.inputs.limits, 0);
-        account.guard(|| (request.command.run)(&request, out, err))
+        let run = if request.flags.report.is_empty() { request.command.run } else { web::report };
+        account.guard(|| run(&request, out, err))
     });
     let exit = match outcome {
         Ok(exit) => exit,
@@ -219,6 +221,14 @@ pub const COMMANDS: &[CommandInfo] = &[
         run: info::run,
     },
     CommandInfo {
+        word: "web",
+        about: "all of it as a page in the browser: overview, flame graph, timeline, graph, memory, code",
+        usage: "[PATH...] [--port=N] [--no_open] [--source_root=DIR] | -output report:outfile=FILE",
+        reads: true,
+        takes: &[Only(&["step_marker", "run", "hosts"]), All(Group::Inputs), All(Group::Model), All(Group::Reading)],
+        run: web::run,
+    },
+    CommandInfo {
         word: "shell",
         about: "an interactive session; on a terminal, PATH without a command starts it",
         usage: "[PATH...] [options]",
@@ -306,7 +316,7 @@ const fn in_shell(word: &'static str, usage: &'static str, about: &'static str) 
 }
 
 /// Commands that the shell does not have.
-const OUTSIDE: &[&str] = &["shell", "demo", "diff", "completions", "man"];
+const OUTSIDE: &[&str] = &["web", "shell", "demo", "diff", "completions", "man"];
 
 /// The command of that word.
 pub fn find(word: &str) -> Option<&'static CommandInfo> {

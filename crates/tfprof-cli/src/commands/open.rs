@@ -3,7 +3,7 @@
 use super::demo::moment;
 use crate::flags::Request;
 use crate::target;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io::{self, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -60,7 +60,11 @@ pub fn say_and_open(request: &Request, file: &str, form: &str, err: &mut dyn Wri
 
 /// Opens a file with `$BROWSER`, else with the opener of the system.
 fn open(file: &str) -> Result<(), String> {
-    let path = Path::new(file).canonicalize().map_or_else(|_| OsString::from(file), OsString::from);
+    open_in_browser(&Path::new(file).canonicalize().map_or_else(|_| OsString::from(file), OsString::from))
+}
+
+/// Opens a path or an address.
+pub fn open_in_browser(path: &OsStr) -> Result<(), String> {
     let mut tried = Vec::new();
     let browser = std::env::var("BROWSER").unwrap_or_default();
     // A list, as in the systems that know this variable; `%s` stands for the file.
@@ -77,7 +81,7 @@ fn open(file: &str) -> Result<(), String> {
             }
         }
         if !words.iter().any(|word| word.contains("%s")) {
-            command.arg(&path);
+            command.arg(path);
         }
         match start(&mut command) {
             Ok(()) => return Ok(()),
@@ -89,7 +93,7 @@ fn open(file: &str) -> Result<(), String> {
         "windows" => ("cmd", &["/C", "start", ""]),
         _ => ("xdg-open", &[]),
     };
-    let why = match start(Command::new(program).args(before).arg(&path)) {
+    let why = match start(Command::new(program).args(before).arg(path)) {
         Ok(()) => return Ok(()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => "there is no program to open it",
         Err(_) => "no program could open it",

@@ -3,7 +3,7 @@
 use super::table::{FLAGS, Spelling, find, spellings};
 use super::{Flags, Request};
 use crate::commands::demo::Sample;
-use crate::commands::{self, CommandInfo};
+use crate::commands::{self, CommandInfo, web};
 use crate::shell::line;
 use crate::terminal::Terminal;
 use std::ffi::OsString;
@@ -11,6 +11,9 @@ use std::path::{Path, PathBuf};
 use tfprof::internal::options::{boolean, refused};
 use tfprof::internal::{render, words};
 use tfprof::{Error, Format, OPTIONS, Options, Output, Role, ValueKind};
+
+/// The form of `-output` that is the whole page rather than one answer.
+const REPORT: &str = "report:outfile=";
 
 /// The source of words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -121,6 +124,10 @@ impl Parser {
             }
             return flag.apply(&mut self.flags, &value);
         }
+        if let Some(file) = value.strip_prefix(REPORT).filter(|_| name == "output") {
+            file.clone_into(&mut self.flags.report);
+            return Ok(());
+        }
         let is_list = matches!(kind, ValueKind::Patterns | ValueKind::Words);
         let value = match self.lists.iter_mut().find(|(list, _)| list == name) {
             Some((_, values)) if is_list && self.origin == Origin::Arguments => {
@@ -150,6 +157,10 @@ impl Parser {
         };
         let command = commands::find(&word).ok_or_else(|| unknown_command(&word, "tfprof help"))?;
         self.check_used(command)?;
+        if !self.flags.report.is_empty() && !web::REPORTS.contains(&word.as_str()) {
+            let words = web::REPORTS.join(", ");
+            return Err(Error::Question(format!("{word} writes no report; expected one of {words}")));
+        }
         let mut sample = None;
         let demo_of_more = self.demo && word == "checkpoint";
         if command.reads || demo_of_more || (word == "demo" && self.flags.write.is_empty()) {
@@ -192,6 +203,11 @@ impl Parser {
             return Err(Error::Question(format!("{word} is about what is loaded; use `load {files}` to add to it")));
         }
         self.check_used(command)?;
+        if !self.flags.report.is_empty() {
+            return Err(Error::Question(
+                "a report is written outside of the shell: tfprof web PATH -output report:outfile=FILE".to_owned(),
+            ));
+        }
         let Parser { options, flags, paths, named, typed, .. } = self;
         let typed = typed.join(" ");
         Ok(Request { command, options, flags, paths, named, sample: None, terminal, typed, pages: Vec::new() })

@@ -175,7 +175,7 @@ pub static FLAGS: LazyLock<Vec<Flag>> = LazyLock::new(|| {
     inputs.chain(OTHER_FLAGS).collect()
 });
 
-const OTHER_FLAGS: [Flag; 30] = [
+const OTHER_FLAGS: [Flag; 34] = [
     flag(
         "signature",
         ValueKind::Word,
@@ -244,6 +244,23 @@ const OTHER_FLAGS: [Flag; 30] = [
     switch("open", "open the written answer in a browser or viewer; without -output, as a page", |flags| {
         &mut flags.open
     }),
+    flag("port", ValueKind::Number, "the port of the page; any free one if not given", |flags, text| {
+        flags.port = text.parse().map_err(|_| format!("expected a port, such as 8080, found `{text}`"))?;
+        Ok(())
+    })
+    .only(&["web"]),
+    switch("no_open", "print the address of the page, and open no browser", |flags| &mut flags.no_open).only(&["web"]),
+    text(
+        "source_root",
+        ValueKind::Path,
+        "the directory whose Python files the page may show; the current one if not given",
+        |flags| &mut flags.source_root,
+    )
+    .only(&["web"]),
+    size("max_size", "how large a report (-output report:outfile=FILE) may be; 20MB if not given", |flags| {
+        &mut flags.max_size
+    })
+    .only(&["scope", "graph", "op", "code", "info", "web"]),
     text("write", ValueKind::Path, "a directory to write the sample's files to", |flags| &mut flags.write)
         .only(&["demo"]),
     switch("show_dataflow", "draw arrows from the op that makes a tensor to the ops that read it", |flags| {

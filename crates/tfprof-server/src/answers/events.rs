@@ -81,12 +81,13 @@ pub fn names(site: &Site, params: &mut Params) -> Result<Reply, Problem> {
         None => (0..timeline.names.len()).collect(),
         Some(ids) => ids.split(',').filter_map(|id| id.parse().ok()).filter(|id| *id < timeline.names.len()).collect(),
     };
-    let left = ids.len().saturating_sub(MOST_NAMES) as u64;
+    let most = if params.whole { usize::MAX } else { MOST_NAMES };
+    let left = ids.len().saturating_sub(most) as u64;
     let one = |id: &usize| {
         let name = &timeline.names[*id];
         json!({ "id": id, "name": name.name, "op": name.op, "dir": name.direction.word(), "sel": sel(&timeline, *id) })
     };
-    let names: Value = ids.iter().take(MOST_NAMES).map(one).collect();
+    let names: Value = ids.iter().take(most).map(one).collect();
     Ok(frame(site).leaving_out(left, "more names than one request may have").reply(json!({ "names": names })))
 }
 

@@ -6,7 +6,7 @@ mod flame;
 mod graph;
 mod lists;
 pub mod memory;
-mod meta;
+pub mod meta;
 mod node;
 mod overview;
 pub mod steps;

@@ -16,7 +16,7 @@ const FOUND: usize = 50;
 
 pub fn rows(site: &Site, params: &mut Params) -> Result<Reply, Problem> {
     let (parent, offset) = (params.text("parent"), params.number("offset")?.unwrap_or(0_usize));
-    let limit = params.number("limit")?.unwrap_or(PAGE).min(PAGE);
+    let limit = if params.whole { usize::MAX } else { params.number("limit")?.unwrap_or(PAGE).min(PAGE) };
     let tree = site.tree(&site.asked(params)?)?;
     let parent = row_of(&tree, &parent)?;
     let kids = tree.kids(parent);

@@ -4,6 +4,7 @@ mod guard;
 mod page;
 
 use crate::reply::{Body, Reply};
+use crate::report::Settings;
 use crate::site::Site;
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -16,7 +17,7 @@ use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use page::Asset;
-pub use page::Page;
+pub use page::{PAGE, Page};
 use std::convert::Infallible;
 use std::future::Future;
 use std::io::{self, Write};
@@ -131,6 +132,9 @@ async fn route(state: &Arc<State>, request: &Request<Incoming>) -> Answer {
         Ok(Some(cookie)) => return enter(&cookie),
         Err(Refusal { status, message }) => return plain(status, message),
     }
+    if path == "/api/export" {
+        return export(state).await;
+    }
     if let Some(route) = path.strip_prefix("/api/") {
         let key = if query.is_empty() { route.to_owned() } else { format!("{route}?{query}") };
         return api(state, key, takes_gzip(request.headers())).await;
@@ -175,6 +179,22 @@ async fn api(state: &Arc<State>, key: String, gzip: bool) -> Answer {
     worked.await.unwrap_or_else(|_| {
         plain(StatusCode::INTERNAL_SERVER_ERROR, "this question could not be answered; please report it")
     })
+}
+
+/// The report as a download.
+async fn export(state: &Arc<State>) -> Answer {
+    let Ok(_turn) = state.work.acquire().await else {
+        return plain(StatusCode::SERVICE_UNAVAILABLE, "the server stops");
+    };
+    let (site, page) = (Arc::clone(&state.site), state.page);
+    let written = tokio::task::spawn_blocking(move || site.report(&page, &Settings::default())).await;
+    let Ok(Ok(report)) = written else {
+        return plain(StatusCode::INTERNAL_SERVER_ERROR, "the report could not be written");
+    };
+    let mut answer = body(StatusCode::OK, "text/html; charset=utf-8", report.html, false, "no-store");
+    let name = HeaderValue::from_static("attachment; filename=\"report.html\"");
+    answer.headers_mut().insert(header::CONTENT_DISPOSITION, name);
+    answer
 }
 
 fn takes_gzip(headers: &HeaderMap) -> bool {

@@ -18,6 +18,13 @@ pub struct Page {
     pub style: &'static [u8],
 }
 
+/// The page that is built from `web/`.
+pub const PAGE: Page = Page {
+    index: include_bytes!("../../../../web/dist/index.html"),
+    script: include_bytes!("../../../../web/dist/app.js"),
+    style: include_bytes!("../../../../web/dist/app.css"),
+};
+
 /// Nothing from elsewhere, no inline script, no frames around the page, no forms.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; \
                       base-uri 'none'; form-action 'none'; frame-ancestors 'none'";

@@ -1,0 +1,167 @@
+//! Which answers a report has: the most important first, so that a small file has the whole at a glance.
+
+use super::Settings;
+use crate::answers::{meta, steps};
+use crate::params::key;
+use crate::question::Asked;
+use crate::site::Site;
+use tfprof::{METRICS, Metric, ViewKind};
+
+/// Answers that belong together.
+pub struct Part {
+    /// What is left out if they do not fit.
+    pub what: String,
+    pub keys: Vec<String>,
+    /// Some are of use without the others.
+    pub fits_partly: bool,
+}
+
+/// Parameters that differ from their defaults.
+type Params = Vec<(&'static str, String)>;
+
+fn spelled(route: &str, params: &Params) -> String {
+    let pairs: Vec<(&str, &str)> = params.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    key(route, &pairs)
+}
+
+fn with(params: &Params, name: &'static str, value: impl Into<String>) -> Params {
+    let mut more = params.clone();
+    more.push((name, value.into()));
+    more
+}
+
+/// The most steps that are in a report one by one.
+const MOST_STEPS: usize = 20;
+/// The most rows whose children are in it, for each question.
+const MOST_PARENTS: usize = 20_000;
+/// The most rows whose details are in it.
+const MOST_DETAILS: usize = 300;
+/// The deepest level of tiles: 512 of them.
+const DEEPEST: u32 = 9;
+
+pub fn parts(site: &Site, settings: &Settings) -> Vec<Part> {
+    let views: Vec<ViewKind> = ViewKind::ALL.into_iter().filter(|kind| site.knows_view(*kind).is_ok()).collect();
+    let variants = variants(site);
+    let metrics = metrics(site, settings);
+    let (first, others) = metrics.split_at(1.min(metrics.len()));
+    let mut parts = Vec::new();
+    let mut part = |what: String, keys: Vec<String>, fits_partly: bool| parts.push(Part { what, keys, fits_partly });
+    let glance = |metric: &Params, variants: &[Params]| {
+        let mut keys = Vec::new();
+        for variant in variants {
+            let plain: Params = variant.iter().chain(metric).cloned().collect();
+            keys.extend(["overview", "code", "graph", "node"].map(|route| spelled(route, &plain)));
+            for view in &views {
+                let asked = if *view == ViewKind::Scope { plain.clone() } else { with(&plain, "view", view.word()) };
+                keys.extend(["flame", "lists", "rows"].map(|route| spelled(route, &asked)));
+            }
+        }
+        keys
+    };
+    for metric in first {
+        part("the first screens".to_owned(), glance(metric, &variants[..1]), true);
+    }
+    part("the timeline as a whole".to_owned(), timeline(0, 2), false);
+    part("memory".to_owned(), memory(site), true);
+    for metric in first {
+        part("single steps".to_owned(), glance(metric, &variants[1..]), true);
+    }
+    for metric in others {
+        let name = metric.first().map_or("", |(_, word)| word.as_str());
+        part(format!("the metric {name}"), glance(metric, &variants), true);
+    }
+    for metric in first {
+        for view in &views {
+            for variant in &variants {
+                let plain: Params = variant.iter().chain(metric).cloned().collect();
+                let asked = if *view == ViewKind::Scope { plain } else { with(&plain, "view", view.word()) };
+                part(format!("rows of the {} view", view.word()), rows(site, *view, &asked), true);
+            }
+        }
+        let plain: Params = variants[0].iter().chain(metric).cloned().collect();
+        part("details of single rows".to_owned(), details(site, &views, &plain), true);
+    }
+    for level in 3..=DEEPEST {
+        part("the timeline zoomed in".to_owned(), timeline(level, level), false);
+    }
+    parts
+}
+
+/// The average without warm-up as the page asks it, the average, and each step.
+fn variants(site: &Site) -> Vec<Params> {
+    let mut variants: Vec<Params> = Vec::new();
+    if steps::warm_up(&site.overview).only_other.is_some() {
+        variants.push(vec![("warm", "1".to_owned())]);
+    }
+    variants.push(Vec::new());
+    let steps = site.overview.steps.iter().take(MOST_STEPS);
+    variants.extend(steps.map(|step| vec![("step", step.step.to_string())]));
+    variants
+}
+
+/// The default metric, which has no parameter, and the others.
+fn metrics(site: &Site, settings: &Settings) -> Vec<Params> {
+    let default = site.default_metric();
+    let mut metrics = vec![Vec::new()];
+    let is_there = |metric: Metric| match meta::all_metrics(site) {
+        Ok(tree) => tree.view.knows(metric) && tree.view.total(metric, tree.row(0)) != 0,
+        Err(_) => false,
+    };
+    for info in METRICS.iter().filter(|info| info.metric != default && !info.is_ratio()) {
+        let Some(word) = info.word else { continue };
+        let wanted = settings.metrics.is_empty() || settings.metrics.iter().any(|metric| metric == word);
+        if wanted && is_there(info.metric) {
+            metrics.push(vec![("metric", word.to_owned())]);
+        }
+    }
+    metrics
+}
+
+fn memory(site: &Site) -> Vec<String> {
+    let steps = site.overview.steps.iter().take(MOST_STEPS);
+    let steps = steps.map(|step| spelled("memory", &vec![("step", step.step.to_string())]));
+    ["memory".to_owned()].into_iter().chain(steps).collect()
+}
+
+/// The tiles of some levels; with the first, the lanes and names.
+fn timeline(from: u32, to: u32) -> Vec<String> {
+    let mut keys = Vec::new();
+    if from == 0 {
+        keys.extend(["timeline", "names", "range"].map(str::to_owned));
+    }
+    for level in from..=to {
+        let index = |index: u32| vec![("level", level.to_string()), ("index", index.to_string())];
+        keys.extend((0..1 << level).map(|at| spelled("tile", &index(at))));
+    }
+    keys
+}
+
+/// The children of every row, the largest rows first.
+fn rows(site: &Site, view: ViewKind, asked: &Params) -> Vec<String> {
+    let mut params = crate::params::Params::default();
+    asked.iter().for_each(|(name, value)| params.push(name, value));
+    let Ok(tree) = site.asked(&mut params).and_then(|asked: Asked| site.tree(&asked)) else { return Vec::new() };
+    debug_assert_eq!(tree.view.kind, view);
+    let mut parents: Vec<usize> = (1..tree.len()).filter(|id| !tree.kids(*id).is_empty()).collect();
+    parents.sort_by_key(|id| std::cmp::Reverse(tree.parts(*id)));
+    parents.truncate(MOST_PARENTS);
+    parents.into_iter().map(|id| spelled("rows", &with(asked, "parent", tree.path(id)))).collect()
+}
+
+/// The details of the largest rows.
+fn details(site: &Site, views: &[ViewKind], plain: &Params) -> Vec<String> {
+    let mut keys = Vec::new();
+    for view in views {
+        let word = site.default_metric().info().word.unwrap_or_default();
+        let tree = Asked::new(*view, &[word], None, Vec::new()).and_then(|asked| site.tree(&asked));
+        let Ok(tree) = tree else { continue };
+        let mut rows: Vec<usize> = (1..tree.len()).filter(|id| tree.parts(*id) > 0).collect();
+        rows.sort_by_key(|id| std::cmp::Reverse(tree.parts(*id)));
+        rows.truncate(MOST_DETAILS);
+        for id in rows {
+            keys.push(spelled("node", &with(plain, "sel", tree.sel(id))));
+            keys.push(spelled("events", &vec![("sel", tree.sel(id))]));
+        }
+    }
+    keys
+}
