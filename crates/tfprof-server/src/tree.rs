@@ -204,14 +204,17 @@ impl Tree {
         const FORWARD: u8 = 1;
         const GRADIENT: u8 = 2;
         const OTHER: u8 = 4;
+        const UPDATE: u8 = 8;
         let rows = self.view.rows();
         let mut has = vec![0_u8; rows.len()];
         for (id, row) in rows.iter().enumerate().rev() {
             let own = match self.view.kind {
                 _ if id == 0 => 0,
                 ViewKind::Scope | ViewKind::Graph if self.kids(id).is_empty() || self.node(id).is_some() => {
-                    match Direction::of(self.view.name(row), self.op(id)) {
+                    let op = self.op(id);
+                    match Direction::of(self.view.name(row), op) {
                         Direction::Gradient => GRADIENT,
+                        _ if op.starts_with("Apply") || op.starts_with("ResourceApply") => OTHER | UPDATE,
                         Direction::Other => OTHER,
                         _ => FORWARD,
                     }
@@ -226,7 +229,9 @@ impl Tree {
                 has[row.parent] |= has[id];
             }
         }
+        // What prepares an update belongs to it.
         let direction = |has: u8| match (has & GRADIENT != 0, has & FORWARD != 0, has & OTHER != 0) {
+            (false, ..) if has & UPDATE != 0 => Direction::Other,
             (true, false, _) => Direction::Gradient,
             (false, true, _) => Direction::Forward,
             (false, false, true) => Direction::Other,

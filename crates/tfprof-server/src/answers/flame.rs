@@ -98,7 +98,7 @@ impl Picture<'_> {
         boxes.share.push(tree.share_of(tree.asked.metric(), width as f64));
         boxes.kids.push(kids);
         boxes.hit.push(u8::from(self.hits.contains(&id)));
-        if tree.view.kind == tfprof::ViewKind::Code {
+        if matches!(tree.view.kind, tfprof::ViewKind::Code | tfprof::ViewKind::Graph) {
             boxes.path.push(tree.path(id));
         }
         boxes.id.len() as i64 - 1

@@ -13,6 +13,8 @@ use tfprof::{Side, ViewKind};
 
 /// The most boxes.
 const MOST: usize = 60;
+/// As many single nodes of one op type have boxes of their own.
+const FEW: usize = 3;
 /// The most shapes named on an edge, and the widest edges that are listed.
 const SHAPES: usize = 4;
 const WIDEST: usize = 12;
@@ -20,6 +22,8 @@ const WIDEST: usize = 12;
 /// A scope or a node.
 struct Place {
     row: usize,
+    /// More nodes of the same op type, beside the row.
+    more: Vec<usize>,
     parent: Option<usize>,
     open: bool,
     /// The node that comes first in the graph.
@@ -40,7 +44,7 @@ pub fn graph(site: &Site, params: &mut Params) -> Result<Reply, Problem> {
     let asked = site.asked(params)?;
     let tree = site.tree(&asked.with(ViewKind::Scope, &asked.words())?)?;
     let model = &tree.view.model;
-    let mut boxes = boxes(&tree, &opened);
+    let mut boxes = merge(&tree, boxes(&tree, &opened));
     let left = shorten(&tree, &mut boxes);
     let box_of = boxes_of_rows(&tree, &boxes);
     let row_of: HashMap<NodeId, usize> = (1..tree.len()).filter_map(|row| Some((tree.node(row)?, row))).collect();
@@ -60,18 +64,23 @@ pub fn graph(site: &Site, params: &mut Params) -> Result<Reply, Problem> {
     let twins = twins(&tree, &boxes);
     let ladder = twins.iter().any(Option::is_some);
     let ranks = ranks(&boxes, &edges, &twins);
-    let largest = boxes.iter().filter(|place| !place.open).map(|place| tree.parts(place.row)).max().unwrap_or(0).max(1);
+    let largest = boxes.iter().filter(|place| !place.open).map(|place| place.parts(&tree)).max().unwrap_or(0).max(1);
     let metric = tree.asked.metric();
+    let value = |place: &Place| match tree.number(Side::Total, metric, place.row) {
+        Value::Null => Value::Null,
+        one if place.more.is_empty() => one,
+        _ => tree.whole(place.parts(&tree)).into(),
+    };
     let list: Value = boxes
         .iter()
         .enumerate()
         .map(|(id, place)| {
             json!({
-                "id": id, "path": tree.path(place.row), "name": tree.short_name(place.row),
+                "id": id, "path": tree.path(place.row), "name": place.name(&tree),
                 "dir": tree.direction(place.row).word(), "op": tree.op(place.row),
                 "kids": tree.kids(place.row).len(), "open": place.open, "parent": place.parent,
-                "twin": twins[id], "rank": ranks[id], "value": tree.number(Side::Total, metric, place.row),
-                "share": tree.share(metric, place.row), "heat": tree.parts(place.row).max(0) as f64 / largest as f64,
+                "twin": twins[id], "rank": ranks[id], "value": value(place),
+                "share": tree.share_of(metric, place.parts(&tree) as f64), "heat": place.parts(&tree).max(0) as f64 / largest as f64,
             })
         })
         .collect();
@@ -121,12 +130,55 @@ fn boxes(tree: &Tree, opened: &[String]) -> Vec<Place> {
         }
         let open = !kids.is_empty() && opened.contains(tree.name(row));
         let number = boxes.len();
-        boxes.push(Place { row, parent, open, first: u32::MAX });
+        boxes.push(Place { row, more: Vec::new(), parent, open, first: u32::MAX });
         if open {
             waiting.extend(kids.iter().rev().map(|kid| (*kid as usize, Some(number))));
         }
     }
     boxes
+}
+
+/// Puts single nodes of one op type and direction beside scopes into one box if there are many.
+fn merge(tree: &Tree, boxes: Vec<Place>) -> Vec<Place> {
+    let key = |place: &Place| {
+        (tree.kids(place.row).is_empty() && place.parent.is_none())
+            .then(|| (tree.op(place.row), tree.direction(place.row) as u8))
+    };
+    let mut counts: BTreeMap<(&str, u8), usize> = BTreeMap::new();
+    boxes.iter().filter_map(key).for_each(|key| *counts.entry(key).or_default() += 1);
+    let mut place_of: BTreeMap<(&str, u8), usize> = BTreeMap::new();
+    let mut number = Vec::new();
+    let mut merged: Vec<Place> = Vec::new();
+    for mut place in boxes {
+        place.parent = place.parent.map(|parent| number[parent]);
+        let key = key(&place).filter(|key| counts[key] > FEW);
+        if let Some(at) = key.and_then(|key| place_of.get(&key)) {
+            merged[*at].more.push(place.row);
+            number.push(*at);
+            continue;
+        }
+        if let Some(key) = key {
+            place_of.insert(key, merged.len());
+        }
+        number.push(merged.len());
+        merged.push(place);
+    }
+    merged
+}
+
+impl Place {
+    /// The sum of its rows, in parts.
+    fn parts(&self, tree: &Tree) -> i64 {
+        self.more.iter().map(|row| tree.parts(*row)).fold(tree.parts(self.row), i64::saturating_add)
+    }
+
+    fn name(&self, tree: &Tree) -> String {
+        if self.more.is_empty() {
+            tree.short_name(self.row)
+        } else {
+            format!("{} × {}", tree.op(self.row), self.more.len() + 1)
+        }
+    }
 }
 
 /// Leaves out the smallest boxes if there are too many; those that stay keep their order.
@@ -136,7 +188,7 @@ fn shorten(tree: &Tree, boxes: &mut Vec<Place>) -> u64 {
     }
     let mut by_size: Vec<usize> = (0..boxes.len()).collect();
     by_size.sort_by_key(|at| {
-        let size = (tree.parts(boxes[*at].row), tree.below(boxes[*at].row).len());
+        let size = (boxes[*at].parts(tree), tree.below(boxes[*at].row).len());
         (std::cmp::Reverse(boxes[*at].open), std::cmp::Reverse(size))
     });
     let kept: HashSet<usize> = by_size.into_iter().take(MOST).collect();
@@ -159,6 +211,7 @@ fn boxes_of_rows(tree: &Tree, boxes: &[Place]) -> Vec<Option<usize>> {
     let mut box_of = vec![None; tree.len()];
     for (number, place) in boxes.iter().enumerate() {
         box_of[place.row] = Some(number);
+        place.more.iter().for_each(|row| box_of[*row] = Some(number));
     }
     for row in 1..tree.len() {
         if box_of[row].is_none() {

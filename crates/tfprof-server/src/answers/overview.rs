@@ -7,6 +7,7 @@ use crate::reply::{Problem, Reply};
 use crate::site::Site;
 use crate::tree::{Direction, Tree};
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use tfprof::internal::report::advise;
 use tfprof::{CHECKERS, Metric, Quirks, Step, Unit, ViewKind};
@@ -26,13 +27,12 @@ pub fn overview(site: &Site, params: &mut Params) -> Result<Reply, Problem> {
     for (kind, title) in [(ViewKind::Op, "Op types"), (ViewKind::Scope, "Scopes"), (ViewKind::Code, "Lines of Python")]
     {
         let Ok(tree) = asked.with(kind, &words).and_then(|asked| site.tree(&asked)) else { continue };
-        let rows = largest(&tree);
+        let rows = if kind == ViewKind::Code { lines(&tree) } else { tree.rows_json(largest(&tree)) };
         match kind {
-            ViewKind::Code => slowest["line"] = rows.first().map_or(Value::Null, |id| tree.row_json(*id)),
+            ViewKind::Code => slowest["line"] = rows[0].clone(),
             ViewKind::Scope => slowest["op"] = single(&tree).map_or(Value::Null, |id| tree.row_json(id)),
             _ => {}
         }
-        let rows = tree.rows_json(rows);
         top.push(json!({ "view": kind.word(), "title": title, "columns": tree.columns(), "rows": rows }));
     }
     let (bars, bins) = step_bars(site, &warm_up);
@@ -53,11 +53,10 @@ pub fn overview(site: &Site, params: &mut Params) -> Result<Reply, Problem> {
     })))
 }
 
-/// The largest rows: of scopes those at the level where the tree branches, of code the lines by what they made themselves.
+/// The largest rows; of scopes those at the level where the tree branches.
 fn largest(tree: &Tree) -> Vec<usize> {
     let mut rows: Vec<usize> = match tree.view.kind {
         ViewKind::Op => (1..tree.len()).collect(),
-        ViewKind::Code => (1..tree.len()).filter(|id| tree.own_parts(*id) > 0).collect(),
         _ => {
             let mut level: Vec<usize> = vec![0];
             // Scopes that hold nearly everything say little; those inside them say more.
@@ -73,11 +72,33 @@ fn largest(tree: &Tree) -> Vec<usize> {
             level
         }
     };
-    let size = |id: &usize| if tree.view.kind == ViewKind::Code { tree.own_parts(*id) } else { tree.parts(*id) };
-    rows.retain(|id| size(id) > 0);
-    rows.sort_by_key(|id| std::cmp::Reverse(size(id)));
+    rows.retain(|id| tree.parts(*id) > 0);
+    rows.sort_by_key(|id| std::cmp::Reverse(tree.parts(*id)));
     rows.truncate(TOP);
     rows
+}
+
+/// The lines by what they made themselves, however they were called: forward ops and gradients apart.
+fn lines(tree: &Tree) -> Value {
+    let mut sums: BTreeMap<(&str, i32, bool), (i64, usize)> = BTreeMap::new();
+    for id in (1..tree.len()).filter(|id| tree.own_parts(*id) > 0) {
+        let Some(line) = tree.view.line(tree.row(id)) else { continue };
+        let (sum, _) = sums.entry((line.file, line.number, line.is_gradient)).or_insert((0, id));
+        *sum = sum.saturating_add(tree.own_parts(id));
+    }
+    let mut sorted: Vec<_> = sums.into_iter().collect();
+    sorted.sort_by_key(|(_, (sum, _))| std::cmp::Reverse(*sum));
+    let one = |((file, number, _), (sum, id)): &((&str, i32, bool), (i64, usize))| {
+        let mut row = tree.row_json(*id);
+        row["kind"] = "line".into();
+        row["path"] = format!("{file}:{number}").into();
+        row["kids"] = 0.into();
+        row["total"] = json!([tree.whole(*sum)]);
+        row["own"] = row["total"].clone();
+        row["share"] = json!([tree.share_of(tree.asked.metric(), *sum as f64)]);
+        row
+    };
+    sorted.iter().take(TOP).map(one).collect()
 }
 
 /// The op with the largest figure of its own.
@@ -139,7 +160,7 @@ fn figures(site: &Site, asked: &Asked) -> Result<Value, Problem> {
     let total = |metric: Metric| -> Result<(Value, String), Problem> {
         let word = metric.info().word.unwrap_or_default();
         let tree = site.tree(&asked.unfiltered(ViewKind::Scope, &[word])?)?;
-        let zero = tree.parts(0) == 0;
+        let zero = tree.parts(0) == 0 && !metric.is_ratio();
         let value = if zero { Value::Null } else { tree.number(tfprof::Side::Total, metric, 0) };
         Ok((value, command.line("scope", &asked.unfiltered(ViewKind::Scope, &[word])?.command_options(0))))
     };

@@ -25,6 +25,8 @@ pub fn rows(site: &Site, params: &mut Params) -> Result<Reply, Problem> {
     let smaller = &kids[to..];
     let totals: Value = tree.asked.metrics.iter().map(|metric| sum(&tree, *metric, smaller)).collect();
     let smaller = json!({ "count": smaller.len(), "total": totals });
+    let words = tree.asked.words();
+    let all = site.tree(&tree.asked.unfiltered(tree.view.kind, &words)?).map_or(tree.len(), |all| all.len());
     let frame = site.frame(&tree).leaving_out((kids.len() - (to - from)) as u64, "on other pages");
     Ok(frame.reply(json!({
         "columns": tree.columns(),
@@ -33,7 +35,7 @@ pub fn rows(site: &Site, params: &mut Params) -> Result<Reply, Problem> {
         "count": kids.len(),
         "smaller": if to < kids.len() { smaller } else { Value::Null },
         "shown": tree.len() - 1,
-        "of": tree.view.model.nodes.len(),
+        "of": all - 1,
     })))
 }
 
