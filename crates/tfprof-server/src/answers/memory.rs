@@ -90,6 +90,12 @@ impl StepMemory {
     }
 }
 
+/// Whether a run has tensors with their sizes.
+pub fn has_lives(site: &Site) -> bool {
+    let steps = site.memory.get_or_init(|| Steps::of(site).map(Arc::new));
+    steps.as_ref().is_ok_and(|steps| !steps.list.is_empty())
+}
+
 pub fn memory(site: &Site, params: &mut Params) -> Result<Reply, Problem> {
     let step: Option<i64> = params.number("step")?;
     let device = params.text("device");

@@ -140,8 +140,12 @@ fn screens(site: &Site) -> Value {
     let has_hosts = site.inputs.of(Role::Host).next().is_some();
     let has_records =
         model.runs.steps().any(|step| model.runs.records(step).is_some_and(|records| !records.is_empty()));
-    let has_memory =
-        site.inputs.of(Role::Run).next().is_some() || model.hosts.iter().any(|host| !host.allocators.is_empty());
+    let has_outputs = || super::memory::has_lives(site);
+    let has_memory = if site.inputs.of(Role::Run).next().is_some() {
+        has_outputs()
+    } else {
+        model.hosts.iter().any(|host| !host.allocators.is_empty())
+    };
     let has_edges = model.nodes.all().any(|node| !model.nodes.inputs(node).is_empty());
     let code = site.knows_view(ViewKind::Code);
     json!([

@@ -159,7 +159,10 @@ fn figures(site: &Site, asked: &Asked) -> Result<Value, Problem> {
     let info = command.line("info", &[]);
     let total = |metric: Metric| -> Result<(Value, String), Problem> {
         let word = metric.info().word.unwrap_or_default();
-        let tree = site.tree(&asked.unfiltered(ViewKind::Scope, &[word])?)?;
+        // A metric that the files cannot have is refused; the figure is unknown.
+        let Ok(tree) = site.tree(&asked.unfiltered(ViewKind::Scope, &[word])?) else {
+            return Ok((Value::Null, info.clone()));
+        };
         let zero = tree.parts(0) == 0 && !metric.is_ratio();
         let value = if zero { Value::Null } else { tree.number(tfprof::Side::Total, metric, 0) };
         Ok((value, command.line("scope", &asked.unfiltered(ViewKind::Scope, &[word])?.command_options(0))))
