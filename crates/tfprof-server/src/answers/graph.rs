@@ -13,6 +13,8 @@ use tfprof::{Side, ViewKind};
 
 /// The most boxes.
 const MOST: usize = 60;
+/// The share of the metric above which a scope is opened by itself.
+const WHOLE: f64 = 0.9;
 /// As many single nodes of one op type have boxes of their own.
 const FEW: usize = 3;
 /// The most shapes named on an edge, and the widest edges that are listed.
@@ -116,6 +118,7 @@ fn boxes(tree: &Tree, opened: &[String]) -> Vec<Place> {
         }
         top = *only as usize;
     }
+    let whole = tree.parts(0).max(1) as f64;
     let mut boxes = Vec::new();
     let mut waiting: Vec<(usize, Option<usize>)> =
         tree.kids(top).iter().rev().map(|kid| (*kid as usize, None)).collect();
@@ -124,7 +127,9 @@ fn boxes(tree: &Tree, opened: &[String]) -> Vec<Place> {
         let last = tree.name(row).rsplit('/').next().unwrap_or_default();
         let holds_gradients =
             parent.is_none() && !kids.is_empty() && is_gradient_scope(last) && !last.ends_with("_grad");
-        if holds_gradients {
+        // A scope that holds nearly everything says nothing; those inside it do.
+        let is_whole = parent.is_none() && !kids.is_empty() && tree.parts(row) as f64 > WHOLE * whole;
+        if holds_gradients || is_whole {
             waiting.extend(kids.iter().rev().map(|kid| (*kid as usize, None)));
             continue;
         }
