@@ -20,7 +20,7 @@ const START: [u32; 8] =
     [0x6a09_e667, 0xbb67_ae85, 0x3c6e_f372, 0xa54f_f53a, 0x510e_527f, 0x9b05_688c, 0x1f83_d9ab, 0x5be0_cd19];
 fn rounds() -> [u32; 64] {
     let mut rounds = [0; 64];
-    let is_prime = |n: &u32| (2..*n).take_while(|d| d * d <= *n).all(|d| n % d != 0);
+    let is_prime = |n: &u32| (2..*n).take_while(|d| d * d <= *n).all(|d| !n.is_multiple_of(d));
     for (round, prime) in rounds.iter_mut().zip((2_u32..).filter(is_prime)) {
         // The cube root in units of 2^-32, by bisection in whole numbers.
         let target = u128::from(prime) << 96;
@@ -38,16 +38,14 @@ fn rounds() -> [u32; 64] {
     rounds
 }
 
+#[allow(clippy::many_single_char_names)] // The names of the standard.
 pub fn sha256(bytes: &[u8]) -> [u8; 32] {
     let rounds = rounds();
     let mut message = bytes.to_vec();
     message.push(0x80);
-    message.resize(message.len().next_multiple_of(64) + if message.len() % 64 > 56 { 56 } else { 0 }, 0);
-    if message.len() % 64 != 0 {
-        message.resize(message.len().next_multiple_of(64), 0);
-    }
-    let end = message.len() - 8;
-    message[end..].copy_from_slice(&(bytes.len() as u64 * 8).to_be_bytes());
+    // Zeros until eight bytes are left for the length.
+    message.resize((message.len() + 8).next_multiple_of(64) - 8, 0);
+    message.extend_from_slice(&(bytes.len() as u64 * 8).to_be_bytes());
     let mut state = START;
     for block in message.chunks_exact(64) {
         let mut words = [0_u32; 64];
@@ -91,7 +89,7 @@ mod tests {
         assert_eq!(hex(b"abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
         let two_blocks = b"abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq";
         assert_eq!(hex(two_blocks), "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
-        assert_eq!(hex(&[b'a'; 1_000_000]), "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
+        assert_eq!(hex(&vec![b'a'; 1_000_000]), "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
         // Around the place where the length needs a block of its own.
         assert_eq!(hex(&[b'a'; 55]), "9f4390f8d30c2dd92ec9f095b65e2b9ae9b0a925a5258e241c9f1e910f734318");
         assert_eq!(hex(&[b'a'; 56]), "b35439a4ac6f0948b6d6f9e3c6af0f5f590ce20f1bde7090ef7970686ec6738a");
