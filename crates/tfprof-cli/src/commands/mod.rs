@@ -225,7 +225,12 @@ pub const COMMANDS: &[CommandInfo] = &[
         about: "all of it as a page in the browser: overview, flame graph, timeline, graph, memory, code",
         usage: "[PATH...] [--port=N] [--no_open] [--source_root=DIR] | -output report:outfile=FILE",
         reads: true,
-        takes: &[Only(&["step_marker", "run", "hosts"]), All(Group::Inputs), All(Group::Model), All(Group::Reading)],
+        takes: &[
+            Only(&["step_marker", "run", "hosts", "output"]),
+            All(Group::Inputs),
+            All(Group::Model),
+            All(Group::Reading),
+        ],
         run: web::run,
     },
     CommandInfo {
