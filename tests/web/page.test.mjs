@@ -174,7 +174,7 @@ describe("figures are the command line's", () => {
 describe("state", () => {
   test("a link restores the view", async () => {
     await withPage([demo], "links", async (page, { server }) => {
-      await visit(page, "/flame?metric=bytes&zoom=gradients&sel=scope:gradients/unit_1_0&color=op");
+      await visit(page, "/flame?metric=bytes&color=op&sel=scope:gradients/unit_1_0&zoom=gradients");
       const [before, shot] = [await command(page), await text(page, "#flame-value")];
       assert.match(await text(page, ".selchip"), /gradients\/unit_1_0/);
       const link = new URL(page.url());
