@@ -57,6 +57,10 @@ pub struct Flags {
     pub strict: bool,
     pub open: bool,
     pub trace: TraceOptions,
+    /// Of a trace of PyTorch: which part of it to write.
+    pub steps: String,
+    pub min_dur: String,
+    pub lanes: String,
     /// Checkers to run; empty means all.
     pub checkers: Vec<String>,
     /// For `cost`.

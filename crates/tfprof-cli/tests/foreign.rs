@@ -28,16 +28,10 @@ const CONVERTED: &str = "tfprof does not read it yet; if it was made from a Save
 const TORCH: &str = "this is a PyTorch file; tfprof does not read PyTorch yet: \
                      `torch.utils.flop_counter.FlopCounterMode` counts its FLOPs, `torch.profiler` its time";
 const TENSORS: &str = "it has tensors but no graph, and tfprof does not read it";
-const KINETO: &str = "this is a Kineto trace of PyTorch; tfprof does not read it yet; open it at \
-                      https://ui.perfetto.dev, or print `prof.key_averages().table()` in Python";
-const CHROME: &str = "this is a Chrome trace; tfprof does not read it; open it at https://ui.perfetto.dev, or name the \
-                      .xplane.pb that TensorFlow and JAX write beside it";
 const OTHER: &str = "tfprof reads models, profiles and checkpoints (tfprof help inputs)";
 
 /// Each file, and the sentence about it; `FILE` is its path.
 fn files() -> Vec<(&'static str, Vec<u8>, String)> {
-    let kineto =
-        b"{\"schemaVersion\": 1, \"deviceProperties\": [], \"traceEvents\": [{\"ph\": \"X\", \"cat\": \"cpu_op\"}]}";
     let legacy = [0x80, 2, 0x8a, 10, 0x6c, 0xfc, 0x9c, 0x46, 0xf9, 0x20, 0x6a, 0xa8, 0x50, 0x19, b'.'];
     let hdf5 = b"\x89HDF\r\n\x1a\n\0\0\0\0\0\x08\x08\0";
     let file = |name, bytes: &[u8], sentence: &str| (name, bytes.to_vec(), sentence.to_owned());
@@ -83,9 +77,6 @@ fn files() -> Vec<(&'static str, Vec<u8>, String)> {
             &format!("this is a safetensors file; {TENSORS}"),
         ),
         file("a.npz", &zip(&["arr_0.npy"]), &format!("this is an archive of NumPy arrays (.npz); {TENSORS}")),
-        file("worker.pt.trace.json", kineto, KINETO),
-        file("worker.pt.trace.json.gz", &gzip(kineto), KINETO),
-        file("host.trace.json.gz", &gzip(b"{\"displayTimeUnit\": \"ns\", \"traceEvents\": [{\"ph\": \"M\"}]}"), CHROME),
         file(
             "cpu.pprof",
             &gzip(b"\x0a\x04\x08\x01\x10\x02\x12\x04\x0a\x01\x01\x12\0\x32\0"),

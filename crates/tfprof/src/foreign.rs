@@ -144,15 +144,20 @@ const KINDS: &[Kind] = &[
     kind("an XLA program (HloProto)", RECORD, Test::Name(&[".hlo_proto.pb", ".hlo.pb"])),
     // Traces and profiles.
     kind(
-        "a Kineto trace of PyTorch",
-        "tfprof does not read it yet; open it at https://ui.perfetto.dev, or print `prof.key_averages().table()` in Python",
-        Test::Json(content::is_kineto),
+        "a memory timeline of PyTorch (export_memory_timeline)",
+        "tfprof reads the trace itself: record with `profile_memory=True`, `prof.export_chrome_trace(\"trace.json\")`, then \
+         ask `tfprof op trace.json -select bytes`",
+        Test::Json(content::is_memory_timeline),
     ),
     kind(
-        "a Chrome trace",
-        "tfprof does not read it; open it at https://ui.perfetto.dev, or name the .xplane.pb that TensorFlow and JAX \
-         write beside it",
-        Test::Json(content::is_chrome_trace),
+        "an execution trace of PyTorch (ExecutionTraceObserver)",
+        "it has no times; tfprof reads the trace that `prof.export_chrome_trace(\"trace.json\")` writes",
+        Test::Json(|head| contains(head, b"\"schema\"") && contains(head, b"\"nodes\"")),
+    ),
+    kind(
+        "a trace of rocprof",
+        "tfprof does not read it; record with torch.profiler, and name the trace that it exports",
+        Test::Json(|head| contains(head, b"\"rocprofiler-sdk-tool\"")),
     ),
     kind(
         "a speedscope profile",
@@ -339,7 +344,15 @@ pub fn pointer(path: &Path) -> Option<String> {
 /// The size of the largest pointer.
 const POINTER: usize = 256;
 
+/// Whether a file starts like a trace in JSON, which tfprof reads.
+pub fn is_trace(head: &[u8]) -> bool {
+    content::is_trace(head)
+}
+
 fn find(head: &[u8], file: &str, sure: bool) -> Option<(usize, &'static Kind)> {
+    if content::is_trace(head) {
+        return None;
+    }
     let file = file.strip_suffix(".gz").unwrap_or(file);
     KINDS.iter().enumerate().find(|(_, kind)| (kind.test.is_sure() || !sure) && kind.test.fits(head, file))
 }

@@ -179,8 +179,8 @@ pub const COMMANDS: &[CommandInfo] = &[
     },
     CommandInfo {
         word: "trace",
-        about: "runs as a trace for Perfetto (https://ui.perfetto.dev)",
-        usage: "RUN_META... [--outfile=FILE] [options]",
+        about: "runs and profiles as a trace for Perfetto (https://ui.perfetto.dev)",
+        usage: "FILE... [--outfile=FILE] [options]",
         reads: true,
         takes: &[Only(&["run", "hosts"]), TARGET, All(Group::Inputs), All(Group::Reading)],
         run: trace::run,

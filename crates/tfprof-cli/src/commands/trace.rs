@@ -5,6 +5,7 @@ use crate::flags::{Flags, Request};
 use std::io::{Read, Write};
 use std::path::Path;
 use std::rc::Rc;
+use tfprof::internal::trace::excerpt::{Excerpt, ExcerptTrace};
 use tfprof::internal::trace::profile::ProfileTrace;
 use tfprof::internal::trace::{Step, Trace};
 use tfprof::{Error, Output, Role, Source};
@@ -33,8 +34,32 @@ fn profiles(request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Resu
         let message = "an XSpace and RunMetadata are not drawn as one trace; trace them one by one";
         return Err(Error::Question(message.to_owned()));
     }
+    let excerpt = Excerpt::parse(&flags.steps, &flags.min_dur, &flags.lanes)?;
+    let mut traces = flags.inputs.open_traces()?;
+    if let Some(file) = traces.pop() {
+        if !traces.is_empty() || flags.inputs.of(Role::Host).count() > 1 {
+            let message = "the traces of several ranks are not written as one; name the file of one rank";
+            return Err(Error::Question(message.to_owned()));
+        }
+        return part(request, &ExcerptTrace::new(&file, excerpt)?, out, err);
+    }
+    if !excerpt.is_everything() {
+        let message = "-steps, -min_dur and -lanes choose a part of a trace of PyTorch; an XSpace is written whole";
+        return Err(Error::Question(message.to_owned()));
+    }
     let files = flags.inputs.open_profiles()?;
     let trace = ProfileTrace::new(&files, flags.trace.show_dataflow)?;
+    warn(&trace.warnings, err);
+    let exit = refuse_damage(&trace.warnings, flags.strict)?;
+    let file = if options.output.to_screen() { "-" } else { &options.output.outfile };
+    to_file(file, &flags.files(), out, |out| trace.write(out))?;
+    open::say_and_open(request, file, "timeline", err);
+    Ok(exit)
+}
+
+/// Writes a part of a trace of PyTorch.
+fn part(request: &Request, trace: &ExcerptTrace<'_>, out: &mut dyn Write, err: &mut dyn Write) -> Result<Exit, Error> {
+    let Request { options, flags, .. } = request;
     warn(&trace.warnings, err);
     let exit = refuse_damage(&trace.warnings, flags.strict)?;
     let file = if options.output.to_screen() { "-" } else { &options.output.outfile };

@@ -175,7 +175,7 @@ pub static FLAGS: LazyLock<Vec<Flag>> = LazyLock::new(|| {
     inputs.chain(OTHER_FLAGS).collect()
 });
 
-const OTHER_FLAGS: [Flag; 34] = [
+const OTHER_FLAGS: [Flag; 37] = [
     flag(
         "signature",
         ValueKind::Word,
@@ -278,6 +278,17 @@ const OTHER_FLAGS: [Flag; 34] = [
         |flags, word| OpTime::from_word(word).map(|time| flags.trace.op_time = time),
     )
     .one_of(OpTime::words)
+    .only(&["trace"]),
+    text("steps", ValueKind::Word, "only these steps of a trace of PyTorch, as 3 or 3-5,8", |flags| &mut flags.steps)
+        .only(&["trace"]),
+    text("min_dur", ValueKind::Word, "leave out events that are shorter, in microseconds", |flags| &mut flags.min_dur)
+        .only(&["trace"]),
+    text(
+        "lanes",
+        ValueKind::Word,
+        "only threads and streams whose description matches, such as `GPU 0` or `stream 7`",
+        |flags| &mut flags.lanes,
+    )
     .only(&["trace"]),
     flag("checkers", ValueKind::Words, "which checkers to run, by name; all if not given", |flags, list| {
         flags.checkers.extend(comma_list::split_list(list));

@@ -5,3 +5,4 @@ pub mod inputs;
 pub mod needs;
 pub mod profiler;
 pub mod question;
+mod torch_costs;

@@ -20,6 +20,7 @@ pub const OVERVIEW: Keep = Keep {
     calls: false,
     programs: false,
     kernels: false,
+    shapes: false,
     ..ANY_VIEW
 };
 
@@ -27,7 +28,7 @@ pub const OVERVIEW: Keep = Keep {
 pub const ADVICE: Keep = Keep { inputs: false, output_shapes: false, ..SAVING_AS_ORIGINAL };
 
 /// Saving everything as a `ProfileProto`, computed costs included.
-pub const SAVING: Keep = Keep { functions: false, programs: false, kernels: false, ..Keep::EVERYTHING };
+pub const SAVING: Keep = Keep { functions: false, programs: false, kernels: false, shapes: false, ..Keep::EVERYTHING };
 
 /// The same, as the original does it: it computes nothing.
 pub const SAVING_AS_ORIGINAL: Keep = Keep { costs: false, ..SAVING };
@@ -50,6 +51,7 @@ pub const COST: Keep = Keep {
     busy: false,
     programs: false,
     kernels: false,
+    shapes: false,
 };
 
 /// A command of the original's interface, which computes nothing from the graph.
@@ -84,8 +86,8 @@ impl Question {
         Ok(Keep {
             steps,
             memory: records || options.quirks.zero_minimum_hides || asks(MetricInfo::is_measured_memory),
-            inputs: shapes || *kind == ViewKind::Graph,
-            output_shapes: shapes,
+            inputs: shapes || options.group_by == GroupBy::Shapes || *kind == ViewKind::Graph,
+            output_shapes: shapes || options.group_by == GroupBy::Shapes,
             traces: *kind == ViewKind::Code,
             records,
             attributes: false,
@@ -102,6 +104,7 @@ impl Question {
             busy: false,
             programs: options.group_by == GroupBy::Program,
             kernels: shows(Detail::Kernels),
+            shapes: options.group_by == GroupBy::Shapes,
         })
     }
 

@@ -3,6 +3,7 @@
 
 use super::inputs::Inputs;
 use super::question::Question;
+use super::torch_costs;
 use crate::budget::{self, Limits};
 use crate::checkpoint::{Checkpoint, Damage, OBJECT_GRAPH};
 use crate::error::{Error, Fix, Warning};
@@ -178,8 +179,9 @@ impl Profiler {
         done: &dyn Fn(&str, u64),
     ) -> Result<(), Error> {
         let keep = self.builder.keep;
-        let Keep { steps, runtime, calls, step_marks, busy, costs, kernels, .. } = keep;
-        let wanted = Wanted { steps, runtime, python: calls, step_marks, busy, costs, kernels };
+        let Keep { steps, runtime, calls, step_marks, busy, costs, kernels, traces, memory, shapes, .. } = keep;
+        let (python, stacks) = (calls, traces);
+        let wanted = Wanted { steps, runtime, python, step_marks, busy, costs, kernels, stacks, memory, shapes };
         let settings = TraceSettings { wanted, step_marker };
         let mut hosts = Vec::new();
         let mut failures = Vec::new();
@@ -206,6 +208,9 @@ impl Profiler {
             warnings.push(Warning::new("lost_host", message).with_damage());
         }
         hosts.iter_mut().for_each(|host| warnings.append(&mut host.warnings));
+        if keep.costs {
+            hosts.iter_mut().for_each(torch_costs::add);
+        }
         warnings.extend(events::reconcile(&mut hosts));
         let no_ops = !hosts.iter().any(HostProfile::has_ops);
         if no_ops {

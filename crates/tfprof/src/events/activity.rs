@@ -70,8 +70,23 @@ impl<'a> Spans<'a> {
                 let first = own_first.map_or(*first, |own| own.min(*first));
                 let last = own_last.map_or(*last, |own| own.max(*last));
                 let span = last.saturating_sub(first);
+                let working = all.last().map_or(0, |(_, end)| end.saturating_sub(all[0].0));
                 let [on_duty, busy] = [length(&on_duty), length(&all)];
-                devices.push(DeviceFacts { name: name.clone(), span, on_duty, busy });
+                let [compute, collectives] =
+                    [Activity::Compute, Activity::Collective].map(|activity| &spans[activity as usize]);
+                let mut either = [&compute[..], &collectives[..]].concat();
+                merge(&mut either);
+                let [compute, collectives, either] = [compute, collectives, &either].map(length);
+                devices.push(DeviceFacts {
+                    name: name.clone(),
+                    span,
+                    working,
+                    on_duty,
+                    busy,
+                    compute,
+                    collectives,
+                    exposed: either.saturating_sub(compute),
+                });
             }
             together.iter_mut().zip(spans).for_each(|(all, spans)| all.append(spans));
         }
@@ -173,7 +188,19 @@ mod tests {
         let steps = [StepSpan::new(0, 0, 100), StepSpan::new(1, 100, 130)];
         let line = LineFacts { plane: "/device:GPU:0".into(), first: Some(5), last: Some(115), ..LineFacts::default() };
         let (devices, parts) = spans.finish(&[line], &steps);
-        assert_eq!(devices[0], DeviceFacts { name: "/device:GPU:0".into(), span: 115, on_duty: 30, busy: 40 });
+        assert_eq!(
+            devices[0],
+            DeviceFacts {
+                name: "/device:GPU:0".into(),
+                span: 115,
+                working: 110,
+                on_duty: 30,
+                busy: 40,
+                compute: 30,
+                collectives: 0,
+                exposed: 0
+            }
+        );
         assert_eq!(devices[1].busy, 50);
         let each = |step: usize| parts[step].each().collect::<Vec<_>>();
         assert_eq!(each(0), [("compute", 20), ("input", 10), ("input pipeline", 20), ("idle", 50)]);

@@ -1,7 +1,7 @@
 //! Merges the traces of one or several hosts into a model: nodes without inputs, and their times on each device.
 
 use super::walk::{ItemSums, StepSet, Tally};
-use super::{CallPath, HostProfile, Op, OpCost, RuntimeName, SourceLine, Variant};
+use super::{CallPath, Calls, HostProfile, InputShapes, Op, OpCost, OpMemory, RuntimeName, SourceLine, Variant};
 use crate::error::{Location, Warning};
 use crate::hash::{TrustedMap, UntrustedMap};
 use crate::metric::{Metric, MetricSet};
@@ -74,6 +74,8 @@ pub fn merge(hosts: &[HostProfile], with_runtime: bool, builder: &mut Builder) {
         several_hosts: hosts.len() > 1,
         node_of: UntrustedMap::default(),
         in_program_of: UntrustedMap::default(),
+        repeated_of: UntrustedMap::default(),
+        has_memory: false,
         runtime_of: UntrustedMap::default(),
         call_of: TrustedMap::default(),
         runs: ProfileRuns::default(),
@@ -96,6 +98,7 @@ pub fn merge(hosts: &[HostProfile], with_runtime: bool, builder: &mut Builder) {
         if !host.calls.paths.is_empty() {
             merger.calls(host);
         }
+        merger.launched(host);
     }
     merger.finish(alone);
 }
@@ -107,6 +110,9 @@ struct Merger<'b> {
     node_of: UntrustedMap<(String, String), NodeId>,
     /// The same for nodes of the layer of programs.
     in_program_of: UntrustedMap<(String, String), NodeId>,
+    /// Nodes of other layers that repeat the ops: by name, type and a number of the layer's own.
+    repeated_of: UntrustedMap<(Layer, (String, String, u32)), NodeId>,
+    has_memory: bool,
     /// By name, nodes of the runtime layer; by call stack, those of calls.
     runtime_of: UntrustedMap<String, NodeId>,
     call_of: TrustedMap<StackId, NodeId>,
@@ -150,6 +156,88 @@ impl Merger<'_> {
             }
             self.add_ops(host, &items);
         }
+        if self.builder.keep.shapes && !host.shapes.is_empty() {
+            for (op, (node, _)) in host.ops.iter().zip(&mut items) {
+                let kind = op
+                    .about
+                    .shapes
+                    .map_or_else(|| op.key.kind.clone(), |at| with_shapes(op, &host.shapes[at as usize]));
+                *node = self.layer_node((plain_name(op).into_owned(), kind, NONE), Layer::Shapes);
+                self.describe(*node, op);
+            }
+            self.add_ops(host, &items);
+        }
+        if self.builder.keep.traces && host.ops.iter().any(|op| op.about.path.is_some()) {
+            let stacks = self.stacks(host);
+            for (op, (node, _)) in host.ops.iter().zip(&mut items) {
+                let stack = op.about.path.map_or(StackId::NONE, |path| stacks[path as usize]);
+                *node = self.layer_node((plain_name(op).into_owned(), op.key.kind.clone(), stack.0), Layer::Stacks);
+                self.builder.model.nodes.stack[node.index()] = stack;
+                self.describe(*node, op);
+            }
+            self.builder.model.has_traces = true;
+            self.add_ops(host, &items);
+        }
+    }
+
+    /// The stacks of calls, by path.
+    fn stacks(&mut self, host: &HostProfile) -> Vec<StackId> {
+        let model = &mut self.builder.model;
+        let mut stacks: Vec<StackId> = Vec::with_capacity(host.calls.paths.len());
+        for CallPath { outer, call } in &host.calls.paths {
+            let outer = stacks.get(*outer as usize).copied().unwrap_or(StackId::EMPTY);
+            let frame = intern_frame(&host.calls.line(*call), model);
+            stacks.push(model.stacks.push(outer, frame));
+        }
+        stacks
+    }
+
+    /// The node of a layer that repeats the ops.
+    fn layer_node(&mut self, key: (String, String, u32), layer: Layer) -> NodeId {
+        if let Some(node) = self.repeated_of.get(&(layer, key.clone())) {
+            return *node;
+        }
+        let model = &mut self.builder.model;
+        let [name, kind] = [&key.0, &key.1].map(|text| model.names.intern(text));
+        let node = model.push_event(name, kind, layer);
+        self.repeated_of.insert((layer, key), node);
+        node
+    }
+
+    /// Adds the work that ops launched as rows of its own.
+    fn launched(&mut self, host: &HostProfile) {
+        let mut items: Vec<(NodeId, DeviceId)> = Vec::with_capacity(host.kernels.rows.len());
+        for row in &host.kernels.rows {
+            let node = self.layer_node((row.name.clone(), row.kind.clone(), NONE), Layer::Kernels);
+            let category = self.builder.model.names.intern(&row.program);
+            self.builder.model.op_facts.at(node).add_category(category);
+            items.push((node, self.device(host, &row.device)));
+        }
+        self.add_tally(host, &host.kernels.sums, no_cost, |kernel| {
+            let (node, device) = items[kernel as usize];
+            Place { node, device, op: kernel, kernel }
+        });
+    }
+
+    /// Adds the memory that ops took.
+    fn memory(&mut self, host: &HostProfile, items: &[(NodeId, DeviceId)]) {
+        for (variant, step, memory) in &host.op_memory {
+            let (node, device) = items[host.variants[*variant as usize].op as usize];
+            record_memory(&mut self.runs.everything, node, device, *memory);
+            let Some(step) = step else { continue };
+            record_memory(&mut self.runs.totals, node, device, *memory);
+            let number = host.facts.steps[*step as usize].number;
+            let keeps = match self.keep {
+                KeepSteps::TotalsOnly => false,
+                KeepSteps::One(kept) => kept == number,
+                KeepSteps::Each => true,
+            };
+            if keeps {
+                let cells = self.runs.steps.entry(number).or_default().get_or_insert_with(Cells::default);
+                record_memory(cells, node, device, *memory);
+            }
+        }
+        self.has_memory |= !host.op_memory.is_empty();
     }
 
     fn add_ops(&mut self, host: &HostProfile, items: &[(NodeId, DeviceId)]) {
@@ -159,6 +247,7 @@ impl Merger<'_> {
             let (node, device) = items[op as usize];
             Place { node, device, op, kernel }
         });
+        self.memory(host, items);
     }
 
     /// Adds what a trace tells of an op besides its times.
@@ -179,7 +268,7 @@ impl Merger<'_> {
         facts.add_category(category);
         facts.add_program(program);
         facts.knows_flops |= about.cost.flops.is_some();
-        facts.misses_flops |= about.cost.flops.is_none();
+        facts.misses_flops |= about.cost.flops.is_none() && !about.no_work;
         facts.knows_bytes |= about.cost.bytes.is_some();
         if about.cost.flops.is_some() {
             [Metric::FloatOps, Metric::UnknownOps].into_iter().for_each(|metric| self.known.add(metric));
@@ -229,12 +318,12 @@ impl Merger<'_> {
         let device = self.device(host, "/host:CPU");
         let kind = self.builder.model.names.intern("Python");
         let mut items: Vec<NodeId> = Vec::with_capacity(host.calls.paths.len());
-        for CallPath { outer, call } in &host.calls.paths {
+        for CallPath { outer, call: number } in &host.calls.paths {
             let outer =
                 items.get(*outer as usize).map_or(StackId::EMPTY, |node| self.builder.model.nodes.stack[node.index()]);
             let model = &mut self.builder.model;
-            let call = &host.calls.names[*call as usize];
-            let frame = intern_frame(&line_of_call(call), model);
+            let call = &host.calls.names[*number as usize];
+            let frame = intern_frame(&host.calls.line(*number), model);
             let stack = model.stacks.push(outer, frame);
             model.has_calls = true;
             let node = *self.call_of.entry(stack).or_insert_with(|| {
@@ -292,7 +381,13 @@ impl Merger<'_> {
     fn device(&mut self, host: &HostProfile, name: &str) -> DeviceId {
         let full = if self.several_hosts { format!("/{}{name}", host.facts.host) } else { name.to_owned() };
         let device = self.builder.device(full.as_bytes());
-        let kind = if is_accelerator(name) { DeviceKind::Other } else { DeviceKind::Placement };
+        let kind = if name.ends_with(STREAMS) {
+            DeviceKind::AllStreams
+        } else if is_accelerator(name) {
+            DeviceKind::Other
+        } else {
+            DeviceKind::Placement
+        };
         self.builder.model.devices.set_kind(device, kind);
         device
     }
@@ -342,7 +437,7 @@ impl Merger<'_> {
     }
 
     fn finish(self, alone: bool) {
-        let Merger { builder, mut runs, steps_of, kernels, known, .. } = self;
+        let Merger { builder, mut runs, steps_of, kernels, known, has_memory, .. } = self;
         add_kernels(kernels, &mut builder.model.op_facts);
         let mut steps_of: Vec<_> = steps_of.into_iter().collect();
         steps_of.sort_unstable_by_key(|(node, _)| *node);
@@ -359,7 +454,7 @@ impl Merger<'_> {
         model.time_unit = TimeUnit::Picos;
         model.is_trace = true;
         model.unknown = MetricSet::with(|info| {
-            info.is_measured_memory() || (alone && info.needs_graph() && !known.has(info.metric))
+            (info.is_measured_memory() && !has_memory) || (alone && info.needs_graph() && !known.has(info.metric))
         });
         model.runs.set_profile(runs, model.nodes.len());
     }
@@ -411,6 +506,29 @@ fn no_cost(_: u32) -> OpCost {
     OpCost::default()
 }
 
+/// Records the memory of an op.
+fn record_memory(cells: &mut Cells, node: NodeId, device: DeviceId, memory: OpMemory) {
+    let mut record = Sums::default();
+    record[Measure::RequestedBytes as usize] = Sum::new(memory.requested);
+    record[Measure::ResidualBytes as usize] = Sum::new(memory.residual);
+    record[Measure::PeakBytes as usize] = Sum::new(memory.peak);
+    cells.at(node, device).record(&record, memory.peak, 0, 0);
+}
+
+/// The type of an op with the shapes of its inputs: `aten::mm 8192x4096,4096x4096`.
+fn with_shapes(op: &Op, shapes: &InputShapes) -> String {
+    let kind = &op.key.kind;
+    match shapes.label() {
+        label if label.is_empty() => kind.clone(),
+        label => format!("{kind} {label}"),
+    }
+}
+
+/// The end of the name of a device that stands for the work which ops launched on it: it is not counted as runs.
+const STREAMS: &str = "/stream:all";
+
+const NONE: u32 = u32::MAX;
+
 /// The scope of ops that are part of no program.
 const NO_PROGRAM: &str = "(no program)";
 
@@ -427,6 +545,13 @@ fn intern_frame(source: &SourceLine, model: &mut Model) -> FrameId {
         string_ids: StringIds::default(),
     };
     model.stacks.intern_frame(frame)
+}
+
+impl Calls {
+    /// The line of source of a call.
+    fn line(&self, call: u32) -> SourceLine {
+        self.lines.get(call as usize).cloned().unwrap_or_else(|| line_of_call(&self.names[call as usize]))
+    }
 }
 
 /// Parses `file.py:21 function`, or `module function` of a built-in.

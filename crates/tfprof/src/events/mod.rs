@@ -5,6 +5,7 @@
 //! and gives each its step. [`merge`] puts the [`HostProfile`]s of all hosts into one model. Times are picoseconds.
 
 pub mod activity;
+pub mod held;
 mod merge;
 pub mod spans;
 pub mod steps;
@@ -63,6 +64,12 @@ pub struct HostProfile {
     pub variants: Vec<Variant>,
     /// By variant.
     pub op_sums: Tally,
+    /// By variant and step, the memory that ops took and gave back.
+    pub op_memory: Vec<(u32, Option<u32>, OpMemory)>,
+    /// The work that ops launched, as rows of its own.
+    pub kernels: KernelRows,
+    /// Shapes of inputs, which ops refer to.
+    pub shapes: Vec<InputShapes>,
     pub calls: Calls,
     pub runtime: RuntimeEvents,
     pub warnings: Vec<Warning>,
@@ -102,9 +109,52 @@ pub struct OpCost {
     pub bytes: Option<i64>,
 }
 
+/// Memory that an op took, kept, and the most that its allocators had in use meanwhile.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OpMemory {
+    pub requested: i64,
+    pub residual: i64,
+    pub peak: i64,
+}
+
+/// Device work below the ops that launched it.
+#[derive(Clone, Debug, Default)]
+pub struct KernelRows {
+    pub rows: Vec<OpKey>,
+    /// By row.
+    pub sums: Tally,
+}
+
+/// The inputs of an op, as its framework recorded them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct InputShapes {
+    /// By input; empty if it is no tensor, or a scalar.
+    pub dims: Vec<Vec<i64>>,
+    /// By input, its type, such as `float`.
+    pub types: Vec<String>,
+    /// By input, its value if it is no tensor, such as `[1, 1]`.
+    pub values: Vec<String>,
+}
+
+impl InputShapes {
+    /// The sizes of all tensors: `8192x4096,4096x4096`.
+    pub fn label(&self) -> String {
+        let size = |size: &i64| if *size < 0 { "?".to_owned() } else { size.to_string() };
+        let tensors = self.dims.iter().filter(|dims| !dims.is_empty());
+        let tensors: Vec<String> = tensors.map(|dims| dims.iter().map(size).collect::<Vec<_>>().join("x")).collect();
+        tensors.join(",")
+    }
+}
+
 /// Facts about an op.
 #[derive(Clone, Debug, Default)]
 pub struct OpDetails {
+    /// An index into the paths of calls: the stack of its call.
+    pub path: Option<u32>,
+    /// An index into the shapes of the host.
+    pub shapes: Option<u32>,
+    /// It stands for the device work of another op: the cost is that op's.
+    pub no_work: bool,
     /// A second type, such as the opcode of an XLA instruction.
     pub second_type: String,
     /// Outermost first.
@@ -121,6 +171,8 @@ pub struct OpDetails {
 #[derive(Clone, Debug, Default)]
 pub struct Calls {
     pub names: Vec<String>,
+    /// By name, its line of source; empty if the names tell.
+    pub lines: Vec<SourceLine>,
     /// A path comes after the path around it.
     pub paths: Vec<CallPath>,
     /// By path.

@@ -24,6 +24,11 @@ pub struct Wanted {
     /// Costs and categories of ops, if they have to be computed, and the attributes of kernels.
     pub costs: bool,
     pub kernels: bool,
+    /// The stacks of ops, and the memory that they took.
+    pub stacks: bool,
+    pub memory: bool,
+    /// Shapes of inputs.
+    pub shapes: bool,
 }
 
 /// The class of an event: its kind and, if it is an op, the number of its variant.
@@ -323,12 +328,7 @@ impl TraceWalk {
         let first = sums.lines.iter().filter_map(|line| line.first).min();
         let last = sums.lines.iter().filter_map(|line| line.last).max();
         let mut steps = collector.find_steps(first.zip(last), &ops);
-        let index = |number: i64| steps.list.iter().position(|step| step.number == number);
-        let keep = match wanted.steps {
-            KeepSteps::TotalsOnly => None,
-            KeepSteps::One(number) => index(number).map(|step| KeptSteps::One(step as u32)),
-            KeepSteps::Each => Some(KeptSteps::Each),
-        };
+        let keep = KeptSteps::of(wanted.steps, &steps);
         let mut by_step = vec![SpanSums::default(); steps.list.len()];
         let mut busy = wanted.busy.then(|| activity::Spans::new(activities));
         ops.drain(|span| {
@@ -398,7 +398,7 @@ impl ItemSums {
 
 impl Tally {
     #[inline]
-    fn add(&mut self, item: u32, step: Option<u32>, sums: &SpanSums, keep: Option<KeptSteps>) {
+    pub(super) fn add(&mut self, item: u32, step: Option<u32>, sums: &SpanSums, keep: Option<KeptSteps>) {
         if item as usize >= self.items.len() {
             self.items.resize(item as usize + 1, ItemSums::default());
         }
@@ -418,9 +418,22 @@ impl Tally {
 
 /// The steps that have sums of their own, by index.
 #[derive(Clone, Copy, Debug)]
-enum KeptSteps {
+pub(super) enum KeptSteps {
     Each,
     One(u32),
+}
+
+impl KeptSteps {
+    pub(super) fn of(keep: KeepSteps, steps: &Steps) -> Option<KeptSteps> {
+        match keep {
+            KeepSteps::TotalsOnly => None,
+            KeepSteps::One(number) => {
+                let at = steps.list.iter().position(|step| step.number == number);
+                at.map(|step| KeptSteps::One(step as u32))
+            }
+            KeepSteps::Each => Some(KeptSteps::Each),
+        }
+    }
 }
 
 /// A set of step indices, 64 to a block. Steps come in nearly ascending order, so few blocks occur twice.

@@ -85,17 +85,31 @@ pub(super) fn is_keras_json(head: &[u8]) -> bool {
     contains(head, b"\"class_name\"") && keys.iter().any(|key| contains(head, key))
 }
 
-pub(super) fn is_kineto(head: &[u8]) -> bool {
-    let schema = contains(head, b"\"schemaVersion\"")
-        && [&b"\"traceEvents\""[..], b"\"deviceProperties\"", b"\"trace_id\"", b"\"distributedInfo\""]
-            .iter()
-            .any(|key| contains(head, key));
-    let names = [&b"\"cpu_op\""[..], b"\"Operator\"", b"aten::", b"PyTorch Profiler", b"ProfilerStep#"];
-    schema || is_chrome_trace(head) && names.iter().any(|name| contains(head, name))
+/// A trace of PyTorch, or another Chrome trace: an object with events, or a list of them. tfprof reads these.
+pub(super) fn is_trace(head: &[u8]) -> bool {
+    let head = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head).trim_ascii_start();
+    match head.first() {
+        Some(b'{') => {
+            contains(head, b"\"traceEvents\"")
+                || contains(head, b"\"schemaVersion\"")
+                    && [&b"\"deviceProperties\""[..], b"\"trace_id\"", b"\"distributedInfo\""]
+                        .iter()
+                        .any(|key| contains(head, key))
+        }
+        Some(b'[') => contains(head, b"\"ph\""),
+        _ => false,
+    }
 }
 
-pub(super) fn is_chrome_trace(head: &[u8]) -> bool {
-    contains(head, b"\"traceEvents\"") || head.starts_with(b"[") && contains(head, b"\"ph\"")
+/// A list of `[time, action, bytes, category]`, the time -1 for memory from before.
+pub(super) fn is_memory_timeline(head: &[u8]) -> bool {
+    let compact: Vec<u8> = head.iter().copied().filter(|byte| !byte.is_ascii_whitespace()).take(256).collect();
+    let Some(first) = compact.strip_prefix(b"[[") else { return false };
+    let entry = first.split(|byte| *byte == b']').next().unwrap_or_default();
+    let is_part =
+        |part: &[u8]| !part.is_empty() && part.iter().all(|byte| byte.is_ascii_digit() || b"-.e+".contains(byte));
+    let parts: Vec<&[u8]> = entry.split(|byte| *byte == b',').collect();
+    parts.len() == 4 && parts.iter().all(|part| is_part(part))
 }
 
 // ---- protobuf and binary files of other programs

@@ -9,6 +9,7 @@ pub mod debug_info;
 pub(crate) mod detect;
 mod function_def;
 pub(crate) mod graph_def;
+pub mod kineto;
 pub mod live_graph;
 pub(crate) mod op_log;
 pub mod profile;
@@ -50,6 +51,8 @@ pub struct Format {
     text: Option<&'static Message>,
     /// Whether a wire-format file starts like one of these.
     wire: fn(&Head<'_>) -> bool,
+    /// Whether a file that is no protobuf starts like one of these.
+    content: fn(&[u8]) -> bool,
     /// Whether a path says so, whatever the content.
     path: fn(&Path) -> bool,
     /// How the names of such files start, if an empty file may be one.
@@ -144,6 +147,7 @@ pub static FORMATS: &[Format] = &[
         role: Role::Run,
         text: Some(&schema::RUN_METADATA),
         wire: run_metadata::recognizes,
+        content: never,
         path: by_content,
         stem: Some("run_meta"),
         reader: Reader::Records(run_metadata::read),
@@ -156,6 +160,7 @@ pub static FORMATS: &[Format] = &[
         role: Role::OpLog,
         text: Some(&schema::OP_LOG),
         wire: op_log::recognizes,
+        content: never,
         path: by_content,
         stem: Some("tfprof_log"),
         reader: Reader::Records(op_log::read),
@@ -168,6 +173,7 @@ pub static FORMATS: &[Format] = &[
         role: Role::Profile,
         text: Some(&schema::PROFILE),
         wire: profile::recognizes,
+        content: never,
         path: by_content,
         stem: Some("profile"),
         reader: Reader::Records(profile::read),
@@ -180,6 +186,7 @@ pub static FORMATS: &[Format] = &[
         role: Role::Checkpoint,
         text: None,
         wire: |_| false,
+        content: never,
         path: locate::is_checkpoint,
         stem: None,
         reader: Reader::Checkpoint(Checkpoint::open),
@@ -195,9 +202,26 @@ pub static FORMATS: &[Format] = &[
         role: Role::Host,
         text: None,
         wire: xspace::recognizes,
+        content: never,
         path: xspace::is_xplane_path,
         stem: None,
         reader: Reader::Host(|path, source| Ok(Box::new(xspace::open(path, source)?))),
+    },
+    Format {
+        name: kineto::NAME,
+        about: "a trace of PyTorch (.pt.trace.json), or another Chrome trace; a directory of them is one run",
+        label: "trace",
+        flag: InputFlag {
+            name: "trace_path",
+            about: "a trace of PyTorch (.pt.trace.json) or another Chrome trace; may be given for each rank",
+        },
+        role: Role::Host,
+        text: None,
+        wire: |_| false,
+        content: kineto::recognizes,
+        path: by_content,
+        stem: None,
+        reader: Reader::Host(|path, source| Ok(Box::new(kineto::open(path, source)?))),
     },
 ];
 
@@ -209,12 +233,17 @@ const GRAPH: Format = Format {
     role: Role::Graph,
     text: Some(&schema::GRAPH_DEF),
     wire: graph_def::recognizes,
+    content: never,
     path: by_content,
     stem: Some("graph"),
     reader: Reader::Records(graph_def::read),
 };
 
 fn by_content(_: &Path) -> bool {
+    false
+}
+
+fn never(_: &[u8]) -> bool {
     false
 }
 
@@ -236,7 +265,9 @@ impl Format {
 
     /// The format of a file that starts with these bytes, if it can be recognized.
     pub fn recognize(head: &[u8]) -> Option<&'static Format> {
-        let text = FORMATS.iter().find(|format| format.text.is_some_and(|message| is_text_of(head, message)));
+        let content = FORMATS.iter().find(|format| (format.content)(head));
+        let by_text = || FORMATS.iter().find(|format| format.text.is_some_and(|message| is_text_of(head, message)));
+        let text = content.or_else(by_text);
         text.or_else(|| heads(head).find_map(|head| FORMATS.iter().find(|format| (format.wire)(&head))))
     }
 
@@ -448,6 +479,6 @@ mod tests {
         assert_eq!(Format::of(Role::Host).to_string(), "an XSpace");
         let flags: Vec<_> = Format::flags().map(|flag| flag.name).collect();
         assert_eq!(flags[..2], ["graph_path", "run_meta_path"]);
-        assert_eq!(flags.len(), 6);
+        assert_eq!(flags.len(), 7);
     }
 }

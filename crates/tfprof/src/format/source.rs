@@ -18,6 +18,7 @@ pub struct Source<'a> {
     pub input: Peeked<'a>,
     /// The stream is decompressed on the way.
     pub is_compressed: bool,
+    pub(crate) limits: Limits,
 }
 
 impl std::fmt::Debug for Source<'_> {
@@ -92,7 +93,7 @@ impl<'a> Source<'a> {
             Ok((peeked, is_compressed))
         };
         match open() {
-            Ok((input, is_compressed)) => Ok(Source { name, input, is_compressed }),
+            Ok((input, is_compressed)) => Ok(Source { name, input, is_compressed, limits }),
             Err(source) => Err(Error::Io { file: name, action: "cannot read", source }),
         }
     }

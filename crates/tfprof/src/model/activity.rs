@@ -93,9 +93,21 @@ pub struct DeviceFacts {
     pub on_duty: i64,
     /// The same for all ops.
     pub busy: i64,
+    /// From the start of its first op to the end of its last.
+    pub working: i64,
+    /// The part in which it computed, in which it exchanged results, and in which it did only that.
+    pub compute: i64,
+    pub collectives: i64,
+    pub exposed: i64,
 }
 
 impl DeviceFacts {
+    /// How much of the time of collectives was hidden behind compute, in percent; `None` without collectives.
+    pub fn overlap(&self) -> Option<f64> {
+        let hidden = self.collectives.saturating_sub(self.exposed);
+        (self.collectives > 0).then(|| 100.0 * hidden as f64 / self.collectives as f64)
+    }
+
     /// The share of time on duty, in percent; `None` if its ops took no time.
     pub fn duty_cycle(&self) -> Option<f64> {
         (self.span > 0).then(|| 100.0 * self.on_duty as f64 / self.span as f64)
@@ -136,8 +148,17 @@ impl Serialize for DeviceFacts {
             #[serde(serialize_with = "picos_as_micros")]
             on_duty_micros: i64,
             duty_cycle_percent: Option<f64>,
+            #[serde(serialize_with = "picos_as_micros")]
+            working_micros: i64,
+            #[serde(serialize_with = "picos_as_micros")]
+            compute_micros: i64,
+            #[serde(serialize_with = "picos_as_micros")]
+            collectives_micros: i64,
+            #[serde(serialize_with = "picos_as_micros")]
+            exposed_collectives_micros: i64,
+            overlap_percent: Option<f64>,
         }
-        let DeviceFacts { name, span, on_duty, busy } = self;
+        let DeviceFacts { name, span, on_duty, busy, working, compute, collectives, exposed } = self;
         let duty_cycle_percent = self.duty_cycle();
         DeviceJson {
             device: name,
@@ -145,6 +166,11 @@ impl Serialize for DeviceFacts {
             busy_micros: *busy,
             on_duty_micros: *on_duty,
             duty_cycle_percent,
+            working_micros: *working,
+            compute_micros: *compute,
+            collectives_micros: *collectives,
+            exposed_collectives_micros: *exposed,
+            overlap_percent: self.overlap(),
         }
         .serialize(serializer)
     }

@@ -44,6 +44,52 @@ pub struct HostFacts {
     pub step_parts: Vec<StepParts>,
     /// The earliest time of a line, in nanoseconds.
     pub base: i64,
+    /// What was recorded, if it is no XSpace: `a Kineto trace of PyTorch`.
+    pub recording: Option<String>,
+    /// Its place among the processes of a run, and how many there were.
+    pub rank: Option<i64>,
+    pub world_size: Option<i64>,
+    /// Of the work of devices, how much belongs to an op.
+    pub launched: u64,
+    /// Shapes of inputs were recorded.
+    pub has_shapes: bool,
+    /// What ranks exchanged, the longest first.
+    pub collectives: Vec<CollectiveFacts>,
+    /// What the file says of its devices and of the settings of the recording.
+    pub about: Vec<(String, String)>,
+}
+
+/// The collectives of one name and size.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CollectiveFacts {
+    pub name: String,
+    pub dtype: String,
+    pub in_elements: i64,
+    pub out_elements: i64,
+    pub group_size: i64,
+    pub runs: i64,
+    /// Picoseconds.
+    pub time: i64,
+}
+
+impl CollectiveFacts {
+    /// The bytes that a rank puts in or gets out of one run, whichever is more; `None` if its type is unknown.
+    pub fn bytes(&self) -> Option<i64> {
+        let size = match self.dtype.as_str() {
+            "Double" | "Long" | "ComplexFloat" | "UInt64" => 8,
+            "Float" | "Int" | "UInt32" => 4,
+            "Half" | "BFloat16" | "Short" | "UInt16" => 2,
+            "Byte" | "Char" | "Bool" | "Float8_e4m3fn" | "Float8_e5m2" | "Float8_e4m3fnuz" | "Float8_e5m2fnuz" => 1,
+            _ => return None,
+        };
+        Some(self.in_elements.max(self.out_elements).saturating_mul(size))
+    }
+
+    /// Bytes by time, in GB/s: the algorithm's bandwidth, without what ranks forward for each other.
+    pub fn bandwidth(&self) -> Option<f64> {
+        let bytes = self.bytes()? as f64 * self.runs as f64;
+        (self.time > 0).then(|| bytes * 1000.0 / self.time as f64)
+    }
 }
 
 /// A group of lines: a device, or the threads of a process.
@@ -129,19 +175,25 @@ pub enum EventKind {
     Kernel,
     /// A call of the host that launches the ops of a device.
     Launch,
+    /// An op of PyTorch, or an event of a plain trace.
+    Op,
     Python,
+    /// A range that the user or the framework named.
+    Range,
     Runtime,
     Tf,
 }
 
 impl EventKind {
-    pub const ALL: [EventKind; 8] = [
+    pub const ALL: [EventKind; 10] = [
         EventKind::Dataset,
         EventKind::Derived,
         EventKind::Hlo,
         EventKind::Kernel,
         EventKind::Launch,
+        EventKind::Op,
         EventKind::Python,
+        EventKind::Range,
         EventKind::Runtime,
         EventKind::Tf,
     ];
@@ -153,7 +205,9 @@ impl EventKind {
             EventKind::Hlo => "hlo",
             EventKind::Kernel => "kernel",
             EventKind::Launch => "launch",
+            EventKind::Op => "op",
             EventKind::Python => "python",
+            EventKind::Range => "range",
             EventKind::Runtime => "runtime",
             EventKind::Tf => "tf",
         }
@@ -161,8 +215,8 @@ impl EventKind {
 
     #[inline]
     pub fn is_op(self) -> bool {
-        use EventKind::{Dataset, Hlo, Kernel, Launch, Tf};
-        matches!(self, Dataset | Hlo | Kernel | Launch | Tf)
+        use EventKind::{Dataset, Hlo, Kernel, Launch, Op, Range, Tf};
+        matches!(self, Dataset | Hlo | Kernel | Launch | Op | Range | Tf)
     }
 }
 
@@ -215,6 +269,7 @@ pub enum StepRule {
     /// A pattern that the user gave.
     Marker,
     StepNum,
+    ProfilerSteps,
     StepsLine,
     FunctionCalls,
     Root,
@@ -229,6 +284,7 @@ impl StepRule {
         match self {
             StepRule::Marker => "step_marker",
             StepRule::StepNum => "step_num",
+            StepRule::ProfilerSteps => "ProfilerStep",
             StepRule::StepsLine => "Steps line",
             StepRule::FunctionCalls => "function calls",
             StepRule::Root => "root",
@@ -242,6 +298,7 @@ impl StepRule {
         match self {
             StepRule::Marker => "events that match the step marker",
             StepRule::StepNum => "annotations with a step_num",
+            StepRule::ProfilerSteps => "the ProfilerStep ranges of torch.profiler",
             StepRule::StepsLine => "the device's own line of steps",
             StepRule::FunctionCalls => "calls of a tf.function",
             StepRule::Root => "runs of a function, which the runtime marks as roots",

@@ -56,12 +56,15 @@ pub enum Step {
 pub enum Events {
     #[default]
     Ops,
+    /// The kernels and copies of devices apart from the ops that launched them.
+    Kernels,
     /// Those of the runtime, too.
     All,
 }
 
 impl Choice for Events {
-    const WORDS: &'static [(&'static str, Events)] = &[("ops", Events::Ops), ("all", Events::All)];
+    const WORDS: &'static [(&'static str, Events)] =
+        &[("ops", Events::Ops), ("kernels", Events::Kernels), ("all", Events::All)];
 }
 
 /// The grouping of rows in a trace.
@@ -75,11 +78,17 @@ pub enum GroupBy {
     Program,
     /// The category of XLA instructions, in op view.
     Category,
+    /// The shapes of inputs split op types, in op view.
+    Shapes,
 }
 
 impl Choice for GroupBy {
-    const WORDS: &'static [(&'static str, GroupBy)] =
-        &[("view", GroupBy::View), ("program", GroupBy::Program), ("category", GroupBy::Category)];
+    const WORDS: &'static [(&'static str, GroupBy)] = &[
+        ("view", GroupBy::View),
+        ("program", GroupBy::Program),
+        ("category", GroupBy::Category),
+        ("shapes", GroupBy::Shapes),
+    ];
 }
 
 /// The stacks that the code view of a profile shows.

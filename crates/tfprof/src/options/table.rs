@@ -242,17 +242,21 @@ const OURS: &[OptionInfo] = &[
         "code view: all frames; user folds those of TensorFlow, Keras, JAX, PyTorch and the standard library into the user's \
          frame around them; auto folds on terminals and pages"
     ),
-    word!(events, Events, "the events of an XSpace to show as nodes: ops, or all, events of the runtime included"),
+    word!(
+        events,
+        Events,
+        "the events of a profile to show as nodes: ops, kernels (apart from their ops), or all, events of the runtime included"
+    ),
     word!(stacks, CodeStacks, "code view of an XSpace: source lines, python calls, or auto: the first that is there"),
     word!(
         group_by,
         GroupBy,
-        "of an XSpace, what rows stand for: view (as the view has them), program (the compiled program is the outermost \
-         level), or category (of XLA instructions, in op view)"
+        "what rows stand for: view (as the view has them); in op view, shapes (of inputs); of a profile, program (the compiled \
+         program is the outermost level) or category"
     ),
     text!(
         step_marker,
-        "the events of an XSpace that mark steps, by a pattern of their names; else they are found by rule"
+        "the events of a profile that mark steps, by a pattern of their names; else they are found by rule"
     ),
     text!(run, "which run of a log directory to read; the newest if not given"),
     OptionInfo {

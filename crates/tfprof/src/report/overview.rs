@@ -8,6 +8,7 @@ pub mod html;
 mod json;
 mod missing;
 pub mod render;
+mod torch;
 
 use crate::error::{Error, Warning};
 use crate::metric::Metric;

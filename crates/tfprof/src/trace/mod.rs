@@ -10,6 +10,7 @@
 //! Memory use is the table of tensor names, and constant if neither arrows nor memory are shown.
 
 mod describe;
+pub mod excerpt;
 pub mod profile;
 mod record;
 mod survey;

@@ -111,7 +111,7 @@ impl Folding {
 
 /// The owner of a file. A trace may know its name only.
 fn owner(file: &str, is_trace: bool) -> Owner {
-    if file.starts_with("<frozen ") || file == "<unknown>" {
+    if file.starts_with("<frozen ") || matches!(file, "<unknown>" | "<built-in>") {
         return Owner::Framework;
     }
     let parts: Vec<&str> = file.split(['/', '\\']).collect();

@@ -31,7 +31,7 @@ pub use pipeline::VisibleRow;
 use pipeline::{Filters, LeftOut, Pipeline, Rows, Rules};
 use source_text::SourceText;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use values::Values;
+use values::{Lens, Values};
 
 /// The visible rows in print order, with their numbers. Row 0 is the root.
 ///
@@ -112,6 +112,10 @@ impl View {
         let code::Grouped { tree, lost_gradients, folded } = match kind {
             ViewKind::Scope => plain(scope::group(&model, filter)),
             ViewKind::Graph => plain(graph::group(&model, !quirks.cycles_are_lost, filter)),
+            ViewKind::Op if options.group_by == GroupBy::Shapes && !layers.has(Layer::Shapes) => {
+                let values = Values::new(&model, options.step, options.quirks);
+                plain(op::group_by_shapes(&values, filter))
+            }
             ViewKind::Op => plain(op::group(&model, options.group_by, demand.nodes_by_name, filter)),
             ViewKind::Code => code_tree(&model, options, filter, demand.folds_frames)?,
         };
@@ -129,7 +133,9 @@ impl View {
         if demand.whole_tree {
             options.max_depth.get_or_insert(i64::from(i32::MAX));
         }
-        let values = Values::new(&model, options.step, options.quirks);
+        let mut lens = Lens::new(&model, options.step, options.quirks);
+        lens.kernels_apart = layers.has(Layer::Kernels);
+        let values = Values::through(lens, &model);
         let rows =
             Pipeline::new(rules, &options, filters, values, tree, metrics, lead_metric(&options, selection, unknown))
                 .run();
@@ -387,26 +393,48 @@ pub(crate) fn past_the_limit(metric: Metric) -> Warning {
 /// The layers that a question is about.
 fn layers(model: &Model, kind: ViewKind, options: &Options) -> Result<Layers, Error> {
     let no_programs = || Error::option("group_by", "nothing that is loaded belongs to a compiled XLA program");
+    let has = |layer: Layer| model.nodes.all().any(|node| model.nodes.layer(node) == layer);
     if model.hosts.is_empty() {
-        return if options.group_by == GroupBy::View { Ok(Layers::OPS) } else { Err(no_programs()) };
+        let can_group = matches!(options.group_by, GroupBy::View | GroupBy::Shapes);
+        return if can_group { Ok(Layers::OPS) } else { Err(no_programs()) };
+    }
+    if kind == ViewKind::Graph && model.hosts.iter().any(|host| host.recording.is_some()) {
+        let message = "a trace has no data-flow graph, only what ran when; ask for scope, op or code";
+        return Err(Error::Missing(message.to_owned()));
     }
     if kind == ViewKind::Code {
         return match options.stacks {
+            CodeStacks::Auto | CodeStacks::Source if has(Layer::Stacks) => Ok(Layers::STACKS),
             CodeStacks::Source => Ok(Layers::OPS),
             CodeStacks::Auto if model.has_traces || !model.has_calls => Ok(Layers::OPS),
             _ if model.has_calls => Ok(Layers::CALLS),
             _ => {
-                let how = "JAX records them with jax.profiler.ProfileOptions().python_tracer_level = 1";
+                let is_torch = model.hosts.iter().any(|host| host.recording.is_some());
+                let how = if is_torch {
+                    "torch.profiler.profile(with_stack=True) records them"
+                } else {
+                    "JAX records them with jax.profiler.ProfileOptions().python_tracer_level = 1"
+                };
                 Err(Error::Missing(format!("no Python call is in this profile; {how}")))
             }
         };
     }
     if options.group_by == GroupBy::Program {
-        let has_programs = model.nodes.all().any(|node| model.nodes.layer(node) == Layer::Programs);
-        return if has_programs { Ok(Layers::PROGRAMS) } else { Err(no_programs()) };
+        return if has(Layer::Programs) { Ok(Layers::PROGRAMS) } else { Err(no_programs()) };
+    }
+    if options.group_by == GroupBy::Shapes {
+        let how = "torch.profiler.profile(record_shapes=True) records them";
+        let missing = || Error::option("group_by", format!("no shapes of inputs are in this profile; {how}"));
+        return if has(Layer::Shapes) { Ok(Layers::SHAPES) } else { Err(missing()) };
     }
     let has_ops = || model.runs.everything().rows().iter().any(|cell| model.nodes.layer(cell.node) == Layer::Ops);
-    Ok(if options.events == Events::All || !has_ops() { Layers::OPS_AND_RUNTIME } else { Layers::OPS })
+    Ok(match options.events {
+        Events::All => Layers::ALL_EVENTS,
+        _ if !has_ops() => Layers::ALL_EVENTS,
+        Events::Kernels => Layers::OPS_AND_KERNELS,
+        Events::Ops if kind == ViewKind::Scope => Layers::OPS_AND_KERNELS,
+        Events::Ops => Layers::OPS,
+    })
 }
 
 fn lead_metric(options: &Options, selection: Selection, unknown: MetricSet) -> Option<Metric> {
@@ -445,6 +473,10 @@ fn check_step(model: &Model, step: i64) -> Result<(), Error> {
 fn code_tree(model: &Model, options: &Options, filter: NodeFilter, folds: bool) -> Result<code::Grouped, Error> {
     let missing = || {
         if model.is_trace {
+            if model.hosts.iter().any(|host| host.recording.is_some()) {
+                let how = "torch.profiler.profile(with_stack=True) records them";
+                return Error::Missing(format!("no op of this trace has a Python stack; {how}"));
+            }
             let is_jax = model.hosts.iter().any(|host| host.framework.is_some());
             let how = if !is_jax && hosts::events(&model.hosts, EventKind::Tf) > 0 {
                 "TensorFlow records neither, but saves lines with tf.saved_model.SaveOptions(save_debug_info=True)"

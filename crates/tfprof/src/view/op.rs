@@ -1,11 +1,36 @@
 //! Nodes by operation type, or by category: one row for each, by name. The pipeline makes a chain of them.
 
 use super::tree::Tree;
+use super::values::Values;
 use crate::model::Model;
 use crate::model::layers::NodeFilter;
-use crate::model::names::NameId;
-use crate::model::nodes::NodeId;
+use crate::model::names::{NameId, Names};
+use crate::model::nodes::{Input, NodeId};
 use crate::options::GroupBy;
+use std::collections::BTreeMap;
+
+/// Nodes of a graph by op type and the shapes of their inputs: `MatMul 8x4,4x5`.
+pub fn group_by_shapes(values: &Values<'_>, filter: NodeFilter) -> Tree {
+    let model = values.model;
+    let mut rows: BTreeMap<String, Vec<NodeId>> = BTreeMap::new();
+    for node in model.by_name(filter.layers).iter().copied().filter(|node| model.is_shown(*node, filter)) {
+        let size = |size: &i64| if *size < 0 { "?".to_owned() } else { size.to_string() };
+        let shape = |input: &Input| model.shapes.get(values.input_shape(*input));
+        let shapes = model.nodes.inputs(node).iter().map(shape).filter(|dims| !dims.is_empty());
+        let shapes: Vec<String> = shapes.map(|dims| dims.iter().map(size).collect::<Vec<_>>().join("x")).collect();
+        let op = model.names.get(model.nodes.op[node.index()]);
+        let row = if shapes.is_empty() { op.to_owned() } else { format!("{op} {}", shapes.join(",")) };
+        rows.entry(row).or_default().push(node);
+    }
+    let mut names = Names::default();
+    let labels: Vec<NameId> = rows.keys().map(|row| names.intern(row)).collect();
+    let mut tree = Tree::with_names(names);
+    for ((row, nodes), label) in rows.into_iter().zip(labels) {
+        tree.push(0, label, row.len());
+        nodes.into_iter().for_each(|node| tree.push_node(node));
+    }
+    tree
+}
 
 /// With `by_name`, the nodes of a row are in the order of their names, which sums do not need.
 pub fn group(model: &Model, group_by: GroupBy, by_name: bool, filter: NodeFilter) -> Tree {

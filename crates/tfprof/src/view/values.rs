@@ -45,6 +45,8 @@ pub struct Lens {
     /// Variables that are not parameters: optimizer state, generator state, and further handles of one variable.
     other_variables: [Option<NameId>; 3],
     constant: Option<NameId>,
+    /// The work of devices has rows of its own, so that ops do not count it.
+    pub kernels_apart: bool,
 }
 
 impl Lens {
@@ -57,6 +59,7 @@ impl Lens {
             variable_types: [TRAINABLE, IN_CHECKPOINT].map(find),
             other_variables: [OPTIMIZER_SLOT, SAME_VARIABLE, GENERATOR_STATE].map(find),
             constant: find(CONST_PARAMETER),
+            kernels_apart: false,
         }
     }
 }
@@ -135,7 +138,8 @@ impl<'m> Values<'m> {
     #[inline]
     fn add(&self, cell: &Cell, row: &mut Row) -> bool {
         let kind = self.model.devices.kind(cell.device);
-        if !self.counts(cell, kind) {
+        let is_apart = self.lens.kernels_apart && kind == DeviceKind::AllStreams;
+        if is_apart || !self.counts(cell, kind) {
             return false;
         }
         let other = !self.lens.quirks.other_devices_are_free;

@@ -6,6 +6,7 @@ use crate::budget::{self, Account};
 use crate::engine::profiler::Profiler;
 use crate::error::{Error, Fix, Warning};
 use crate::foreign;
+use crate::format::kineto::{self, TraceFile};
 use crate::format::source::{STDIN, Source};
 use crate::format::xspace::{self, ProfileFile};
 use crate::format::{Format, Reader, Role};
@@ -155,13 +156,24 @@ impl Inputs {
     /// Opens all `XSpace` files, to write them as traces.
     #[doc(hidden)]
     pub fn open_profiles(&self) -> Result<Vec<ProfileFile>, Error> {
-        self.open_hosts(|input, source| xspace::open(&input.path, source))
+        self.open_hosts(|_| true, |input, source| xspace::open(&input.path, source))
+    }
+
+    /// Opens all traces in JSON, to write parts of them.
+    #[doc(hidden)]
+    pub fn open_traces(&self) -> Result<Vec<TraceFile>, Error> {
+        self.open_hosts(|input| input.format.name == kineto::NAME, |input, source| kineto::open(&input.path, source))
     }
 
     /// Opens the traces of all hosts for random access.
-    fn open_hosts<F>(&self, open: impl Fn(&Input, Source<'_>) -> Result<F, Error>) -> Result<Vec<F>, Error> {
+    fn open_hosts<F>(
+        &self,
+        which: impl Fn(&Input) -> bool,
+        open: impl Fn(&Input, Source<'_>) -> Result<F, Error>,
+    ) -> Result<Vec<F>, Error> {
         let mut files = Vec::new();
-        for input in self.in_load_order().into_iter().filter(|input| input.format.role == Role::Host) {
+        let is_host = |input: &&Input| input.format.role == Role::Host && which(input);
+        for input in self.in_load_order().into_iter().filter(is_host) {
             let source = self.open(&input.path)?;
             checked_format(input, source.head())?;
             files.push(open(input, source)?);
@@ -207,10 +219,13 @@ impl Inputs {
                 Error::option("step_marker", format!("`{pattern}` is not a pattern: {why}"))
             })?),
         };
-        let files = self.open_hosts(|input, source| match input.format.reader {
-            Reader::Host(open) => open(&input.path, source),
-            _ => Err(input_error(&input.path, format!("{} is not a trace", input.format))),
-        })?;
+        let files = self.open_hosts(
+            |_| true,
+            |input, source| match input.format.reader {
+                Reader::Host(open) => open(&input.path, source),
+                _ => Err(input_error(&input.path, format!("{} is not a trace", input.format))),
+            },
+        )?;
         let loaded = profiler.add_profiles(&files, marker, done);
         match (loaded, hosts.as_slice()) {
             (Err(Error::Input { location, message }), [input]) => match self.looks_like(input) {

@@ -45,7 +45,7 @@ pub(super) fn below(dir: &Path) -> Vec<PathBuf> {
 }
 
 /// The entries of a directory, sorted by name; empty if it cannot be read.
-fn entries(dir: &Path) -> Vec<PathBuf> {
+pub fn entries(dir: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(dir).into_iter().flatten();
     let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
     paths.sort();

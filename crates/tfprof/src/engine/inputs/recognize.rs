@@ -4,6 +4,7 @@ use super::{Input, Inputs, input_error, logdir, read_error};
 use crate::checkpoint::locate;
 use crate::error::{Error, Fix};
 use crate::foreign;
+use crate::format::kineto;
 use crate::format::source::{STDIN, Source, named_file};
 use crate::format::{Format, Role};
 use crate::words;
@@ -85,6 +86,7 @@ impl Inputs {
             }
             (None, _) if !runs.is_empty() => {}
             (None, _) if self.add_log_directory(dir)? => return Ok(()),
+            (None, _) if self.add_traces(dir, &files) => return Ok(()),
             (None, _) if locate::locate(dir).is_ok() => {
                 self.add(dir, Format::of(Role::Checkpoint));
                 return Ok(());
@@ -101,6 +103,24 @@ impl Inputs {
         };
         self.list.extend(runs.into_iter().map(run));
         Ok(())
+    }
+
+    /// The traces of all ranks of a run, in the directory or one level deeper; false if there are none.
+    fn add_traces(&mut self, dir: &Path, files: &[PathBuf]) -> bool {
+        let is_trace = |file: &&PathBuf| {
+            let may_be = base_name(file).to_ascii_lowercase().rsplit('.').next() == Some("json");
+            may_be
+                && Source::open_with(file, self.limits, &|_| {}).is_ok_and(|source| kineto::recognizes(source.head()))
+        };
+        let mut traces: Vec<PathBuf> = files.iter().filter(is_trace).cloned().collect();
+        if traces.is_empty() {
+            let below: Vec<PathBuf> = logdir::below(dir).iter().flat_map(|dir| logdir::entries(dir)).collect();
+            traces = below.iter().filter(|file| file.is_file()).filter(is_trace).cloned().collect();
+        }
+        let Some(format) = Format::named(kineto::NAME) else { return false };
+        traces.sort();
+        traces.iter().for_each(|trace| self.add(trace, format));
+        !traces.is_empty()
     }
 
     /// A run of profiles, or a log directory of runs; false if it is neither.
@@ -167,7 +187,7 @@ fn nothing_in(dir: &Path, files: &[PathBuf]) -> Error {
         let count = if models.len() == 1 { "a SavedModel".to_owned() } else { format!("{} SavedModels", models.len()) };
         return input_error(dir, format!("this directory holds {count} one level deeper; name one, as `{last}`"));
     }
-    let expected = "expected saved_model.pb, graph.pb, graph.pbtxt, run_meta_<N>, tfprof_log, profile_<N> or HOST.xplane.pb, plain or gzipped";
+    let expected = "expected saved_model.pb, graph.pb, graph.pbtxt, run_meta_<N>, tfprof_log, profile_<N>, HOST.xplane.pb or traces of PyTorch (*.json), plain or gzipped";
     input_error(dir, format!("nothing to read in this directory; {expected}"))
 }
 

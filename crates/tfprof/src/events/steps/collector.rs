@@ -285,6 +285,20 @@ impl StepCollector {
         self.module_runs.push(mark);
     }
 
+    /// Adds an event that matches the user's pattern.
+    pub fn add_custom_mark(&mut self, name: &str, number: Option<i64>, start: i64, end: i64) {
+        let name = self.names.intern(name);
+        let mark = Mark { start, end, name, number, is_function: false, id: None };
+        self.marks[MarkKind::Custom as usize].push(mark);
+    }
+
+    /// Adds an event that marks a step by its number.
+    pub fn add_step_mark(&mut self, name: &str, number: i64, start: i64, end: i64) {
+        let name = self.names.intern(name);
+        let mark = Mark { start, end, name, number: Some(number), is_function: false, id: None };
+        self.marks[MarkKind::Step as usize].push(mark);
+    }
+
     fn device_mark(&mut self, event: DeviceEvent<'_>) -> DeviceMark {
         let DeviceEvent { plane, name, number, start, end } = event;
         let mark = Mark { start, end, name: self.names.intern(name), number, is_function: false, id: None };

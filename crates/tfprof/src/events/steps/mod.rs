@@ -106,6 +106,13 @@ impl Steps {
         after.checked_sub(1).map_or(NONE, |last| self.by_start[last].1)
     }
 
+    /// The last step that began by a time and has not ended then.
+    #[inline]
+    pub fn holding(&mut self, time: i64) -> Option<u32> {
+        let step = self.near(time);
+        self.list.get(step as usize).filter(|found| time <= found.end).map(|_| step)
+    }
+
     fn sort(&mut self) {
         self.by_start = self.list.iter().zip(0..).map(|(step, index)| (step.start, index)).collect();
         self.by_start.sort_by_key(|(start, _)| *start);
@@ -258,6 +265,14 @@ impl StepCollector {
         })
     }
 
+    /// Finds the steps of a trace all of whose marks are known: those that match the user's pattern, else those with a
+    /// number, else the whole trace.
+    pub fn find_held_steps(self, whole: Option<(i64, i64)>, rule: StepRule) -> Steps {
+        let by_number = || self.by_step_num().map(|chosen| Chosen { rule, ..chosen });
+        let chosen = self.by_marker().or_else(by_number).unwrap_or_else(|| everything(whole));
+        self.resolve(chosen)
+    }
+
     /// Finds the steps. `whole` is the start of the first event and the end of the last.
     pub fn find_steps(self, whole: Option<(i64, i64)>, ops: &PendingSpans) -> Steps {
         let rules: [fn(&Self) -> Option<Chosen>; 6] = [
@@ -268,16 +283,8 @@ impl StepCollector {
             Self::by_root,
             Self::by_module_line,
         ];
-        let everything = || {
-            let (rule, start, end) = match whole {
-                Some((start, end)) => (StepRule::WholeProfile, start, end),
-                None => (StepRule::None, 0, 0),
-            };
-            let steps = if rule == StepRule::None { Vec::new() } else { vec![StepSpan::new(0, start, end)] };
-            Chosen { rule, marker: String::new(), other_markers: Vec::new(), steps, marks: Vec::new() }
-        };
         let chosen = rules.iter().find_map(|rule| rule(&self));
-        let chosen = chosen.or_else(|| self.by_module(ops)).unwrap_or_else(everything);
+        let chosen = chosen.or_else(|| self.by_module(ops)).unwrap_or_else(|| everything(whole));
         self.resolve(chosen)
     }
 
@@ -339,6 +346,16 @@ impl StepCollector {
         steps.lookups = lookups;
         steps
     }
+}
+
+/// Nothing marks steps: all of it is one.
+fn everything(whole: Option<(i64, i64)>) -> Chosen {
+    let (rule, start, end) = match whole {
+        Some((start, end)) => (StepRule::WholeProfile, start, end),
+        None => (StepRule::None, 0, 0),
+    };
+    let steps = if rule == StepRule::None { Vec::new() } else { vec![StepSpan::new(0, start, end)] };
+    Chosen { rule, marker: String::new(), other_markers: Vec::new(), steps, marks: Vec::new() }
 }
 
 /// A mark with the number of its step.

@@ -14,7 +14,7 @@ use crate::budget;
 use crate::error::{Error, Location, Warning};
 use crate::events::steps::Steps;
 use crate::events::walk::TraceSums;
-use crate::events::{HostFile, HostProfile, TraceSettings};
+use crate::events::{HostFile, HostProfile, KernelRows, TraceSettings};
 use crate::foreign;
 use crate::format::detect::{Head, is_name};
 use crate::format::source::Source;
@@ -297,6 +297,7 @@ fn host_profile(
         devices: sums.devices,
         step_parts: sums.step_parts,
         base: space.base,
+        ..HostFacts::default()
     };
     HostProfile {
         facts,
@@ -304,6 +305,9 @@ fn host_profile(
         ops: classifier.ops,
         variants: classifier.variants,
         op_sums: sums.ops,
+        op_memory: Vec::new(),
+        kernels: KernelRows::default(),
+        shapes: Vec::new(),
         calls: sums.calls,
         runtime: sums.runtime,
         warnings,

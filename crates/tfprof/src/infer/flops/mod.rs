@@ -17,6 +17,7 @@ mod quantized;
 mod recurrent;
 mod reduction;
 mod sort;
+pub mod torch;
 mod update;
 mod zero;
 

@@ -31,6 +31,8 @@ pub struct Keep {
     /// Of profiles: ops by the program that they are part of, and the kernels that they launched.
     pub programs: bool,
     pub kernels: bool,
+    /// Of profiles: ops by the shapes of their inputs.
+    pub shapes: bool,
 }
 
 impl Keep {
@@ -51,5 +53,6 @@ impl Keep {
         busy: true,
         programs: true,
         kernels: true,
+        shapes: true,
     };
 }

@@ -2,6 +2,7 @@
 
 use super::StepTime;
 use super::missing::{Missing, SAVE_WITH_LINES};
+use super::torch;
 use crate::model::TimeUnit;
 use crate::model::hosts::{EventKind, HostFacts, StepRule, events};
 use crate::units::Amount;
@@ -17,6 +18,9 @@ pub fn framework(hosts: &[HostFacts]) -> String {
     match hosts.iter().find_map(|host| host.framework.clone()) {
         Some(framework) => framework,
         None if events(hosts, EventKind::Tf) > 0 => "TensorFlow".to_owned(),
+        None if hosts.iter().any(|host| host.recording.is_some()) => {
+            hosts.iter().find_map(|host| host.recording.clone()).unwrap_or_default()
+        }
         None => "unknown framework".to_owned(),
     }
 }
@@ -79,6 +83,9 @@ pub fn steps(hosts: &[HostFacts]) -> Vec<StepTime> {
 
 /// Data that could have been recorded, with the framework that recorded the rest.
 pub fn missing(hosts: &[HostFacts]) -> Vec<Missing> {
+    if hosts.iter().any(|host| host.recording.is_some()) {
+        return torch::missing(hosts);
+    }
     let framework = framework(hosts);
     let (is_tensorflow, is_jax) = (framework.starts_with("TensorFlow"), framework.starts_with("JAX"));
     let mut all = Vec::new();

@@ -8,7 +8,7 @@ use crate::render::fit;
 use crate::render::theme::Theme;
 use crate::report::overview::hosts::{self, Recording, micros};
 pub use crate::report::overview::json::write_json;
-use crate::report::overview::{MemoryPeak, Overview, Top};
+use crate::report::overview::{MemoryPeak, Overview, Top, torch};
 use crate::units;
 use std::cmp::Reverse;
 use std::io::{self, Write};
@@ -59,7 +59,7 @@ pub(super) struct Fact {
 }
 
 impl Fact {
-    fn new(name: &str, value: String) -> Fact {
+    pub(super) fn new(name: &str, value: String) -> Fact {
         Fact { name: name.to_owned(), value }
     }
 }
@@ -144,6 +144,7 @@ fn host_facts(hosts: &[HostFacts]) -> Vec<Fact> {
     let Recording { start, length } = Recording::of(hosts);
     let date = start.map(|start| format!(", recorded {}", hosts::date(start))).unwrap_or_default();
     facts.push(Fact::new("profile", format!("{}{date}, {} long", hosts::framework(hosts), time(length))));
+    facts.extend(torch::recording(hosts));
     let kinds = EventKind::ALL.iter().map(|kind| (kind.word(), events(hosts, *kind)));
     let kinds = kinds.filter(|(_, events)| *events > 0).map(|(kind, events)| format!("{events} {kind}"));
     let kinds: Vec<_> = kinds.collect();
@@ -159,6 +160,7 @@ fn host_facts(hosts: &[HostFacts]) -> Vec<Fact> {
         facts.extend(devices(host));
         facts.extend(duty_cycles(host));
     }
+    facts.extend(torch::communication(hosts));
     if several {
         facts.extend(by_host(hosts));
         facts.extend(slowest_steps(hosts));

@@ -1,0 +1,311 @@
+//! FLOPs of PyTorch's ops, from the shapes of their inputs: names and arguments are mapped to the formulas of graphs.
+
+use super::{Dims, Op, find, product};
+
+/// How an op of a trace is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Counted {
+    /// It does the work itself, whatever is inside it.
+    Whole,
+    /// It does the work unless an op inside it does.
+    IfLeaf,
+}
+
+/// The inputs of an op as a trace has them: sizes (empty if it is no tensor), and values of those that are none.
+#[derive(Clone, Copy, Debug)]
+pub struct Inputs<'a> {
+    pub dims: &'a [Vec<i64>],
+    pub values: &'a [String],
+}
+
+/// Ops that only move data, or make it: zero by definition.
+#[rustfmt::skip]
+const FREE: &[&str] = &[
+    "_conj", "_has_compatible_shallow_copy_type", "_local_scalar_dense", "_nested_tensor_from_mask", "_reshape_alias",
+    "_shape_as_tensor", "_to_copy", "_unsafe_view", "alias", "arange", "as_strided", "as_strided_", "broadcast_tensors", "cat", "chunk",
+    "clone", "concat", "conj", "contiguous", "copy_", "detach", "detach_", "diagonal", "embedding", "empty", "empty_like",
+    "empty_strided", "expand", "expand_as", "eye", "fill_", "flatten", "flip", "full", "full_like", "gather", "index",
+    "index_put_", "index_select", "is_pinned", "item", "lift_fresh", "linspace", "masked_fill", "masked_fill_", "masked_select",
+    "movedim", "narrow", "new_empty", "new_empty_strided", "new_full", "new_ones", "new_zeros", "normal_", "numpy_T", "ones",
+    "ones_like", "permute", "pin_memory", "pixel_shuffle", "rand", "randint", "randn", "random_", "randperm", "record_stream",
+    "repeat", "repeat_interleave", "reshape", "resize_", "resolve_conj", "resolve_neg", "result_type", "roll", "scalar_tensor", "scatter",
+    "select", "set_", "slice", "slice_backward", "split", "split_with_sizes", "squeeze", "squeeze_", "stack", "t", "to",
+    "transpose", "tril", "triu", "unbind", "unflatten", "unfold", "uniform_", "unsafe_split", "unsqueeze", "unsqueeze_", "view",
+    "view_as", "where", "zero_", "zeros", "zeros_like",
+];
+
+/// Ops on single elements, each with the op of TensorFlow that has the same formula.
+#[rustfmt::skip]
+const ELEMENTWISE: &[(&str, &str)] = &[
+    ("add", "AddV2"), ("sub", "Sub"), ("rsub", "Sub"), ("mul", "Mul"), ("div", "RealDiv"), ("maximum", "Maximum"),
+    ("minimum", "Minimum"), ("pow", "Pow"), ("neg", "Neg"), ("abs", "Abs"), ("exp", "Exp"), ("log", "Log"), ("sqrt", "Sqrt"),
+    ("rsqrt", "Rsqrt"), ("reciprocal", "Reciprocal"), ("square", "Square"), ("sin", "Sin"), ("cos", "Cos"), ("tanh", "Tanh"), ("erf", "Erf"),
+    ("relu", "Relu"), ("clamp_min", "Maximum"), ("clamp", "ClipByValue"), ("sigmoid", "Sigmoid"), ("leaky_relu", "LeakyRelu"),
+    ("threshold", "Relu"), ("_softmax", "Softmax"), ("_log_softmax", "LogSoftmax"), ("silu", "_MklSwish"), ("cumsum", "Cumsum"),
+    ("eq", "Equal"), ("ne", "NotEqual"), ("lt", "Less"), ("le", "LessEqual"), ("gt", "Greater"), ("ge", "GreaterEqual"),
+    ("logical_and", "LogicalAnd"), ("logical_or", "LogicalOr"), ("logical_not", "LogicalNot"), ("sign", "Sign"), ("floor", "Floor"),
+];
+
+/// FLOPs for each element of the first input, for ops that graphs do not have.
+#[rustfmt::skip]
+const PER_ELEMENT: &[(&str, i64)] = &[
+    ("gelu", 8), ("addcmul_", 3), ("addcmul", 3), ("addcdiv_", 3), ("addcdiv", 3), ("lerp_", 3), ("lerp", 3), ("hardtanh", 2),
+    ("native_layer_norm", 8), ("native_group_norm", 8), ("native_batch_norm", 8), ("cudnn_batch_norm", 8),
+    ("miopen_batch_norm", 8), ("_fused_rms_norm", 5), ("native_dropout", 2), ("sum", 1), ("mean", 1), ("max", 1), ("min", 1), ("argmax", 1),
+    ("prod", 1), ("norm", 2), ("linalg_vector_norm", 2), ("nll_loss_forward", 1), ("mse_loss", 3), ("bernoulli_", 1),
+];
+
+/// The FLOPs of one execution of an op, if they are known.
+pub fn flops(name: &str, inputs: Inputs<'_>) -> Option<i64> {
+    let op = name.strip_prefix("aten::")?;
+    let in_place = op.strip_suffix('_').unwrap_or(op);
+    if FREE.contains(&op) {
+        return Some(0);
+    }
+    if let Some((_, family)) = ELEMENTWISE.iter().find(|(known, _)| *known == op || *known == in_place) {
+        let output = inputs.broadcast()?;
+        return of_family(family, &[&output], &output);
+    }
+    if let Some((_, each)) = PER_ELEMENT.iter().find(|(known, _)| *known == op) {
+        return Some(product(inputs.tensor(0)?).saturating_mul(*each));
+    }
+    match op {
+        "mm" => matrix_product(inputs.tensor(0)?, inputs.tensor(1)?),
+        "addmm" => matrix_product(inputs.tensor(1)?, inputs.tensor(2)?),
+        "bmm" => batched(inputs.tensor(0)?, inputs.tensor(1)?),
+        "baddbmm" => batched(inputs.tensor(1)?, inputs.tensor(2)?),
+        "mv" | "dot" | "vdot" => {
+            let first = inputs.tensor(0)?;
+            matrix_product(&[product(&first[..first.len() - 1]), *first.last()?], &[*first.last()?, 1])
+        }
+        "addmv" => {
+            let first = inputs.tensor(1)?;
+            matrix_product(first, &[*first.get(1)?, 1])
+        }
+        "linear" | "mkldnn_linear" | "_mkl_linear" | "mkldnn_linear_pointwise" => {
+            let (input, weight) = (inputs.tensor(0)?, inputs.tensor(1)?);
+            let (features, rows) = input.split_last()?;
+            matrix_product(&[product(rows), *features], &[*features, *weight.first()?])
+        }
+        "mkldnn_rnn_layer" => recurrent(inputs),
+        "convolution_backward" => backward_convolution(inputs),
+        "max_pool2d_with_indices" | "max_pool2d" | "avg_pool2d" | "_adaptive_avg_pool2d" => pool(inputs),
+        _ if op.contains("scaled_dot_product") => attention(op, inputs),
+        "conv1d" | "conv2d" | "conv3d" => convolution(inputs, 3, false),
+        "conv_transpose1d" | "conv_transpose2d" | "conv_transpose3d" => {
+            // Every element of the input meets the whole filter of its group.
+            let (input, weight) = (inputs.tensor(0)?, inputs.tensor(1)?);
+            Some(product(input).saturating_mul(product(weight.get(1..)?)).saturating_mul(2))
+        }
+        "convolution" | "_convolution" | "convolution_overrideable" => {
+            let transposed = inputs.values.get(6).is_some_and(|word| word.eq_ignore_ascii_case("true") || word == "1");
+            convolution(inputs, 3, transposed)
+        }
+        _ => None,
+    }
+}
+
+/// Whether an op does work that ops inside it, or around it, do as well.
+pub fn counted(name: &str) -> Option<Counted> {
+    let op = name.strip_prefix("aten::")?;
+    let is_whole = op.starts_with("conv") || op == "_convolution" || op.contains("scaled_dot_product");
+    match op {
+        "mm" | "addmm" | "bmm" | "baddbmm" | "mkldnn_rnn_layer" | "mv" | "addmv" | "dot" | "vdot" => {
+            Some(Counted::Whole)
+        }
+        _ if is_whole => Some(Counted::Whole),
+        "linear" | "mkldnn_linear" | "_mkl_linear" | "mkldnn_linear_pointwise" => Some(Counted::IfLeaf),
+        _ => None,
+    }
+}
+
+impl Inputs<'_> {
+    /// The sizes of an input, which must be known.
+    fn tensor(&self, at: usize) -> Option<&[i64]> {
+        self.dims.get(at).map(Vec::as_slice).filter(|dims| !dims.is_empty() && dims.iter().all(|size| *size >= 0))
+    }
+
+    /// A list of numbers that is no tensor: `[1, 1]`.
+    fn list(&self, at: usize) -> Option<Vec<i64>> {
+        let text = self.values.get(at)?.trim();
+        let inner = text.strip_prefix('[')?.strip_suffix(']')?;
+        inner.split(',').map(|part| part.trim().parse().ok()).collect()
+    }
+
+    /// The shape of an elementwise result: the sizes of all tensors, aligned at the end. A scalar has one element.
+    fn broadcast(&self) -> Option<Vec<i64>> {
+        let mut result: Vec<i64> = Vec::new();
+        for dims in self.dims.iter().filter(|dims| !dims.is_empty()) {
+            if dims.iter().any(|size| *size < 0) {
+                return None;
+            }
+            while result.len() < dims.len() {
+                result.insert(0, 1);
+            }
+            let from = result.len() - dims.len();
+            for (size, more) in result[from..].iter_mut().zip(dims) {
+                *size = if *size == 1 { *more } else { *size };
+            }
+        }
+        Some(result)
+    }
+}
+
+/// The formula of a graph's op on these shapes.
+fn of_family(op: &str, inputs: &[Dims<'_>], output: Dims<'_>) -> Option<i64> {
+    let inputs: Vec<Option<Dims<'_>>> = inputs.iter().copied().map(Some).collect();
+    let node =
+        Op { name: op, inputs: &inputs, output: Some(output), facts: &[], attribute: &|_| None, as_original: false };
+    find(op)?.count(&node).ok().map(|work| work.float_ops)
+}
+
+fn matrix_product(left: &[i64], right: &[i64]) -> Option<i64> {
+    let (&[m, k], &[_, n]) = (left, right) else { return None };
+    of_family("MatMul", &[&[m, k], &[k, n]], &[m, n])
+}
+
+fn batched(left: &[i64], right: &[i64]) -> Option<i64> {
+    let (&[batch, m, k], &[_, _, n]) = (left, right) else { return None };
+    of_family("BatchMatMulV2", &[&[batch, m, k], &[batch, k, n]], &[batch, m, n])
+}
+
+/// The filter as graphs have it: space, channels of a group, outputs.
+fn filter(weight: &[i64]) -> Option<Vec<i64>> {
+    let (&[outputs, channels], space) = weight.split_first_chunk::<2>()?;
+    let mut filter = space.to_vec();
+    filter.extend([channels, outputs]);
+    Some(filter)
+}
+
+/// `stride` is the position of the strides; padding and dilation follow. The weight accounts for groups.
+fn convolution(inputs: Inputs<'_>, stride: usize, transposed: bool) -> Option<i64> {
+    let (input, weight) = (inputs.tensor(0)?, inputs.tensor(1)?);
+    if transposed {
+        return Some(product(input).saturating_mul(product(weight.get(1..)?)).saturating_mul(2));
+    }
+    let (_, kernel) = weight.split_first_chunk::<2>()?;
+    let rank = kernel.len();
+    // Without a batch, the channels come first.
+    let batch = if input.len() == rank + 2 { *input.first()? } else { 1 };
+    let image = input.get(input.len().checked_sub(rank)?..)?;
+    let option = |at: usize, axis: usize| -> Option<i64> {
+        let list = inputs.list(at)?;
+        list.get(axis).or(list.first()).copied()
+    };
+    let mut output = vec![batch, *weight.first()?];
+    for (axis, (size, kernel)) in image.iter().zip(kernel).enumerate() {
+        let (step, dilation) = (option(stride, axis)?.max(1), option(stride + 2, axis)?.max(1));
+        let padded = match inputs.values.get(stride + 1).map(String::as_str) {
+            Some("same") => {
+                output.push(*size);
+                continue;
+            }
+            Some("valid") => *size,
+            _ => size.checked_add(option(stride + 1, axis)?.checked_mul(2)?)?,
+        };
+        let reach = dilation.checked_mul(kernel - 1)?.checked_add(1)?;
+        output.push(((padded - reach) / step + 1).max(0));
+    }
+    let filter = filter(weight)?;
+    match rank {
+        1 => of_family("Conv2D", &[input, &[&[1], &filter[..]].concat()], &output),
+        2 => of_family("Conv2D", &[input, &filter], &output),
+        3 => of_family("Conv3D", &[input, &filter], &output),
+        _ => None,
+    }
+}
+
+/// Gradients of a convolution: as much as the convolution for each of the input and the weight that is asked for.
+fn backward_convolution(inputs: Inputs<'_>) -> Option<i64> {
+    let (gradient, weight) = (inputs.tensor(0)?, inputs.tensor(2)?);
+    let is_true = |word: &str| word.trim().eq_ignore_ascii_case("true") || word.trim() == "1";
+    let transposed = inputs.values.get(7).is_some_and(|word| is_true(word));
+    let once = if transposed {
+        product(inputs.tensor(1)?).saturating_mul(product(weight.get(1..)?)).saturating_mul(2)
+    } else {
+        product(gradient).saturating_mul(product(weight.get(1..)?)).saturating_mul(2)
+    };
+    let mask = inputs.values.get(10).map(|text| text.trim_matches(['[', ']']).to_owned());
+    let wanted = mask.map_or(2, |mask| mask.split(',').take(2).filter(|word| is_true(word)).count() as i64);
+    Some(once.saturating_mul(wanted))
+}
+
+/// Two products of matrices forward, five backward.
+fn attention(op: &str, inputs: Inputs<'_>) -> Option<i64> {
+    let is_backward = op.ends_with("_backward");
+    let first = usize::from(is_backward);
+    let [query, key, value] = [first, first + 1, first + 2].map(|at| inputs.tensor(at));
+    let (query, key, value) = (query?, key?, value?);
+    let (&[rows, depth], &[columns, _]) = (query.last_chunk::<2>()?, key.last_chunk::<2>()?);
+    let batch = product(&query[..query.len() - 2]);
+    let width = *value.last()?;
+    let scores = batched(&[batch, rows, depth], &[batch, depth, columns])?;
+    let results = batched(&[batch, rows, columns], &[batch, columns, width])?;
+    Some(if is_backward {
+        scores.saturating_mul(3).saturating_add(results.saturating_mul(2))
+    } else {
+        scores.saturating_add(results)
+    })
+}
+
+/// A layer of an LSTM, as one op: all gates of all steps, from the input and from the state before.
+fn recurrent(inputs: Inputs<'_>) -> Option<i64> {
+    let (input, weight, hidden) = (inputs.tensor(0)?, inputs.tensor(1)?, inputs.tensor(2)?);
+    let &[steps, batch, features] = input else { return None };
+    let rows = steps.checked_mul(batch)?;
+    let from_input = matrix_product(&[rows, features], &[features, *weight.first()?])?;
+    let from_state = matrix_product(&[rows, *hidden.get(1)?], &[*hidden.get(1)?, *hidden.first()?])?;
+    Some(from_input.saturating_add(from_state))
+}
+
+/// One for each element of each window.
+fn pool(inputs: Inputs<'_>) -> Option<i64> {
+    Some(product(inputs.tensor(0)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(name: &str, dims: &[&[i64]], values: &[&str], expected: Option<i64>) {
+        let dims: Vec<Vec<i64>> = dims.iter().map(|dims| dims.to_vec()).collect();
+        let values: Vec<String> = values.iter().map(|value| (*value).to_owned()).collect();
+        assert_eq!(flops(name, Inputs { dims: &dims, values: &values }), expected, "{name}");
+    }
+
+    #[test]
+    fn ops_have_the_cost_of_their_family() {
+        check("aten::mm", &[&[8, 4], &[4, 5]], &[], Some(320));
+        check("aten::addmm", &[&[5], &[8, 4], &[4, 5]], &[], Some(320));
+        check("aten::bmm", &[&[2, 8, 4], &[2, 4, 5]], &[], Some(640));
+        check("aten::linear", &[&[2, 3, 4], &[5, 4], &[5]], &[], Some(240));
+        check("aten::add", &[&[2, 3], &[3], &[]], &[], Some(6));
+        check("aten::add_", &[&[2, 3], &[]], &[], Some(6));
+        check("aten::view", &[&[2, 3]], &[], Some(0));
+        check("aten::mystery", &[&[2, 3]], &[], None);
+        check("mine::mm", &[&[8, 4], &[4, 5]], &[], None);
+        check("aten::mm", &[&[8, 4]], &[], None);
+        check("aten::mm", &[&[-1, 4], &[4, 5]], &[], None);
+        check("aten::mkldnn_rnn_layer", &[&[7, 2, 3], &[16, 3], &[16, 4]], &[], Some(2 * 14 * 16 * 7));
+        let attention: &[&[i64]] = &[&[2, 3, 5, 4], &[2, 3, 6, 4], &[2, 3, 6, 4]];
+        check("aten::scaled_dot_product_attention", attention, &[], Some(2 * 2 * 6 * 5 * 6 * 4));
+    }
+
+    #[test]
+    fn convolutions_count_strides_groups_and_dilation() {
+        let plain = ["", "", "", "[1, 1]", "[1, 1]", "[1, 1]", "1"];
+        check("aten::conv2d", &[&[1, 3, 8, 8], &[4, 3, 3, 3], &[4]], &plain, Some(2 * 4 * 64 * 27));
+        let strided = ["", "", "", "[2, 2]", "[0, 0]", "[2, 2]", "2"];
+        check("aten::conv2d", &[&[1, 4, 9, 9], &[4, 2, 3, 3], &[]], &strided, Some(2 * 4 * 9 * 18));
+        let one = ["", "", "", "[1]", "[0]", "[1]", "1"];
+        check("aten::conv1d", &[&[2, 3, 10], &[4, 3, 3], &[]], &one, Some(2 * 2 * 4 * 8 * 9));
+        check("aten::conv2d", &[&[1, 3, 8, 8], &[4, 3, 3, 3], &[4]], &[], None);
+        let backward = ["", "", "", "[0]", "[1, 1]", "[0, 0]", "[1, 1]", "False", "[0, 0]", "1", "[True, True, False]"];
+        check(
+            "aten::convolution_backward",
+            &[&[1, 4, 6, 6], &[1, 3, 8, 8], &[4, 3, 3, 3]],
+            &backward,
+            Some(2 * 2 * 144 * 27),
+        );
+    }
+}
