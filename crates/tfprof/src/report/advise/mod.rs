@@ -39,26 +39,41 @@ pub struct Checker {
     /// The original has it, with the same figures.
     pub original: bool,
     check: Option<fn(&Evidence<'_>, &mut Advice)>,
+    /// Its rules are about ops of TensorFlow and JAX.
+    is_of_graphs: bool,
+}
+
+impl Checker {
+    const fn of_graphs(self) -> Checker {
+        Checker { is_of_graphs: true, ..self }
+    }
 }
 
 const fn original(name: &'static str, check: fn(&Evidence<'_>, &mut Advice), about: &'static str) -> Checker {
-    Checker { name, about, original: true, check: Some(check) }
+    Checker { name, about, original: true, check: Some(check), is_of_graphs: false }
 }
 
 const fn ours(name: &'static str, check: fn(&Evidence<'_>, &mut Advice), about: &'static str) -> Checker {
-    Checker { name, about, original: false, check: Some(check) }
+    Checker { name, about, original: false, check: Some(check), is_of_graphs: false }
 }
 
 /// All checkers, in the order in which they report.
 pub const CHECKERS: &[Checker] = &[
     original("AcceleratorUtilizationChecker", accelerator::check, "how busy each GPU or TPU was"),
-    original("OperationChecker", operation::check, "ops for which there are faster ones"),
+    original("OperationChecker", operation::check, "ops for which there are faster ones").of_graphs(),
     original("ExpensiveOperationChecker", expensive::check, "op types, scopes and lines that take the most time"),
     // As the original: a valid name that checks nothing.
-    Checker { name: "JobChecker", about: "nothing; the original has the name only", original: true, check: None },
-    ours("TransferChecker", transfers::check, "copies between host and GPU against the work of the GPU"),
+    Checker {
+        name: "JobChecker",
+        about: "nothing; the original has the name only",
+        original: true,
+        check: None,
+        is_of_graphs: false,
+    },
+    ours("TransferChecker", transfers::check, "copies between host and GPU against the work of the GPU").of_graphs(),
     ours("BalanceChecker", balance::check, "devices or parameter servers that wait for one of them"),
-    ours("FallbackChecker", fallback::check, "ops that ran on the CPU although their kind runs on the accelerator"),
+    ours("FallbackChecker", fallback::check, "ops that ran on the CPU although their kind runs on the accelerator")
+        .of_graphs(),
     ours("TinyOpChecker", tiny::check, "ops that cost more to start than to run"),
     ours("MemoryPeakChecker", memory::check, "which ops hold the memory at its peak"),
 ];
@@ -93,7 +108,11 @@ pub fn advise(model: &Arc<Model>, names: &[String], quirks: Quirks) -> Result<Ve
             let check = checker.check?;
             let Checker { name, original, .. } = *checker;
             let mut advice = Advice { checker: name, original, reports: Vec::new(), notes: Vec::new() };
-            check(&evidence, &mut advice);
+            if checker.is_of_graphs && evidence.is_other_trace() {
+                advice.note("its rules are for graphs of TensorFlow and JAX; this is another kind of trace");
+            } else {
+                check(&evidence, &mut advice);
+            }
             Some(advice)
         })
         .collect())
@@ -122,6 +141,11 @@ struct DeviceCell<'m> {
 }
 
 impl Evidence<'_> {
+    /// Whether a trace of PyTorch or of another program was read.
+    fn is_other_trace(&self) -> bool {
+        self.model.hosts.iter().any(|host| host.recording.is_some())
+    }
+
     /// The number of steps to average over, at least 1.
     fn steps(&self) -> i64 {
         (self.model.runs.steps().count() as i64).max(1)
