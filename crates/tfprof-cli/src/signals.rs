@@ -1,58 +1,74 @@
-//! Signals that end the program: incomplete files are removed first. Only for a program that owns its process.
+//! Signals that end the program: while a file is written they wait until its incomplete copy is removed, and while a pager
+//! is up, Ctrl-C is the pager's. Only for a program that owns its process, and without a thread of its own.
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use signal_hook::iterator::Signals;
+use signal_hook::flag;
 use signal_hook::low_level::emulate_default_handler;
-use std::fs;
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, Once, PoisonError};
+use std::io::{self, Write};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, LazyLock};
 
 static OWNED: AtomicBool = AtomicBool::new(false);
-/// While a pager is up, Ctrl-C is the pager's.
-static PAGING: AtomicBool = AtomicBool::new(false);
-static INCOMPLETE: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+/// How many files are being written, and pagers are up.
+static BUSY: AtomicUsize = AtomicUsize::new(0);
+static HANDLERS: LazyLock<Handlers> = LazyLock::new(Handlers::register);
+
+struct Handlers {
+    /// Whether a signal ends the program at once.
+    ends: Arc<AtomicBool>,
+    /// The signal that came meanwhile; 0 for none.
+    came: Arc<AtomicUsize>,
+}
+
+impl Handlers {
+    fn register() -> Handlers {
+        let handlers = Handlers { ends: Arc::new(AtomicBool::new(true)), came: Arc::default() };
+        for signal in [SIGHUP, SIGINT, SIGTERM] {
+            // If this fails, signals end the program as ever.
+            let _ = flag::register_conditional_default(signal, Arc::clone(&handlers.ends));
+            let _ = flag::register_usize(signal, Arc::clone(&handlers.came), signal as usize);
+        }
+        handlers
+    }
+}
 
 /// Says that the process is ours, so that signals may be handled.
 pub fn own_process() {
     OWNED.store(true, Ordering::SeqCst);
 }
 
-pub(crate) fn set_paging(paging: bool) {
-    PAGING.store(paging, Ordering::SeqCst);
-}
-
-/// Removes the file if a signal ends the program before [`forget`].
-pub(crate) fn watch(path: &Path) {
-    static STARTED: Once = Once::new();
+/// From here on, signals wait for [`release`].
+pub(crate) fn hold() {
     if OWNED.load(Ordering::SeqCst) {
-        incomplete().push(path.to_owned());
-        STARTED.call_once(start);
+        BUSY.fetch_add(1, Ordering::SeqCst);
+        HANDLERS.ends.store(false, Ordering::SeqCst);
     }
 }
 
-pub(crate) fn forget(path: &Path) {
-    incomplete().retain(|known| known != path);
+/// The signal that came meanwhile ends the program; a Ctrl-C that was the pager's does not.
+pub(crate) fn release(pager: bool) {
+    if !OWNED.load(Ordering::SeqCst) || BUSY.fetch_sub(1, Ordering::SeqCst) > 1 {
+        return;
+    }
+    HANDLERS.ends.store(true, Ordering::SeqCst);
+    let signal = HANDLERS.came.swap(0, Ordering::SeqCst) as i32;
+    if signal != 0 && !(pager && signal == SIGINT) {
+        let _ = emulate_default_handler(signal);
+    }
 }
 
-fn incomplete() -> MutexGuard<'static, Vec<PathBuf>> {
-    INCOMPLETE.lock().unwrap_or_else(PoisonError::into_inner)
-}
+/// A writer that stops at a signal.
+pub(crate) struct Stoppable<W>(pub W);
 
-/// Starts the thread that waits for signals. Without it, they end the program as ever.
-fn start() {
-    let wait = || {
-        let Ok(mut signals) = Signals::new([SIGHUP, SIGINT, SIGTERM]) else { return };
-        for signal in signals.forever() {
-            let files = std::mem::take(&mut *incomplete());
-            if signal == SIGINT && files.is_empty() && PAGING.load(Ordering::SeqCst) {
-                continue;
-            }
-            for file in files {
-                let _ = fs::remove_file(file);
-            }
-            let _ = emulate_default_handler(signal);
+impl<W: Write> Write for Stoppable<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if OWNED.load(Ordering::SeqCst) && HANDLERS.came.load(Ordering::SeqCst) != 0 {
+            return Err(io::Error::other("a signal ends the program"));
         }
-    };
-    let _ = std::thread::Builder::new().name("signals".to_owned()).spawn(wait);
+        self.0.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
 }

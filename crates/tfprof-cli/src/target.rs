@@ -1,6 +1,6 @@
 //! Writes files. A regular file is written to a temporary name and renamed, so that no reader sees half of it.
 
-use crate::signals;
+use crate::signals::{self, Stoppable};
 use crate::terminal::Guard;
 use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
@@ -112,7 +112,7 @@ struct Temporary {
 
 impl Temporary {
     fn new(path: PathBuf) -> Temporary {
-        signals::watch(&path);
+        signals::hold();
         Temporary { path, kept: false }
     }
 
@@ -126,7 +126,7 @@ impl Drop for Temporary {
         if !self.kept {
             let _ = fs::remove_file(&self.path);
         }
-        signals::forget(&self.path);
+        signals::release(false);
     }
 }
 
@@ -169,7 +169,7 @@ fn write_new(file: File, temporary: &Path, target: &Path, durability: Durability
         fs::set_permissions(temporary, metadata.permissions())?;
     }
     let mut file = BufWriter::with_capacity(256 * 1024, file);
-    fill(&mut ChargedWriter(&mut file))?;
+    fill(&mut ChargedWriter(Stoppable(&mut file)))?;
     let file = file.into_inner().map_err(io::IntoInnerError::into_error)?;
     if durability == Durability::Synced { file.sync_all() } else { Ok(()) }
 }

@@ -44,7 +44,7 @@ impl Pager {
     /// Starts the command; the caller says when it has [`ended`](Pager::ended).
     pub fn start(&self) -> io::Result<(Child, ChildStdin)> {
         self.ctrl_c_ends.store(false, Ordering::SeqCst);
-        signals::set_paging(true);
+        signals::hold();
         let child = Command::new("sh").arg("-c").arg(&self.command).stdin(Stdio::piped()).spawn();
         let started = child.and_then(|mut child| {
             let stdin = child.stdin.take().ok_or_else(|| io::Error::other("it cannot be written to"))?;
@@ -52,14 +52,14 @@ impl Pager {
         });
         if started.is_err() {
             self.ctrl_c_ends.store(true, Ordering::SeqCst);
-            signals::set_paging(false);
+            signals::release(true);
         }
         started
     }
 
     pub fn ended(&self) {
         self.ctrl_c_ends.store(true, Ordering::SeqCst);
-        signals::set_paging(false);
+        signals::release(true);
     }
 }
 

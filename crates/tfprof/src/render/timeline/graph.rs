@@ -196,7 +196,12 @@ impl Timeline<'_> {
     }
 
     fn in_order(&self, mut arrows: Vec<Arrow>) -> Vec<Arrow> {
-        arrows.sort_by_key(|Arrow { from, .. }| (from.process, self.execution(*from).lane, from.index));
+        // As they were found, the arrows of one execution are in the order of readers. An unstable sort needs no buffer.
+        let key = |Arrow { from, to }: &Arrow| {
+            let source = (from.process, self.execution(*from).lane, from.index);
+            (source, self.processes[to.process as usize].name, to.index)
+        };
+        arrows.sort_unstable_by(|a, b| key(a).cmp(&key(b)));
         arrows
     }
 
