@@ -65,13 +65,13 @@ class Options(TypedDict, total=False):
     frames: str
     """code view: all frames; user folds those of TensorFlow, Keras, JAX, PyTorch and the standard library into the user's frame around them; auto folds on terminals and pages"""
     events: str
-    """the events of an XSpace to show as nodes: ops, or all, events of the runtime included"""
+    """the events of a profile to show as nodes: ops, kernels (apart from their ops), or all, events of the runtime included"""
     stacks: str
     """code view of an XSpace: source lines, python calls, or auto: the first that is there"""
     group_by: str
-    """of an XSpace, what rows stand for: view (as the view has them), program (the compiled program is the outermost level), or category (of XLA instructions, in op view)"""
+    """what rows stand for: view (as the view has them); in op view, shapes (of inputs); of a profile, program (the compiled program is the outermost level) or category"""
     step_marker: str
-    """the events of an XSpace that mark steps, by a pattern of their names; else they are found by rule"""
+    """the events of a profile that mark steps, by a pattern of their names; else they are found by rule"""
     run: str
     """which run of a log directory to read; the newest if not given"""
     original_quirks: bool

@@ -75,6 +75,7 @@ const COMMAND_GROUPS: &[(&str, &[&str])] = &[
     ("look first", &["info", "advise", "demo"]),
     ("where time, memory, parameters and FLOPs go", &["op", "scope", "graph", "code"]),
     ("models and checkpoints", &["cost", "checkpoint"]),
+    ("two runs or models", &["diff"]),
     ("files for other programs", &["trace", "save"]),
     ("many questions", &["web", "shell"]),
     ("about tfprof", &["help", "completions", "man", "version"]),
@@ -268,7 +269,9 @@ mod tests {
         let word = words.first().copied().unwrap_or("x");
         let value = match (name, kind) {
             ("input" | "trip_count", _) => "a=1",
-            ("max_memory" | "max_unpacked", _) => "1GB",
+            ("max_memory" | "max_unpacked" | "max_size", _) => "1GB",
+            ("rename", _) => "s/a/b/",
+            ("warmup", _) => "auto",
             ("output", _) => "none",
             (_, ValueKind::Number) => "1",
             (_, ValueKind::Flag) => "true",
@@ -324,9 +327,12 @@ mod tests {
         for width in [40, 80, 200] {
             for text in COMMANDS.iter().map(about_command).chain([overview(), shell_overview(), start()]) {
                 let wrapped = wrapped(&text, width);
-                let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+                // Long commands break with a backslash.
+                let words = |text: &str| {
+                    let words = text.split_whitespace().filter(|word| *word != "\\");
+                    words.map(str::to_owned).collect::<Vec<_>>()
+                };
                 assert_eq!(words(&wrapped), words(&text));
-                // Commands stay in one line, to be pasted.
                 let wide = |line: &&str| {
                     line.chars().count() > width && line.trim().contains(' ') && !line.starts_with("  tfprof ")
                 };

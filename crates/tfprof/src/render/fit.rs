@@ -54,15 +54,16 @@ pub fn wrapped(text: &[u8], width: usize) -> Vec<u8> {
     out
 }
 
-/// A command that a shell takes as one line, with its comment above.
+/// A command that a shell takes as one line, with its comment above or its description below.
 fn push_command(out: &mut Vec<u8>, line: &str, most: usize) {
     let (command, comment) = line.split_once("  # ").unwrap_or((line, ""));
+    let (command, about) = command.trim_start().split_once("  ").unwrap_or((command.trim_start(), ""));
     if !comment.is_empty() {
         push_wrapped(out, format!("  # {comment}\n").as_bytes(), 4, most);
     }
     // An option stays beside its value, and a backslash must fit, too.
     let (mut column, mut is_quoted) = (0, false);
-    for (i, part) in command.trim_start().split(" -").enumerate() {
+    for (i, part) in command.split(" -").enumerate() {
         let part = if i == 0 { format!("  {part}") } else { format!(" -{part}") };
         if i > 0 && !is_quoted && column + width(&part) + " \\".len() > most {
             out.extend_from_slice(b" \\\n     ");
@@ -73,6 +74,9 @@ fn push_command(out: &mut Vec<u8>, line: &str, most: usize) {
         out.extend_from_slice(part.as_bytes());
     }
     out.push(b'\n');
+    if !about.is_empty() {
+        push_wrapped(out, format!("      {}\n", about.trim_start()).as_bytes(), 6, most);
+    }
 }
 
 /// A column of descriptions is at least this wide.
