@@ -1,7 +1,7 @@
 //! Traces of PyTorch's profiler (Kineto), and other Chrome traces: JSON, plain or gzipped.
 //!
 //! `stream.rs` finds the events in a sliding window (`scan.rs`: positions, no values), `event.rs` picks the fields that
-//! matter, `collect.rs` turns events into the spans of [`crate::events::held`], which does the rest.
+//! matter, `collect.rs` turns events into the spans of `events::held`, which does the rest.
 
 mod collect;
 mod event;
