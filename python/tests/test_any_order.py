@@ -48,8 +48,8 @@ def calls(seed: int, count: int, tmp: Path) -> None:
     functions += [*private, _native.chrome_trace]
     functions = [f for f in functions if not is_typeddict(f)]
     classes = tuple(f for f in functions if isinstance(f, type) and not issubclass(f, (Exception, tuple)))
-    # What `open` and `checkpoint` give is made by them alone.
-    given_out = ("tfprof._open", "tfprof._view", "tfprof._checkpoint")
+    # `open`, `diff` and `checkpoint` alone make the objects that they return.
+    given_out = ("tfprof._open", "tfprof._view", "tfprof._diff", "tfprof._checkpoint")
     functions = [f for f in functions if f not in classes or f.__module__ not in given_out]
     for _ in range(count):
         function = rng.choice(functions)

@@ -95,10 +95,10 @@ class Difference(View):
 
     _sides = tuple(f"{figure}_{side}_" for figure in _FIGURES for side in ("self", "total"))
 
-    @overload
+    @overload  # type: ignore[override]
     def __getitem__(self, key: int | str) -> ChangedRow: ...
     @overload
-    def __getitem__(self, key: slice) -> list[ChangedRow]: ...  # type: ignore[override]
+    def __getitem__(self, key: slice) -> list[ChangedRow]: ...
     def __getitem__(self, key: int | str | slice) -> Any:
         found = super().__getitem__(key)
         if isinstance(found, list):
