@@ -145,7 +145,7 @@ impl Tree {
         }
     }
 
-    /// What tells the row from all others of the view.
+    /// The key of the row, unique within the view.
     pub fn path(&self, id: usize) -> String {
         match (id, self.view.kind) {
             (0, _) => String::new(),
@@ -229,7 +229,7 @@ impl Tree {
                 has[row.parent] |= has[id];
             }
         }
-        // What prepares an update belongs to it.
+        // The preparation of an update is part of it.
         let direction = |has: u8| match (has & GRADIENT != 0, has & FORWARD != 0, has & OTHER != 0) {
             (false, ..) if has & UPDATE != 0 => Direction::Other,
             (true, false, _) => Direction::Gradient,
@@ -351,7 +351,7 @@ impl Tree {
     }
 }
 
-/// What a page calls a line: `model.py:30 conv`.
+/// The name of a line on the page: `model.py:30 conv`.
 pub fn line_name(line: &Line<'_>) -> String {
     let file = line.file.rsplit(['/', '\\']).next().unwrap_or(line.file);
     let number = if line.number < 0 { String::new() } else { format!(":{}", line.number) };
@@ -386,7 +386,7 @@ pub fn column(metric: Metric, known: bool) -> Value {
     })
 }
 
-/// What a page calls a metric.
+/// The name of a metric on the page.
 pub fn label(metric: Metric) -> String {
     let known = match metric {
         Metric::Micros => "Time",

@@ -33,7 +33,7 @@ fn the_link_works_once_and_leaves_the_address() {
     assert_eq!(again.status, 403, "{}", again.text());
     let cookie = cookie.split(';').next().unwrap();
     assert_eq!(server.get("/", &[("Cookie", cookie)]).status, 200);
-    // Who has the cookie may use the link again: the browser's own history.
+    // With the cookie, the link works again: the browser's own history.
     let mine = server.get(server.entrance(), &[("Cookie", cookie)]);
     assert_eq!((mine.status, mine.header("set-cookie")), (303, None));
 }

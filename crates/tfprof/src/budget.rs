@@ -1,4 +1,4 @@
-//! What an answer may cost. Memory and work beyond a small multiple of the bytes read are charged to one [`Account`],
+//! The budget of an answer. Memory and work beyond a small multiple of the bytes read are charged to one [`Account`],
 //! which the readers, inference, expansion and writers of an answer share, on all their threads.
 //!
 //! The limits follow from the size of the input, so that an answer does not depend on the machine; `--max_memory` and

@@ -1,4 +1,4 @@
-//! What a page knows before it asks: files, steps, metrics, screens, and what is missing.
+//! The first answer to a page: files, steps, metrics, screens, and what is missing.
 
 use super::steps::{self, RULE, warm_up};
 use crate::params::Params;

@@ -1,4 +1,4 @@
-//! Who may ask: only the browser that opened the link, from the page itself.
+//! Access: only for the browser that opened the link, from the page itself.
 
 use crate::params::Params;
 use hyper::StatusCode;

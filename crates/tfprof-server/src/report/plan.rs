@@ -9,7 +9,7 @@ use tfprof::{METRICS, Metric, ViewKind};
 
 /// Answers that belong together.
 pub struct Part {
-    /// What is left out if they do not fit.
+    /// The words for these answers if they do not fit.
     pub what: String,
     pub keys: Vec<String>,
     /// Some are of use without the others.

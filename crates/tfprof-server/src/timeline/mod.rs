@@ -28,7 +28,7 @@ pub struct Timeline {
     pub dropped: u64,
     /// Of a trace, the time of the first event in picoseconds.
     pub zero: i64,
-    /// What the axis leaves out, if anything.
+    /// A note on the time that the axis leaves out, if any.
     pub note: String,
 }
 

@@ -1,4 +1,4 @@
-//! What the tests share: a site of the sample, a running server, and a client that speaks HTTP on a real socket.
+//! Shared by the tests: a site of the sample, a running server, and a client that speaks HTTP on a real socket.
 
 #![allow(dead_code, clippy::unwrap_used)]
 

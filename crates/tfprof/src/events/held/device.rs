@@ -14,7 +14,7 @@ use crate::model::hosts::{EventKind, SpanSums};
 use crate::model::names::NameId;
 
 impl Summary {
-    /// What the launches and memory events of the trace ask for.
+    /// The needs of the launches and memory events of the trace.
     pub(super) fn requests(&mut self) -> Vec<Request> {
         for span in &self.trace.device {
             if span.id != 0 {

@@ -72,7 +72,7 @@ pub struct HeldLine {
     pub kind: LineKind,
     pub process: NameId,
     pub thread: NameId,
-    /// What the file calls it.
+    /// Its name in the file.
     pub title: String,
     /// The plane that it belongs to.
     pub plane: String,
@@ -104,7 +104,7 @@ pub enum HostKind {
     Step,
 }
 
-/// What ties a backward op to its forward op.
+/// The link from a backward op to its forward op.
 #[derive(Clone, Copy, Debug)]
 pub struct Sequence {
     pub number: i64,
@@ -177,7 +177,7 @@ pub struct MemoryEvent {
     pub device: NameId,
 }
 
-/// What a collective moves.
+/// The data that a collective moves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Collective {
     pub name: NameId,

@@ -5,7 +5,7 @@ use crate::events::Variant;
 use crate::hash::TrustedMap;
 use crate::model::names::NameId;
 
-/// What tells one op from another.
+/// The identity of an op.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct OpIdent {
     pub path: u32,

@@ -7,9 +7,9 @@ use crate::model::names::{NameId, Names};
 /// The path of everything outside.
 pub const ROOT: u32 = 0;
 
-/// What is deeper hangs at this depth.
+/// Deeper scopes are cut at this depth.
 const DEEPEST: u32 = 96;
-/// What is in a longer scope hangs at the top.
+/// Ops in a longer scope go to the top.
 const LONGEST: u32 = 3000;
 
 #[derive(Debug)]

@@ -17,7 +17,7 @@ use crate::model::names::{NameId, Names};
 use crate::model::op_facts::Launch;
 use std::collections::BTreeMap;
 
-/// What a category says of an event.
+/// The kind of an event, by its category.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Op,

@@ -42,7 +42,7 @@ fn dims(text: &[u8]) -> Vec<Vec<i64>> {
     if !text.starts_with(b"[") {
         return all;
     }
-    // What is no list of numbers is an input of unknown sizes.
+    // Anything but a list of numbers is an input of unknown sizes.
     let _ = items(text, 0, |at| {
         let mut sizes = Vec::new();
         let end = if text[at] == b'[' {

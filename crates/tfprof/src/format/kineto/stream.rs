@@ -36,7 +36,7 @@ pub struct Outcome {
     pub is_bare_list: bool,
 }
 
-/// What stops reading.
+/// The reason to stop reading.
 #[derive(Debug)]
 pub enum Fault {
     Io(io::Error),
@@ -76,7 +76,7 @@ struct Stream<I> {
     broken: Option<io::Error>,
 }
 
-/// What comes next in a list.
+/// The next item of a list.
 enum Next {
     Event(usize),
     ListEnd,
@@ -374,7 +374,7 @@ impl<I: Read> Stream<I> {
             let start = start.into_iter().find(|at| follows_event(bytes, *at) && may_begin(bytes, *at));
             let Some(start) = start else {
                 let held = bytes.len();
-                // What may be cut in the middle is kept.
+                // Keep an item that may be cut in the middle.
                 self.window.advance(held.saturating_sub(256).max(from.min(held)).min(held));
                 from = 0;
                 let kept = self.window.bytes().len() as u64;

@@ -1,4 +1,4 @@
-//! What a file says of the recording, beside its events. Keys that are not listed here are never looked at: some files
+//! Facts about the recording, beside its events. Keys that are not listed here are never looked at: some files
 //! carry the environment of the machine that recorded them.
 
 use super::scan::{bits, fields, integer, items, text, unescape, value};

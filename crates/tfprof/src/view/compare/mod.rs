@@ -21,7 +21,7 @@ use crate::pairing::Match;
 use noise::{Calibration, Shift};
 use std::sync::{Arc, Mutex};
 
-/// What is compared: the data of one side, and its name.
+/// One side of a comparison: its data and its name.
 #[derive(Clone, Debug)]
 pub struct Subject<'a> {
     pub name: &'a str,

@@ -78,7 +78,7 @@ impl Shift {
     }
 }
 
-/// What rows have in common.
+/// The shift and the error that all rows share.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Calibration {
     /// The shift of the median row, as a logarithm.
