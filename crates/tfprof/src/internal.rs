@@ -13,13 +13,13 @@ modules! {
     budget { * }
     checkpoint { ByteSource, Table, Values, locate, query, render }
     comma_list { * }
-    engine { needs, question }
+    engine { compare, needs, question }
     format { Reader, kineto, live_graph, profile, xspace }
     infer { fact, flops, inference, op_log, overrides, shapes }
     json { * }
     model { Model, allocators, attr_value, body, cells, costs, hosts, nodes, shape }
     options { boolean, refused }
-    render { csv, direction, fit, form_by_ending, form_of, html, json, output_words, outputs, pprof, proto, tensor, text, theme, timeline }
+    render { csv, direction, fit, form_by_ending, form_of, html, json, nesting, output_words, outputs, pprof, proto, tensor, text, theme, timeline }
     report { advise, budget, cost, overview }
     trace { OpTime, Peak, Step, TensorLife, Trace, TraceOptions, excerpt, profile }
     units { * }
