@@ -63,10 +63,7 @@ fn both_sides_are_in_one_answer() {
 
     let (_, swapped) = ask(&both, "changes?metric=params&swap=1");
     assert_eq!(of(&swapped, "a/gone"), ("added".into(), 4.into()));
-    assert!(
-        swapped["command"].as_str().unwrap().ends_with(&format!("old.pbtxt -select params -order_by params")),
-        "{swapped}"
-    );
+    assert!(swapped["command"].as_str().unwrap().ends_with("old.pbtxt -select params -order_by params"), "{swapped}");
     let (_, meta) = ask(&both, "meta");
     let screens = meta["screens"].as_array().unwrap();
     assert!(screens.iter().any(|screen| screen["word"] == "compare" && screen["known"] == true));

@@ -65,7 +65,7 @@ pub fn site(request: &Request, err: &mut dyn Write) -> Result<Site, Error> {
         let (profiler, _) = diff::load(request, &inputs, Keep::EVERYTHING, after, err)?;
         let named = comma_list::split_list(&after.display().to_string());
         let site = site_of(request, profiler, inputs, &named)?;
-        return with_baseline(site, request, diff::side(request, before)?, before, err);
+        return with_baseline(site, request, &diff::side(request, before)?, before, err);
     }
     let (profiler, _) = load(request, Keep::EVERYTHING, err)?;
     let site = site_of(request, profiler, request.flags.inputs.clone(), &request.named)?;
@@ -81,18 +81,18 @@ pub fn site(request: &Request, err: &mut dyn Write) -> Result<Site, Error> {
     (inputs.settings, inputs.limits) = (flags.inputs.settings.clone(), flags.inputs.limits);
     let before = Path::new(&flags.baseline);
     diff::add_side(&mut inputs, before)?;
-    with_baseline(site, request, inputs, before, err)
+    with_baseline(site, request, &inputs, before, err)
 }
 
 fn with_baseline(
     site: Site,
     request: &Request,
-    inputs: Inputs,
+    inputs: &Inputs,
     path: &Path,
     err: &mut dyn Write,
 ) -> Result<Site, Error> {
-    let (profiler, _) = diff::load(request, &inputs, Keep::EVERYTHING, path, err)?;
-    site.compared_with(profiler, &inputs, &path.display().to_string())
+    let (profiler, _) = diff::load(request, inputs, Keep::EVERYTHING, path, err)?;
+    site.compared_with(profiler, inputs, &path.display().to_string())
 }
 
 fn site_of(request: &Request, profiler: Profiler, files: Inputs, named: &[String]) -> Result<Site, Error> {

@@ -67,8 +67,8 @@ pub fn parts(site: &Site, settings: &Settings) -> Vec<Part> {
         part("single steps".to_owned(), glance(metric, &variants[1..]), true);
     }
     if site.baseline.is_some() {
-        let plain: Vec<Params> = metrics.iter().map(Clone::clone).collect();
-        part("the comparison".to_owned(), plain.iter().flat_map(|metric| comparison(&views, metric)).collect(), true);
+        let keys = metrics.iter().flat_map(|metric| comparison(&views, metric)).collect();
+        part("the comparison".to_owned(), keys, true);
     }
     for metric in others {
         let name = metric.first().map_or("", |(_, word)| word.as_str());
