@@ -161,7 +161,8 @@ impl Summary {
             }
         };
         if let Some(Sequence { number, is_backward: false }) = self.trace.sequences.get(span.sequence as usize) {
-            self.forward.entry(*number).or_insert(scope);
+            // Ops without a gradient have the number of the next op that has one: the last op with a number owns it.
+            self.forward.insert(*number, scope);
         }
         let shapes = span.shapes;
         let variant = self.table.host(path, shapes, stack);

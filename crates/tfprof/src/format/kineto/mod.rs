@@ -5,6 +5,7 @@
 
 mod collect;
 mod event;
+pub mod lanes;
 mod plain;
 mod scan;
 mod shapes;
