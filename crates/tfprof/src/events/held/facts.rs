@@ -15,7 +15,7 @@ use crate::events::{
 use crate::hash::{TrustedMap, TrustedSet, UntrustedMap};
 use crate::model::activity::Activity;
 use crate::model::allocators::MemorySample;
-use crate::model::hosts::{CollectiveFacts, EventKind, HostFacts, PlaneFacts, SpanSums};
+use crate::model::hosts::{CollectiveFacts, EventKind, HostFacts, LineFacts, PlaneFacts, SpanSums};
 use crate::model::names::NameId;
 
 /// The plane of all threads.
@@ -281,7 +281,9 @@ impl Summary {
             self.trace.names.get(*kernel).clone_into(&mut variant.name);
             variant.launch = self.trace.attributes.get(*attributes as usize).copied().unwrap_or_default();
         }
-        let Summary { mut facts, steps, sums, by_step, trace, planes, plane_of, paths, kernel_rows, kernel_sums, .. } = self;
+        let Summary {
+            mut facts, steps, sums, by_step, trace, planes, plane_of, paths, kernel_rows, kernel_sums, ..
+        } = self;
         let names = &trace.names;
         let rows = kernel_rows.iter().map(|row| OpKey {
             device: planes[row.device as usize].clone(),
@@ -290,14 +292,7 @@ impl Summary {
             program: row.kind.word().to_owned(),
         });
         let kernels = KernelRows { rows: rows.collect(), sums: kernel_sums };
-        let plane = |name: &String| PlaneFacts { name: name.clone(), lines: 0, events: 0, stats: Vec::new() };
-        facts.planes = planes.iter().map(plane).collect();
-        for line in &sums.lines {
-            if let Some(at) = plane_of.get(&line.plane) {
-                facts.planes[*at as usize].lines += 1;
-                facts.planes[*at as usize].events += line.events;
-            }
-        }
+        facts.planes = plane_facts(&planes, &plane_of, &sums.lines);
         facts.lines = sums.lines;
         facts.kinds = sums.kinds;
         (facts.rule, facts.marker, facts.other_markers) = (steps.rule, steps.marker, steps.other_markers);
@@ -384,6 +379,19 @@ impl Summary {
         };
         self.table.ops.iter().map(op).collect()
     }
+}
+
+/// How many lines and events planes have.
+fn plane_facts(planes: &[String], plane_of: &UntrustedMap<String, u32>, lines: &[LineFacts]) -> Vec<PlaneFacts> {
+    let plane = |name: &String| PlaneFacts { name: name.clone(), lines: 0, events: 0, stats: Vec::new() };
+    let mut facts: Vec<PlaneFacts> = planes.iter().map(plane).collect();
+    for line in lines {
+        if let Some(at) = plane_of.get(&line.plane) {
+            facts[*at as usize].lines += 1;
+            facts[*at as usize].events += line.events;
+        }
+    }
+    facts
 }
 
 fn sums_of(start: i64, end: i64, self_time: i64, base: i64) -> SpanSums {

@@ -55,6 +55,13 @@ const PER_ELEMENT: &[(&str, i64)] = &[
     ("prod", 1), ("norm", 2), ("linalg_vector_norm", 2), ("nll_loss_forward", 1), ("mse_loss", 3), ("bernoulli_", 1),
 ];
 
+/// Ops that do the work themselves, besides convolutions and attention.
+#[rustfmt::skip]
+const WHOLE: &[&str] = &[
+    "mm", "addmm", "bmm", "baddbmm", "addbmm", "_addmm_activation", "_scaled_mm", "_int_mm", "mv", "addmv", "dot", "vdot",
+    "mkldnn_rnn_layer", "mkldnn_rnn_layer_backward",
+];
+
 /// The FLOPs of one execution of an op, if they are known.
 pub fn flops(name: &str, inputs: Inputs<'_>) -> Option<i64> {
     let op = own_name(name)?;
@@ -131,9 +138,7 @@ pub fn counted(name: &str) -> Option<Counted> {
     let is_convolution = op.starts_with("conv") || op.ends_with("_convolution") || op == "_convolution_pointwise";
     let is_whole = is_convolution || op.contains("scaled_dot_product") || is_attention(op);
     match op {
-        "mm" | "addmm" | "bmm" | "baddbmm" | "addbmm" | "_addmm_activation" | "_scaled_mm" | "_int_mm" | "mv" | "addmv"
-        | "dot" | "vdot" | "mkldnn_rnn_layer" | "mkldnn_rnn_layer_backward" => Some(Counted::Whole),
-        _ if is_whole => Some(Counted::Whole),
+        _ if is_whole || WHOLE.contains(&op) => Some(Counted::Whole),
         "linear" | "mkldnn_linear" | "_mkl_linear" | "mkldnn_linear_pointwise" | "_linear_pointwise" => {
             Some(Counted::IfLeaf)
         }

@@ -7,8 +7,8 @@ use crate::model::allocators::{AllocatorFacts, MemorySample};
 use crate::model::hosts::{
     AllocatorPeak, EventKind, HostFacts, LineFacts, PlaneFacts, SpanSums, StepSources, StepSpan,
 };
-use crate::report::overview::ranks::{self, Ranks};
 use crate::report::overview::hosts::{Recording, date, framework};
+use crate::report::overview::ranks::{self, Ranks};
 use crate::report::overview::{DeviceTime, InputFile, MemoryPeak, Missing, Overview, StepTime};
 use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;

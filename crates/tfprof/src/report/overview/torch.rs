@@ -109,7 +109,8 @@ pub fn ranks(hosts: &[HostFacts]) -> Vec<Fact> {
     }
     if run.common_steps > 0 {
         let (mean, most, steps) = (text(run.mean_skew), text(run.largest_skew), run.common_steps);
-        let value = format!("{mean} between the longest and the shortest rank of a step, {most} at most ({steps} steps)");
+        let value =
+            format!("{mean} between the longest and the shortest rank of a step, {most} at most ({steps} steps)");
         facts.push(Fact::new("  skew", value));
     }
     if let Some(slow) = &run.straggler {
