@@ -97,9 +97,9 @@ fn inputs() -> Vec<(PathBuf, Vec<u8>)> {
                 if name != "golden" {
                     open.push(path);
                 }
-            } else if dir.ends_with("kineto") {
-                inputs.push((path.clone(), unpacked(&path)));
-            } else if !name.contains(".json") && !name.contains(".md") && !name.contains(".data-") {
+            } else if dir.ends_with("kineto")
+                || !(name.contains(".json") || name.contains(".md") || name.contains(".data-"))
+            {
                 inputs.push((path.clone(), unpacked(&path)));
             }
         }
