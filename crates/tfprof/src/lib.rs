@@ -89,6 +89,7 @@ pub use view::compare::{Compared, Figure, SideSteps, Status};
 pub use view::{Line, View, VisibleRow};
 
 // Reports: answers that are not a tree. Obtain them with `Profiler::cost`, `Profiler::overview` and `Profiler::advise`.
+pub use report::advise::finding::{Confidence, Finding, Proof};
 pub use report::advise::{Advice, CHECKERS, Checker};
 pub use report::budget::{Budget, Checked, Over, Place};
 pub use report::cost::Cost;
