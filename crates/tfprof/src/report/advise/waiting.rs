@@ -90,7 +90,9 @@ mod tests {
             DeviceFacts { name, span, on_duty: 0, busy: 0, working: 0, compute: 0, collectives: 0, exposed: 0 };
         device.busy = span;
         let host = HostFacts { devices: vec![device], step_parts: vec![step; 2], ..HostFacts::default() };
-        Arc::new(Model { hosts: vec![host], ..Model::default() })
+        let mut model = Model::default();
+        model.hosts = vec![host];
+        Arc::new(model)
     }
 
     fn advice(model: &Arc<Model>, checker: &str) -> Advice {
