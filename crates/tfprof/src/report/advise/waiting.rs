@@ -99,9 +99,12 @@ mod tests {
         advise(model, &[checker.to_owned()], Quirks::NONE).expect("a checker").remove(0)
     }
 
+    /// A checker, the parts of a step on which it fires, its idle time, and the saving.
+    type Case<'a> = (&'a str, &'a [(Activity, i64)], i64, i64);
+
     #[test]
     fn each_checker_fires_on_its_part_of_a_step_and_on_no_other() {
-        let cases: [(&str, &[(Activity, i64)], i64, i64); 4] = [
+        let cases: [Case<'_>; 4] = [
             ("InputChecker", &[(Activity::Input, 100), (Activity::HostInput, 200)], 0, 300),
             ("HostChecker", &[(Activity::Host, 400)], 0, 400),
             ("IdleChecker", &[], 250, 250),
