@@ -15,6 +15,7 @@ modules! {
     comma_list { * }
     engine { needs, question }
     format { Reader, kineto, live_graph, profile, xspace }
+    hardware { * }
     infer { fact, flops, inference, op_log, overrides, shapes }
     json { * }
     model { Model, allocators, attr_value, body, cells, costs, hosts, nodes, shape }

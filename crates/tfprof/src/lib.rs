@@ -34,6 +34,7 @@ mod error;
 mod events;
 mod foreign;
 mod format;
+mod hardware;
 mod hash;
 mod infer;
 #[doc(hidden)]

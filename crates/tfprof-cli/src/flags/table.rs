@@ -105,6 +105,7 @@ pub enum Group {
     Counted,
     Rows,
     Traces,
+    Limits,
     Output,
     Inputs,
     Model,
@@ -114,11 +115,12 @@ pub enum Group {
 
 impl Group {
     /// All groups with their titles, in the order of the help.
-    pub const ALL: [(Group, &'static str); 9] = [
+    pub const ALL: [(Group, &'static str); 10] = [
         (Group::Own, "options of this command"),
         (Group::Counted, "what is counted"),
         (Group::Rows, "which rows are shown"),
         (Group::Traces, "profiles of TensorFlow 2 and JAX (XSpace)"),
+        (Group::Limits, "what the device can do at the most"),
         (Group::Output, "where the answer goes"),
         (Group::Inputs, "inputs, if you would rather say what they are"),
         (Group::Model, "what a model leaves open"),
@@ -134,6 +136,7 @@ impl Group {
             _ if flag.is_some_and(|flag| !flag.commands.is_empty()) => Group::Own,
             "select" | "order_by" | "step" | "account_type_regexes" | "account_displayed_op_only" => Group::Counted,
             "events" | "stacks" | "group_by" | "step_marker" | "run" | "hosts" => Group::Traces,
+            "peak_flops" | "peak_bandwidth" | "device" | "devices" => Group::Limits,
             "output" | "format" | "outfile" | "open" => Group::Output,
             "signature" | "all" | "batch" | "input" | "trip_count" | "const_params" => Group::Model,
             "original_quirks" => Group::Quirks,

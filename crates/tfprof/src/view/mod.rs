@@ -1,5 +1,6 @@
 //! Views: group the model's nodes into a tree, then run one pipeline that sums, filters and sorts it.
 
+pub mod ceilings;
 mod code;
 pub mod columns;
 pub mod compare;
@@ -25,6 +26,7 @@ use crate::model::nodes::NodeId;
 use crate::model::stacks::{Frame, FrameText};
 use crate::options::{CodeStacks, Events, Frames, GroupBy, Options, OrderBy, Selection, Step, ViewKind};
 use crate::units::Amount;
+use ceilings::{Peaks, need_peaks};
 pub use columns::Side;
 pub use demand::Demand;
 pub use pipeline::VisibleRow;
@@ -58,6 +60,8 @@ pub struct View {
     layers: Layers,
     demand: Demand,
     rows: Rows,
+    /// Where the peaks come from that it compares with; empty if it does not.
+    peaks: Vec<String>,
     /// The other side of a comparison.
     compared: Option<Box<compare::Compared>>,
 }
@@ -95,17 +99,20 @@ impl View {
         let filters = Filters::new(options)?;
         let quirks = &options.quirks;
         let mut warnings = Vec::new();
-        let mut warn = |code, message| warnings.push(Warning::new(code, message));
         let selection = options.selection(!model.runs.is_empty() || model.is_trace);
         demand::check_original(options, selection)?;
         demand.check(kind, options, selection)?;
-        let unknown = model.unknown_in(layers);
+        let peaks = if asks_for_peaks(options, selection, &demand) { Peaks::find(&model, options)? } else { Peaks::default() };
+        let mut unknown = model.unknown_in(layers);
+        if !peaks.ceilings.is_known() {
+            unknown = unknown.and(need_peaks());
+        }
         demand::check_known(unknown, options)?;
         let asked: Vec<_> = selection.given().filter(|metric| unknown.has_part_of(*metric)).collect();
         if !asked.is_empty() {
             let words: Vec<_> = asked.iter().filter_map(|metric| metric.info().word).collect();
             let message = format!("this profile does not have {}, so they are unknown, not 0", words.join(", "));
-            warn("unknown_metric", message);
+            warnings.push(no_peaks(&asked, &peaks).unwrap_or_else(|| Warning::new("unknown_metric", message)));
         }
         let filter = NodeFilter { layers, inside_functions: !quirks.functions_are_closed };
         let plain = |tree| code::Grouped { tree, lost_gradients: 0, folded: 0 };
@@ -121,13 +128,14 @@ impl View {
         };
         if lost_gradients > 0 {
             let message = format!("{lost_gradients} groups of gradient nodes have no forward node with a trace");
-            warn("lost_gradients", message);
+            warnings.push(Warning::new("lost_gradients", message));
         }
         let rules = Rules::of(kind);
         if options.account_displayed_op_only && !rules.can_recount {
-            warn("ignored_option", format!("the {} view ignores account_displayed_op_only", kind.word()));
+            let message = format!("the {} view ignores account_displayed_op_only", kind.word());
+            warnings.push(Warning::new("ignored_option", message));
         }
-        let metrics = summed_metrics(&model, demand.metrics(selection));
+        let metrics = summed_metrics(&model, selection, demand.metrics(selection));
         let mut options = options.clone();
         options.order_by = options.resolved_order(kind, selection, unknown);
         if demand.whole_tree {
@@ -135,6 +143,7 @@ impl View {
         }
         let mut lens = Lens::new(&model, options.step, options.quirks);
         lens.kernels_apart = layers.has(Layer::Kernels);
+        lens.ceilings = peaks.ceilings;
         let values = Values::through(lens, &model);
         let rows =
             Pipeline::new(rules, &options, filters, values, tree, metrics, lead_metric(&options, selection, unknown))
@@ -165,8 +174,14 @@ impl View {
             layers,
             demand,
             rows,
+            peaks: peaks.said,
             compared: None,
         })
+    }
+
+    /// Where the peaks come from that the answer compares with, one line for each device.
+    pub fn peaks(&self) -> &[String] {
+        &self.peaks
     }
 
     /// The same question about another step.
@@ -390,6 +405,28 @@ pub(crate) fn past_the_limit(metric: Metric) -> Warning {
     Warning::new("past_the_limit", message)
 }
 
+/// Whether a question compares with peaks.
+fn asks_for_peaks(options: &Options, selection: Selection, demand: &Demand) -> bool {
+    let summed = options.summed_metrics().and(demand.metrics(selection).summed());
+    selection.has_detail(Detail::BoundBy)
+        || need_peaks().iter().any(|metric| summed.has(metric) && !demand.all_metrics)
+        || [&options.peak_flops, &options.peak_bandwidth, &options.device].iter().any(|given| !given.is_empty())
+}
+
+/// The warning about metrics that need a peak, if no peak is known.
+fn no_peaks(asked: &[Metric], peaks: &Peaks) -> Option<Warning> {
+    let needing = need_peaks();
+    if peaks.ceilings.is_known() || !asked.iter().any(|metric| needing.has_part_of(*metric)) {
+        return None;
+    }
+    let of = peaks.names.first().map_or_else(|| "the CPU".to_owned(), Clone::clone);
+    let message = format!(
+        "no peak of {of} is known, so nothing can be compared with it; name the device with -device, measure this machine's \
+         CPU with tfprof peak, or state the peak"
+    );
+    Some(Warning::new("no_peak", message).with_fix(Fix::with_value("as in", "peak_flops", "312T")))
+}
+
 /// The layers that a question is about.
 fn layers(model: &Model, kind: ViewKind, options: &Options) -> Result<Layers, Error> {
     let no_programs = || Error::option("group_by", "nothing that is loaded belongs to a compiled XLA program");
@@ -445,7 +482,11 @@ fn lead_metric(options: &Options, selection: Selection, unknown: MetricSet) -> O
 }
 
 /// The metrics to sum in order to show these.
-fn summed_metrics(model: &Model, mut metrics: MetricSet) -> MetricSet {
+fn summed_metrics(model: &Model, selection: Selection, mut metrics: MetricSet) -> MetricSet {
+    if selection.has_detail(Detail::BoundBy) {
+        metrics = metrics.and(need_peaks());
+        [Metric::Runs, Metric::DeviceMicros].into_iter().for_each(|metric| metrics.add(metric));
+    }
     if model.is_trace && metrics.has(Metric::Micros) {
         metrics.add(Metric::InclusiveMicros);
     }
