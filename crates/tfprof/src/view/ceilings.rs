@@ -1,14 +1,15 @@
 //! The peaks that a question compares with, and where they come from: given, recorded in the profile, published for a
 //! device that the profile names, or measured on this machine.
 
-use crate::error::Error;
+use super::demand::Demand;
+use crate::error::{Error, Fix, Warning};
 use crate::hardware::{Ceiling, Device, Devices, Precision};
-use crate::metric::{Metric, MetricSet};
+use crate::metric::{Detail, Metric, MetricSet};
 use crate::model::Model;
 use crate::model::activity::Activity;
 use crate::model::hosts::{FactValue, PlaneFacts, is_accelerator};
 use crate::model::nodes::NodeId;
-use crate::options::Options;
+use crate::options::{Options, Selection};
 
 /// The peaks of the device that did the work of a row.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -34,7 +35,34 @@ pub struct Peaks {
 }
 
 impl Peaks {
-    /// Finds the peaks of a question.
+    /// The peaks of a question, if it compares with any.
+    pub fn of_question(model: &Model, options: &Options, selection: Selection, demand: &Demand) -> Result<Peaks, Error> {
+        let summed = options.summed_metrics().and(demand.metrics(selection).summed());
+        let asks = selection.has_detail(Detail::BoundBy)
+            || need_peaks().iter().any(|metric| summed.has(metric) && !demand.all_metrics);
+        if asks { Peaks::find(model, options) } else { Ok(Peaks::default()) }
+    }
+
+    /// The metrics that cannot be known without peaks.
+    pub fn unknown(&self) -> MetricSet {
+        if self.ceilings.is_known() { MetricSet::default() } else { need_peaks() }
+    }
+
+    /// The warning about metrics that need a peak, if they do and none is known.
+    pub fn missing(&self, asked: &[Metric]) -> Option<Warning> {
+        let needing = need_peaks();
+        if self.ceilings.is_known() || !asked.iter().any(|metric| needing.has_part_of(*metric)) {
+            return None;
+        }
+        let of = self.names.first().map_or("the CPU", String::as_str);
+        let message = format!(
+            "no peak of {of} is known, so nothing can be compared with it; name the device, measure this machine's CPU with \
+             tfprof peak, or state the peak"
+        );
+        Some(Warning::new("no_peak", message).with_fix(Fix::with_value("as in", "peak_flops", "312T")))
+    }
+
+    /// Finds the peaks to compare with.
     pub fn find(model: &Model, options: &Options) -> Result<Peaks, Error> {
         let devices = Devices::load(&options.devices)?;
         let mut peaks = Peaks { names: names(model), ..Peaks::default() };

@@ -102,18 +102,10 @@ impl View {
         let selection = options.selection(!model.runs.is_empty() || model.is_trace);
         demand::check_original(options, selection)?;
         demand.check(kind, options, selection)?;
-        let peaks = if asks_for_peaks(options, selection, &demand) { Peaks::find(&model, options)? } else { Peaks::default() };
-        let mut unknown = model.unknown_in(layers);
-        if !peaks.ceilings.is_known() {
-            unknown = unknown.and(need_peaks());
-        }
+        let peaks = Peaks::of_question(&model, options, selection, &demand)?;
+        let unknown = model.unknown_in(layers).and(peaks.unknown());
         demand::check_known(unknown, options)?;
-        let asked: Vec<_> = selection.given().filter(|metric| unknown.has_part_of(*metric)).collect();
-        if !asked.is_empty() {
-            let words: Vec<_> = asked.iter().filter_map(|metric| metric.info().word).collect();
-            let message = format!("this profile does not have {}, so they are unknown, not 0", words.join(", "));
-            warnings.push(no_peaks(&asked, &peaks).unwrap_or_else(|| Warning::new("unknown_metric", message)));
-        }
+        warnings.extend(unknown_metrics(selection, unknown, &peaks));
         let filter = NodeFilter { layers, inside_functions: !quirks.functions_are_closed };
         let plain = |tree| code::Grouped { tree, lost_gradients: 0, folded: 0 };
         let code::Grouped { tree, lost_gradients, folded } = match kind {
@@ -152,13 +144,7 @@ impl View {
         if let Some(metric) = past.filter(|_| !quirks.numbers_wrap) {
             warnings.push(past_the_limit(metric));
         }
-        if let Some(metric) = demand.drawn(selection)
-            && rows.totals.get(metric, 0) <= 0
-        {
-            let total = rows.totals.get(metric, 0);
-            let message = format!("nothing to draw: the total of {} is {total}", metric.info().key);
-            warnings.push(Warning::new("nothing_to_draw", message));
-        }
+        warnings.extend(nothing_to_draw(&rows, demand.drawn(selection)));
         Ok(View {
             kind,
             options,
@@ -405,26 +391,23 @@ pub(crate) fn past_the_limit(metric: Metric) -> Warning {
     Warning::new("past_the_limit", message)
 }
 
-/// Whether a question compares with peaks.
-fn asks_for_peaks(options: &Options, selection: Selection, demand: &Demand) -> bool {
-    let summed = options.summed_metrics().and(demand.metrics(selection).summed());
-    selection.has_detail(Detail::BoundBy)
-        || need_peaks().iter().any(|metric| summed.has(metric) && !demand.all_metrics)
-        || [&options.peak_flops, &options.peak_bandwidth, &options.device].iter().any(|given| !given.is_empty())
+/// The warning about selected metrics that the profile lacks.
+fn unknown_metrics(selection: Selection, unknown: MetricSet, peaks: &Peaks) -> Option<Warning> {
+    let asked: Vec<_> = selection.given().filter(|metric| unknown.has_part_of(*metric)).collect();
+    if let Some(warning) = peaks.missing(&asked) {
+        return Some(warning);
+    }
+    let words: Vec<_> = asked.into_iter().filter_map(|metric| metric.info().word).collect();
+    let message = || format!("this profile does not have {}, so they are unknown, not 0", words.join(", "));
+    (!words.is_empty()).then(|| Warning::new("unknown_metric", message()))
 }
 
-/// The warning about metrics that need a peak, if no peak is known.
-fn no_peaks(asked: &[Metric], peaks: &Peaks) -> Option<Warning> {
-    let needing = need_peaks();
-    if peaks.ceilings.is_known() || !asked.iter().any(|metric| needing.has_part_of(*metric)) {
-        return None;
-    }
-    let of = peaks.names.first().map_or_else(|| "the CPU".to_owned(), Clone::clone);
-    let message = format!(
-        "no peak of {of} is known, so nothing can be compared with it; name the device with -device, measure this machine's \
-         CPU with tfprof peak, or state the peak"
-    );
-    Some(Warning::new("no_peak", message).with_fix(Fix::with_value("as in", "peak_flops", "312T")))
+/// The warning about a picture without any area.
+fn nothing_to_draw(rows: &Rows, drawn: Option<Metric>) -> Option<Warning> {
+    let metric = drawn?;
+    let total = rows.totals.get(metric, 0);
+    let message = || format!("nothing to draw: the total of {} is {total}", metric.info().key);
+    (total <= 0).then(|| Warning::new("nothing_to_draw", message()))
 }
 
 /// The layers that a question is about.
