@@ -1,6 +1,8 @@
 //! What devices can do at the most: FLOP/s by precision, and bytes a second. Figures are given by users, recorded in
 //! profiles, published by vendors (`hardware/devices.toml`), or measured by `tfprof peak`.
 
+pub mod measure;
+
 use crate::error::{Error, Location};
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -45,7 +47,8 @@ impl Precision {
 
     /// The precision that a word of ours or a type of a framework stands for.
     pub fn of(name: &str) -> Option<Precision> {
-        let name = name.strip_prefix("c10::").or_else(|| name.strip_prefix("at::")).unwrap_or(name).to_ascii_lowercase();
+        let name =
+            name.strip_prefix("c10::").or_else(|| name.strip_prefix("at::")).unwrap_or(name).to_ascii_lowercase();
         if let Some((_, precision)) = Precision::WORDS.iter().find(|(word, _)| *word == name) {
             return Some(*precision);
         }
@@ -175,7 +178,13 @@ pub fn rate(x: f64, unit: &str) -> String {
         _ => (1.0, ""),
     };
     let shown = x / divisor;
-    let decimals = if shown >= 1000.0 { 0 } else if shown >= 100.0 { 1 } else { 2 };
+    let decimals = if shown >= 1000.0 {
+        0
+    } else if shown >= 100.0 {
+        1
+    } else {
+        2
+    };
     let text = format!("{shown:.decimals$}");
     let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
     format!("{text} {letter}{unit}")
@@ -185,7 +194,8 @@ pub fn rate(x: f64, unit: &str) -> String {
 fn parse_rate(text: &str, example: &str) -> Result<f64, String> {
     let wrong = || format!("expected a rate a second, such as {example}, found `{text}`");
     let lower = text.trim().to_ascii_lowercase();
-    let bare = ["flop/s", "flops", "b/s", "op/s", "ops"].iter().find_map(|unit| lower.strip_suffix(unit)).unwrap_or(&lower);
+    let bare =
+        ["flop/s", "flops", "b/s", "op/s", "ops"].iter().find_map(|unit| lower.strip_suffix(unit)).unwrap_or(&lower);
     let bare = bare.trim_end();
     let (digits, factor) = match bare.as_bytes().last() {
         Some(b'k') => (&bare[..bare.len() - 1], 1e3),
@@ -265,7 +275,8 @@ impl Devices {
         }
         let squeezed = |text: &str| text.to_ascii_lowercase().replace([' ', '-', '_'], "");
         let wanted = squeezed(name);
-        let named = |device: &&Device| squeezed(&device.name) == wanted || device.matches.iter().any(|m| squeezed(m) == wanted);
+        let named =
+            |device: &&Device| squeezed(&device.name) == wanted || device.matches.iter().any(|m| squeezed(m) == wanted);
         let contains = |device: &&Device| !wanted.is_empty() && squeezed(&device.name).contains(&wanted);
         let found = self.all().find(named).or_else(|| self.all().find(contains));
         found.cloned().ok_or_else(|| {
@@ -285,7 +296,8 @@ pub const MEASURED: &str = "this machine's CPU";
 
 /// `avx2:16x3.0GHz`: cores and their clock by FLOPs a cycle; two units for multiply-adds of this width.
 fn processor(name: &str, spec: &str) -> Result<Device, String> {
-    let wrong = || format!("expected a CPU such as cpu:avx2:16x3.0GHz (sse, neon, avx, avx2 or avx512), found `{name}`");
+    let wrong =
+        || format!("expected a CPU such as cpu:avx2:16x3.0GHz (sse, neon, avx, avx2 or avx512), found `{name}`");
     let (set, rest) = spec.split_once(':').ok_or_else(wrong)?;
     // FLOPs of float32 in a cycle: lanes, times two units, times two for a multiply-add where there is one.
     let per_cycle = match set {
@@ -311,7 +323,11 @@ fn processor(name: &str, spec: &str) -> Result<Device, String> {
 
 fn read(file: &Path) -> Result<Vec<Device>, Error> {
     let name = file.display().to_string();
-    let text = std::fs::read_to_string(file).map_err(|source| Error::Io { file: name.clone(), action: "cannot read", source })?;
+    let text = std::fs::read_to_string(file).map_err(|source| Error::Io {
+        file: name.clone(),
+        action: "cannot read",
+        source,
+    })?;
     parse(&name, &text)
 }
 
@@ -341,8 +357,13 @@ fn parse(file: &str, text: &str) -> Result<Vec<Device>, Error> {
 }
 
 fn device(fields: &DeTable<'_>) -> Result<Device, (usize, String)> {
-    let mut device =
-        Device { name: String::new(), matches: Vec::new(), exact: false, ceiling: Ceiling::default(), source: String::new() };
+    let mut device = Device {
+        name: String::new(),
+        matches: Vec::new(),
+        exact: false,
+        ceiling: Ceiling::default(),
+        source: String::new(),
+    };
     for (key, value) in fields {
         let expected = |what: &str| (value.span().start, format!("expected {what} for `{}`", key.get_ref()));
         match (key.get_ref().as_ref(), value.get_ref()) {

@@ -4,8 +4,8 @@
 //! `aten::linear` only if no product of matrices is inside it.
 
 use crate::events::{HostProfile, Op};
-use crate::hash::UntrustedSet;
 use crate::hardware::Precision;
+use crate::hash::UntrustedSet;
 use crate::infer::flops::torch::{Counted, Inputs, counted, flops};
 use crate::infer::flops::torch_bytes::{Types, bytes};
 
@@ -23,7 +23,8 @@ pub fn add(host: &mut HostProfile) {
         op.about.cost.flops = if is_part || is_holder { Some(0) } else { flops(&op.key.kind, inputs) };
         op.about.cost.precision = shapes.types.iter().find_map(|name| Precision::of(name));
         let types = Types { inputs, names: &shapes.types };
-        op.about.cost.bytes = if is_part || is_holder { Some(0) } else { bytes(&op.key.kind, types, op.about.cost.flops) };
+        op.about.cost.bytes =
+            if is_part || is_holder { Some(0) } else { bytes(&op.key.kind, types, op.about.cost.flops) };
     }
 }
 

@@ -272,10 +272,12 @@ impl Merger<'_> {
         facts.knows_bytes |= about.cost.bytes.is_some();
         facts.precision = facts.precision.or(about.cost.precision);
         if about.cost.flops.is_some() {
-            [Metric::FloatOps, Metric::UnknownOps].into_iter().for_each(|metric| self.known.add(metric));
+            let known = [Metric::FloatOps, Metric::UnknownOps, Metric::ComputeMicros];
+            known.into_iter().for_each(|metric| self.known.add(metric));
         }
         if about.cost.bytes.is_some() {
-            self.known.add(Metric::IoBytes);
+            let known = [Metric::IoBytes, Metric::MemoryMicros, Metric::RooflineMicros, Metric::LostMicros];
+            known.into_iter().for_each(|metric| self.known.add(metric));
         }
         if builder.keep.traces && !about.stack.is_empty() && model.nodes.stack[node.index()] == StackId::NONE {
             let mut stack = StackId::EMPTY;

@@ -13,8 +13,8 @@ pub mod walk;
 
 pub use merge::{merge, reconcile};
 
-use crate::hardware::Precision;
 use crate::error::{Error, Warning};
+use crate::hardware::Precision;
 use crate::hash::UntrustedMap;
 use crate::model::activity::Activity;
 use crate::model::hosts::HostFacts;

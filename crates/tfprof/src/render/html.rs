@@ -305,7 +305,9 @@ impl<'v> Tree<'v> {
                 let text = match detail {
                     Detail::Device => text::devices(view, row).unwrap_or_default(),
                     Detail::OpTypes => text::types(view, row),
-                    Detail::Category | Detail::Program | Detail::Kernels | Detail::BoundBy => text::of_trace(view, detail, row),
+                    Detail::Category | Detail::Program | Detail::Kernels | Detail::BoundBy => {
+                        text::of_trace(view, detail, row)
+                    }
                     _ => {
                         let mut shapes = Vec::new();
                         text::push_input_shapes(view, row, &mut shapes);

@@ -174,7 +174,8 @@ fn columns(view: &View) -> Vec<Column> {
     });
     first.append(&mut rest);
     let mut columns: Vec<_> = first.into_iter().map(Column::Metric).collect();
-    for detail in [Detail::Device, Detail::OpTypes, Detail::Category, Detail::Program, Detail::Kernels, Detail::BoundBy] {
+    for detail in [Detail::Device, Detail::OpTypes, Detail::Category, Detail::Program, Detail::Kernels, Detail::BoundBy]
+    {
         if view.selection.has_detail(detail) {
             columns.push(Column::Detail(detail));
         }

@@ -36,7 +36,12 @@ pub struct Peaks {
 
 impl Peaks {
     /// The peaks of a question, if it compares with any.
-    pub fn of_question(model: &Model, options: &Options, selection: Selection, demand: &Demand) -> Result<Peaks, Error> {
+    pub fn of_question(
+        model: &Model,
+        options: &Options,
+        selection: Selection,
+        demand: &Demand,
+    ) -> Result<Peaks, Error> {
         let summed = options.summed_metrics().and(demand.metrics(selection).summed());
         let asks = selection.has_detail(Detail::BoundBy)
             || need_peaks().iter().any(|metric| summed.has(metric) && !demand.all_metrics);
@@ -102,7 +107,14 @@ impl Peaks {
     }
 
     /// The first known figure of each kind, and a line that says which.
-    fn choose(&mut self, name: &str, given: Ceiling, named: Option<&Device>, recorded: Ceiling, table: Option<&Device>) -> Ceiling {
+    fn choose(
+        &mut self,
+        name: &str,
+        given: Ceiling,
+        named: Option<&Device>,
+        recorded: Ceiling,
+        table: Option<&Device>,
+    ) -> Ceiling {
         let mut chosen = Ceiling::default();
         let mut origins: Vec<String> = Vec::new();
         let mut take = |from: &Ceiling, origin: String| {
@@ -111,7 +123,7 @@ impl Peaks {
             if chosen != before {
                 let mut part = Ceiling::default();
                 if chosen.flops(None) != before.flops(None) {
-                    part.fill_from(&Ceiling { ..chosen });
+                    part.fill_from(&chosen);
                     part.set_bandwidth(0.0);
                 }
                 if chosen.bandwidth() != before.bandwidth() {
@@ -171,7 +183,8 @@ fn names(model: &Model) -> Vec<String> {
         if let Some((_, FactValue::Text(name))) = plane.stats.iter().find(|(known, _)| known == "device_type_string") {
             names.push(name.clone());
         }
-        let [major, minor, cores] = ["compute_cap_major", "compute_cap_minor", "core_count"].map(|name| stat(plane, name));
+        let [major, minor, cores] =
+            ["compute_cap_major", "compute_cap_minor", "core_count"].map(|name| stat(plane, name));
         if let (Some(major), Some(cores)) = (major, cores) {
             names.push(format!("cc{major}.{}:{cores}", minor.unwrap_or(0.0)));
         }
@@ -188,7 +201,13 @@ fn names(model: &Model) -> Vec<String> {
 
 /// The metrics that need a peak.
 pub fn need_peaks() -> MetricSet {
-    let all = [Metric::ComputeMicros, Metric::MemoryMicros, Metric::RooflineMicros, Metric::LostMicros, Metric::CoveredMicros];
+    let all = [
+        Metric::ComputeMicros,
+        Metric::MemoryMicros,
+        Metric::RooflineMicros,
+        Metric::LostMicros,
+        Metric::CoveredMicros,
+    ];
     let mut set = MetricSet::default();
     all.into_iter().for_each(|metric| set.add(metric));
     set

@@ -230,7 +230,8 @@ impl View {
         if let Source::Ratio { numerator, denominator, .. } = metric.info().source {
             let parts = self.parts(denominator) as f64 / self.parts(numerator) as f64;
             let ratio = self.table(side).ratio(metric, row.row).filter(|_| self.knows(metric));
-            let ratio = ratio.filter(|_| !self.is_unknown_cost(side, numerator, row) && self.is_covered(side, metric, row));
+            let ratio =
+                ratio.filter(|_| !self.is_unknown_cost(side, numerator, row) && self.is_covered(side, metric, row));
             return ratio.map_or(Number::Missing, |ratio| Number::Real(ratio * parts));
         }
         let n = self.table(side).get(metric, row.row);
@@ -243,12 +244,23 @@ impl View {
         }
     }
 
+    /// A number of a row as a real one; none if it is missing.
+    pub fn real(&self, side: Side, metric: Metric, row: &VisibleRow) -> Option<f64> {
+        match self.number(side, metric, row) {
+            Number::Missing => None,
+            Number::Int(n) => Some(n as f64),
+            Number::Decimal(amount) => Some(amount.n as f64 / amount.parts as f64),
+            Number::Real(x) => Some(x),
+        }
+    }
+
     /// Whether all of a row's time is in ops whose part of a ratio is known.
     fn is_covered(&self, side: Side, metric: Metric, row: &VisibleRow) -> bool {
         let table = self.table(side);
-        metric.info().covered_by.is_none_or(|covered| {
-            table.get(covered, row.row) >= table.get(Metric::DeviceMicros, row.row)
-        })
+        metric
+            .info()
+            .covered_by
+            .is_none_or(|covered| table.get(covered, row.row) >= table.get(Metric::DeviceMicros, row.row))
     }
 
     /// What bounds a row and everything below it; none if any part of it is unknown.

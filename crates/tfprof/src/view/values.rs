@@ -140,7 +140,7 @@ impl<'m> Values<'m> {
     }
 
     /// Adds the time whose cost is known and, if there are peaks, the time at each peak.
-    fn add_limits(&self, node: NodeId, row: &mut Row) {
+    pub fn add_limits(&self, node: NodeId, row: &mut Row) {
         let took = row[Metric::DeviceMicros as usize];
         if took <= 0 {
             return;
