@@ -114,18 +114,16 @@ class Recording:
             self._end_step()
 
     def steps(self, batches: Iterable[Any]) -> Iterator[Any]:
-        """The same batches; each pass of the loop is a step, in which the batch is also fetched."""
+        """The same batches; each pass of the loop is a step, in which the next batch is also fetched."""
         self._take_over("step")
         iterator = iter(batches)
-        while True:
+        nothing = object()
+        batch = next(iterator, nothing)
+        while batch is not nothing:
             self._begin_step()
             try:
-                batch = next(iterator)
-            except StopIteration:
-                self._abandon_step()
-                return
-            try:
                 yield batch
+                batch = next(iterator, nothing)
             finally:
                 self._end_step()
 
