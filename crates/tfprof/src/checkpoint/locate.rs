@@ -123,8 +123,9 @@ const MAX_INDEX_SIZE: u64 = 256 << 20;
 fn arrays_in(path: &Path, source: &ByteSource) -> Option<ArrayFile> {
     let head = source.read(0, ARRAY_HEAD.min(source.len())).ok()?;
     let name = path.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
+    let ends = |ending: &str| path.extension().is_some_and(|found| found.eq_ignore_ascii_case(ending));
     let is_zip = head.starts_with(zip::SIGNATURE);
-    if head.starts_with(hdf5::SIGNATURE) || is_zip && name.ends_with(".keras") {
+    if head.starts_with(hdf5::SIGNATURE) || is_zip && ends("keras") {
         return Some(ArrayFile::Hdf5);
     }
     if is_zip {
@@ -135,7 +136,7 @@ fn arrays_in(path: &Path, source: &ByteSource) -> Option<ArrayFile> {
         return Some(ArrayFile::Safetensors);
     }
     // A user block comes before the signature.
-    if (name.ends_with(".h5") || name.ends_with(".hdf5")) && Hdf5::find(source).is_some() {
+    if (ends("h5") || ends("hdf5")) && Hdf5::find(source).is_some() {
         return Some(ArrayFile::Hdf5);
     }
     let is_index = name.ends_with(".safetensors.index.json") && source.len() < MAX_INDEX_SIZE;

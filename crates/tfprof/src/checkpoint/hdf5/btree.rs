@@ -29,7 +29,7 @@ const CHECKSUM: u64 = 4;
 impl<'f> BTree<'f> {
     pub fn open(file: &'f Hdf5, address: u64) -> Result<BTree<'f>, Damage> {
         let mut head = file.cursor_up_to(address, 40)?;
-        head.signature(b"BTHD")?;
+        head.signature(*b"BTHD")?;
         head.skip(1)?;
         let kind = head.u8()?;
         let node_size = u64::from(head.u32()?);
@@ -90,7 +90,7 @@ impl<'f> BTree<'f> {
         };
         let pointers = if level == 0 { 0 } else { (records + 1) * pointer as u64 };
         let mut node = self.file.cursor(address, NODE_PREFIX + records * self.record_size as u64 + pointers)?;
-        node.signature(if level == 0 { b"BTLF" } else { b"BTIN" })?;
+        node.signature(if level == 0 { *b"BTLF" } else { *b"BTIN" })?;
         node.skip(2)?;
         Ok(node)
     }

@@ -178,7 +178,7 @@ impl Walk<'_> {
             if !seen.insert(address) {
                 return Err(node.fault("the index of its chunks forms a loop; is the file damaged?".to_owned()));
             }
-            node.signature(b"TREE")?;
+            node.signature(*b"TREE")?;
             if node.u8()? != 1 {
                 return Err(node.fault("expected the index of its chunks here; is the file damaged?".to_owned()));
             }
@@ -243,7 +243,7 @@ impl Walk<'_> {
     fn fixed_array(&self, address: u64, filtered: bool, take: &mut Take<'_>) -> Result<(), Damage> {
         let file = self.file;
         let mut head = file.cursor_up_to(address, 40)?;
-        head.signature(b"FAHD")?;
+        head.signature(*b"FAHD")?;
         head.skip(2)?;
         let entry_size = u64::from(head.u8()?);
         let page_bits = head.u8()?;
@@ -252,7 +252,7 @@ impl Walk<'_> {
         if entry_size != self.entry_size(filtered) || page_bits > 40 {
             return Err(head.fault("the index of its chunks makes no sense; is the file damaged?".to_owned()));
         }
-        file.cursor(block, 4)?.signature(b"FADB")?;
+        file.cursor(block, 4)?.signature(*b"FADB")?;
         let prefix = 6 + u64::from(file.offset_size);
         let page = 1_u64 << page_bits;
         if count <= page {
@@ -275,7 +275,7 @@ impl Walk<'_> {
     fn extensible_array(&self, address: u64, filtered: bool, take: &mut Take<'_>) -> Result<(), Damage> {
         let file = self.file;
         let mut head = file.cursor_up_to(address, 80)?;
-        head.signature(b"EAHD")?;
+        head.signature(*b"EAHD")?;
         head.skip(2)?;
         let entry_size = u64::from(head.u8()?);
         let max_bits = u32::from(head.u8()?);
@@ -296,7 +296,7 @@ impl Walk<'_> {
             return Err(head.fault("the index of its chunks makes no sense; is the file damaged?".to_owned()));
         }
         let array = Array { max_bits, min_entries, page: 1 << page_bits, filtered };
-        file.cursor(index, 4)?.signature(b"EAIB")?;
+        file.cursor(index, 4)?.signature(*b"EAIB")?;
         let mut at = index.saturating_add(6 + u64::from(file.offset_size));
         self.entries(at, 0, in_index, filtered, take)?;
         at = at.saturating_add(in_index * entry_size);
@@ -339,7 +339,7 @@ impl Walk<'_> {
         take: &mut Take<'_>,
     ) -> Result<(), Damage> {
         let file = self.file;
-        file.cursor(address, 4)?.signature(b"EASB")?;
+        file.cursor(address, 4)?.signature(*b"EASB")?;
         let pages = if entries > array.page { entries / array.page } else { 0 };
         let bitmap = pages.div_ceil(8);
         let mut at = address.saturating_add(6 + u64::from(file.offset_size) + array.offset_size());
@@ -370,7 +370,7 @@ impl Walk<'_> {
         take: &mut Take<'_>,
     ) -> Result<(), Damage> {
         let file = self.file;
-        file.cursor(address, 4)?.signature(b"EADB")?;
+        file.cursor(address, 4)?.signature(*b"EADB")?;
         let at = address.saturating_add(6 + u64::from(file.offset_size) + array.offset_size());
         if entries <= array.page {
             return self.entries(at, first, entries, array.filtered, take);

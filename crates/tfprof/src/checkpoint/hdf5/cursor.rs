@@ -89,13 +89,13 @@ impl<'f> Cursor<'f> {
     }
 
     /// Four letters that start each kind of block.
-    pub fn signature(&mut self, expect: &[u8; 4]) -> Result<(), Damage> {
+    pub fn signature(&mut self, expect: [u8; 4]) -> Result<(), Damage> {
         let at = self.at;
-        if self.take(4)? == expect {
+        if self.take(4)? == expect.as_slice() {
             return Ok(());
         }
         self.at = at;
-        let expect = String::from_utf8_lossy(expect);
+        let expect = String::from_utf8_lossy(&expect);
         Err(self.fault(format!("expected a block `{expect}` here; is the file damaged?")))
     }
 

@@ -162,7 +162,7 @@ impl Datatype {
         let at = cursor.at;
         let class = cursor.u8()? & 0x0f;
         cursor.at = at;
-        if class != FLOAT { Ok(None) } else { Datatype::read_one(cursor, 0).map(Some) }
+        if class == FLOAT { Datatype::read_one(cursor, 0).map(Some) } else { Ok(None) }
     }
 
     /// The type as checkpoints name it.

@@ -63,7 +63,7 @@ impl Hdf5 {
                 self.symbols(address, &heap, links)?;
                 continue;
             }
-            node.signature(b"TREE")?;
+            node.signature(*b"TREE")?;
             if node.u8()? != 0 {
                 return Err(node.fault("expected the index of a group here; is the file damaged?".to_owned()));
             }
@@ -126,7 +126,7 @@ fn read_link(message: &mut Cursor<'_>) -> Result<Link, Damage> {
     }
     let kind = if flags & 0x08 != 0 { message.u8()? } else { 0 };
     message.skip(if flags & 0x04 != 0 { 8 } else { 0 })?;
-    message.skip(if flags & 0x10 != 0 { 1 } else { 0 })?;
+    message.skip(usize::from(flags & 0x10 != 0))?;
     let length = message.number(1 << (flags & 3))?;
     let name = message.take(usize::try_from(length).unwrap_or(usize::MAX))?.to_vec();
     let target = if kind == 0 { Target::Object(message.defined("a member of a group")?) } else { Target::Elsewhere };

@@ -122,11 +122,11 @@ impl HeaderReader<'_> {
         prefix.skip(7)?;
         let size = u64::from(prefix.u32()?);
         self.waiting.push((address.saturating_add(16), size));
-        self.read_blocks(|reader, block| reader.read_old_messages(block))
+        self.read_blocks(HeaderReader::read_old_messages)
     }
 
     fn read_new(&mut self, prefix: &mut Cursor<'_>, address: u64) -> Result<(), Damage> {
-        prefix.signature(b"OHDR")?;
+        prefix.signature(*b"OHDR")?;
         let (version, flags) = (prefix.u8()?, prefix.u8()?);
         if version != 2 {
             return Err(prefix.fault(format!("version {version} of an object is not known")));
@@ -137,7 +137,7 @@ impl HeaderReader<'_> {
         let mut first = self.file.cursor(address.saturating_add(prefix.at as u64), size)?;
         self.read_new_messages(&mut first)?;
         self.read_blocks(|reader, block| {
-            block.signature(b"OCHK")?;
+            block.signature(*b"OCHK")?;
             // A checksum ends the block.
             let end = block.bytes.len().saturating_sub(4).max(block.at);
             block.bytes.truncate(end);

@@ -16,7 +16,7 @@ pub struct LocalHeap {
 impl LocalHeap {
     pub fn open(file: &Hdf5, address: u64) -> Result<LocalHeap, Damage> {
         let mut head = file.cursor_up_to(address, 40)?;
-        head.signature(b"HEAP")?;
+        head.signature(*b"HEAP")?;
         head.skip(4)?;
         let size = head.length()?;
         head.length()?;
@@ -70,7 +70,7 @@ impl<'f> GlobalHeap<'f> {
 
     fn open(&self, address: u64) -> Result<Collection, Damage> {
         let mut head = self.file.cursor_up_to(address, 16)?;
-        head.signature(b"GCOL")?;
+        head.signature(*b"GCOL")?;
         head.skip(4)?;
         let size = head.length()?;
         let mut all = self.file.cursor(address, size)?;
@@ -115,7 +115,7 @@ pub struct FractalHeap<'f> {
 impl<'f> FractalHeap<'f> {
     pub fn open(file: &'f Hdf5, address: u64) -> Result<FractalHeap<'f>, Damage> {
         let mut head = file.cursor_up_to(address, 200)?;
-        head.signature(b"FRHP")?;
+        head.signature(*b"FRHP")?;
         head.skip(1)?;
         let id_length = usize::from(head.u16()?);
         let has_filters = head.u16()? != 0;
@@ -202,7 +202,7 @@ impl<'f> FractalHeap<'f> {
             let entry = (row * self.width + column).saturating_mul(u64::from(self.file.offset_size));
             let head = 5 + u64::from(self.file.offset_size) + self.offset_size as u64;
             let mut table = self.file.cursor(block, 4)?;
-            table.signature(b"FHIB")?;
+            table.signature(*b"FHIB")?;
             let at = block.saturating_add(head).saturating_add(entry);
             block = self.file.cursor(at, u64::from(self.file.offset_size))?.defined("a block of a heap")?;
             within -= start;

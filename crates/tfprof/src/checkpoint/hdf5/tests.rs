@@ -1,4 +1,4 @@
-//! Files that h5py wrote (scripts/make_array_samples.py), whole and damaged.
+//! Files that h5py wrote (`scripts/make_array_samples.py`), whole and damaged.
 
 use super::*;
 use crate::budget::{Account, Limits};

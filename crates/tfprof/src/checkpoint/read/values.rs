@@ -231,7 +231,7 @@ impl Checkpoint {
             (_, PieceLocation::DataFile(range)) => {
                 let shard = self.store.shard(piece.shard);
                 let shard = shard.ok_or_else(|| self.damage_to(tensor, "its shard is missing".to_owned()))?;
-                self.load_range(tensor, count, shard, *range)
+                load_range(tensor, count, shard, *range)
             }
             (Store::Tables(tables), PieceLocation::TableKey(key)) => {
                 let missing =
@@ -251,27 +251,6 @@ impl Checkpoint {
             }
             _ => Err(self.damage_to(tensor, "its values are not where they should be".to_owned())),
         }
-    }
-
-    fn load_range(&self, tensor: &Tensor, count: u64, shard: &Shard, range: FileRange) -> Result<Loaded, Damage> {
-        let FileRange { offset, size, checksum, big_endian } = range;
-        budget::work(size.saturating_mul(WORK_PER_BYTE));
-        let file = open_shard(shard).map_err(|d| d.at(offset))?;
-        let mut bytes = file.read(offset, size)?;
-        if tensor.dtype.size().is_some() {
-            let wrong = wrong_checksum(&file, range, crc32c::crc32c(&bytes));
-            to_little_endian(big_endian, tensor.dtype, &mut bytes);
-            return Ok(Loaded { data: Data::Plain(bytes), damage: wrong.into_iter().collect() });
-        }
-        // Files of arrays have no objects: such a type is one that tfprof does not know.
-        let Some(checksum) = checksum else { return Ok(Loaded { data: Data::Opaque(count), damage: Vec::new() }) };
-        let read =
-            if tensor.dtype == DType::STRING { read_strings(bytes, count) } else { read_variants(&bytes, count) };
-        let Checked { data, checksum: found } =
-            read.map_err(|invalid| file.damage(offset + invalid.offset as u64, invalid.message.to_owned()))?;
-        let wrong = (found != checksum && !big_endian)
-            .then(|| file.damage(offset, format!("the checksum of its {size} bytes is wrong")));
-        Ok(Loaded { data, damage: wrong.into_iter().collect() })
     }
 
     /// Calls `read` with a block of a table, which is often the block of the previous call.
@@ -443,6 +422,27 @@ fn load_value(
     }
     let wrong = block.damage.clone().filter(|d| d.offset.is_none_or(|at| block.covers(&value, at)));
     Ok(Some(Loaded { data, damage: wrong.into_iter().collect() }))
+}
+
+/// Reads a range of a data file.
+fn load_range(tensor: &Tensor, count: u64, shard: &Shard, range: FileRange) -> Result<Loaded, Damage> {
+    let FileRange { offset, size, checksum, big_endian } = range;
+    budget::work(size.saturating_mul(WORK_PER_BYTE));
+    let file = open_shard(shard).map_err(|d| d.at(offset))?;
+    let mut bytes = file.read(offset, size)?;
+    if tensor.dtype.size().is_some() {
+        let wrong = wrong_checksum(&file, range, crc32c::crc32c(&bytes));
+        to_little_endian(big_endian, tensor.dtype, &mut bytes);
+        return Ok(Loaded { data: Data::Plain(bytes), damage: wrong.into_iter().collect() });
+    }
+    // Files of arrays have no objects: such a type is one that tfprof does not know.
+    let Some(checksum) = checksum else { return Ok(Loaded { data: Data::Opaque(count), damage: Vec::new() }) };
+    let read = if tensor.dtype == DType::STRING { read_strings(bytes, count) } else { read_variants(&bytes, count) };
+    let Checked { data, checksum: found } =
+        read.map_err(|invalid| file.damage(offset + invalid.offset as u64, invalid.message.to_owned()))?;
+    let wrong = (found != checksum && !big_endian)
+        .then(|| file.damage(offset, format!("the checksum of its {size} bytes is wrong")));
+    Ok(Loaded { data, damage: wrong.into_iter().collect() })
 }
 
 /// Reads a dataset that does not lie in its file as it is.
