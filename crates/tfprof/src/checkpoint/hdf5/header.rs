@@ -30,10 +30,12 @@ pub mod kind {
     pub const LAYOUT: u16 = 0x08;
     pub const FILTERS: u16 = 0x0b;
     pub const ATTRIBUTE: u16 = 0x0c;
-    pub const CONTINUATION: u16 = 0x10;
     pub const SYMBOL_TABLE: u16 = 0x11;
     pub const ATTRIBUTE_INFO: u16 = 0x15;
 }
+
+/// A message that names a block with more messages.
+const CONTINUATION: u16 = 0x10;
 
 /// The body is elsewhere, shared by several objects.
 pub const SHARED: u8 = 2;
@@ -184,7 +186,7 @@ impl HeaderReader<'_> {
     fn take(&mut self, block: &mut Cursor<'_>, kind: u16, flags: u8, size: usize) -> Result<(), Damage> {
         let offset = block.offset + block.at as u64;
         let body = block.take(size)?.to_vec();
-        if kind == kind::CONTINUATION {
+        if kind == CONTINUATION {
             let mut body = Cursor::new(self.file, body, offset);
             let (address, length) = (body.defined("a continuation")?, body.length()?);
             self.waiting.push((address, length));

@@ -48,7 +48,7 @@ pub(super) fn list_hdf5(source: ByteSource, path: &Path, damage: &mut Vec<Damage
 }
 
 /// The HDF5 file itself, and whether its bytes are those of the file on disk.
-pub fn hdf5_source(source: ByteSource) -> Result<(ByteSource, bool), Damage> {
+fn hdf5_source(source: ByteSource) -> Result<(ByteSource, bool), Damage> {
     if !source.read(0, 4.min(source.len()))?.starts_with(zip::SIGNATURE) {
         return Ok((source, true));
     }
