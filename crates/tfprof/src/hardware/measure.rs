@@ -131,7 +131,7 @@ fn best<D>(threads: usize, data: impl Fn() -> D + Sync, work: impl Fn(&mut D) ->
         rates
     };
     let by_thread: Vec<Vec<f64>> = thread::scope(|scope| {
-        let handles: Vec<_> = (0..threads).map(|_| scope.spawn(&rounds)).collect();
+        let handles: Vec<_> = (0..threads).map(|_| scope.spawn(rounds)).collect();
         handles.into_iter().filter_map(|handle| handle.join().ok()).collect()
     });
     (0..ROUNDS).map(|round| by_thread.iter().map(|rates| rates[round]).sum::<f64>()).fold(0.0, f64::max)
