@@ -14,10 +14,10 @@ modules! {
     checkpoint { ByteSource, Table, Values, locate, query, render }
     comma_list { * }
     engine { needs, question }
-    format { Reader, kineto, live_graph, profile, xspace }
+    format { Reader, kineto, live_graph, lowered, profile, xspace }
     infer { fact, flops, inference, op_log, overrides, shapes }
     json { * }
-    model { Model, allocators, attr_value, body, cells, costs, hosts, nodes, shape }
+    model { Model, allocators, attr_value, body, cells, costs, dialects, hosts, lowered, nodes, shape }
     options { boolean, refused }
     render { csv, direction, fit, form_by_ending, form_of, html, json, output_words, outputs, pprof, proto, tensor, text, theme, timeline }
     report { advise, budget, cost, overview }

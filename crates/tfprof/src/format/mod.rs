@@ -7,10 +7,12 @@
 
 pub mod debug_info;
 pub(crate) mod detect;
+pub mod file_bytes;
 mod function_def;
 pub(crate) mod graph_def;
 pub mod kineto;
 pub mod live_graph;
+pub mod lowered;
 pub(crate) mod op_log;
 pub mod profile;
 pub(crate) mod run_metadata;
@@ -26,9 +28,10 @@ use crate::foreign;
 use crate::model::builder::Builder;
 use crate::words::with_article;
 use detect::{Head, heads, is_text_of, may_be};
+use file_bytes::FileBytes;
 use source::Source;
 use std::ops::ControlFlow;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::{fmt, io};
 use tfprof_proto::schema::{self, Message};
 use tfprof_proto::stream::{self, Layout, Record, Sink, Spot, StreamError, Tag};
@@ -109,6 +112,8 @@ pub type OpenHost = fn(&Path, Source<'_>) -> Result<Box<dyn HostFile>, Error>;
 pub enum Reader {
     /// Record by record into the model.
     Records(ReadRecords),
+    /// At any offset, into the model: a model of another dialect, whose weights are skipped.
+    Model(ReadModel),
     /// The path stands for several files, of which values are read when asked for.
     Checkpoint(fn(&Path) -> Result<Checkpoint, Error>),
     /// The files of all hosts are opened first, then read side by side.
@@ -348,6 +353,33 @@ pub fn read(read_records: ReadRecords, source: Source<'_>, step: i64, builder: &
         (None, Some(message)) => Err(Error::Input { location: Location { file, spot: None }, message }),
         (None, None) => Ok(()),
     }
+}
+
+/// A model file that is open for random access.
+#[derive(Debug)]
+pub struct ModelFile {
+    pub name: String,
+    /// Where it is, unless it came through a pipe or from memory; files that belong to it are beside it.
+    pub path: Option<PathBuf>,
+    pub bytes: FileBytes,
+}
+
+/// Reads a model file into the builder.
+pub type ReadModel = fn(&ModelFile, &mut Builder) -> Result<(), Error>;
+
+/// Reads a model file into the builder with the reader of its format.
+pub fn read_model(read_model: ReadModel, source: Source<'_>, builder: &mut Builder) -> Result<(), Error> {
+    let (name, path) = (source.name.clone(), source.path.clone());
+    let (bytes, cut) = FileBytes::open(path.as_deref().unwrap_or(Path::new("")), source)?;
+    builder.begin_file(&name);
+    if let Some(cut) = cut {
+        builder.warn_damage("damaged", None, cut);
+    }
+    let outcome = read_model(&ModelFile { name: name.clone(), path, bytes }, builder);
+    let refused = builder.refused.take();
+    builder.end_file();
+    outcome?;
+    refused.map_or(Ok(()), |refusal| Err(refusal.into_error(|why| Error::Question(format!("{name}: {why}")))))
 }
 
 /// Handles the parts of a file that a format's layout selects.

@@ -27,7 +27,7 @@ use super::fact::Fact;
 use super::inference::{Cost, NodeCost};
 use super::shapes;
 use crate::hash::TrustedMap;
-use crate::model::attr_value;
+use crate::model::attr_value::{self, Attr};
 use crate::model::costs::UnknownReason;
 use crate::model::dtype::DType;
 use std::sync::OnceLock;
@@ -44,8 +44,7 @@ pub struct Op<'a> {
     pub output: Option<Dims<'a>>,
     /// Inferred facts of the inputs, if any.
     pub facts: &'a [Fact],
-    /// The bytes of an attribute's `AttrValue`.
-    pub attribute: &'a dyn Fn(&str) -> Option<&'a [u8]>,
+    pub attribute: &'a dyn Fn(&str) -> Option<Attr<'a>>,
     /// Reproduce the original's bugs and gaps: transposed batches of matrices, `NCHW`.
     pub as_original: bool,
 }

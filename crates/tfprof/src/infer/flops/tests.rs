@@ -21,7 +21,7 @@ fn text(word: &str) -> Vec<u8> {
 type Attributes<'a> = &'a [(&'a str, Vec<u8>)];
 
 fn count(op: &str, inputs: &[Dims<'_>], output: Dims<'_>, attributes: Attributes<'_>, as_original: bool) -> Flops {
-    let attribute = |name: &str| attributes.iter().find(|(key, _)| *key == name).map(|(_, value)| &value[..]);
+    let attribute = |name: &str| attributes.iter().find(|(key, _)| *key == name).map(|(_, value)| Attr(&value[..]));
     let facts: Vec<Fact> = inputs.iter().map(|dims| Fact::new(DType::FLOAT, Shape::of(dims))).collect();
     let unknown = |dims: Dims<'_>| dims == [-9];
     let inputs: Vec<Option<Dims<'_>>> = inputs.iter().map(|dims| Some(*dims).filter(|dims| !unknown(dims))).collect();

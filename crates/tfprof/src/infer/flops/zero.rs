@@ -18,7 +18,7 @@ pub const FORMULAS: &[Formula] = &[
         "PlaceholderV2", "PlaceholderWithDefault", "PreventGradient", "Print", "PrintV2", "ReadVariableOp", "RefEnter", "RefExit",
         "RefIdentity", "RefMerge", "RefNextIteration", "RefSelect", "RefSwitch", "ResourceInitializedOp", "SleepIdentityOp",
         "Snapshot", "StopGradient", "StubResourceHandleOp", "Switch", "TemporaryVariable", "Timestamp", "ToBool",
-        "VarHandleOp", "VarIsInitializedOp", "Variable", "VariableV2", "_Arg", "_DeviceArg", "_DeviceRetval", "_EagerConst",
+        "Parameter", "VarHandleOp", "VarIsInitializedOp", "Variable", "VariableV2", "_Arg", "_DeviceArg", "_DeviceRetval", "_EagerConst",
         "_HostRecv", "_HostSend", "_ReadVariablesOp", "_Recv", "_Retval", "_Send", "_SwitchN", "_XlaMerge", "Send", "Recv",
         "SleepOp", "SyncDevice", "DumpTensor", "DeleteSeedGenerator", "DeleteRandomSeedGenerator", "ThreadPoolHandle",
         "StatsAggregatorHandle", "StatsAggregatorHandleV2", "IsResourceHandleRefCounting", "MakeWeakResourceHandle", "GraphDefVersion",

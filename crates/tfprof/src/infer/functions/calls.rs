@@ -131,7 +131,9 @@ impl Program {
         } else if !builder.served.is_empty() {
             self.graph = std::mem::take(&mut builder.served);
         }
-        if !builder.functions.is_empty() {
+        if !builder.lowered.is_empty() {
+            self.library = Library::of_bodies(std::mem::take(&mut builder.lowered));
+        } else if !builder.functions.is_empty() {
             self.library = Library::new(std::mem::take(&mut builder.functions), self.graph.producer);
         }
         if !self.graph.is_empty() {
@@ -331,7 +333,7 @@ impl Resolver<'_> {
         let what = format!(
             "the shape of `{}` ({}) is {own:?} by inference and {stated:?} by its _output_shapes; the first counts{more}",
             body.name(*node),
-            body.op(*node)
+            body.shown_op(*node)
         );
         self.done.warnings.insert(Warning::new("shape_conflict", what));
     }

@@ -29,7 +29,7 @@ pub use matrix::Labels;
 
 use super::fact::{ANY, Fact, Held, Shape};
 use crate::hash::TrustedMap;
-use crate::model::attr_value;
+use crate::model::attr_value::{self, Attr};
 use crate::model::body::Body;
 use crate::model::dtype::DType;
 use std::sync::{Arc, OnceLock};
@@ -113,7 +113,7 @@ impl<'a> Op<'a> {
         &self.input(at).shape
     }
 
-    fn attribute(&self, name: &str) -> Option<&'a [u8]> {
+    fn attribute(&self, name: &str) -> Option<Attr<'a>> {
         self.body.attribute(self.node, name)
     }
 
