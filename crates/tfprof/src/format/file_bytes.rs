@@ -25,7 +25,7 @@ impl FileBytes {
         }
         let io_error = |error| Error::Io { file: source.name.clone(), action: "cannot open", source: error };
         let length = std::fs::metadata(path).map_err(io_error)?.len();
-        // What the source has read counts already.
+        // Bytes that the source has read are counted already.
         budget::add_input(length.saturating_sub(source.head().len() as u64));
         let file = LazyFile { path: path.to_owned(), length, file: Mutex::default() };
         Ok((FileBytes::File(file), None))
