@@ -116,8 +116,6 @@ const KINDS: &[Kind] = &[
          about which you can ask `tfprof cost DIR`",
         Test::Head(content::is_hdf5),
     ),
-    kind("a TensorFlow Lite model (.tflite)", FROM_TENSORFLOW, Test::Head(|head| head.get(4..8) == Some(b"TFL3"))),
-    kind("an ONNX model", FROM_TENSORFLOW, Test::Head(content::is_onnx)),
     kind("a Core ML model (.mlmodel)", FROM_TENSORFLOW, Test::Head(content::is_core_ml)),
     kind(
         "a TensorFlow.js model",

@@ -13,11 +13,13 @@ pub(crate) mod graph_def;
 pub mod kineto;
 pub mod live_graph;
 pub mod lowered;
+pub mod onnx;
 pub(crate) mod op_log;
 pub mod profile;
 pub(crate) mod run_metadata;
 pub(crate) mod saved_model;
 pub mod source;
+pub mod tflite;
 pub mod xspace;
 
 use crate::budget;
@@ -142,6 +144,29 @@ pub static FORMATS: &[Format] = &[
         ..GRAPH
     },
     Format {
+        name: "ONNX model",
+        about: "a model that PyTorch or a converter exported (.onnx); its weights are not read",
+        label: "model",
+        text: None,
+        wire: |_| false,
+        content: onnx::recognizes,
+        path: |path| has_extension(path, "onnx"),
+        stem: None,
+        reader: Reader::Model(onnx::read),
+        ..GRAPH
+    },
+    Format {
+        name: "TensorFlow Lite model",
+        about: "a model for phones and microcontrollers (.tflite); its weights are not read",
+        label: "model",
+        text: None,
+        wire: |_| false,
+        content: tflite::recognizes,
+        stem: None,
+        reader: Reader::Model(tflite::read),
+        ..GRAPH
+    },
+    Format {
         name: "RunMetadata",
         about: "one step: the time, memory and device of each op",
         label: "step",
@@ -234,7 +259,10 @@ const GRAPH: Format = Format {
     name: "GraphDef",
     about: "a graph: its ops, inputs, shapes and devices",
     label: "graph",
-    flag: InputFlag { name: "graph_path", about: "a GraphDef, MetaGraphDef or SavedModel, binary or text" },
+    flag: InputFlag {
+        name: "graph_path",
+        about: "a GraphDef, MetaGraphDef or SavedModel, binary or text; an ONNX or TensorFlow Lite model",
+    },
     role: Role::Graph,
     text: Some(&schema::GRAPH_DEF),
     wire: graph_def::recognizes,
@@ -246,6 +274,10 @@ const GRAPH: Format = Format {
 
 fn by_content(_: &Path) -> bool {
     false
+}
+
+fn has_extension(path: &Path, extension: &str) -> bool {
+    path.extension().is_some_and(|own| own.eq_ignore_ascii_case(extension)) && path.is_file()
 }
 
 fn never(_: &[u8]) -> bool {

@@ -81,6 +81,9 @@ struct Annotator<'p> {
 
 impl Annotator<'_> {
     fn add(&mut self, node: &Node<'_>, builder: &mut Builder) {
+        if node.body.is_hidden(node.id) {
+            return;
+        }
         let Some(id) = self.node(node, builder) else { return };
         let costs = NodeCosts {
             float_ops: node.cost.float_ops,
@@ -525,7 +528,7 @@ impl<'a> Visit<'a> {
 
     /// The source of a tensor, by its listed name.
     fn source(&self, body: &Body, tensor: Tensor) -> (String, u32) {
-        if tensor.node as usize >= body.len() {
+        if tensor.node as usize >= body.len() || body.is_hidden(tensor.node) {
             return (String::new(), 0);
         }
         if let Some(arg) = body.arg(tensor.node) {

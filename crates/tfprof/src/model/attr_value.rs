@@ -23,6 +23,7 @@ pub enum AttrValue<'a> {
     Text(&'a str),
     Texts(&'a [&'a str]),
     Type(DType),
+    Types(&'a [DType]),
     Shape(&'a Shape),
     Shapes(&'a [Shape]),
     /// The name of a function of the program.
@@ -54,6 +55,10 @@ impl AttrValue<'_> {
                 list(out, &|out| all.iter().for_each(|text| pb::element(out, list_value::S, text.as_bytes())));
             }
             AttrValue::Type(dtype) => number(out, TYPE, i64::from(dtype.0)),
+            AttrValue::Types(all) => {
+                let numbers: Vec<i64> = all.iter().map(|dtype| i64::from(dtype.0)).collect();
+                list(out, &|out| pb::packed(out, list_value::TYPE, &numbers));
+            }
             AttrValue::Shape(shape) => pb::message(out, SHAPE, |out| write_shape(shape, out)),
             AttrValue::Shapes(all) => list(out, &|out| {
                 all.iter().for_each(|shape| pb::message(out, list_value::SHAPE, |out| write_shape(shape, out)));

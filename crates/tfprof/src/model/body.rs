@@ -172,6 +172,23 @@ impl Body {
         }
     }
 
+    /// Changes an input, by its place among the inputs of all nodes.
+    pub fn set_input(&mut self, place: usize, tensor: Tensor) {
+        if let Some(input) = self.inputs.get_mut(place) {
+            *input = tensor;
+        }
+    }
+
+    /// The number of inputs of all nodes.
+    pub fn input_count(&self) -> usize {
+        self.inputs.len()
+    }
+
+    /// Whether no view shows a node: a constant that its dialect has as an attribute.
+    pub fn is_hidden(&self, node: u32) -> bool {
+        self.shown.get(node as usize).is_some_and(|shown| self.shown_ops.list.get(*shown as usize).is_empty())
+    }
+
     /// Adds a control input to the last node.
     pub fn push_control(&mut self, node: u32) {
         self.controls.push(node);

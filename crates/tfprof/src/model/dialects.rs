@@ -1,5 +1,8 @@
 //! [`DIALECTS`]: the names that other files than TensorFlow's give to the ops that rules and formulas know.
 
+pub mod onnx;
+pub mod tflite;
+
 /// A dialect: the ops of one kind of model file.
 #[derive(Debug)]
 pub struct Dialect {
@@ -11,7 +14,7 @@ pub struct Dialect {
 }
 
 /// All dialects besides TensorFlow's own.
-pub static DIALECTS: &[&Dialect] = &[];
+pub static DIALECTS: &[&Dialect] = &[&onnx::ONNX, &tflite::TFLITE];
 
 impl Dialect {
     /// The op to which an op of the dialect is lowered by default; empty if rules and formulas know none.

@@ -4,7 +4,7 @@
 use super::attr_value::{AttrValue, Elements};
 use super::body::{Body, Symbol, Tensor};
 use super::dtype::DType;
-use super::shape::{ANY, Shape};
+use super::shape::Shape;
 use crate::hash::UntrustedMap;
 
 /// The op of a node that holds a parameter: attributes `dtype`, `shape` and, if the file says so, `trainable`.
@@ -16,23 +16,36 @@ pub struct Lowered {
     pub graph: Body,
     /// The functions that nodes call, by name.
     pub functions: Vec<(String, Body)>,
-    /// How often a name was taken.
-    names: UntrustedMap<String, u32>,
+    names: UniqueNames,
 }
 
 impl Lowered {
     /// A name that no other node of the graph has: the wanted one, if it is free.
     pub fn unique(&mut self, wanted: &str) -> String {
-        if !self.names.contains_key(wanted) {
-            self.names.insert(wanted.to_owned(), 1);
+        self.names.take(wanted)
+    }
+}
+
+/// Names of nodes, each taken once.
+#[derive(Debug, Default)]
+pub struct UniqueNames {
+    /// How often a name was taken.
+    taken: UntrustedMap<String, u32>,
+}
+
+impl UniqueNames {
+    /// The wanted name if it is free, else one with a number behind.
+    pub fn take(&mut self, wanted: &str) -> String {
+        if !self.taken.contains_key(wanted) {
+            self.taken.insert(wanted.to_owned(), 1);
             return wanted.to_owned();
         }
         loop {
-            let Some(count) = self.names.get_mut(wanted) else { return wanted.to_owned() };
+            let Some(count) = self.taken.get_mut(wanted) else { return wanted.to_owned() };
             *count += 1;
             let name = format!("{wanted}_{count}");
-            if !self.names.contains_key(&name) {
-                self.names.insert(name.clone(), 1);
+            if !self.taken.contains_key(&name) {
+                self.taken.insert(name.clone(), 1);
                 return name;
             }
         }
@@ -41,7 +54,7 @@ impl Lowered {
 
 /// What a dialect pushes. Inputs and further attributes are pushed to the last node.
 impl Body {
-    /// An input of the model. Sizes that the file leaves open are [`ANY`]; the leading one is the batch.
+    /// An input of the model. Sizes that the file leaves open are unknown; the leading one is the batch.
     pub fn push_model_input(&mut self, name: &str, shown: &str, dtype: DType, shape: &Shape) -> Tensor {
         let node = self.push_lowered(name, "Placeholder", shown);
         self.push_value("dtype", AttrValue::Type(dtype));
@@ -92,12 +105,6 @@ impl Body {
         self.args.push(node);
         Tensor { node, output: 0 }
     }
-}
-
-/// A shape of sizes of which some are open.
-pub fn open_shape(dims: impl Iterator<Item = Option<i64>>) -> Shape {
-    let dims: Vec<i64> = dims.map(|dim| dim.filter(|dim| *dim >= 0).unwrap_or(ANY)).collect();
-    Shape::of(&dims)
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use super::super::fact::Shape;
 use super::*;
+use crate::model::dialects::DIALECTS;
 use crate::model::dtype::DType;
 use tfprof_proto::write;
 
@@ -167,4 +168,15 @@ fn unknown_ops_are_reported() {
     check("MaxPool", &[&[1, 2, 2, 1]], &[1, 1, 1, 1], &[("data_format", text("X"))], Err(UnknownReason::DataFormat));
     check("Conv2D", &[&[1, 8], &[3]], &[1, 6], &[], Err(UnknownReason::Malformed));
     assert!(find("NoSuchOp").is_none());
+}
+
+#[test]
+fn the_ops_of_other_dialects_have_formulas() {
+    for dialect in DIALECTS {
+        for (op, lowered) in dialect.ops {
+            for lowered in *lowered {
+                assert!(find(lowered).is_some(), "{} {op}: {lowered}", dialect.name);
+            }
+        }
+    }
 }

@@ -14,6 +14,7 @@ mod image;
 mod index;
 mod lists;
 mod matrix;
+mod others;
 mod recurrent;
 mod reduction;
 mod reshaping;
@@ -61,6 +62,7 @@ const RULES: &[Family] = &[
     index::RULES,
     lists::RULES,
     matrix::RULES,
+    others::RULES,
     recurrent::RULES,
     reduction::RULES,
     reshaping::RULES,
