@@ -14,6 +14,7 @@ modules! {
     checkpoint { ByteSource, Table, Values, locate, query, render }
     comma_list { * }
     engine { needs, question }
+    events { HostFile }
     format { Reader, kineto, live_graph, lowered, profile, xspace }
     hardware { * }
     infer { fact, flops, inference, op_log, overrides, shapes }
