@@ -163,9 +163,9 @@ web/node_modules/ready: web/package-lock.json | debian-tools
 	touch $@
 
 # Screenshots go to target/test-web.
-test-web: debian-tools tests/web/node_modules/ready ## open the page of `tfprof web` and a report file in Chromium, as a reader does
+test-web: debian-tools tests/web/node_modules/ready ## open the page of `tfprof web` and a report file in Chromium and Firefox, as a reader does
 	$(CARGO) build $(LOCKED)
-	TFPROF=$(BUILT)/debug/tfprof OUT=$(BUILT)/test-web node --test tests/web/page.test.mjs
+	TFPROF=$(BUILT)/debug/tfprof OUT=$(BUILT)/test-web node --test tests/web/page.test.mjs tests/web/firefox.test.mjs
 
 tests/web/node_modules/ready: tests/web/package.json | debian-tools
 	cd tests/web && npm install --silent --no-audit --no-fund --no-package-lock
@@ -175,7 +175,7 @@ tests/web/node_modules/ready: tests/web/package.json | debian-tools
 tools: debian-tools tests/tools/node_modules/ready
 
 debian-tools:
-	@missing=; for tool in go:golang-go chromium:chromium npm:npm; do \
+	@missing=; for tool in go:golang-go chromium:chromium firefox-esr:firefox-esr npm:npm; do \
 	    command -v $${tool%:*} >/dev/null || missing="$$missing $${tool#*:}"; \
 	done; \
 	if [ -n "$$missing" ]; then \

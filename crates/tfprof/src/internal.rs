@@ -13,7 +13,7 @@ modules! {
     budget { * }
     checkpoint { ByteSource, Table, Values, locate, query, render }
     comma_list { * }
-    engine { needs, question }
+    engine { compare, needs, question }
     events { HostFile }
     format { Reader, kineto, live_graph, lowered, profile, xspace }
     hardware { * }
@@ -21,7 +21,7 @@ modules! {
     json { * }
     model { Model, allocators, attr_value, body, cells, costs, dialects, hosts, lowered, nodes, shape }
     options { boolean, refused }
-    render { csv, direction, fit, form_by_ending, form_of, html, json, output_words, outputs, pprof, proto, roofline, tensor, text, theme, timeline }
+    render { csv, direction, fit, form_by_ending, form_of, html, json, nesting, output_words, outputs, pprof, proto, roofline, tensor, text, theme, timeline }
     report { advise, budget, cost, layers, overview }
     trace { OpTime, Peak, Step, TensorLife, Trace, TraceOptions, excerpt, profile }
     units { * }

@@ -128,7 +128,13 @@ fn fields(bytes: &[u8]) -> impl Iterator<Item = (u32, Value<'_>)> {
 pub(super) fn is_core_ml(head: &[u8]) -> bool {
     let mut fields = fields(head);
     let version = matches!(fields.next(), Some((1, Value::Varint(2..=100))));
-    version && (matches!(fields.next(), Some((2, Value::Bytes([0x0a, ..])))) || head.get(2) == Some(&0x12))
+    version
+        && match fields.next() {
+            Some((2, Value::Bytes(description))) => description.starts_with(&[0x0a]),
+            // A description that is longer than the head.
+            None => head.get(2) == Some(&0x12),
+            _ => false,
+        }
 }
 
 /// A `Profile` of pprof starts with a type of its samples: two numbers, and nothing else.

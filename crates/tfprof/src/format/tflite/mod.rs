@@ -235,6 +235,10 @@ impl<'m, 'a, 'f> Subgraph<'m, 'a, 'f> {
         let op = self.model.ops.get(code).cloned().unwrap_or_else(|| "UNKNOWN".to_owned());
         let (inputs, outputs) = (file.ints(table, 1)?, file.ints(table, 2)?);
         let options = file.child(table, 4)?;
+        if let ("READ_VARIABLE", [handle], [output]) = (op.as_str(), &inputs[..], &outputs[..]) {
+            self.variable(*handle, *output);
+            return Ok(());
+        }
         let output_type = outputs.first().and_then(|at| self.tensor(*at)).map_or(DType::UNKNOWN, |tensor| tensor.dtype);
         let flex = op.strip_prefix("Flex");
         let composite = if op == "STABLEHLO_COMPOSITE" { file.child(table, 12)? } else { None };
@@ -283,6 +287,23 @@ impl<'m, 'a, 'f> Subgraph<'m, 'a, 'f> {
         }
         self.state_outputs(node, &outputs);
         Ok(())
+    }
+
+    /// The value of a variable is a parameter, however often it is read.
+    fn variable(&mut self, handle: i64, output: i64) {
+        let Some(tensor) = self.tensor(output).cloned() else { return };
+        let key = (u64::MAX, vec![handle]);
+        let value = match self.parameters.get(&key) {
+            Some(known) => *known,
+            None => {
+                let name = self.names.take(&tensor.name);
+                self.body.push_parameter(&name, "READ_VARIABLE", tensor.dtype, &tensor.shape, None)
+            }
+        };
+        self.parameters.insert(key, value);
+        if let Some(slot) = usize::try_from(output).ok().and_then(|at| self.values.get_mut(at)) {
+            *slot = Some(value);
+        }
     }
 
     /// Gives outputs their values, and states their types and shapes.
