@@ -139,6 +139,14 @@ toolchain:
 	@$(CARGO) fmt --version >/dev/null 2>&1 || rustup component add rustfmt
 	@$(CARGO) clippy --version >/dev/null 2>&1 || rustup component add clippy
 
+# Needs TF_PYTHON with tensorflow, and MODELS_PYTHON with torch, onnx, onnxscript, onnxruntime and onnx-tool; DIALECT_PATH has
+# the packages (onnx, tf2onnx) that TF_PYTHON lacks.
+test-models: ## make models with Keras and PyTorch as .tflite and .onnx, and compare our figures with theirs and with peers'
+	$(CARGO) build $(LOCKED)
+	PYTHONPATH="$(DIALECT_PATH)" $(TF_PYTHON) tests/dialects/keras_models.py $(BUILT)/test-models
+	$(MODELS_PYTHON) tests/dialects/torch_models.py $(BUILT)/test-models
+	$(MODELS_PYTHON) tests/dialects/compare.py $(BUILT)/debug/tfprof $(BUILT)/test-models
+
 test-tools: tools ## open the outputs in pprof, Chromium and speedscope
 	TFPROF_NEEDS_TOOLS=1 $(CARGO) test $(LOCKED) -p tfprof-cli --test pprof
 	$(CARGO) build $(LOCKED)

@@ -112,8 +112,6 @@ const KINDS: &[Kind] = &[
         )
     },
     kind("an HDF5 file (.h5)", CHECKPOINT, Test::Head(content::is_hdf5)),
-    kind("a TensorFlow Lite model (.tflite)", FROM_TENSORFLOW, Test::Head(|head| head.get(4..8) == Some(b"TFL3"))),
-    kind("an ONNX model", FROM_TENSORFLOW, Test::Head(content::is_onnx)),
     kind("a Core ML model (.mlmodel)", FROM_TENSORFLOW, Test::Head(content::is_core_ml)),
     kind(
         "a TensorFlow.js model",
