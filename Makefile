@@ -44,7 +44,7 @@ define wheel
 endef
 
 .DEFAULT_GOAL := help
-.PHONY: help build test fmt-check licenses lint cargo-test docs-check python-test python-for-tf python-tf toolchain test-tools tools debian-tools test-tf verify-corpus checkpoints shapes differential tf-venv bench bench-xspace test-xprof bench-alone bench-guard growth bench-python \
+.PHONY: help build test fmt-check licenses lint cargo-test docs-check python-test python-for-tf python-tf toolchain test-tools tools debian-tools test-tf verify-corpus checkpoints keras shapes differential tf-venv bench bench-xspace test-xprof bench-alone bench-guard growth bench-python \
         demo fuzz docs pictures clean
 .PHONY: test-notebook test-sdist web web-check test-web test-torch
 
@@ -213,6 +213,12 @@ bench-xspace: tf-venv $(XPROF_VENV)/ready ## CPU time and memory for profiles, a
 
 verify-corpus: tf-venv
 	$(TF_PYTHON) tests/differential/verify_corpus.py corpus --every 20
+
+keras: tf-venv ## compare models and arrays as Keras, h5py and tfprof read them (KERAS=tf_keras: with tf.keras 2)
+	$(CARGO) build $(LOCKED) --release
+	$(TF_PYTHON) tests/keras/arrays.py --tfprof $(BUILT)/release/tfprof
+	$(TF_PYTHON) tests/keras/models.py $(or $(KERAS),keras) $(BUILT)/keras
+	$(PYTHON) tests/keras/compare.py $(BUILT)/keras --tfprof $(BUILT)/release/tfprof
 
 checkpoints: tf-venv ## compare checkpoints of TensorFlow as read by TensorFlow and by tfprof
 	$(CARGO) build $(LOCKED) --release

@@ -81,7 +81,7 @@ pub(super) fn is_json(head: &[u8]) -> bool {
 }
 
 pub(super) fn is_keras_json(head: &[u8]) -> bool {
-    let keys = [&b"\"keras_version\""[..], b"\"registered_name\""];
+    let keys = [&b"\"keras_version\""[..], b"\"registered_name\"", b"\"batch_input_shape\"", b"\"inbound_nodes\""];
     contains(head, b"\"class_name\"") && keys.iter().any(|key| contains(head, key))
 }
 

@@ -10,6 +10,7 @@ pub(crate) mod detect;
 pub mod file_bytes;
 mod function_def;
 pub(crate) mod graph_def;
+pub(crate) mod keras;
 pub mod kineto;
 pub mod live_graph;
 pub mod lowered;
@@ -164,6 +165,17 @@ pub static FORMATS: &[Format] = &[
         content: tflite::recognizes,
         stem: None,
         reader: Reader::Model(tflite::read),
+        ..GRAPH
+    },
+    Format {
+        name: "Keras model",
+        about: "the layers of a model of Keras (.keras, .h5, or model.to_json()), and the shapes of its weights",
+        text: None,
+        wire: |_| false,
+        content: keras::recognizes,
+        path: keras::is_model,
+        stem: None,
+        reader: Reader::Model(keras::read),
         ..GRAPH
     },
     Format {

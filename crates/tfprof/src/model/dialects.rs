@@ -1,5 +1,6 @@
 //! [`DIALECTS`]: the names that other files than TensorFlow's give to the ops that rules and formulas know.
 
+pub mod keras;
 pub mod onnx;
 pub mod tflite;
 
@@ -14,7 +15,7 @@ pub struct Dialect {
 }
 
 /// All dialects besides TensorFlow's own.
-pub static DIALECTS: &[&Dialect] = &[&onnx::ONNX, &tflite::TFLITE];
+pub static DIALECTS: &[&Dialect] = &[&keras::KERAS, &onnx::ONNX, &tflite::TFLITE];
 
 impl Dialect {
     /// The op to which an op of the dialect is lowered by default; empty if rules and formulas know none.
