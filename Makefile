@@ -44,7 +44,7 @@ define wheel
 endef
 
 .DEFAULT_GOAL := help
-.PHONY: help build test fmt-check licenses lint cargo-test docs-check python-test python-for-tf python-tf toolchain test-tools tools debian-tools test-tf verify-corpus checkpoints shapes differential tf-venv bench bench-xspace test-xprof bench-alone bench-guard growth bench-python \
+.PHONY: help build test fmt-check licenses lint cargo-test docs-check python-test python-for-tf python-tf toolchain test-tools tools debian-tools test-tf verify-corpus checkpoints keras shapes differential tf-venv bench bench-xspace test-xprof bench-alone bench-guard growth bench-python \
         demo fuzz docs pictures clean
 .PHONY: test-notebook test-sdist web web-check test-web test-torch
 
@@ -139,6 +139,14 @@ toolchain:
 	@$(CARGO) fmt --version >/dev/null 2>&1 || rustup component add rustfmt
 	@$(CARGO) clippy --version >/dev/null 2>&1 || rustup component add clippy
 
+# Needs TF_PYTHON with tensorflow, and MODELS_PYTHON with torch, onnx, onnxscript, onnxruntime and onnx-tool; DIALECT_PATH has
+# the packages (onnx, tf2onnx) that TF_PYTHON lacks.
+test-models: ## make models with Keras and PyTorch as .tflite and .onnx, and compare our figures with theirs and with peers'
+	$(CARGO) build $(LOCKED)
+	PYTHONPATH="$(DIALECT_PATH)" $(TF_PYTHON) tests/dialects/keras_models.py $(BUILT)/test-models
+	$(MODELS_PYTHON) tests/dialects/torch_models.py $(BUILT)/test-models
+	$(MODELS_PYTHON) tests/dialects/compare.py $(BUILT)/debug/tfprof $(BUILT)/test-models
+
 test-tools: tools ## open the outputs in pprof, Chromium and speedscope
 	TFPROF_NEEDS_TOOLS=1 $(CARGO) test $(LOCKED) -p tfprof-cli --test pprof
 	$(CARGO) build $(LOCKED)
@@ -205,6 +213,12 @@ bench-xspace: tf-venv $(XPROF_VENV)/ready ## CPU time and memory for profiles, a
 
 verify-corpus: tf-venv
 	$(TF_PYTHON) tests/differential/verify_corpus.py corpus --every 20
+
+keras: tf-venv ## compare models and arrays as Keras, h5py and tfprof read them (KERAS=tf_keras: with tf.keras 2)
+	$(CARGO) build $(LOCKED) --release
+	$(TF_PYTHON) tests/keras/arrays.py --tfprof $(BUILT)/release/tfprof
+	$(TF_PYTHON) tests/keras/models.py $(or $(KERAS),keras) $(BUILT)/keras
+	$(PYTHON) tests/keras/compare.py $(BUILT)/keras --tfprof $(BUILT)/release/tfprof
 
 checkpoints: tf-venv ## compare checkpoints of TensorFlow as read by TensorFlow and by tfprof
 	$(CARGO) build $(LOCKED) --release

@@ -15,11 +15,11 @@ modules! {
     comma_list { * }
     engine { compare, needs, question }
     events { HostFile }
-    format { Reader, kineto, live_graph, profile, xspace }
+    format { Reader, kineto, live_graph, lowered, profile, xspace }
     hardware { * }
     infer { fact, flops, inference, op_log, overrides, shapes }
     json { * }
-    model { Model, allocators, attr_value, body, cells, costs, hosts, nodes, shape }
+    model { Model, allocators, attr_value, body, cells, costs, dialects, hosts, lowered, nodes, shape }
     options { boolean, refused }
     render { csv, direction, fit, form_by_ending, form_of, html, json, nesting, output_words, outputs, pprof, proto, roofline, tensor, text, theme, timeline }
     report { advise, budget, cost, layers, overview }

@@ -87,8 +87,8 @@ pub fn ceiling(view: &View) -> Ceiling {
 
 pub fn write(view: &View, container: Container<'_>, out: &mut dyn Write) -> io::Result<()> {
     let svg = picture(view);
-    let extension = Path::new(&view.options.output.outfile).extension().unwrap_or_default();
-    if !["html", "htm"].iter().any(|page| extension.eq_ignore_ascii_case(page)) {
+    let ending = Path::new(&view.options.output.outfile).extension();
+    if !ending.is_some_and(|ending| ending.eq_ignore_ascii_case("html")) {
         return out.write_all(svg.as_bytes());
     }
     html::begin("roofline", container, out)?;
