@@ -12,6 +12,7 @@ macro_rules! modules {
 modules! {
     budget { * }
     checkpoint { ByteSource, Table, Values, locate, query, render }
+    columnar { * }
     comma_list { * }
     engine { needs, question }
     format { Reader, kineto, live_graph, profile, xspace }
@@ -19,10 +20,16 @@ modules! {
     json { * }
     model { Model, allocators, attr_value, body, cells, costs, hosts, nodes, shape }
     options { boolean, refused }
-    render { csv, direction, fit, form_by_ending, form_of, html, json, output_words, outputs, pprof, proto, tensor, text, theme, timeline }
+    render { csv, direction, fit, form_by_ending, form_of, html, json, output_words, outputs, pprof, proto, tabular, tensor, text, theme, timeline }
     report { advise, budget, cost, overview }
+    tables { * }
     trace { OpTime, Peak, Step, TensorLife, Trace, TraceOptions, excerpt, profile }
     units { * }
     view { columns, compare, filter, values }
     words { * }
+}
+
+#[cfg(feature = "sql")]
+pub mod sql {
+    pub use crate::sql::*;
 }

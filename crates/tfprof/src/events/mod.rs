@@ -16,6 +16,7 @@ pub use merge::{merge, reconcile};
 use crate::error::{Error, Warning};
 use crate::hash::UntrustedMap;
 use crate::model::activity::Activity;
+use crate::model::executions::SpanLog;
 use crate::model::hosts::HostFacts;
 use crate::model::op_facts::Launch;
 use regex::Regex;
@@ -72,6 +73,8 @@ pub struct HostProfile {
     pub shapes: Vec<InputShapes>,
     pub calls: Calls,
     pub runtime: RuntimeEvents,
+    /// Single executions of ops, by variant, if they are wanted.
+    pub executions: SpanLog,
     pub warnings: Vec<Warning>,
 }
 
