@@ -31,7 +31,7 @@ def of_view(path: pathlib.Path) -> dict[str, int]:
     """Picoseconds by op type, from the op view; exact."""
     text = tfprof("op", path, "-step", "all", "-select", "micros", "--format=json", "-max_depth", "1000000")
     rows = json.loads(text, parse_float=str)["rows"][1:]
-    return {row["name"]: picos(row["total"]["exec_micros"]) for row in rows if picos(row["total"]["exec_micros"])}
+    return {row["name"]: picos(row["total"]["micros"]) for row in rows if picos(row["total"]["micros"])}
 
 
 def picos(micros: object) -> int:

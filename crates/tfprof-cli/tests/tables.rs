@@ -28,7 +28,7 @@ fn of_view(path: &str, step: &str) -> Vec<(String, String)> {
     let answer: Value = serde_json::from_str(&out).expect("JSON");
     let rows = answer["rows"].as_array().expect("rows").iter().skip(1);
     let mut rows: Vec<(String, String)> = rows
-        .map(|row| (row["name"].as_str().unwrap_or_default().to_owned(), row["total"]["exec_micros"].to_string()))
+        .map(|row| (row["name"].as_str().unwrap_or_default().to_owned(), row["total"]["micros"].to_string()))
         .collect();
     rows.sort();
     rows

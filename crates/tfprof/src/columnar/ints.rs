@@ -116,12 +116,9 @@ pub fn dictionary(numbers: &[i64]) -> Option<(Vec<i64>, Vec<u32>)> {
     const SLOTS: usize = 1 << 17;
     const MOST: usize = SLOTS / 2;
     const EMPTY: u32 = u32::MAX;
-    // A sample tells whether numbers repeat at all.
-    let sample = &numbers[..numbers.len().min(8192)];
-    let mut distinct = sample.to_vec();
-    distinct.sort_unstable();
-    distinct.dedup();
-    if distinct.len() > sample.len() / 2 + 16 {
+    // Times that only grow do not repeat.
+    let sample = &numbers[..numbers.len().min(1024)];
+    if sample.len() > 16 && sample.windows(2).filter(|pair| pair[0] >= pair[1]).count() < sample.len() / 16 {
         return None;
     }
     let mut slots = vec![EMPTY; SLOTS];
@@ -151,8 +148,11 @@ pub fn dictionary(numbers: &[i64]) -> Option<(Vec<i64>, Vec<u32>)> {
         };
         places.push(place);
     }
-    let bits = places.len() * width_of(values.len() as u64) as usize;
-    (values.len() * 8 + bits / 8 < numbers.len() * 6).then_some((values, places))
+    // Differences take a bit more than the range of the numbers.
+    let (least, most) = values.iter().fold((i64::MAX, i64::MIN), |(least, most), n| (least.min(*n), most.max(*n)));
+    let range = width_of(most.wrapping_sub(least) as u64) as usize + 1;
+    let width = width_of(values.len().saturating_sub(1) as u64) as usize;
+    (values.len() * 64 + places.len() * width < places.len() * range).then_some((values, places))
 }
 
 #[cfg(test)]

@@ -107,8 +107,8 @@ pub enum Datum<'a> {
     Text(&'a str),
 }
 
-/// The rows of a batch that is written at once. Larger ones compress hardly better.
-pub const BATCH_ROWS: usize = 1 << 17;
+/// The rows of a batch that is written at once: enough for dictionaries to pay, few enough to hold in memory.
+pub const BATCH_ROWS: usize = 1 << 18;
 /// A batch is also full when its texts take so many bytes.
 const BATCH_TEXT: usize = 16 << 20;
 const UNSET: u32 = u32::MAX;
