@@ -1,4 +1,4 @@
-//! What the fuzz targets share: a layout, a sink that keeps everything, an input that comes in small pieces.
+//! Shared by the fuzz targets: a layout, a sink that keeps everything, an input that comes in small pieces.
 
 use std::io::Read;
 use std::ops::ControlFlow;

@@ -44,7 +44,7 @@ impl Request {
         theme.fitting(self.terminal.width)
     }
 
-    /// What stands around the answer as a page.
+    /// The heading, links and command around an answer as a page.
     pub fn page(&self) -> Container<'_> {
         Container::Page(Page::new(&self.typed, &self.pages))
     }

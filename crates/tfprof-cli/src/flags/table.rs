@@ -98,7 +98,7 @@ const fn size(name: &'static str, about: &'static str, field: fn(&mut Flags) -> 
     Flag { set: Set::Size(field), ..flag(name, ValueKind::Word, about, |_, _| Ok(())) }
 }
 
-/// What options are about: help lists them under these titles, and a command takes some of them.
+/// Groups of options: help lists them under these titles, and a command takes some of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Group {
     /// Flags of single commands.

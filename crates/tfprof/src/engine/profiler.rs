@@ -45,7 +45,7 @@ pub struct Profiler {
     model: Arc<Model>,
     program: Program,
     checkpoints: Vec<Arc<Checkpoint>>,
-    /// What answers may cost: the limits, and the bytes that were read.
+    /// The budget of answers: the limits, and the bytes that were read.
     limits: Limits,
     input: u64,
 }
@@ -353,7 +353,7 @@ impl DerefMut for Edit<'_> {
 #[derive(Debug)]
 pub struct Answer {
     form: &'static Form,
-    /// What writing it may cost.
+    /// The budget for writing it.
     limits: Limits,
     input: u64,
     /// Warnings from loading.

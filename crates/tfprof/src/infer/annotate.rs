@@ -384,13 +384,7 @@ fn expand(
         }
         let variables = visit.variables(body, node, !targets.is_empty());
         let total = total_of(inferred, targets);
-        let is_unlisted = !targets.is_empty() && {
-            let nodes = total.nodes.max(0).unsigned_abs();
-            // Each inner node has a name that starts with that of the call.
-            let memory = nodes.saturating_mul(BYTES_PER_NODE + 4 * name.len() as u64);
-            let too_many = listed.saturating_add(total.nodes) > MAX_NODES || name.len() > MAX_NAME_LENGTH;
-            too_many || !budget::can_afford(nodes, memory)
-        };
+        let is_unlisted = !targets.is_empty() && is_too_large(&total, listed, name.len());
         if is_unlisted {
             (cost, unknown) = (total.cost, total.unknown);
         } else {
@@ -425,6 +419,15 @@ fn expand(
         });
         open.extend(visits.into_iter().rev());
     }
+}
+
+/// Whether the callees of a call have more nodes than can be listed behind those `listed` so far.
+fn is_too_large(total: &Total, listed: i64, name_length: usize) -> bool {
+    let nodes = total.nodes.max(0).unsigned_abs();
+    // Each inner node has a name that starts with that of the call.
+    let memory = nodes.saturating_mul(BYTES_PER_NODE + 4 * name_length as u64);
+    let too_many = listed.saturating_add(total.nodes) > MAX_NODES || name_length > MAX_NAME_LENGTH;
+    too_many || !budget::can_afford(nodes, memory)
 }
 
 /// The cost of all callees of a call.

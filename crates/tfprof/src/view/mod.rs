@@ -95,18 +95,12 @@ impl View {
         let filters = Filters::new(options)?;
         let quirks = &options.quirks;
         let mut warnings = Vec::new();
-        let mut warn = |code, message| warnings.push(Warning::new(code, message));
         let selection = options.selection(!model.runs.is_empty() || model.is_trace);
         demand::check_original(options, selection)?;
         demand.check(kind, options, selection)?;
         let unknown = model.unknown_in(layers);
         demand::check_known(unknown, options)?;
-        let asked: Vec<_> = selection.given().filter(|metric| unknown.has_part_of(*metric)).collect();
-        if !asked.is_empty() {
-            let words: Vec<_> = asked.iter().filter_map(|metric| metric.info().word).collect();
-            let message = format!("this profile does not have {}, so they are unknown, not 0", words.join(", "));
-            warn("unknown_metric", message);
-        }
+        warnings.extend(unknown_metrics(selection, unknown));
         let filter = NodeFilter { layers, inside_functions: !quirks.functions_are_closed };
         let plain = |tree| code::Grouped { tree, lost_gradients: 0, folded: 0 };
         let code::Grouped { tree, lost_gradients, folded } = match kind {
@@ -121,11 +115,12 @@ impl View {
         };
         if lost_gradients > 0 {
             let message = format!("{lost_gradients} groups of gradient nodes have no forward node with a trace");
-            warn("lost_gradients", message);
+            warnings.push(Warning::new("lost_gradients", message));
         }
         let rules = Rules::of(kind);
         if options.account_displayed_op_only && !rules.can_recount {
-            warn("ignored_option", format!("the {} view ignores account_displayed_op_only", kind.word()));
+            let message = format!("the {} view ignores account_displayed_op_only", kind.word());
+            warnings.push(Warning::new("ignored_option", message));
         }
         let metrics = summed_metrics(&model, demand.metrics(selection));
         let mut options = options.clone();
@@ -143,13 +138,7 @@ impl View {
         if let Some(metric) = past.filter(|_| !quirks.numbers_wrap) {
             warnings.push(past_the_limit(metric));
         }
-        if let Some(metric) = demand.drawn(selection)
-            && rows.totals.get(metric, 0) <= 0
-        {
-            let total = rows.totals.get(metric, 0);
-            let message = format!("nothing to draw: the total of {} is {total}", metric.info().key);
-            warnings.push(Warning::new("nothing_to_draw", message));
-        }
+        warnings.extend(nothing_to_draw(&rows, demand.drawn(selection)));
         Ok(View {
             kind,
             options,
@@ -388,6 +377,22 @@ pub(crate) fn past_the_limit(metric: Metric) -> Warning {
     let key = metric.info().key;
     let message = format!("the sum of {key} is larger than any number that fits, and stays at the limit");
     Warning::new("past_the_limit", message)
+}
+
+/// The warning about selected metrics that the profile lacks.
+fn unknown_metrics(selection: Selection, unknown: MetricSet) -> Option<Warning> {
+    let asked = selection.given().filter(|metric| unknown.has_part_of(*metric));
+    let words: Vec<_> = asked.filter_map(|metric| metric.info().word).collect();
+    let message = || format!("this profile does not have {}, so they are unknown, not 0", words.join(", "));
+    (!words.is_empty()).then(|| Warning::new("unknown_metric", message()))
+}
+
+/// The warning about a picture without any area.
+fn nothing_to_draw(rows: &Rows, drawn: Option<Metric>) -> Option<Warning> {
+    let metric = drawn?;
+    let total = rows.totals.get(metric, 0);
+    let message = || format!("nothing to draw: the total of {} is {total}", metric.info().key);
+    (total <= 0).then(|| Warning::new("nothing_to_draw", message()))
 }
 
 /// The layers that a question is about.
