@@ -174,7 +174,7 @@ const NULLABLE: i64 = 2;
 /// What the pointers of a schema refer to.
 struct SchemaParts {
     _texts: Vec<CString>,
-    _metadata: Vec<u8>,
+    metadata: Vec<u8>,
     children: Vec<*mut ArrowSchema>,
 }
 
@@ -196,11 +196,11 @@ fn schema_of(fields: &[Field]) -> ArrowSchema {
 fn new_schema(format: &str, name: &str, metadata: Vec<u8>, flags: i64, children: Vec<*mut ArrowSchema>) -> ArrowSchema {
     let texts = [format, name].map(|text| CString::new(text.replace('\0', " ")).unwrap_or_default());
     let [format, name] = [texts[0].as_ptr(), texts[1].as_ptr()];
-    let mut parts = Box::new(SchemaParts { _texts: texts.into(), _metadata: metadata, children });
+    let mut parts = Box::new(SchemaParts { _texts: texts.into(), metadata, children });
     ArrowSchema {
         format,
         name,
-        metadata: if parts._metadata.is_empty() { ptr::null() } else { parts._metadata.as_ptr().cast() },
+        metadata: if parts.metadata.is_empty() { ptr::null() } else { parts.metadata.as_ptr().cast() },
         flags,
         n_children: parts.children.len() as i64,
         children: parts.children.as_mut_ptr(),

@@ -99,7 +99,7 @@ fn answer(database: &Database, statement: &str, request: &Request, out: &mut dyn
 
 /// The statements of a script: a semicolon ends one, unless it is part of a text or a comment. A word with a dot ends
 /// with its line.
-pub fn statements(script: &str) -> Vec<&str> {
+fn statements(script: &str) -> Vec<&str> {
     let mut list = Vec::new();
     let (mut start, mut quote, mut before) = (0, None, ' ');
     let mut comment = None;

@@ -9,6 +9,8 @@ pub mod memory;
 pub mod meta;
 mod node;
 mod overview;
+#[cfg(feature = "sql")]
+mod query;
 pub mod steps;
 mod table;
 
@@ -38,4 +40,6 @@ pub const ROUTES: &[(&str, Answer)] = &[
     ("memory", memory::memory),
     ("code", code::code),
     ("graph", graph::graph),
+    #[cfg(feature = "sql")]
+    ("query", query::query),
 ];

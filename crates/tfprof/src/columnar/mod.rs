@@ -21,6 +21,7 @@ use hashbrown::HashTable;
 use std::borrow::Cow;
 use std::hash::BuildHasher;
 use std::io;
+use std::sync::LazyLock;
 
 /// The type of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,7 +109,7 @@ pub enum Datum<'a> {
 }
 
 /// The rows of a batch that is written at once: enough for dictionaries to pay, few enough to hold in memory.
-pub const BATCH_ROWS: usize = 1 << 18;
+const BATCH_ROWS: usize = 1 << 18;
 /// A batch is also full when its texts take so many bytes.
 const BATCH_TEXT: usize = 16 << 20;
 const UNSET: u32 = u32::MAX;
@@ -194,7 +195,6 @@ impl Dictionary {
     }
 
     fn hash(text: &str) -> u64 {
-        use std::sync::LazyLock;
         // One seed for the process: equal texts of two batches need not have equal hashes, but it costs nothing.
         static SEED: LazyLock<UntrustedState> = LazyLock::new(UntrustedState::default);
         SEED.hash_one(text)
@@ -424,6 +424,7 @@ impl BatchSink for Collected {
 
 #[cfg(test)]
 pub(crate) mod tests {
+    use super::Datum::{Int, Null, Text};
     use super::*;
 
     pub fn field(name: &'static str, kind: Kind) -> Field {
@@ -443,7 +444,6 @@ pub(crate) mod tests {
         batch.row().int(4).text("a");
         batch.flush(&mut all).unwrap();
         let rows: Vec<_> = (0..all.all.rows()).map(|row| [0, 1].map(|at| all.all.columns[at].datum(row))).collect();
-        use Datum::{Int, Null, Text};
         assert_eq!(rows, [[Int(1), Text("b")], [Null, Text("a")], [Int(3), Null], [Int(4), Text("a")]]);
     }
 

@@ -52,11 +52,6 @@ pub struct Execution {
 }
 
 impl HostExecutions {
-    /// How many there are.
-    pub fn count(&self) -> u64 {
-        self.log.spans.count()
-    }
-
     /// All executions, line by line, each after those within it.
     pub fn each(&self, mut then: impl FnMut(Execution)) {
         let mut lines = self.log.lines.iter().peekable();

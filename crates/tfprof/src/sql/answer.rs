@@ -78,7 +78,7 @@ fn push(row: &mut crate::columnar::RowWriter<'_>, kind: Kind, value: &Value) {
         (Value::Real(x), _) => Datum::Real(*x),
         (Value::Text(text), _) => Datum::Text(text),
         (Value::Blob(bytes), _) => {
-            text = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+            text = bytes.iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}"));
             Datum::Text(&text)
         }
     };

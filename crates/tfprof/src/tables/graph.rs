@@ -2,6 +2,7 @@
 
 use super::{Facts, Writer};
 use crate::json::push_string;
+use crate::model::costs::UnknownReason;
 use crate::model::names::NameId;
 use crate::model::nodes::{NO_INPUT, ShapeId};
 use crate::model::op_facts::Launch;
@@ -106,7 +107,7 @@ pub fn costs(facts: &Facts<'_>, out: &mut Writer<'_>) -> io::Result<()> {
             .int(known(cost.macs))
             .int(known(cost.io_bytes))
             .int(cost.unknown)
-            .text(cost.why.map(|why| why.words()));
+            .text(cost.why.map(UnknownReason::words));
     }
     Ok(())
 }

@@ -101,7 +101,7 @@ impl<'f> Facts<'f> {
     fn filter(&self) -> NodeFilter {
         *self.filter.get_or_init(|| {
             let has_ops = self.model.ops().next().is_some();
-            let layers = if has_ops { Layers::OPS } else { Layers::OPS_AND_RUNTIME };
+            let layers = if has_ops { Layers::OPS } else { Layers::ALL_EVENTS };
             NodeFilter { layers, inside_functions: true }
         })
     }
