@@ -109,8 +109,11 @@ impl Database {
         self.stopped.store(false, Ordering::SeqCst);
         let limit = Account::current().map_or(u64::MAX, |account| account.memory_limit());
         let _limited = virtual_table::MemoryLimit::set(limit);
-        let outcome = self.connection.prepare(statement).and_then(|mut statement| QueryAnswer::of(&mut statement));
-        outcome.map_err(|error| self.explain(error))
+        let mut statement = self.connection.prepare(statement).map_err(|error| self.explain(error))?;
+        if statement.column_count() == 0 {
+            return Err(Error::Question("SQL: expected a statement that gives rows".to_owned()));
+        }
+        QueryAnswer::of(&mut statement).map_err(|error| self.explain(error))
     }
 
     /// The error in one sentence.
@@ -127,15 +130,15 @@ impl Database {
                 let message = "the statement needs more memory than it may take".to_owned();
                 return Error::Limit(message).with_fix(Fix::new("allow more with", "max_memory"));
             }
-            Some(ErrorCode::AuthorizationForStatementDenied) => {
-                return Error::Question(
-                    "SQL only reads here: expected a statement with select, with, values or explain".to_owned(),
-                );
-            }
+            Some(ErrorCode::AuthorizationForStatementDenied) => return only_reads(),
             _ => {}
         }
         let why = match error {
+            rusqlite::Error::SqlInputError { msg, .. } if msg.ends_with("may not be modified") => return only_reads(),
             rusqlite::Error::SqlInputError { msg, .. } => msg,
+            rusqlite::Error::SqliteFailure(_, Some(msg)) if msg.ends_with("may not be modified") => {
+                return only_reads();
+            }
             rusqlite::Error::SqliteFailure(_, Some(message)) => message,
             rusqlite::Error::MultipleStatement => "expected one statement, found several".to_owned(),
             rusqlite::Error::NulError(_) => "a statement cannot hold a NUL".to_owned(),
@@ -143,6 +146,11 @@ impl Database {
         };
         Error::Question(format!("SQL: {why}{}", hint(&why)))
     }
+}
+
+/// The answer to a statement that would change something.
+fn only_reads() -> Error {
+    Error::Question("SQL only reads here: expected a statement with select, with or values".to_owned())
 }
 
 /// The nearest name to one that SQLite does not know.
