@@ -22,6 +22,10 @@ MODELS ?= 200
 QUESTIONS ?= 8
 # Live models are built and run, so there are fewer.
 LIVE_MODELS ?= $(shell expr $(MODELS) / 5)
+# The Python of torch, and the one of HTA.
+TORCH_VENV ?= .venv-torch
+TORCH_PYTHON ?= $(TORCH_VENV)/bin/python
+HTA_PYTHON ?= $(TORCH_PYTHON)
 # How long each fuzz target runs.
 SECONDS ?= 60
 
@@ -44,7 +48,7 @@ endef
 .DEFAULT_GOAL := help
 .PHONY: help build test fmt-check licenses lint cargo-test docs-check python-test python-for-tf python-tf toolchain test-tools test-tables tools debian-tools test-tf verify-corpus checkpoints shapes differential tf-venv bench bench-xspace test-xprof bench-alone bench-guard growth bench-python \
         demo fuzz docs pictures clean
-.PHONY: test-notebook test-sdist web web-check test-web
+.PHONY: test-notebook test-sdist web web-check test-web test-torch
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -78,6 +82,21 @@ python-test: $(PY_VENV)/ready ## the Python package, without TensorFlow
 test-notebook: debian-tools $(NB_VENV)/ready ## the Python package in a notebook, its HTML in Chromium, and data frames
 	$(call wheel,$(NB_VENV),dev,--force-reinstall)
 	TFPROF_PICTURES="$(abspath $(BUILT))/test-notebook" $(NB_VENV)/$(BIN)/pytest -q python/notebook_tests python/tests/test_docs.py
+
+# Records traces on the CPU. TORCH_PYTHON is a Python with torch, HTA_PYTHON one with HolisticTraceAnalysis.
+test-torch: $(if $(filter $(TORCH_VENV)/%,$(TORCH_PYTHON)),$(TORCH_VENV)/ready) $(PY_VENV)/ready ## compare traces with torch: key_averages(), flop_counter, HTA's breakdown
+	$(CARGO) build $(LOCKED) --workspace
+	$(TORCH_PYTHON) tests/kineto/live.py $(BUILT)/debug/tfprof $(BUILT)/test-torch/live
+	$(TORCH_PYTHON) tests/kineto/flops.py $(BUILT)/debug/tfprof $(BUILT)/test-torch/flops
+	$(HTA_PYTHON) tests/kineto/breakdown.py $(BUILT)/debug/tfprof corpus/kineto/hta.json.gz
+	rm -rf $(BUILT)/test-torch/python
+	$(call wheel,$(PY_VENV),dev,--target $(BUILT)/test-torch/python)
+	PYTHONPATH="$(abspath $(BUILT)/test-torch/python)" $(TORCH_PYTHON) tests/kineto/open_live.py
+
+$(TORCH_VENV)/ready:
+	$(PYTHON) -m venv $(TORCH_VENV)
+	$(TORCH_VENV)/$(BIN)/python $(PIP_INSTALL) torch numpy HolisticTraceAnalysis
+	touch $@
 
 # The source distribution, built without a clone.
 test-sdist: $(PY_VENV)/ready ## build, install and run the source distribution of the Python package
@@ -247,4 +266,4 @@ docs: ## the API documentation, in target/doc
 
 clean: ## remove everything built or installed here
 	$(CARGO) clean
-	rm -rf $(VENV) $(PY_VENV) $(NB_VENV) $(TABLES_VENV) $(XPROF_VENV) tests/tools/node_modules tests/web/node_modules web/node_modules bench-data fuzz/target fuzz/artifacts target/differential
+	rm -rf $(VENV) $(PY_VENV) $(NB_VENV) $(TABLES_VENV) $(XPROF_VENV) $(TORCH_VENV) tests/tools/node_modules tests/web/node_modules web/node_modules bench-data fuzz/target fuzz/artifacts target/differential

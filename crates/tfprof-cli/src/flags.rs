@@ -67,6 +67,12 @@ pub struct Flags {
     pub budget: String,
     pub baseline: String,
     pub fail_on_unknown: bool,
+    /// For `whatif`: sizes of the batch, and the precision.
+    pub batches: Vec<i64>,
+    pub dtype: String,
+    /// For `peak`.
+    pub threads: Option<usize>,
+    pub no_save: bool,
     /// For `diff`.
     pub comparing: Comparing,
     pub save: String,

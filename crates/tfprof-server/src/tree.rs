@@ -409,6 +409,7 @@ pub fn label(metric: Metric) -> String {
 pub fn unit(metric: Metric) -> &'static str {
     match (metric, metric.info().unit) {
         (Metric::FlopsPerByte, _) => "ratio",
+        (_, Unit::Share) => "ratio",
         (Metric::FloatOps, _) => "flop",
         (_, Unit::Bytes) => "bytes",
         (_, Unit::Micros) => "us",

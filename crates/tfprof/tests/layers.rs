@@ -15,6 +15,7 @@ const BASE: &[&str] = &[
     "comma_list",
     "error",
     "foreign",
+    "hardware",
     "hash",
     "json",
     "metric",

@@ -309,7 +309,7 @@ impl Batch {
     #[inline]
     pub fn flush_if_full(&mut self, sink: &mut dyn BatchSink) -> io::Result<()> {
         // Looking at all dictionaries is not for every row.
-        if self.rows % 256 == 0 && self.is_full() { self.flush(sink) } else { Ok(()) }
+        if self.rows.is_multiple_of(256) && self.is_full() { self.flush(sink) } else { Ok(()) }
     }
 
     /// Hands the rows on, if there are any.

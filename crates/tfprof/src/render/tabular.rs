@@ -37,6 +37,7 @@ pub fn fields(view: &View) -> (Vec<Field>, Vec<Column>) {
             Some(Unit::Bytes) => "bytes",
             Some(Unit::BytesPerSecond) => "bytes/s",
             Some(Unit::FlopsPerSecond) => "FLOP/s",
+            Some(Unit::Share) => "share",
             Some(Unit::Count) | None => "",
         },
         // A view of a comparison may lack any cell.

@@ -269,14 +269,14 @@ fn more(all: usize, what: &str, style: Style<'_>, out: &mut dyn Write) -> io::Re
     }
 }
 
-fn line(text: &str, style: Style<'_>, out: &mut dyn Write) -> io::Result<()> {
+pub(in crate::report) fn line(text: &str, style: Style<'_>, out: &mut dyn Write) -> io::Result<()> {
     match style {
         Style::Text(_) | Style::Markdown => writeln!(out, "{text}"),
         Style::Html(..) => writeln!(out, "<div class=\"note\">{}</div>", Xml(text)),
     }
 }
 
-fn heading(text: &str, style: Style<'_>, out: &mut dyn Write) -> io::Result<()> {
+pub(in crate::report) fn heading(text: &str, style: Style<'_>, out: &mut dyn Write) -> io::Result<()> {
     match style {
         Style::Text(_) => writeln!(out, "\n{text}"),
         Style::Markdown => writeln!(out, "\n**{text}**\n"),
@@ -285,7 +285,12 @@ fn heading(text: &str, style: Style<'_>, out: &mut dyn Write) -> io::Result<()> 
 }
 
 /// A table with a header; numbers are right-aligned, except in the first column.
-fn table(header: &[&'static str], rows: &[Vec<String>], style: Style<'_>, out: &mut dyn Write) -> io::Result<()> {
+pub(in crate::report) fn table(
+    header: &[&'static str],
+    rows: &[Vec<String>],
+    style: Style<'_>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let is_number = |column: usize| {
         column > 0 && rows.iter().all(|row| row[column].starts_with(|c: char| c.is_ascii_digit() || "+-=≥".contains(c)))
     };

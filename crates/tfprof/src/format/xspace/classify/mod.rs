@@ -274,7 +274,7 @@ impl<'f> Classifier<'f> {
         if is_host && is_launcher && event.name() != instruction {
             let (device, call) = (event.plane.name.clone(), event.full_name().into_owned());
             // The device does the work.
-            let cost = OpCost { flops: Some(0), bytes: Some(0) };
+            let cost = OpCost { flops: Some(0), bytes: Some(0), precision: None };
             let about =
                 OpDetails { second_type: "Launch".to_owned(), activity: Activity::Host, cost, ..OpDetails::default() };
             let op = OpKey { device, name: call.clone(), kind: call, ..OpKey::default() };
@@ -305,7 +305,11 @@ impl<'f> Classifier<'f> {
         let about = OpDetails {
             second_type: opcode.to_owned(),
             stack,
-            cost: OpCost { flops: recorded.flops.or(computed.flops), bytes: recorded.bytes.or(computed.bytes) },
+            cost: OpCost {
+                flops: recorded.flops.or(computed.flops),
+                bytes: recorded.bytes.or(computed.bytes),
+                precision: None,
+            },
             category,
             activity: Activity::on_device([last_part_type(instruction), &event.full_name(), opcode]),
             ..OpDetails::default()
