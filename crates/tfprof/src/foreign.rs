@@ -69,6 +69,7 @@ const FROM_TENSORFLOW: &str =
 const PERFETTO: &str = "tfprof does not read it yet; open it at https://ui.perfetto.dev";
 const RECORD: &str = "record a run with `jax.profiler.trace(\"DIR\")` or `tf.profiler.experimental.start(\"DIR\")`, then ask `tfprof info DIR`";
 const WEIGHTS: &str = "it has tensors but no graph, and tfprof does not read it";
+const CHECKPOINT: &str = "`tfprof checkpoint FILE` lists its tensors";
 const OTHER: &str = "tfprof reads models, profiles and checkpoints (tfprof help inputs)";
 const UNPACK: &str = "unpack it, and name what is in it";
 
@@ -96,7 +97,7 @@ const KINDS: &[Kind] = &[
         endings: &[".weights.h5"],
         ..kind(
             "a weights file of Keras (.weights.h5), without the layers",
-            "make the model in Python, `model.load_weights(\"FILE\")`, `model.export(\"DIR\")`, then ask `tfprof cost DIR`",
+            CHECKPOINT,
             Test::Head(|head| {
                 content::is_hdf5(head) && !contains(head, b"model_config") && contains(head, b"\0vars\0")
             }),
@@ -110,12 +111,7 @@ const KINDS: &[Kind] = &[
             Test::Head(|head| content::is_hdf5(head) && contains(head, b"model_config")),
         )
     },
-    kind(
-        "an HDF5 file (.h5)",
-        "if Keras saved a whole model in it, `keras.saving.load_model(\"FILE\").export(\"DIR\")` makes a SavedModel, \
-         about which you can ask `tfprof cost DIR`",
-        Test::Head(content::is_hdf5),
-    ),
+    kind("an HDF5 file (.h5)", CHECKPOINT, Test::Head(content::is_hdf5)),
     kind("a TensorFlow Lite model (.tflite)", FROM_TENSORFLOW, Test::Head(|head| head.get(4..8) == Some(b"TFL3"))),
     kind("an ONNX model", FROM_TENSORFLOW, Test::Head(content::is_onnx)),
     kind("a Core ML model (.mlmodel)", FROM_TENSORFLOW, Test::Head(content::is_core_ml)),
@@ -195,7 +191,7 @@ const KINDS: &[Kind] = &[
         Test::Name(&[".nsys-rep", ".qdrep", ".ncu-rep"]),
     ),
     // Weights and other parts of models.
-    kind("a safetensors file", WEIGHTS, Test::Head(content::is_safetensors)),
+    kind("a safetensors file", CHECKPOINT, Test::Head(content::is_safetensors)),
     kind(
         "a part of an Orbax checkpoint",
         "tfprof does not read it; it reads checkpoints of TensorFlow",

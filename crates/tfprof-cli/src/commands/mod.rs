@@ -15,6 +15,7 @@ mod man;
 mod open;
 mod peak;
 mod save;
+mod script;
 #[cfg(feature = "sql")]
 pub mod sql;
 pub mod stubs;
@@ -59,6 +60,12 @@ pub fn run(
 ) -> ExitCode {
     let (mut out, mut err) = (guarded(terminal.stdout, out), guarded(terminal.stderr, err));
     let (out, err) = (&mut *out, &mut *err);
+    let words: Vec<OsString> = words.into_iter().collect();
+    if let Some((first, words)) = words.split_first()
+        && first == "run"
+    {
+        return script::run(words, err);
+    }
     let outcome = flags::parse(words, terminal).and_then(|request| {
         // Everything that the command does is charged to one account.
         let account = Account::new(request.flags.inputs.limits, 0);
@@ -302,6 +309,14 @@ pub const COMMANDS: &[CommandInfo] = &[
         run: web::run,
     },
     CommandInfo {
+        word: "run",
+        about: "record some steps of a Python script, unedited, and print the first lines of the answer",
+        usage: "[--outdir=DIR] [--steps=N] [--warmup=N] [--no_stacks] SCRIPT [argument...]",
+        reads: false,
+        takes: &[],
+        run: |_, _, _| Err(Error::Question("run comes first: tfprof run SCRIPT [argument...]".to_owned())),
+    },
+    CommandInfo {
         word: "shell",
         about: "an interactive session; on a terminal, PATH without a command starts it",
         usage: "[PATH...] [options]",
@@ -390,7 +405,7 @@ const fn in_shell(word: &'static str, usage: &'static str, about: &'static str) 
 }
 
 /// Commands that the shell does not have.
-const OUTSIDE: &[&str] = &["peak", "whatif", "layers", "web", "shell", "demo", "diff", "completions", "man"];
+const OUTSIDE: &[&str] = &["peak", "whatif", "layers", "web", "run", "shell", "demo", "diff", "completions", "man"];
 
 /// The command of that word.
 pub fn find(word: &str) -> Option<&'static CommandInfo> {

@@ -45,7 +45,7 @@ fn models_have_names_and_next_steps() {
     check(
         "m.weights.h5",
         [&hdf5[..], b"\0vars\0"].concat(),
-        "without the layers; make the model in Python, `model.load_weights(",
+        "without the layers; `tfprof checkpoint m.weights.h5` lists its tensors",
     );
     check("m.h5", &hdf5, "an HDF5 file");
     check("m.tflite", b"\x1c\0\0\0TFL3", "a TensorFlow Lite model");

@@ -121,6 +121,11 @@ impl DType {
     pub const RESOURCE: DType = DType(20);
     pub const VARIANT: DType = DType(21);
 
+    /// The type of a name, as [`name`](Self::name) gives it.
+    pub fn named(name: &str) -> Option<DType> {
+        TYPES.iter().find(|(_, known, _)| *known == name).map(|(number, ..)| DType(*number))
+    }
+
     fn form(self) -> Option<Form> {
         TYPES.iter().find(|(number, ..)| *number == self.0).map(|(_, _, form)| *form)
     }

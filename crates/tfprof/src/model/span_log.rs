@@ -61,7 +61,7 @@ const NANO: i64 = 1000;
 fn short(record: &PendingSpan, since: i64) -> Option<(u16, i16, u16)> {
     let fits = record.total == record.self_time && since % NANO == 0 && record.total % NANO == 0;
     let (since, total) = (since / NANO, record.total / NANO);
-    let fits = fits && record.item <= u32::from(u16::MAX);
+    let fits = fits && u16::try_from(record.item).is_ok();
     let (since, total) = (i16::try_from(since).ok()?, u16::try_from(total).ok()?);
     fits.then_some((record.item as u16, since, total))
 }

@@ -15,7 +15,7 @@ pub struct QueryAnswer {
 
 impl QueryAnswer {
     pub(super) fn of(statement: &mut Statement<'_>) -> rusqlite::Result<QueryAnswer> {
-        let names: Vec<String> = statement.column_names().into_iter().map(str::to_owned).collect();
+        let names: Vec<String> = statement.column_names().map(str::to_owned).collect();
         let mut kinds: Vec<Option<Kind>> = vec![None; names.len()];
         let mut cells: Vec<Value> = Vec::new();
         let mut rows = statement.query([])?;
