@@ -46,7 +46,7 @@ define wheel
 endef
 
 .DEFAULT_GOAL := help
-.PHONY: help build test fmt-check licenses lint cargo-test docs-check python-test python-for-tf python-tf toolchain test-tools test-tables tools debian-tools test-tf verify-corpus checkpoints shapes differential tf-venv bench bench-xspace test-xprof bench-alone bench-guard growth bench-python \
+.PHONY: help build test fmt-check licenses lint cargo-test docs-check python-test python-for-tf python-tf toolchain test-tools test-tables tools debian-tools test-tf verify-corpus checkpoints keras shapes differential tf-venv bench bench-xspace test-xprof bench-alone bench-guard growth bench-python \
         demo fuzz docs pictures clean
 .PHONY: test-notebook test-sdist web web-check test-web test-torch
 
@@ -142,6 +142,14 @@ toolchain:
 	@$(CARGO) fmt --version >/dev/null 2>&1 || rustup component add rustfmt
 	@$(CARGO) clippy --version >/dev/null 2>&1 || rustup component add clippy
 
+# Needs TF_PYTHON with tensorflow, and MODELS_PYTHON with torch, onnx, onnxscript, onnxruntime and onnx-tool; DIALECT_PATH has
+# the packages (onnx, tf2onnx) that TF_PYTHON lacks.
+test-models: ## make models with Keras and PyTorch as .tflite and .onnx, and compare our figures with theirs and with peers'
+	$(CARGO) build $(LOCKED)
+	PYTHONPATH="$(DIALECT_PATH)" $(TF_PYTHON) tests/dialects/keras_models.py $(BUILT)/test-models
+	$(MODELS_PYTHON) tests/dialects/torch_models.py $(BUILT)/test-models
+	$(MODELS_PYTHON) tests/dialects/compare.py $(BUILT)/debug/tfprof $(BUILT)/test-models
+
 test-tools: tools ## open the outputs in pprof, Chromium and speedscope
 	TFPROF_NEEDS_TOOLS=1 $(CARGO) test $(LOCKED) -p tfprof-cli --test pprof
 	$(CARGO) build $(LOCKED)
@@ -164,9 +172,9 @@ web/node_modules/ready: web/package-lock.json | debian-tools
 	touch $@
 
 # Screenshots go to target/test-web.
-test-web: debian-tools tests/web/node_modules/ready ## open the page of `tfprof web` and a report file in Chromium, as a reader does
+test-web: debian-tools tests/web/node_modules/ready ## open the page of `tfprof web` and a report file in Chromium and Firefox, as a reader does
 	$(CARGO) build $(LOCKED)
-	TFPROF=$(BUILT)/debug/tfprof OUT=$(BUILT)/test-web node --test tests/web/page.test.mjs
+	TFPROF=$(BUILT)/debug/tfprof OUT=$(BUILT)/test-web node --test tests/web/page.test.mjs tests/web/firefox.test.mjs
 
 tests/web/node_modules/ready: tests/web/package.json | debian-tools
 	cd tests/web && npm install --silent --no-audit --no-fund --no-package-lock
@@ -176,7 +184,7 @@ tests/web/node_modules/ready: tests/web/package.json | debian-tools
 tools: debian-tools tests/tools/node_modules/ready
 
 debian-tools:
-	@missing=; for tool in go:golang-go chromium:chromium npm:npm; do \
+	@missing=; for tool in go:golang-go chromium:chromium firefox-esr:firefox-esr npm:npm; do \
 	    command -v $${tool%:*} >/dev/null || missing="$$missing $${tool#*:}"; \
 	done; \
 	if [ -n "$$missing" ]; then \
@@ -214,6 +222,12 @@ bench-xspace: tf-venv $(XPROF_VENV)/ready ## CPU time and memory for profiles, a
 
 verify-corpus: tf-venv
 	$(TF_PYTHON) tests/differential/verify_corpus.py corpus --every 20
+
+keras: tf-venv ## compare models and arrays as Keras, h5py and tfprof read them (KERAS=tf_keras: with tf.keras 2)
+	$(CARGO) build $(LOCKED) --release
+	$(TF_PYTHON) tests/keras/arrays.py --tfprof $(BUILT)/release/tfprof
+	$(TF_PYTHON) tests/keras/models.py $(or $(KERAS),keras) $(BUILT)/keras
+	$(PYTHON) tests/keras/compare.py $(BUILT)/keras --tfprof $(BUILT)/release/tfprof
 
 checkpoints: tf-venv ## compare checkpoints of TensorFlow as read by TensorFlow and by tfprof
 	$(CARGO) build $(LOCKED) --release

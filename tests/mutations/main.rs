@@ -87,7 +87,8 @@ fn fail_at_once(name: &str) {
 
 /// The inputs of all models, unpacked.
 fn inputs() -> Vec<(PathBuf, Vec<u8>)> {
-    let mut open = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus")];
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut open = vec![here.join("../corpus"), here.join("dialects/samples")];
     let mut inputs = Vec::new();
     while let Some(dir) = open.pop() {
         for entry in std::fs::read_dir(&dir).expect("a directory of the corpus") {
@@ -136,6 +137,10 @@ fn ask(path: &Path, kind: ViewKind, whole: &[u8], damaged: &[u8]) -> Result<(), 
         return ask_profile(&mut profiler, kind, damaged);
     }
     profiler.add(Source::memory("damaged", damaged)?, format, 0)?;
+    if name.ends_with(".onnx") || name.ends_with(".tflite") {
+        profiler.infer()?;
+        profiler.cost()?;
+    }
     let mut options = Options { max_depth: Some(1000), ..Options::default() };
     options.select = Selection::parse(&Selection::all_words()).ok();
     for quirks in [Quirks::NONE, Quirks::ORIGINAL] {

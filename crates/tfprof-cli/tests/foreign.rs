@@ -34,16 +34,6 @@ fn files() -> Vec<(&'static str, Vec<u8>, String)> {
     let file = |name, bytes: &[u8], sentence: &str| (name, bytes.to_vec(), sentence.to_owned());
     vec![
         file(
-            "model.tflite",
-            b"\x1c\0\0\0TFL3\x14\0\x20\0",
-            &format!("this is a TensorFlow Lite model (.tflite); {CONVERTED}"),
-        ),
-        file(
-            "model.onnx",
-            b"\x08\x0a\x12\x07pytorch\x1a\x032.9:\x08\x12\x06main_g",
-            &format!("this is an ONNX model; {CONVERTED}"),
-        ),
-        file(
             "model.json",
             b"{\"format\": \"graph-model\", \"modelTopology\": {\"node\": []}, \"weightsManifest\": []}",
             &format!("this is a TensorFlow.js model; {CONVERTED}"),

@@ -14,15 +14,15 @@ modules! {
     checkpoint { ByteSource, Table, Values, locate, query, render }
     columnar { * }
     comma_list { * }
-    engine { needs, question }
+    engine { compare, needs, question }
     events { HostFile }
-    format { Reader, kineto, live_graph, profile, xspace }
+    format { Reader, kineto, live_graph, lowered, profile, xspace }
     hardware { * }
     infer { fact, flops, inference, op_log, overrides, shapes }
     json { * }
-    model { Model, allocators, attr_value, body, cells, costs, hosts, nodes, shape }
+    model { Model, allocators, attr_value, body, cells, costs, dialects, hosts, lowered, nodes, shape }
     options { boolean, refused }
-    render { csv, direction, fit, form_by_ending, form_of, html, json, output_words, outputs, pprof, proto, roofline, tabular, tensor, text, theme, timeline }
+    render { csv, direction, fit, form_by_ending, form_of, html, json, nesting, output_words, outputs, pprof, proto, roofline, tabular, tensor, text, theme, timeline }
     report { advise, budget, cost, layers, overview }
     tables { * }
     trace { OpTime, Peak, Step, TensorLife, Trace, TraceOptions, excerpt, profile }

@@ -298,7 +298,7 @@ pub const COMMANDS: &[CommandInfo] = &[
     CommandInfo {
         word: "web",
         about: "all of it as a page in the browser: overview, flame graph, timeline, graph, memory, code",
-        usage: "[PATH...] [--port=N] [--no_open] [--source_root=DIR] | -output report:outfile=FILE",
+        usage: "[PATH...] [--baseline=OTHER] [--port=N] [--no_open] [--source_root=DIR] | -output report:outfile=FILE",
         reads: true,
         takes: &[
             Only(&["step_marker", "run", "hosts", "output"]),

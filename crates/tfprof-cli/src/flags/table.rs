@@ -275,7 +275,7 @@ const OTHER_FLAGS: [Flag; 42] = [
     size("max_size", "how large a report (-output report:outfile=FILE) may be; 20MB if not given", |flags| {
         &mut flags.max_size
     })
-    .only(&["scope", "graph", "op", "code", "info", "web"]),
+    .only(&["scope", "graph", "op", "code", "info", "web", "diff"]),
     text("table", ValueKind::Word, "one table instead of all of them", |flags| &mut flags.table)
         .one_of(|| TABLES.iter().map(|table| table.name).collect())
         .only(&["tables"]),
@@ -344,8 +344,8 @@ const OTHER_FLAGS: [Flag; 42] = [
     .only(&["cost", "diff"]),
     switch("fail_on_unknown", "exit code 3 if the cost of any node is not known", |flags| &mut flags.fail_on_unknown)
         .only(&["cost"]),
-    text("baseline", ValueKind::Path, "another model to compare with, layer by layer", |flags| &mut flags.baseline)
-        .only(&["cost"]),
+    text("baseline", ValueKind::Path, "another model or run to compare with", |flags| &mut flags.baseline)
+        .only(&["cost", "web"]),
     flag(
         "rename",
         ValueKind::Word,

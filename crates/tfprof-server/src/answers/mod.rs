@@ -1,6 +1,7 @@
 //! The answers: one file for each family, one row of [`ROUTES`] for each request.
 
 pub mod code;
+mod compare;
 mod events;
 mod flame;
 mod graph;
@@ -42,4 +43,6 @@ pub const ROUTES: &[(&str, Answer)] = &[
     ("graph", graph::graph),
     #[cfg(feature = "sql")]
     ("query", query::query),
+    ("compare", compare::compare),
+    ("changes", compare::changes),
 ];

@@ -124,7 +124,6 @@ impl Hdf5 {
     }
 
     /// The root group.
-    #[cfg(test)]
     pub fn root(&self) -> Result<Object, Damage> {
         self.object(self.root)
     }
