@@ -8,6 +8,8 @@ TF_PYTHON ?= $(VENV)/bin/python
 PY_VENV := .venv-py
 # Notebooks and data frames.
 NB_VENV := .venv-notebook
+# Programs that read tables.
+TABLES_VENV := .venv-tables
 # XProf and JAX, to compare profiles.
 XPROF_VENV := .venv-xprof
 # Flags for benches/run.py.
@@ -44,7 +46,7 @@ define wheel
 endef
 
 .DEFAULT_GOAL := help
-.PHONY: help build test fmt-check licenses lint cargo-test docs-check python-test python-for-tf python-tf toolchain test-tools tools debian-tools test-tf verify-corpus checkpoints keras shapes differential tf-venv bench bench-xspace test-xprof bench-alone bench-guard growth bench-python \
+.PHONY: help build test fmt-check licenses lint cargo-test docs-check python-test python-for-tf python-tf toolchain test-tools test-tables tools debian-tools test-tf verify-corpus checkpoints keras shapes differential tf-venv bench bench-xspace test-xprof bench-alone bench-guard growth bench-python \
         demo fuzz docs pictures clean
 .PHONY: test-notebook test-sdist web web-check test-web test-torch
 
@@ -109,6 +111,7 @@ test-sdist: $(PY_VENV)/ready ## build, install and run the source distribution o
 $(PY_VENV)/ready: python/requirements-test.txt
 $(NB_VENV)/ready: python/requirements-notebook.txt python/requirements-test.txt
 $(XPROF_VENV)/ready: tests/xprof/requirements.txt
+$(TABLES_VENV)/ready: tests/tables/requirements.txt
 $(VENV)/ready: tests/differential/requirements.txt
 
 %/ready:
@@ -151,6 +154,12 @@ test-tools: tools ## open the outputs in pprof, Chromium and speedscope
 	TFPROF_NEEDS_TOOLS=1 $(CARGO) test $(LOCKED) -p tfprof-cli --test pprof
 	$(CARGO) build $(LOCKED)
 	node tests/tools/browser.mjs $(BUILT)/debug/tfprof corpus $(BUILT)/test-tools
+
+test-tables: $(TABLES_VENV)/ready ## open tables in DuckDB, polars, pandas and pyarrow, from files and from Python
+	$(CARGO) build $(LOCKED) --workspace
+	$(TABLES_VENV)/$(BIN)/python tests/tables/readers.py $(BUILT)/debug/tfprof corpus $(BUILT)/test-tables
+	$(call wheel,$(TABLES_VENV),dev,--force-reinstall)
+	$(TABLES_VENV)/$(BIN)/pytest -q python/tests/test_facts.py
 
 web: web/node_modules/ready ## build the page of `tfprof web` from web/src into web/dist
 	cd web && npm run --silent check && npm run --silent build
@@ -271,4 +280,4 @@ docs: ## the API documentation, in target/doc
 
 clean: ## remove everything built or installed here
 	$(CARGO) clean
-	rm -rf $(VENV) $(PY_VENV) $(NB_VENV) $(XPROF_VENV) $(TORCH_VENV) tests/tools/node_modules tests/web/node_modules web/node_modules bench-data fuzz/target fuzz/artifacts target/differential
+	rm -rf $(VENV) $(PY_VENV) $(NB_VENV) $(TABLES_VENV) $(XPROF_VENV) $(TORCH_VENV) tests/tools/node_modules tests/web/node_modules web/node_modules bench-data fuzz/target fuzz/artifacts target/differential

@@ -1,5 +1,6 @@
 //! `Profile`: loads files for Python and answers its questions.
 
+use crate::arrow::TypedRows;
 use crate::columns::Columns;
 use crate::interrupt::interruptible;
 use crate::{cost, question, raise, raise_checkpoint};
@@ -19,6 +20,9 @@ use tfprof::internal::format::profile;
 use tfprof::internal::model::cells::Measure;
 use tfprof::internal::render::{self, html};
 use tfprof::internal::report::{advise, overview};
+#[cfg(feature = "sql")]
+use tfprof::internal::sql::Database;
+use tfprof::internal::tables::{TABLES, TableInfo};
 use tfprof::{
     Answer, Dress, Error, Format, Input, Inputs, Output, Profiler, Question, Quirks, Role, Source, Spelling, Theme,
     ViewKind, Warning,
@@ -188,6 +192,54 @@ impl Profile {
             shared.infer()?;
             shared.read().profiler.view(kind, &options).map(|view| Columns::new(&view))
         })
+    }
+
+    /// The rows of an answer with typed columns.
+    fn typed_view(&self, py: Python<'_>, cmd: &str, options: &Bound<'_, PyDict>) -> PyResult<TypedRows> {
+        let (kind, mut options) = (view_kind(cmd)?, question::options(options, false)?);
+        options.output = Output::default();
+        self.ask(py, move |shared| {
+            shared.infer()?;
+            let view = shared.read().profiler.view(kind, &options)?;
+            TypedRows::of_view(&view)
+        })
+    }
+
+    /// The names of the tables.
+    #[staticmethod]
+    fn table_names() -> Vec<&'static str> {
+        TABLES.iter().map(|table| table.name).collect()
+    }
+
+    /// A table of everything that is loaded.
+    fn table(&self, py: Python<'_>, name: &str) -> PyResult<TypedRows> {
+        let table = TableInfo::named(name).map_err(PyValueError::new_err)?;
+        self.ask(py, move |shared| {
+            shared.infer()?;
+            let loaded = shared.read();
+            let facts = loaded.profiler.facts(&loaded.inputs);
+            TypedRows::filled(table.fields.to_vec(), &mut |sink| table.fill(&facts, sink))
+        })
+    }
+
+    /// The rows that a statement in SQL gives.
+    #[cfg(feature = "sql")]
+    fn sql(&self, py: Python<'_>, statement: &str) -> PyResult<TypedRows> {
+        let statement = statement.to_owned();
+        let gone = Arc::new(AtomicBool::new(false));
+        let is_gone = Arc::clone(&gone);
+        let answer = self.ask(py, move |shared| {
+            shared.infer()?;
+            let loaded = shared.read();
+            let source = loaded.profiler.sql_source(&loaded.inputs);
+            drop(loaded);
+            let database = Database::new(source, move || is_gone.load(Ordering::SeqCst))?;
+            let answer = database.query(&statement)?;
+            Ok(TypedRows::new(answer.fields, answer.rows))
+        });
+        // After Ctrl-C, the statement ends, too.
+        gone.store(true, Ordering::SeqCst);
+        answer
     }
 
     /// An overview of the files: text, JSON, and HTML for a notebook.

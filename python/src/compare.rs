@@ -1,6 +1,7 @@
 //! `Comparison`: two profiles and how they are compared. It answers as a profile does.
 
 use crate::answer::{Profile, Shared, WrittenAnswer, dress_of, view_kind, write_parts};
+use crate::arrow::TypedRows;
 use crate::columns::Columns;
 use crate::interrupt::interruptible;
 use crate::{question, raise};
@@ -65,6 +66,13 @@ impl Comparison {
         // The rows that JSON has.
         question.options.output = Output { form: "json".to_owned(), outfile: "-".to_owned() };
         self.ask(py, question, |answer| Ok(Columns::new(answer.view())))
+    }
+
+    /// The same with typed columns.
+    fn typed_view(&self, py: Python<'_>, cmd: &str, options: &Bound<'_, PyDict>) -> PyResult<TypedRows> {
+        let mut question = Question { kind: view_kind(cmd)?, options: question::options(options, false)? };
+        question.options.output = Output { form: "json".to_owned(), outfile: "-".to_owned() };
+        self.ask(py, question, |answer| TypedRows::of_view(answer.view()))
     }
 
     /// The paths of the loaded files.

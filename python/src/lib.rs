@@ -4,6 +4,7 @@
 #![allow(clippy::needless_pass_by_value, clippy::too_many_arguments, clippy::type_complexity)]
 
 mod answer;
+mod arrow;
 mod checkpoint;
 mod columns;
 mod compare;
@@ -42,6 +43,8 @@ create_exception!(tfprof, MissingData, Error, "The question is right, but what i
 mod native {
     #[pymodule_export]
     use super::answer::Profile;
+    #[pymodule_export]
+    use super::arrow::TypedRows;
     #[pymodule_export]
     use super::checkpoint::Checkpoint;
     #[pymodule_export]

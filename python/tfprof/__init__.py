@@ -23,6 +23,7 @@ from tfprof._api import ALL_ADVICE, Profiler, advise, profile, write_op_log
 from tfprof._checkpoint import Checkpoint, Comparison, Tensor, Verdict, checkpoint
 from tfprof._cost import Cost, cost, flops, params
 from tfprof._diff import Diff, Difference, diff
+from tfprof._facts import Facts
 from tfprof._native import Error, MissingData
 from tfprof._open import DataWarning, Overview, Profile, demo, load, open
 from tfprof._view import Advice, Numbers, Row, View
@@ -39,6 +40,7 @@ __all__ = [
     "Diff",
     "Difference",
     "Error",
+    "Facts",
     "MissingData",
     "Numbers",
     "Options",

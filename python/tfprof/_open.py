@@ -13,6 +13,7 @@ from typing import Any
 from tfprof import _graphs, _messages, _native, _options
 from tfprof._api import write_file
 from tfprof._cost import Cost, is_keras
+from tfprof._facts import Facts
 from tfprof._view import Advice, View, keep_inputs, path_of
 from tfprof._views import Views
 
@@ -135,6 +136,34 @@ class Profile(Views):
                 if not isinstance(name, str):
                     raise TypeError(f"checkers: expected names, found {type(name).__name__}")
         return Advice(*self._native.advice(names, self._original))
+
+    @property
+    def tables(self) -> list[str]:
+        """The names of the tables that `table` and `sql` take; docs/tables.md describes them."""
+        return _native.Profile.table_names()
+
+    def table(self, name: str) -> Facts:
+        """A table of everything that is loaded, such as `totals` or `executions`.
+
+        pandas, polars, DuckDB and pyarrow take it as it is, through Arrow's PyCapsule interface.
+
+        >>> import tfprof
+        >>> totals = tfprof.demo().table("totals")
+        >>> sum(row["runs"] or 0 for row in totals if row["op"] == "Conv2D" and row["step"] == 0)
+        31
+        """
+        return Facts(name, self._native.table(name))
+
+    def sql(self, statement: str) -> Facts:
+        """The rows that a statement in SQLite's SQL gives. It reads the tables, and nothing else.
+
+        >>> import tfprof
+        >>> tfprof.demo().sql("select op, count(*) as n from nodes group by op order by n desc limit 2")
+        op | n
+        Const | 1424
+        Mul | 564
+        """
+        return Facts("", self._native.sql(statement))
 
     def cost(self) -> Cost:
         """Parameters, FLOPs, multiply-adds and bytes by layer, as `tfprof.cost` computes them."""

@@ -93,6 +93,10 @@ class View(Table, Sequence["Row"]):
         self._details: list[dict[str, Any]] | None = None
         self._children: list[list[int]] | None = None
 
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """Arrow's PyCapsule interface: pandas, polars, DuckDB and pyarrow take a view as it is."""
+        return self._native.typed_view(self.command, self.options).__arrow_c_stream__(requested_schema)
+
     # ---- rows
 
     def __len__(self) -> int:

@@ -87,6 +87,10 @@ pub struct Flags {
     /// The file of a report, and how large it may be.
     pub report: String,
     pub max_size: Option<u64>,
+    /// For `tables`.
+    pub table: String,
+    /// For `sql`.
+    pub statement: String,
     /// Where `demo` writes the sample.
     pub write: String,
     format: String,

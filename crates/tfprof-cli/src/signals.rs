@@ -57,12 +57,17 @@ pub(crate) fn release(pager: bool) {
     }
 }
 
+/// Whether a signal came that waits for [`release`].
+pub fn is_waiting() -> bool {
+    OWNED.load(Ordering::SeqCst) && HANDLERS.came.load(Ordering::SeqCst) != 0
+}
+
 /// A writer that stops at a signal.
 pub(crate) struct Stoppable<W>(pub W);
 
 impl<W: Write> Write for Stoppable<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if OWNED.load(Ordering::SeqCst) && HANDLERS.came.load(Ordering::SeqCst) != 0 {
+        if is_waiting() {
             return Err(io::Error::other("a signal ends the program"));
         }
         self.0.write(bytes)

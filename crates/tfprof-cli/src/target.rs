@@ -21,6 +21,24 @@ pub fn to_file(
     write(file, Durability::Synced, &mut fill)
 }
 
+/// Lets `fill` write a file by its path. Refuses to overwrite any of `inputs`.
+pub fn to_path(file: &str, inputs: &[PathBuf], fill: impl FnOnce(&Path) -> io::Result<()>) -> Result<(), Error> {
+    refuse_input(file, inputs)?;
+    let write = || -> io::Result<()> {
+        let target = resolve_links(Path::new(file))?;
+        if target.is_dir() {
+            return Err(io::Error::other("it is a directory"));
+        }
+        let name = target.file_name().ok_or_else(|| io::Error::other("it is not the name of a file"))?;
+        let (temporary, _) = create_temporary(&target, name)?;
+        fill(&temporary.path)?;
+        fs::rename(&temporary.path, &target)?;
+        temporary.keep();
+        Ok(())
+    };
+    write().map_err(|source| Error::Io { file: file.to_owned(), action: "cannot write", source })
+}
+
 /// Adds to the end of a file, all of it or nothing. Refuses to change any of `inputs`.
 pub fn append(file: &str, inputs: &[PathBuf], bytes: &[u8]) -> Result<(), Error> {
     refuse_input(file, inputs)?;

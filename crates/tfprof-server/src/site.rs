@@ -39,6 +39,9 @@ pub struct Site {
     pub baseline: Option<Baseline>,
     views: Mutex<Views>,
     timeline: OnceLock<Result<Arc<Timeline>, Problem>>,
+    /// The tables for SQL, which statements share.
+    #[cfg(feature = "sql")]
+    tables: OnceLock<Arc<tfprof::internal::sql::Source>>,
     pub(crate) memory: OnceLock<Result<Arc<answers::memory::Steps>, Problem>>,
 }
 
@@ -60,7 +63,24 @@ impl Site {
     pub fn new(profiler: Profiler, inputs: Inputs, setup: Setup) -> Result<Site, Error> {
         let overview = profiler.overview(&inputs)?;
         let (views, timeline, memory) = Default::default();
-        Ok(Site { profiler, inputs, setup, overview, baseline: None, views, timeline, memory })
+        Ok(Site {
+            profiler,
+            inputs,
+            setup,
+            overview,
+            baseline: None,
+            views,
+            timeline,
+            memory,
+            #[cfg(feature = "sql")]
+            tables: OnceLock::new(),
+        })
+    }
+
+    /// The tables for SQL.
+    #[cfg(feature = "sql")]
+    pub fn sql_source(&self) -> &Arc<tfprof::internal::sql::Source> {
+        self.tables.get_or_init(|| self.profiler.sql_source(&self.inputs))
     }
 
     /// The same with a profile to compare it with.

@@ -294,6 +294,8 @@ fn twenty_clients_get_right_answers_at_once() {
         "graph",
         "code",
         "tile?index=0&level=0",
+        "query",
+        "query?sql=select+op,count(*)from+nodes+group+by+op",
     ];
     let without_time = |body: &[u8]| match serde_json::from_slice::<serde_json::Value>(body) {
         Ok(mut value) => {
@@ -324,4 +326,23 @@ fn twenty_clients_get_right_answers_at_once() {
             });
         }
     });
+}
+
+#[test]
+fn statements_only_read() {
+    let dir = Dir::new("query");
+    let site = site(&demo(&dir), &dir.0);
+    let ask = |sql: &str| {
+        let reply = site.answer(&format!("query?sql={}", tfprof_server::params::encoded(sql)));
+        let tfprof_server::reply::Body::Json(body) = reply.body else { panic!("expected JSON") };
+        (reply.status, serde_json::from_slice::<serde_json::Value>(&body).unwrap())
+    };
+    let (status, answer) =
+        ask("select count(*) as n, null as nothing, 1 << 60 as large from nodes where op = 'Conv2D'");
+    assert_eq!((status, &answer["rows"]), (200, &serde_json::json!([[31, null, "1152921504606846976"]])));
+    assert_eq!(answer["columns"][0]["name"], "n");
+    for sql in ["delete from nodes", "attach 'x' as y", "select load_extension('x')", "selec", "select 1; select 2"] {
+        let (status, answer) = ask(sql);
+        assert_eq!(status, 400, "{sql}: {answer}");
+    }
 }

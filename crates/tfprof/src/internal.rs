@@ -12,6 +12,7 @@ macro_rules! modules {
 modules! {
     budget { * }
     checkpoint { ByteSource, Table, Values, locate, query, render }
+    columnar { * }
     comma_list { * }
     engine { compare, needs, question }
     events { HostFile }
@@ -21,10 +22,16 @@ modules! {
     json { * }
     model { Model, allocators, attr_value, body, cells, costs, dialects, hosts, lowered, nodes, shape }
     options { boolean, refused }
-    render { csv, direction, fit, form_by_ending, form_of, html, json, nesting, output_words, outputs, pprof, proto, roofline, tensor, text, theme, timeline }
+    render { csv, direction, fit, form_by_ending, form_of, html, json, nesting, output_words, outputs, pprof, proto, roofline, tabular, tensor, text, theme, timeline }
     report { advise, budget, cost, layers, overview }
+    tables { * }
     trace { OpTime, Peak, Step, TensorLife, Trace, TraceOptions, excerpt, profile }
     units { * }
     view { columns, compare, filter, values }
     words { * }
+}
+
+#[cfg(feature = "sql")]
+pub mod sql {
+    pub use crate::sql::*;
 }

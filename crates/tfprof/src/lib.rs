@@ -28,6 +28,7 @@
 mod allocator;
 mod budget;
 mod checkpoint;
+mod columnar;
 mod comma_list;
 mod engine;
 mod error;
@@ -48,6 +49,9 @@ mod parallel;
 mod quirks;
 mod render;
 mod report;
+#[cfg(feature = "sql")]
+mod sql;
+mod tables;
 mod trace;
 mod units;
 mod view;

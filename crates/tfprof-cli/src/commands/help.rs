@@ -77,8 +77,8 @@ const COMMAND_GROUPS: &[(&str, &[&str])] = &[
     ("models and checkpoints", &["cost", "layers", "whatif", "checkpoint"]),
     ("two runs or models", &["diff"]),
     ("this machine", &["peak"]),
-    ("files for other programs", &["trace", "save"]),
-    ("many questions", &["web", "shell"]),
+    ("files for other programs", &["trace", "tables", "save"]),
+    ("many questions", &["web", "shell", "sql"]),
     ("about tfprof", &["help", "completions", "man", "version"]),
 ];
 

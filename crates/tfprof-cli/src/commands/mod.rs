@@ -16,7 +16,10 @@ mod open;
 mod peak;
 mod save;
 mod script;
+#[cfg(feature = "sql")]
+pub mod sql;
 pub mod stubs;
+mod tables;
 mod trace;
 pub mod view;
 pub mod web;
@@ -218,6 +221,35 @@ pub const COMMANDS: &[CommandInfo] = &[
         reads: true,
         takes: &[Only(&["run", "hosts"]), TARGET, All(Group::Inputs), All(Group::Reading)],
         run: trace::run,
+    },
+    CommandInfo {
+        word: "tables",
+        about: "everything that is loaded as tables for DuckDB, pandas, polars, Spark or SQLite",
+        usage: "[PATH...] [-output DIR/ | -output FILE.sqlite | --table=NAME [-output FILE.parquet]]",
+        reads: true,
+        takes: &[
+            Only(&["step_marker", "run", "hosts"]),
+            TARGET,
+            All(Group::Inputs),
+            All(Group::Model),
+            All(Group::Reading),
+        ],
+        run: tables::run,
+    },
+    #[cfg(feature = "sql")]
+    CommandInfo {
+        word: "sql",
+        about: "answers to SQL about these tables; without a statement, a prompt or a script",
+        usage: "[PATH...] ['select ...' | .tables | '.schema TABLE'] [-output FILE]",
+        reads: true,
+        takes: &[
+            Only(&["step_marker", "run", "hosts"]),
+            TARGET,
+            All(Group::Inputs),
+            All(Group::Model),
+            All(Group::Reading),
+        ],
+        run: sql::run,
     },
     CommandInfo {
         word: "diff",

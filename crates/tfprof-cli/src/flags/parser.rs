@@ -161,6 +161,9 @@ impl Parser {
             let words = web::REPORTS.join(", ");
             return Err(Error::Question(format!("{word} writes no report; expected one of {words}")));
         }
+        if word == "sql" {
+            self.take_statement();
+        }
         let mut sample = None;
         let demo_of_more = self.demo && word == "checkpoint";
         if command.reads || demo_of_more || (word == "demo" && self.flags.write.is_empty()) {
@@ -191,6 +194,9 @@ impl Parser {
     pub fn finish_line(mut self, terminal: Terminal) -> Result<Request, Error> {
         self.set_output()?;
         let word = self.command.take().unwrap_or_default();
+        if word == "sql" {
+            self.take_statement();
+        }
         let command = commands::find_in_shell(&word).ok_or_else(|| unknown_command(&word, "help"))?;
         if command.reads
             && let Some(path) = self.paths.first()
@@ -211,6 +217,17 @@ impl Parser {
         let Parser { options, flags, paths, named, typed, .. } = self;
         let typed = typed.join(" ");
         Ok(Request { command, options, flags, paths, named, sample: None, terminal, typed, pages: Vec::new() })
+    }
+
+    /// The last word of `sql` is its statement, unless there is such a file.
+    fn take_statement(&mut self) {
+        let is_statement = |path: &Path| path.to_str().is_some_and(|text| text != "-") && !path.exists();
+        let looks_like_one = |text: &str| text.contains(char::is_whitespace) || text.starts_with('.');
+        let last = self.paths.last().filter(|path| is_statement(path)).and_then(|path| path.to_str());
+        if let Some(statement) = last.filter(|text| looks_like_one(text)).map(str::to_owned) {
+            self.flags.statement = statement;
+            self.paths.pop();
+        }
     }
 
     /// A first word that is not a command may be a file.

@@ -6,6 +6,7 @@ use std::sync::LazyLock;
 use tfprof::internal::comma_list;
 use tfprof::internal::options::{boolean, refused};
 use tfprof::internal::report::advise;
+use tfprof::internal::tables::TABLES;
 use tfprof::internal::trace::OpTime;
 use tfprof::internal::words::Choice;
 use tfprof::internal::{hardware, render, units};
@@ -178,7 +179,7 @@ pub static FLAGS: LazyLock<Vec<Flag>> = LazyLock::new(|| {
     inputs.chain(OTHER_FLAGS).collect()
 });
 
-const OTHER_FLAGS: [Flag; 41] = [
+const OTHER_FLAGS: [Flag; 42] = [
     flag(
         "signature",
         ValueKind::Word,
@@ -275,6 +276,9 @@ const OTHER_FLAGS: [Flag; 41] = [
         &mut flags.max_size
     })
     .only(&["scope", "graph", "op", "code", "info", "web", "diff"]),
+    text("table", ValueKind::Word, "one table instead of all of them", |flags| &mut flags.table)
+        .one_of(|| TABLES.iter().map(|table| table.name).collect())
+        .only(&["tables"]),
     text("write", ValueKind::Path, "a directory to write the sample's files to", |flags| &mut flags.write)
         .only(&["demo"]),
     switch("show_dataflow", "draw arrows from the op that makes a tensor to the ops that read it", |flags| {

@@ -9,6 +9,8 @@ pub mod line;
 mod pager;
 mod redirect;
 mod session;
+#[cfg(feature = "sql")]
+pub mod sql_prompt;
 
 use crate::commands::{Exit, exit_of, info, write_text};
 use crate::flags::Request;

@@ -10,6 +10,8 @@ pub mod memory;
 pub mod meta;
 mod node;
 mod overview;
+#[cfg(feature = "sql")]
+mod query;
 pub mod steps;
 mod table;
 
@@ -39,6 +41,8 @@ pub const ROUTES: &[(&str, Answer)] = &[
     ("memory", memory::memory),
     ("code", code::code),
     ("graph", graph::graph),
+    #[cfg(feature = "sql")]
+    ("query", query::query),
     ("compare", compare::compare),
     ("changes", compare::changes),
 ];

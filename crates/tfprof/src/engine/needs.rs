@@ -10,7 +10,11 @@ use crate::model::runs::KeepSteps;
 use crate::options::{CodeStacks, Events, GroupBy, Step, ViewKind};
 
 /// Any view. Single executions and attributes take most of the memory, and few questions need them.
-pub const ANY_VIEW: Keep = Keep { records: false, attributes: false, ..Keep::EVERYTHING };
+pub const ANY_VIEW: Keep = Keep { records: false, attributes: false, spans: false, ..Keep::EVERYTHING };
+
+/// [`TABLES`](crate::tables::TABLES). Layers that repeat the ops in other ways are left out.
+pub const TABLES: Keep =
+    Keep { attributes: false, runtime: false, calls: false, programs: false, shapes: false, ..Keep::EVERYTHING };
 
 /// [`Overview`](crate::report::overview::Overview).
 pub const OVERVIEW: Keep = Keep {
@@ -28,7 +32,8 @@ pub const OVERVIEW: Keep = Keep {
 pub const ADVICE: Keep = Keep { inputs: false, output_shapes: false, ..SAVING_AS_ORIGINAL };
 
 /// Saving everything as a `ProfileProto`, computed costs included.
-pub const SAVING: Keep = Keep { functions: false, programs: false, kernels: false, shapes: false, ..Keep::EVERYTHING };
+pub const SAVING: Keep =
+    Keep { functions: false, programs: false, kernels: false, shapes: false, spans: false, ..Keep::EVERYTHING };
 
 /// The same, as the original does it: it computes nothing.
 pub const SAVING_AS_ORIGINAL: Keep = Keep { costs: false, ..SAVING };
@@ -52,6 +57,7 @@ pub const COST: Keep = Keep {
     programs: false,
     kernels: false,
     shapes: false,
+    spans: false,
 };
 
 /// [`LayerReport`](crate::report::layers::LayerReport) and what if.
@@ -111,6 +117,7 @@ impl Question {
             programs: options.group_by == GroupBy::Program,
             kernels: shows(Detail::Kernels),
             shapes: options.group_by == GroupBy::Shapes,
+            spans: false,
         })
     }
 

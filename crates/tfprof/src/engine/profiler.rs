@@ -182,9 +182,9 @@ impl Profiler {
         done: &dyn Fn(&str, u64),
     ) -> Result<(), Error> {
         let keep = self.builder.keep;
-        let Keep { steps, runtime, calls, step_marks, busy, costs, kernels, traces, memory, shapes, .. } = keep;
+        let Keep { steps, runtime, calls, step_marks, busy, costs, kernels, traces, memory, shapes, spans, .. } = keep;
         let (python, stacks) = (calls, traces);
-        let wanted = Wanted { steps, runtime, python, step_marks, busy, costs, kernels, stacks, memory, shapes };
+        let wanted = Wanted { steps, runtime, python, step_marks, busy, costs, kernels, stacks, memory, shapes, spans };
         let settings = TraceSettings { wanted, step_marker };
         let mut hosts = Vec::new();
         let mut failures = Vec::new();
@@ -221,7 +221,7 @@ impl Profiler {
             builder.warnings.push(Warning::new("no_ops", message));
         }
         let with_runtime = keep.runtime || no_ops;
-        events::merge(&hosts, with_runtime, &mut builder);
+        events::merge(&mut hosts, with_runtime, &mut builder);
         builder.model.hosts = hosts.into_iter().map(|host| host.facts).collect();
         Ok(())
     }

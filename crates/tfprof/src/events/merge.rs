@@ -8,6 +8,7 @@ use crate::metric::{Metric, MetricSet};
 use crate::model::builder::Builder;
 use crate::model::cells::{Cells, Measure, Sum, Sums, TraceSums};
 use crate::model::devices::{DeviceId, DeviceKind};
+use crate::model::executions::HostExecutions;
 use crate::model::hosts::{HostFacts, SpanSums, is_accelerator};
 use crate::model::layers::Layer;
 use crate::model::names::NameId;
@@ -19,6 +20,7 @@ use crate::model::{Model, TimeUnit};
 use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// Renames hosts with equal names after their files, and warns if steps were found by different rules.
 pub fn reconcile(hosts: &mut [HostProfile]) -> Vec<Warning> {
@@ -66,12 +68,13 @@ pub fn reconcile(hosts: &mut [HostProfile]) -> Vec<Warning> {
 }
 
 /// Adds ops and Python calls to a model; events of the runtime only if they are asked for.
-pub fn merge(hosts: &[HostProfile], with_runtime: bool, builder: &mut Builder) {
+pub fn merge(hosts: &mut [HostProfile], with_runtime: bool, builder: &mut Builder) {
     let keep = builder.keep.steps;
     let alone = builder.model.nodes.is_empty();
     let mut merger = Merger {
         builder,
         several_hosts: hosts.len() > 1,
+        host: 0,
         node_of: UntrustedMap::default(),
         in_program_of: UntrustedMap::default(),
         repeated_of: UntrustedMap::default(),
@@ -85,13 +88,21 @@ pub fn merge(hosts: &[HostProfile], with_runtime: bool, builder: &mut Builder) {
         known: MetricSet::default(),
         keep,
     };
-    for host in hosts {
+    for (host, at) in hosts.iter_mut().zip(0..) {
+        merger.host = at;
+        let log = std::mem::take(&mut host.executions);
+        let host = &*host;
         for step in &host.facts.steps {
             merger.runs.steps.entry(step.number).or_insert(None);
             let next = merger.index_of.len() as u32;
             merger.index_of.entry(step.number).or_insert(next);
         }
-        merger.ops(host);
+        let items = merger.ops(host);
+        if merger.builder.keep.spans {
+            let places = host.variants.iter().map(|variant| items[variant.op as usize]).collect();
+            let steps = host.facts.steps.iter().map(|step| step.number).collect();
+            merger.builder.model.executions.push(Arc::new(HostExecutions { host: at, log, places, steps }));
+        }
         if with_runtime {
             merger.runtime(host);
         }
@@ -106,6 +117,8 @@ pub fn merge(hosts: &[HostProfile], with_runtime: bool, builder: &mut Builder) {
 struct Merger<'b> {
     builder: &'b mut Builder,
     several_hosts: bool,
+    /// The index of the host at hand.
+    host: u32,
     /// By name and type; equal names of several programs and hosts are one node.
     node_of: UntrustedMap<(String, String), NodeId>,
     /// The same for nodes of the layer of programs.
@@ -137,7 +150,7 @@ struct Place {
 }
 
 impl Merger<'_> {
-    fn ops(&mut self, host: &HostProfile) {
+    fn ops(&mut self, host: &HostProfile) -> Vec<(NodeId, DeviceId)> {
         let mut items: Vec<(NodeId, DeviceId)> = Vec::with_capacity(host.ops.len());
         for op in &host.ops {
             let name = plain_name(op);
@@ -149,6 +162,7 @@ impl Merger<'_> {
             self.kernels(host, &items);
         }
         self.add_ops(host, &items);
+        let of_ops = items.clone();
         if self.builder.keep.programs && host.ops.iter().any(|op| !op.key.program.is_empty()) {
             for (op, (node, _)) in host.ops.iter().zip(&mut items) {
                 *node = self.node_in_program(op);
@@ -178,6 +192,7 @@ impl Merger<'_> {
             self.builder.model.has_traces = true;
             self.add_ops(host, &items);
         }
+        of_ops
     }
 
     /// The stacks of calls, by path.
@@ -392,6 +407,7 @@ impl Merger<'_> {
             DeviceKind::Placement
         };
         self.builder.model.devices.set_kind(device, kind);
+        self.builder.model.devices.set_host(device, self.host);
         device
     }
 

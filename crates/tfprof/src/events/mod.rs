@@ -17,6 +17,7 @@ use crate::error::{Error, Warning};
 use crate::hardware::Precision;
 use crate::hash::UntrustedMap;
 use crate::model::activity::Activity;
+use crate::model::executions::SpanLog;
 use crate::model::hosts::HostFacts;
 use crate::model::op_facts::Launch;
 use regex::Regex;
@@ -73,6 +74,8 @@ pub struct HostProfile {
     pub shapes: Vec<InputShapes>,
     pub calls: Calls,
     pub runtime: RuntimeEvents,
+    /// Single executions of ops, by variant, if they are wanted.
+    pub executions: SpanLog,
     pub warnings: Vec<Warning>,
 }
 

@@ -1,7 +1,6 @@
-//! The spans of a line: put in order, nested by containment (with a stack instead of recursion), reduced to self time,
-//! and stored in few bytes until the steps are known.
+//! The spans of a line: put in order, nested by containment (with a stack instead of recursion), reduced to self time.
 
-use crate::model::hosts::SpanSums;
+pub use crate::model::span_log::{PendingSpan, PendingSpans};
 
 /// An event with a start and an end.
 pub trait Timed {
@@ -131,144 +130,6 @@ impl SelfTime {
     }
 }
 
-/// A span that waits for its step.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PendingSpan {
-    pub item: u32,
-    pub context: u32,
-    pub start: i64,
-    pub total: i64,
-    pub self_time: i64,
-}
-
-impl PendingSpan {
-    #[inline]
-    pub fn sums(&self) -> SpanSums {
-        let last = self.start.saturating_add(self.total);
-        SpanSums { runs: 1, total: self.total, self_time: self.self_time, first: self.start, last }
-    }
-}
-
-/// Spans in the order in which they were added, encoded as differences from the span before.
-#[derive(Debug, Default)]
-pub struct PendingSpans {
-    pieces: Vec<Vec<u8>>,
-    before: Before,
-}
-
-/// The span before, from which the next one differs.
-#[derive(Clone, Copy, Debug, Default)]
-struct Before {
-    context: u32,
-    end: i64,
-}
-
-impl Before {
-    #[inline]
-    fn set(&mut self, record: &PendingSpan) {
-        *self = Before { context: record.context, end: record.start.wrapping_add(record.total) };
-    }
-}
-
-const PIECE: usize = 1 << 18;
-/// The longest encoding of a span.
-const MOST: usize = 48;
-const SAME_CONTEXT: u8 = 1;
-/// No children: its self time is its total.
-const NO_CHILDREN: u8 = 2;
-/// Times take eight bytes each instead of four.
-const WIDE: u8 = 4;
-
-impl PendingSpans {
-    #[inline]
-    pub fn push(&mut self, record: &PendingSpan) {
-        let Before { context, end } = self.before;
-        let since = record.start.wrapping_sub(end);
-        let mut out = Out { bytes: [0; MOST], at: 1 };
-        out.put(record.item.to_le_bytes());
-        if let (Ok(since), Ok(total), Ok(self_time)) =
-            (i32::try_from(since), u32::try_from(record.total), u32::try_from(record.self_time))
-        {
-            out.put(since.to_le_bytes());
-            out.put(total.to_le_bytes());
-            if self_time == total {
-                out.bytes[0] |= NO_CHILDREN;
-            } else {
-                out.put(self_time.to_le_bytes());
-            }
-        } else {
-            out.bytes[0] |= WIDE;
-            [since, record.total, record.self_time].iter().for_each(|time| out.put(time.to_le_bytes()));
-        }
-        if record.context == context {
-            out.bytes[0] |= SAME_CONTEXT;
-        } else {
-            out.put(record.context.to_le_bytes());
-        }
-        self.before.set(record);
-        let bytes = &out.bytes[..out.at];
-        match self.pieces.last_mut() {
-            Some(piece) if piece.len() + MOST <= PIECE => piece.extend_from_slice(bytes),
-            _ => {
-                let mut piece = Vec::with_capacity(PIECE);
-                piece.extend_from_slice(bytes);
-                self.pieces.push(piece);
-            }
-        }
-    }
-
-    pub fn each(&self, mut then: impl FnMut(&PendingSpan)) {
-        let mut before = Before::default();
-        self.pieces.iter().for_each(|piece| read(piece, &mut before, &mut then));
-    }
-
-    /// Decodes all spans, freeing their memory on the way.
-    pub fn drain(self, mut then: impl FnMut(&PendingSpan)) {
-        let mut before = Before::default();
-        self.pieces.into_iter().for_each(|piece| read(&piece, &mut before, &mut then));
-    }
-}
-
-struct Out {
-    bytes: [u8; MOST],
-    at: usize,
-}
-
-impl Out {
-    #[inline]
-    fn put<const N: usize>(&mut self, number: [u8; N]) {
-        self.bytes[self.at..self.at + N].copy_from_slice(&number);
-        self.at += N;
-    }
-}
-
-#[inline]
-fn read(mut piece: &[u8], before: &mut Before, then: &mut impl FnMut(&PendingSpan)) {
-    while let Some((flags, rest)) = piece.split_first() {
-        piece = rest;
-        let item = u32::from_le_bytes(take(&mut piece));
-        let (since, total, self_time);
-        if flags & WIDE == 0 {
-            since = i64::from(i32::from_le_bytes(take(&mut piece)));
-            total = i64::from(u32::from_le_bytes(take(&mut piece)));
-            self_time = if flags & NO_CHILDREN == 0 { u32::from_le_bytes(take(&mut piece)).into() } else { total };
-        } else {
-            [since, total, self_time] = [(); 3].map(|()| i64::from_le_bytes(take(&mut piece)));
-        }
-        let context = if flags & SAME_CONTEXT == 0 { u32::from_le_bytes(take(&mut piece)) } else { before.context };
-        let record = PendingSpan { item, context, start: before.end.wrapping_add(since), total, self_time };
-        before.set(&record);
-        then(&record);
-    }
-}
-
-#[inline]
-fn take<const N: usize>(piece: &mut &[u8]) -> [u8; N] {
-    let Some((number, rest)) = piece.split_first_chunk() else { return [0; N] };
-    *piece = rest;
-    *number
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -329,25 +190,6 @@ mod tests {
             let events: Vec<_> = events.into_iter().map(|(start, length)| (start, start + length)).collect();
             let times = self_times(&events);
             prop_assert!(times.iter().zip(&events).all(|(time, (start, end))| (0..=end - start).contains(time)));
-        }
-
-        #[test]
-        fn spans_survive_encoding(
-            records in proptest::collection::vec((any::<u32>(), 0..3_u32, any::<i64>(), any::<i64>(), any::<bool>()), 0..50),
-            times in 1..400_usize,
-        ) {
-            let record = |(item, context, start, total, whole): &(u32, u32, i64, i64, bool)| {
-                PendingSpan { item: *item, context: *context, start: *start, total: *total, self_time: if *whole { *total } else { total / 3 } }
-            };
-            let mut kept = PendingSpans::default();
-            let all: Vec<PendingSpan> = (0..times).flat_map(|_| records.iter().map(record)).collect();
-            all.iter().for_each(|record| kept.push(record));
-            let mut out = Vec::new();
-            kept.each(|record| out.push(*record));
-            prop_assert_eq!(&out, &all);
-            out.clear();
-            kept.drain(|record| out.push(*record));
-            prop_assert_eq!(&out, &all);
         }
     }
 }

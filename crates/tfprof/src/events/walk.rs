@@ -8,6 +8,7 @@ use crate::budget;
 use crate::hash::UntrustedMap;
 use crate::model::activity::{DeviceFacts, StepParts};
 use crate::model::allocators::{Allocators, MemorySample};
+use crate::model::executions::SpanLog;
 use crate::model::hosts::{AllocatorPeak, EventKind, LineFacts, SpanSums, StepSources};
 use crate::model::runs::KeepSteps;
 
@@ -29,6 +30,8 @@ pub struct Wanted {
     pub memory: bool,
     /// Shapes of inputs.
     pub shapes: bool,
+    /// Single executions of ops.
+    pub spans: bool,
 }
 
 /// The class of an event: its kind and, if it is an op, the number of its variant.
@@ -111,6 +114,8 @@ pub struct TraceSums {
     pub allocators: Allocators,
     pub devices: Vec<DeviceFacts>,
     pub step_parts: Vec<StepParts>,
+    /// Single executions of ops, if they are wanted.
+    pub executions: SpanLog,
 }
 
 /// A walk in progress.
@@ -125,6 +130,8 @@ pub struct TraceWalk {
     pub collector: StepCollector,
     /// Variant, start and end of ops that a device timed by a clock of its own, by that clock.
     on_device_clock: Vec<(u32, i64, i64)>,
+    /// How many ops there were at the end of each line.
+    line_ends: Vec<u64>,
     /// Spans that wait for their steps.
     ops: PendingSpans,
     calls: PendingSpans,
@@ -141,6 +148,7 @@ impl TraceWalk {
             call_of: UntrustedMap::default(),
             collector: StepCollector::default(),
             on_device_clock: Vec::new(),
+            line_ends: Vec::new(),
             ops: PendingSpans::default(),
             calls: PendingSpans::default(),
             runtime: PendingSpans::default(),
@@ -159,6 +167,7 @@ impl TraceWalk {
         self.collector.end_line();
         self.line.display_name = display_name;
         self.sums.lines.push(std::mem::take(&mut self.line));
+        self.line_ends.push(self.ops.count());
     }
 
     /// Whether spans of this kind need an item number.
@@ -321,7 +330,7 @@ impl TraceWalk {
 
     /// Ends the walk: finds the steps and adds each span to its own. `activities` are those of the variants.
     pub fn finish(self, activities: &Activities) -> (TraceSums, Steps) {
-        let TraceWalk { mut sums, wanted, collector, on_device_clock, ops, calls, runtime, .. } = self;
+        let TraceWalk { mut sums, wanted, collector, on_device_clock, line_ends, ops, calls, runtime, .. } = self;
         if !wanted.step_marks {
             return (sums, Steps::default());
         }
@@ -331,11 +340,19 @@ impl TraceWalk {
         let keep = KeptSteps::of(wanted.steps, &steps);
         let mut by_step = vec![SpanSums::default(); steps.list.len()];
         let mut busy = wanted.busy.then(|| activity::Spans::new(activities));
+        let (mut line, mut at) = (0_u32, 0_u64);
         ops.drain(|span| {
             if let Some(busy) = &mut busy {
                 busy.add(span.item, span.start, span.start.saturating_add(span.total));
             }
             let (step, found_by) = steps.of(span.context, span.start);
+            if wanted.spans {
+                while line_ends.get(line as usize).is_some_and(|end| *end <= at) {
+                    line += 1;
+                }
+                at += 1;
+                sums.executions.push(line, step, span);
+            }
             let of_span = span.sums();
             sums.ops.add(span.item, step, &of_span, keep);
             step.map_or(&mut sums.outside, |step| &mut by_step[step as usize]).add(&of_span);

@@ -30,6 +30,8 @@ pub struct Devices {
     /// Their first spelling.
     spelled: Vec<String>,
     kinds: Vec<DeviceKind>,
+    /// The index of the host of a trace that has it.
+    hosts: TrustedMap<DeviceId, u32>,
     ids: TrustedMap<NameId, DeviceId>,
     spellings: UntrustedMap<Vec<u8>, DeviceId>,
 }
@@ -59,6 +61,16 @@ impl Devices {
     /// Sets how records on a device count, if its name does not say so.
     pub fn set_kind(&mut self, id: DeviceId, kind: DeviceKind) {
         self.kinds[id.0 as usize] = kind;
+    }
+
+    /// Says which host of a trace has the device.
+    pub fn set_host(&mut self, id: DeviceId, host: u32) {
+        self.hosts.insert(id, host);
+    }
+
+    /// The index of the host of a trace that has the device.
+    pub fn host(&self, id: DeviceId) -> Option<u32> {
+        self.hosts.get(&id).copied()
     }
 
     pub fn kind(&self, id: DeviceId) -> DeviceKind {

@@ -15,6 +15,7 @@ pub mod debug_info;
 pub mod devices;
 pub mod dialects;
 pub mod dtype;
+pub mod executions;
 pub mod functions;
 pub mod hosts;
 pub mod join;
@@ -32,6 +33,7 @@ pub mod runs;
 pub mod settings;
 pub mod shape;
 pub mod shared;
+pub mod span_log;
 pub mod stacks;
 pub mod type_names;
 
@@ -40,6 +42,7 @@ use crate::metric::{Metric, MetricInfo, MetricSet, Unit};
 use attributes::Attributes;
 use costs::Costs;
 use devices::{DeviceId, DeviceKind, Devices};
+use executions::HostExecutions;
 use hosts::HostFacts;
 use layers::{Layer, Layers, NodeFilter};
 use lists::Lists;
@@ -52,7 +55,7 @@ use runs::Runs;
 use shared::Shared;
 use stacks::Stacks;
 use std::borrow::Cow;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 /// The unit in which times are stored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -108,6 +111,8 @@ pub struct Model {
     pub op_facts: OpFacts,
     /// The hosts whose traces are loaded.
     pub hosts: Vec<HostFacts>,
+    /// Single executions of traces, by host. Empty unless asked for.
+    pub executions: Vec<Arc<HostExecutions>>,
     /// Metrics that the files cannot have, which are unknown rather than 0.
     pub unknown: MetricSet,
     /// The ids of the first nodes in the first profile that was loaded.

@@ -20,6 +20,11 @@ pub struct PeakFinder {
 }
 
 impl Peaks {
+    /// All peaks, by step and device.
+    pub fn each(&self) -> impl Iterator<Item = ((i64, DeviceId), i64)> + '_ {
+        self.bytes.iter().map(|(place, bytes)| (*place, *bytes))
+    }
+
     /// The device with the largest peak of all steps, and that peak.
     pub fn largest(&self) -> Option<(DeviceId, i64)> {
         let device_and_bytes = self.bytes.iter().map(|((_, device), bytes)| (*device, *bytes));

@@ -127,6 +127,11 @@ impl Records {
         rows_of(&self.timings, node, |row| row.node)
     }
 
+    /// When all nodes ran, by node.
+    pub fn all_timings(&self) -> &[Timing] {
+        &self.timings
+    }
+
     /// Memory of a node's executions.
     pub fn memory(&self, node: NodeId) -> &[MemoryUse] {
         rows_of(&self.memory, node, |row| row.node)

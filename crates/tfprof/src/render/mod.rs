@@ -17,6 +17,7 @@ pub mod pprof;
 pub mod proto;
 pub mod roofline;
 mod speedscope;
+pub mod tabular;
 pub mod tensor;
 pub mod text;
 pub mod theme;
@@ -176,6 +177,31 @@ pub const FORMS: &[Form] = &[
             Some(compared) => compare::write_markdown(view, compared, out),
             None => markdown::write(view, out),
         },
+    },
+    Form {
+        word: "parquet",
+        about: "the same as typed columns, for DuckDB, pandas, polars and Spark",
+        endings: &[".parquet"],
+        opened_with: "",
+        demand: Demand::ROWS,
+        write: |view, _, out| tabular::write(view, "parquet", out),
+    },
+    Form {
+        word: "arrow",
+        about: "the same as a stream of Apache Arrow",
+        endings: &[".arrow", ".arrows"],
+        opened_with: "",
+        demand: Demand::ROWS,
+        write: |view, _, out| tabular::write(view, "arrow", out),
+    },
+    #[cfg(feature = "sql")]
+    Form {
+        word: "sqlite",
+        about: "the same as a table of an SQLite database",
+        endings: &[".sqlite", ".db"],
+        opened_with: "look at it with `sqlite3`",
+        demand: Demand::ROWS,
+        write: |view, _, out| tabular::write(view, "sqlite", out),
     },
     Form {
         word: "html",

@@ -286,7 +286,8 @@ impl<'m> Values<'m> {
         if self.ever_ran(node, ran) { times(once, runs, self.lens.quirks.numbers_wrap) } else { once }
     }
 
-    fn parameters(&self, node: NodeId) -> i64 {
+    /// How many numbers a variable holds; 0 for any other node, or if its shape is open.
+    pub fn parameters(&self, node: NodeId) -> i64 {
         let shape = self.model.nodes.shape[node.index()];
         if shape == ShapeId::EMPTY || !(self.lens.quirks.placeholders_have_parameters || self.is_variable(node)) {
             return 0;

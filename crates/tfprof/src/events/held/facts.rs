@@ -6,7 +6,7 @@ use super::ops::{KernelRow, OpIdent, OpTable, Role};
 use super::paths::Paths;
 use super::{CallSpan, DeviceSpan, HeldTrace, NONE, picos};
 use crate::events::activity::{self, Activities};
-use crate::events::spans::{OpenSpan, OpenSpans, SelfTime};
+use crate::events::spans::{OpenSpan, OpenSpans, PendingSpan, SelfTime};
 use crate::events::steps::Steps;
 use crate::events::walk::{KeptSteps, Tally, TraceSums, Wanted};
 use crate::events::{
@@ -105,6 +105,11 @@ impl Summary {
     pub(super) fn add_op(&mut self, variant: u32, step: Option<u32>, sums: &SpanSums) {
         let step = step.filter(|_| self.wanted.step_marks);
         self.sums.ops.add(variant, step, sums, self.keep);
+        if self.wanted.spans {
+            let SpanSums { total, self_time, first: start, .. } = *sums;
+            let span = PendingSpan { item: variant, context: NONE, start, total, self_time };
+            self.sums.executions.push(self.sums.lines.len() as u32, step, &span);
+        }
         step.map_or(&mut self.sums.outside, |step| &mut self.by_step[step as usize]).add(sums);
     }
 
@@ -336,6 +341,7 @@ impl Summary {
             op_memory: memory,
             kernels,
             shapes: trace.shapes,
+            executions: sums.executions,
             calls: Calls { sums: sums.calls.sums, ..calls },
             runtime: RuntimeEvents { names: sums.runtime.names, sums: sums.runtime.sums },
             warnings: Vec::new(),

@@ -42,6 +42,7 @@ const DRAWN: Wanted = Wanted {
     stacks: false,
     memory: false,
     shapes: false,
+    spans: false,
 };
 
 impl TraceFile {

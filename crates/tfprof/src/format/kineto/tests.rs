@@ -18,6 +18,7 @@ const ALL: Wanted = Wanted {
     stacks: true,
     memory: true,
     shapes: true,
+    spans: true,
 };
 
 fn read(bytes: &[u8]) -> Result<HostProfile, Error> {

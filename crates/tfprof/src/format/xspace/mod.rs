@@ -177,6 +177,7 @@ fn host_profile(
         ..HostFacts::default()
     };
     HostProfile {
+        executions: sums.executions,
         facts,
         file_host: host_of(file),
         ops: classifier.ops,

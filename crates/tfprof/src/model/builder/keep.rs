@@ -33,6 +33,8 @@ pub struct Keep {
     pub kernels: bool,
     /// Of profiles: ops by the shapes of their inputs.
     pub shapes: bool,
+    /// Of profiles: single executions.
+    pub spans: bool,
 }
 
 impl Keep {
@@ -54,5 +56,6 @@ impl Keep {
         programs: true,
         kernels: true,
         shapes: true,
+        spans: true,
     };
 }
