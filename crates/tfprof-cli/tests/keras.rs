@@ -6,7 +6,7 @@ use common::{scratch, tfprof};
 
 /// The cost of a config, as JSON.
 fn cost(name: &str, config: &str) -> common::Answer {
-    let path = scratch("keras").join(name);
+    let path = scratch(&format!("keras_{name}")).join(name);
     std::fs::write(&path, config).expect("room");
     tfprof(&["cost", &path.display().to_string(), "--format=json"])
 }

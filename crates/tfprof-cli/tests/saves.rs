@@ -145,7 +145,7 @@ fn advice_as_json_has_a_row_for_each_checker_and_the_warnings() {
         assert!(text.contains(report.as_str().expect("a sentence")));
     }
     let alone = ok(&["advise", &corpus("rnn"), "--checkers=AcceleratorUtilizationChecker", "--format=json"]);
-    assert!(alone.contains(r#""reports":[],"notes":["no op was placed on a GPU"]"#), "{alone}");
+    assert!(alone.contains(r#""reports":[],"findings":[],"notes":["no op was placed on a GPU"]"#), "{alone}");
     let file = scratch("advise_json").join("advice.json");
     ok(&["advise", &corpus("rnn"), "-output", &format!("json:outfile={}", file.display())]);
     assert!(std::fs::read_to_string(file).expect("a file").ends_with("]}\n"));

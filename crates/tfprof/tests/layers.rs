@@ -282,6 +282,10 @@ fn public_values(tokens: &[String]) -> Vec<String> {
         let mut rest = tokens[at + 1..].iter();
         let mut word = rest.next();
         if word.is_some_and(|word| word == "(") {
+            // In an inline module, `pub(super)` means this file.
+            if rest.next().is_some_and(|word| word == "super") {
+                continue;
+            }
             word = rest.by_ref().skip_while(|word| *word != ")").nth(1);
         }
         let (mut kind, mut name) = (word, rest.next());

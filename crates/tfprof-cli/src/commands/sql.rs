@@ -108,17 +108,15 @@ fn statements(script: &str) -> Vec<&str> {
         match (quote, comment, c) {
             (_, Some('-'), '\n') => comment = None,
             (_, Some('*'), '/') if before == '*' => comment = None,
-            (_, Some(_), _) => {}
-            (Some(open), _, c) if c == open => quote = None,
-            (Some(_), _, _) => {}
-            (None, _, '\'' | '"' | '`') => quote = Some(c),
-            (None, _, '-') if before == '-' => comment = Some('-'),
-            (None, _, '*') if before == '/' => comment = Some('*'),
-            (None, _, ';') => {
+            (Some(open), None, c) if c == open => quote = None,
+            (None, None, '\'' | '"' | '`') => quote = Some(c),
+            (None, None, '-') if before == '-' => comment = Some('-'),
+            (None, None, '*') if before == '/' => comment = Some('*'),
+            (None, None, ';') => {
                 list.push(&script[start..at]);
                 start = at + 1;
             }
-            (None, _, '\n') if is_dot => {
+            (None, None, '\n') if is_dot => {
                 list.push(&script[start..at]);
                 start = at + 1;
             }

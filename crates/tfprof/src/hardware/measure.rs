@@ -237,12 +237,12 @@ mod x86 {
     wide_loop!(avx2_f32, "avx2,fma", 8, f32, _mm256_set1_ps, _mm256_fmadd_ps);
     wide_loop!(avx2_f64, "avx2,fma", 4, f64, _mm256_set1_pd, _mm256_fmadd_pd);
 
-    pub fn run_f32() -> f64 {
+    pub(super) fn run_f32() -> f64 {
         // SAFETY: the CPU has AVX2 and FMA.
         unsafe { avx2_f32() }
     }
 
-    pub fn run_f64() -> f64 {
+    pub(super) fn run_f64() -> f64 {
         // SAFETY: the CPU has AVX2 and FMA.
         unsafe { avx2_f64() }
     }

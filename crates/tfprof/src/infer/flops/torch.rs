@@ -230,6 +230,9 @@ fn convolution(inputs: Inputs<'_>, [stride, padding, dilation]: [usize; 3], tran
             Some("valid") => *size,
             _ => size.checked_add(option(padding, axis)?.checked_mul(2)?)?,
         };
+        if *kernel < 1 {
+            return None;
+        }
         let reach = spread.checked_mul(kernel.checked_sub(1)?)?.checked_add(1)?;
         output.push((padded.checked_sub(reach)? / step + 1).max(0));
     }
