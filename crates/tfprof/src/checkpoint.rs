@@ -12,7 +12,7 @@ pub mod query;
 mod read;
 pub mod render;
 
-use crate::error::{Error, Location, Warning};
+use crate::error::{Error, Location, OneLine, Warning};
 pub use read::{ByteSource, Checkpoint, OBJECT_GRAPH, Table, Tensor, Values};
 use std::fmt;
 use tfprof_proto::stream::Spot;
@@ -62,7 +62,7 @@ impl Damage {
 
 impl fmt::Display for Damage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.location(), self.message())
+        write!(f, "{}: {}", self.location(), OneLine(&self.message()))
     }
 }
 

@@ -175,7 +175,7 @@ pub static FLAGS: LazyLock<Vec<Flag>> = LazyLock::new(|| {
     inputs.chain(OTHER_FLAGS).collect()
 });
 
-const OTHER_FLAGS: [Flag; 37] = [
+const OTHER_FLAGS: [Flag; 38] = [
     flag(
         "signature",
         ValueKind::Word,
@@ -218,6 +218,7 @@ const OTHER_FLAGS: [Flag; 37] = [
     }),
     switch("hosts", "read several log directories as the hosts of one run", |flags| &mut flags.inputs.hosts),
     switch("strict", "refuse damaged files instead of answering from what is left of them", |flags| &mut flags.strict),
+    switch("follow", "follow a checkpoint's state file out of its directory", |flags| &mut flags.follow),
     size(
         "max_memory",
         "the memory that an answer may take, as in 4GB; if not given, 48MB and 40 times its files",

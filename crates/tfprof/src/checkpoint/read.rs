@@ -7,6 +7,7 @@ mod byte_source;
 mod catalog;
 mod crc;
 mod layout;
+mod lazy;
 mod object_graph;
 mod slice_key;
 mod strings;

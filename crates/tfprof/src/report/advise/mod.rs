@@ -11,7 +11,7 @@ mod operation;
 mod tiny;
 mod transfers;
 
-use crate::error::{Error, Warning};
+use crate::error::{Error, OneLine, Warning};
 use crate::json::{self, Level};
 use crate::metric::{Metric, Unit};
 use crate::model::Model;
@@ -186,12 +186,17 @@ impl Evidence<'_> {
 }
 
 impl Advice {
-    fn report(&mut self, text: String) {
-        self.reports.push(text);
+    /// Names from files do not break a report into lines.
+    fn report(&mut self, text: &str) {
+        self.report_lines(&[text.to_owned()]);
+    }
+
+    fn report_lines(&mut self, lines: &[String]) {
+        self.reports.push(lines.iter().map(|line| OneLine(line).to_string()).collect::<Vec<_>>().join("\n"));
     }
 
     fn note(&mut self, text: &str) {
-        self.notes.push(text.to_owned());
+        self.notes.push(OneLine(text).to_string());
     }
 }
 
