@@ -4,7 +4,7 @@
 use crate::files::{graph, message, trace_json, xspace};
 use crate::make::Make;
 use tfprof::internal::format::xspace::ProfileFile;
-use tfprof::{Error, FORMATS, FORMS, Format, Keep, Options, Profiler, Question, Role, Selection, Source, ViewKind};
+use tfprof::{Error, FORMS, Format, Keep, Options, Profiler, Question, Role, Selection, Source, ViewKind};
 use tfprof_proto::schema;
 
 /// Files of one profile, in load order.
@@ -69,16 +69,6 @@ impl Files {
         }
         profiler.infer()?;
         Ok(profiler)
-    }
-
-    /// Adds each file as any format.
-    pub fn load_as(&self, choice: u8) {
-        for (_, content) in &self.0 {
-            let format = &FORMATS[usize::from(choice) % FORMATS.len()];
-            if let Ok(source) = Source::memory("fuzz", content) {
-                let _ = Profiler::default().add(source, format, 3);
-            }
-        }
     }
 }
 

@@ -22,7 +22,7 @@ const NUMBERS: &[i64] = &[
 ];
 
 /// A file does not grow beyond this.
-pub const MOST: usize = 160_000;
+const MOST: usize = 160_000;
 
 #[derive(Clone, Debug)]
 pub struct Make<'a> {

@@ -29,7 +29,7 @@ pub fn cost(
     const_params: bool,
 ) -> PyResult<(Bound<'_, PyBytes>, String)> {
     let inputs = inputs.into_iter().map(|(name, dims)| (name, Shape::of(&dims))).collect();
-    let settings = Settings { batch, inputs, signature, all, trip_counts, const_params };
+    let settings = Settings { batch, seq: None, inputs, signature, all, trip_counts, const_params };
     // A large model takes long enough for Ctrl-C.
     let answer = interruptible(py, false, move || -> Result<_, Error> {
         let mut profiler = Profiler::new(needs::COST);

@@ -58,6 +58,8 @@ class Options(TypedDict, total=False):
     """hide rows with fewer nodes of unknown cost"""
     min_device_micros: int
     """hide rows whose total of device time is less"""
+    min_lost_micros: int
+    """hide rows whose total time above the roofline is less"""
     ops_only: bool
     """leave out rows that are only name scopes; their children move up"""
     source_lines: bool
@@ -74,6 +76,14 @@ class Options(TypedDict, total=False):
     """the events of a profile that mark steps, by a pattern of their names; else they are found by rule"""
     run: str
     """which run of a log directory to read; the newest if not given"""
+    peak_flops: str
+    """the FLOP/s that the device can do at the most, to compare with: 312T, or by precision f32=19.5T,bf16=312T; if not given, what the profile records, what is published for its device, or what tfprof peak measured"""
+    peak_bandwidth: str
+    """the bytes a second that the device's memory can move at the most, as 900G or 2.04TB/s; if not given, as peak_flops"""
+    device: str
+    """the device whose published peaks to compare with, as h100, or a CPU as cpu:avx2:16x3.0GHz"""
+    devices: str
+    """a file with devices of your own, in the form of devices.toml (docs/limits.md)"""
     original_quirks: bool
     """reproduce the bugs of the original, figure by figure"""
 
@@ -106,6 +116,7 @@ class Views:
         min_io_bytes: int | None = None,
         min_unknown_ops: int | None = None,
         min_device_micros: int | None = None,
+        min_lost_micros: int | None = None,
         ops_only: bool | None = None,
         source_lines: bool | None = None,
         frames: str | None = None,
@@ -114,6 +125,10 @@ class Views:
         group_by: str | None = None,
         step_marker: str | None = None,
         run: str | None = None,
+        peak_flops: str | None = None,
+        peak_bandwidth: str | None = None,
+        device: str | None = None,
+        devices: str | None = None,
         original_quirks: bool | None = None,
     ) -> View:
         """nodes by name scope; a/b lies within a"""
@@ -145,6 +160,7 @@ class Views:
         min_io_bytes: int | None = None,
         min_unknown_ops: int | None = None,
         min_device_micros: int | None = None,
+        min_lost_micros: int | None = None,
         ops_only: bool | None = None,
         source_lines: bool | None = None,
         frames: str | None = None,
@@ -153,6 +169,10 @@ class Views:
         group_by: str | None = None,
         step_marker: str | None = None,
         run: str | None = None,
+        peak_flops: str | None = None,
+        peak_bandwidth: str | None = None,
+        device: str | None = None,
+        devices: str | None = None,
         original_quirks: bool | None = None,
     ) -> View:
         """nodes by what they read; the inputs of a node lie below it"""
@@ -184,6 +204,7 @@ class Views:
         min_io_bytes: int | None = None,
         min_unknown_ops: int | None = None,
         min_device_micros: int | None = None,
+        min_lost_micros: int | None = None,
         ops_only: bool | None = None,
         source_lines: bool | None = None,
         frames: str | None = None,
@@ -192,6 +213,10 @@ class Views:
         group_by: str | None = None,
         step_marker: str | None = None,
         run: str | None = None,
+        peak_flops: str | None = None,
+        peak_bandwidth: str | None = None,
+        device: str | None = None,
+        devices: str | None = None,
         original_quirks: bool | None = None,
     ) -> View:
         """nodes by operation type; one row for each type"""
@@ -223,6 +248,7 @@ class Views:
         min_io_bytes: int | None = None,
         min_unknown_ops: int | None = None,
         min_device_micros: int | None = None,
+        min_lost_micros: int | None = None,
         ops_only: bool | None = None,
         source_lines: bool | None = None,
         frames: str | None = None,
@@ -231,6 +257,10 @@ class Views:
         group_by: str | None = None,
         step_marker: str | None = None,
         run: str | None = None,
+        peak_flops: str | None = None,
+        peak_bandwidth: str | None = None,
+        device: str | None = None,
+        devices: str | None = None,
         original_quirks: bool | None = None,
     ) -> View:
         """nodes by the line of Python that made them; what a line calls lies below it"""

@@ -116,7 +116,7 @@ fn load(model: &str, runs: bool) -> Profiler {
     profiler
 }
 
-/// What one execution of each node takes.
+/// The cost of one execution of each node.
 fn float_ops(model: &Model) -> BTreeMap<String, (String, i64)> {
     let node = |id| {
         let op = model.names.get(model.nodes.op[tfprof::internal::model::nodes::NodeId::index(id)]).to_owned();

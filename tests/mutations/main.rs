@@ -1,7 +1,7 @@
 //! Every input of the corpus, damaged in every way that files get damaged: each gives an answer or a typed error, in
 //! memory that is a multiple of the file's size, and in time.
 //!
-//! What is looked at is the library, file by file; `crates/tfprof-cli/tests/hostile.rs` has what takes a whole process.
+//! This is about the library, file by file; `crates/tfprof-cli/tests/hostile.rs` has the cases that need a whole process.
 
 #![allow(unsafe_code)] // To count memory, which only an allocator can do.
 
@@ -21,7 +21,7 @@ use tfprof::internal::trace::profile::ProfileTrace;
 use tfprof::internal::trace::{Step, Trace, TraceOptions};
 use tfprof::{Checkpoint, Error, Format, Options, Profiler, Quirks, Role, Selection, Source, ViewKind};
 
-/// What an answer may hold: so much whatever the file, and so many times its size.
+/// The memory that an answer may take: a constant, and a multiple of the file's size.
 const BASE: usize = 8 << 20;
 const TIMES: usize = 100;
 

@@ -44,7 +44,7 @@ impl Request {
         theme.fitting(self.terminal.width)
     }
 
-    /// What stands around the answer as a page.
+    /// The heading, links and command around an answer as a page.
     pub fn page(&self) -> Container<'_> {
         Container::Page(Page::new(&self.typed, &self.pages))
     }
@@ -69,6 +69,12 @@ pub struct Flags {
     pub budget: String,
     pub baseline: String,
     pub fail_on_unknown: bool,
+    /// For `whatif`: sizes of the batch, and the precision.
+    pub batches: Vec<i64>,
+    pub dtype: String,
+    /// For `peak`.
+    pub threads: Option<usize>,
+    pub no_save: bool,
     /// For `diff`.
     pub comparing: Comparing,
     pub save: String,

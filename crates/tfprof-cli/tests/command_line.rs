@@ -85,7 +85,7 @@ fn a_script_stops_at_the_first_error_and_names_the_line() {
     assert_eq!(output.out.matches("Profile:").count(), 1);
     let error = output.err;
     assert!(error.starts_with("tfprof: line 2: unknown metric `micro` in -select; did you mean `micros`?"), "{error}");
-    // What cannot be answered has a code of its own.
+    // An answer that cannot be given has an exit code of its own.
     let output = tfprof_with(&["demo"], b"\nload /nowhere/at/all\n");
     assert_eq!(output.code, 1, "{output:?}");
     assert!(output.err.starts_with("tfprof: line 2: /nowhere/at/all"), "{output:?}");

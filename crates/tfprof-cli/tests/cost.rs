@@ -32,7 +32,7 @@ fn json_has_the_figures_at_the_top() {
     }
     assert!(cost["io_bytes"].as_i64() > Some(0));
     assert_eq!(cost["per_batch"]["float_ops"], serde_json::json!({"constant": 0, "per_element": 1348}));
-    // What depends on the square of the batch is not linear.
+    // A cost that grows with the square of the batch is not linear.
     let (_, cost) = json(&["cost", &model("attention"), "--format=json"]);
     assert!(cost["per_batch"]["macs"].is_object());
 }

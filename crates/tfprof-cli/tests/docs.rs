@@ -150,7 +150,7 @@ impl PageRun {
         rewritten
     }
 
-    /// What a line of a transcript prints; none for what is not run here.
+    /// The output of a line of a transcript, or nothing if the line is not run here.
     fn output(&mut self, line: &str) -> Option<String> {
         if let Some(typed) = line.strip_prefix("tfprof> ") {
             let (start, mut lines) = self.shell.take().expect("a `$ tfprof … shell` above the first `tfprof> `");
@@ -167,7 +167,7 @@ impl PageRun {
             });
         }
         let command = line.strip_prefix("$ ").unwrap_or_else(|| panic!("{}: not a command: {line}", self.page));
-        // What is not ours may not be installed, and may not end: `make test`, `go tool pprof -http=:`.
+        // Other programs may be absent, or may not end: `make test`, `go tool pprof -http=:`.
         let ours = command.contains("tfprof ") || command.contains("cargo run --release --");
         let ordinary = ["cat", "echo", "gunzip", "head", "tail", "ls"];
         if !ours && !ordinary.contains(&command.split(' ').next().unwrap_or_default()) {

@@ -12,7 +12,7 @@ fn shell(script: &str) -> Answer {
     tfprof_with(&["demo", "shell"], script.as_bytes())
 }
 
-/// What a script prints; it must not fail.
+/// The output of a script, which must not fail.
 fn said(script: &str) -> String {
     let answer = shell(script);
     assert_eq!((answer.code, answer.err.as_str()), (0, ""), "{script}");

@@ -112,7 +112,7 @@ fn evil_graph(dir: &Path) -> PathBuf {
 #[test]
 fn names_that_act_end_no_line_and_run_no_script() {
     let dir = scratch("evil_names");
-    // What the file is can be told, although no node but the last has an ordinary name.
+    // The file is recognized, although only its last node has an ordinary name.
     let graph = evil_graph(&dir).display().to_string();
     let answer = tfprof(&["scope", &graph, "-select", "occurrence", "-output", "none"]);
     assert_eq!(answer.code, 0, "{}", answer.err);

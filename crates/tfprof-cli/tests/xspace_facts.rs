@@ -38,7 +38,7 @@ fn sums(facts: &Value) -> Sums {
     (int(count), int(&facts["total_ps"]), int(&facts["self_ps"]))
 }
 
-/// What a program finds under each device and op.
+/// The figures of a program by device and op.
 fn ops(view: &Value) -> BTreeMap<(String, String, String), Sums> {
     let mut ops = BTreeMap::new();
     for row in list(&view["rows"]) {

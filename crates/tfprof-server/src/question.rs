@@ -3,7 +3,7 @@
 use crate::params::Params;
 use crate::reply::{Problem, SHORT};
 use tfprof::internal::words;
-use tfprof::{Metric, OPTIONS, Options, OrderBy, Step, ViewKind};
+use tfprof::{Metric, OPTIONS, Options, Step, ViewKind};
 
 /// The parts of a command that say which files are read.
 #[derive(Clone, Debug)]
@@ -182,9 +182,5 @@ impl Asked {
             options.push(("max_depth".to_owned(), levels.to_string()));
         }
         options
-    }
-
-    pub fn is_sorted_by_metric(&self) -> bool {
-        matches!(self.options.order_by, OrderBy::Metric(metric) if metric == self.metric())
     }
 }

@@ -359,7 +359,7 @@ pub fn line_name(line: &Line<'_>) -> String {
     format!("{file}{number} {}{mark}", line.function)
 }
 
-pub fn fnv(start: u64, bytes: &[u8]) -> u64 {
+fn fnv(start: u64, bytes: &[u8]) -> u64 {
     let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
     step(bytes.iter().fold(start, step), &0xff)
 }
@@ -409,6 +409,7 @@ pub fn label(metric: Metric) -> String {
 pub fn unit(metric: Metric) -> &'static str {
     match (metric, metric.info().unit) {
         (Metric::FlopsPerByte, _) => "ratio",
+        (_, Unit::Share) => "ratio",
         (Metric::FloatOps, _) => "flop",
         (_, Unit::Bytes) => "bytes",
         (_, Unit::Micros) => "us",

@@ -15,12 +15,13 @@ modules! {
     comma_list { * }
     engine { needs, question }
     format { Reader, kineto, live_graph, profile, xspace }
+    hardware { * }
     infer { fact, flops, inference, op_log, overrides, shapes }
     json { * }
     model { Model, allocators, attr_value, body, cells, costs, hosts, nodes, shape }
     options { boolean, refused }
-    render { csv, direction, fit, form_by_ending, form_of, html, json, output_words, outputs, pprof, proto, tensor, text, theme, timeline }
-    report { advise, budget, cost, overview }
+    render { csv, direction, fit, form_by_ending, form_of, html, json, output_words, outputs, pprof, proto, roofline, tensor, text, theme, timeline }
+    report { advise, budget, cost, layers, overview }
     trace { OpTime, Peak, Step, TensorLife, Trace, TraceOptions, excerpt, profile }
     units { * }
     view { columns, compare, filter, values }

@@ -34,6 +34,7 @@ mod error;
 mod events;
 mod foreign;
 mod format;
+mod hardware;
 mod hash;
 mod infer;
 #[doc(hidden)]
@@ -89,9 +90,11 @@ pub use view::compare::{Compared, Figure, SideSteps, Status};
 pub use view::{Line, View, VisibleRow};
 
 // Reports: answers that are not a tree. Obtain them with `Profiler::cost`, `Profiler::overview` and `Profiler::advise`.
+pub use report::advise::finding::{Confidence, Finding, Proof};
 pub use report::advise::{Advice, CHECKERS, Checker};
 pub use report::budget::{Budget, Checked, Over, Place};
 pub use report::cost::Cost;
+pub use report::layers::{Layer as ModelLayer, LayerReport};
 pub use report::overview::Overview;
 
 /// The parts of [`Cost`] and [`Overview`].

@@ -14,6 +14,8 @@ pub enum Unit {
     Count,
     BytesPerSecond,
     FlopsPerSecond,
+    /// A part of a whole, shown in percent.
+    Share,
 }
 
 /// Where the numbers of a metric come from.
@@ -61,6 +63,8 @@ pub struct MetricInfo {
     pub averaged: bool,
     /// The original has it.
     pub original: bool,
+    /// Of a ratio: the time of the ops whose part of it is known. If that is not all of the device time, it is unknown.
+    pub covered_by: Option<Metric>,
     /// One sentence for the head of a report and for help.
     pub about: &'static str,
 }
@@ -80,6 +84,7 @@ impl MetricInfo {
             source,
             averaged: matches!(source, Source::Measured),
             original: true,
+            covered_by: None,
             about: "",
         }
     }
@@ -236,12 +241,73 @@ metrics! {
     FlopsPerSecond(rate(Metric::FloatOps), "flops_per_second", "achieved FLOP/s", Unit::FlopsPerSecond) {
         word: Some("flops_per_second"),
         original: false,
+        covered_by: Some(Metric::KnownFlopsMicros),
         about: "FLOPs divided by device time",
     }
     BytesPerSecond(rate(Metric::IoBytes), "bytes_per_second", "achieved bytes/s", Unit::BytesPerSecond) {
         word: Some("bytes_per_second"),
         original: false,
+        covered_by: Some(Metric::KnownBytesMicros),
         about: "bytes read and written divided by device time",
+    }
+    /// Device time of the ops whose FLOPs are known.
+    KnownFlopsMicros(Source::Computed, "known_flops_micros", "", Unit::Micros) {
+        original: false,
+        about: "device time of the ops whose FLOPs are known",
+    }
+    /// Device time of the ops whose bytes are known.
+    KnownBytesMicros(Source::Computed, "known_bytes_micros", "", Unit::Micros) {
+        original: false,
+        about: "device time of the ops whose bytes are known",
+    }
+    /// Device time of the ops whose FLOPs and bytes, and whose peaks, are known.
+    CoveredMicros(Source::Computed, "covered_micros", "", Unit::Micros) {
+        original: false,
+        about: "device time of the ops that can be compared with a peak",
+    }
+    ComputeMicros(Source::Computed, "compute_micros", "time at peak FLOP/s", Unit::Micros) {
+        word: Some("compute_micros"),
+        original: false,
+        about: "FLOPs divided by the peak of the device",
+    }
+    MemoryMicros(Source::Computed, "memory_micros", "time at peak bandwidth", Unit::Micros) {
+        word: Some("memory_micros"),
+        original: false,
+        about: "bytes read and written divided by the peak of the device",
+    }
+    RooflineMicros(Source::Computed, "roofline_micros", "roofline time", Unit::Micros) {
+        word: Some("roofline_micros"),
+        original: false,
+        about: "the least time that the device could take: for each op, its FLOPs or its bytes at their peak, whichever is longer",
+    }
+    LostMicros(Source::Computed, "lost_micros", "time above roofline", Unit::Micros) {
+        word: Some("lost_micros"),
+        min: Some(minimum("min_lost_micros", "hide rows whose total time above the roofline is less")),
+        original: false,
+        about: "device time minus roofline time, for the ops that can be compared with a peak",
+    }
+    FlopsShare(ratio(Metric::ComputeMicros, Metric::DeviceMicros), "flops_share", "of peak FLOP/s", Unit::Share) {
+        word: Some("flops_share"),
+        original: false,
+        covered_by: Some(Metric::KnownFlopsMicros),
+        about: "achieved FLOP/s as a share of the peak of the device",
+    }
+    BandwidthShare(ratio(Metric::MemoryMicros, Metric::DeviceMicros), "bandwidth_share", "of peak bandwidth", Unit::Share) {
+        word: Some("bandwidth_share"),
+        original: false,
+        covered_by: Some(Metric::KnownBytesMicros),
+        about: "achieved bytes a second as a share of the peak of the device",
+    }
+    RooflineShare(ratio(Metric::RooflineMicros, Metric::DeviceMicros), "roofline_share", "of roofline", Unit::Share) {
+        word: Some("roofline_share"),
+        original: false,
+        covered_by: Some(Metric::CoveredMicros),
+        about: "the least time that the device could take as a share of the time it took",
+    }
+    CoveredShare(ratio(Metric::CoveredMicros, Metric::DeviceMicros), "covered_share", "time covered", Unit::Share) {
+        word: Some("covered_share"),
+        original: false,
+        about: "the share of device time in ops that can be compared with a peak",
     }
 }
 
@@ -323,6 +389,12 @@ const OTHER_WORDS: &[(&str, &str)] = &[
     ("bytes_accessed", "io_bytes"),
     ("flop_rate", "flops_per_second"),
     ("bandwidth", "bytes_per_second"),
+    ("mfu", "flops_share"),
+    ("utilization", "roofline_share"),
+    ("peak_share", "flops_share"),
+    ("roofline", "roofline_micros"),
+    ("lost", "lost_micros"),
+    ("bound", "bound_by"),
     ("hlo_category", "category"),
     ("module", "program"),
     ("kernel", "kernels"),
@@ -351,6 +423,7 @@ pub enum Detail {
     Category,
     Program,
     Kernels,
+    BoundBy,
 }
 
 #[derive(Debug)]
@@ -361,7 +434,7 @@ pub struct DetailInfo {
     pub about: &'static str,
 }
 
-pub const DETAILS: [DetailInfo; 7] = [
+pub const DETAILS: [DetailInfo; 8] = [
     DetailInfo { detail: Detail::Device, word: "device", about: "where the op was placed" },
     DetailInfo {
         detail: Detail::OpTypes,
@@ -386,11 +459,16 @@ pub const DETAILS: [DetailInfo; 7] = [
         about: "the kernels that the op launched: registers, shared memory, grid, block, occupancy, and their runs and \
                 time in the whole profile",
     },
+    DetailInfo {
+        detail: Detail::BoundBy,
+        word: "bound_by",
+        about: "what bounds the row: compute, memory, communication, or overhead (short runs far from both peaks)",
+    },
 ];
 
 /// A set of metrics.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct MetricSet(u32);
+pub struct MetricSet(u64);
 
 impl MetricSet {
     pub const ALL: MetricSet = MetricSet((1 << Metric::COUNT) - 1);
@@ -409,11 +487,11 @@ impl MetricSet {
     }
 
     pub fn add(&mut self, metric: Metric) {
-        self.0 |= 1 << metric as u32;
+        self.0 |= 1 << metric as u64;
     }
 
     pub fn has(self, metric: Metric) -> bool {
-        self.0 & 1 << metric as u32 != 0
+        self.0 & 1 << metric as u64 != 0
     }
 
     /// Whether it has the metric or, of a ratio, one of the two that are divided.
@@ -433,6 +511,7 @@ impl MetricSet {
             if let Source::Ratio { denominator, .. } = metric.info().source {
                 summed.add(denominator);
             }
+            metric.info().covered_by.into_iter().for_each(|covered| summed.add(covered));
         }
         summed
     }

@@ -51,6 +51,12 @@ pub struct Options {
     pub step_marker: String,
     /// The run of a log directory; empty for the newest.
     pub run: String,
+    /// The peaks to compare with, and the device whose peaks they are; empty to take those of the profile.
+    pub peak_flops: String,
+    pub peak_bandwidth: String,
+    pub device: String,
+    /// A file with devices of the user.
+    pub devices: String,
     pub quirks: Quirks,
 }
 
@@ -78,6 +84,10 @@ impl Default for Options {
             group_by: GroupBy::View,
             step_marker: String::new(),
             run: String::new(),
+            peak_flops: String::new(),
+            peak_bandwidth: String::new(),
+            device: String::new(),
+            devices: String::new(),
             quirks: Quirks::NONE,
         }
     }

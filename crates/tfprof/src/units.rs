@@ -23,6 +23,7 @@ const SMALL: i64 = 1_000;
 /// Appends a number that need not be whole, with two decimals.
 pub fn push_real(out: &mut Vec<u8>, unit: Unit, x: f64) {
     let (plain, steps) = steps(unit);
+    let x = if unit == Unit::Share { 100.0 * x } else { x };
     let (divisor, suffix) = steps.iter().rev().find(|(least, _)| x >= *least as f64).copied().unwrap_or((1, plain));
     push_hundredths(out, x / divisor as f64);
     out.extend_from_slice(suffix.as_bytes());
@@ -37,6 +38,7 @@ fn steps(unit: Unit) -> (&'static str, &'static [(i64, &'static str)]) {
         Unit::BytesPerSecond => {
             ("B/s", &[(1_000, "KB/s"), (1_000_000, "MB/s"), (1_000_000_000, "GB/s"), (1_000_000_000_000, "TB/s")])
         }
+        Unit::Share => ("%", &[]),
         Unit::FlopsPerSecond => (
             "FLOP/s",
             &[

@@ -5,7 +5,7 @@
 mod sources;
 
 use sources::rust_files;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// Modules without dependencies; everything may import them.
@@ -15,6 +15,7 @@ const BASE: &[&str] = &[
     "comma_list",
     "error",
     "foreign",
+    "hardware",
     "hash",
     "json",
     "metric",
@@ -225,6 +226,56 @@ fn without_tests(tokens: &[String]) -> Vec<String> {
         }
     }
     kept
+}
+
+/// A public function or constant is named in some other file of the workspace, or it need not be public.
+#[test]
+fn public_functions_have_callers_elsewhere() {
+    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let folders = ["crates", "python/src", "tests", "fuzz/src", "fuzz/fuzz_targets"];
+    let files: Vec<PathBuf> = folders.iter().flat_map(|folder| rust_files(&workspace.join(folder))).collect();
+    let texts: Vec<Vec<String>> =
+        files.iter().map(|file| tokens(&std::fs::read_to_string(file).expect("a source file"))).collect();
+    let mut users: BTreeMap<&str, BTreeSet<usize>> = BTreeMap::new();
+    for (at, text) in texts.iter().enumerate() {
+        text.iter().for_each(|word| _ = users.entry(word).or_default().insert(at));
+    }
+    let is_source = |file: &Path| file.components().any(|part| part.as_os_str() == "src");
+    let mut lonely = Vec::new();
+    for (file, text) in files.iter().zip(&texts).filter(|(file, _)| is_source(file)) {
+        // Generated tables are complete, used or not.
+        if file.ends_with("tfprof-proto/src/fields.rs") || file.ends_with("tfprof-proto/src/schema/tables.rs") {
+            continue;
+        }
+        for name in public_values(&without_tests(text)) {
+            if users[name.as_str()].len() == 1 {
+                lonely.push(format!("{}: {name}", file.display()));
+            }
+        }
+    }
+    assert_eq!(lonely, Vec::<String>::new(), "used in no other file: make them private, or remove them");
+}
+
+/// The names of public functions, constants and statics.
+fn public_values(tokens: &[String]) -> Vec<String> {
+    let mut names = Vec::new();
+    for (at, _) in tokens.iter().enumerate().filter(|(_, word)| *word == "pub") {
+        let mut rest = tokens[at + 1..].iter();
+        let mut word = rest.next();
+        if word.is_some_and(|word| word == "(") {
+            word = rest.by_ref().skip_while(|word| *word != ")").nth(1);
+        }
+        let (mut kind, mut name) = (word, rest.next());
+        while name.is_some_and(|word| matches!(word.as_str(), "fn" | "unsafe" | "async" | "mut")) {
+            (kind, name) = (name, rest.next());
+        }
+        if let (Some(kind), Some(name)) = (kind, name)
+            && matches!(kind.as_str(), "fn" | "const" | "static")
+        {
+            names.push(name.clone());
+        }
+    }
+    names
 }
 
 #[test]

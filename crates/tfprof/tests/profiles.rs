@@ -54,7 +54,7 @@ fn merged(a: &[u8], b: &[u8]) -> String {
     for kind in ViewKind::ALL {
         assert_eq!(ask(&forth, kind), ask(&back, kind));
     }
-    // What was merged is saved and loaded as one.
+    // A merged profile is saved and loaded as one.
     let again = load(&[&save(&forth, Quirks::NONE)]).expect("a profile");
     assert_eq!(ask(&again, ViewKind::Scope), ask(&forth, ViewKind::Scope));
     ask(&forth, ViewKind::Scope)

@@ -296,7 +296,7 @@ fn written(lines: &[Vec<Random>], oddly: bool) -> Vec<u8> {
             });
         }
         if oddly {
-            // What a line says of itself stands behind its events.
+            // The header fields of a line come after its events.
             pb::message(&mut plane.lines, 3, |text| {
                 text.extend_from_slice(&out);
                 pb::bytes(text, 2, b"thread");

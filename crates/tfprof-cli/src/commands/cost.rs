@@ -1,6 +1,6 @@
 //! `tfprof cost`: the cost of a model, compared with a budget and a baseline.
 
-use super::{Exit, deliver, load_into, refuse_damage, warn};
+use super::{Exit, deliver, load_into, refuse_damage, several_batches, warn};
 use crate::flags::Request;
 use std::io::Write;
 use std::path::Path;
@@ -11,6 +11,7 @@ use tfprof::{Budget, Checked, Cost, Error, Inputs, Output, Profiler, Spelling, W
 
 pub fn run(request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Result<Exit, Error> {
     let (flags, output) = (&request.flags, &request.options.output);
+    several_batches(request)?;
     if Output::takes_file(&output.form) && !FORMS.contains(&output.form.as_str()) {
         let form = &output.form;
         return Err(Error::Question(format!("cost has no form `{form}`; expected table, json, markdown or html")));

@@ -74,8 +74,9 @@ fn start() -> String {
 const COMMAND_GROUPS: &[(&str, &[&str])] = &[
     ("look first", &["info", "advise", "demo"]),
     ("where time, memory, parameters and FLOPs go", &["op", "scope", "graph", "code"]),
-    ("models and checkpoints", &["cost", "checkpoint"]),
+    ("models and checkpoints", &["cost", "layers", "whatif", "checkpoint"]),
     ("two runs or models", &["diff"]),
+    ("this machine", &["peak"]),
     ("files for other programs", &["trace", "save"]),
     ("many questions", &["web", "shell"]),
     ("about tfprof", &["help", "completions", "man", "version"]),

@@ -10,13 +10,16 @@ mod diff;
 pub mod examples;
 pub mod help;
 pub mod info;
+mod layers;
 mod man;
 mod open;
+mod peak;
 mod save;
 pub mod stubs;
 mod trace;
 pub mod view;
 pub mod web;
+mod what_if;
 
 use crate::flags::{self, FLAGS, Group, Request};
 use crate::terminal::{Guard, ProgressBar, Terminal};
@@ -128,6 +131,7 @@ const VIEW: &[Takes] = &[
     All(Group::Counted),
     All(Group::Rows),
     All(Group::Traces),
+    All(Group::Limits),
     All(Group::Output),
     All(Group::Inputs),
     All(Group::Model),
@@ -154,6 +158,29 @@ pub const COMMANDS: &[CommandInfo] = &[
         reads: true,
         takes: &[All(Group::Output), All(Group::Inputs), All(Group::Model), All(Group::Reading)],
         run: cost::run,
+    },
+    CommandInfo {
+        word: "layers",
+        about: "the layers of a model: shapes, parameters, FLOPs, bytes, activations and, with a run, time and share of the peak",
+        usage: "MODEL [RUN] [-max_depth N] [-peak_flops RATE] [-output FILE.html] [options]",
+        reads: true,
+        takes: &[
+            Only(&["max_depth", "step_marker", "run", "hosts"]),
+            All(Group::Limits),
+            All(Group::Output),
+            All(Group::Inputs),
+            All(Group::Model),
+            All(Group::Reading),
+        ],
+        run: layers::run,
+    },
+    CommandInfo {
+        word: "whatif",
+        about: "the least step time, and the memory, at other batch sizes, precisions, lengths or devices",
+        usage: "MODEL [--batch 1,8,32] [--dtype bf16] [-device h100,a100] [--seq 8192] [-output FILE.html]",
+        reads: true,
+        takes: &[All(Group::Limits), All(Group::Output), All(Group::Inputs), All(Group::Model), All(Group::Reading)],
+        run: what_if::run,
     },
     CommandInfo {
         word: "advise",
@@ -195,6 +222,7 @@ pub const COMMANDS: &[CommandInfo] = &[
             All(Group::Counted),
             All(Group::Rows),
             All(Group::Traces),
+            All(Group::Limits),
             All(Group::Output),
             All(Group::Model),
             All(Group::Reading),
@@ -220,6 +248,14 @@ pub const COMMANDS: &[CommandInfo] = &[
         reads: true,
         takes: VIEW,
         run: info::run,
+    },
+    CommandInfo {
+        word: "peak",
+        about: "what this machine's CPU can do at the most, measured, and saved for other questions",
+        usage: "[--threads=N] [--no_save] [-output FILE.json]",
+        reads: false,
+        takes: &[TARGET],
+        run: peak::run,
     },
     CommandInfo {
         word: "web",
@@ -291,6 +327,7 @@ pub const SHELL_COMMANDS: &[CommandInfo] = &[
             All(Group::Counted),
             All(Group::Rows),
             All(Group::Traces),
+            All(Group::Limits),
             All(Group::Output),
             All(Group::Model),
             All(Group::Quirks),
@@ -322,7 +359,7 @@ const fn in_shell(word: &'static str, usage: &'static str, about: &'static str) 
 }
 
 /// Commands that the shell does not have.
-const OUTSIDE: &[&str] = &["web", "shell", "demo", "diff", "completions", "man"];
+const OUTSIDE: &[&str] = &["peak", "whatif", "layers", "web", "shell", "demo", "diff", "completions", "man"];
 
 /// The command of that word.
 pub fn find(word: &str) -> Option<&'static CommandInfo> {
@@ -346,6 +383,14 @@ pub fn words_in_shell() -> Vec<&'static str> {
 }
 
 // ---- what commands share
+
+/// Rejects several batch sizes where one counts.
+fn several_batches(request: &Request) -> Result<(), Error> {
+    if request.flags.batches.len() > 1 {
+        return Err(Error::option("batch", "expected one number; whatif compares several"));
+    }
+    Ok(())
+}
 
 /// Loads the inputs of the request and prints the warnings.
 pub fn load(request: &Request, keep: Keep, err: &mut dyn Write) -> Result<(Profiler, Exit), Error> {

@@ -8,7 +8,7 @@ use tfprof::internal::options::{boolean, refused};
 use tfprof::internal::report::advise;
 use tfprof::internal::trace::OpTime;
 use tfprof::internal::words::Choice;
-use tfprof::internal::{render, units};
+use tfprof::internal::{hardware, render, units};
 use tfprof::{
     CHECKERS, Error, FORMATS, Format, InputFlag, OPTIONS, OptionInfo, Rename, Role, Settings, ValueKind, Warmup,
 };
@@ -97,7 +97,7 @@ const fn size(name: &'static str, about: &'static str, field: fn(&mut Flags) -> 
     Flag { set: Set::Size(field), ..flag(name, ValueKind::Word, about, |_, _| Ok(())) }
 }
 
-/// What options are about: help lists them under these titles, and a command takes some of them.
+/// Groups of options: help lists them under these titles, and a command takes some of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Group {
     /// Flags of single commands.
@@ -105,6 +105,7 @@ pub enum Group {
     Counted,
     Rows,
     Traces,
+    Limits,
     Output,
     Inputs,
     Model,
@@ -114,11 +115,12 @@ pub enum Group {
 
 impl Group {
     /// All groups with their titles, in the order of the help.
-    pub const ALL: [(Group, &'static str); 9] = [
+    pub const ALL: [(Group, &'static str); 10] = [
         (Group::Own, "options of this command"),
         (Group::Counted, "what is counted"),
         (Group::Rows, "which rows are shown"),
         (Group::Traces, "profiles of TensorFlow 2 and JAX (XSpace)"),
+        (Group::Limits, "what the device can do at the most"),
         (Group::Output, "where the answer goes"),
         (Group::Inputs, "inputs, if you would rather say what they are"),
         (Group::Model, "what a model leaves open"),
@@ -134,8 +136,9 @@ impl Group {
             _ if flag.is_some_and(|flag| !flag.commands.is_empty()) => Group::Own,
             "select" | "order_by" | "step" | "account_type_regexes" | "account_displayed_op_only" => Group::Counted,
             "events" | "stacks" | "group_by" | "step_marker" | "run" | "hosts" => Group::Traces,
+            "peak_flops" | "peak_bandwidth" | "device" | "devices" => Group::Limits,
             "output" | "format" | "outfile" | "open" => Group::Output,
-            "signature" | "all" | "batch" | "input" | "trip_count" | "const_params" => Group::Model,
+            "signature" | "all" | "batch" | "seq" | "input" | "trip_count" | "const_params" => Group::Model,
             "original_quirks" => Group::Quirks,
             _ if flag.is_some() => Group::Reading,
             _ => Group::Rows,
@@ -175,7 +178,7 @@ pub static FLAGS: LazyLock<Vec<Flag>> = LazyLock::new(|| {
     inputs.chain(OTHER_FLAGS).collect()
 });
 
-const OTHER_FLAGS: [Flag; 38] = [
+const OTHER_FLAGS: [Flag; 42] = [
     flag(
         "signature",
         ValueKind::Word,
@@ -189,11 +192,22 @@ const OTHER_FLAGS: [Flag; 38] = [
     flag(
         "batch",
         ValueKind::Number,
-        "the size of leading dimensions that a graph leaves open; 1 if not given",
+        "the size of leading dimensions that a graph leaves open; 1 if not given; for whatif, several as 1,8,32",
         |flags, value| {
-            let batch = value.parse().ok().filter(|batch| *batch >= 0);
             let wrong = || format!("expected a number of examples, such as 32, found `{value}`");
-            flags.inputs.settings.batch = Some(batch.ok_or_else(wrong)?);
+            let batch = |text: &str| text.trim().parse().ok().filter(|batch| *batch >= 0).ok_or_else(wrong);
+            flags.batches = value.split(',').map(batch).collect::<Result<Vec<i64>, String>>()?;
+            flags.inputs.settings.batch = flags.batches.first().copied();
+            Ok(())
+        },
+    ),
+    flag(
+        "seq",
+        ValueKind::Number,
+        "the size of other dimensions that inputs leave open, such as the length of sequences",
+        |flags, value| {
+            let wrong = || format!("expected a length, such as 2048, found `{value}`");
+            flags.inputs.settings.seq = Some(value.parse().ok().filter(|seq| *seq >= 0).ok_or_else(wrong)?);
             Ok(())
         },
     ),
@@ -297,6 +311,27 @@ const OTHER_FLAGS: [Flag; 38] = [
     })
     .one_of(|| CHECKERS.iter().map(|checker| checker.name).collect())
     .only(&["advise"]),
+    flag(
+        "threads",
+        ValueKind::Number,
+        "how many threads measure at once; all processors if not given",
+        |flags, text| {
+            let threads = text.parse().ok().filter(|threads| (1..=4096).contains(threads));
+            flags.threads =
+                Some(threads.ok_or_else(|| format!("expected a number of threads, such as 8, found `{text}`"))?);
+            Ok(())
+        },
+    )
+    .only(&["peak"]),
+    flag("dtype", ValueKind::Word, "the precision of all numbers: f32, tf32, bf16, f16, f8 or i8", |flags, word| {
+        hardware::of_word(word)?;
+        word.clone_into(&mut flags.dtype);
+        Ok(())
+    })
+    .one_of(hardware::Precision::words)
+    .only(&["whatif"]),
+    switch("no_save", "print the measurement, and leave the saved one as it is", |flags| &mut flags.no_save)
+        .only(&["peak"]),
     text(
         "budget",
         ValueKind::Path,

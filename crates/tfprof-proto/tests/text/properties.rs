@@ -1,4 +1,4 @@
-//! What holds for any text.
+//! Properties of any text.
 
 use crate::support::{Dribble, GRAPH, dump, read, read_graph};
 use proptest::prelude::*;

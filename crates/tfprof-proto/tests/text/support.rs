@@ -24,7 +24,7 @@ fn message_of(tag: Tag) -> Option<&'static Message> {
     })
 }
 
-/// What came of a text.
+/// The result of reading a text.
 #[derive(Debug, Default, PartialEq)]
 pub struct Log {
     pub records: Vec<String>,

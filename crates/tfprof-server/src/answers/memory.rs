@@ -180,6 +180,44 @@ impl Parts {
     }
 }
 
+/// Memory over time, a value for each pixel.
+struct Curve {
+    /// The time of the most memory in a pixel.
+    t_ns: Vec<f64>,
+    low: Vec<f64>,
+    high: Vec<f64>,
+    /// The bytes of each part at that time.
+    series: Vec<Vec<f64>>,
+}
+
+impl Curve {
+    fn new(memory: &StepMemory, changes: &[Change], parts: &Parts, width: usize, nanos: &dyn Fn(i128) -> f64) -> Self {
+        let span = changes.last().map_or(0, |change| change.time - memory.origin).max(1);
+        let pixel_of = |change: &Change| (change.time - memory.origin) * width as i128 / span;
+        let series = vec![Vec::new(); parts.names.len()];
+        let mut curve = Curve { t_ns: Vec::new(), low: Vec::new(), high: Vec::new(), series };
+        let mut now = vec![0_i128; parts.names.len()];
+        let mut held = 0_i128;
+        for changes in changes.chunk_by(|a, b| pixel_of(a) == pixel_of(b)) {
+            let (mut least, mut most, mut best, mut best_time) = (held, held, now.clone(), changes[0].time);
+            for change in changes {
+                held += change.bytes;
+                now[parts.of_life[change.life]] += change.bytes;
+                least = least.min(held);
+                if held >= most {
+                    (most, best_time) = (held, change.time);
+                    best.clone_from(&now);
+                }
+            }
+            curve.t_ns.push(nanos(best_time));
+            curve.low.push(least as f64);
+            curve.high.push(most as f64);
+            curve.series.iter_mut().zip(&best).for_each(|(series, bytes)| series.push(*bytes as f64));
+        }
+        curve
+    }
+}
+
 fn picture(site: &Site, memory: &StepMemory, width: usize) -> Value {
     let changes: Vec<Change> = memory.changes().collect();
     let (mut held, mut peak, mut until) = (0_i128, 0_i128, 0);
@@ -199,31 +237,7 @@ fn picture(site: &Site, memory: &StepMemory, width: usize) -> Value {
     let zero = zero.unwrap_or(0) as f64;
     let nanos = |time: i128| zero + (time - memory.origin) as f64 * 1000.0;
     let end = changes.last().map_or(0, |change| change.time);
-    let span = (end - memory.origin).max(1);
-    // By pixel: the time of the most memory in it, the least, the most, and its parts.
-    let mut t_ns: Vec<f64> = Vec::new();
-    let (mut low, mut high): (Vec<f64>, Vec<f64>) = (Vec::new(), Vec::new());
-    let mut series: Vec<Vec<f64>> = vec![Vec::new(); parts.names.len()];
-    let mut now = vec![0_i128; parts.names.len()];
-    let (mut held, mut at) = (0_i128, 0);
-    while at < changes.len() {
-        let pixel = (changes[at].time - memory.origin) * width as i128 / span;
-        let (mut least, mut most, mut best, mut best_time) = (held, held, now.clone(), changes[at].time);
-        while at < changes.len() && (changes[at].time - memory.origin) * width as i128 / span == pixel {
-            held += changes[at].bytes;
-            now[parts.of_life[changes[at].life]] += changes[at].bytes;
-            least = least.min(held);
-            if held >= most {
-                (most, best_time) = (held, changes[at].time);
-                best.clone_from(&now);
-            }
-            at += 1;
-        }
-        t_ns.push(nanos(best_time));
-        low.push(least as f64);
-        high.push(most as f64);
-        series.iter_mut().zip(&best).for_each(|(series, bytes)| series.push(*bytes as f64));
-    }
+    let Curve { t_ns, low, high, series } = Curve::new(memory, &changes, &parts, width, &nanos);
     let named = parts.names.iter().zip(series).filter(|(_, bytes)| bytes.iter().any(|bytes| *bytes > 0.0));
     let series: Value = named
         .map(

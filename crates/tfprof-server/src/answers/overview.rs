@@ -7,6 +7,7 @@ use crate::reply::{Problem, Reply};
 use crate::site::Site;
 use crate::tree::{Direction, Tree};
 use serde_json::{Value, json};
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tfprof::internal::report::advise;
@@ -73,7 +74,7 @@ fn largest(tree: &Tree) -> Vec<usize> {
         }
     };
     rows.retain(|id| tree.parts(*id) > 0);
-    rows.sort_by_key(|id| std::cmp::Reverse(tree.parts(*id)));
+    rows.sort_by_key(|id| Reverse(tree.parts(*id)));
     rows.truncate(TOP);
     rows
 }
@@ -87,7 +88,7 @@ fn lines(tree: &Tree) -> Value {
         *sum = sum.saturating_add(tree.own_parts(id));
     }
     let mut sorted: Vec<_> = sums.into_iter().collect();
-    sorted.sort_by_key(|(_, (sum, _))| std::cmp::Reverse(*sum));
+    sorted.sort_by_key(|(_, (sum, _))| Reverse(*sum));
     let one = |((file, number, _), (sum, id)): &((&str, i32, bool), (i64, usize))| {
         let mut row = tree.row_json(*id);
         row["kind"] = "line".into();
@@ -103,7 +104,7 @@ fn lines(tree: &Tree) -> Value {
 
 /// The op with the largest figure of its own.
 fn single(tree: &Tree) -> Option<usize> {
-    (1..tree.len()).filter(|id| tree.own_parts(*id) > 0).max_by_key(|id| (tree.own_parts(*id), std::cmp::Reverse(*id)))
+    (1..tree.len()).filter(|id| tree.own_parts(*id) > 0).max_by_key(|id| (tree.own_parts(*id), Reverse(*id)))
 }
 
 /// How the metric splits into forward, gradient and others.
@@ -215,14 +216,21 @@ fn findings(site: &Site) -> Result<(Value, Value), Problem> {
     let mut notes = Vec::new();
     for checker in &advice {
         for text in &checker.reports {
-            let (sel, saving) = (selection_in(site, text), Value::Null);
+            let finding = checker.findings.iter().find(|finding| finding.text() == *text);
+            let micros = finding.and_then(|finding| finding.saving_micros);
+            let saving = micros.map(|micros| json!({ "value": micros, "unit": "us", "bound": "up to" }));
+            let proof = finding.and_then(|finding| finding.evidence.first());
+            let sel = selection_in(site, proof.map_or(text, |proof| &proof.name));
             let about = about(checker.checker);
-            findings.push(
-                json!({ "checker": checker.checker, "about": about, "text": text, "sel": sel, "saving": saving }),
-            );
+            let finding =
+                json!({ "checker": checker.checker, "about": about, "text": text, "sel": sel, "saving": saving });
+            findings.push((Reverse(micros), finding));
         }
         notes.extend(checker.notes.iter().cloned());
     }
+    // Those that could save most come first.
+    findings.sort_by_key(|(micros, _)| *micros);
+    let findings: Vec<Value> = findings.into_iter().map(|(_, finding)| finding).collect();
     Ok((findings.into(), notes.into()))
 }
 

@@ -99,7 +99,7 @@ impl Lane {
     }
 
     /// The first event that starts at a time or later.
-    pub fn first_from(&self, time: u64) -> usize {
+    fn first_from(&self, time: u64) -> usize {
         self.start.partition_point(|start| *start < time)
     }
 

@@ -54,6 +54,10 @@ pub const COST: Keep = Keep {
     shapes: false,
 };
 
+/// [`LayerReport`](crate::report::layers::LayerReport) and what if.
+pub const LAYERS: Keep =
+    Keep { steps: KeepSteps::Each, inputs: true, output_shapes: true, step_marks: true, busy: true, ..COST };
+
 /// A command of the original's interface, which computes nothing from the graph.
 pub fn of_original(command: &str, records: bool) -> Keep {
     let advises = command == "advise";
@@ -81,7 +85,8 @@ impl Question {
         };
         let functions = !options.quirks.functions_are_closed;
         let asks = |is: fn(&MetricInfo) -> bool| {
-            demand.all_metrics || options.summed_metrics().iter().any(|metric| is(metric.info()))
+            let shown = options.summed_metrics().and(demand.metrics(options.selection(true)).summed());
+            demand.all_metrics || shown.iter().any(|metric| is(metric.info()))
         };
         Ok(Keep {
             steps,
@@ -96,6 +101,7 @@ impl Question {
             costs: functions
                 && (inputs.settings.const_params
                     || shows(Detail::Category)
+                    || shows(Detail::BoundBy)
                     || options.group_by == GroupBy::Category
                     || asks(|metric| metric.source == Source::Computed)),
             step_marks: options.step != Step::All,

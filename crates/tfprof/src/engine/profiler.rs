@@ -13,6 +13,7 @@ use crate::format;
 use crate::format::debug_info;
 use crate::format::source::Source;
 use crate::format::{Format, Reader, Role};
+use crate::hardware::{Ceiling, Precision};
 use crate::infer::annotate::annotate;
 use crate::infer::functions::calls::Program;
 use crate::infer::overrides::check_inputs;
@@ -27,6 +28,8 @@ use crate::quirks::Quirks;
 use crate::render::{self, Dress, FORMS, Form};
 use crate::report::advise::{self, Advice};
 use crate::report::cost::Cost;
+use crate::report::layers::LayerReport;
+use crate::report::layers::what_if::{self, Case};
 use crate::report::overview::{Overview, Sources};
 use crate::view::View;
 use crate::view::compare::Subject;
@@ -45,7 +48,7 @@ pub struct Profiler {
     model: Arc<Model>,
     program: Program,
     checkpoints: Vec<Arc<Checkpoint>>,
-    /// What answers may cost: the limits, and the bytes that were read.
+    /// The budget of answers: the limits, and the bytes that were read.
     limits: Limits,
     input: u64,
 }
@@ -309,6 +312,21 @@ impl Profiler {
         self.guard(|| Cost::new(&self.model, self.warnings()))
     }
 
+    /// The layers of a model and, if a run is loaded, their time. Of the options, depth and peaks count.
+    pub fn layers(&self, options: &Options) -> Result<LayerReport, Error> {
+        self.guard(|| LayerReport::new(&self.model, options, self.warnings()))
+    }
+
+    /// The least time of a step on a device.
+    #[doc(hidden)]
+    pub fn what_if(&self, device: &str, ceiling: &Ceiling, precision: Option<Precision>) -> Result<Case, Error> {
+        self.guard(|| {
+            // Says so if there is no graph.
+            Cost::new(&self.model, self.warnings())?;
+            Ok(what_if::case(&self.model, device, ceiling, precision))
+        })
+    }
+
     /// Runs the [`CHECKERS`](advise::CHECKERS) of these names.
     pub fn advise(&self, checkers: &[String], quirks: Quirks) -> Result<Vec<Advice>, Error> {
         self.guard(|| advise::advise(&self.model, checkers, quirks))
@@ -353,7 +371,7 @@ impl DerefMut for Edit<'_> {
 #[derive(Debug)]
 pub struct Answer {
     form: &'static Form,
-    /// What writing it may cost.
+    /// The budget for writing it.
     limits: Limits,
     input: u64,
     /// Warnings from loading.

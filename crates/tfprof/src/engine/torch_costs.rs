@@ -1,11 +1,13 @@
-//! The FLOPs of PyTorch's ops, from the shapes that a trace recorded.
+//! The FLOPs and bytes of PyTorch's ops, from the shapes and types that a trace recorded.
 //!
 //! Of ops inside each other that do the same work, one counts it: `aten::conv2d` and not the `aten::convolution` within it;
 //! `aten::linear` only if no product of matrices is inside it.
 
 use crate::events::{HostProfile, Op};
+use crate::hardware::Precision;
 use crate::hash::UntrustedSet;
 use crate::infer::flops::torch::{Counted, Inputs, counted, flops};
+use crate::infer::flops::torch_bytes::{Types, bytes};
 
 /// Adds the cost of one run to the ops of a host whose shapes are known.
 pub fn add(host: &mut HostProfile) {
@@ -19,6 +21,10 @@ pub fn add(host: &mut HostProfile) {
         let is_holder = counted(&op.key.kind) == Some(Counted::IfLeaf) && holders.contains(op.key.name.as_str());
         let inputs = Inputs { dims: &shapes.dims, values: &shapes.values };
         op.about.cost.flops = if is_part || is_holder { Some(0) } else { flops(&op.key.kind, inputs) };
+        op.about.cost.precision = shapes.types.iter().find_map(|name| Precision::of(name));
+        let types = Types { inputs, names: &shapes.types };
+        op.about.cost.bytes =
+            if is_part || is_holder { Some(0) } else { bytes(&op.key.kind, types, op.about.cost.flops) };
     }
 }
 

@@ -270,11 +270,14 @@ impl Merger<'_> {
         facts.knows_flops |= about.cost.flops.is_some();
         facts.misses_flops |= about.cost.flops.is_none() && !about.no_work;
         facts.knows_bytes |= about.cost.bytes.is_some();
+        facts.precision = facts.precision.or(about.cost.precision);
         if about.cost.flops.is_some() {
-            [Metric::FloatOps, Metric::UnknownOps].into_iter().for_each(|metric| self.known.add(metric));
+            let known = [Metric::FloatOps, Metric::UnknownOps, Metric::ComputeMicros];
+            known.into_iter().for_each(|metric| self.known.add(metric));
         }
         if about.cost.bytes.is_some() {
-            self.known.add(Metric::IoBytes);
+            let known = [Metric::IoBytes, Metric::MemoryMicros, Metric::RooflineMicros, Metric::LostMicros];
+            known.into_iter().for_each(|metric| self.known.add(metric));
         }
         if builder.keep.traces && !about.stack.is_empty() && model.nodes.stack[node.index()] == StackId::NONE {
             let mut stack = StackId::EMPTY;
@@ -474,7 +477,7 @@ fn add(cells: &mut Cells, mut sums: Vec<(Place, SpanSums)>, cost_of: &impl Fn(u3
         record[Measure::Runs as usize] = Sum::new(runs);
         record[Measure::Micros as usize] = Sum::new(all.self_time);
         cells.at(node, device).record(&record, 0, all.first.max(1), all.last.max(1));
-        let OpCost { flops, bytes } = cost_of(op);
+        let OpCost { flops, bytes, .. } = cost_of(op);
         let [float_ops, io_bytes] = [flops, bytes].map(|once| once.unwrap_or(0).saturating_mul(runs));
         cells.add_of_trace(node, device, TraceSums { inclusive: all.total, float_ops, io_bytes });
     }

@@ -14,6 +14,7 @@ pub mod walk;
 pub use merge::{merge, reconcile};
 
 use crate::error::{Error, Warning};
+use crate::hardware::Precision;
 use crate::hash::UntrustedMap;
 use crate::model::activity::Activity;
 use crate::model::hosts::HostFacts;
@@ -107,6 +108,8 @@ pub struct Variant {
 pub struct OpCost {
     pub flops: Option<i64>,
     pub bytes: Option<i64>,
+    /// That of its inputs.
+    pub precision: Option<Precision>,
 }
 
 /// Memory that an op took, kept, and the most that its allocators had in use meanwhile.

@@ -1,4 +1,4 @@
-//! What the first bytes of foreign files say: zip archives, JSON, protobuf of other programs, text.
+//! Recognizes foreign files by their first bytes: zip archives, JSON, protobuf of other programs, text.
 
 use tfprof_proto::wire::{Fields, Value};
 

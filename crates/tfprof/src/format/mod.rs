@@ -40,7 +40,7 @@ use tfprof_proto::wire::{Value, first_fault};
 pub struct Format {
     /// The name of its message, as errors print it.
     pub name: &'static str,
-    /// What such a file holds, for help.
+    /// The contents of such a file, for help.
     pub about: &'static str,
     /// The label of such a file in an overview; a run is labelled by its step.
     pub label: &'static str,

@@ -12,9 +12,9 @@ use crate::infer::readers::{self, Readers, Roles, Variable};
 use crate::infer::suggest::shape_to_type;
 use crate::model::body::{Body, ORIGINAL_NAMES, Tensor};
 use crate::model::builder::Builder;
-use crate::model::costs::{Costs, MissingShape, NodeCosts, RunCost, UnknownReason};
+use crate::model::costs::{Costs, MissingShape, NodeCosts, Outputs, RunCost, UnknownReason};
 use crate::model::names::NameId;
-use crate::model::nodes::{Input, NodeId};
+use crate::model::nodes::{Input, NodeId, ShapeId};
 use crate::model::type_names::{CONST_PARAMETER, SAME_VARIABLE};
 use crate::model::{Model, attr_value};
 use tfprof_proto::fields::node_def::experimental_debug_info::{ORIGINAL_FUNC_NAMES, ORIGINAL_NODE_NAMES};
@@ -92,6 +92,9 @@ impl Annotator<'_> {
             unlisted: node.unlisted,
         };
         self.costs.set(id, costs);
+        if builder.keep.output_shapes {
+            self.outputs(node, id, builder);
+        }
         find_stack(node, id, builder);
         self.reads.extend(node.variables.iter().flatten().map(|variable| (builder.model.names.intern(variable), id)));
         if matches!(node.why, Some(UnknownReason::Shape | UnknownReason::Data)) && self.costs.missing.len() < LISTED {
@@ -142,6 +145,23 @@ impl Annotator<'_> {
         builder.set_shape_attribute(id, node.body.attribute(node.id, "shape"));
         add_inputs_and_shapes(node, id, builder);
         Some(id)
+    }
+
+    /// Keeps the shape of the first output, and the bytes of all.
+    fn outputs(&mut self, node: &Node<'_>, id: NodeId, builder: &mut Builder) {
+        let bytes = |fact: &Fact| {
+            let dims = fact.shape.known()?;
+            Some(product(dims).saturating_mul(fact.dtype.size()? as i64))
+        };
+        let sum = node.outputs.iter().try_fold(0_i64, |sum, fact| Some(sum.saturating_add(bytes(fact)?)));
+        let shape = match node.outputs.first().and_then(|fact| fact.shape.dims()) {
+            Some(dims) => builder.shape(dims),
+            None => ShapeId::EMPTY,
+        };
+        if self.costs.tensors.len() <= id.index() {
+            self.costs.tensors.resize(id.index() + 1, Outputs::default());
+        }
+        self.costs.tensors[id.index()] = Outputs { shape, bytes: sum };
     }
 
     fn variable(&mut self, node: &Node<'_>, id: NodeId) {
@@ -384,13 +404,7 @@ fn expand(
         }
         let variables = visit.variables(body, node, !targets.is_empty());
         let total = total_of(inferred, targets);
-        let is_unlisted = !targets.is_empty() && {
-            let nodes = total.nodes.max(0).unsigned_abs();
-            // Each inner node has a name that starts with that of the call.
-            let memory = nodes.saturating_mul(BYTES_PER_NODE + 4 * name.len() as u64);
-            let too_many = listed.saturating_add(total.nodes) > MAX_NODES || name.len() > MAX_NAME_LENGTH;
-            too_many || !budget::can_afford(nodes, memory)
-        };
+        let is_unlisted = !targets.is_empty() && is_too_large(&total, listed, name.len());
         if is_unlisted {
             (cost, unknown) = (total.cost, total.unknown);
         } else {
@@ -425,6 +439,15 @@ fn expand(
         });
         open.extend(visits.into_iter().rev());
     }
+}
+
+/// Whether the callees of a call have more nodes than can be listed behind those `listed` so far.
+fn is_too_large(total: &Total, listed: i64, name_length: usize) -> bool {
+    let nodes = total.nodes.max(0).unsigned_abs();
+    // Each inner node has a name that starts with that of the call.
+    let memory = nodes.saturating_mul(BYTES_PER_NODE + 4 * name_length as u64);
+    let too_many = listed.saturating_add(total.nodes) > MAX_NODES || name_length > MAX_NAME_LENGTH;
+    too_many || !budget::can_afford(nodes, memory)
 }
 
 /// The cost of all callees of a call.

@@ -20,6 +20,8 @@ pub struct Overrides {
     ///
     /// Leave it out for the body of a function that is called: the caller passes its arguments.
     pub batch: Option<i64>,
+    /// The size of other unknown dimensions of inputs.
+    pub seq: Option<i64>,
     /// Shapes of placeholders, iterators and arguments, by the names of their tensors: `node`, or `node:1` for a further
     /// output.
     pub inputs: UntrustedMap<String, Shape>,
@@ -32,7 +34,7 @@ impl Overrides {
         let names = InputNames::new(program, settings);
         let shape_of_tensor = |(name, shape): &(String, Shape)| Some((names.tensor(name)?.spelled(), shape.clone()));
         let inputs = settings.inputs.iter().filter_map(shape_of_tensor).collect();
-        Overrides { batch: Some(batch), inputs, ..Overrides::default() }
+        Overrides { batch: Some(batch), seq: settings.seq, inputs, ..Overrides::default() }
     }
 
     /// Completes the shape of an input at a size of the batch. Returns whether the size was needed.
@@ -44,6 +46,13 @@ impl Overrides {
         };
         if let Some(shape) = given {
             fact.shape = shape.and(&fact.shape);
+            fact.value = None;
+        }
+        if let (Some(seq), Some([first, rest @ ..])) = (self.seq, fact.shape.dims())
+            && rest.contains(&ANY)
+        {
+            let rest = rest.iter().map(|size| if *size == ANY { seq } else { *size });
+            fact.shape = Shape::of(&[*first].into_iter().chain(rest).collect::<Vec<_>>());
             fact.value = None;
         }
         let (Some(asked), Some([ANY, rest @ ..])) = (self.batch, fact.shape.dims()) else { return false };

@@ -1,6 +1,6 @@
 //! Computed, not measured, costs of nodes: filled by inference, one entry per node.
 
-use super::nodes::NodeId;
+use super::nodes::{NodeId, ShapeId};
 use crate::error::Fix;
 use crate::hash::TrustedMap;
 use crate::model::dtype::DType;
@@ -51,8 +51,19 @@ pub struct Costs {
     pub by_batch: Option<[RunCost; 3]>,
     /// Elements of constants that would be weights in a frozen graph, if they are not counted as parameters.
     pub frozen_weights: i64,
+    /// By node, its outputs; empty unless shapes of outputs are kept.
+    pub tensors: Vec<Outputs>,
     /// For costs of a saved profile, the step whose shapes they are for.
     pub step: Option<i64>,
+}
+
+/// The outputs of a node.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Outputs {
+    /// The shape of the first; empty if it is unknown.
+    pub shape: ShapeId,
+    /// The bytes of all of them; `None` if any size is unknown.
+    pub bytes: Option<i64>,
 }
 
 /// The cost of one run of a program, as far as it is known.
@@ -121,6 +132,11 @@ impl Costs {
         } else if !self.several.is_empty() {
             self.several.remove(&node);
         }
+    }
+
+    /// The outputs of a node, if they were kept.
+    pub fn outputs(&self, node: NodeId) -> Option<Outputs> {
+        self.tensors.get(node.index()).copied()
     }
 
     pub fn get(&self, node: NodeId) -> NodeCosts {

@@ -44,7 +44,7 @@ pub struct HostFacts {
     pub step_parts: Vec<StepParts>,
     /// The earliest time of a line, in nanoseconds.
     pub base: i64,
-    /// What was recorded, if it is no XSpace: `a Kineto trace of PyTorch`.
+    /// The kind of recording, unless it is an XSpace: `a Kineto trace of PyTorch`.
     pub recording: Option<String>,
     /// Its place among the processes of a run, and how many there were.
     pub rank: Option<i64>,
@@ -53,9 +53,9 @@ pub struct HostFacts {
     pub launched: u64,
     /// Shapes of inputs were recorded.
     pub has_shapes: bool,
-    /// What ranks exchanged, the longest first.
+    /// Collectives between ranks, the longest first.
     pub collectives: Vec<CollectiveFacts>,
-    /// What the file says of its devices and of the settings of the recording.
+    /// Devices and settings of the recording, as the file states them.
     pub about: Vec<(String, String)>,
 }
 

@@ -25,7 +25,6 @@ pub struct Layers(u8);
 
 impl Layers {
     pub const OPS: Layers = Layers(1 << Layer::Ops as u8);
-    pub const OPS_AND_RUNTIME: Layers = Layers(1 << Layer::Ops as u8 | 1 << Layer::Runtime as u8);
     pub const CALLS: Layers = Layers(1 << Layer::Calls as u8);
     pub const PROGRAMS: Layers = Layers(1 << Layer::Programs as u8);
     pub const OPS_AND_KERNELS: Layers = Layers(1 << Layer::Ops as u8 | 1 << Layer::Kernels as u8);

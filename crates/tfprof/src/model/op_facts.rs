@@ -3,6 +3,7 @@
 use super::names::NameId;
 use super::nodes::NodeId;
 use crate::budget;
+use crate::hardware::Precision;
 use crate::hash::TrustedMap;
 use crate::model::TimeUnit;
 use crate::units::Amount;
@@ -25,6 +26,8 @@ pub struct Facts {
     pub misses_flops: bool,
     /// Its bytes are known for some run.
     pub knows_bytes: bool,
+    /// The precision of its inputs, if the trace tells.
+    pub precision: Option<Precision>,
 }
 
 /// A kernel as it was launched, with its sums over the whole trace.

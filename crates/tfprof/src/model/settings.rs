@@ -7,6 +7,8 @@ use super::shape::{ANY, Shape};
 pub struct Settings {
     /// The size of unknown leading dimensions of inputs; 1 by default.
     pub batch: Option<i64>,
+    /// The size of other unknown dimensions of inputs, such as the length of sequences.
+    pub seq: Option<i64>,
     /// Shapes of inputs by name.
     pub inputs: Vec<(String, Shape)>,
     /// The signature of a `SavedModel` to look at.
@@ -27,6 +29,7 @@ impl Settings {
         }
         let mut all = self.clone();
         all.batch = more.batch.or(self.batch);
+        all.seq = more.seq.or(self.seq);
         all.inputs.extend(more.inputs.iter().cloned());
         all.trip_counts.extend(more.trip_counts.iter().cloned());
         Ok(all)

@@ -3,6 +3,7 @@
 use super::{CodeStacks, DEFAULT_DEPTH, Events, Frames, GroupBy, Options, OrderBy, Output, Selection, Step};
 use crate::comma_list;
 use crate::error::Error;
+use crate::hardware::Ceiling;
 use crate::metric::{METRICS, Metric, MetricInfo};
 use crate::quirks::Quirks;
 use crate::words::Choice;
@@ -259,6 +260,41 @@ const OURS: &[OptionInfo] = &[
         "the events of a profile that mark steps, by a pattern of their names; else they are found by rule"
     ),
     text!(run, "which run of a log directory to read; the newest if not given"),
+    OptionInfo {
+        name: "peak_flops",
+        value: ValueKind::Word,
+        about: "the FLOP/s that the device can do at the most, to compare with: 312T, or by precision f32=19.5T,bf16=312T; if \
+                not given, what the profile records, what is published for its device, or what tfprof peak measured",
+        original: false,
+        words: Vec::new,
+        access: Access::Field {
+            set: |o, v| {
+                Ceiling::default().parse_flops(v)?;
+                v.clone_into(&mut o.peak_flops);
+                Ok(())
+            },
+            show: |o| o.peak_flops.clone(),
+        },
+    },
+    OptionInfo {
+        name: "peak_bandwidth",
+        value: ValueKind::Word,
+        about: "the bytes a second that the device's memory can move at the most, as 900G or 2.04TB/s; if not given, as peak_flops",
+        original: false,
+        words: Vec::new,
+        access: Access::Field {
+            set: |o, v| {
+                if !v.is_empty() {
+                    Ceiling::default().parse_bandwidth(v)?;
+                }
+                v.clone_into(&mut o.peak_bandwidth);
+                Ok(())
+            },
+            show: |o| o.peak_bandwidth.clone(),
+        },
+    },
+    text!(device, "the device whose published peaks to compare with, as h100, or a CPU as cpu:avx2:16x3.0GHz"),
+    text!(devices, "a file with devices of your own, in the form of devices.toml (docs/limits.md)"),
     OptionInfo {
         name: "original_quirks",
         value: ValueKind::Flag,

@@ -48,7 +48,7 @@ fn percent_of(factor: f64) -> f64 {
     100.0 * (factor - 1.0)
 }
 
-/// What both sides are, and how many rows differ: some lines.
+/// The heading: both sides, and how many rows differ.
 pub(super) fn summary(view: &View, compared: &Compared) -> Vec<String> {
     let mut lines = Vec::new();
     for (i, word) in ["before", "after "].into_iter().enumerate() {
@@ -274,7 +274,7 @@ pub fn write_text(view: &View, compared: &Compared, dress: &Dress<'_>, out: &mut
     write_foot(view, compared, dress, out)
 }
 
-/// What is not shown, and what the marks mean.
+/// The footer: rows left out, and the meaning of the marks.
 fn write_foot(view: &View, compared: &Compared, dress: &Dress<'_>, out: &mut dyn Write) -> io::Result<()> {
     let theme = &dress.theme;
     if compared.hidden > 0 {

@@ -198,7 +198,7 @@ fn write_data(view: &View, metric: &MetricInfo, names: &[&str], out: &mut dyn Wr
     let unit = match metric.unit {
         Unit::Micros => "micros",
         Unit::Bytes => "bytes",
-        Unit::Count | Unit::BytesPerSecond | Unit::FlopsPerSecond => "count",
+        Unit::Count | Unit::BytesPerSecond | Unit::FlopsPerSecond | Unit::Share => "count",
     };
     let scopes = view.kind == crate::options::ViewKind::Scope;
     write!(

@@ -75,6 +75,9 @@ pub fn write(view: &View, container: Container<'_>, out: &mut dyn Write) -> io::
         )?;
     }
     let spelling = if container == Container::Cell { Spelling::Python } else { Spelling::CommandLine };
+    for line in view.peaks() {
+        writeln!(out, "<div class=\"note\">{}</div>", Xml(line))?;
+    }
     if let Some(folded) = text::folded(view, spelling) {
         writeln!(out, "<div class=\"note\">{}</div>", Xml(&folded))?;
     }
@@ -302,7 +305,9 @@ impl<'v> Tree<'v> {
                 let text = match detail {
                     Detail::Device => text::devices(view, row).unwrap_or_default(),
                     Detail::OpTypes => text::types(view, row),
-                    Detail::Category | Detail::Program | Detail::Kernels => text::of_trace(view, detail, row),
+                    Detail::Category | Detail::Program | Detail::Kernels | Detail::BoundBy => {
+                        text::of_trace(view, detail, row)
+                    }
                     _ => {
                         let mut shapes = Vec::new();
                         text::push_input_shapes(view, row, &mut shapes);
@@ -356,7 +361,7 @@ pub(crate) fn colour(unit: Unit) -> &'static str {
     match unit {
         Unit::Micros => "micros",
         Unit::Bytes => "bytes",
-        Unit::Count | Unit::BytesPerSecond | Unit::FlopsPerSecond => "count",
+        Unit::Count | Unit::BytesPerSecond | Unit::FlopsPerSecond | Unit::Share => "count",
     }
 }
 

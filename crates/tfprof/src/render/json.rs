@@ -41,6 +41,14 @@ pub fn write(view: &View, warnings: &[Warning], out: &mut dyn Write) -> io::Resu
     if view.folded() > 0 {
         writeln!(out, "\"folded_frames\":{},", view.folded())?;
     }
+    if !view.peaks().is_empty() {
+        out.write_all(b"\"peaks\":[")?;
+        for (i, line) in view.peaks().iter().enumerate() {
+            out.write_all(if i > 0 { b"," } else { b"" })?;
+            write_string(line, out)?;
+        }
+        out.write_all(b"],\n")?;
+    }
     out.write_all(b"\"columns\":[")?;
     for (i, metric) in view.metrics().iter().enumerate() {
         write!(out, "{}\"{}\"", if i > 0 { "," } else { "" }, metric.info().key)?;

@@ -15,6 +15,7 @@ pub(crate) mod markup;
 mod nesting;
 pub mod pprof;
 pub mod proto;
+pub mod roofline;
 mod speedscope;
 pub mod tensor;
 pub mod text;
@@ -116,6 +117,14 @@ pub const FORMS: &[Form] = &[
         opened_with: "open it in a browser",
         demand: Demand::DRAWING,
         write: |view, _, out| flamegraph::write(view, out),
+    },
+    Form {
+        word: "roofline",
+        about: "achieved FLOP/s over FLOPs per byte, below the peaks of the device: an SVG, or a page if FILE ends in .html",
+        endings: &[".roofline.svg", ".roofline.html"],
+        opened_with: "open it in a browser",
+        demand: roofline::DEMAND,
+        write: |view, dress, out| roofline::write(view, dress.container, out),
     },
     Form {
         word: "folded",

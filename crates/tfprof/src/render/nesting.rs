@@ -8,7 +8,7 @@ use crate::units::Amount;
 use crate::view::values::plus;
 use crate::view::{View, VisibleRow};
 
-/// What pictures and pages call the root.
+/// The name of the root in pictures and pages.
 pub const ROOT: &str = "all";
 
 /// The box of a row. Boxes are in the order of rows; the root always has one.

@@ -31,7 +31,7 @@ pub fn write(view: &View, out: &mut dyn Write) -> io::Result<()> {
     let unit = match metric.unit {
         Unit::Micros => "microseconds",
         Unit::Bytes => "bytes",
-        Unit::Count | Unit::BytesPerSecond | Unit::FlopsPerSecond => "none",
+        Unit::Count | Unit::BytesPerSecond | Unit::FlopsPerSecond | Unit::Share => "none",
     };
     out.write_all(b"]},\n\"profiles\":[")?;
     for (i, ((name, boxes), frames)) in profiles.iter().zip(&frames).enumerate() {

@@ -74,6 +74,7 @@ pub fn write_rows(view: &View, theme: &Theme, spelling: Spelling, out: &mut dyn 
         write_legend(view, &columns, width, out)?;
         write_each(rows, out, |row, text| write_row(view, &columns, theme, width, row, text))?;
         write_left_out(view, theme, spelling, out)?;
+        write_peaks(view, theme, width, out)?;
         return match folded(view, spelling) {
             None => Ok(()),
             Some(line) => theme.faint(out, line.as_bytes()).and_then(|()| out.write_all(b"\n")),
@@ -87,12 +88,22 @@ pub fn write_rows(view: &View, theme: &Theme, spelling: Spelling, out: &mut dyn 
     }
     write_each(below, out, |row, text| write_op_row(view, &columns, theme, &layout, row, text))?;
     write_left_out(view, theme, spelling, out)?;
+    write_peaks(view, theme, width, out)?;
     if layout.cut.is_empty() {
         return Ok(());
     }
     let line = format!("… no room for {}; use a wider terminal, or -select fewer columns", layout.cut.join(", "));
     theme.faint(out, &fit::wrapped(line.as_bytes(), width.unwrap_or(usize::MAX)))?;
     out.write_all(b"\n")
+}
+
+/// Says which peaks the answer compares with, and where they come from.
+fn write_peaks(view: &View, theme: &Theme, width: Option<usize>, out: &mut dyn Write) -> io::Result<()> {
+    for line in view.peaks() {
+        theme.faint(out, &fit::wrapped(line.as_bytes(), width.unwrap_or(usize::MAX)))?;
+        out.write_all(b"\n")?;
+    }
+    Ok(())
 }
 
 /// Says how many frames are folded, and how to see them.
@@ -164,7 +175,8 @@ fn columns(view: &View) -> Vec<Column> {
     });
     first.append(&mut rest);
     let mut columns: Vec<_> = first.into_iter().map(Column::Metric).collect();
-    for detail in [Detail::Device, Detail::OpTypes, Detail::Category, Detail::Program, Detail::Kernels] {
+    for detail in [Detail::Device, Detail::OpTypes, Detail::Category, Detail::Program, Detail::Kernels, Detail::BoundBy]
+    {
         if view.selection.has_detail(detail) {
             columns.push(Column::Detail(detail));
         }
@@ -211,7 +223,7 @@ fn heading(view: &View, column: &Column) -> &'static str {
         Column::Occurrence => Metric::Runs.info().legend,
         Column::Detail(Detail::Device) => "assigned devices",
         Column::Detail(Detail::OpTypes) => "op types",
-        Column::Detail(detail @ (Detail::Category | Detail::Program | Detail::Kernels)) => {
+        Column::Detail(detail @ (Detail::Category | Detail::Program | Detail::Kernels | Detail::BoundBy)) => {
             DETAILS[*detail as usize].word
         }
         Column::Detail(_) => "input shapes",
@@ -325,7 +337,7 @@ fn push_numbers(view: &View, columns: &[Column], row: &VisibleRow, out: &mut Vec
                 write!(out, "{separator}{devices}")?;
             }
             Column::Detail(Detail::OpTypes) => write!(out, "{separator}{}", types(view, row))?,
-            Column::Detail(detail @ (Detail::Category | Detail::Program | Detail::Kernels)) => {
+            Column::Detail(detail @ (Detail::Category | Detail::Program | Detail::Kernels | Detail::BoundBy)) => {
                 write!(out, "{separator}{}", of_trace(view, *detail, row))?;
             }
             Column::Detail(_) if view.rules().bags => write!(out, "{separator}input_shapes N/A in code view")?,

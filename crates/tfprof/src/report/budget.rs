@@ -54,7 +54,7 @@ struct Limit {
     most: Most,
 }
 
-/// What a limit is about.
+/// The subject of a limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
@@ -213,7 +213,7 @@ impl Limit {
         self.part.as_ref().map_or(Place::Model, |part| part.place)
     }
 
-    /// What it is about and its key, for people.
+    /// Its subject and key, for people.
     fn name(&self) -> String {
         let key = LIMITS.iter().find(|(_, metric)| *metric == self.metric).map_or("", |(key, _)| key);
         match &self.part {

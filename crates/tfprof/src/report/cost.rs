@@ -3,7 +3,7 @@
 
 pub mod baseline;
 mod json;
-mod layers;
+pub(in crate::report) mod layers;
 pub mod render;
 mod scopes;
 mod tree;
@@ -209,8 +209,9 @@ impl Cost {
         }
         let values = Values::new(model, Step::Average, Quirks::NONE);
         let mut cost = Cost { warnings: warnings.to_vec(), batch: model.costs.batch, ..Cost::default() };
-        layers::Layers { scopes: cost.scopes, prefix: cost.prefix, around: cost.around, shared: cost.shared } =
-            layers::layers(model, &values, ROOT);
+        let found = layers::layers(model, &values, ROOT, |_| false);
+        (cost.scopes, cost.prefix) = (found.scopes, found.prefix);
+        (cost.around, cost.shared) = (found.around, found.shared);
         cost.figures = *cost.scopes.total(0);
         let past = COLUMNS.iter().find(|metric| matches!(cost.get(**metric), i64::MIN | i64::MAX));
         cost.warnings.extend(past.map(|metric| past_the_limit(*metric)));

@@ -3,4 +3,5 @@
 pub mod advise;
 pub mod budget;
 pub mod cost;
+pub mod layers;
 pub mod overview;

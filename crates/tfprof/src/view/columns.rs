@@ -1,5 +1,6 @@
 //! The columns of a view: one schema and one way to get a cell, for JSON, CSV, HTML, Python and any other table.
 
+use super::ceilings::{self, Bound};
 use super::compare::Figure;
 use super::values::DeviceTimes;
 use super::{Line, View, VisibleRow};
@@ -194,6 +195,7 @@ impl View {
         push(Detail::Category, "category", Kind::Texts, columns);
         push(Detail::Program, "program", Kind::Texts, columns);
         push(Detail::Kernels, "kernels", Kind::Texts, columns);
+        push(Detail::BoundBy, "bound_by", Kind::Texts, columns);
         push(Detail::TensorValue, "tensor_value", Kind::Record, columns);
         if self.selection.has(Metric::Parameters) {
             columns.push(Column::optional("shape", Kind::Ints, Content::Shape, "the shape of a variable"));
@@ -228,7 +230,8 @@ impl View {
         if let Source::Ratio { numerator, denominator, .. } = metric.info().source {
             let parts = self.parts(denominator) as f64 / self.parts(numerator) as f64;
             let ratio = self.table(side).ratio(metric, row.row).filter(|_| self.knows(metric));
-            let ratio = ratio.filter(|_| !self.is_unknown_cost(side, numerator, row));
+            let ratio =
+                ratio.filter(|_| !self.is_unknown_cost(side, numerator, row) && self.is_covered(side, metric, row));
             return ratio.map_or(Number::Missing, |ratio| Number::Real(ratio * parts));
         }
         let n = self.table(side).get(metric, row.row);
@@ -239,6 +242,43 @@ impl View {
             1 => Number::Int(n),
             parts => Number::Decimal(Amount { n, parts }),
         }
+    }
+
+    /// A number of a row as a real one; none if it is missing.
+    pub fn real(&self, side: Side, metric: Metric, row: &VisibleRow) -> Option<f64> {
+        match self.number(side, metric, row) {
+            Number::Missing => None,
+            Number::Int(n) => Some(n as f64),
+            Number::Decimal(amount) => Some(amount.n as f64 / amount.parts as f64),
+            Number::Real(x) => Some(x),
+        }
+    }
+
+    /// Whether all of a row's time is in ops whose part of a ratio is known.
+    fn is_covered(&self, side: Side, metric: Metric, row: &VisibleRow) -> bool {
+        let table = self.table(side);
+        metric
+            .info()
+            .covered_by
+            .is_none_or(|covered| table.get(covered, row.row) >= table.get(Metric::DeviceMicros, row.row))
+    }
+
+    /// What bounds a row and everything below it; none if any part of it is unknown.
+    pub fn bound_by(&self, row: &VisibleRow) -> Option<Bound> {
+        let mut nodes = self.node(row).into_iter().chain(self.bag(row)).peekable();
+        if nodes.peek().is_some() && nodes.all(|node| ceilings::communicates(&self.model, node)) {
+            return Some(Bound::Communication);
+        }
+        let total = |metric: Metric| self.rows.totals.get(metric, row.row);
+        let took = total(Metric::DeviceMicros);
+        if took <= 0 || total(Metric::CoveredMicros) < took {
+            return None;
+        }
+        let parts = self.parts(Metric::Micros) as f64;
+        let micros = |metric: Metric| total(metric) as f64 / parts;
+        let [compute, memory, roofline] =
+            [Metric::ComputeMicros, Metric::MemoryMicros, Metric::RooflineMicros].map(micros);
+        Some(Bound::of(compute, memory, took as f64 / parts, roofline, total(Metric::Runs)))
     }
 
     /// Whether a row has nothing of a cost because its ops in a trace are of unknown cost.
@@ -252,6 +292,9 @@ impl View {
 
     /// A detail of traces about the ops of a row, as sorted texts.
     pub(crate) fn trace_detail(&self, detail: Detail, row: &VisibleRow) -> Vec<Cow<'_, str>> {
+        if detail == Detail::BoundBy {
+            return self.bound_by(row).map(|bound| bound.word().into()).into_iter().collect();
+        }
         let mut texts = Vec::new();
         for facts in self.node(row).into_iter().chain(self.bag(row)).filter_map(|node| self.model.op_facts.get(node)) {
             let names = |names: &[NameId]| names.iter().map(|name| self.model.names.get(*name).into()).collect();
@@ -280,7 +323,7 @@ impl View {
             Content::Detail(Detail::OpTypes) => {
                 Value::Texts(sorted(nodes().flat_map(|node| self.values().types(node)).map(Cow::from).collect()))
             }
-            Content::Detail(detail @ (Detail::Category | Detail::Program | Detail::Kernels)) => {
+            Content::Detail(detail @ (Detail::Category | Detail::Program | Detail::Kernels | Detail::BoundBy)) => {
                 Value::Texts(self.trace_detail(detail, row))
             }
             Content::ByDevice => Value::ByDevice(self.by_device(nodes())),

@@ -14,7 +14,7 @@ pub struct Demand {
     /// The nodes of a row of the op view in the order of their names.
     pub nodes_by_name: bool,
     /// Shown even if it was not selected.
-    pub extra_metric: Option<Metric>,
+    pub extra_metrics: &'static [Metric],
     /// The form draws one metric: exactly one must be selected, and its total must be positive.
     pub one_metric: bool,
     /// The form shows sums: some metric must be selected, and no ratio.
@@ -37,7 +37,7 @@ impl Demand {
         all_metrics: false,
         whole_tree: false,
         nodes_by_name: false,
-        extra_metric: None,
+        extra_metrics: &[],
         one_metric: false,
         sums: false,
         folds_frames: false,
@@ -82,7 +82,7 @@ impl Demand {
             return MetricSet::ALL;
         }
         let mut metrics = selection.metrics();
-        self.extra_metric.into_iter().for_each(|metric| metrics.add(metric));
+        self.extra_metrics.iter().for_each(|metric| metrics.add(*metric));
         metrics
     }
 

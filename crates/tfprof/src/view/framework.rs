@@ -48,7 +48,7 @@ impl Folding {
     pub fn new(model: &Model, quirks: &Quirks) -> Folding {
         let mut owners = TrustedMap::default();
         let mut folding = Folding::by(&mut owners, model, quirks);
-        // What a framework calls somewhere is its own everywhere.
+        // A function that a framework calls once belongs to it everywhere.
         let mut learned = false;
         for path in (0..model.stacks.len() as u32).map(StackId).filter(|path| folding.folds(*path)) {
             let Some((_, frame)) = model.stacks.last(path) else { continue };

@@ -1,5 +1,6 @@
 //! Views: group the model's nodes into a tree, then run one pipeline that sums, filters and sorts it.
 
+pub mod ceilings;
 mod code;
 pub mod columns;
 pub mod compare;
@@ -25,6 +26,7 @@ use crate::model::nodes::NodeId;
 use crate::model::stacks::{Frame, FrameText};
 use crate::options::{CodeStacks, Events, Frames, GroupBy, Options, OrderBy, Selection, Step, ViewKind};
 use crate::units::Amount;
+use ceilings::{Peaks, need_peaks};
 pub use columns::Side;
 pub use demand::Demand;
 pub use pipeline::VisibleRow;
@@ -58,6 +60,8 @@ pub struct View {
     layers: Layers,
     demand: Demand,
     rows: Rows,
+    /// Where the peaks come from that it compares with; empty if it does not.
+    peaks: Vec<String>,
     /// The other side of a comparison.
     compared: Option<Box<compare::Compared>>,
 }
@@ -95,18 +99,13 @@ impl View {
         let filters = Filters::new(options)?;
         let quirks = &options.quirks;
         let mut warnings = Vec::new();
-        let mut warn = |code, message| warnings.push(Warning::new(code, message));
         let selection = options.selection(!model.runs.is_empty() || model.is_trace);
         demand::check_original(options, selection)?;
         demand.check(kind, options, selection)?;
-        let unknown = model.unknown_in(layers);
+        let peaks = Peaks::of_question(&model, options, selection, &demand)?;
+        let unknown = model.unknown_in(layers).and(peaks.unknown());
         demand::check_known(unknown, options)?;
-        let asked: Vec<_> = selection.given().filter(|metric| unknown.has_part_of(*metric)).collect();
-        if !asked.is_empty() {
-            let words: Vec<_> = asked.iter().filter_map(|metric| metric.info().word).collect();
-            let message = format!("this profile does not have {}, so they are unknown, not 0", words.join(", "));
-            warn("unknown_metric", message);
-        }
+        warnings.extend(unknown_metrics(selection, unknown, &peaks));
         let filter = NodeFilter { layers, inside_functions: !quirks.functions_are_closed };
         let plain = |tree| code::Grouped { tree, lost_gradients: 0, folded: 0 };
         let code::Grouped { tree, lost_gradients, folded } = match kind {
@@ -121,13 +120,14 @@ impl View {
         };
         if lost_gradients > 0 {
             let message = format!("{lost_gradients} groups of gradient nodes have no forward node with a trace");
-            warn("lost_gradients", message);
+            warnings.push(Warning::new("lost_gradients", message));
         }
         let rules = Rules::of(kind);
         if options.account_displayed_op_only && !rules.can_recount {
-            warn("ignored_option", format!("the {} view ignores account_displayed_op_only", kind.word()));
+            let message = format!("the {} view ignores account_displayed_op_only", kind.word());
+            warnings.push(Warning::new("ignored_option", message));
         }
-        let metrics = summed_metrics(&model, demand.metrics(selection));
+        let metrics = summed_metrics(&model, selection, demand.metrics(selection));
         let mut options = options.clone();
         options.order_by = options.resolved_order(kind, selection, unknown);
         if demand.whole_tree {
@@ -135,6 +135,7 @@ impl View {
         }
         let mut lens = Lens::new(&model, options.step, options.quirks);
         lens.kernels_apart = layers.has(Layer::Kernels);
+        lens.ceilings = peaks.ceilings;
         let values = Values::through(lens, &model);
         let rows =
             Pipeline::new(rules, &options, filters, values, tree, metrics, lead_metric(&options, selection, unknown))
@@ -143,13 +144,7 @@ impl View {
         if let Some(metric) = past.filter(|_| !quirks.numbers_wrap) {
             warnings.push(past_the_limit(metric));
         }
-        if let Some(metric) = demand.drawn(selection)
-            && rows.totals.get(metric, 0) <= 0
-        {
-            let total = rows.totals.get(metric, 0);
-            let message = format!("nothing to draw: the total of {} is {total}", metric.info().key);
-            warnings.push(Warning::new("nothing_to_draw", message));
-        }
+        warnings.extend(nothing_to_draw(&rows, demand.drawn(selection)));
         Ok(View {
             kind,
             options,
@@ -165,8 +160,14 @@ impl View {
             layers,
             demand,
             rows,
+            peaks: peaks.said,
             compared: None,
         })
+    }
+
+    /// Where the peaks come from that the answer compares with, one line for each device.
+    pub fn peaks(&self) -> &[String] {
+        &self.peaks
     }
 
     /// The same question about another step.
@@ -390,6 +391,25 @@ pub(crate) fn past_the_limit(metric: Metric) -> Warning {
     Warning::new("past_the_limit", message)
 }
 
+/// The warning about selected metrics that the profile lacks.
+fn unknown_metrics(selection: Selection, unknown: MetricSet, peaks: &Peaks) -> Option<Warning> {
+    let asked: Vec<_> = selection.given().filter(|metric| unknown.has_part_of(*metric)).collect();
+    if let Some(warning) = peaks.missing(&asked) {
+        return Some(warning);
+    }
+    let words: Vec<_> = asked.into_iter().filter_map(|metric| metric.info().word).collect();
+    let message = || format!("this profile does not have {}, so they are unknown, not 0", words.join(", "));
+    (!words.is_empty()).then(|| Warning::new("unknown_metric", message()))
+}
+
+/// The warning about a picture without any area.
+fn nothing_to_draw(rows: &Rows, drawn: Option<Metric>) -> Option<Warning> {
+    let metric = drawn?;
+    let total = rows.totals.get(metric, 0);
+    let message = || format!("nothing to draw: the total of {} is {total}", metric.info().key);
+    (total <= 0).then(|| Warning::new("nothing_to_draw", message()))
+}
+
 /// The layers that a question is about.
 fn layers(model: &Model, kind: ViewKind, options: &Options) -> Result<Layers, Error> {
     let no_programs = || Error::option("group_by", "nothing that is loaded belongs to a compiled XLA program");
@@ -445,7 +465,11 @@ fn lead_metric(options: &Options, selection: Selection, unknown: MetricSet) -> O
 }
 
 /// The metrics to sum in order to show these.
-fn summed_metrics(model: &Model, mut metrics: MetricSet) -> MetricSet {
+fn summed_metrics(model: &Model, selection: Selection, mut metrics: MetricSet) -> MetricSet {
+    if selection.has_detail(Detail::BoundBy) {
+        metrics = metrics.and(need_peaks());
+        [Metric::Runs, Metric::DeviceMicros].into_iter().for_each(|metric| metrics.add(metric));
+    }
     if model.is_trace && metrics.has(Metric::Micros) {
         metrics.add(Metric::InclusiveMicros);
     }

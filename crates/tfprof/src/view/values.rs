@@ -14,6 +14,7 @@ use crate::model::type_names::{
 use crate::options::Step;
 use crate::quirks::Quirks;
 
+use super::ceilings::{self, Ceilings};
 use super::filter::Patterns;
 
 /// Runs, self time and inclusive time on one device.
@@ -47,6 +48,8 @@ pub struct Lens {
     constant: Option<NameId>,
     /// The work of devices has rows of its own, so that ops do not count it.
     pub kernels_apart: bool,
+    /// The peaks to compare with.
+    pub ceilings: Ceilings,
 }
 
 impl Lens {
@@ -60,6 +63,7 @@ impl Lens {
             other_variables: [OPTIMIZER_SLOT, SAME_VARIABLE, GENERATOR_STATE].map(find),
             constant: find(CONST_PARAMETER),
             kernels_apart: false,
+            ceilings: Ceilings::default(),
         }
     }
 }
@@ -131,7 +135,46 @@ impl<'m> Values<'m> {
         }
         let (accelerator, cpu) = (row[Metric::AcceleratorMicros as usize], row[Metric::CpuMicros as usize]);
         row[Metric::DeviceMicros as usize] = if accelerator == 0 { cpu } else { accelerator };
+        self.add_limits(node, &mut row);
         row
+    }
+
+    /// Adds the time whose cost is known and, if there are peaks, the time at each peak.
+    pub fn add_limits(&self, node: NodeId, row: &mut Row) {
+        let took = row[Metric::DeviceMicros as usize];
+        if took <= 0 {
+            return;
+        }
+        let (knows_flops, knows_bytes) = self.known_costs(node);
+        row[Metric::KnownFlopsMicros as usize] = if knows_flops { took } else { 0 };
+        row[Metric::KnownBytesMicros as usize] = if knows_bytes { took } else { 0 };
+        let on_accelerator = row[Metric::AcceleratorMicros as usize] != 0;
+        let ceiling = if on_accelerator { &self.lens.ceilings.accelerator } else { &self.lens.ceilings.cpu };
+        let parts = self.model.parts(Metric::Micros) as f64 * 1e6;
+        let at = |amount: i64, rate: Option<f64>, known: bool| {
+            rate.filter(|_| known).map(|rate| (amount.max(0) as f64 / rate * parts).round() as i64)
+        };
+        let flops = ceiling.flops(ceilings::precision(self.model, node));
+        let compute = at(row[Metric::FloatOps as usize], flops, knows_flops);
+        let memory = at(row[Metric::IoBytes as usize], ceiling.bandwidth(), knows_bytes);
+        row[Metric::ComputeMicros as usize] = compute.unwrap_or(0);
+        row[Metric::MemoryMicros as usize] = memory.unwrap_or(0);
+        if let Some((compute, memory)) = compute.zip(memory) {
+            let least = compute.max(memory);
+            row[Metric::RooflineMicros as usize] = least;
+            row[Metric::LostMicros as usize] = took.saturating_sub(least).max(0);
+            row[Metric::CoveredMicros as usize] = took;
+        }
+    }
+
+    /// Whether the FLOPs and the bytes of a node are known.
+    fn known_costs(&self, node: NodeId) -> (bool, bool) {
+        let costs = self.model.costs.get(node);
+        let is_counted = costs.counted && costs.unknown == 0;
+        let is_logged = self.model.nodes.float_ops[node.index()] != 0;
+        let Some(facts) = self.model.op_facts.get(node) else { return (is_counted || is_logged, is_counted) };
+        let flops = facts.knows_flops && !facts.misses_flops;
+        (flops || is_logged || (is_counted && !facts.misses_flops), facts.knows_bytes || is_counted)
     }
 
     /// Adds a cell to the row; false if the question does not count its device.

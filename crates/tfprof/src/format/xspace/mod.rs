@@ -220,7 +220,7 @@ pub fn open(path: &Path, source: Source<'_>) -> Result<ProfileFile, Error> {
     if path.is_file() && !source.is_compressed {
         let io_error = |error| Error::Io { file: source.name.clone(), action: "cannot open", source: error };
         let length = std::fs::metadata(path).map_err(io_error)?.len();
-        // What the source has read counts already.
+        // Bytes that the source has read are counted already.
         budget::add_input(length.saturating_sub(source.head().len() as u64));
         let file = LazyFile { path: path.to_owned(), length, file: Mutex::default() };
         return Ok(ProfileFile { name, bytes: FileBytes::File(file), cut: None });

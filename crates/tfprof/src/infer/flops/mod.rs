@@ -18,6 +18,7 @@ mod recurrent;
 mod reduction;
 mod sort;
 pub mod torch;
+pub mod torch_bytes;
 mod update;
 mod zero;
 

@@ -121,7 +121,7 @@ pub fn counted(name: &str) -> Option<Counted> {
 
 impl Inputs<'_> {
     /// The sizes of an input, which must be known.
-    fn tensor(&self, at: usize) -> Option<&[i64]> {
+    pub(super) fn tensor(&self, at: usize) -> Option<&[i64]> {
         self.dims.get(at).map(Vec::as_slice).filter(|dims| !dims.is_empty() && dims.iter().all(|size| *size >= 0))
     }
 

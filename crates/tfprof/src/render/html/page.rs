@@ -1,4 +1,4 @@
-//! What stands around an answer: in a notebook cell a title, on a page of its own a heading, links, search, the command
+//! The frame around an answer: in a notebook cell a title, on a page of its own a heading, links, search, the command
 //! that gives it, and a policy that lets nothing run or load but the page's own script.
 
 use crate::render::markup::{Xml, fit};
@@ -24,7 +24,7 @@ pub enum Container<'a> {
     Cell,
 }
 
-/// What a page knows of its place.
+/// The place of a page among its neighbours.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Page<'a> {

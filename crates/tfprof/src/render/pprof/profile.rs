@@ -251,7 +251,7 @@ impl<'v> Profile<'v> {
                 Unit::Micros if self.time_unit == TimeUnit::Picos => "nanoseconds",
                 Unit::Micros => "microseconds",
                 Unit::Bytes => "bytes",
-                Unit::Count | Unit::BytesPerSecond | Unit::FlopsPerSecond => "count",
+                Unit::Count | Unit::BytesPerSecond | Unit::FlopsPerSecond | Unit::Share => "count",
             };
             // One word stands for two numbers there; this is the first of them.
             let name = if *metric == Metric::Runs { info.key } else { info.word.unwrap_or(info.key) };

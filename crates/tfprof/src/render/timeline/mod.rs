@@ -18,7 +18,7 @@ use crate::view::{Demand, View};
 use std::io::{self, Write};
 
 pub const DEMAND: Demand = Demand {
-    extra_metric: Some(Metric::Micros),
+    extra_metrics: &[Metric::Micros],
     executions: true,
     check: |kind, options, _| match kind {
         ViewKind::Op if options.quirks.fewer_outputs => {

@@ -4,17 +4,24 @@
 
 mod accelerator;
 mod balance;
+mod communication;
 mod expensive;
 mod fallback;
+pub mod finding;
+mod host;
+mod idle;
+mod input;
 mod memory;
 mod operation;
 mod tiny;
 mod transfers;
+mod waiting;
 
 use crate::error::{Error, OneLine, Warning};
 use crate::json::{self, Level};
 use crate::metric::{Metric, Unit};
 use crate::model::Model;
+use crate::model::activity::Activity;
 use crate::model::cells::{Cell, Measure};
 use crate::model::devices::DeviceKind;
 use crate::model::layers::Layer;
@@ -23,8 +30,9 @@ use crate::quirks::Quirks;
 use crate::render::html::{self, Container, FINDING, Grid};
 use crate::units::Amount;
 use crate::{units, words};
+use finding::Finding;
 use serde::Serialize;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 use std::sync::Arc;
 use tfprof_proto::fields::advice::{self, checker};
@@ -75,6 +83,10 @@ pub const CHECKERS: &[Checker] = &[
     ours("FallbackChecker", fallback::check, "ops that ran on the CPU although their kind runs on the accelerator")
         .of_graphs(),
     ours("TinyOpChecker", tiny::check, "ops that cost more to start than to run"),
+    ours("InputChecker", input::check, "accelerators that wait for input"),
+    ours("HostChecker", host::check, "accelerators that wait for ops of the host"),
+    ours("IdleChecker", idle::check, "gaps in steps, in which nothing runs"),
+    ours("CommunicationChecker", communication::check, "collectives that no compute hides"),
     ours("MemoryPeakChecker", memory::check, "which ops hold the memory at its peak"),
 ];
 
@@ -88,6 +100,8 @@ pub struct Advice {
     #[serde(skip)]
     pub original: bool,
     pub reports: Vec<String>,
+    /// The reports whose saving can be told, in parts.
+    pub findings: Vec<Finding>,
     /// The checks that the data does not allow, and why.
     pub notes: Vec<String>,
 }
@@ -107,7 +121,8 @@ pub fn advise(model: &Arc<Model>, names: &[String], quirks: Quirks) -> Result<Ve
         .filter_map(|checker| {
             let check = checker.check?;
             let Checker { name, original, .. } = *checker;
-            let mut advice = Advice { checker: name, original, reports: Vec::new(), notes: Vec::new() };
+            let mut advice =
+                Advice { checker: name, original, reports: Vec::new(), findings: Vec::new(), notes: Vec::new() };
             if checker.is_of_graphs && evidence.is_other_trace() {
                 advice.note("its rules are for graphs of TensorFlow and JAX; this is another kind of trace");
             } else {
@@ -180,6 +195,31 @@ impl Evidence<'_> {
         Amount { n: cell.sum(Measure::Micros).limited(), parts: self.model.parts(Metric::Micros) }.rounded()
     }
 
+    /// The ops of hosts and their time a step, those of accelerators left out, by op type.
+    fn host_ops(&self, wanted: impl Fn(&str) -> bool) -> Vec<(String, i64)> {
+        // PyTorch's range around a step is no op.
+        let is_op = |op: &str| !op.starts_with("ProfilerStep");
+        self.by_op(|cell| cell.device.contains("cpu") && is_op(self.op(cell.cell)) && wanted(self.op(cell.cell)))
+    }
+
+    /// The ops that exchange results between accelerators, by op type.
+    fn collectives(&self) -> Vec<(String, i64)> {
+        self.by_op(|cell| {
+            let texts = [self.model.name(cell.cell.node), self.op(cell.cell), ""];
+            !cell.device.contains("cpu") && Activity::on_device(texts) == Activity::Collective
+        })
+    }
+
+    /// The time a step by op type, in microseconds.
+    fn by_op(&self, wanted: impl Fn(&DeviceCell<'_>) -> bool) -> Vec<(String, i64)> {
+        let mut sums: BTreeMap<&str, i64> = BTreeMap::new();
+        for cell in self.cells().filter(|cell| wanted(cell)) {
+            let sum = sums.entry(self.op(cell.cell)).or_default();
+            *sum = sum.saturating_add(self.time_of(cell.cell));
+        }
+        sums.into_iter().map(|(op, time)| (op.to_owned(), time / self.steps())).filter(|(_, time)| *time > 0).collect()
+    }
+
     fn op(&self, cell: &Cell) -> &str {
         self.model.names.get(self.model.nodes.op[cell.node.index()])
     }
@@ -193,6 +233,11 @@ impl Advice {
 
     fn report_lines(&mut self, lines: &[String]) {
         self.reports.push(lines.iter().map(|line| OneLine(line).to_string()).collect::<Vec<_>>().join("\n"));
+    }
+
+    fn find(&mut self, finding: Finding) {
+        self.report(&finding.text());
+        self.findings.push(finding);
     }
 
     fn note(&mut self, text: &str) {
@@ -223,6 +268,9 @@ fn percent(part: i64, whole: i64) -> f64 {
 
 /// Writes advice as text, one block per checker; without notes under the original's quirks.
 pub fn write_text(advice: &[Advice], quirks: Quirks, out: &mut dyn Write) -> io::Result<()> {
+    if quirks != Quirks::ORIGINAL {
+        finding::write_ranking(advice, out)?;
+    }
     for advice in advice {
         writeln!(out, "\n{}:", advice.checker)?;
         for report in &advice.reports {
@@ -282,12 +330,12 @@ struct ReportJson<'a> {
     version: u32,
     command: &'static str,
     warnings: &'a [Warning],
-    columns: [&'static str; 3],
+    columns: [&'static str; 4],
     rows: &'a [Advice],
 }
 
-/// Writes advice as JSON: one row per checker, with its reports and notes. `warnings` are those of loading.
+/// Writes advice as JSON: one row per checker, with its reports, findings and notes. `warnings` are those of loading.
 pub fn write_json(advice: &[Advice], warnings: &[Warning], out: &mut dyn Write) -> io::Result<()> {
-    let columns = ["name", "reports", "notes"];
+    let columns = ["name", "reports", "findings", "notes"];
     json::write_report(&ReportJson { version: 1, command: "advise", warnings, columns, rows: advice }, LINES, out)
 }

@@ -19,24 +19,33 @@ const LONG: usize = 16;
 
 /// The scopes of a cost.
 #[derive(Debug, Default)]
-pub(super) struct Layers {
+pub(in crate::report) struct Layers {
     pub scopes: Scopes,
     /// The scope around the layers, which their names leave out.
     pub prefix: String,
     /// A long scope around that one and all ops, which the names of other ops leave out; empty if there is none.
     pub around: String,
     pub shared: Vec<Shared>,
+    /// The scope of each node that has a part in the sums, or that was asked for.
+    pub places: Vec<(NodeId, usize)>,
 }
 
 /// Sums up the nodes of a model by scope. The first scope is the whole, `root`.
-pub(super) fn layers(model: &Model, values: &Values<'_>, root: &str) -> Layers {
+///
+/// Nodes without a cost have a place if `also` wants them.
+pub(in crate::report) fn layers(
+    model: &Model,
+    values: &Values<'_>,
+    root: &str,
+    also: impl Fn(NodeId) -> bool,
+) -> Layers {
     let figures = |node| {
         let row = values.row(node);
         Figures::from_fn(|metric| row[metric as usize])
     };
     let ops = NodeFilter { layers: model::layers::Layers::OPS, inside_functions: true };
     let all = model.shown(ops).map(|node| (node, figures(node)));
-    let nodes: Vec<(NodeId, Figures)> = all.filter(|(_, own)| *own != Figures::default()).collect();
+    let nodes: Vec<(NodeId, Figures)> = all.filter(|(node, own)| *own != Figures::default() || also(*node)).collect();
     let variables = variables(model, &nodes);
     let ops = nodes.iter().filter(|(_, own)| own.float_ops > 0);
     let around = common(ops.map(|(node, _)| scope(model.name(*node)))).unwrap_or_default();
@@ -54,16 +63,18 @@ pub(super) fn layers(model: &Model, values: &Values<'_>, root: &str) -> Layers {
         let row = tree.named(whole);
         tree.scopes.set_layer(row);
     }
-    let places: Vec<usize> =
+    let homes_of: Vec<usize> =
         variables.iter().zip(&homes.of_variable).map(|(of, home)| tree.add_variable(of, *home)).collect();
     let of_variable: TrustedMap<NodeId, usize> =
-        variables.iter().map(|of| of.node).zip(places.iter().copied()).collect();
+        variables.iter().map(|of| of.node).zip(homes_of.iter().copied()).collect();
+    let mut places = Vec::with_capacity(nodes.len());
     for (node, own) in &nodes {
         let row = of_variable.get(node).copied().unwrap_or_else(|| tree.place(model.name(*node)));
         tree.scopes.add(row, own);
+        places.push((*node, row));
     }
-    let shared = variables.iter().zip(places).filter_map(|(variable, row)| tree.shared(variable, row)).collect();
-    Layers { prefix: tree.prefix.to_owned(), around: around.to_owned(), scopes: tree.finish(), shared }
+    let shared = variables.iter().zip(homes_of).filter_map(|(variable, row)| tree.shared(variable, row)).collect();
+    Layers { prefix: tree.prefix.to_owned(), around: around.to_owned(), scopes: tree.finish(), shared, places }
 }
 
 /// A parameter of the model.

@@ -272,7 +272,7 @@ fn more(all: usize, what: &str, style: Style<'_>, out: &mut dyn Write) -> io::Re
     }
 }
 
-fn line(text: &str, style: Style<'_>, out: &mut dyn Write) -> io::Result<()> {
+pub(in crate::report) fn line(text: &str, style: Style<'_>, out: &mut dyn Write) -> io::Result<()> {
     match style {
         Style::Text(_) => writeln!(out, "{text}"),
         Style::Markdown => writeln!(out, "{}", text.replace('<', "&lt;")),
@@ -280,7 +280,7 @@ fn line(text: &str, style: Style<'_>, out: &mut dyn Write) -> io::Result<()> {
     }
 }
 
-fn heading(text: &str, style: Style<'_>, out: &mut dyn Write) -> io::Result<()> {
+pub(in crate::report) fn heading(text: &str, style: Style<'_>, out: &mut dyn Write) -> io::Result<()> {
     match style {
         Style::Text(_) => writeln!(out, "\n{}", OneLine(text)),
         Style::Markdown => writeln!(out, "\n**{}**\n", markdown::cell(text)),
@@ -289,7 +289,12 @@ fn heading(text: &str, style: Style<'_>, out: &mut dyn Write) -> io::Result<()> 
 }
 
 /// A table with a header; numbers are right-aligned, except in the first column.
-fn table(header: &[&'static str], rows: &[Vec<String>], style: Style<'_>, out: &mut dyn Write) -> io::Result<()> {
+pub(in crate::report) fn table(
+    header: &[&'static str],
+    rows: &[Vec<String>],
+    style: Style<'_>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let is_number = |column: usize| {
         column > 0 && rows.iter().all(|row| row[column].starts_with(|c: char| c.is_ascii_digit() || "+-=≥".contains(c)))
     };

@@ -329,6 +329,7 @@ impl Compared {
             layers: after.layers,
             demand,
             rows,
+            peaks: after.peaks.clone(),
             compared: Some(Box::new(self)),
         })
     }

@@ -61,7 +61,7 @@ impl Shift {
         ((self.log - half).exp(), (self.log + half).exp())
     }
 
-    /// How far from `center`, in units of a normal distribution.
+    /// The distance from `center`, in standard deviations.
     fn score(&self, center: f64, spread: f64) -> f64 {
         let distance = self.log - center;
         if distance == 0.0 {

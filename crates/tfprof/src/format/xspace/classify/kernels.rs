@@ -32,7 +32,7 @@ const MOST_REGISTERS: u64 = 1 << 16;
 /// The cost that the file itself states.
 pub fn recorded_cost(event: &Event<'_>) -> OpCost {
     let number = |stat| event.number(stat).map(|n| n.max(0));
-    OpCost { flops: number(Stat::Flops), bytes: number(Stat::BytesAccessed) }
+    OpCost { flops: number(Stat::Flops), bytes: number(Stat::BytesAccessed), precision: None }
 }
 
 #[cfg(test)]

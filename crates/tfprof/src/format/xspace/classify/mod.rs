@@ -2,9 +2,10 @@
 
 pub mod hlo;
 mod kernels;
+mod line_kind;
 
 use super::wire::event::Event;
-use super::wire::plane::{Line, Plane, Space};
+use super::wire::plane::{Plane, Space};
 use super::wire::stats::{OP_STATS, Stat, StatSnapshot, StoredValue};
 use crate::budget;
 use crate::events::activity::Activities;
@@ -16,6 +17,7 @@ use crate::model::activity::Activity;
 use crate::model::hosts::EventKind;
 use hlo::Program;
 use kernels::{launch, recorded_cost};
+pub use line_kind::LineKind;
 use std::borrow::Cow;
 use std::io;
 use tfprof_proto::window::ByteRange;
@@ -77,56 +79,6 @@ enum ProgramAt<'f> {
     Unread(ByteRange, &'f str),
     Read(Box<Program>),
     Broken,
-}
-
-/// The kind of a line, as far as it determines the class of its events.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LineKind {
-    Host,
-    /// On the plane with TensorFlow's ops.
-    HostCpu,
-    TpuOps,
-    Device,
-    Derived,
-}
-
-const DERIVED_IDS: std::ops::RangeInclusive<u32> = 0xdead_beef..=0xdead_beef + 289;
-const DERIVED_NAMES: [&str; 14] = [
-    "Steps",
-    "Launch Stats",
-    "Framework Name Scope",
-    "Framework Ops",
-    "TensorFlow Name Scope",
-    "TensorFlow Ops",
-    "XLA Modules",
-    "XLA Ops",
-    "Source code",
-    "Async XLA Ops",
-    "Sparse Core Steps",
-    "Sparse Core Modules",
-    "Sparse Core Ops",
-    "_counters_",
-];
-
-impl LineKind {
-    const COUNT: usize = 5;
-
-    pub fn of(plane: &Plane, line: &Line) -> LineKind {
-        let name = line.name.as_str();
-        if plane.is_tpu() {
-            let ops = matches!(name, "XLA Ops" | "Sparse Core Ops");
-            if ops { LineKind::TpuOps } else { LineKind::Derived }
-        } else if plane.is_device() {
-            // Some writers store the id as a number of 32 bits with a sign.
-            let short_id = u32::try_from(line.id).ok().or_else(|| Some(i32::try_from(line.id).ok()?.cast_unsigned()));
-            let has_derived_id = short_id.is_some_and(|id| DERIVED_IDS.contains(&id));
-            if has_derived_id || DERIVED_NAMES.contains(&name) { LineKind::Derived } else { LineKind::Device }
-        } else if plane.name == "/host:CPU" {
-            LineKind::HostCpu
-        } else {
-            LineKind::Host
-        }
-    }
 }
 
 impl<'f> Classifier<'f> {
@@ -322,7 +274,7 @@ impl<'f> Classifier<'f> {
         if is_host && is_launcher && event.name() != instruction {
             let (device, call) = (event.plane.name.clone(), event.full_name().into_owned());
             // The device does the work.
-            let cost = OpCost { flops: Some(0), bytes: Some(0) };
+            let cost = OpCost { flops: Some(0), bytes: Some(0), precision: None };
             let about =
                 OpDetails { second_type: "Launch".to_owned(), activity: Activity::Host, cost, ..OpDetails::default() };
             let op = OpKey { device, name: call.clone(), kind: call, ..OpKey::default() };
@@ -353,7 +305,11 @@ impl<'f> Classifier<'f> {
         let about = OpDetails {
             second_type: opcode.to_owned(),
             stack,
-            cost: OpCost { flops: recorded.flops.or(computed.flops), bytes: recorded.bytes.or(computed.bytes) },
+            cost: OpCost {
+                flops: recorded.flops.or(computed.flops),
+                bytes: recorded.bytes.or(computed.bytes),
+                precision: None,
+            },
             category,
             activity: Activity::on_device([last_part_type(instruction), &event.full_name(), opcode]),
             ..OpDetails::default()

@@ -16,7 +16,7 @@ pub fn each_cost<'a>(module: &Module<'a>, mut then: impl FnMut(&'a [u8], OpCost,
         let mut flops = Some(0_i64);
         for instruction in &computation.instructions {
             let view = Costing { module, wholes: &wholes, instruction };
-            let cost = OpCost { flops: view.flops(), bytes: view.bytes() };
+            let cost = OpCost { flops: view.flops(), bytes: view.bytes(), precision: None };
             flops = flops.zip(cost.flops).map(|(sum, more)| sum.saturating_add(more));
             then(instruction.name, cost, category(instruction));
         }

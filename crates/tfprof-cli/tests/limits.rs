@@ -1,0 +1,155 @@
+//! Figures beside the peaks of a device, layers, what if, and the measurement of this machine.
+
+mod common;
+
+use common::{scratch, tfprof};
+use serde_json::Value;
+use std::path::Path;
+use std::process::Command;
+
+fn model(name: &str) -> String {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/models").join(name).display().to_string()
+}
+
+fn json(words: &[&str]) -> Value {
+    let answer = tfprof(words);
+    assert_eq!(answer.code, 0, "{}", answer.err);
+    serde_json::from_str(&answer.out).unwrap_or_else(|error| panic!("{error}: {}", answer.err))
+}
+
+const PEAKS: [&str; 4] = ["-peak_flops", "100G", "-peak_bandwidth", "20GB/s"];
+
+#[test]
+fn shares_are_ratios_of_totals_and_say_which_peak() {
+    let select = "float_ops,io_bytes,device_micros,compute_micros,memory_micros,roofline_micros,lost_micros,flops_share,\
+                  roofline_share,covered_share,flops_per_second,bound_by";
+    let words =
+        [&["demo", "op", "-max_depth", "1000", "-select", select, "-output", "json:outfile=-"], &PEAKS[..]].concat();
+    let answer = json(&words);
+    assert_eq!(answer["peaks"][0], "peak of the CPU: 100 GFLOP/s, 20 GB/s (given)");
+    let mut compared = 0;
+    for row in answer["rows"].as_array().expect("rows") {
+        let number = |key: &str| row["self"][key].as_f64();
+        let (Some(took), Some(share)) = (number("device_micros"), number("flops_share")) else { continue };
+        let (flops, bytes) = (number("float_ops").expect("known"), number("io_bytes").expect("known"));
+        // Times are whole microseconds, one for each node of the row.
+        assert!((share - flops / 100e9 * 1e6 / took).abs() < 0.02 + 50.0 / took, "{row}");
+        assert!((number("flops_per_second").expect("known") - flops / took * 1e6).abs() < 1.0 + flops * 1e-3, "{row}");
+        if let (Some(least), Some(lost)) = (number("roofline_micros"), number("lost_micros")) {
+            let [compute, memory] = ["compute_micros", "memory_micros"].map(|key| number(key).expect("known"));
+            assert!(least >= compute.max(memory) && least <= compute + memory + 1e-6, "{row}");
+            assert!(lost >= 0.0 && lost + least >= took - 1e-6, "{row}");
+            assert!(bytes >= 0.0);
+            compared += 1;
+        }
+    }
+    assert!(compared > 5, "{compared} rows");
+    let conv = answer["rows"].as_array().into_iter().flatten().find(|row| row["name"] == "Conv2D").expect("Conv2D");
+    assert_eq!(conv["bound_by"][0], "compute", "{conv}");
+}
+
+#[test]
+fn without_a_peak_shares_are_unknown_and_the_warning_says_what_to_do() {
+    let dir = scratch("no_peak");
+    let run = |words: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tfprof"));
+        command.args(words).env("XDG_CONFIG_HOME", &dir).output().expect("the binary")
+    };
+    let output = run(&["demo", "op", "-select", "flops_share,micros"]);
+    let err = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(
+        output.status.success() && err.contains("no peak of the CPU is known") && err.contains("tfprof peak"),
+        "{err}"
+    );
+    // A device of the user's own file.
+    std::fs::create_dir_all(dir.join("tfprof")).expect("a directory");
+    std::fs::write(
+        dir.join("tfprof/devices.toml"),
+        "[[device]]\nname = \"Abacus\"\nf32 = 1e9\nbandwidth = 1e9\nsource = \"me\"\n",
+    )
+    .expect("a file");
+    let output = run(&["demo", "op", "-select", "flops_share,micros", "-device", "abacus"]);
+    let out = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(out.contains("peak of the CPU: 1 GFLOP/s f32, 1 GB/s (Abacus: me)"), "{out}");
+    let wrong = tfprof(&["demo", "op", "-select", "flops_share", "-device", "h1000"]);
+    assert!(wrong.code == 2 && wrong.err.contains("unknown device `h1000`"), "{}", wrong.err);
+    let wrong = tfprof(&["demo", "op", "-peak_flops", "fast"]);
+    assert!(wrong.code == 2 && wrong.err.contains("expected a rate a second"), "{}", wrong.err);
+}
+
+#[test]
+fn layers_add_up_to_the_cost_of_the_model() {
+    for name in ["dense_export", "densenet121", "attention"] {
+        let layers = json(&["layers", &model(name), "--format=json", "--batch=2"]);
+        let cost = json(&["cost", &model(name), "--format=json", "--batch=2"]);
+        for (key, of_cost) in [("params", "parameters"), ("float_ops", "float_ops"), ("io_bytes", "io_bytes")] {
+            let sum: i64 = layers["rows"].as_array().into_iter().flatten().filter_map(|row| row[key].as_i64()).sum();
+            assert_eq!(
+                (Some(sum), layers["model"][key].as_i64()),
+                (cost[of_cost].as_i64(), cost[of_cost].as_i64()),
+                "{name} {key}"
+            );
+        }
+    }
+    let dense = tfprof(&["layers", &model("dense_export"), "--batch=2"]).out;
+    assert!(dense.lines().next().is_some_and(|head| head.starts_with("layer")), "{dense}");
+    assert!(dense.contains("memory: parameters"), "{dense}");
+}
+
+#[test]
+fn layers_of_a_run_have_time_and_shares() {
+    let words = [&["demo", "layers", "--format=json"], &PEAKS[..]].concat();
+    let layers = json(&words);
+    let times: f64 = layers["rows"].as_array().into_iter().flatten().filter_map(|row| row["micros"].as_f64()).sum();
+    let whole = layers["model"]["micros"].as_f64().expect("time");
+    assert!(whole > 0.0 && (times - whole).abs() < 1e-6 * whole, "{times} {whole}");
+    assert!(layers["model"]["step_micros"].as_f64() > Some(0.0));
+    assert!(layers["rows"].as_array().into_iter().flatten().any(|row| row["flops_share"].as_f64() > Some(0.0)));
+}
+
+#[test]
+fn what_if_bounds_the_step_from_below() {
+    let words =
+        ["whatif", &model("dense_export"), "--batch=1,8", "-device", "h100,cpu:avx2:8x3.0GHz", "-peak_bandwidth", "1T"];
+    let cases = json(&[&words[..], &["--dtype", "bf16", "--format=json"]].concat());
+    let rows = cases["rows"].as_array().expect("rows");
+    assert_eq!(rows.len(), 4);
+    for row in rows {
+        let number = |key: &str| row[key].as_f64().unwrap_or_else(|| panic!("no {key} in {row}"));
+        assert!(number("micros") >= number("compute_micros").max(number("memory_micros")) - 1e-9, "{row}");
+        assert!(number("micros") <= number("compute_micros") + number("memory_micros") + 1e-9, "{row}");
+    }
+    assert_eq!(rows[2]["float_ops"].as_i64(), rows[0]["float_ops"].as_i64().map(|flops| 8 * flops));
+    assert!(cases["assumptions"].to_string().contains("all numbers are bf16"));
+    let refused = tfprof(&["cost", &model("dense_export"), "--batch=1,8"]);
+    assert!(refused.code == 2 && refused.err.contains("whatif compares several"), "{}", refused.err);
+}
+
+#[test]
+fn a_roofline_is_drawn() {
+    let dir = scratch("roofline");
+    for file in ["r.roofline.svg", "r.roofline.html"] {
+        let path = dir.join(file).display().to_string();
+        let answer = tfprof(&[&["demo", "op", "-output", &path], &PEAKS[..]].concat());
+        assert_eq!(answer.code, 0, "{}", answer.err);
+        let text = std::fs::read_to_string(&path).expect("a picture");
+        assert!(text.contains("<circle") && text.contains("100 GFLOP/s") && text.contains("20 GB/s"), "{text}");
+        assert_eq!(text.contains("<html"), file.ends_with("html"));
+    }
+}
+
+#[test]
+fn a_measurement_is_saved_and_used() {
+    let dir = scratch("peak");
+    let run = |words: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tfprof"));
+        let output = command.args(words).env("XDG_CONFIG_HOME", &dir).output().expect("the binary");
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).expect("text")
+    };
+    let measured: Value = serde_json::from_str(&run(&["peak", "--threads=1", "--format=json"])).expect("JSON");
+    assert!(measured["f32_flops_per_second"].as_f64() > Some(1e6) && measured["bytes_per_second"].as_f64() > Some(1e6));
+    assert_eq!(measured["threads"], 1);
+    let answer = run(&["demo", "op", "-select", "flops_share"]);
+    assert!(answer.contains("measured by tfprof peak: 1 thread"), "{answer}");
+}

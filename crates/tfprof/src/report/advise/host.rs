@@ -1,0 +1,19 @@
+//! Accelerators that wait for the host.
+
+use super::finding::{Confidence, Finding};
+use super::waiting;
+use super::{Advice, Evidence};
+use crate::model::activity::Activity;
+use crate::options::ViewKind;
+
+pub(super) fn check(evidence: &Evidence<'_>, advice: &mut Advice) {
+    let Some(step) = waiting::average(evidence, advice) else { return };
+    let part = step.part(&[Activity::Host]);
+    let Some(share) = step.share(part) else { return };
+    let problem = format!("accelerators wait while ops of the host run, during {share}");
+    let change = "Give each launch more work (larger batches, fused or compiled ops, CUDA graphs), and take \
+                  synchronisation and Python work out of the step";
+    let finding = Finding::new("host-bound", problem, change, Confidence::Medium)
+        .saves(part, "the time of the step in which some op of the host ran, and no accelerator".to_owned());
+    advice.find(finding.shown_by(ViewKind::Op, evidence.host_ops(|_| true)));
+}

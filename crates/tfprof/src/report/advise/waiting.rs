@@ -1,0 +1,132 @@
+//! Devices that wait: for input, for the host, for other devices, or for nothing that was recorded.
+//!
+//! In each step, time counts for the first of these that holds: an accelerator computes, exchanges results, copies; the
+//! input pipeline runs; another op of the host runs; nothing runs.
+
+use super::{Advice, Evidence, micros};
+use crate::model::TimeUnit;
+use crate::model::activity::{Activity, StepParts};
+use crate::model::hosts::{HostFacts, is_accelerator};
+
+/// Ignore smaller parts of a step, in percent …
+const LEAST_SHARE: f64 = 5.0;
+/// … and in microseconds.
+const LEAST_MICROS: i64 = 100;
+
+/// The average step of the host whose steps take longest.
+pub(super) struct Average<'m> {
+    pub host: &'m HostFacts,
+    parts: StepParts,
+    steps: i64,
+}
+
+impl Average<'_> {
+    /// Picoseconds of all steps as microseconds of one.
+    pub fn micros(&self, picos: i64) -> i64 {
+        picos / self.steps / TimeUnit::Picos.per_micro()
+    }
+
+    /// A part of the average step, in microseconds.
+    pub fn part(&self, activities: &[Activity]) -> i64 {
+        let time = activities.iter().fold(0_i64, |sum, at| sum.saturating_add(self.parts.by_activity[*at as usize]));
+        self.micros(time)
+    }
+
+    pub fn idle(&self) -> i64 {
+        self.micros(self.parts.idle)
+    }
+
+    fn whole(&self) -> i64 {
+        self.part(&Activity::ALL).saturating_add(self.idle())
+    }
+
+    /// `12.00ms of 40.00ms a step (30%)`, if that is worth a word.
+    pub fn share(&self, part: i64) -> Option<String> {
+        let whole = self.whole();
+        let share = super::percent(part, whole);
+        (part >= LEAST_MICROS && share >= LEAST_SHARE)
+            .then(|| format!("{} of {} a step ({share:.0}%)", micros(part), micros(whole)))
+    }
+}
+
+/// The average step, if an accelerator was recorded; else a note says why there is none.
+pub(super) fn average<'m>(evidence: &Evidence<'m>, advice: &mut Advice) -> Option<Average<'m>> {
+    let hosts = || evidence.model.hosts.iter();
+    if !hosts().any(|host| host.devices.iter().any(|device| is_accelerator(&device.name))) {
+        advice.note("no trace of an accelerator is loaded");
+        return None;
+    }
+    let of_host = |host: &'m HostFacts| {
+        let steps = i64::try_from(host.step_parts.len()).ok().filter(|steps| *steps > 0)?;
+        let mut parts = StepParts::default();
+        host.step_parts.iter().for_each(|step| parts.add(step));
+        Some(Average { host, parts, steps })
+    };
+    let longest = hosts().filter_map(of_host).max_by_key(Average::whole);
+    if longest.is_none() {
+        advice.note("the trace has no steps");
+    }
+    longest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Advice, advise};
+    use crate::model::Model;
+    use crate::model::activity::{Activity, DeviceFacts, StepParts};
+    use crate::model::hosts::HostFacts;
+    use crate::quirks::Quirks;
+    use std::sync::Arc;
+
+    /// Two steps of 1 ms each: these parts in microseconds, and the rest compute.
+    fn profile(parts: &[(Activity, i64)], idle: i64, device: &str) -> Arc<Model> {
+        let rest = 1000 - idle - parts.iter().map(|(_, time)| time).sum::<i64>();
+        let mut step = StepParts { idle: idle * 1_000_000, ..StepParts::default() };
+        for (activity, time) in parts.iter().chain([&(Activity::Compute, rest)]) {
+            step.by_activity[*activity as usize] = time * 1_000_000;
+        }
+        let (name, span) = (device.to_owned(), 2_000_000_000);
+        let mut device =
+            DeviceFacts { name, span, on_duty: 0, busy: 0, working: 0, compute: 0, collectives: 0, exposed: 0 };
+        device.busy = span;
+        let host = HostFacts { devices: vec![device], step_parts: vec![step; 2], ..HostFacts::default() };
+        let mut model = Model::default();
+        model.hosts = vec![host];
+        Arc::new(model)
+    }
+
+    fn advice(model: &Arc<Model>, checker: &str) -> Advice {
+        advise(model, &[checker.to_owned()], Quirks::NONE).expect("a checker").remove(0)
+    }
+
+    /// A checker, the parts of a step on which it fires, its idle time, and the saving.
+    type Case<'a> = (&'a str, &'a [(Activity, i64)], i64, i64);
+
+    #[test]
+    fn each_checker_fires_on_its_part_of_a_step_and_on_no_other() {
+        let cases: [Case<'_>; 4] = [
+            ("InputChecker", &[(Activity::Input, 100), (Activity::HostInput, 200)], 0, 300),
+            ("HostChecker", &[(Activity::Host, 400)], 0, 400),
+            ("IdleChecker", &[], 250, 250),
+            ("CommunicationChecker", &[(Activity::Collective, 300)], 0, 300),
+        ];
+        for (checker, parts, idle, saving) in cases {
+            let model = profile(parts, idle, "/device:GPU:0");
+            for (other, ..) in cases {
+                let found = advice(&model, other);
+                let savings: Vec<_> = found.findings.iter().map(|finding| finding.saving_micros).collect();
+                let expected = if other == checker { vec![Some(saving)] } else { Vec::new() };
+                assert_eq!(savings, expected, "{other} on the profile of {checker}");
+                assert_eq!(found.reports.len(), savings.len());
+            }
+        }
+    }
+
+    #[test]
+    fn small_parts_and_hosts_without_accelerators_are_no_findings() {
+        for (idle, device, notes) in [(40, "/device:TPU:0", 0), (900, "/host:CPU", 1)] {
+            let found = advice(&profile(&[], idle, device), "IdleChecker");
+            assert_eq!((found.findings.len(), found.notes.len()), (0, notes), "{device}");
+        }
+    }
+}
