@@ -56,21 +56,6 @@ pub(super) fn code(name: &str) -> String {
     format!("`{}`", name.replace('|', "\\|"))
 }
 
-/// Text in a cell: nothing in it ends the cell or the row, or is markup.
-pub(crate) fn cell(text: &str) -> String {
-    let mut cell = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => cell.push_str("&amp;"),
-            '<' => cell.push_str("&lt;"),
-            '|' | '[' | '`' => cell.extend(['\\', c]),
-            c if c.is_control() || is_deceptive(c) => cell.push(' '),
-            c => cell.push(c),
-        }
-    }
-    cell
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -78,6 +63,5 @@ mod tests {
     #[test]
     fn a_name_stays_in_its_cell() {
         assert_eq!(code("a|b`<i>`\n| c |"), "`a\\|b'<i>' \\| c \\|`");
-        assert_eq!(cell("a|b`<i>\n\u{202e}[x](y)"), "a\\|b\\`&lt;i>  \\[x](y)");
     }
 }

@@ -10,7 +10,7 @@ pub mod flamegraph;
 mod folded;
 pub mod html;
 pub mod json;
-pub(crate) mod markdown;
+mod markdown;
 pub(crate) mod markup;
 mod nesting;
 pub mod pprof;

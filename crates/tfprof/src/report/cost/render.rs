@@ -2,9 +2,9 @@
 
 use crate::error::{OneLine, Spelling};
 use crate::metric::{Metric, Unit};
+use crate::render::fit;
 use crate::render::html::{self, Container, Grid};
-use crate::render::markup::Xml;
-use crate::render::{fit, markdown};
+use crate::render::markup::{self, Xml};
 use crate::report::budget::{self, Over};
 use crate::report::cost::baseline::Change;
 pub use crate::report::cost::json::write_json;
@@ -283,7 +283,7 @@ pub(in crate::report) fn line(text: &str, style: Style<'_>, out: &mut dyn Write)
 pub(in crate::report) fn heading(text: &str, style: Style<'_>, out: &mut dyn Write) -> io::Result<()> {
     match style {
         Style::Text(_) => writeln!(out, "\n{}", OneLine(text)),
-        Style::Markdown => writeln!(out, "\n**{}**\n", markdown::cell(text)),
+        Style::Markdown => writeln!(out, "\n**{}**\n", markup::cell(text)),
         Style::Html(..) => writeln!(out, "<div class=\"title part\">{}</div>", Xml(text)),
     }
 }
@@ -302,7 +302,7 @@ pub(in crate::report) fn table(
         writeln!(out, "| {} |", header.join(" | "))?;
         let rule = |column| if is_number(column) { "---:" } else { "---" };
         writeln!(out, "|{}|", (0..header.len()).map(rule).collect::<Vec<_>>().join("|"))?;
-        let cell = |text: &String| markdown::cell(text);
+        let cell = |text: &String| markup::cell(text);
         return rows
             .iter()
             .try_for_each(|row| writeln!(out, "| {} |", row.iter().map(cell).collect::<Vec<_>>().join(" | ")));

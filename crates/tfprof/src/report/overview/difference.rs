@@ -5,7 +5,7 @@ use crate::error::{OneLine, Warning};
 use crate::json::{push_string, write_warning};
 use crate::metric::Unit;
 use crate::render::fit;
-use crate::render::markdown::cell;
+use crate::render::markup::cell;
 use crate::units;
 use std::io::{self, Write};
 
