@@ -20,6 +20,10 @@ MODELS ?= 200
 QUESTIONS ?= 8
 # Live models are built and run, so there are fewer.
 LIVE_MODELS ?= $(shell expr $(MODELS) / 5)
+# The Python of torch, and the one of HTA.
+TORCH_VENV ?= .venv-torch
+TORCH_PYTHON ?= $(TORCH_VENV)/bin/python
+HTA_PYTHON ?= $(TORCH_PYTHON)
 # How long each fuzz target runs.
 SECONDS ?= 60
 
@@ -40,9 +44,9 @@ define wheel
 endef
 
 .DEFAULT_GOAL := help
-.PHONY: help build test fmt-check licenses lint cargo-test docs-check python-test python-for-tf python-tf toolchain test-tools tools debian-tools test-tf verify-corpus checkpoints shapes differential tf-venv bench bench-xspace test-xprof bench-alone bench-guard growth bench-python \
+.PHONY: help build test fmt-check licenses lint cargo-test docs-check python-test python-for-tf python-tf toolchain test-tools tools debian-tools test-tf verify-corpus checkpoints keras shapes differential tf-venv bench bench-xspace test-xprof bench-alone bench-guard growth bench-python \
         demo fuzz docs pictures clean
-.PHONY: test-notebook test-sdist web web-check test-web
+.PHONY: test-notebook test-sdist web web-check test-web test-torch
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -76,6 +80,21 @@ python-test: $(PY_VENV)/ready ## the Python package, without TensorFlow
 test-notebook: debian-tools $(NB_VENV)/ready ## the Python package in a notebook, its HTML in Chromium, and data frames
 	$(call wheel,$(NB_VENV),dev,--force-reinstall)
 	TFPROF_PICTURES="$(abspath $(BUILT))/test-notebook" $(NB_VENV)/$(BIN)/pytest -q python/notebook_tests python/tests/test_docs.py
+
+# Records traces on the CPU. TORCH_PYTHON is a Python with torch, HTA_PYTHON one with HolisticTraceAnalysis.
+test-torch: $(if $(filter $(TORCH_VENV)/%,$(TORCH_PYTHON)),$(TORCH_VENV)/ready) $(PY_VENV)/ready ## compare traces with torch: key_averages(), flop_counter, HTA's breakdown
+	$(CARGO) build $(LOCKED) --workspace
+	$(TORCH_PYTHON) tests/kineto/live.py $(BUILT)/debug/tfprof $(BUILT)/test-torch/live
+	$(TORCH_PYTHON) tests/kineto/flops.py $(BUILT)/debug/tfprof $(BUILT)/test-torch/flops
+	$(HTA_PYTHON) tests/kineto/breakdown.py $(BUILT)/debug/tfprof corpus/kineto/hta.json.gz
+	rm -rf $(BUILT)/test-torch/python
+	$(call wheel,$(PY_VENV),dev,--target $(BUILT)/test-torch/python)
+	PYTHONPATH="$(abspath $(BUILT)/test-torch/python)" $(TORCH_PYTHON) tests/kineto/open_live.py
+
+$(TORCH_VENV)/ready:
+	$(PYTHON) -m venv $(TORCH_VENV)
+	$(TORCH_VENV)/$(BIN)/python $(PIP_INSTALL) torch numpy HolisticTraceAnalysis
+	touch $@
 
 # The source distribution, built without a clone.
 test-sdist: $(PY_VENV)/ready ## build, install and run the source distribution of the Python package
@@ -120,6 +139,14 @@ toolchain:
 	@$(CARGO) fmt --version >/dev/null 2>&1 || rustup component add rustfmt
 	@$(CARGO) clippy --version >/dev/null 2>&1 || rustup component add clippy
 
+# Needs TF_PYTHON with tensorflow, and MODELS_PYTHON with torch, onnx, onnxscript, onnxruntime and onnx-tool; DIALECT_PATH has
+# the packages (onnx, tf2onnx) that TF_PYTHON lacks.
+test-models: ## make models with Keras and PyTorch as .tflite and .onnx, and compare our figures with theirs and with peers'
+	$(CARGO) build $(LOCKED)
+	PYTHONPATH="$(DIALECT_PATH)" $(TF_PYTHON) tests/dialects/keras_models.py $(BUILT)/test-models
+	$(MODELS_PYTHON) tests/dialects/torch_models.py $(BUILT)/test-models
+	$(MODELS_PYTHON) tests/dialects/compare.py $(BUILT)/debug/tfprof $(BUILT)/test-models
+
 test-tools: tools ## open the outputs in pprof, Chromium and speedscope
 	TFPROF_NEEDS_TOOLS=1 $(CARGO) test $(LOCKED) -p tfprof-cli --test pprof
 	$(CARGO) build $(LOCKED)
@@ -136,9 +163,9 @@ web/node_modules/ready: web/package-lock.json | debian-tools
 	touch $@
 
 # Screenshots go to target/test-web.
-test-web: debian-tools tests/web/node_modules/ready ## open the page of `tfprof web` and a report file in Chromium, as a reader does
+test-web: debian-tools tests/web/node_modules/ready ## open the page of `tfprof web` and a report file in Chromium and Firefox, as a reader does
 	$(CARGO) build $(LOCKED)
-	TFPROF=$(BUILT)/debug/tfprof OUT=$(BUILT)/test-web node --test tests/web/page.test.mjs
+	TFPROF=$(BUILT)/debug/tfprof OUT=$(BUILT)/test-web node --test tests/web/page.test.mjs tests/web/firefox.test.mjs
 
 tests/web/node_modules/ready: tests/web/package.json | debian-tools
 	cd tests/web && npm install --silent --no-audit --no-fund --no-package-lock
@@ -148,7 +175,7 @@ tests/web/node_modules/ready: tests/web/package.json | debian-tools
 tools: debian-tools tests/tools/node_modules/ready
 
 debian-tools:
-	@missing=; for tool in go:golang-go chromium:chromium npm:npm; do \
+	@missing=; for tool in go:golang-go chromium:chromium firefox-esr:firefox-esr npm:npm; do \
 	    command -v $${tool%:*} >/dev/null || missing="$$missing $${tool#*:}"; \
 	done; \
 	if [ -n "$$missing" ]; then \
@@ -186,6 +213,12 @@ bench-xspace: tf-venv $(XPROF_VENV)/ready ## CPU time and memory for profiles, a
 
 verify-corpus: tf-venv
 	$(TF_PYTHON) tests/differential/verify_corpus.py corpus --every 20
+
+keras: tf-venv ## compare models and arrays as Keras, h5py and tfprof read them (KERAS=tf_keras: with tf.keras 2)
+	$(CARGO) build $(LOCKED) --release
+	$(TF_PYTHON) tests/keras/arrays.py --tfprof $(BUILT)/release/tfprof
+	$(TF_PYTHON) tests/keras/models.py $(or $(KERAS),keras) $(BUILT)/keras
+	$(PYTHON) tests/keras/compare.py $(BUILT)/keras --tfprof $(BUILT)/release/tfprof
 
 checkpoints: tf-venv ## compare checkpoints of TensorFlow as read by TensorFlow and by tfprof
 	$(CARGO) build $(LOCKED) --release
@@ -238,4 +271,4 @@ docs: ## the API documentation, in target/doc
 
 clean: ## remove everything built or installed here
 	$(CARGO) clean
-	rm -rf $(VENV) $(PY_VENV) $(NB_VENV) $(XPROF_VENV) tests/tools/node_modules tests/web/node_modules web/node_modules bench-data fuzz/target fuzz/artifacts target/differential
+	rm -rf $(VENV) $(PY_VENV) $(NB_VENV) $(XPROF_VENV) $(TORCH_VENV) tests/tools/node_modules tests/web/node_modules web/node_modules bench-data fuzz/target fuzz/artifacts target/differential

@@ -1,25 +1,38 @@
-//! Made traces and any bytes as traces of PyTorch: views and an overview, within the bounds of their size.
+//! Any bytes as a trace of PyTorch: an answer with consistent sums or a typed error, a complete excerpt, and no panic.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use tfprof::{Inputs, Keep};
-use tfprof_fuzz::answers::{Files, ask, options, plain_forms};
-use tfprof_fuzz::files::trace_json;
-use tfprof_fuzz::{Make, budgeted};
+use std::path::Path;
+use tfprof::internal::format::kineto;
+use tfprof::internal::trace::excerpt::{Excerpt, ExcerptTrace};
+use tfprof::{Keep, Metric, Options, Profiler, Source, ViewKind};
 
 fuzz_target!(|bytes: &[u8]| {
-    let Some((choices, bytes)) = bytes.split_at_checked(8) else { return };
-    let mut choices = Make::new(choices);
-    let content = match choices.byte() % 4 {
-        0 => bytes.to_vec(),
-        1 => [b"{\"traceEvents\":[", bytes].concat(),
-        _ => trace_json::trace(&mut Make::new(bytes)),
-    };
-    let files = Files::of("trace", content);
-    budgeted(files.size(), || {
-        let profiler = files.load(Keep::EVERYTHING)?;
-        profiler.overview(&Inputs::default())?;
-        let (form, (kind, options)) = (choices.pick(&plain_forms()), options(&mut choices));
-        ask(&profiler, kind, &options, form)
-    });
+    let Ok(source) = Source::memory("fuzz", bytes) else { return };
+    let Ok(file) = kineto::open(Path::new(""), source) else { return };
+    for (steps, shortest, lanes) in [("", "", ""), ("3-4", "1.5", "GPU|1")] {
+        let excerpt = Excerpt::parse(steps, shortest, lanes).expect("three words");
+        if let Ok(trace) = ExcerptTrace::new(&file, excerpt) {
+            let mut out = Vec::new();
+            trace.write(&mut out).expect("memory");
+            assert!(out.ends_with(b"]}\n"));
+        }
+    }
+    if let Ok(drawn) = file.lanes() {
+        assert!(drawn.lanes.iter().flat_map(|lane| &lane.events).all(|(start, length, _)| *start >= 0 && *length >= 0));
+    }
+    let mut profiler = Profiler::new(Keep { records: false, ..Keep::EVERYTHING });
+    if profiler.add_profiles(&[file], None, &|_, _| {}).is_err() {
+        return;
+    }
+    for kind in ViewKind::ALL {
+        for (step, events) in [("all", "ops"), ("-1", "all"), ("3", "kernels")] {
+            let mut options = Options::default();
+            options.set("step", step).expect("a step");
+            options.set("events", events).expect("a word");
+            if let Ok(view) = profiler.view(kind, &options) {
+                let _ = view.total(Metric::Micros, &view.rows()[0]);
+            }
+        }
+    }
 });

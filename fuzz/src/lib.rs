@@ -11,6 +11,9 @@ pub use meter::{budgeted, metered};
 
 use std::io::Read;
 use std::ops::ControlFlow;
+use tfprof::internal::engine::needs;
+use tfprof::internal::report::cost::render::{Report, write_json};
+use tfprof::{Format, Profiler, Source, Spelling};
 use tfprof_proto::schema::{self, Kind, Message};
 use tfprof_proto::stream::{Layout, Record, Rule, Sink, Spot, Tag};
 use tfprof_proto::wire::{Fields, Value};
@@ -126,4 +129,16 @@ impl Read for Dribble<'_> {
         self.bytes = &self.bytes[n..];
         Ok(n)
     }
+}
+
+/// Reads bytes as a model of a format, and asks for its cost: an answer or a typed error.
+pub fn cost_of(format: &str, bytes: &[u8]) {
+    let mut profiler = Profiler::new(needs::COST);
+    let (Some(format), Ok(source)) = (Format::named(format), Source::memory("fuzz", bytes)) else { return };
+    if profiler.add(source, format, 0).is_err() || profiler.infer().is_err() {
+        return;
+    }
+    let Ok(cost) = profiler.cost() else { return };
+    let report = Report { cost: &cost, over: None, changes: None, spelling: Spelling::CommandLine };
+    write_json(&report, &mut Vec::new()).expect("memory");
 }

@@ -63,16 +63,27 @@ __all__ = [
     "write_op_log",
 ]
 
-# Names that are loaded on first use, since they need TensorFlow or other large imports, and their modules.
+# Names that are loaded on first use, since they need a framework or large imports, and their modules.
 _BESIDE_TENSORFLOW = {
     "ProfileContext": "tfprof.profile_context",
     "ProfilerHook": "tfprof._hook",
     "Timeline": "tfprof.timeline",
+    "Recording": "tfprof.recording",
     "patch_tensorflow": "tfprof.patch",
+    "record": "tfprof.recording",
     "unpatch_tensorflow": "tfprof.patch",
 }
 # The hook is a class of TensorFlow's, which `from tfprof import *` is not to load.
 __all__ += [name for name in _BESIDE_TENSORFLOW if name != "ProfilerHook"]
+
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """`%load_ext tfprof` in a notebook: `%%tfprof` records a cell."""
+    from tfprof.recording import _magics
+
+    _magics.load(shell)
+
 
 if TYPE_CHECKING:
     from tfprof import profile_context as profile_context
@@ -81,6 +92,8 @@ if TYPE_CHECKING:
     from tfprof.patch import patch_tensorflow as patch_tensorflow
     from tfprof.patch import unpatch_tensorflow as unpatch_tensorflow
     from tfprof.profile_context import ProfileContext as ProfileContext
+    from tfprof.recording import Recording as Recording
+    from tfprof.recording import record as record
     from tfprof.timeline import Timeline as Timeline
 
     # Classes of messages, TensorFlow's own where it is imported.
@@ -97,7 +110,7 @@ else:
     def __getattr__(name: str) -> Any:
         if name in _BESIDE_TENSORFLOW:
             return getattr(importlib.import_module(_BESIDE_TENSORFLOW[name]), name)
-        if name in ("timeline", "profile_context"):
+        if name in ("timeline", "profile_context", "keras", "jax", "torch"):
             return importlib.import_module(f"tfprof.{name}")
         if name in ("GraphNodeProto", "MultiGraphNodeProto", "AdviceProto", "OpLogProto"):
             return _messages.message_class(name)

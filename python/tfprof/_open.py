@@ -38,7 +38,7 @@ def open(
 
     `path_or_graph` is a path to any input of the `tfprof` command (a graph, a run, a saved profile, a checkpoint, a
     directory of such files, a log directory of TensorFlow 2 or JAX), a list of such paths, a `tf.Graph`, a `tf.function`,
-    a Keras model, or a GraphDef as message or bytes.
+    a Keras model, a `torch.profiler.profile` that has stopped, or a GraphDef as message or bytes.
     `run_meta` is a RunMetadata, several in a list, or several by step in a dict; `op_log` an OpLogProto; `profile` a
     ProfileProto; each as path, message or bytes. `checkpoint` is a path. The default is TensorFlow's default
     graph. FLOPs, trainable variables and code traces are computed from graphs that are not paths.
@@ -213,6 +213,11 @@ class Step(int):
         return step
 
 
+def _is_torch_profile(given: Any) -> bool:
+    """Whether it is a `torch.profiler.profile`, or one of `torch.autograd`; torch is not imported for that."""
+    return hasattr(type(given), "export_chrome_trace") and hasattr(type(given), "key_averages")
+
+
 class _Loader:
     """Loads files and messages into one native profile: graphs first, then data about their nodes."""
 
@@ -232,12 +237,14 @@ class _Loader:
             self.native.load(_paths(graph, "path_or_graph"), **how)
         elif is_keras(graph):
             self._add_keras(graph)
+        elif _is_torch_profile(graph):
+            self._add_torch_profile(graph, how)
         elif graph is not None:
             try:
                 self._graph = _graphs.read(graph, add_trace=True)
             except TypeError:
                 found = type(graph).__name__
-                raise TypeError(f"path_or_graph: expected a path, paths, a graph, a Keras model, a message or bytes, found {found}") from None
+                raise TypeError(f"path_or_graph: expected a path, paths, a graph, a Keras model, a profile of torch, a message or bytes, found {found}") from None
             self.native.add("graph", self._graph.data)
 
     def _add_keras(self, model: Any) -> None:
@@ -245,6 +252,17 @@ class _Loader:
         with tempfile.TemporaryDirectory(prefix="tfprof-") as directory:
             _graphs.save_keras(model, directory)
             self.native.load([directory], live=True)
+
+    def _add_torch_profile(self, prof: Any, how: Mapping[str, Any]) -> None:
+        """Exports the trace to a directory that is removed when it was read."""
+        with tempfile.TemporaryDirectory(prefix="tfprof-") as directory:
+            trace = os.path.join(directory, "profiler.json")
+            try:
+                prof.export_chrome_trace(trace)
+            except (AssertionError, AttributeError, RuntimeError) as error:
+                why = f" ({error})" if str(error) else ""
+                raise ValueError(f"path_or_graph: the profiler has no trace yet{why}; stop it first: leave its `with` block, or call its stop()") from error
+            self.native.load([trace], **how)
 
     def add_checkpoints(self, paths: list[str]) -> None:
         for path in paths:

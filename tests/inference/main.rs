@@ -44,7 +44,7 @@ fn without_shapes(graph: &Body) -> Body {
         graph.inputs(node).iter().for_each(|input| bare.push_input(*input));
         graph.controls(node).iter().for_each(|control| bare.push_control(*control));
         let attributes = graph.attributes(node).filter(|(key, _)| *key != "_output_shapes");
-        attributes.for_each(|(key, value)| bare.push_attribute(key, value));
+        attributes.for_each(|(key, value)| bare.push_attribute(key, value.0));
     }
     bare
 }

@@ -37,26 +37,59 @@ def union(spans):
     return total
 
 
-def self_times(events):
-    """Self time and calls by name: an interval minus its direct children, on each thread."""
+class Node:
+    """An op or a range of a thread, with those directly inside it."""
+
+    def __init__(self, name, time):
+        self.name, self.time, self.inside = name, time, []
+
+
+def nesting(events):
+    """All ops and ranges, nested by time on each thread: those that nothing is around."""
     lines = defaultdict(list)
     for at, event in enumerate(events):
         start, end = Decimal(event["ts"]), Decimal(event["ts"]) + Decimal(event.get("dur", 0))
         lines[str(event["pid"]), str(event["tid"])].append((start, -end, at, event["name"]))
-    times, calls = defaultdict(Decimal), defaultdict(int)
+    outermost = []
     for line in lines.values():
         open_spans = []
         for start, end, _, name in sorted(line):
             end = -end
             while open_spans and not (open_spans[-1][0] <= start and end <= open_spans[-1][1]):
                 open_spans.pop()
-            if open_spans:
-                times[open_spans[-1][2]] -= end - start
-            name = "ProfilerStep*" if name.startswith("ProfilerStep#") else name
-            times[name] += end - start
-            calls[name] += 1
-            open_spans.append((start, end, name))
+            node = Node("ProfilerStep*" if name.startswith("ProfilerStep#") else name, end - start)
+            (open_spans[-1][2].inside if open_spans else outermost).append(node)
+            open_spans.append((start, end, node))
+    return outermost
+
+
+def every(outermost):
+    waiting = list(outermost)
+    while waiting:
+        node = waiting.pop()
+        yield node
+        waiting += node.inside
+
+
+def self_times(events):
+    """Self time and calls by name: an interval minus its direct children, on each thread."""
+    times, calls = defaultdict(Decimal), defaultdict(int)
+    for node in every(nesting(events)):
+        times[node.name] += node.time - sum((child.time for child in node.inside), Decimal(0))
+        calls[node.name] += 1
     return times, calls
+
+
+def torch_calls(events):
+    """Calls by name as torch counts them: an op whose only child has its own name is one call with it."""
+    outermost = nesting(events)
+    for node in every(outermost):
+        while len(node.inside) == 1 and node.inside[0].name == node.name:
+            node.inside = node.inside[0].inside
+    calls = defaultdict(int)
+    for node in every(outermost):
+        calls[node.name] += 1
+    return calls
 
 
 def facts(trace):
@@ -107,7 +140,8 @@ def check(program, path):
         if abs(Decimal(ours or 0) - Decimal(theirs or 0)) > tolerance:
             problems.append(f"{what}: tfprof {ours}, file {theirs}")
 
-    expected = facts(load(path))
+    trace = load(path)
+    expected = facts(trace)
     tfprof = Tfprof(program, path)
     ops, apart = tfprof.rows("ops"), tfprof.rows("kernels")
     same("GPU sum by op", sum(row["accelerator_micros"] for row in ops.values()), expected["gpu_sum"])
@@ -153,21 +187,50 @@ def check(program, path):
             rows = [row for full, row in apart.items() if full.startswith(name)]
             same(f"manifest: {name[:60]}", sum(row["accelerator_micros"] for row in rows), sum(Decimal(str(t)) for n, _, t in told["top_gpu"] if n == name), Decimal("0.1")) if len(rows) == 1 else None
     for oracle in path.parent.glob("*.oracle.json"):
-        problems += key_averages(json.loads(oracle.read_text()), ops, path)
+        problems += key_averages(json.loads(oracle.read_text()), ops, trace)
     return problems
 
 
-def key_averages(oracle, ops, path):
-    """torch's own table. It merges an op whose only child has its own name into one call; self times are not affected."""
+def key_averages(oracle, ops, trace):
+    """torch's own table, row by row: self times to the nanosecond, and calls by torch's rule of merging.
+
+    `[memory]`, allocations outside of ops, is no event with a time; a range that is open when recording ends has no row.
+    """
     problems = []
-    for row in oracle.get("rows", oracle if isinstance(oracle, list) else []):
-        name = row.get("key", row.get("name"))
-        theirs = row.get("self_cpu_time_total", row.get("self_cpu_us"))
-        if theirs is None or name == "[memory]":
-            continue
+    # With stacks, newer versions of torch subtract Python calls from the ranges around them, and have no rows for them.
+    nested = OPS | ({"python_function"} if oracle.get("nests_python") else set())
+    spans = [event for event in trace["traceEvents"] if event.get("ph") == "X" and event.get("cat") in nested]
+    expected, times = torch_calls(spans), self_times(spans)[0]
+    ranges = {event["name"] for event in spans if event["cat"] == "user_annotation"}
+    calls = {event["name"] for event in spans if event["cat"] == "python_function"}
+    table = defaultdict(lambda: [Decimal(0), 0])
+    for row in oracle["rows"]:
+        # There may be a row for each combination of shapes.
+        table[row["key"]][0] += Decimal(str(row["self_cpu_us"]))
+        table[row["key"]][1] += row["count"]
+    table.pop("[memory]", None)
+    for name, (theirs, count) in table.items():
         ours = ops.get(name)
         if ours is None:
             problems.append(f"key_averages: {name} has no row")
+            continue
+        # torch sums doubles.
+        if abs(times[name] - theirs) > Decimal("0.0005"):
+            problems.append(f"key_averages: self time of {name}: {times[name]} by torch's rule, torch {theirs}")
+        if not (calls and name in ranges) and abs(Decimal(ours["cpu_micros"]) - theirs) > Decimal("0.0005"):
+            problems.append(f"key_averages: self time of {name}: tfprof {ours['cpu_micros']}, torch {theirs}")
+        if expected[name] != count:
+            problems.append(f"key_averages: calls of {name}: {expected[name]} by the rule of merging, torch {count}")
+        if ours["runs"] < count:
+            problems.append(f"key_averages: calls of {name}: tfprof {ours['runs']}, torch {count}")
+    unfinished = {event["name"] for event in trace["traceEvents"] if event.get("args", {}).get("finished") is False}
+    for name in expected:
+        if name not in table and name not in unfinished | calls:
+            problems.append(f"key_averages: torch has no row {name}")
+    total = Decimal(str(oracle["total_self_cpu_us"]))
+    ours = sum(Decimal(times[name] if calls else row["cpu_micros"]) for name, row in ops.items() if name in table)
+    if abs(ours - total) > Decimal("0.01"):
+        problems.append(f"key_averages: all of it: tfprof {ours}, torch {total}")
     return problems
 
 

@@ -15,8 +15,11 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use tfprof::internal::checkpoint::ByteSource;
+use tfprof::internal::events::HostFile;
+use tfprof::internal::format::kineto;
 use tfprof::internal::format::xspace::ProfileFile;
 use tfprof::internal::render;
+use tfprof::internal::trace::excerpt::{Excerpt, ExcerptTrace};
 use tfprof::internal::trace::profile::ProfileTrace;
 use tfprof::internal::trace::{Step, Trace, TraceOptions};
 use tfprof::{Checkpoint, Error, Format, Options, Profiler, Quirks, Role, Selection, Source, ViewKind};
@@ -84,7 +87,8 @@ fn fail_at_once(name: &str) {
 
 /// The inputs of all models, unpacked.
 fn inputs() -> Vec<(PathBuf, Vec<u8>)> {
-    let mut open = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus")];
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut open = vec![here.join("../corpus"), here.join("dialects/samples")];
     let mut inputs = Vec::new();
     while let Some(dir) = open.pop() {
         for entry in std::fs::read_dir(&dir).expect("a directory of the corpus") {
@@ -94,7 +98,9 @@ fn inputs() -> Vec<(PathBuf, Vec<u8>)> {
                 if name != "golden" {
                     open.push(path);
                 }
-            } else if !name.contains(".json") && !name.contains(".md") && !name.contains(".data-") {
+            } else if dir.ends_with("kineto")
+                || !(name.contains(".json") || name.contains(".md") || name.contains(".data-"))
+            {
                 inputs.push((path.clone(), unpacked(&path)));
             }
         }
@@ -124,10 +130,17 @@ fn ask(path: &Path, kind: ViewKind, whole: &[u8], damaged: &[u8]) -> Result<(), 
     }
     let mut profiler = Profiler::default();
     let format = Format::recognize(&whole[..whole.len().min(64 * 1024)]).unwrap_or(Format::of(Role::Graph));
+    if format.name == kineto::NAME {
+        return ask_trace(&mut profiler, kind, damaged);
+    }
     if format.role == Role::Host {
         return ask_profile(&mut profiler, kind, damaged);
     }
     profiler.add(Source::memory("damaged", damaged)?, format, 0)?;
+    if name.ends_with(".onnx") || name.ends_with(".tflite") {
+        profiler.infer()?;
+        profiler.cost()?;
+    }
     let mut options = Options { max_depth: Some(1000), ..Options::default() };
     options.select = Selection::parse(&Selection::all_words()).ok();
     for quirks in [Quirks::NONE, Quirks::ORIGINAL] {
@@ -150,7 +163,19 @@ fn ask(path: &Path, kind: ViewKind, whole: &[u8], damaged: &[u8]) -> Result<(), 
 fn ask_profile(profiler: &mut Profiler, kind: ViewKind, damaged: &[u8]) -> Result<(), Error> {
     let files = [ProfileFile::memory("damaged", damaged.to_vec())];
     ProfileTrace::new(&files, true)?.write(&mut std::io::sink()).expect("a sink");
-    profiler.add_profiles(&files, None, &|_, _| {})?;
+    ask_hosts(profiler, kind, &files)
+}
+
+/// The same for a trace of PyTorch.
+fn ask_trace(profiler: &mut Profiler, kind: ViewKind, damaged: &[u8]) -> Result<(), Error> {
+    let file = kineto::open(Path::new(""), Source::memory("damaged", damaged)?)?;
+    ExcerptTrace::new(&file, Excerpt::default())?.write(&mut std::io::sink()).expect("a sink");
+    file.lanes()?;
+    ask_hosts(profiler, kind, &[file])
+}
+
+fn ask_hosts(profiler: &mut Profiler, kind: ViewKind, files: &[impl HostFile]) -> Result<(), Error> {
+    profiler.add_profiles(files, None, &|_, _| {})?;
     let options = Options { max_depth: Some(1000), ..Options::default() };
     match profiler.view(kind, &options) {
         Ok(view) => render::json::write(&view, profiler.warnings(), &mut std::io::sink()).expect("a sink"),

@@ -1,33 +1,14 @@
-// Starts servers and browsers for the tests, and collects everything that a browser complains about.
+// Starts Chromium for the tests, and collects everything that a browser complains about.
 
-import { spawn } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { chromium, firefox } from "playwright-core";
+import { chromium } from "playwright-core";
+
+export { serve } from "./serve.mjs";
 
 const FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"];
 
-/** Starts `tfprof web` and waits for the address that it prints. */
-export function serve(tfprof, words, cwd) {
-  const child = spawn(tfprof, ["web", ...words, "--no_open"], { cwd, stdio: ["ignore", "pipe", "pipe"] });
-  return new Promise((done, fail) => {
-    let text = "";
-    const read = (chunk) => {
-      text += chunk;
-      const url = /http:\/\/127\.0\.0\.1:\d+\/\S*/.exec(text)?.[0];
-      if (url) done({ url, pid: child.pid, stop: () => child.kill("SIGINT") });
-    };
-    child.stdout.on("data", read);
-    child.stderr.on("data", read);
-    child.on("exit", (code) => fail(new Error(`tfprof web ${words.join(" ")} ended with ${code}: ${text}`)));
-    setTimeout(() => fail(new Error(`tfprof web ${words.join(" ")} printed no address: ${text}`)), 60_000).unref();
-  });
-}
-
-export async function launch(name = "chromium") {
-  if (name === "firefox") return firefox.launch({ executablePath: process.env.FIREFOX || "/usr/bin/firefox-esr" });
-  return chromium.launch({ executablePath: process.env.CHROMIUM || "/usr/bin/chromium", args: FLAGS });
-}
+export const launch = () => chromium.launch({ executablePath: process.env.CHROMIUM || "/usr/bin/chromium", args: FLAGS });
 
 /** A new visitor. `complaints` gathers errors of the console and of scripts, and requests that leave the page. */
 export async function visitor(browser, { theme = "light", width = 1440, height = 900, context: more = {} } = {}) {

@@ -16,3 +16,22 @@ export function evil(dir) {
   writeFileSync(join(dir, "run_meta_0.pbtxt"), `step_stats { dev_stats { device: ${quoted(`/job:a/replica:0/task:0/device:CPU:0${EVIL[0]}`)} ${stats.join("\n")} } }\n`);
   return ["-graph_path", join(dir, "graph.pbtxt"), "-run_meta_path", join(dir, "run_meta_0.pbtxt")];
 }
+
+/** Two runs of eight steps: one op became slower, one is new, one is gone, and the others differ by noise. */
+export function pair(dir) {
+  const ops = (grown) => [["a/grown", "MatMul", grown ? 3000 : 1500], ["a/same", "Relu", 800], ["b/same", "Conv2D", 4000], ["b/other", "Mul", 500], grown ? ["a/new", "Tanh", 700] : ["b/old", "Sub", 600]];
+  return ["before", "after"].map((side, which) => {
+    const to = join(dir, side);
+    mkdirSync(to, { recursive: true });
+    const nodes = ops(which === 1);
+    writeFileSync(join(to, "graph.pbtxt"), nodes.map(([name, op]) => `node { name: "${name}" op: "${op}" }\n`).join(""));
+    for (let step = 0; step < 8; step++) {
+      const stats = nodes.map(([name, , micros], i) => {
+        const time = micros + ((step * 7 + i * 3 + which * 2) % 5) * 4;
+        return `node_stats { node_name: "${name}" all_start_micros: ${1000 + step * 10_000 + i * 100} op_start_rel_micros: 1 op_end_rel_micros: ${time} all_end_rel_micros: ${time} }\n`;
+      });
+      writeFileSync(join(to, `run_meta_${step}`), `step_stats { dev_stats { device: "/job:a/device:CPU:0" ${stats.join("")} } }`);
+    }
+    return to;
+  });
+}

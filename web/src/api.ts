@@ -57,6 +57,7 @@ export interface Meta extends Answer {
   missing: Missing[];
   options: { name: string; about: string; words: string[] }[];
   inputs: string;
+  baseline: string | null;
   source_root: string;
   is_report: boolean;
   report: { command: string; left_out: string[] } | null;
@@ -105,11 +106,40 @@ export interface FlameAnswer extends Answer {
   ops: string[];
   boxes: {
     id: number[]; parent: number[]; depth: number[]; x: number[]; w: number[]; name: number[]; op: number[]; dir: number[];
-    unit: number[]; value: number[]; own: number[]; share: number[]; kids: number[]; hit?: number[]; path?: string[];
-  };
+    unit: number[]; value: Num[]; own?: number[]; share?: Num[]; kids: number[]; hit?: number[]; path?: string[];
+  } & Partial<SidesOfBoxes>;
   depth: number;
   merged: { count: number; value: number };
   found: { count: number; value: number; share: Num } | null;
+}
+
+/** In a comparison: both sides of each box. */
+export interface SidesOfBoxes { before: Num[]; after: Num[]; difference: Num[]; percent: Num[]; heat: number[]; status: Status[] }
+export type Status = "same" | "noise" | "differs" | "changed" | "added" | "removed";
+export interface ChangeRow {
+  id: number; path: string; name: string; kind: string; dir: Dir; op: string; kids: number;
+  before: Num; after: Num; difference: Num; percent: Num; low: Num; high: Num; low_percent: Num; high_percent: Num;
+  own: { before: Num; after: Num; difference: Num };
+  sign: number; heat: number; status: Status; match: "name" | "rename" | "guess" | null; before_name: string | null;
+}
+export interface CompareFigure { key: string; label: string; unit: Unit; before: Num; after: Num; difference: Num; percent: Num; note: string; command: string }
+export interface CompareAnswer extends Omit<FlameAnswer, "root" | "crumbs" | "found" | "merged"> {
+  sides: { name: string; steps: number; warm_up: number[] }[];
+  root: ChangeRow;
+  crumbs: { path: string; name: string }[];
+  merged: { count: number };
+  found: Num;
+  noise: boolean;
+  common_shift: Num;
+  guesses: number;
+  figures: CompareFigure[];
+}
+export interface ChangesAnswer extends Answer {
+  columns: Column[];
+  counts: { status: Status; sign: number; n: number }[];
+  rows: number;
+  reach: number;
+  changes: ChangeRow[];
 }
 
 export interface Item { name: string; n: number; value: number; share: Num; forward: number; gradient: number; sel: string | null }

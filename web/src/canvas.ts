@@ -47,6 +47,12 @@ export function fit(g: CanvasRenderingContext2D, text: string, room: number): st
 }
 
 function cutTo(g: CanvasRenderingContext2D, text: string, room: number): string {
+  // A number at the end tells like names apart: cut the middle.
+  const number = /[._]?\d{1,4}$/.exec(text)?.[0] ?? "";
+  for (let head = text.length - number.length - 1; number && head > 1; head--) {
+    const cut = `${text.slice(0, head)}…${number}`;
+    if (textWidth(g, cut) <= room) return cut;
+  }
   const parts = text.split(/(?<=[/_])/);
   for (let i = 1; i < parts.length; i++) {
     const tail = parts.slice(i).join("");

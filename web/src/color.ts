@@ -78,6 +78,24 @@ export function unitShade(unit: number, name: number): string {
   return `hsl(${hue % 360} ${dark ? 26 : 46}% ${(dark ? 31 + k * 6 : 79 - k * 7).toFixed(1)}%)`;
 }
 
+/** From half (-1) to double (1): blue over the ground to red. */
+export function diverge(v: number): string {
+  const stops = ["d-fast", "d-fast2", "d-mid", "d-slow2", "d-slow"];
+  const at = (Math.min(1, Math.max(-1, v)) + 1) * 2;
+  const low = Math.min(3, Math.floor(at));
+  return mix(token(stops[low] as string), token(stops[low + 1] as string), at - low);
+}
+
+/** The ink that reads best on a ground. */
+export function inkOn(css: string): string {
+  const light = (of: string) => {
+    const [r, g, b] = channels(of).map((v) => ((v / 255 + 0.055) / 1.055) ** 2.4) as [number, number, number];
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b + 0.05;
+  };
+  const ground = light(css);
+  return ground > 0.25 ? "#1b1c1f" : "#f6f5f1";
+}
+
 export function channels(css: string): [number, number, number] {
   if (css.startsWith("#")) {
     const full = css.length === 4 ? [...css.slice(1)].map((c) => c + c).join("") : css.slice(1);

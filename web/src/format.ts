@@ -73,6 +73,16 @@ export function change(v: Value): string {
   return v === 0 ? "0 %" : (v > 0 ? "+" : "") + share(v);
 }
 
+/** A difference with its sign. */
+export function difference(v: Value, unit: Unit): string {
+  return v && v > 0 ? `+${figure(v, unit)}` : figure(v, unit);
+}
+
+/** A change in percent with its sign, as the program has it. */
+export function percent(v: Value): string {
+  return v === null || v === undefined ? "" : change(v / 100);
+}
+
 export function count(v: number, one: string, many = `${one}s`): string {
   return `${grouped(v)} ${v === 1 ? one : many}`;
 }

@@ -8,12 +8,13 @@ import { busy } from "./ask";
 import { readTokens } from "./color";
 import { Http, Refusal, Report } from "./source";
 import { followAddress, go, meta, panel, setSource, source, state, theme } from "./store";
-import { Empty, MissingState, NeedsEngine, sentence } from "./ui/bits";
+import { Empty, MissingState, sentence } from "./ui/bits";
 import { Card, Toast } from "./ui/float";
 import { Banner, LABELS, onKey, screensShown, Status, Tabs } from "./ui/frame";
 import { Panel } from "./ui/panel";
 import { Top } from "./ui/top";
 import { Code } from "./screens/code";
+import { Compare } from "./screens/compare";
 import { Flame } from "./screens/flame";
 import { Graph } from "./screens/graph";
 import { Memory } from "./screens/memory";
@@ -22,7 +23,7 @@ import { Table } from "./screens/table";
 import { Timeline } from "./screens/timeline";
 import { format, type Screen } from "./state";
 
-const VIEWS: Record<Screen, () => JSX.Element> = { overview: Overview, flame: Flame, table: Table, timeline: Timeline, graph: Graph, memory: Memory, code: Code, compare: NeedsEngine };
+const VIEWS: Record<Screen, () => JSX.Element> = { overview: Overview, flame: Flame, table: Table, timeline: Timeline, graph: Graph, memory: Memory, code: Code, compare: Compare };
 
 function Page(): JSX.Element {
   const word = state.value.screen;

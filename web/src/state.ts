@@ -31,11 +31,13 @@ export const DEFAULTS = {
   file: "",
   calls: "",
   device: "",
+  by: "op",
+  swap: "",
 };
 export type State = { -readonly [K in keyof typeof DEFAULTS]: (typeof DEFAULTS)[K] };
 
 /** Changes to these make a new entry in the history; changes to the others replace the present one. */
-const PUSHES: ReadonlySet<string> = new Set(["screen", "zoom", "view", "file", "invert", ...FILTERS]);
+const PUSHES: ReadonlySet<string> = new Set(["screen", "zoom", "view", "file", "invert", "swap", ...FILTERS]);
 
 export const isScreen = (word: string): word is Screen => (SCREENS as readonly string[]).includes(word);
 

@@ -202,3 +202,17 @@ fn one_budget_is_about_everything() {
     assert_eq!(code, 0);
     assert!(err.contains("not checked: max_step_micros of line `train.py.*`"), "{err}");
 }
+
+#[test]
+fn a_report_of_two_sides_is_one_page() {
+    let scratch = scratch("diff_report");
+    let (a, b) = (write_run(&scratch, "a", BEFORE, 6), write_run(&scratch, "b", AFTER, 6));
+    let file = scratch.join("diff.html").display().to_string();
+    let answer = tfprof(&["diff", &a, &b, "-output", &format!("report:outfile={file}")]);
+    assert_eq!(answer.code, 0, "{}", answer.err);
+    assert!(std::fs::read_to_string(&file).expect("a file").contains("id=\"tfprof-data\""));
+    let flags = tfprof(&["web", "-graph_path", &format!("{a}/graph.pbtxt"), "--baseline", &b, "--no_open"]);
+    assert!(flags.code == 2 && flags.err.contains("-baseline"), "{}", flags.err);
+    let missing = tfprof(&["web", &a, "--baseline", "/nowhere", "--no_open"]);
+    assert!(missing.code == 1 && missing.err.contains("/nowhere"), "{}", missing.err);
+}

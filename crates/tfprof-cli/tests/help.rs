@@ -61,7 +61,7 @@ fn help_is_grouped_and_lists_every_kind_of_input() {
 #[test]
 fn options_that_do_nothing_are_refused() {
     for (words, sentence) in [
-        ("demo cost -max_depth 3", "-max_depth is not for cost; it is for scope, graph, op, code, diff, info"),
+        ("demo cost -max_depth 3", "-max_depth is not for cost; it is for scope, graph, op, code, layers, diff, info"),
         ("demo checkpoint -select micros", "-select is not for checkpoint"),
         ("demo trace -step 0", "-step is not for trace"),
         ("version -strict=true", ""),

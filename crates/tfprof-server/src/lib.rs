@@ -11,4 +11,4 @@ pub mod timeline;
 mod tree;
 
 pub use question::Command;
-pub use site::{Setup, Site};
+pub use site::{Baseline, Setup, Site};

@@ -21,31 +21,53 @@ impl Command {
     pub fn line(&self, command: &str, options: &[(String, String)]) -> String {
         let mut words = vec![self.program.clone(), command.to_owned()];
         words.extend(self.inputs.iter().map(|input| words::quoted(input)));
-        for (name, value) in options {
-            words.push(format!("-{name}"));
-            if value != "true" {
-                words.push(words::quoted(value));
-            }
-        }
+        words.extend(spelled(options));
         words.join(" ")
+    }
+
+    /// A command that compares these files with others: a view of both sides.
+    pub fn compare(&self, view: &str, sides: [&str; 2], options: &[(String, String)]) -> String {
+        let mut words = vec![self.program.clone(), "diff".to_owned(), view.to_owned()];
+        words.extend(sides.map(words::quoted));
+        words.extend(self.inputs.iter().filter(|input| input.starts_with('-')).map(|input| words::quoted(input)));
+        words.extend(spelled(options));
+        words.join(" ")
+    }
+
+    /// The paths as one side of a comparison.
+    pub fn side(&self) -> String {
+        let paths = self.inputs.iter().filter(|input| !input.starts_with('-'));
+        paths.map(String::as_str).collect::<Vec<_>>().join(",")
     }
 
     /// The same in Python.
     pub fn python(&self, call: &str, options: &[(String, String)]) -> String {
-        let keyword = |(name, value): &(String, String)| {
-            let is_plain = value.parse::<i64>().is_ok() && name != "run";
-            let value = if value == "true" {
-                "True".to_owned()
-            } else if is_plain {
-                value.clone()
-            } else {
-                python_string(value)
-            };
-            format!("{name}={value}")
-        };
-        let keywords: Vec<_> = options.iter().map(keyword).collect();
-        format!("{}\np.{call}({})", self.python, keywords.join(", "))
+        format!("{}\np.{call}({})", self.python, keywords(options))
     }
+}
+
+/// Options as words of a command.
+fn spelled(options: &[(String, String)]) -> impl Iterator<Item = String> + '_ {
+    options.iter().flat_map(|(name, value)| {
+        let value = (value != "true").then(|| words::quoted(value));
+        [Some(format!("-{name}")), value].into_iter().flatten()
+    })
+}
+
+/// Options as keywords of a call in Python.
+pub fn keywords(options: &[(String, String)]) -> String {
+    let keyword = |(name, value): &(String, String)| {
+        let is_plain = value.parse::<i64>().is_ok() && name != "run";
+        let value = if value == "true" {
+            "True".to_owned()
+        } else if is_plain {
+            value.clone()
+        } else {
+            python_string(value)
+        };
+        format!("{name}={value}")
+    };
+    options.iter().map(keyword).collect::<Vec<_>>().join(", ")
 }
 
 /// A text as Python writes it.

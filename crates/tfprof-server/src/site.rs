@@ -19,6 +19,15 @@ pub struct Setup {
     pub source_root: PathBuf,
 }
 
+/// The first side of a comparison.
+#[derive(Debug)]
+pub struct Baseline {
+    pub profiler: Profiler,
+    pub overview: Overview,
+    /// Its path as it was typed.
+    pub name: String,
+}
+
 /// A loaded profile.
 #[derive(Debug)]
 pub struct Site {
@@ -26,6 +35,8 @@ pub struct Site {
     pub inputs: Inputs,
     pub setup: Setup,
     pub overview: Overview,
+    /// The profile to compare with.
+    pub baseline: Option<Baseline>,
     views: Mutex<Views>,
     timeline: OnceLock<Result<Arc<Timeline>, Problem>>,
     pub(crate) memory: OnceLock<Result<Arc<answers::memory::Steps>, Problem>>,
@@ -49,7 +60,14 @@ impl Site {
     pub fn new(profiler: Profiler, inputs: Inputs, setup: Setup) -> Result<Site, Error> {
         let overview = profiler.overview(&inputs)?;
         let (views, timeline, memory) = Default::default();
-        Ok(Site { profiler, inputs, setup, overview, views, timeline, memory })
+        Ok(Site { profiler, inputs, setup, overview, baseline: None, views, timeline, memory })
+    }
+
+    /// The same with a profile to compare it with.
+    pub fn compared_with(mut self, profiler: Profiler, inputs: &Inputs, name: &str) -> Result<Site, Error> {
+        let overview = profiler.overview(inputs)?;
+        self.baseline = Some(Baseline { profiler, overview, name: name.to_owned() });
+        Ok(self)
     }
 
     /// Answers a request: `key` is a route and its parameters, as in `flame?metric=bytes`.
@@ -78,13 +96,16 @@ impl Site {
 
     /// The tree of a question, from memory if it was asked before.
     pub fn tree(&self, asked: &Asked) -> Result<Arc<Tree>, Problem> {
-        let slot = self.views.lock().unwrap_or_else(PoisonError::into_inner).slot(&asked.key);
-        // Others that ask the same wait for the first.
-        let tree = slot.get_or_init(|| {
+        self.remembered(&asked.key, || {
             let view = self.profiler.view(asked.kind, &asked.options)?;
-            Ok(Arc::new(Tree::new(view, asked.clone())))
-        });
-        tree.clone()
+            Ok(Tree::new(view, asked.clone()))
+        })
+    }
+
+    /// A tree by its key, made if it is not there. Others that ask the same wait for the first.
+    pub fn remembered(&self, key: &str, make: impl FnOnce() -> Result<Tree, Problem>) -> Result<Arc<Tree>, Problem> {
+        let slot = self.views.lock().unwrap_or_else(PoisonError::into_inner).slot(key);
+        slot.get_or_init(|| make().map(Arc::new)).clone()
     }
 
     /// The metric that says most about these files.

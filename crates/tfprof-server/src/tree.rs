@@ -407,14 +407,20 @@ pub fn label(metric: Metric) -> String {
 
 /// The unit of a metric, as the page knows it.
 pub fn unit(metric: Metric) -> &'static str {
-    match (metric, metric.info().unit) {
-        (Metric::FlopsPerByte, _) => "ratio",
-        (_, Unit::Share) => "ratio",
-        (Metric::FloatOps, _) => "flop",
-        (_, Unit::Bytes) => "bytes",
-        (_, Unit::Micros) => "us",
-        (_, Unit::BytesPerSecond) => "bytes_per_s",
-        (_, Unit::FlopsPerSecond) => "flop_per_s",
+    match metric {
+        Metric::FlopsPerByte => "ratio",
+        Metric::FloatOps => "flop",
+        _ => unit_word(metric.info().unit),
+    }
+}
+
+pub fn unit_word(unit: Unit) -> &'static str {
+    match unit {
+        Unit::Share => "ratio",
+        Unit::Bytes => "bytes",
+        Unit::Micros => "us",
+        Unit::BytesPerSecond => "bytes_per_s",
+        Unit::FlopsPerSecond => "flop_per_s",
         _ => "count",
     }
 }

@@ -1,5 +1,5 @@
-//! Checkpoints: the names, shapes and values of variables, in both formats that TensorFlow has written. A library of its
-//! own within the library.
+//! Checkpoints: the names, shapes and values of variables, in both formats that TensorFlow has written, in HDF5 files and
+//! `.keras` archives of Keras, and in safetensors. A library of its own within the library.
 //!
 //! [`Checkpoint::open`] finds the files of a path (`locate.rs`) and lists the tensors (`read/`). `query/` answers
 //! questions: list, compare, summarize, verify. `render/` writes the answers.
@@ -7,10 +7,12 @@
 //! Listing reads only indexes; values are read by offset, on demand. No length, offset or shape is trusted before it has
 //! been checked against the bytes that exist.
 
+pub mod hdf5;
 pub mod locate;
 pub mod query;
 mod read;
 pub mod render;
+pub mod zip;
 
 use crate::error::{Error, Location, OneLine, Warning};
 pub use read::{ByteSource, Checkpoint, OBJECT_GRAPH, Table, Tensor, Values};

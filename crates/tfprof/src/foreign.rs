@@ -5,7 +5,6 @@ mod content;
 
 use content::{Archive, contains, has_ending, is_readable};
 use flate2::read::GzDecoder;
-use std::borrow::Cow;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
@@ -18,8 +17,8 @@ struct Kind {
     /// The next step, which must work today; `FILE` stands for the path.
     next: &'static str,
     test: Test,
-    /// The endings, one of which the next step needs; empty if any will do.
-    endings: &'static [&'static str],
+    /// Whether tfprof reads it: such a file is named only where it cannot be used.
+    ours: bool,
 }
 
 /// How a kind is recognized.
@@ -60,8 +59,7 @@ impl Test {
     }
 }
 
-const EXPORT_KERAS: &str =
-    "export it in Python with `keras.saving.load_model(\"FILE\").export(\"DIR\")`, then ask `tfprof cost DIR`";
+const COST: &str = "ask `tfprof cost FILE`";
 const NO_TORCH: &str = "tfprof does not read PyTorch yet: `torch.utils.flop_counter.FlopCounterMode` counts its FLOPs, \
                         `torch.profiler` its time";
 const FROM_TENSORFLOW: &str =
@@ -69,6 +67,7 @@ const FROM_TENSORFLOW: &str =
 const PERFETTO: &str = "tfprof does not read it yet; open it at https://ui.perfetto.dev";
 const RECORD: &str = "record a run with `jax.profiler.trace(\"DIR\")` or `tf.profiler.experimental.start(\"DIR\")`, then ask `tfprof info DIR`";
 const WEIGHTS: &str = "it has tensors but no graph, and tfprof does not read it";
+const CHECKPOINT: &str = "`tfprof checkpoint FILE` lists its tensors";
 const OTHER: &str = "tfprof reads models, profiles and checkpoints (tfprof help inputs)";
 const UNPACK: &str = "unpack it, and name what is in it";
 
@@ -84,40 +83,18 @@ const KINDS: &[Kind] = &[
         "load it with TensorFlow and save it as one file",
         Test::Starts(&[&[0x83, 0xaf, 0x70, 0xd1, 0x0d, 0x88, 0x4a, 0x3f]]),
     ),
-    Kind {
-        endings: &[".keras"],
-        ..kind(
-            "a Keras model (.keras)",
-            EXPORT_KERAS,
-            Test::Zip(|zip| zip.has("config.json") && (zip.has("metadata.json") || zip.has("model.weights.h5"))),
-        )
-    },
-    Kind {
-        endings: &[".weights.h5"],
-        ..kind(
-            "a weights file of Keras (.weights.h5), without the layers",
-            "make the model in Python, `model.load_weights(\"FILE\")`, `model.export(\"DIR\")`, then ask `tfprof cost DIR`",
-            Test::Head(|head| {
-                content::is_hdf5(head) && !contains(head, b"model_config") && contains(head, b"\0vars\0")
-            }),
-        )
-    },
-    Kind {
-        endings: &[".h5", ".hdf5"],
-        ..kind(
-            "a Keras model (.h5)",
-            EXPORT_KERAS,
-            Test::Head(|head| content::is_hdf5(head) && contains(head, b"model_config")),
-        )
-    },
-    kind(
-        "an HDF5 file (.h5)",
-        "if Keras saved a whole model in it, `keras.saving.load_model(\"FILE\").export(\"DIR\")` makes a SavedModel, \
-         about which you can ask `tfprof cost DIR`",
-        Test::Head(content::is_hdf5),
+    ours(
+        "a Keras model (.keras)",
+        COST,
+        Test::Zip(|zip| zip.has("config.json") && (zip.has("metadata.json") || zip.has("model.weights.h5"))),
     ),
-    kind("a TensorFlow Lite model (.tflite)", FROM_TENSORFLOW, Test::Head(|head| head.get(4..8) == Some(b"TFL3"))),
-    kind("an ONNX model", FROM_TENSORFLOW, Test::Head(content::is_onnx)),
+    ours(
+        "a weights file of Keras (.weights.h5), without the layers",
+        CHECKPOINT,
+        Test::Head(|head| content::is_hdf5(head) && !contains(head, b"model_config") && contains(head, b"\0vars\0")),
+    ),
+    ours("a Keras model (.h5)", COST, Test::Head(|head| content::is_hdf5(head) && contains(head, b"model_config"))),
+    ours("an HDF5 file (.h5)", CHECKPOINT, Test::Head(content::is_hdf5)),
     kind("a Core ML model (.mlmodel)", FROM_TENSORFLOW, Test::Head(content::is_core_ml)),
     kind(
         "a TensorFlow.js model",
@@ -131,12 +108,7 @@ const KINDS: &[Kind] = &[
     ),
     kind("a PyTorch file", NO_TORCH, Test::Zip(content::is_torch)),
     kind("a PyTorch file", NO_TORCH, Test::Starts(&[TORCH_LEGACY])),
-    kind(
-        "the layers of a Keras model as JSON",
-        "make the model in Python with `keras.models.model_from_json(open(\"FILE\").read())`, `model.export(\"DIR\")`, then \
-         ask `tfprof cost DIR`",
-        Test::Json(content::is_keras_json),
-    ),
+    ours("the layers of a Keras model as JSON", COST, Test::Json(content::is_keras_json)),
     kind("a llama.cpp model (GGUF)", WEIGHTS, Test::Starts(&[b"GGUF"])),
     kind("an XLA program (MLIR bytecode)", RECORD, Test::Starts(&[b"ML\xefR"])),
     kind("an XLA program (HLO as text)", RECORD, Test::Starts(&[b"HloModule "])),
@@ -195,7 +167,7 @@ const KINDS: &[Kind] = &[
         Test::Name(&[".nsys-rep", ".qdrep", ".ncu-rep"]),
     ),
     // Weights and other parts of models.
-    kind("a safetensors file", WEIGHTS, Test::Head(content::is_safetensors)),
+    ours("a safetensors file", CHECKPOINT, Test::Head(content::is_safetensors)),
     kind(
         "a part of an Orbax checkpoint",
         "tfprof does not read it; it reads checkpoints of TensorFlow",
@@ -284,7 +256,12 @@ const KINDS: &[Kind] = &[
 const TORCH_LEGACY: &[u8] = &[0x80, 0x02, 0x8a, 0x0a, 0x6c, 0xfc, 0x9c, 0x46, 0xf9, 0x20, 0x6a, 0xa8, 0x50, 0x19];
 
 const fn kind(name: &'static str, next: &'static str, test: Test) -> Kind {
-    Kind { name, next, test, endings: &[] }
+    Kind { name, next, test, ours: false }
+}
+
+/// A kind that tfprof reads, but not where it was given.
+const fn ours(name: &'static str, next: &'static str, test: Test) -> Kind {
+    Kind { ours: true, ..kind(name, next, test) }
 }
 
 /// The sentence about a file that starts with `head`, if no format of ours can start like this.
@@ -296,7 +273,7 @@ pub fn name(head: &[u8], file: &str) -> Option<String> {
         Some(byte) => byte.is_ascii_lowercase() && *byte != b'v' && !content::is_tar(head) && !is_named_text(file),
     };
     let found = if ours { None } else { find(head, file, true) };
-    found.map(|(_, kind)| kind.sentence(head, file))
+    found.filter(|(_, kind)| !kind.ours).map(|(_, kind)| kind.sentence(head, file))
 }
 
 /// Whether the name is that of text which no message is stored as.
@@ -304,6 +281,11 @@ fn is_named_text(file: &str) -> bool {
     let endings =
         KINDS.iter().filter_map(|kind| if let Test::TextName(endings) = kind.test { Some(endings) } else { None });
     endings.flatten().any(|ending| has_ending(file, ending))
+}
+
+/// Whether the text of `model.to_json()` starts like this.
+pub fn is_keras_json(head: &[u8]) -> bool {
+    content::is_json(head) && content::is_keras_json(head)
 }
 
 /// The sentence about text that no flag can read.
@@ -359,18 +341,12 @@ fn find(head: &[u8], file: &str, sure: bool) -> Option<(usize, &'static Kind)> {
 
 impl Kind {
     fn sentence(&self, head: &[u8], file: &str) -> String {
-        let Kind { name, next, endings, .. } = self;
+        let Kind { name, next, .. } = self;
         let name = name.replace("SIZE", &size_behind(head));
         // A path that needs no quotes in Python or in a shell is ready to paste.
         let is_plain = |c: char| c.is_alphanumeric() || "-_./=:@+".contains(c);
         let path = if file.chars().all(is_plain) && !file.is_empty() { file } else { "FILE" };
-        let renamed = !file.is_empty() && !endings.is_empty() && !endings.iter().any(|ending| file.ends_with(ending));
-        let (path, rename) = if renamed {
-            (Cow::from(format!("{path}{}", endings[0])), format!("rename it to end in {}, then ", endings[0]))
-        } else {
-            (Cow::from(path), String::new())
-        };
-        format!("this is {name}; {rename}{}", next.replace("FILE", &path))
+        format!("this is {name}; {}", next.replace("FILE", path))
     }
 }
 

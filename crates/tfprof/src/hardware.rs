@@ -123,7 +123,7 @@ impl Ceiling {
 
     /// The precisions whose figures are known and differ from those before them.
     pub fn by_precision(&self) -> Vec<(&'static str, f64)> {
-        let all_equal = self.flops.iter().all(|flops| *flops == self.flops[0]);
+        let all_equal = self.flops.iter().all(|flops| flops.to_bits() == self.flops[0].to_bits());
         let known = Precision::WORDS.iter().map(|(word, precision)| (*word, self.flops[*precision as usize]));
         if all_equal {
             return known.take(1).filter(|(_, flops)| *flops > 0.0).map(|(_, flops)| ("", flops)).collect();
@@ -457,7 +457,7 @@ mod tests {
     #[test]
     fn a_wrong_table_is_named_with_its_place() {
         let error = parse("my.toml", "[[device]]\nname = \"x\"\nf31 = 3\n").unwrap_err().to_string();
-        assert!(error.contains("my.toml") && error.contains("3") && error.contains("unknown key `f31`"), "{error}");
+        assert!(error.contains("my.toml") && error.contains('3') && error.contains("unknown key `f31`"), "{error}");
         assert!(parse("my.toml", "[[device]]\nf32 = -1\n").unwrap_err().to_string().contains("FLOP/s"));
     }
 }

@@ -13,14 +13,15 @@ modules! {
     budget { * }
     checkpoint { ByteSource, Table, Values, locate, query, render }
     comma_list { * }
-    engine { needs, question }
-    format { Reader, kineto, live_graph, profile, xspace }
+    engine { compare, needs, question }
+    events { HostFile }
+    format { Reader, kineto, live_graph, lowered, profile, xspace }
     hardware { * }
     infer { fact, flops, inference, op_log, overrides, shapes }
     json { * }
-    model { Model, allocators, attr_value, body, cells, costs, hosts, nodes, shape }
+    model { Model, allocators, attr_value, body, cells, costs, dialects, hosts, lowered, nodes, shape }
     options { boolean, refused }
-    render { csv, direction, fit, form_by_ending, form_of, html, json, output_words, outputs, pprof, proto, roofline, tensor, text, theme, timeline }
+    render { csv, direction, fit, form_by_ending, form_of, html, json, nesting, output_words, outputs, pprof, proto, roofline, tensor, text, theme, timeline }
     report { advise, budget, cost, layers, overview }
     trace { OpTime, Peak, Step, TensorLife, Trace, TraceOptions, excerpt, profile }
     units { * }

@@ -2,10 +2,10 @@
 
 import type { JSX } from "preact";
 import { useCallback, useEffect, useMemo, useRef } from "preact/hooks";
-import type { FlameAnswer, ListsAnswer } from "../api";
+import type { CompareAnswer, FlameAnswer, ListsAnswer } from "../api";
 import { useAnswer } from "../ask";
 import { fit, SANS, textWidth, type Surface } from "../canvas";
-import { DIRS, family, FAMILY_KEYS, mix, isDark, shade, token, unitShade } from "../color";
+import { DIRS, diverge, family, FAMILY_KEYS, inkOn, mix, isDark, shade, token, unitShade } from "../color";
 import { exact, figure, share, type Unit } from "../format";
 import { addPattern, literal } from "../state";
 import { go, question, select, source, state, theme } from "../store";
@@ -43,9 +43,10 @@ export function Flame(): JSX.Element {
 }
 
 /** What a picture is drawn from: boxes of an answer, seen from one of them. */
-interface Scene { answer: FlameAnswer; from: number; left: number; scale: number; above: { name: string; path: string }[]; rows: number }
+export type Drawn = FlameAnswer | CompareAnswer;
+export interface Scene { answer: Drawn; from: number; left: number; scale: number; above: { name: string; path: string }[]; rows: number }
 
-function pathOf(answer: FlameAnswer, i: number): string {
+export function pathOf(answer: Drawn, i: number): string {
   const { boxes, names, root } = answer;
   if (boxes.path) return boxes.path[i] ?? "";
   const parts = [];
@@ -56,14 +57,14 @@ function pathOf(answer: FlameAnswer, i: number): string {
 }
 
 /** The box to stretch while the answer for the zoom is on its way. */
-function boxAt(answer: FlameAnswer, zoom: string): number {
+function boxAt(answer: Drawn, zoom: string): number {
   if (zoom === answer.root.path) return 0;
   const { parent } = answer.boxes;
   for (let i = 1; i < parent.length; i++) if (pathOf(answer, i) === zoom) return i;
   return -1;
 }
 
-function sceneOf(answer: FlameAnswer, zoom: string): Scene {
+export function sceneOf(answer: Drawn, zoom: string): Scene {
   const { boxes, names } = answer;
   const at = Math.max(0, boxAt(answer, zoom));
   const above = answer.crumbs.filter((row) => row.path !== answer.root.path).map((row) => ({ name: row.name, path: row.path }));
@@ -88,17 +89,17 @@ function Picture({ answer, lists, dim, height }: { answer: FlameAnswer; lists: L
     <>
       <div class="bar thin">
         <Crumbs scene={scene} />
-        <span class="mut" id="flame-value">{figure(value, unit)} · {share(answer.boxes.share[scene.from] ?? answer.root.share[0])}</span>
+        <span class="mut" id="flame-value">{figure(value, unit)} · {share(answer.boxes.share?.[scene.from] ?? answer.root.share[0])}</span>
         <span class="sp" />
         <span class="mut">{zoomed && !source.live ? "stretched from the whole; the program has finer boxes" : answer.merged.count ? `${answer.merged.count.toLocaleString("en-US")} boxes narrower than half a pixel, ${figure(answer.merged.value, unit)} together` : ""}</span>
       </div>
-      <div class={dim ? "flamebox dim" : "flamebox"} style={{ height: `${picture}px` }}><Boxes scene={scene} rh={rh} unit={unit} /></div>
+      <div class={dim ? "flamebox dim" : "flamebox"} style={{ height: `${picture}px` }}><Boxes scene={scene} rh={rh} unit={unit} mode={state.value.color} card={(i) => <BoxCard answer={answer} i={i} unit={unit} />} /></div>
       <Lists lists={lists} unit={unit} name={scene.answer.names[answer.boxes.name[scene.from] ?? 0] ?? "all"} />
     </>
   );
 }
 
-function Crumbs({ scene }: { scene: Scene }): JSX.Element {
+export function Crumbs({ scene }: { scene: Scene }): JSX.Element {
   const { answer, from } = scene;
   const last = { name: from ? (answer.names[answer.boxes.name[from] as number] ?? "") : answer.root.name, path: from ? pathOf(answer, from) : answer.root.path };
   const all = [...scene.above, last];
@@ -111,7 +112,8 @@ function Crumbs({ scene }: { scene: Scene }): JSX.Element {
   );
 }
 
-function colorOf({ boxes, ops }: FlameAnswer, i: number, mode: string): string {
+function colorOf({ boxes, ops }: Drawn, i: number, mode: string): string {
+  if (mode === "diff") return quiet(boxes.status?.[i]) ? diverge(0) : diverge(boxes.heat?.[i] ?? 0);
   const dir = DIRS[boxes.dir[i] ?? 0] ?? "";
   const name = boxes.name[i] ?? 0;
   if (i === 0 && boxes.parent[0] === -1) return token("oth-soft");
@@ -123,13 +125,17 @@ function colorOf({ boxes, ops }: FlameAnswer, i: number, mode: string): string {
   return shade(dir, boxes.unit[i] ?? 0, name, boxes.depth[i] ?? 0);
 }
 
+/** Within the noise, or the same: grey. */
+export const quiet = (status: string | undefined): boolean => status === "noise" || status === "same";
+
 interface Hit { i: number; x: number; y: number; w: number }
 
-function Boxes({ scene, rh, unit }: { scene: Scene; rh: number; unit: Unit }): JSX.Element {
+interface BoxesProps { scene: Scene; rh: number; unit: Unit; mode: string; card: (i: number) => JSX.Element; id?: string }
+
+export function Boxes({ scene, rh, unit, mode, card, id = "flame" }: BoxesProps): JSX.Element {
   const { answer } = scene;
   const hits = useRef<Hit[]>([]);
   const sel = state.value.sel;
-  const mode = state.value.color;
   const paint = useCallback((surface: Surface, scroll: number) => {
     hits.current = drawBoxes(surface, scroll, scene, { rh, sel, mode, unit });
   }, [scene, rh, sel, mode, unit, theme.value]);
@@ -148,15 +154,15 @@ function Boxes({ scene, rh, unit }: { scene: Scene; rh: number; unit: Unit }): J
     const i = at(event);
     (event.target as HTMLElement).style.cursor = i === null ? "" : "pointer";
     if (i === null || i < 0) return hideTip();
-    showTip(event, () => <BoxCard answer={answer} i={i} unit={unit} />);
+    showTip(event, () => card(i));
   };
   useKeys((event) => flameKey(event, answer, scene));
   useEffect(() => hideTip, []);
   const label = `Flame graph of ${answer.columns[0]?.label ?? "the metric"}; arrows walk the boxes, the Table screen has the same rows as text`;
-  return <ScrollCanvas id="flame" content={scene.rows * rh + 4} paint={paint} label={label} events={{ onClick: click, onMouseMove: hover, onMouseLeave: hideTip }} />;
+  return <ScrollCanvas id={id} content={scene.rows * rh + 4} paint={paint} label={label} events={{ onClick: click, onMouseMove: hover, onMouseLeave: hideTip }} />;
 }
 
-function pick(answer: FlameAnswer, i: number, event: MouseEvent): void {
+function pick(answer: Drawn, i: number, event: MouseEvent): void {
   const path = pathOf(answer, i);
   if (event.shiftKey && path) return go({ start: literal(path), zoom: "" });
   if (event.altKey && path) return go({ hide: addPattern(state.value.hide, `${literal(path)}(/.*)?`) });
@@ -175,8 +181,8 @@ function BoxCard({ answer, i, unit }: { answer: FlameAnswer; i: number; unit: Un
       <h4>{boxes.dir[i] === 2 ? "∂ " : ""}{name || "all"} {op && op !== name ? <span class="mut light">{op}</span> : null}</h4>
       {path && path !== name ? <div class="path">{path}</div> : null}
       <dl>
-        <dt>{answer.columns[0]?.label}</dt><dd title={exact(boxes.value[i], unit)}>{figure(boxes.value[i], unit)}</dd><dd class="mut">{share(boxes.share[i])}</dd>
-        <dt>of its own</dt><dd>{figure(boxes.own[i], unit)}</dd><dd />
+        <dt>{answer.columns[0]?.label}</dt><dd title={exact(boxes.value[i], unit)}>{figure(boxes.value[i], unit)}</dd><dd class="mut">{share(boxes.share?.[i])}</dd>
+        <dt>of its own</dt><dd>{figure(boxes.own?.[i], unit)}</dd><dd />
       </dl>
       <div class="hint">Click selects and zooms · Shift-click starts there · Alt-click hides</div>
     </>
@@ -215,9 +221,11 @@ function drawBoxes({ g, width, height }: Surface, scroll: number, scene: Scene, 
     const hit = { i, x: Math.max(0, x), y, w: Math.min(width, x + w) - Math.max(0, x) };
     hits.push(hit);
     g.globalAlpha = finding && !boxes.hit?.[i] ? 0.3 : 1;
-    g.fillStyle = colorOf(answer, i, mode);
+    const fill = colorOf(answer, i, mode);
+    g.fillStyle = fill;
     g.fillRect(hit.x, y, Math.max(0.5, hit.w - (hit.w > 2.5 ? 1 : hit.w > 1 ? 0.35 : 0)), rh - 1);
-    if (hit.w >= 26) boxLabel(g, hit, rh, names[boxes.name[i] as number] || "all", figure(boxes.value[i] ?? null, unit), mode);
+    if (hit.w >= 26) boxLabel(g, hit, rh, names[boxes.name[i] as number] || "all", figure(boxes.value[i] ?? null, unit), mode === "diff" ? inkOn(fill) : token(mode === "op" ? "on-fill" : "ink"));
+    if (boxes.status?.[i] === "removed" || boxes.status?.[i] === "added") oneSided(g, hit, rh, boxes.status[i] === "added");
     if (selPath !== null && w >= 0.5 && names[boxes.name[i] as number] !== undefined && sameBox(answer, i, selPath)) outline = hit;
   }
   g.globalAlpha = 1;
@@ -229,18 +237,25 @@ function drawBoxes({ g, width, height }: Surface, scroll: number, scene: Scene, 
   return hits;
 }
 
+/** A row of one side has an edge of its own, so that colour is not its only mark: new ones above, removed ones below. */
+function oneSided(g: CanvasRenderingContext2D, { x, y, w }: Hit, rh: number, added: boolean): void {
+  if (w < 2) return;
+  g.fillStyle = token("ink");
+  for (let at = x; at < x + w - 1; at += 6) g.fillRect(at, added ? y : y + rh - 3, Math.min(3, x + w - 1 - at), 2);
+}
+
 /** Compares the end first: it is cheap, and seldom equal. */
-function sameBox(answer: FlameAnswer, i: number, path: string): boolean {
+function sameBox(answer: Drawn, i: number, path: string): boolean {
   if (answer.boxes.path) return answer.boxes.path[i] === path;
   const name = answer.names[answer.boxes.name[i] as number] ?? "";
   return path !== "" && path.endsWith(name) && pathOf(answer, i) === path;
 }
 
-function boxLabel(g: CanvasRenderingContext2D, hit: Hit, rh: number, name: string, value: string, mode: string): void {
+function boxLabel(g: CanvasRenderingContext2D, hit: Hit, rh: number, name: string, value: string, ink: string): void {
   const room = hit.w - 12;
   const wide = textWidth(g, value);
   const both = room > wide + 90;
-  g.fillStyle = token(mode === "op" ? "on-fill" : "ink");
+  g.fillStyle = ink;
   g.textAlign = "left";
   g.fillText(fit(g, name, both ? room - wide - 10 : room), hit.x + 6, hit.y + rh / 2);
   if (!both) return;
@@ -251,7 +266,7 @@ function boxLabel(g: CanvasRenderingContext2D, hit: Hit, rh: number, name: strin
   g.globalAlpha = alpha;
 }
 
-function flameKey(event: KeyboardEvent, answer: FlameAnswer, scene: Scene): void {
+function flameKey(event: KeyboardEvent, answer: Drawn, scene: Scene): void {
   const { boxes } = answer;
   const path = state.value.sel.startsWith(state.value.view + ":") ? state.value.sel.slice(state.value.view.length + 1) : null;
   let at = -1;

@@ -19,18 +19,34 @@ use tfprof::{
 const OTHERS: [&str; 3] = ["cost", "checkpoint", "info"];
 
 pub fn run(request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Result<Exit, Error> {
-    let is_view = |path: &PathBuf| {
-        let word = path.to_str()?;
-        (ViewKind::parse(word).is_some() || OTHERS.contains(&word)).then(|| word.to_owned())
-    };
-    let word = request.paths.first().and_then(is_view);
-    let rest = &request.paths[usize::from(word.is_some())..];
     if !request.flags.save.is_empty() {
+        let rest = named(request).1;
         return match rest {
             [run] => save::baseline(request, &side(request, run)?, out, err),
             _ => Err(Error::Question(format!("-save keeps one run, and {} were named", rest.len()))),
         };
     }
+    let (word, before, after) = sides(request)?;
+    match word {
+        Some("cost") => cost::run(&cost_request(request, before, after)?, out, err),
+        Some("checkpoint") => {
+            checkpoint::run(&asked(request, "checkpoint", vec![before.to_owned(), after.to_owned()]), out, err)
+        }
+        Some("info") => info(request, before, after, out, err),
+        word => views(word.and_then(ViewKind::parse).unwrap_or(ViewKind::Scope), request, before, after, out, err),
+    }
+}
+
+/// The view that was named, if any, and the paths behind it.
+fn named(request: &Request) -> (Option<&str>, &[PathBuf]) {
+    let is_view = |word: &&str| ViewKind::parse(word).is_some() || OTHERS.contains(word);
+    let word = request.paths.first().and_then(|path| path.to_str()).filter(is_view);
+    (word, &request.paths[usize::from(word.is_some())..])
+}
+
+/// The view, and the paths of both sides.
+pub fn sides(request: &Request) -> Result<(Option<&str>, &Path, &Path), Error> {
+    let (word, rest) = named(request);
     let [before, after] = rest else {
         let found = match rest.len() {
             0 => "none were named".to_owned(),
@@ -40,14 +56,7 @@ pub fn run(request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Resul
         let how = "tfprof diff [scope|graph|op|code|cost|checkpoint|info] BEFORE AFTER";
         return Err(Error::Question(format!("diff compares two runs or models, and {found}: {how}")));
     };
-    match word.as_deref() {
-        Some("cost") => cost::run(&cost_request(request, before, after)?, out, err),
-        Some("checkpoint") => {
-            checkpoint::run(&asked(request, "checkpoint", vec![before.clone(), after.clone()]), out, err)
-        }
-        Some("info") => info(request, before, after, out, err),
-        word => views(word.and_then(ViewKind::parse).unwrap_or(ViewKind::Scope), request, before, after, out, err),
-    }
+    Ok((word, before, after))
 }
 
 fn views(
@@ -144,19 +153,22 @@ pub fn side(request: &Request, path: &Path) -> Result<Inputs, Error> {
     let mut inputs = request.flags.inputs.clone();
     inputs.run.clone_from(&request.options.run);
     inputs.step_marker.clone_from(&request.options.step_marker);
-    match path.to_str().filter(|text| text.contains(',') && !path.exists()) {
-        None => inputs.add_path(path)?,
-        Some(list) => {
-            for path in comma_list::split_list(list) {
-                inputs.add_path(Path::new(&comma_list::unescaped_commas(&path)))?;
-            }
-        }
-    }
+    add_side(&mut inputs, path)?;
     Ok(inputs)
 }
 
+/// Adds a path, or several separated by commas.
+pub fn add_side(inputs: &mut Inputs, path: &Path) -> Result<(), Error> {
+    let Some(list) = path.to_str().filter(|text| text.contains(',') && !path.exists()) else {
+        return inputs.add_path(path);
+    };
+    comma_list::split_list(list)
+        .iter()
+        .try_for_each(|path| inputs.add_path(Path::new(&comma_list::unescaped_commas(path))))
+}
+
 /// Loads one side, and says which one a warning is about.
-fn load(
+pub fn load(
     request: &Request,
     inputs: &Inputs,
     keep: Keep,

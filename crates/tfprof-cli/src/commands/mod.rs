@@ -15,6 +15,7 @@ mod man;
 mod open;
 mod peak;
 mod save;
+mod script;
 pub mod stubs;
 mod trace;
 pub mod view;
@@ -57,6 +58,12 @@ pub fn run(
 ) -> ExitCode {
     let (mut out, mut err) = (guarded(terminal.stdout, out), guarded(terminal.stderr, err));
     let (out, err) = (&mut *out, &mut *err);
+    let words: Vec<OsString> = words.into_iter().collect();
+    if let Some((first, words)) = words.split_first()
+        && first == "run"
+    {
+        return script::run(words, err);
+    }
     let outcome = flags::parse(words, terminal).and_then(|request| {
         // Everything that the command does is charged to one account.
         let account = Account::new(request.flags.inputs.limits, 0);
@@ -260,7 +267,7 @@ pub const COMMANDS: &[CommandInfo] = &[
     CommandInfo {
         word: "web",
         about: "all of it as a page in the browser: overview, flame graph, timeline, graph, memory, code",
-        usage: "[PATH...] [--port=N] [--no_open] [--source_root=DIR] | -output report:outfile=FILE",
+        usage: "[PATH...] [--baseline=OTHER] [--port=N] [--no_open] [--source_root=DIR] | -output report:outfile=FILE",
         reads: true,
         takes: &[
             Only(&["step_marker", "run", "hosts", "output"]),
@@ -269,6 +276,14 @@ pub const COMMANDS: &[CommandInfo] = &[
             All(Group::Reading),
         ],
         run: web::run,
+    },
+    CommandInfo {
+        word: "run",
+        about: "record some steps of a Python script, unedited, and print the first lines of the answer",
+        usage: "[--outdir=DIR] [--steps=N] [--warmup=N] [--no_stacks] SCRIPT [argument...]",
+        reads: false,
+        takes: &[],
+        run: |_, _, _| Err(Error::Question("run comes first: tfprof run SCRIPT [argument...]".to_owned())),
     },
     CommandInfo {
         word: "shell",
@@ -359,7 +374,7 @@ const fn in_shell(word: &'static str, usage: &'static str, about: &'static str) 
 }
 
 /// Commands that the shell does not have.
-const OUTSIDE: &[&str] = &["peak", "whatif", "layers", "web", "shell", "demo", "diff", "completions", "man"];
+const OUTSIDE: &[&str] = &["peak", "whatif", "layers", "web", "run", "shell", "demo", "diff", "completions", "man"];
 
 /// The command of that word.
 pub fn find(word: &str) -> Option<&'static CommandInfo> {

@@ -1,13 +1,13 @@
 //! `tfprof web`: a page in the browser about the files, served on the loopback interface until Ctrl-C.
 
-use super::{Exit, load, open, to_file};
+use super::{Exit, diff, load, open, to_file};
 use crate::flags::Request;
 use std::ffi::OsStr;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use tfprof::internal::units;
-use tfprof::{Error, Keep, Unit};
+use tfprof::internal::{comma_list, units};
+use tfprof::{Error, Inputs, Keep, Profiler, Unit};
 use tfprof_server::http::{PAGE, Server};
 use tfprof_server::question::python_string;
 use tfprof_server::report::{MAX_SIZE, Settings};
@@ -36,7 +36,7 @@ pub fn run(request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Resul
 }
 
 /// The commands that write a report: their options choose its first question.
-pub const REPORTS: [&str; 6] = ["scope", "graph", "op", "code", "info", "web"];
+pub const REPORTS: [&str; 7] = ["scope", "graph", "op", "code", "info", "web", "diff"];
 
 /// Writes the page as one file.
 pub fn report(request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Result<Exit, Error> {
@@ -57,9 +57,45 @@ pub fn report(request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Re
     Ok(Exit::Answered)
 }
 
-/// Loads everything that a page may ask for.
+/// Loads everything that a page may ask for: of one profile, or of two to compare.
 pub fn site(request: &Request, err: &mut dyn Write) -> Result<Site, Error> {
+    if request.command.word == "diff" {
+        let (_, before, after) = diff::sides(request)?;
+        let inputs = diff::side(request, after)?;
+        let (profiler, _) = diff::load(request, &inputs, Keep::EVERYTHING, after, err)?;
+        let named = comma_list::split_list(&after.display().to_string());
+        let site = site_of(request, profiler, inputs, &named)?;
+        return with_baseline(site, request, &diff::side(request, before)?, before, err);
+    }
     let (profiler, _) = load(request, Keep::EVERYTHING, err)?;
+    let site = site_of(request, profiler, request.flags.inputs.clone(), &request.named)?;
+    if request.flags.baseline.is_empty() {
+        return Ok(site);
+    }
+    if request.sample.is_some() || request.named.iter().any(|name| name.starts_with('-')) {
+        let why = "compares paths; name the files of the page without the flags of their formats";
+        return Err(Error::option("baseline", why));
+    }
+    let flags = &request.flags;
+    let mut inputs = Inputs::default();
+    (inputs.settings, inputs.limits) = (flags.inputs.settings.clone(), flags.inputs.limits);
+    let before = Path::new(&flags.baseline);
+    diff::add_side(&mut inputs, before)?;
+    with_baseline(site, request, &inputs, before, err)
+}
+
+fn with_baseline(
+    site: Site,
+    request: &Request,
+    inputs: &Inputs,
+    path: &Path,
+    err: &mut dyn Write,
+) -> Result<Site, Error> {
+    let (profiler, _) = diff::load(request, inputs, Keep::EVERYTHING, path, err)?;
+    site.compared_with(profiler, inputs, &path.display().to_string())
+}
+
+fn site_of(request: &Request, profiler: Profiler, files: Inputs, named: &[String]) -> Result<Site, Error> {
     let root = match request.flags.source_root.as_str() {
         "" => PathBuf::from("."),
         root => PathBuf::from(root),
@@ -68,7 +104,7 @@ pub fn site(request: &Request, err: &mut dyn Write) -> Result<Site, Error> {
         return Err(Error::option("source_root", format!("{} is not a directory", root.display())));
     }
     let is_demo = request.sample.is_some();
-    let mut inputs = request.named.clone();
+    let mut inputs = named.to_vec();
     for (name, value) in [("run", &request.options.run), ("step_marker", &request.options.step_marker)] {
         if !value.is_empty() {
             inputs.push(format!("-{name}={value}"));
@@ -77,11 +113,11 @@ pub fn site(request: &Request, err: &mut dyn Write) -> Result<Site, Error> {
     let python = if is_demo {
         "import tfprof\np = tfprof.demo(\"dump\")".to_owned()
     } else {
-        let paths: Vec<_> = request.named.iter().map(|path| python_string(path)).collect();
+        let paths: Vec<_> = named.iter().map(|path| python_string(path)).collect();
         let paths = if let [one] = &paths[..] { one.clone() } else { format!("[{}]", paths.join(", ")) };
         format!("import tfprof\np = tfprof.open({paths})")
     };
     let program = if is_demo { "tfprof demo" } else { "tfprof" }.to_owned();
     let setup = Setup { command: Command { program, inputs, python }, source_root: root };
-    Site::new(profiler, request.flags.inputs.clone(), setup)
+    Site::new(profiler, files, setup)
 }

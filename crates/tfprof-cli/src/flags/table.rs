@@ -275,7 +275,7 @@ const OTHER_FLAGS: [Flag; 42] = [
     size("max_size", "how large a report (-output report:outfile=FILE) may be; 20MB if not given", |flags| {
         &mut flags.max_size
     })
-    .only(&["scope", "graph", "op", "code", "info", "web"]),
+    .only(&["scope", "graph", "op", "code", "info", "web", "diff"]),
     text("write", ValueKind::Path, "a directory to write the sample's files to", |flags| &mut flags.write)
         .only(&["demo"]),
     switch("show_dataflow", "draw arrows from the op that makes a tensor to the ops that read it", |flags| {
@@ -341,8 +341,8 @@ const OTHER_FLAGS: [Flag; 42] = [
     .only(&["cost", "diff"]),
     switch("fail_on_unknown", "exit code 3 if the cost of any node is not known", |flags| &mut flags.fail_on_unknown)
         .only(&["cost"]),
-    text("baseline", ValueKind::Path, "another model to compare with, layer by layer", |flags| &mut flags.baseline)
-        .only(&["cost"]),
+    text("baseline", ValueKind::Path, "another model or run to compare with", |flags| &mut flags.baseline)
+        .only(&["cost", "web"]),
     flag(
         "rename",
         ValueKind::Word,

@@ -52,6 +52,7 @@ pub fn meta(site: &Site, _: &mut Params) -> Result<Reply, Problem> {
         "missing": overview.missing,
         "options": options,
         "inputs": site.setup.command.inputs.join(" "),
+        "baseline": site.baseline.as_ref().map(|baseline| &baseline.name),
         "source_root": site.setup.source_root.display().to_string(),
         "is_report": false,
         "report": null,
@@ -157,6 +158,6 @@ fn screens(site: &Site) -> Value {
         screen("memory", has_memory, "no memory was recorded", NO_RUNS),
         screen("code", code.is_ok(), code.as_ref().err().map_or("", Problem::message), NO_CODE),
         screen("roofline", false, "tfprof does not draw rooflines yet", &[]),
-        screen("compare", false, "name a second profile to compare with", &[]),
+        screen("compare", site.baseline.is_some(), "name a second profile to compare with", &[]),
     ])
 }

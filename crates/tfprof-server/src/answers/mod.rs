@@ -1,6 +1,7 @@
 //! The answers: one file for each family, one row of [`ROUTES`] for each request.
 
 pub mod code;
+mod compare;
 mod events;
 mod flame;
 mod graph;
@@ -38,4 +39,6 @@ pub const ROUTES: &[(&str, Answer)] = &[
     ("memory", memory::memory),
     ("code", code::code),
     ("graph", graph::graph),
+    ("compare", compare::compare),
+    ("changes", compare::changes),
 ];

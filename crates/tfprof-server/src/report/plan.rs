@@ -66,6 +66,10 @@ pub fn parts(site: &Site, settings: &Settings) -> Vec<Part> {
     for metric in first {
         part("single steps".to_owned(), glance(metric, &variants[1..]), true);
     }
+    if site.baseline.is_some() {
+        let keys = metrics.iter().flat_map(|metric| comparison(&views, metric)).collect();
+        part("the comparison".to_owned(), keys, true);
+    }
     for metric in others {
         let name = metric.first().map_or("", |(_, word)| word.as_str());
         part(format!("the metric {name}"), glance(metric, &variants), true);
@@ -115,6 +119,16 @@ fn metrics(site: &Site, settings: &Settings) -> Vec<Params> {
         }
     }
     metrics
+}
+
+/// Both sides in every view, and their changes.
+fn comparison(views: &[ViewKind], metric: &Params) -> Vec<String> {
+    let of_view = |view: &ViewKind| match view {
+        ViewKind::Scope => metric.clone(),
+        view => with(metric, "view", view.word()),
+    };
+    let asked = views.iter().map(of_view);
+    asked.flat_map(|asked| ["compare", "changes"].map(|route| spelled(route, &asked))).collect()
 }
 
 fn memory(site: &Site) -> Vec<String> {

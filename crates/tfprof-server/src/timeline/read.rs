@@ -1,5 +1,7 @@
 //! Reads the events of a profile: executions of ops by step, or the lines of a trace.
 
+mod held;
+
 use super::lane::Event;
 use super::{Group, Name, StepMark, Timeline};
 use crate::reply::Problem;
@@ -89,6 +91,10 @@ fn nanos(micros: i64) -> u64 {
 
 /// Every line of every plane of the hosts.
 fn of_traces(site: &Site) -> Result<Timeline, Problem> {
+    let traces = site.inputs.open_traces()?;
+    if !traces.is_empty() {
+        return held::read(&traces, site.profiler.model());
+    }
     let files = site.inputs.open_profiles()?;
     let model = site.profiler.model();
     let mut timeline = Timeline::default();

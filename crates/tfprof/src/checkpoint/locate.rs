@@ -1,5 +1,10 @@
 //! Finds the files of a checkpoint by its prefix, one of its files, a directory with a state file, or a `SavedModel`.
+//! Files of plain arrays (HDF5, `.keras`, safetensors) are told by their first bytes.
 
+use super::hdf5::{self, Hdf5};
+use super::read::arrays::KERAS_WEIGHTS;
+use super::read::safetensors;
+use super::zip::{self, Zip};
 use super::{ByteSource, Damage, Table};
 use crate::error::{Error, Location};
 use crate::foreign;
@@ -19,6 +24,9 @@ pub enum Files {
     Bundle(PathBuf),
     /// Tables with everything.
     Tables(Vec<PathBuf>),
+    /// An HDF5 file, or a `.keras` archive with one.
+    Hdf5(PathBuf),
+    Safetensors(Vec<PathBuf>),
 }
 
 #[derive(Debug)]
@@ -38,7 +46,8 @@ pub fn is_checkpoint(path: &Path) -> bool {
         return locate(path).is_ok();
     }
     let data = split_shard(&name).is_some_and(|(stem, _)| stem.strip_suffix(".data").is_some());
-    data || name.strip_suffix(".index").is_some() || ByteSource::open(path).is_ok_and(|file| Table::is_table(&file))
+    let by_content = |file: ByteSource| Table::is_table(&file) || arrays_in(path, &file).is_some();
+    data || name.strip_suffix(".index").is_some() || ByteSource::open(path).is_ok_and(by_content)
 }
 
 pub fn locate(path: &Path) -> Result<Located, Error> {
@@ -58,6 +67,9 @@ pub fn locate(path: &Path) -> Result<Located, Error> {
             return locate_index(&path.with_file_name(stem));
         }
         let source = ByteSource::open(path).map_err(|source| io_error(path, source))?;
+        if let Some(kind) = arrays_in(path, &source) {
+            return kind.locate(path, &source);
+        }
         if let (Some((stem, _)), true) = (split_shard(&name), Table::is_table(&source)) {
             return sharded_tables(&path.with_file_name(stem), path);
         }
@@ -83,13 +95,94 @@ pub fn locate(path: &Path) -> Result<Located, Error> {
 /// The existing files of the checkpoint at a path.
 pub fn files(path: &Path) -> Vec<PathBuf> {
     match locate(path) {
-        Ok(Located { files: Files::Tables(files), .. }) => files,
+        Ok(Located { files: Files::Tables(files) | Files::Safetensors(files), .. }) => files,
+        Ok(Located { files: Files::Hdf5(file), .. }) => vec![file],
         Ok(Located { files: Files::Bundle(prefix), .. }) => {
             let parts = siblings(&prefix).into_iter();
             parts.filter(|(rest, _)| rest == ".index" || rest.starts_with(".data-")).map(|(_, file)| file).collect()
         }
         Err(_) => Vec::new(),
     }
+}
+
+/// A file of plain arrays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ArrayFile {
+    Hdf5,
+    Safetensors,
+    /// An index of safetensors files.
+    Index,
+}
+
+/// The bytes that tell which.
+const ARRAY_HEAD: u64 = 32;
+/// Indexes of shards are smaller than this.
+const MAX_INDEX_SIZE: u64 = 256 << 20;
+
+/// Whether a file holds plain arrays, by its first bytes.
+fn arrays_in(path: &Path, source: &ByteSource) -> Option<ArrayFile> {
+    let head = source.read(0, ARRAY_HEAD.min(source.len())).ok()?;
+    let name = path.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
+    let ends = |ending: &str| path.extension().is_some_and(|found| found.eq_ignore_ascii_case(ending));
+    let is_zip = head.starts_with(zip::SIGNATURE);
+    if head.starts_with(hdf5::SIGNATURE) || is_zip && ends("keras") {
+        return Some(ArrayFile::Hdf5);
+    }
+    if is_zip {
+        let archive = Zip::open(source.part(0, source.len()).ok()?).ok()?;
+        return archive.find(KERAS_WEIGHTS).map(|_| ArrayFile::Hdf5);
+    }
+    if safetensors::recognizes(&head) {
+        return Some(ArrayFile::Safetensors);
+    }
+    // A user block comes before the signature.
+    if (ends("h5") || ends("hdf5")) && Hdf5::find(source).is_some() {
+        return Some(ArrayFile::Hdf5);
+    }
+    let is_index = name.ends_with(".safetensors.index.json") && source.len() < MAX_INDEX_SIZE;
+    is_index.then_some(ArrayFile::Index)
+}
+
+impl ArrayFile {
+    fn locate(self, path: &Path, source: &ByteSource) -> Result<Located, Error> {
+        let files = match self {
+            ArrayFile::Hdf5 => Files::Hdf5(path.to_owned()),
+            ArrayFile::Safetensors => Files::Safetensors(vec![path.to_owned()]),
+            ArrayFile::Index => return from_index(path, source),
+        };
+        Ok(Located { files, damage: Vec::new() })
+    }
+}
+
+/// The safetensors files that an index names, in its directory.
+fn from_index(path: &Path, source: &ByteSource) -> Result<Located, Error> {
+    let bytes = source.read(0, source.len())?;
+    let names = safetensors::index_files(&bytes).map_err(|what| input_error(path, &what))?;
+    let dir = path.parent().unwrap_or(Path::new(""));
+    let (mut files, mut damage) = (Vec::new(), Vec::new());
+    for name in names {
+        let file = dir.join(&name);
+        let mut lost = |what: &str| {
+            let (file, what) =
+                (file.display().to_string(), format!("{what}; the tensors that only it has are not listed"));
+            damage.push(Damage { file, offset: None, tensor: None, what, absent: false });
+        };
+        if !is_within(&file, dir) {
+            lost("the index names this file, which is outside of its directory or not there");
+        } else if !file.is_file() {
+            lost("this shard is missing");
+        } else if let Some(pointer) = foreign::pointer(&file) {
+            lost(&pointer);
+        } else {
+            files.push(file);
+        }
+    }
+    if files.is_empty() {
+        let first =
+            damage.first().map_or("it names no files".to_owned(), |damage| format!("{}: {}", damage.file, damage.what));
+        return Err(input_error(path, &format!("none of the files of this index can be read; {first}")));
+    }
+    Ok(Located { files: Files::Safetensors(files), damage })
 }
 
 fn bundle(prefix: PathBuf) -> Located {
@@ -118,6 +211,12 @@ fn in_directory(dir: &Path) -> Result<Located, Error> {
     for prefix in [dir.join("variables/variables"), dir.join("variables")] {
         if with_suffix(&prefix, ".index").is_file() {
             return Ok(bundle(prefix));
+        }
+    }
+    for name in ["model.safetensors.index.json", "model.safetensors", "model.weights.h5"] {
+        let file = dir.join(name);
+        if file.is_file() {
+            return locate(&file);
         }
     }
     let mut indexes: Vec<String> = siblings(&dir.join(""))

@@ -61,6 +61,8 @@ impl Checkpoint {
         let mut damage: Vec<Damage> = self.damage.iter().filter(|damage| !damage.absent).cloned().collect();
         match &self.store {
             Store::Bundle { index, .. } => damage.extend(index.check_metaindex()),
+            // Their readers check all there is.
+            Store::Arrays(_) => {}
             Store::Tables(tables) => {
                 for table in tables {
                     damage.extend(table.check_metaindex());

@@ -36,6 +36,23 @@ pub fn compare(
     comparing: &Comparing,
 ) -> Result<Answer, Error> {
     let form = question.form()?;
+    let (limits, input) = (after.1.limits(), before.1.input().saturating_add(after.1.input()));
+    let view = view(before, after, question, comparing)?;
+    let of_side = |(name, profiler): &(&str, &Profiler)| {
+        profiler.warnings().iter().map(|warning| warning.of_side(name)).collect::<Vec<_>>()
+    };
+    let warnings = [before, after].iter().flat_map(of_side).collect();
+    Ok(Answer::of_view(view, form, (limits, input), warnings))
+}
+
+/// The rows of that answer alone.
+pub fn view(
+    before: (&str, &Profiler),
+    after: (&str, &Profiler),
+    question: &Question,
+    comparing: &Comparing,
+) -> Result<View, Error> {
+    let form = question.form()?;
     if !form.demand.compares {
         let why = format!("{} has no place for two sides; try json, csv, html or markdown", form.word);
         return Err(Error::option("output", why));
@@ -43,13 +60,9 @@ pub fn compare(
     let sides = [before, after];
     let [old, new] = sides.map(|(name, profiler)| profiler.subject(name));
     let (limits, input) = (after.1.limits(), before.1.input().saturating_add(after.1.input()));
-    let view = budget::guard(limits, input, || {
+    budget::guard(limits, input, || {
         View::compare([&old, &new], question.kind, &question.options, comparing, form.demand)
-    })?;
-    let of_side = |(name, profiler): &(&str, &Profiler)| {
-        profiler.warnings().iter().map(|warning| warning.of_side(name)).collect::<Vec<_>>()
-    };
-    Ok(Answer::of_view(view, form, (limits, input), sides.iter().flat_map(of_side).collect()))
+    })
 }
 
 impl Question {

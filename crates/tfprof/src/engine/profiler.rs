@@ -235,6 +235,7 @@ impl Profiler {
     pub fn add(&mut self, source: Source<'_>, format: &Format, step: i64) -> Result<(), Error> {
         budget::guard(self.limits, self.input, || match format.reader {
             Reader::Records(read) => format::read(read, source, step, &mut self.edit()),
+            Reader::Model(read) => format::read_model(read, source, &mut self.edit()),
             Reader::Host(open) => self.add_profiles(&[open(Path::new(""), source)?], None, &|_, _| {}),
             Reader::Checkpoint(_) => {
                 Err(Error::Question(format!("{}: {format} is read by its path, not from one file", source.name)))

@@ -81,7 +81,7 @@ pub(super) fn is_json(head: &[u8]) -> bool {
 }
 
 pub(super) fn is_keras_json(head: &[u8]) -> bool {
-    let keys = [&b"\"keras_version\""[..], b"\"registered_name\""];
+    let keys = [&b"\"keras_version\""[..], b"\"registered_name\"", b"\"batch_input_shape\"", b"\"inbound_nodes\""];
     contains(head, b"\"class_name\"") && keys.iter().any(|key| contains(head, key))
 }
 
@@ -124,27 +124,17 @@ fn fields(bytes: &[u8]) -> impl Iterator<Item = (u32, Value<'_>)> {
 }
 
 /// A `ModelProto` starts with its version, then its producer, its graph or its opsets. A `SavedModel` has a message as
-/// the second field.
-pub(super) fn is_onnx(head: &[u8]) -> bool {
-    let mut fields = fields(head);
-    if !matches!(fields.next(), Some((1, Value::Varint(1..=100)))) {
-        return false;
-    }
-    let is_word = |text: &[u8]| !text.is_empty() && text.iter().all(|byte| matches!(byte, b' '..=b'~'));
-    match fields.next() {
-        Some((2, Value::Bytes(producer))) => is_word(producer),
-        Some((7 | 8, Value::Bytes(_))) => true,
-        // A graph that is longer than the head.
-        None => head.get(2) == Some(&0x3a),
-        _ => false,
-    }
-}
-
 /// A `Model` of Core ML starts with the version of its specification, then its description.
 pub(super) fn is_core_ml(head: &[u8]) -> bool {
     let mut fields = fields(head);
     let version = matches!(fields.next(), Some((1, Value::Varint(2..=100))));
-    version && (matches!(fields.next(), Some((2, Value::Bytes([0x0a, ..])))) || head.get(2) == Some(&0x12))
+    version
+        && match fields.next() {
+            Some((2, Value::Bytes(description))) => description.starts_with(&[0x0a]),
+            // A description that is longer than the head.
+            None => head.get(2) == Some(&0x12),
+            _ => false,
+        }
 }
 
 /// A `Profile` of pprof starts with a type of its samples: two numbers, and nothing else.

@@ -7,15 +7,20 @@
 
 pub mod debug_info;
 pub(crate) mod detect;
+pub mod file_bytes;
 mod function_def;
 pub(crate) mod graph_def;
+pub(crate) mod keras;
 pub mod kineto;
 pub mod live_graph;
+pub mod lowered;
+pub mod onnx;
 pub(crate) mod op_log;
 pub mod profile;
 pub(crate) mod run_metadata;
 pub(crate) mod saved_model;
 pub mod source;
+pub mod tflite;
 pub mod xspace;
 
 use crate::budget;
@@ -26,9 +31,10 @@ use crate::foreign;
 use crate::model::builder::Builder;
 use crate::words::with_article;
 use detect::{Head, heads, is_text_of, may_be};
+use file_bytes::FileBytes;
 use source::Source;
 use std::ops::ControlFlow;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::{fmt, io};
 use tfprof_proto::schema::{self, Message};
 use tfprof_proto::stream::{self, Layout, Record, Sink, Spot, StreamError, Tag};
@@ -109,6 +115,8 @@ pub type OpenHost = fn(&Path, Source<'_>) -> Result<Box<dyn HostFile>, Error>;
 pub enum Reader {
     /// Record by record into the model.
     Records(ReadRecords),
+    /// At any offset, into the model: a model of another dialect, whose weights are skipped.
+    Model(ReadModel),
     /// The path stands for several files, of which values are read when asked for.
     Checkpoint(fn(&Path) -> Result<Checkpoint, Error>),
     /// The files of all hosts are opened first, then read side by side.
@@ -134,6 +142,40 @@ pub static FORMATS: &[Format] = &[
         wire: saved_model::recognizes,
         stem: None,
         reader: Reader::Records(saved_model::read),
+        ..GRAPH
+    },
+    Format {
+        name: "ONNX model",
+        about: "a model that PyTorch or a converter exported (.onnx); its weights are not read",
+        label: "model",
+        text: None,
+        wire: |_| false,
+        content: onnx::recognizes,
+        path: |path| has_extension(path, "onnx"),
+        stem: None,
+        reader: Reader::Model(onnx::read),
+        ..GRAPH
+    },
+    Format {
+        name: "TensorFlow Lite model",
+        about: "a model for phones and microcontrollers (.tflite); its weights are not read",
+        label: "model",
+        text: None,
+        wire: |_| false,
+        content: tflite::recognizes,
+        stem: None,
+        reader: Reader::Model(tflite::read),
+        ..GRAPH
+    },
+    Format {
+        name: "Keras model",
+        about: "the layers of a model of Keras (.keras, .h5, or model.to_json()), and the shapes of its weights",
+        text: None,
+        wire: |_| false,
+        content: keras::recognizes,
+        path: keras::is_model,
+        stem: None,
+        reader: Reader::Model(keras::read),
         ..GRAPH
     },
     Format {
@@ -229,7 +271,10 @@ const GRAPH: Format = Format {
     name: "GraphDef",
     about: "a graph: its ops, inputs, shapes and devices",
     label: "graph",
-    flag: InputFlag { name: "graph_path", about: "a GraphDef, MetaGraphDef or SavedModel, binary or text" },
+    flag: InputFlag {
+        name: "graph_path",
+        about: "a GraphDef, MetaGraphDef or SavedModel, binary or text; an ONNX or TensorFlow Lite model",
+    },
     role: Role::Graph,
     text: Some(&schema::GRAPH_DEF),
     wire: graph_def::recognizes,
@@ -241,6 +286,10 @@ const GRAPH: Format = Format {
 
 fn by_content(_: &Path) -> bool {
     false
+}
+
+fn has_extension(path: &Path, extension: &str) -> bool {
+    path.extension().is_some_and(|own| own.eq_ignore_ascii_case(extension)) && path.is_file()
 }
 
 fn never(_: &[u8]) -> bool {
@@ -348,6 +397,33 @@ pub fn read(read_records: ReadRecords, source: Source<'_>, step: i64, builder: &
         (None, Some(message)) => Err(Error::Input { location: Location { file, spot: None }, message }),
         (None, None) => Ok(()),
     }
+}
+
+/// A model file that is open for random access.
+#[derive(Debug)]
+pub struct ModelFile {
+    pub name: String,
+    /// Where it is, unless it came through a pipe or from memory; files that belong to it are beside it.
+    pub path: Option<PathBuf>,
+    pub bytes: FileBytes,
+}
+
+/// Reads a model file into the builder.
+pub type ReadModel = fn(&ModelFile, &mut Builder) -> Result<(), Error>;
+
+/// Reads a model file into the builder with the reader of its format.
+pub fn read_model(read_model: ReadModel, source: Source<'_>, builder: &mut Builder) -> Result<(), Error> {
+    let (name, path) = (source.name.clone(), source.path.clone());
+    let (bytes, cut) = FileBytes::open(path.as_deref().unwrap_or(Path::new("")), source)?;
+    builder.begin_file(&name);
+    if let Some(cut) = cut {
+        builder.warn_damage("damaged", None, cut);
+    }
+    let outcome = read_model(&ModelFile { name: name.clone(), path, bytes }, builder);
+    let refused = builder.refused.take();
+    builder.end_file();
+    outcome?;
+    refused.map_or(Ok(()), |refusal| Err(refusal.into_error(|why| Error::Question(format!("{name}: {why}")))))
 }
 
 /// Handles the parts of a file that a format's layout selects.

@@ -8,7 +8,7 @@ mod signature;
 use super::detect::{Head, first_field, is_name};
 use super::graph_def::{Collections, FUNCTION, FUNCTION_LIBRARY, is_node};
 use super::{FormatReader, drive};
-use super::{debug_info, function_def};
+use super::{debug_info, function_def, lowered};
 use crate::error::Error;
 use crate::format::source::Source;
 use crate::hash::{TrustedMap, UntrustedMap};
@@ -16,14 +16,13 @@ use crate::model::attr_value;
 use crate::model::body::{Body, UnresolvedBody};
 use crate::model::builder::Builder;
 use crate::model::functions::FunctionDefs;
-use crate::model::names::NameId;
 use crate::model::nodes::NodeId;
 use crate::model::type_names::{GENERATOR_STATE, OPTIMIZER_SLOT, TRAINABLE};
 use objects::{Objects, is_seed};
 use signature::Signature;
 use tfprof_proto::fields::meta_graph_def::{self, meta_info_def};
 use tfprof_proto::fields::{graph_def, op_list, saved_model, saved_object_graph};
-use tfprof_proto::node_def::{Attribute, NodeDecoder};
+use tfprof_proto::node_def::NodeDecoder;
 use tfprof_proto::schema;
 use tfprof_proto::stream::{Layout, Record, Rule, Tag};
 use tfprof_proto::wire::{Fields, Value, each_field, map_entry};
@@ -166,52 +165,13 @@ impl<'b> Reader<'b> {
             }
         };
         self.builder.model.knows_trainable |= !meta.objects.is_empty() || !meta.collections.variables.is_empty();
-        let nodes = push_graph(self.builder, &graph, &meta.devices);
+        let nodes = lowered::push_graph(self.builder, &graph, &meta.devices);
         let variables = Variables { graph: &graph, nodes: &nodes };
         variables.mark_objects(self.builder, &meta.objects);
         variables.mark_collections(self.builder, &meta.collections);
         self.builder.program.served = graph;
         self.builder.program.functions = meta.functions;
     }
-}
-
-/// Adds the nodes of a body to the model.
-fn push_graph<'a>(
-    builder: &mut Builder,
-    graph: &'a Body,
-    devices: &UntrustedMap<String, Vec<u8>>,
-) -> Vec<Option<NodeId>> {
-    let keep = builder.keep;
-    let names: Vec<NameId> = (0..graph.len() as u32).map(|node| builder.model.names.intern(graph.name(node))).collect();
-    let mut nodes = Vec::with_capacity(graph.len());
-    for at in 0..graph.len() as u32 {
-        let op = builder.model.names.intern(graph.op(at));
-        let node = builder.add_node(names[at as usize], op);
-        nodes.push(node);
-        let Some(node) = node else { continue };
-        if let Some(device) = devices.get(graph.name(at)) {
-            let device = builder.device_name(device, 0);
-            builder.model.nodes.declared_device[node.index()] = device;
-        }
-        builder.set_shape_attribute(node, graph.attribute(at, "shape"));
-        if keep.inputs {
-            let data = graph.inputs(at).iter().map(|input| (input.node, input.output));
-            for (source, output) in data.chain(graph.controls(at).iter().map(|control| (*control, 0))) {
-                if let Some(source) = names.get(source as usize) {
-                    builder.model.nodes.push_input(crate::model::nodes::Input { source: *source, output });
-                }
-            }
-        }
-        if let (true, Some(output_shapes)) = (keep.output_shapes, graph.attribute(at, "_output_shapes")) {
-            builder.add_output_shapes(output_shapes);
-        }
-        if keep.attributes {
-            let attribute = |(key, value): (&'a str, &'a [u8])| Attribute { key: key.as_bytes(), value: Some(value) };
-            let attributes: Vec<_> = graph.attributes(at).map(attribute).collect();
-            builder.set_attributes(node, &attributes, 0);
-        }
-    }
-    nodes
 }
 
 /// The variables of a graph: its handles, and their nodes in the model.
@@ -236,7 +196,7 @@ impl Variables<'_> {
         // Captured objects of a function follow its other inputs, in the same order.
         let mut variable_of: TrustedMap<u32, u32> = TrustedMap::default();
         for call in 0..self.graph.len() as u32 {
-            let Some(bound) = self.graph.attribute(call, "f").and_then(|function| objects.bound_to(function)) else {
+            let Some(bound) = self.graph.attribute(call, "f").and_then(|function| objects.bound_to(function.0)) else {
                 continue;
             };
             let inputs = self.graph.inputs(call);

@@ -8,12 +8,14 @@ use crate::units;
 use flate2::read::MultiGzDecoder;
 use std::fs::File;
 use std::io::{self, Chain, Cursor, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// A named stream of bytes whose first bytes can be peeked at.
 pub struct Source<'a> {
     /// The name for messages.
     pub name: String,
+    /// The file, if it is one.
+    pub(crate) path: Option<PathBuf>,
     #[doc(hidden)]
     pub input: Peeked<'a>,
     /// The stream is decompressed on the way.
@@ -60,7 +62,8 @@ impl<'a> Source<'a> {
                 io::Error::other("it is a directory, expected a file; without a flag, a directory is looked through");
             return Err(io_error("cannot read", error));
         }
-        Source::with(name, file, limits, on_read)
+        let source = Source::with(name, file, limits, on_read)?;
+        Ok(Source { path: Some(path.to_owned()), ..source })
     }
 
     /// Any reader, with limits and `on_read` as above.
@@ -93,7 +96,7 @@ impl<'a> Source<'a> {
             Ok((peeked, is_compressed))
         };
         match open() {
-            Ok((input, is_compressed)) => Ok(Source { name, input, is_compressed, limits }),
+            Ok((input, is_compressed)) => Ok(Source { name, path: None, input, is_compressed, limits }),
             Err(source) => Err(Error::Io { file: name, action: "cannot read", source }),
         }
     }

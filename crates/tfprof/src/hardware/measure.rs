@@ -131,7 +131,8 @@ fn best<D>(threads: usize, data: impl Fn() -> D + Sync, work: impl Fn(&mut D) ->
         rates
     };
     let by_thread: Vec<Vec<f64>> = thread::scope(|scope| {
-        let handles: Vec<_> = (0..threads).map(|_| scope.spawn(&rounds)).collect();
+        let rounds = &rounds;
+        let handles: Vec<_> = (0..threads).map(|_| scope.spawn(rounds)).collect();
         handles.into_iter().filter_map(|handle| handle.join().ok()).collect()
     });
     (0..ROUNDS).map(|round| by_thread.iter().map(|rates| rates[round]).sum::<f64>()).fold(0.0, f64::max)
@@ -162,8 +163,6 @@ plain_loop!(loop_f64, f64, 2);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kernel {
     #[cfg(target_arch = "x86_64")]
-    Avx512,
-    #[cfg(target_arch = "x86_64")]
     Avx2,
     /// Those that every CPU of this architecture has.
     Baseline,
@@ -172,21 +171,19 @@ enum Kernel {
 impl Kernel {
     fn best() -> Kernel {
         #[cfg(target_arch = "x86_64")]
-        {
-            if std::arch::is_x86_feature_detected!("avx512f") {
-                return Kernel::Avx512;
-            }
-            if std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("fma") {
-                return Kernel::Avx2;
-            }
+        if std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("fma") {
+            return Kernel::Avx2;
         }
         Kernel::Baseline
     }
 
     fn described(self) -> (&'static str, usize) {
         match self {
+            // Wider registers need a newer compiler than ours has to be.
             #[cfg(target_arch = "x86_64")]
-            Kernel::Avx512 => ("AVX-512", 16),
+            Kernel::Avx2 if std::arch::is_x86_feature_detected!("avx512f") => {
+                ("AVX2 with FMA (AVX-512, which this CPU also has, may do more)", 8)
+            }
             #[cfg(target_arch = "x86_64")]
             Kernel::Avx2 => ("AVX2 with FMA", 8),
             Kernel::Baseline if cfg!(target_arch = "aarch64") => ("NEON", 4),
@@ -197,7 +194,7 @@ impl Kernel {
     fn run_f32(self) -> f64 {
         match self {
             #[cfg(target_arch = "x86_64")]
-            kernel @ (Kernel::Avx512 | Kernel::Avx2) => x86::run(kernel, true),
+            Kernel::Avx2 => x86::run_f32(),
             Kernel::Baseline => loop_f32(),
         }
     }
@@ -205,7 +202,7 @@ impl Kernel {
     fn run_f64(self) -> f64 {
         match self {
             #[cfg(target_arch = "x86_64")]
-            kernel @ (Kernel::Avx512 | Kernel::Avx2) => x86::run(kernel, false),
+            Kernel::Avx2 => x86::run_f64(),
             Kernel::Baseline => loop_f64(),
         }
     }
@@ -216,11 +213,8 @@ impl Kernel {
 #[cfg(target_arch = "x86_64")]
 #[allow(unsafe_code)]
 mod x86 {
-    use super::{BATCH, Kernel, SUMS, loop_f32, loop_f64};
-    use std::arch::x86_64::{
-        _mm256_fmadd_pd, _mm256_fmadd_ps, _mm256_set1_pd, _mm256_set1_ps, _mm512_fmadd_pd, _mm512_fmadd_ps,
-        _mm512_set1_pd, _mm512_set1_ps,
-    };
+    use super::{BATCH, SUMS};
+    use std::arch::x86_64::{_mm256_fmadd_pd, _mm256_fmadd_ps, _mm256_set1_pd, _mm256_set1_ps};
     use std::hint::black_box;
 
     macro_rules! wide_loop {
@@ -240,22 +234,17 @@ mod x86 {
         };
     }
 
-    wide_loop!(avx512_f32, "avx512f", 16, f32, _mm512_set1_ps, _mm512_fmadd_ps);
-    wide_loop!(avx512_f64, "avx512f", 8, f64, _mm512_set1_pd, _mm512_fmadd_pd);
     wide_loop!(avx2_f32, "avx2,fma", 8, f32, _mm256_set1_ps, _mm256_fmadd_ps);
     wide_loop!(avx2_f64, "avx2,fma", 4, f64, _mm256_set1_pd, _mm256_fmadd_pd);
 
-    pub fn run(kernel: Kernel, f32: bool) -> f64 {
-        match (kernel, f32) {
-            // SAFETY: the CPU has AVX-512.
-            (Kernel::Avx512, true) => unsafe { avx512_f32() },
-            (Kernel::Avx512, false) => unsafe { avx512_f64() },
-            // SAFETY: the CPU has AVX2 and FMA.
-            (Kernel::Avx2, true) => unsafe { avx2_f32() },
-            (Kernel::Avx2, false) => unsafe { avx2_f64() },
-            (Kernel::Baseline, true) => loop_f32(),
-            (Kernel::Baseline, false) => loop_f64(),
-        }
+    pub fn run_f32() -> f64 {
+        // SAFETY: the CPU has AVX2 and FMA.
+        unsafe { avx2_f32() }
+    }
+
+    pub fn run_f64() -> f64 {
+        // SAFETY: the CPU has AVX2 and FMA.
+        unsafe { avx2_f64() }
     }
 }
 

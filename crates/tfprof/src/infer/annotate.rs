@@ -13,9 +13,10 @@ use crate::infer::suggest::shape_to_type;
 use crate::model::body::{Body, ORIGINAL_NAMES, Tensor};
 use crate::model::builder::Builder;
 use crate::model::costs::{Costs, MissingShape, NodeCosts, Outputs, RunCost, UnknownReason};
+use crate::model::lowered::PARAMETER;
 use crate::model::names::NameId;
 use crate::model::nodes::{Input, NodeId, ShapeId};
-use crate::model::type_names::{CONST_PARAMETER, SAME_VARIABLE};
+use crate::model::type_names::{CONST_PARAMETER, SAME_VARIABLE, TRAINABLE};
 use crate::model::{Model, attr_value};
 use tfprof_proto::fields::node_def::experimental_debug_info::{ORIGINAL_FUNC_NAMES, ORIGINAL_NODE_NAMES};
 use tfprof_proto::wire::{Fields, each_field};
@@ -80,6 +81,9 @@ struct Annotator<'p> {
 
 impl Annotator<'_> {
     fn add(&mut self, node: &Node<'_>, builder: &mut Builder) {
+        if node.body.is_hidden(node.id) {
+            return;
+        }
         let Some(id) = self.node(node, builder) else { return };
         let costs = NodeCosts {
             float_ops: node.cost.float_ops,
@@ -108,6 +112,7 @@ impl Annotator<'_> {
             }
             "Variable" | "VariableV2" => self.variable(node, id),
             "Const" => self.constant(node, id, builder),
+            PARAMETER => self.parameter(node, id, builder),
             _ => {}
         }
     }
@@ -125,7 +130,7 @@ impl Annotator<'_> {
             return Some(id);
         }
         let mut name = builder.model.names.intern(node.name);
-        let op = builder.model.names.intern(node.body.op(node.id));
+        let op = builder.model.names.intern(node.body.shown_op(node.id));
         let mut copy = 1;
         let id = loop {
             match builder.model.node(name) {
@@ -142,7 +147,7 @@ impl Annotator<'_> {
             }
         };
         builder.model.nodes.inner[id.index()] = true;
-        builder.set_shape_attribute(id, node.body.attribute(node.id, "shape"));
+        builder.set_shape_attribute(id, node.body.attribute(node.id, "shape").map(|shape| shape.0));
         add_inputs_and_shapes(node, id, builder);
         Some(id)
     }
@@ -194,6 +199,27 @@ impl Annotator<'_> {
         self.costs.reads = reads.collect();
     }
 
+    /// A parameter of another dialect. A shared one is one node, so it counts once.
+    fn parameter(&mut self, node: &Node<'_>, id: NodeId, builder: &mut Builder) {
+        let Some(fact) = node.outputs.first() else { return };
+        if !self.constants.insert((node.function, node.id)) {
+            return;
+        }
+        self.costs.dtypes.insert(id, fact.dtype);
+        // As in the views, the shape of a scalar is `[1]`.
+        let dims = fact.shape.known().map(|dims| if dims.is_empty() { &[1] } else { dims });
+        builder.model.nodes.shape[id.index()] = builder.shape(dims.unwrap_or_default());
+        let mut types = vec![CONST_PARAMETER];
+        if let Some(trainable) = node.body.attribute(node.id, "trainable") {
+            builder.model.knows_trainable = true;
+            types.extend(attr_value::flag(trainable).then_some(TRAINABLE));
+        }
+        for ty in types {
+            let ty = builder.model.names.intern(ty);
+            builder.add_type(id, ty);
+        }
+    }
+
     /// Constants that were variables before the graph was frozen: floats, or quantized ones, with at least one dimension.
     fn constant(&mut self, node: &Node<'_>, id: NodeId, builder: &mut Builder) {
         let Some(fact) = node.outputs.first().filter(|fact| fact.dtype.is_float() || fact.dtype.is_quantized()) else {
@@ -224,7 +250,7 @@ fn find_stack(node: &Node<'_>, id: NodeId, builder: &mut Builder) {
         && let Some(original) = node.body.attribute(node.id, ORIGINAL_NAMES)
     {
         let (mut of_node, mut of_function) = (None, None);
-        each_field(Fields::new(original, 0), |_, number, value| match number {
+        each_field(Fields::new(original.0, 0), |_, number, value| match number {
             ORIGINAL_NODE_NAMES => of_node = of_node.or(value.bytes()),
             ORIGINAL_FUNC_NAMES => of_function = of_function.or(value.bytes()),
             _ => {}
@@ -321,7 +347,7 @@ impl Node<'_> {
     /// Explains where inference lost a missing shape, and how to state it. `inputs` are the inputs of the program.
     pub fn blame(&self, inputs: &UntrustedSet<&str>) -> (String, Option<Fix>) {
         let culprit = self.instance.blame(self.body, self.id);
-        let (name, op) = (self.body.name(culprit), self.body.op(culprit));
+        let (name, op) = (self.body.name(culprit), self.body.shown_op(culprit));
         if self.why == Some(UnknownReason::Data) {
             return (format!("it depends on data, from `{name}` ({op}) on"), None);
         }
@@ -522,7 +548,7 @@ impl<'a> Visit<'a> {
 
     /// The source of a tensor, by its listed name.
     fn source(&self, body: &Body, tensor: Tensor) -> (String, u32) {
-        if tensor.node as usize >= body.len() {
+        if tensor.node as usize >= body.len() || body.is_hidden(tensor.node) {
             return (String::new(), 0);
         }
         if let Some(arg) = body.arg(tensor.node) {

@@ -2,7 +2,7 @@
 
 use super::fact::{Fact, LONGEST_VALUE};
 use super::floats;
-use crate::model::attr_value::{dtype_of, kind, shape_of};
+use crate::model::attr_value::{Attr, dtype_of, kind, shape_of};
 use crate::model::dtype::DType;
 use crate::model::shape::Shape;
 use tfprof_proto::fields::attr_value::TENSOR;
@@ -10,7 +10,7 @@ use tfprof_proto::fields::tensor;
 use tfprof_proto::wire::{Fields, Value, each_field, each_int};
 
 /// The tensor of an `AttrValue`.
-pub fn constant(attribute: &[u8]) -> Option<Fact> {
+pub fn constant(attribute: Attr<'_>) -> Option<Fact> {
     Some(tensor_fact(kind(attribute, TENSOR)?.bytes()?))
 }
 
@@ -108,7 +108,7 @@ mod tests {
             pb::message(out, 2, |out| dims.iter().for_each(|dim| pb::message(out, 2, |out| pb::int(out, 1, *dim))));
             fill(out);
         });
-        let fact = constant(&attribute).unwrap();
+        let fact = constant(Attr(&attribute)).unwrap();
         assert_eq!(fact.shape, Shape::of(dims));
         assert_eq!(fact.elements(), expect);
     }

@@ -15,6 +15,7 @@ use crate::hash::TrustedMap;
 use crate::model::attr_value;
 use crate::model::body::{Body, NO_NODE, Tensor};
 use crate::model::costs::UnknownReason;
+use crate::model::dtype::DType;
 use crate::model::functions::CALL_OPS;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -381,6 +382,11 @@ impl Step<'_> {
                 }
                 set_shape(&mut outputs[at], |own| own.and(&shape));
             }
+        }
+        // Types that a dialect states, where no rule finds one.
+        let types = op.body.attribute(op.node, "_output_types").map(attr_value::dtypes).unwrap_or_default();
+        for (output, dtype) in outputs.iter_mut().zip(types).filter(|(output, _)| output.dtype == DType::UNKNOWN) {
+            output.dtype = dtype;
         }
         for (at, shape) in self.observed.into_iter().flatten().enumerate().filter(|(_, shape)| shape.dims().is_some()) {
             at_least(&mut outputs, at);

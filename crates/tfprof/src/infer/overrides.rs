@@ -33,7 +33,17 @@ impl Overrides {
     pub fn new(program: &Program, settings: &Settings, batch: i64) -> Overrides {
         let names = InputNames::new(program, settings);
         let shape_of_tensor = |(name, shape): &(String, Shape)| Some((names.tensor(name)?.spelled(), shape.clone()));
-        let inputs = settings.inputs.iter().filter_map(shape_of_tensor).collect();
+        let mut inputs: UntrustedMap<String, Shape> = settings.inputs.iter().filter_map(shape_of_tensor).collect();
+        for (name, size) in sizes(&names, settings) {
+            for symbol in program.graph.symbols.iter().filter(|symbol| symbol.name == name) {
+                let declared = declared(&program.graph, symbol.node, 0);
+                let mut dims = vec![ANY; declared.rank().unwrap_or(0)];
+                let Some(dim) = dims.get_mut(symbol.axis as usize) else { continue };
+                *dim = size;
+                let stated = inputs.entry(program.graph.name(symbol.node).to_owned()).or_default();
+                *stated = stated.and(&Shape::of(&dims));
+            }
+        }
         Overrides { batch: Some(batch), seq: settings.seq, inputs, ..Overrides::default() }
     }
 
@@ -74,8 +84,16 @@ pub fn check_inputs(program: &Program, settings: &Settings) -> Result<(), Error>
     }
     let all = InputNames::new(program, settings);
     let names: Vec<&str> = all.nodes.iter().map(|(name, _)| name.as_str()).collect();
-    for (name, _) in &settings.inputs {
+    for (name, shape) in &settings.inputs {
         if all.tensor(name).is_none() {
+            if program.graph.symbols.iter().any(|symbol| symbol.name == *name) {
+                if matches!(shape.dims(), Some([size]) if *size >= 0) {
+                    continue;
+                }
+                return Err(Error::option("input", format!("`{name}` is one size, as in {name}=8; found {shape}")));
+            }
+            let symbols = program.graph.symbols.iter().map(|symbol| symbol.name.as_str());
+            let names: Vec<&str> = names.iter().copied().chain(symbols).collect();
             let why = if names.is_empty() {
                 format!("nothing is fed to this graph, so there is no `{name}`")
             } else {
@@ -102,6 +120,15 @@ pub fn check_inputs(program: &Program, settings: &Settings) -> Result<(), Error>
         }
     }
     Ok(())
+}
+
+/// The open sizes that the settings state by name.
+fn sizes<'s>(names: &InputNames, settings: &'s Settings) -> impl Iterator<Item = (&'s str, i64)> {
+    let size = |(name, shape): &'s (String, Shape)| match shape.dims() {
+        Some([size]) if *size >= 0 && names.tensor(name).is_none() => Some((name.as_str(), *size)),
+        _ => None,
+    };
+    settings.inputs.iter().filter_map(size)
 }
 
 /// The names of the nodes that are inputs of a program.
@@ -135,7 +162,7 @@ pub fn check_shapes(program: &Program, inferred: &Inferred, overrides: &Override
     let body = program.body(function);
     let mut given: Vec<String> = overrides.inputs.iter().map(|(name, shape)| format!("{name}={shape}")).collect();
     given.sort_unstable();
-    let (name, op, why) = (body.name(contradiction.node), body.op(contradiction.node), contradiction.why);
+    let (name, op, why) = (body.name(contradiction.node), body.shown_op(contradiction.node), contradiction.why);
     let verb = if given.len() == 1 { "contradicts" } else { "contradict" };
     Err(Error::option("input", format!("{} {verb} `{name}` ({op}): {why}", given.join(", "))))
 }

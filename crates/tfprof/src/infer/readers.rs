@@ -3,6 +3,7 @@
 
 use crate::hash::TrustedMap;
 use crate::model::body::{Body, Tensor};
+use crate::model::lowered::PARAMETER;
 use std::rc::Rc;
 
 /// Longer chains of reads and casts are not followed, which bounds the work per input.
@@ -47,7 +48,7 @@ impl Readers {
 
 fn role(op: &str, constants: bool) -> Role {
     match op {
-        "VarHandleOp" | "Variable" | "VariableV2" => Role::Variable,
+        "VarHandleOp" | "Variable" | "VariableV2" | PARAMETER => Role::Variable,
         "Const" if constants => Role::Variable,
         "ReadVariableOp" | "Identity" | "Cast" | "Enter" | "RefEnter" | "Switch" | "RefSwitch" | "Merge"
         | "NextIteration" | "Exit" | "StopGradient" | "Dequantize" | "CheckNumerics" => Role::Passes,

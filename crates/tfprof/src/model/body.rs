@@ -1,6 +1,8 @@
 //! [`Body`]: one graph or the body of one function, ready for inference. Nodes are columns, inputs are node numbers,
-//! attributes are the bytes of their `AttrValue`. The contents of large constants are dropped.
+//! attributes are typed values. The contents of large constants are dropped. An op is one that rules and formulas know;
+//! a node of another dialect also has the name of its op there.
 
+use super::attr_value::{Attr, AttrValue};
 use super::names::{NameHash, Recent};
 use crate::hash::{UntrustedMap, UntrustedState};
 use crate::words::lossy;
@@ -37,6 +39,9 @@ pub struct Body {
     /// By node, the position of its op in `ops`.
     op: Vec<u32>,
     ops: StringSet,
+    /// By node, the position of its name in another dialect in `shown_ops`; empty for a graph of TensorFlow.
+    shown: Vec<u32>,
+    shown_ops: StringSet,
     inputs: Vec<Tensor>,
     inputs_end: Vec<u32>,
     controls: Vec<u32>,
@@ -54,6 +59,16 @@ pub struct Body {
     pub args: Vec<u32>,
     /// The results of the function. Empty for a graph.
     pub returns: Vec<Tensor>,
+    /// Sizes of inputs that the file leaves open and names.
+    pub symbols: Vec<Symbol>,
+}
+
+/// A named open size: a dimension of an input.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Symbol {
+    pub name: String,
+    pub node: u32,
+    pub axis: u32,
 }
 
 impl Body {
@@ -84,11 +99,37 @@ impl Body {
         self.share_attributes();
         self.names.push(name);
         self.op.push(self.ops.id(op));
+        if !self.shown.is_empty() {
+            self.shown.push(self.shown_ops.id(op));
+        }
         self.inputs_end.push(self.inputs.len() as u32);
         self.controls_end.push(self.controls.len() as u32);
         self.attribute_set.push(self.sets.ends.len() as u32);
         self.sets.ends.push(self.attributes.len() as u32);
         self.op.len() as u32 - 1
+    }
+
+    /// Adds a node of another dialect, lowered to an op that rules and formulas know; empty if there is none. `shown` is
+    /// its op in that dialect.
+    pub fn push_lowered(&mut self, name: &str, op: &str, shown: &str) -> u32 {
+        if self.shown.is_empty() {
+            for before in 0..self.len() {
+                let before = self.shown_ops.id(self.ops.list.get(self.op[before] as usize));
+                self.shown.push(before);
+            }
+        }
+        let node = self.push_node(name, op);
+        let shown = self.shown_ops.id(shown);
+        self.shown.truncate(node as usize);
+        self.shown.push(shown);
+        node
+    }
+
+    /// Adds a typed attribute to the last node.
+    pub fn push_value(&mut self, key: &str, value: AttrValue<'_>) {
+        let mut bytes = Vec::new();
+        value.write(&mut bytes);
+        self.push_attribute(key, &bytes);
     }
 
     /// Gives the last node the set of an earlier node with the same attributes, if there is one.
@@ -131,6 +172,23 @@ impl Body {
         }
     }
 
+    /// Changes an input, by its place among the inputs of all nodes.
+    pub fn set_input(&mut self, place: usize, tensor: Tensor) {
+        if let Some(input) = self.inputs.get_mut(place) {
+            *input = tensor;
+        }
+    }
+
+    /// The number of inputs of all nodes.
+    pub fn input_count(&self) -> usize {
+        self.inputs.len()
+    }
+
+    /// Whether no view shows a node: a constant that its dialect has as an attribute.
+    pub fn is_hidden(&self, node: u32) -> bool {
+        self.shown.get(node as usize).is_some_and(|shown| self.shown_ops.list.get(*shown as usize).is_empty())
+    }
+
     /// Adds a control input to the last node.
     pub fn push_control(&mut self, node: u32) {
         self.controls.push(node);
@@ -170,6 +228,14 @@ impl Body {
         self.ops.list.get(self.op[node as usize] as usize)
     }
 
+    /// The op of a node in the dialect of its file.
+    pub fn shown_op(&self, node: u32) -> &str {
+        match self.shown.get(node as usize) {
+            Some(shown) => self.shown_ops.list.get(*shown as usize),
+            None => self.op(node),
+        }
+    }
+
     /// The distinct ops, and by node the position of its own among them.
     pub fn ops(&self) -> (impl Iterator<Item = &str>, &[u32]) {
         ((0..self.ops.list.len()).map(|op| self.ops.list.get(op)), &self.op)
@@ -184,17 +250,17 @@ impl Body {
         &self.controls[range(&self.controls_end, node)]
     }
 
-    /// The bytes of an attribute's `AttrValue`.
-    pub fn attribute(&self, node: u32, name: &str) -> Option<&[u8]> {
+    /// The value of an attribute.
+    pub fn attribute(&self, node: u32, name: &str) -> Option<Attr<'_>> {
         let key = *self.keys.ids.get(name)?;
         let attributes = &self.attributes[range(&self.sets.ends, self.attribute_set[node as usize])];
-        attributes.iter().rev().find(|(of, _)| *of == key).map(|(_, range)| &self.bytes[range.clone()])
+        attributes.iter().rev().find(|(of, _)| *of == key).map(|(_, range)| Attr(&self.bytes[range.clone()]))
     }
 
     /// All attributes of a node, in the order of the file.
-    pub fn attributes(&self, node: u32) -> impl Iterator<Item = (&str, &[u8])> {
+    pub fn attributes(&self, node: u32) -> impl Iterator<Item = (&str, Attr<'_>)> {
         let attributes = &self.attributes[range(&self.sets.ends, self.attribute_set[node as usize])];
-        attributes.iter().map(|(key, range)| (self.keys.list.get(*key as usize), &self.bytes[range.clone()]))
+        attributes.iter().map(|(key, range)| (self.keys.list.get(*key as usize), Attr(&self.bytes[range.clone()])))
     }
 
     /// A copy with only the nodes that `wanted` depend on, by data or control. Arguments stay.
@@ -224,12 +290,18 @@ impl Body {
         let moved_tensor = |tensor: &Tensor| Tensor { node: moved(tensor.node), output: tensor.output };
         let mut smaller = Body::default();
         for node in (0..self.len() as u32).filter(|node| is_needed[*node as usize]) {
-            smaller.push_node(self.name(node), self.op(node));
+            if self.shown.is_empty() {
+                smaller.push_node(self.name(node), self.op(node));
+            } else {
+                smaller.push_lowered(self.name(node), self.op(node), self.shown_op(node));
+            }
             self.inputs(node).iter().for_each(|input| smaller.push_input(moved_tensor(input)));
             self.controls(node).iter().for_each(|control| smaller.push_control(moved(*control)));
-            self.attributes(node).for_each(|(key, value)| smaller.push_attribute(key, value));
+            self.attributes(node).for_each(|(key, value)| smaller.push_attribute(key, value.0));
         }
         smaller.producer = self.producer;
+        let symbol = |symbol: &Symbol| Some(Symbol { node: moved(symbol.node), ..symbol.clone() });
+        smaller.symbols = self.symbols.iter().filter_map(symbol).filter(|symbol| symbol.node != NO_NODE).collect();
         smaller.args = self.args.iter().map(|arg| moved(*arg)).collect();
         smaller.returns = self.returns.iter().map(moved_tensor).collect();
         smaller
@@ -505,8 +577,8 @@ mod tests {
         assert_eq!(body.inputs(0), [tensor(1, 1), tensor(NO_NODE, 0), tensor(1, 0)]);
         assert_eq!((body.controls(0), body.inputs(1)), (&[2][..], &[tensor(0, NO_NODE)][..]));
         assert_eq!((body.name(2), body.op(2), body.inputs(2)), ("c", "Op", &[][..]));
-        assert_eq!((body.attribute(0, "x"), body.attribute(0, "y")), (Some(&b"2"[..]), None));
-        assert_eq!(body.attributes(2).collect::<Vec<_>>(), [("y", &b"3"[..])]);
+        assert_eq!((body.attribute(0, "x"), body.attribute(0, "y")), (Some(Attr(b"2")), None));
+        assert_eq!(body.attributes(2).collect::<Vec<_>>(), [("y", Attr(b"3"))]);
     }
 
     #[test]
@@ -520,6 +592,6 @@ mod tests {
         let mut body = Body::default();
         body.push_node("w", "Const");
         body.push_attribute("value", &value);
-        assert_eq!(body.attribute(0, "value"), Some(&b"\x42\x09\x08\x01\x12\x05shape"[..]));
+        assert_eq!(body.attribute(0, "value"), Some(Attr(b"\x42\x09\x08\x01\x12\x05shape")));
     }
 }

@@ -102,6 +102,21 @@ impl DType {
         matches!(self.form(), Some(Form::Float | Form::Double | Form::Half | Form::Brain | Form::Small { .. }))
     }
 
+    /// Whether elements are whole numbers or booleans of at least one byte.
+    pub fn is_integer(self) -> bool {
+        matches!(self.form(), Some(Form::Int(_) | Form::Uint(_) | Form::Bool))
+    }
+
+    /// A little-endian integer of this type.
+    pub fn integer(self, bytes: &[u8]) -> i64 {
+        let is_signed = matches!(self.form(), Some(Form::Int(_)));
+        let is_negative = is_signed && bytes.last().is_some_and(|last| *last >= 0x80);
+        let mut word = [if is_negative { 0xff } else { 0 }; 8];
+        let count = bytes.len().min(8);
+        word[..count].copy_from_slice(&bytes[..count]);
+        i64::from_le_bytes(word)
+    }
+
     /// Whether elements stand for floats in a range that other tensors give.
     pub fn is_quantized(self) -> bool {
         matches!(self.0, 11..=13 | 15 | 16)
@@ -120,6 +135,11 @@ impl DType {
     pub const COMPLEX128: DType = DType(18);
     pub const RESOURCE: DType = DType(20);
     pub const VARIANT: DType = DType(21);
+
+    /// The type of a name, as [`name`](Self::name) gives it.
+    pub fn named(name: &str) -> Option<DType> {
+        TYPES.iter().find(|(_, known, _)| *known == name).map(|(number, ..)| DType(*number))
+    }
 
     fn form(self) -> Option<Form> {
         TYPES.iter().find(|(number, ..)| *number == self.0).map(|(_, _, form)| *form)

@@ -22,6 +22,8 @@ pub struct ProgramBuilder {
     /// The name of that signature; `None` if the whole graph counts.
     pub signature: Option<String>,
     pub functions: FunctionDefs,
+    /// The functions of a file of another dialect, by name.
+    pub lowered: Vec<(String, Body)>,
     /// If several runs recorded a shape, the first one wins.
     pub observed_shapes: Arc<ObservedShapes>,
     pub debug_info: DebugInfo,

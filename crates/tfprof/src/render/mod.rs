@@ -12,7 +12,7 @@ pub mod html;
 pub mod json;
 mod markdown;
 pub(crate) mod markup;
-mod nesting;
+pub mod nesting;
 pub mod pprof;
 pub mod proto;
 pub mod roofline;

@@ -9,6 +9,7 @@ use crate::units::Amount;
 use crate::view::{Demand, Side, View, VisibleRow};
 use std::fmt::Write as _;
 use std::io::{self, Write};
+use std::path::Path;
 
 /// Every number that a dot needs.
 pub const DEMAND: Demand = Demand {
@@ -86,8 +87,8 @@ pub fn ceiling(view: &View) -> Ceiling {
 
 pub fn write(view: &View, container: Container<'_>, out: &mut dyn Write) -> io::Result<()> {
     let svg = picture(view);
-    let file = view.options.output.outfile.to_ascii_lowercase();
-    if !(file.ends_with(".html") || file.ends_with(".htm")) {
+    let ending = Path::new(&view.options.output.outfile).extension();
+    if !ending.is_some_and(|ending| ending.eq_ignore_ascii_case("html")) {
         return out.write_all(svg.as_bytes());
     }
     html::begin("roofline", container, out)?;

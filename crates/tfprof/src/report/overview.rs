@@ -7,6 +7,7 @@ pub mod hosts;
 pub mod html;
 mod json;
 mod missing;
+pub mod ranks;
 pub mod render;
 mod torch;
 

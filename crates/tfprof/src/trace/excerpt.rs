@@ -71,6 +71,7 @@ impl<'f> ExcerptTrace<'f> {
                     if known.is_empty() { "it marks none".to_owned() } else { format!("it has {}", known.join(", ")) };
                 return Err(Error::option("steps", format!("the trace has no such step; {known}")));
             }
+            join(&mut survey.windows);
             // Launches come before or after the steps that they are in.
             survey.launched = survey
                 .launches
@@ -133,9 +134,22 @@ impl<'f> ExcerptTrace<'f> {
     }
 }
 
-/// Whether a time lies in one of the intervals.
+/// Whether a time lies in one of the intervals, which are in order and apart.
 fn inside(windows: &[(i64, i64)], time: i64) -> bool {
-    windows.iter().any(|(start, end)| *start <= time && time <= *end)
+    let after = windows.partition_point(|(start, _)| *start <= time);
+    after > 0 && time <= windows[after - 1].1
+}
+
+/// Sorts intervals, and joins those that overlap.
+fn join(windows: &mut Vec<(i64, i64)>) {
+    windows.sort_unstable();
+    windows.dedup_by(|(start, end), (_, last)| {
+        let joins = *start <= *last;
+        if joins {
+            *last = (*last).max(*end);
+        }
+        joins
+    });
 }
 
 /// Steps, launches and names of lanes.

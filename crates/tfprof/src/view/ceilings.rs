@@ -97,7 +97,10 @@ impl Peaks {
     fn accelerator(&mut self, model: &Model, devices: &Devices, given: Ceiling, named: Option<&Device>) {
         let table = self.names.iter().find_map(|name| devices.of_profile(name));
         let recorded = planes(model).map(recorded).find(Ceiling::is_known).unwrap_or_default();
-        let name = self.names.first().cloned().unwrap_or_else(|| "the accelerator".to_owned());
+        // A compute capability is no name.
+        let name = self.names.iter().find(|name| !name.starts_with("cc")).cloned();
+        let name =
+            name.or_else(|| table.map(|device| device.name.clone())).unwrap_or_else(|| "the accelerator".to_owned());
         self.ceilings.accelerator = self.choose(&name, given, named, recorded, table);
     }
 

@@ -117,6 +117,7 @@ struct Kept {
 
 impl<'q, 'm> Pipeline<'q, 'm> {
     /// `metrics` are those to show; metrics to sort or filter by are added.
+    #[expect(clippy::large_types_passed_by_value, reason = "once for each view")]
     pub fn new(
         rules: &'static Rules,
         options: &'q Options,

@@ -142,12 +142,12 @@ impl<'m> Values<'m> {
     /// Adds the time whose cost is known and, if there are peaks, the time at each peak.
     pub fn add_limits(&self, node: NodeId, row: &mut Row) {
         let took = row[Metric::DeviceMicros as usize];
-        if took <= 0 {
-            return;
-        }
         let (knows_flops, knows_bytes) = self.known_costs(node);
         row[Metric::KnownFlopsMicros as usize] = if knows_flops { took } else { 0 };
         row[Metric::KnownBytesMicros as usize] = if knows_bytes { took } else { 0 };
+        if !self.lens.ceilings.is_known() {
+            return;
+        }
         let on_accelerator = row[Metric::AcceleratorMicros as usize] != 0;
         let ceiling = if on_accelerator { &self.lens.ceilings.accelerator } else { &self.lens.ceilings.cpu };
         let parts = self.model.parts(Metric::Micros) as f64 * 1e6;

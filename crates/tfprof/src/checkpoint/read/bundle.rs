@@ -51,12 +51,21 @@ pub fn list(index: ByteSource, prefix: &Path, damage: &mut Vec<Damage>) -> Resul
     }
     let tensors = Vec::with_capacity(entries.len());
     let pieces = Vec::with_capacity(entries.len());
-    let mut lister = Lister { file, entries: &entries, slice_entries, shards: &shards, tensors, pieces, damage };
+    let mut lister = Lister {
+        file,
+        entries: &entries,
+        slice_entries,
+        shards: &shards,
+        big_endian: header.big_endian,
+        tensors,
+        pieces,
+        damage,
+    };
     for (entry, _) in entries.iter().zip(&is_slice).filter(|(_, is_slice)| !**is_slice) {
         lister.add(entry);
     }
     let Lister { tensors, pieces, .. } = lister;
-    Ok(Contents { tensors, pieces, store: Store::Bundle { index, shards, big_endian: header.big_endian } })
+    Ok(Contents { tensors, pieces, store: Store::Bundle { index, shards } })
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -274,6 +283,7 @@ struct Lister<'e> {
     /// The entries of slices, by key.
     slice_entries: UntrustedMap<&'e [u8], usize>,
     shards: &'e BTreeMap<u32, Shard>,
+    big_endian: bool,
     tensors: Vec<Tensor>,
     pieces: Vec<Piece>,
     damage: &'e mut Vec<Damage>,
@@ -331,7 +341,8 @@ impl<'e> Lister<'e> {
             let file = path.display().to_string();
             self.damage.push(Damage { file, offset: Some(offset), tensor: Some(name.to_owned()), what, absent: false });
         }
-        let location = PieceLocation::DataFile(FileRange { offset, size, checksum });
+        let location =
+            PieceLocation::DataFile(FileRange { offset, size, checksum: Some(checksum), big_endian: self.big_endian });
         self.pieces.push(Piece { shard, location, slice: slice.to_vec() });
     }
 

@@ -5,21 +5,23 @@ use crate::checkpoint::Damage;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 /// Bytes read by offset. Every length is checked against the size of the source.
 #[derive(Debug)]
 pub struct ByteSource {
     /// The name in messages.
     pub name: String,
+    /// Where it starts in its file.
+    start: u64,
     length: u64,
     storage: Storage,
 }
 
 #[derive(Debug)]
 enum Storage {
-    File(Mutex<File>),
-    Memory(Vec<u8>),
+    File(Arc<Mutex<File>>),
+    Memory(Arc<Vec<u8>>),
 }
 
 /// The bytes that a file takes on its disk, as far as they are known: holes weigh nothing. `beside` is a file without
@@ -52,13 +54,32 @@ impl ByteSource {
         let file = File::open(path)?;
         Ok(ByteSource {
             name: path.display().to_string(),
+            start: 0,
             length: metadata.len(),
-            storage: Storage::File(Mutex::new(file)),
+            storage: Storage::File(Arc::new(Mutex::new(file))),
         })
     }
 
     pub fn memory(name: &str, bytes: Vec<u8>) -> ByteSource {
-        ByteSource { name: name.to_owned(), length: bytes.len() as u64, storage: Storage::Memory(bytes) }
+        let length = bytes.len() as u64;
+        ByteSource { name: name.to_owned(), start: 0, length, storage: Storage::Memory(Arc::new(bytes)) }
+    }
+
+    /// A part as a source of its own. Offsets in messages stay those of the file.
+    pub fn part(&self, offset: u64, length: u64) -> Result<ByteSource, Damage> {
+        if offset.checked_add(length).is_none_or(|end| end > self.length) {
+            return Err(self.too_short(offset, length));
+        }
+        let storage = match &self.storage {
+            Storage::File(file) => Storage::File(Arc::clone(file)),
+            Storage::Memory(bytes) => Storage::Memory(Arc::clone(bytes)),
+        };
+        Ok(ByteSource { name: self.name.clone(), start: self.start + offset, length, storage })
+    }
+
+    /// Where a byte is in the file.
+    pub fn file_offset(&self, offset: u64) -> u64 {
+        self.start.saturating_add(offset)
     }
 
     pub fn len(&self) -> u64 {
@@ -78,10 +99,8 @@ impl ByteSource {
 
     /// Reads a range into `bytes`, replacing its contents.
     pub fn read_to(&self, offset: u64, length: u64, bytes: &mut Vec<u8>) -> Result<(), Damage> {
-        let left = self.length.saturating_sub(offset);
-        if length > left {
-            let what = format!("length {length} runs past the end of the file ({left} bytes left); is it truncated?");
-            return Err(self.damage(offset, what));
+        if length > self.length.saturating_sub(offset) {
+            return Err(self.too_short(offset, length));
         }
         budget::reserve(length.saturating_sub(bytes.capacity() as u64));
         // The file has this many bytes, so the allocation is bounded.
@@ -89,23 +108,29 @@ impl ByteSource {
         self.fill(offset, bytes).map_err(|error| self.damage(offset, format!("cannot read: {error}")))
     }
 
+    fn too_short(&self, offset: u64, length: u64) -> Damage {
+        let left = self.length.saturating_sub(offset);
+        let what = format!("length {length} runs past the end of the file ({left} bytes left); is it truncated?");
+        self.damage(offset, what)
+    }
+
     fn fill(&self, offset: u64, bytes: &mut [u8]) -> io::Result<()> {
         match &self.storage {
             Storage::Memory(all) => {
-                let start = offset as usize;
+                let start = (self.start + offset) as usize;
                 bytes.copy_from_slice(&all[start..start + bytes.len()]);
                 Ok(())
             }
             Storage::File(file) => {
                 let mut file = file.lock().map_err(|_| io::Error::other("another reader failed"))?;
-                file.seek(SeekFrom::Start(offset))?;
+                file.seek(SeekFrom::Start(self.start + offset))?;
                 file.read_exact(bytes)
             }
         }
     }
 
     pub fn damage(&self, offset: u64, what: String) -> Damage {
-        Damage { file: self.name.clone(), offset: Some(offset), tensor: None, what, absent: false }
+        Damage { file: self.name.clone(), offset: Some(self.file_offset(offset)), tensor: None, what, absent: false }
     }
 }
 
@@ -122,5 +147,9 @@ mod tests {
         assert_eq!(damage.offset, Some(1));
         assert!(damage.what.contains("(2 bytes left)"), "{}", damage.what);
         assert!(source.read(9, 1).is_err());
+        let part = source.part(1, 2).unwrap();
+        assert_eq!(part.read(0, 2).unwrap(), [2, 3]);
+        assert_eq!(part.read(2, 1).unwrap_err().offset, Some(3));
+        assert!(source.part(2, 2).is_err() && source.part(u64::MAX, 2).is_err());
     }
 }

@@ -1,10 +1,11 @@
 //! The catalog of an open checkpoint: its tensors, their types and shapes, and where their values are stored.
 
+use super::arrays::Arrays;
 use super::byte_source::{ByteSource, weight};
 use super::layout::{self, Piece};
 use super::object_graph::ObjectNames;
 use super::table::{Block, Table};
-use super::{bundle, v1};
+use super::{arrays, bundle, v1};
 use crate::budget;
 use crate::checkpoint::Damage;
 use crate::checkpoint::locate::{self, Files, Located};
@@ -62,8 +63,20 @@ pub struct Tensor {
 /// The files that hold the values.
 #[derive(Debug)]
 pub(in crate::checkpoint) enum Store {
-    Bundle { index: Table, shards: BTreeMap<u32, Shard>, big_endian: bool },
+    Bundle { index: Table, shards: BTreeMap<u32, Shard> },
     Tables(Vec<Table>),
+    Arrays(Arrays),
+}
+
+impl Store {
+    /// A data file by its number.
+    pub(super) fn shard(&self, number: u32) -> Option<&Shard> {
+        match self {
+            Store::Bundle { shards, .. } => shards.get(&number),
+            Store::Arrays(arrays) => arrays.files.get(number as usize),
+            Store::Tables(_) => None,
+        }
+    }
 }
 
 /// A data file, opened only to read values: there may be thousands.
@@ -90,6 +103,7 @@ impl Checkpoint {
     /// file, or a `SavedModel`.
     pub fn open(path: &Path) -> Result<Checkpoint, Error> {
         let Located { files, mut damage } = locate::locate(path)?;
+        let is_arrays = matches!(files, Files::Hdf5(_) | Files::Safetensors(_));
         let open = |path: &Path| {
             let file = path.display().to_string();
             let source = ByteSource::open(path).map_err(|source| Error::Io {
@@ -97,7 +111,7 @@ impl Checkpoint {
                 action: "cannot open",
                 source,
             })?;
-            let foreign = if Table::is_table(&source) { None } else { foreign::of_path(path) };
+            let foreign = if is_arrays || Table::is_table(&source) { None } else { foreign::of_path(path) };
             budget::add_input(source.len());
             match foreign {
                 Some((_, message)) => Err(Error::Input { location: Location { file, spot: None }, message }),
@@ -115,6 +129,16 @@ impl Checkpoint {
                     files.extend(shards.values().map(|shard| shard.path.clone()));
                 }
                 Ok(Checkpoint::new(prefix.display().to_string(), contents, damage, files))
+            }
+            Files::Hdf5(file) => {
+                let contents = arrays::list_hdf5(open(&file)?, &file, &mut damage)?;
+                Ok(Checkpoint::new(file.display().to_string(), contents, damage, vec![file]))
+            }
+            Files::Safetensors(files) => {
+                let sources =
+                    files.iter().map(|file| Ok((open(file)?, file.as_path()))).collect::<Result<_, Error>>()?;
+                let contents = arrays::list_safetensors(sources, &mut damage)?;
+                Ok(Checkpoint::new(path.display().to_string(), contents, damage, files))
             }
             Files::Tables(files) => {
                 let sources = files.iter().map(|file| open(file)).collect::<Result<Vec<_>, _>>()?;
@@ -141,14 +165,42 @@ impl Checkpoint {
         Ok(Checkpoint::new(name, contents, damage, Vec::new()))
     }
 
+    /// Opens an HDF5 file or a `.keras` archive in memory. For tests and fuzzing.
+    #[doc(hidden)]
+    pub fn hdf5(source: ByteSource) -> Result<Checkpoint, Error> {
+        let mut damage = Vec::new();
+        let name = source.name.clone();
+        let contents = arrays::list_hdf5(source, Path::new(&name), &mut damage)?;
+        Ok(Checkpoint::new(name, contents, damage, Vec::new()))
+    }
+
+    /// Opens a safetensors file in memory. For tests and fuzzing.
+    #[doc(hidden)]
+    pub fn safetensors(source: ByteSource) -> Result<Checkpoint, Error> {
+        let mut damage = Vec::new();
+        let name = source.name.clone();
+        let contents = arrays::list_safetensors(vec![(source, Path::new(&name))], &mut damage)?;
+        Ok(Checkpoint::new(name, contents, damage, Vec::new()))
+    }
+
     fn new(name: String, contents: Contents, damage: Vec<Damage>, files: Vec<PathBuf>) -> Checkpoint {
         let Contents { mut tensors, pieces, store } = contents;
         tensors.sort_by(|a, b| a.name.cmp(&b.name));
         let aliases = UntrustedMap::default();
         let last_block = Mutex::new(None);
         let mut checkpoint = Checkpoint { name, tensors, damage, files, pieces, store, aliases, last_block };
+        checkpoint.add_readable_names();
         checkpoint.add_variable_names();
         checkpoint
+    }
+
+    /// Lets tensors be found by the names that their files give besides.
+    fn add_readable_names(&mut self) {
+        for (i, tensor) in self.tensors.iter().enumerate() {
+            if let Some(name) = &tensor.readable {
+                self.aliases.entry(name.clone()).or_insert(i as u32);
+            }
+        }
     }
 
     /// Names tensors after the variables of the object graph.
@@ -196,6 +248,7 @@ impl Checkpoint {
         match &self.store {
             Store::Bundle { shards, .. } => shards.len(),
             Store::Tables(tables) => tables.len(),
+            Store::Arrays(arrays) => arrays.files.len(),
         }
     }
 
@@ -206,8 +259,8 @@ impl Checkpoint {
     /// The file name of a shard.
     pub(super) fn file_name(&self, shard: u32) -> String {
         match &self.store {
-            Store::Bundle { shards, .. } => {
-                shards.get(&shard).map_or_else(|| self.name.clone(), |shard| shard.path.display().to_string())
+            Store::Bundle { .. } | Store::Arrays(_) => {
+                self.store.shard(shard).map_or_else(|| self.name.clone(), |shard| shard.path.display().to_string())
             }
             Store::Tables(tables) => tables.get(shard as usize).map_or_else(String::new, |t| t.file.name.clone()),
         }
@@ -232,7 +285,7 @@ impl Tensor {
 }
 
 /// A key as text; invalid UTF-8 is escaped.
-pub(super) fn name_text(name: &[u8]) -> String {
+pub(in crate::checkpoint) fn name_text(name: &[u8]) -> String {
     match std::str::from_utf8(name) {
         Ok(name) => name.to_owned(),
         Err(_) => escape_invalid(name),

@@ -18,14 +18,17 @@ pub struct Piece {
 pub enum PieceLocation {
     DataFile(FileRange),
     TableKey(Vec<u8>),
+    /// A dataset of an HDF5 file, by its number, whose bytes do not lie in the file as they are.
+    Dataset(u32),
 }
 
-/// Bytes of a data file, with their masked checksum.
+/// Bytes of a data file, with their masked checksum if there is one.
 #[derive(Clone, Copy, Debug)]
 pub struct FileRange {
     pub offset: u64,
     pub size: u64,
-    pub checksum: u32,
+    pub checksum: Option<u32>,
+    pub big_endian: bool,
 }
 
 /// The bounds of a slice along one dimension; all of the dimension if there is no length.

@@ -10,6 +10,7 @@ use super::table::{Block, Table};
 use super::v1;
 use crate::budget;
 use crate::checkpoint::Damage;
+use crate::checkpoint::hdf5::{Dataset, Hdf5};
 use crate::foreign;
 use crate::model::dtype::{DType, Element};
 use std::ops::Range;
@@ -37,6 +38,7 @@ struct Contiguous<'c> {
     shard: &'c Shard,
     offset: u64,
     size: u64,
+    big_endian: bool,
 }
 
 /// Tensors may share their bytes, but only so often: reading a byte takes this much work.
@@ -159,7 +161,7 @@ impl Checkpoint {
             && wanted < contiguous.size / 2
         {
             let mut data = read_part(tensor, &contiguous, part).map_err(|d| d.of(&tensor.name))?;
-            self.to_little_endian(tensor.dtype, &mut data);
+            to_little_endian(contiguous.big_endian, tensor.dtype, &mut data);
             return Ok(Values { dtype: tensor.dtype, shape, data: Data::Plain(data), damage: Vec::new() });
         }
         let whole = self.values(tensor)?;
@@ -194,10 +196,10 @@ impl Checkpoint {
     pub fn stream(&self, tensor: &Tensor, each: &mut dyn FnMut(&[u8])) -> Result<Vec<Damage>, Damage> {
         let mut damage = Vec::new();
         for piece in self.pieces_of(tensor) {
-            let found = match (&self.store, &piece.location) {
-                (Store::Bundle { shards, .. }, PieceLocation::DataFile(range)) => {
+            let found = match &piece.location {
+                PieceLocation::DataFile(range) => {
                     self.check_length(tensor, piece).map_err(|d| d.of(&tensor.name))?;
-                    self.stream_range(tensor, shards.get(&piece.shard), *range, each)
+                    self.stream_range(tensor, self.store.shard(piece.shard), *range, each)
                 }
                 _ => self.load_piece(tensor, piece).map(|Loaded { data, damage }| {
                     if let Data::Plain(bytes) = &data {
@@ -218,7 +220,7 @@ impl Checkpoint {
         range: FileRange,
         each: &mut dyn FnMut(&[u8]),
     ) -> Result<Vec<Damage>, Damage> {
-        let FileRange { offset, size, .. } = range;
+        let FileRange { offset, size, big_endian, .. } = range;
         budget::work(size.saturating_mul(WORK_PER_BYTE));
         let shard = shard.ok_or_else(|| self.damage_to(tensor, "its shard is missing".to_owned()))?;
         let file = open_shard(shard).map_err(|d| d.at(offset))?;
@@ -232,7 +234,7 @@ impl Checkpoint {
         while at < size {
             file.read_to(offset + at, CHUNK.min(size - at), &mut bytes)?;
             crc = crc32c::crc32c_append(crc, &bytes);
-            self.to_little_endian(tensor.dtype, &mut bytes);
+            to_little_endian(big_endian, tensor.dtype, &mut bytes);
             each(&bytes);
             at += bytes.len() as u64;
         }
@@ -242,24 +244,22 @@ impl Checkpoint {
     /// Where a tensor is that is stored in one piece of a data file, with elements of a fixed size.
     fn contiguous(&self, tensor: &Tensor) -> Option<Contiguous<'_>> {
         let [piece] = self.pieces_of(tensor) else { return None };
-        let (Store::Bundle { shards, .. }, PieceLocation::DataFile(range)) = (&self.store, &piece.location) else {
-            return None;
-        };
-        let FileRange { offset, size, .. } = *range;
+        let PieceLocation::DataFile(range) = &piece.location else { return None };
+        let FileRange { offset, size, big_endian, .. } = *range;
         let fits = piece.slice.is_empty() && layout::byte_size(tensor.dtype, &tensor.shape) == Some(size);
-        let shard = shards.get(&piece.shard)?;
+        let shard = self.store.shard(piece.shard)?;
         let exists = offset.checked_add(size).is_some_and(|end| shard.length.is_some_and(|length| end <= length));
-        (fits && exists).then_some(Contiguous { shard, offset, size })
+        (fits && exists).then_some(Contiguous { shard, offset, size, big_endian })
     }
 
     /// The elements of one piece, in row-major order.
     fn load_piece(&self, tensor: &Tensor, piece: &Piece) -> Result<Loaded, Damage> {
         let count = self.check_length(tensor, piece)?;
         match (&self.store, &piece.location) {
-            (Store::Bundle { shards, .. }, PieceLocation::DataFile(range)) => {
-                let shard = shards.get(&piece.shard);
+            (_, PieceLocation::DataFile(range)) => {
+                let shard = self.store.shard(piece.shard);
                 let shard = shard.ok_or_else(|| self.damage_to(tensor, "its shard is missing".to_owned()))?;
-                self.load_range(tensor, count, shard, *range)
+                load_range(tensor, count, shard, *range)
             }
             (Store::Tables(tables), PieceLocation::TableKey(key)) => {
                 let missing =
@@ -271,27 +271,14 @@ impl Checkpoint {
                     load_value(tensor, count, table, block, value)?.ok_or_else(missing)
                 })
             }
+            (Store::Arrays(arrays), PieceLocation::Dataset(number)) => {
+                let dataset = arrays.hdf5.as_ref().zip(arrays.datasets.get(*number as usize));
+                let (file, dataset) =
+                    dataset.ok_or_else(|| self.damage_to(tensor, "its dataset is missing".to_owned()))?;
+                load_dataset(tensor, count, file, dataset)
+            }
             _ => Err(self.damage_to(tensor, "its values are not where they should be".to_owned())),
         }
-    }
-
-    fn load_range(&self, tensor: &Tensor, count: u64, shard: &Shard, range: FileRange) -> Result<Loaded, Damage> {
-        let FileRange { offset, size, checksum } = range;
-        budget::work(size.saturating_mul(WORK_PER_BYTE));
-        let file = open_shard(shard).map_err(|d| d.at(offset))?;
-        let mut bytes = file.read(offset, size)?;
-        if tensor.dtype.size().is_some() {
-            let wrong = wrong_checksum(&file, range, crc32c::crc32c(&bytes));
-            self.to_little_endian(tensor.dtype, &mut bytes);
-            return Ok(Loaded { data: Data::Plain(bytes), damage: wrong.into_iter().collect() });
-        }
-        let read =
-            if tensor.dtype == DType::STRING { read_strings(bytes, count) } else { read_variants(&bytes, count) };
-        let Checked { data, checksum: found } =
-            read.map_err(|invalid| file.damage(offset + invalid.offset as u64, invalid.message.to_owned()))?;
-        let wrong = (found != checksum && !self.is_big_endian())
-            .then(|| file.damage(offset, format!("the checksum of its {size} bytes is wrong")));
-        Ok(Loaded { data, damage: wrong.into_iter().collect() })
     }
 
     /// Calls `read` with a block of a table, which is often the block of the previous call.
@@ -324,7 +311,8 @@ impl Checkpoint {
 
     /// Whether [`Checkpoint::stream`] can read a tensor in chunks.
     pub(in crate::checkpoint) fn is_streamed(&self, tensor: &Tensor) -> bool {
-        matches!(self.store, Store::Bundle { .. }) && tensor.dtype.size().is_some()
+        let in_file = |piece: &Piece| matches!(piece.location, PieceLocation::DataFile(_));
+        self.pieces_of(tensor).iter().all(in_file) && tensor.dtype.size().is_some()
     }
 
     /// Checks that the slices of a tensor are complete.
@@ -349,10 +337,10 @@ impl Checkpoint {
         count: u64,
     ) -> Result<Vec<u8>, Damage> {
         let size = tensor.dtype.size().unwrap_or(1) as u64;
-        if let Some(Contiguous { shard, offset, .. }) = self.contiguous(tensor) {
+        if let Some(Contiguous { shard, offset, big_endian, .. }) = self.contiguous(tensor) {
             let file = open_shard(shard).map_err(|d| d.of(&tensor.name))?;
             let mut bytes = file.read(offset + from * size, count * size).map_err(|d| d.of(&tensor.name))?;
-            self.to_little_endian(tensor.dtype, &mut bytes);
+            to_little_endian(big_endian, tensor.dtype, &mut bytes);
             return Ok(bytes);
         }
         let values = self.values(tensor)?;
@@ -417,28 +405,20 @@ impl Checkpoint {
     /// An upper bound of the bytes of a tensor, from the sizes of its files.
     fn max_bytes(&self, tensor: &Tensor) -> u64 {
         let length = |shard: u32| match &self.store {
-            Store::Bundle { shards, .. } => shards.get(&shard).and_then(|shard| shard.length).unwrap_or(0),
+            Store::Bundle { .. } | Store::Arrays(_) => {
+                self.store.shard(shard).and_then(|shard| shard.length).unwrap_or(0)
+            }
             // Blocks may be compressed, and small numbers take fewer bytes in a message than in memory.
             Store::Tables(tables) => tables.get(shard as usize).map_or(0, |table| table.file.len().saturating_mul(256)),
         };
         self.shards(tensor).into_iter().fold(0, |sum, shard| sum.saturating_add(length(shard)))
     }
 
-    fn is_big_endian(&self) -> bool {
-        matches!(self.store, Store::Bundle { big_endian: true, .. })
-    }
-
-    fn to_little_endian(&self, dtype: DType, bytes: &mut [u8]) {
-        if self.is_big_endian() {
-            bytes.chunks_exact_mut(dtype.number_size()).for_each(<[u8]>::reverse);
-        }
-    }
-
     fn damage_to(&self, tensor: &Tensor, what: String) -> Damage {
         let first = self.pieces_of(tensor).first();
         let offset = first.and_then(|piece| match piece.location {
             PieceLocation::DataFile(FileRange { offset, .. }) => Some(offset),
-            PieceLocation::TableKey(_) => None,
+            PieceLocation::TableKey(_) | PieceLocation::Dataset(_) => None,
         });
         let file = first.map_or_else(|| self.name.clone(), |piece| self.file_name(piece.shard));
         Damage { file, offset, tensor: Some(tensor.name.clone()), what, absent: false }
@@ -471,6 +451,47 @@ fn load_value(
     }
     let wrong = block.damage.clone().filter(|d| d.offset.is_none_or(|at| block.covers(&value, at)));
     Ok(Some(Loaded { data, damage: wrong.into_iter().collect() }))
+}
+
+/// Reads a range of a data file.
+fn load_range(tensor: &Tensor, count: u64, shard: &Shard, range: FileRange) -> Result<Loaded, Damage> {
+    let FileRange { offset, size, checksum, big_endian } = range;
+    budget::work(size.saturating_mul(WORK_PER_BYTE));
+    let file = open_shard(shard).map_err(|d| d.at(offset))?;
+    let mut bytes = file.read(offset, size)?;
+    if tensor.dtype.size().is_some() {
+        let wrong = wrong_checksum(&file, range, crc32c::crc32c(&bytes));
+        to_little_endian(big_endian, tensor.dtype, &mut bytes);
+        return Ok(Loaded { data: Data::Plain(bytes), damage: wrong.into_iter().collect() });
+    }
+    // Files of arrays have no objects: such a type is one that tfprof does not know.
+    let Some(checksum) = checksum else { return Ok(Loaded { data: Data::Opaque(count), damage: Vec::new() }) };
+    let read = if tensor.dtype == DType::STRING { read_strings(bytes, count) } else { read_variants(&bytes, count) };
+    let Checked { data, checksum: found } =
+        read.map_err(|invalid| file.damage(offset + invalid.offset as u64, invalid.message.to_owned()))?;
+    let wrong = (found != checksum && !big_endian)
+        .then(|| file.damage(offset, format!("the checksum of its {size} bytes is wrong")));
+    Ok(Loaded { data, damage: wrong.into_iter().collect() })
+}
+
+/// Reads a dataset that does not lie in its file as it is.
+fn load_dataset(tensor: &Tensor, count: u64, file: &Hdf5, dataset: &Dataset) -> Result<Loaded, Damage> {
+    let data = if tensor.dtype == DType::STRING {
+        Data::Strings(file.strings(dataset)?)
+    } else if tensor.dtype.size().is_some() {
+        let mut bytes = file.bytes(dataset)?;
+        to_little_endian(dataset.datatype.big_endian, tensor.dtype, &mut bytes);
+        Data::Plain(bytes)
+    } else {
+        Data::Opaque(count)
+    };
+    Ok(Loaded { data, damage: Vec::new() })
+}
+
+fn to_little_endian(big_endian: bool, dtype: DType, bytes: &mut [u8]) {
+    if big_endian {
+        bytes.chunks_exact_mut(dtype.number_size()).for_each(<[u8]>::reverse);
+    }
 }
 
 fn open_shard(shard: &Shard) -> Result<ByteSource, Damage> {
@@ -512,10 +533,8 @@ fn read_part(tensor: &Tensor, contiguous: &Contiguous<'_>, part: &[Range<u64>]) 
 }
 
 fn wrong_checksum(file: &ByteSource, range: FileRange, crc: u32) -> Option<Damage> {
-    let FileRange { offset, size, checksum } = range;
-    if crc::masked(crc) == checksum {
-        return None;
-    }
+    let FileRange { offset, size, checksum, .. } = range;
+    let checksum = checksum.filter(|checksum| crc::masked(crc) != *checksum)?;
     Some(match crc::flipped_bit(size, crc, checksum) {
         Some(Flip::Data { byte, bit }) => {
             file.damage(offset + byte, format!("bit {bit} is flipped, as the checksum of its {size} bytes tells"))

@@ -276,6 +276,7 @@ fn checked_format(input: &Input, head: &[u8]) -> Result<&'static Format, Error> 
             Err(error.with_fix(Fix::new("use", found.flag.name)))
         }
         Some(found) => Ok(found),
+        None if format.is_path(path) => Ok(format),
         None => {
             let name = path.display().to_string();
             // A page may start with blanks, which could be the tag of a record.

@@ -11,6 +11,15 @@ use crate::words;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+/// How many bytes of a recording's list of files are read.
+const MANIFEST_SIZE: u64 = 1024 * 1024;
+
+/// The part of `recording.json` that is read.
+#[derive(serde::Deserialize)]
+struct Recording {
+    files: Vec<String>,
+}
+
 /// How many bytes of standard input are taken to recognize its format.
 const STDIN_HEAD: u64 = 64 * 1024;
 
@@ -57,6 +66,9 @@ impl Inputs {
         let mut files: Vec<PathBuf> =
             entries.flatten().map(|entry| entry.path()).filter(|path| path.is_file()).collect();
         files.sort();
+        if self.add_recording(dir)? {
+            return Ok(());
+        }
         let named = |stem: &str| files.iter().find(|file| base_name(file) == stem);
         let saved_model = named("saved_model.pb").or_else(|| named("saved_model.pbtxt"));
         // A model that was split into chunks is named for what it is when it is opened.
@@ -103,6 +115,26 @@ impl Inputs {
         };
         self.list.extend(runs.into_iter().map(run));
         Ok(())
+    }
+
+    /// A directory that `tfprof.record` wrote: all its profiles, which may be those of several frameworks; false if it
+    /// is none, or if the rules for other directories find the same.
+    fn add_recording(&mut self, dir: &Path) -> Result<bool, Error> {
+        let Ok(manifest) = std::fs::File::open(dir.join("recording.json")) else { return Ok(false) };
+        let mut text = String::new();
+        if manifest.take(MANIFEST_SIZE).read_to_string(&mut text).is_err() {
+            return Ok(false);
+        }
+        let Ok(Recording { files }) = serde_json::from_str(&text) else { return Ok(false) };
+        // A name, not a path: nothing outside the directory is read.
+        let is_name = |file: &&String| Path::new(file).file_name().is_some_and(|name| name == file.as_str());
+        let profiles: Vec<PathBuf> = files.iter().filter(is_name).map(|file| dir.join(file)).collect();
+        let is_host = |file: &PathBuf| base_name(file).ends_with(".xplane.pb") || base_name(file).ends_with(".json");
+        if profiles.len() < 2 || !profiles.iter().all(is_host) {
+            return Ok(false);
+        }
+        profiles.iter().try_for_each(|profile| self.add_path(profile))?;
+        Ok(true)
     }
 
     /// The traces of all ranks of a run, in the directory or one level deeper; false if there are none.

@@ -15,7 +15,7 @@ use crate::events::{
 use crate::hash::{TrustedMap, TrustedSet, UntrustedMap};
 use crate::model::activity::Activity;
 use crate::model::allocators::MemorySample;
-use crate::model::hosts::{CollectiveFacts, EventKind, HostFacts, PlaneFacts, SpanSums};
+use crate::model::hosts::{CollectiveFacts, EventKind, HostFacts, LineFacts, PlaneFacts, SpanSums};
 use crate::model::names::NameId;
 
 /// The plane of all threads.
@@ -35,6 +35,7 @@ pub struct Summary {
     pub(super) calls: CallPaths,
     pub(super) table: OpTable,
     planes: Vec<String>,
+    plane_of: UntrustedMap<String, u32>,
     pub(super) step_name: NameId,
     /// By sequence number, the scope of the forward op.
     pub(super) forward: UntrustedMap<i64, u32>,
@@ -74,6 +75,7 @@ impl Summary {
             calls: CallPaths::default(),
             table: OpTable::default(),
             planes: vec![HOST.to_owned()],
+            plane_of: UntrustedMap::from_iter([(HOST.to_owned(), 0)]),
             step_name,
             forward: UntrustedMap::default(),
             by_id: UntrustedMap::default(),
@@ -108,11 +110,13 @@ impl Summary {
 
     /// The index of a plane.
     pub(super) fn plane(&mut self, name: &str) -> u32 {
-        let found = self.planes.iter().position(|known| known == name);
-        found.unwrap_or_else(|| {
-            self.planes.push(name.to_owned());
-            self.planes.len() - 1
-        }) as u32
+        if let Some(known) = self.plane_of.get(name) {
+            return *known;
+        }
+        let next = self.planes.len() as u32;
+        self.planes.push(name.to_owned());
+        self.plane_of.insert(name.to_owned(), next);
+        next
     }
 
     pub(super) fn add_memory(&mut self, at: u32, target: Option<Target>) {
@@ -277,7 +281,9 @@ impl Summary {
             self.trace.names.get(*kernel).clone_into(&mut variant.name);
             variant.launch = self.trace.attributes.get(*attributes as usize).copied().unwrap_or_default();
         }
-        let Summary { mut facts, steps, sums, by_step, trace, planes, paths, kernel_rows, kernel_sums, .. } = self;
+        let Summary {
+            mut facts, steps, sums, by_step, trace, planes, plane_of, paths, kernel_rows, kernel_sums, ..
+        } = self;
         let names = &trace.names;
         let rows = kernel_rows.iter().map(|row| OpKey {
             device: planes[row.device as usize].clone(),
@@ -286,12 +292,7 @@ impl Summary {
             program: row.kind.word().to_owned(),
         });
         let kernels = KernelRows { rows: rows.collect(), sums: kernel_sums };
-        let plane = |name: &String| {
-            let of_plane: Vec<u64> =
-                sums.lines.iter().filter(|line| line.plane == *name).map(|line| line.events).collect();
-            PlaneFacts { name: name.clone(), lines: of_plane.len(), events: of_plane.iter().sum(), stats: Vec::new() }
-        };
-        facts.planes = planes.iter().map(plane).collect();
+        facts.planes = plane_facts(&planes, &plane_of, &sums.lines);
         facts.lines = sums.lines;
         facts.kinds = sums.kinds;
         (facts.rule, facts.marker, facts.other_markers) = (steps.rule, steps.marker, steps.other_markers);
@@ -378,6 +379,19 @@ impl Summary {
         };
         self.table.ops.iter().map(op).collect()
     }
+}
+
+/// How many lines and events planes have.
+fn plane_facts(planes: &[String], plane_of: &UntrustedMap<String, u32>, lines: &[LineFacts]) -> Vec<PlaneFacts> {
+    let plane = |name: &String| PlaneFacts { name: name.clone(), lines: 0, events: 0, stats: Vec::new() };
+    let mut facts: Vec<PlaneFacts> = planes.iter().map(plane).collect();
+    for line in lines {
+        if let Some(at) = plane_of.get(&line.plane) {
+            facts[*at as usize].lines += 1;
+            facts[*at as usize].events += line.events;
+        }
+    }
+    facts
 }
 
 fn sums_of(start: i64, end: i64, self_time: i64, base: i64) -> SpanSums {

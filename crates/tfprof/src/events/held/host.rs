@@ -67,12 +67,14 @@ impl Summary {
             sequences.next().is_none_or(|span| self.trace.sequences[span.sequence as usize].is_backward)
         });
         let call_lines = chunks(&calls, |span| span.line);
+        // By line, its calls.
+        let mut calls_of = vec![0..0; self.trace.lines.len()];
+        call_lines.iter().for_each(|range| calls_of[calls[range.start].line as usize] = range.clone());
         let mut met = vec![false; self.trace.lines.len()];
         for line in lines {
             let number = spans[line.start].line;
             let beside = self.trace.beside(number, LineKind::Calls);
-            let of_line = call_lines.iter().find(|range| Some(calls[range.start].line) == beside);
-            let of_line = of_line.map_or(&calls[..0], |range| &calls[range.clone()]);
+            let of_line = beside.map_or(&calls[..0], |beside| &calls[calls_of[beside as usize].clone()]);
             if let Some(beside) = beside {
                 met[beside as usize] = true;
             }
@@ -159,7 +161,8 @@ impl Summary {
             }
         };
         if let Some(Sequence { number, is_backward: false }) = self.trace.sequences.get(span.sequence as usize) {
-            self.forward.entry(*number).or_insert(scope);
+            // Ops without a gradient have the number of the next op that has one: the last op with a number owns it.
+            self.forward.insert(*number, scope);
         }
         let shapes = span.shapes;
         let variant = self.table.host(path, shapes, stack);

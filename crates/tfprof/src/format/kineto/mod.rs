@@ -5,6 +5,7 @@
 
 mod collect;
 mod event;
+pub mod lanes;
 mod plain;
 mod scan;
 mod shapes;
@@ -121,6 +122,12 @@ impl TraceFile {
                  quotes in the names of ranges"
             );
             warnings.push(Warning::new("lost_events", message).at(at(Some(offset))).with_damage());
+        }
+        if let Some(offset) = outcome.first_garbled {
+            let count = outcome.garbled;
+            let events = if count == 1 { "one event has".to_owned() } else { format!("{count} events have") };
+            let message = format!("{events} bytes that are no UTF-8, the first of them here: the file is damaged");
+            warnings.push(Warning::new("garbled_text", message).at(at(Some(offset))).with_damage());
         }
         if let Some((offset, why)) = &outcome.cut {
             let message = format!("{why}; the answer is about the {} events before", outcome.events);

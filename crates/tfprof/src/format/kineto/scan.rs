@@ -267,12 +267,39 @@ fn decimal(text: &[u8], places: i32) -> Option<i64> {
     any.then_some(if negative { -number } else { number })
 }
 
-/// `1.5e6` and the like, which few files have: by way of a double if that is exact enough.
+/// `1.5e6` and the like, which few files have, exactly; digits behind the last place are rounded.
 #[cold]
 fn by_exponent(text: &[u8], places: i32) -> Option<i64> {
-    let number: f64 = std::str::from_utf8(text).ok()?.parse().ok()?;
-    let scaled = (number * 10_f64.powi(places)).round();
-    (scaled.abs() < 9e18).then_some(scaled as i64)
+    let at = text.iter().position(|byte| matches!(byte, b'e' | b'E'))?;
+    let (mantissa, exponent) = (&text[..at], std::str::from_utf8(&text[at + 1..]).ok()?);
+    let exponent: i32 = exponent.strip_prefix('+').unwrap_or(exponent).parse().ok()?;
+    let (negative, mantissa) = match mantissa {
+        [b'-', rest @ ..] => (true, rest),
+        rest => (false, rest),
+    };
+    let point = mantissa.iter().position(|byte| *byte == b'.').unwrap_or(mantissa.len());
+    let is_number = mantissa.iter().enumerate().all(|(at, byte)| byte.is_ascii_digit() || at == point);
+    let digits = mantissa.iter().filter(|byte| byte.is_ascii_digit());
+    if !is_number || digits.clone().next().is_none() {
+        return None;
+    }
+    // So many digits are in front of the last place; zeros may follow.
+    let wanted = i32::try_from(point).ok()?.checked_add(exponent)?.checked_add(places)?;
+    let mut number: i64 = 0;
+    let mut taken = 0;
+    for digit in digits.map(|byte| i64::from(byte - b'0')) {
+        if taken >= wanted {
+            number = number.checked_add(i64::from(taken == wanted && digit >= 5))?;
+            break;
+        }
+        number = number.checked_mul(10)?.checked_add(digit)?;
+        taken += 1;
+    }
+    while taken < wanted && number != 0 {
+        number = number.checked_mul(10)?;
+        taken += 1;
+    }
+    Some(if negative { -number } else { number })
 }
 
 #[cfg(test)]
@@ -290,6 +317,15 @@ mod tests {
         check("1.00049", Some(1000));
         check("1.5e3", Some(1_500_000));
         check("1.2345e2", Some(123_450));
+        check("1.711234567890123457e+15", Some(1_711_234_567_890_123_457));
+        check("-2.5E-3", Some(-3));
+        check("1e-300", Some(0));
+        check("0e999", Some(0));
+        check("1e300", None);
+        check("1e", None);
+        check(".e3", None);
+        check("1.2.3e4", None);
+        check("1e99999999999", None);
         check("", None);
         check("-", None);
         check("x", None);

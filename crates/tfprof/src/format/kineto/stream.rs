@@ -29,6 +29,9 @@ pub struct Outcome {
     pub lost: u64,
     /// The offset of the first.
     pub first_lost: Option<u64>,
+    /// Events with bytes that are no UTF-8, and so no JSON, and the offset of the first.
+    pub garbled: u64,
+    pub first_garbled: Option<u64>,
     /// Where the file ends too early, and why.
     pub cut: Option<(u64, String)>,
     /// It has a list of events, or is one.
@@ -338,7 +341,15 @@ impl<I: Read> Stream<I> {
             match found {
                 Ok(Some((event, start, end))) => {
                     self.outcome.events += 1;
-                    visitor.event(&event, &bytes[start..end]);
+                    let raw = &bytes[start..end];
+                    if !raw.is_ascii()
+                        && let Err(error) = std::str::from_utf8(raw)
+                    {
+                        let offset = self.window.offset() + (start + error.valid_up_to()) as u64;
+                        self.outcome.garbled += 1;
+                        self.outcome.first_garbled.get_or_insert(offset);
+                    }
+                    visitor.event(&event, raw);
                     return Ok(Next::Event(end));
                 }
                 Ok(None) => {

@@ -277,3 +277,52 @@ fn ranks_are_named_by_files() {
     assert_eq!(rank_of("worker_1.1234.pt.trace.json"), Some(1));
     assert_eq!(rank_of("trace.json"), None);
 }
+
+#[test]
+fn bytes_that_are_no_text_are_damage() {
+    let mut text = trace(&[event("cpu_op", "aten::mm", "1", "10", "4", r#""Input type": ["flo~~"]"#)]).into_bytes();
+    let at = text.iter().position(|byte| *byte == b'~').expect("a mark");
+    text[at..at + 2].copy_from_slice(&[0xff, 0xfe]);
+    let host = read(&text).unwrap();
+    assert_eq!(ops(&host), [row("aten::mm", "/host:CPU", 1, 4000)]);
+    let warning = host.warnings.iter().find(|warning| warning.code == "garbled_text").expect("a warning");
+    assert!(warning.damage && warning.to_string().contains(&format!("byte {at}")), "{warning}");
+}
+
+#[test]
+fn a_number_belongs_to_the_last_forward_op_with_it() {
+    let text = trace(&[
+        // An op without a gradient has the number of the next one that has it.
+        event("cpu_op", "aten::item", "1", "1", "1", r#""Sequence number": 70, "Fwd thread id": 0"#),
+        event("python_function", "nn.Module: Conv2d_0", "1", "5", "10", r#""Python id": 1"#),
+        event("cpu_op", "aten::conv2d", "1", "6", "5", r#""Sequence number": 70, "Fwd thread id": 0"#),
+        event("cpu_op", "ConvolutionBackward0", "2", "20", "5", r#""Sequence number": 70, "Fwd thread id": 1"#),
+    ]);
+    let host = read(text.as_bytes()).unwrap();
+    let names: Vec<String> = ops(&host).into_iter().map(|(name, ..)| name).collect();
+    assert_eq!(names, ["Conv2d_0/(backward)/ConvolutionBackward0", "Conv2d_0/aten::conv2d", "aten::item"]);
+}
+
+#[test]
+fn lanes_are_threads_and_streams() {
+    let text = trace(&[
+        event("cpu_op", "aten::mm", "1", "10", "4", ""),
+        event("python_function", "a.py(1): f", "1", "9", "8", ""),
+        event("cuda_runtime", "cudaLaunchKernel", "1", "11", "1", r#""correlation": 9"#),
+        event("kernel", "gemm", "7", "30.5", "5.25", r#""device": 0, "stream": 7, "correlation": 9"#),
+    ]);
+    let source = Source::memory("trace.json", text.as_bytes()).unwrap();
+    let drawn = open(Path::new(""), source).unwrap().lanes().unwrap();
+    let lanes: Vec<_> =
+        drawn.lanes.iter().map(|lane| (lane.plane.as_str(), lane.name.as_str(), lane.events[0])).collect();
+    let name = |text: &str| drawn.names.find(text.as_bytes()).expect("a name");
+    assert_eq!(
+        lanes,
+        [
+            ("/device:GPU:0", "stream 7", (21_500, 5250, name("gemm"))),
+            ("/host:CPU", "thread 1", (1000, 4000, name("aten::mm"))),
+            ("/host:CPU", "thread 1, Python", (0, 8000, name("a.py(1): f"))),
+            ("/host:CPU", "thread 1, runtime", (2000, 1000, name("cudaLaunchKernel"))),
+        ]
+    );
+}

@@ -17,17 +17,15 @@ use crate::events::walk::TraceSums;
 use crate::events::{HostFile, HostProfile, KernelRows, TraceSettings};
 use crate::foreign;
 use crate::format::detect::{Head, is_name};
+use crate::format::file_bytes::FileBytes;
 use crate::format::source::Source;
 use crate::model::hosts::{EventKind, FactValue, HostFacts, PlaneFacts};
 use crate::words::cut;
 use classify::Classifier;
-use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::io::{self, Read};
+use std::path::Path;
 use tfprof_proto::fields::{xplane, xspace};
 use tfprof_proto::stream::Spot;
-use tfprof_proto::window::{ByteRange, Window};
 use tfprof_proto::wire::{Fault, Fields, Value, WireError};
 use wire::plane::{self, LineHeads, LineReader, Plane, Space, Stop};
 use wire::stats::{DamageList, Dangling, StoredValue};
@@ -70,119 +68,6 @@ impl HostFile for ProfileFile {
     }
 }
 
-/// A file that several threads can read at any offset.
-#[derive(Debug)]
-pub enum FileBytes {
-    File(LazyFile),
-    Memory(Vec<u8>),
-}
-
-impl FileBytes {
-    /// Reads all of a source. The second value says how its compressed data ended early, if it did.
-    fn read_all(mut source: Source<'_>) -> Result<(FileBytes, Option<String>), Error> {
-        let mut bytes = Vec::new();
-        let cut = match source.input.read_to_end(&mut bytes) {
-            Ok(_) => None,
-            Err(error) => match error.kind() {
-                io::ErrorKind::UnexpectedEof | io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput => {
-                    Some(format!("the compressed data is damaged or cut short ({error})"))
-                }
-                _ => return Err(Error::Io { file: source.name, action: "cannot read", source: error }),
-            },
-        };
-        Ok((FileBytes::Memory(bytes), cut))
-    }
-
-    /// Closes the file until it is read again.
-    pub fn close(&self) {
-        if let FileBytes::File(file) = self {
-            *file.lock() = None;
-        }
-    }
-
-    pub fn whole(&self) -> ByteRange {
-        let end = match self {
-            FileBytes::File(file) => file.length,
-            FileBytes::Memory(bytes) => bytes.len() as u64,
-        };
-        ByteRange { start: 0, end }
-    }
-
-    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
-        match self {
-            #[cfg(unix)]
-            FileBytes::File(file) => std::os::unix::fs::FileExt::read_at(&*file.open()?, buffer, offset),
-            #[cfg(windows)]
-            FileBytes::File(file) => std::os::windows::fs::FileExt::seek_read(&*file.open()?, buffer, offset),
-            FileBytes::Memory(bytes) => {
-                let rest = bytes.get(offset as usize..).unwrap_or_default();
-                let length = rest.len().min(buffer.len());
-                buffer[..length].copy_from_slice(&rest[..length]);
-                Ok(length)
-            }
-        }
-    }
-
-    /// A window over the file; its names come after their uses, so the file is read more than once.
-    pub fn window(&self) -> ByteWindow<'_> {
-        Window::new(ByteCursor { bytes: self, at: 0 })
-    }
-
-    /// The content of a message that is needed at once.
-    pub fn content(&self, span: ByteRange) -> io::Result<Vec<u8>> {
-        let mut content = Vec::new();
-        ByteCursor { bytes: self, at: span.start }.take(span.end - span.start).read_to_end(&mut content)?;
-        Ok(content)
-    }
-}
-
-/// A file that is open only while it is read: a run may have thousands of hosts.
-#[derive(Debug)]
-pub struct LazyFile {
-    path: PathBuf,
-    length: u64,
-    file: Mutex<Option<Arc<File>>>,
-}
-
-impl LazyFile {
-    fn open(&self) -> io::Result<Arc<File>> {
-        let mut file = self.lock();
-        match &*file {
-            Some(file) => Ok(Arc::clone(file)),
-            None => Ok(Arc::clone(file.insert(Arc::new(File::open(&self.path)?)))),
-        }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Option<Arc<File>>> {
-        self.file.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// A position in a file.
-#[derive(Debug)]
-pub struct ByteCursor<'b> {
-    bytes: &'b FileBytes,
-    at: u64,
-}
-
-pub type ByteWindow<'b> = Window<ByteCursor<'b>>;
-
-impl Read for ByteCursor<'_> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let length = self.bytes.read_at(self.at, buffer)?;
-        self.at += length as u64;
-        Ok(length)
-    }
-}
-
-impl Seek for ByteCursor<'_> {
-    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
-        let SeekFrom::Start(at) = to else { return Err(io::ErrorKind::Unsupported.into()) };
-        self.at = at;
-        Ok(at)
-    }
-}
-
 /// The extension of these files, before `.gz`.
 const XPLANE: &str = ".xplane.pb";
 
@@ -217,15 +102,7 @@ pub fn open(path: &Path, source: Source<'_>) -> Result<ProfileFile, Error> {
         };
         return Err(Error::Input { location: Location { file: name, spot }, message });
     }
-    if path.is_file() && !source.is_compressed {
-        let io_error = |error| Error::Io { file: source.name.clone(), action: "cannot open", source: error };
-        let length = std::fs::metadata(path).map_err(io_error)?.len();
-        // Bytes that the source has read are counted already.
-        budget::add_input(length.saturating_sub(source.head().len() as u64));
-        let file = LazyFile { path: path.to_owned(), length, file: Mutex::default() };
-        return Ok(ProfileFile { name, bytes: FileBytes::File(file), cut: None });
-    }
-    let (bytes, cut) = FileBytes::read_all(source)?;
+    let (bytes, cut) = FileBytes::open(path, source)?;
     Ok(ProfileFile { name, bytes, cut })
 }
 
@@ -360,7 +237,7 @@ fn environment(space: &Space, name: &str) -> Option<u64> {
 fn check(file: &ProfileFile, space: &Space, warnings: &mut Vec<Warning>) -> Result<(), Error> {
     let (name, cut) = (&file.name, file.cut.as_deref());
     let has_events = space.planes.iter().any(Plane::has_events);
-    if (space.damage.count > 0 || !has_events) && is_mangled(ByteCursor { bytes: &file.bytes, at: 0 }) {
+    if (space.damage.count > 0 || !has_events) && is_mangled(file.bytes.cursor(0)) {
         let message = "its bytes were changed by a conversion to UTF-8 (each one that is not UTF-8 became EF BF BD), so \
                        most of it is lost; get the file again, and copy it as binary data";
         let location = Location { file: name.clone(), spot: None };

@@ -3,8 +3,9 @@
 use super::wire::event::{Event, RawValue, raw_stat};
 use super::wire::plane::{self, LineHeads, LineReader, Plane, Space, Stop};
 use super::wire::stats::{self, DamageList, Dangling, LenientFields, Stat, StatMask, StoredValue};
-use super::{FileBytes, ProfileFile, check, host_of, warn_damage, warn_odd};
+use super::{ProfileFile, check, host_of, warn_damage, warn_odd};
 use crate::error::{Error, Warning};
+use crate::format::file_bytes::FileBytes;
 use std::io;
 use tfprof_proto::fields::xevent;
 use tfprof_proto::wire::Value as WireValue;

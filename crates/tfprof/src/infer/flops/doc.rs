@@ -1,6 +1,7 @@
 //! The documentation page about FLOPs: the convention, and the formulas as a table.
 
 use super::{Count, FORMULAS, Formula, Io};
+use crate::model::dialects::DIALECTS;
 use std::io::{self, Write};
 
 /// The convention, and the terms of the table.
@@ -48,10 +49,13 @@ fn write_table(out: &mut dyn Write) -> io::Result<()> {
             writeln!(out)?;
         }
         writeln!(out, "### {title}\n")?;
-        writeln!(out, "| ops | FLOPs | bytes |")?;
-        writeln!(out, "|---|---|---|")?;
-        for formula in *family {
-            writeln!(out, "| {} | {} | {} |", ops(formula), count(formula), bytes(formula))?;
+        let others: Vec<String> = family.iter().map(names_in_dialects).collect();
+        let has_others = others.iter().any(|names| !names.is_empty());
+        writeln!(out, "| ops |{} FLOPs | bytes |", if has_others { " in other files |" } else { "" })?;
+        writeln!(out, "|---|{}---|---|", if has_others { "---|" } else { "" })?;
+        for (formula, names) in family.iter().zip(others) {
+            let names = if has_others { format!(" {names} |") } else { String::new() };
+            writeln!(out, "| {} |{names} {} | {} |", ops(formula), count(formula), bytes(formula))?;
         }
     }
     Ok(())
@@ -63,6 +67,17 @@ fn ops(formula: &Formula) -> String {
     ops.sort_unstable();
     let mark = if formula.original { " ●" } else { "" };
     ops.iter().map(|op| format!("`{op}`{mark}")).collect::<Vec<_>>().join(", ")
+}
+
+/// The names of the ops in each dialect besides TensorFlow's.
+fn names_in_dialects(formula: &Formula) -> String {
+    let is_one = |lowered: &&str| formula.ops.contains(lowered);
+    let names = DIALECTS.iter().filter_map(|dialect| {
+        let all = dialect.ops.iter().filter(|(_, lowered)| lowered.iter().any(is_one));
+        let all: Vec<String> = all.map(|(op, _)| format!("`{op}`")).collect();
+        (!all.is_empty()).then(|| format!("{}: {}", dialect.name, all.join(", ")))
+    });
+    names.collect::<Vec<_>>().join("; ")
 }
 
 fn count(formula: &Formula) -> String {

@@ -12,6 +12,7 @@ mod linalg;
 mod loss;
 mod matmul;
 mod norm;
+mod others;
 mod pool;
 mod quantized;
 mod recurrent;
@@ -28,7 +29,7 @@ use super::fact::Fact;
 use super::inference::{Cost, NodeCost};
 use super::shapes;
 use crate::hash::TrustedMap;
-use crate::model::attr_value;
+use crate::model::attr_value::{self, Attr};
 use crate::model::costs::UnknownReason;
 use crate::model::dtype::DType;
 use std::sync::OnceLock;
@@ -45,8 +46,7 @@ pub struct Op<'a> {
     pub output: Option<Dims<'a>>,
     /// Inferred facts of the inputs, if any.
     pub facts: &'a [Fact],
-    /// The bytes of an attribute's `AttrValue`.
-    pub attribute: &'a dyn Fn(&str) -> Option<&'a [u8]>,
+    pub attribute: &'a dyn Fn(&str) -> Option<Attr<'a>>,
     /// Reproduce the original's bugs and gaps: transposed batches of matrices, `NCHW`.
     pub as_original: bool,
 }
@@ -146,6 +146,7 @@ pub const FORMULAS: &[Family] = &[
     ("Linear algebra and transforms", linalg::FORMULAS),
     ("Sorting and searching", sort::FORMULAS),
     ("Images", image::FORMULAS),
+    ("Fused layers of other dialects", others::FORMULAS),
     ("Zero by definition", zero::FORMULAS),
 ];
 
@@ -171,7 +172,13 @@ pub fn cost(formula: &Formula, node: &shapes::Op<'_>, outputs: &[Fact]) -> NodeC
         as_original: false,
     };
     let io_bytes = bytes(formula.io, facts, outputs);
-    match formula.count(&op) {
+    // An activation that a dialect fuses into any op.
+    let activation = (op.attribute)("_activation").and_then(attr_value::int).unwrap_or(0);
+    let counted = match formula.count(&op) {
+        Ok(work) if activation != 0 => op.output().map(|out| work.and(elements(out).saturating_mul(activation))),
+        counted => counted,
+    };
+    match counted {
         Ok(work) => NodeCost::Known(Cost { float_ops: work.float_ops, macs: work.macs, io_bytes }),
         Err(why) => {
             let unknown = || facts.iter().chain(outputs).filter(|fact| !dims(fact).is_some_and(is_known));

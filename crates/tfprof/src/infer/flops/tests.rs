@@ -2,6 +2,7 @@
 
 use super::super::fact::Shape;
 use super::*;
+use crate::model::dialects::DIALECTS;
 use crate::model::dtype::DType;
 use tfprof_proto::write;
 
@@ -21,7 +22,7 @@ fn text(word: &str) -> Vec<u8> {
 type Attributes<'a> = &'a [(&'a str, Vec<u8>)];
 
 fn count(op: &str, inputs: &[Dims<'_>], output: Dims<'_>, attributes: Attributes<'_>, as_original: bool) -> Flops {
-    let attribute = |name: &str| attributes.iter().find(|(key, _)| *key == name).map(|(_, value)| &value[..]);
+    let attribute = |name: &str| attributes.iter().find(|(key, _)| *key == name).map(|(_, value)| Attr(&value[..]));
     let facts: Vec<Fact> = inputs.iter().map(|dims| Fact::new(DType::FLOAT, Shape::of(dims))).collect();
     let unknown = |dims: Dims<'_>| dims == [-9];
     let inputs: Vec<Option<Dims<'_>>> = inputs.iter().map(|dims| Some(*dims).filter(|dims| !unknown(dims))).collect();
@@ -167,4 +168,15 @@ fn unknown_ops_are_reported() {
     check("MaxPool", &[&[1, 2, 2, 1]], &[1, 1, 1, 1], &[("data_format", text("X"))], Err(UnknownReason::DataFormat));
     check("Conv2D", &[&[1, 8], &[3]], &[1, 6], &[], Err(UnknownReason::Malformed));
     assert!(find("NoSuchOp").is_none());
+}
+
+#[test]
+fn the_ops_of_other_dialects_have_formulas() {
+    for dialect in DIALECTS {
+        for (op, lowered) in dialect.ops {
+            for lowered in *lowered {
+                assert!(find(lowered).is_some(), "{} {op}: {lowered}", dialect.name);
+            }
+        }
+    }
 }

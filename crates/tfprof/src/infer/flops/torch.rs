@@ -55,9 +55,16 @@ const PER_ELEMENT: &[(&str, i64)] = &[
     ("prod", 1), ("norm", 2), ("linalg_vector_norm", 2), ("nll_loss_forward", 1), ("mse_loss", 3), ("bernoulli_", 1),
 ];
 
+/// Ops that do the work themselves, besides convolutions and attention.
+#[rustfmt::skip]
+const WHOLE: &[&str] = &[
+    "mm", "addmm", "bmm", "baddbmm", "addbmm", "_addmm_activation", "_scaled_mm", "_int_mm", "mv", "addmv", "dot", "vdot",
+    "mkldnn_rnn_layer", "mkldnn_rnn_layer_backward",
+];
+
 /// The FLOPs of one execution of an op, if they are known.
 pub fn flops(name: &str, inputs: Inputs<'_>) -> Option<i64> {
-    let op = name.strip_prefix("aten::")?;
+    let op = own_name(name)?;
     let in_place = op.strip_suffix('_').unwrap_or(op);
     if FREE.contains(&op) {
         return Some(0);
@@ -70,10 +77,10 @@ pub fn flops(name: &str, inputs: Inputs<'_>) -> Option<i64> {
         return Some(product(inputs.tensor(0)?).saturating_mul(*each));
     }
     match op {
-        "mm" => matrix_product(inputs.tensor(0)?, inputs.tensor(1)?),
-        "addmm" => matrix_product(inputs.tensor(1)?, inputs.tensor(2)?),
+        "mm" | "_scaled_mm" | "_int_mm" => matrix_product(inputs.tensor(0)?, inputs.tensor(1)?),
+        "addmm" | "_addmm_activation" => matrix_product(inputs.tensor(1)?, inputs.tensor(2)?),
         "bmm" => batched(inputs.tensor(0)?, inputs.tensor(1)?),
-        "baddbmm" => batched(inputs.tensor(1)?, inputs.tensor(2)?),
+        "baddbmm" | "addbmm" => batched(inputs.tensor(1)?, inputs.tensor(2)?),
         "mv" | "dot" | "vdot" => {
             let first = inputs.tensor(0)?;
             matrix_product(&[product(&first[..first.len() - 1]), *first.last()?], &[*first.last()?, 1])
@@ -82,16 +89,26 @@ pub fn flops(name: &str, inputs: Inputs<'_>) -> Option<i64> {
             let first = inputs.tensor(1)?;
             matrix_product(first, &[*first.get(1)?, 1])
         }
-        "linear" | "mkldnn_linear" | "_mkl_linear" | "mkldnn_linear_pointwise" => {
+        "linear" | "mkldnn_linear" | "mkldnn_linear_pointwise" | "_linear_pointwise" => {
             let (input, weight) = (inputs.tensor(0)?, inputs.tensor(1)?);
             let (features, rows) = input.split_last()?;
             matrix_product(&[product(rows), *features], &[*features, *weight.first()?])
         }
+        // The weight as the user has it comes behind the packed one.
+        "_mkl_linear" => {
+            let (input, weight) = (inputs.tensor(0)?, inputs.tensor(2)?);
+            let (features, rows) = input.split_last()?;
+            matrix_product(&[product(rows), *features], &[*features, *weight.first()?])
+        }
         "mkldnn_rnn_layer" => recurrent(inputs),
+        // Gradients of the inputs and of the weights.
+        "mkldnn_rnn_layer_backward" => recurrent(inputs)?.checked_mul(2),
         "convolution_backward" => backward_convolution(inputs),
         "max_pool2d_with_indices" | "max_pool2d" | "avg_pool2d" | "_adaptive_avg_pool2d" => pool(inputs),
-        _ if op.contains("scaled_dot_product") => attention(op, inputs),
-        "conv1d" | "conv2d" | "conv3d" => convolution(inputs, 3, false),
+        _ if op.contains("scaled_dot_product") || is_attention(op) => attention(op, inputs),
+        "conv1d" | "conv2d" | "conv3d" => convolution(inputs, [3, 4, 5], false),
+        "mkldnn_convolution" | "miopen_convolution" | "_convolution_pointwise" => convolution(inputs, [4, 3, 5], false),
+        "cudnn_convolution" => convolution(inputs, [3, 2, 4], false),
         "conv_transpose1d" | "conv_transpose2d" | "conv_transpose3d" => {
             // Every element of the input meets the whole filter of its group.
             let (input, weight) = (inputs.tensor(0)?, inputs.tensor(1)?);
@@ -99,22 +116,32 @@ pub fn flops(name: &str, inputs: Inputs<'_>) -> Option<i64> {
         }
         "convolution" | "_convolution" | "convolution_overrideable" => {
             let transposed = inputs.values.get(6).is_some_and(|word| word.eq_ignore_ascii_case("true") || word == "1");
-            convolution(inputs, 3, transposed)
+            convolution(inputs, [3, 4, 5], transposed)
         }
         _ => None,
     }
 }
 
+/// The name of an op of torch, or of the library of products that compiled programs call.
+fn own_name(name: &str) -> Option<&str> {
+    ["aten::", "mkldnn::", "mkl::"].iter().find_map(|prefix| name.strip_prefix(prefix))
+}
+
+/// The ops inside `scaled_dot_product_attention`, and those that libraries call: rows come before heads.
+fn is_attention(op: &str) -> bool {
+    op.starts_with("_flash_attention_") || op.starts_with("_efficient_attention_")
+}
+
 /// Whether an op does work that ops inside it, or around it, do as well.
 pub fn counted(name: &str) -> Option<Counted> {
-    let op = name.strip_prefix("aten::")?;
-    let is_whole = op.starts_with("conv") || op == "_convolution" || op.contains("scaled_dot_product");
+    let op = own_name(name)?;
+    let is_convolution = op.starts_with("conv") || op.ends_with("_convolution") || op == "_convolution_pointwise";
+    let is_whole = is_convolution || op.contains("scaled_dot_product") || is_attention(op);
     match op {
-        "mm" | "addmm" | "bmm" | "baddbmm" | "mkldnn_rnn_layer" | "mv" | "addmv" | "dot" | "vdot" => {
-            Some(Counted::Whole)
+        _ if is_whole || WHOLE.contains(&op) => Some(Counted::Whole),
+        "linear" | "mkldnn_linear" | "_mkl_linear" | "mkldnn_linear_pointwise" | "_linear_pointwise" => {
+            Some(Counted::IfLeaf)
         }
-        _ if is_whole => Some(Counted::Whole),
-        "linear" | "mkldnn_linear" | "_mkl_linear" | "mkldnn_linear_pointwise" => Some(Counted::IfLeaf),
         _ => None,
     }
 }
@@ -177,8 +204,8 @@ fn filter(weight: &[i64]) -> Option<Vec<i64>> {
     Some(filter)
 }
 
-/// `stride` is the position of the strides; padding and dilation follow. The weight accounts for groups.
-fn convolution(inputs: Inputs<'_>, stride: usize, transposed: bool) -> Option<i64> {
+/// The positions are those of strides, padding and dilation. The weight accounts for groups.
+fn convolution(inputs: Inputs<'_>, [stride, padding, dilation]: [usize; 3], transposed: bool) -> Option<i64> {
     let (input, weight) = (inputs.tensor(0)?, inputs.tensor(1)?);
     if transposed {
         return Some(product(input).saturating_mul(product(weight.get(1..)?)).saturating_mul(2));
@@ -194,17 +221,17 @@ fn convolution(inputs: Inputs<'_>, stride: usize, transposed: bool) -> Option<i6
     };
     let mut output = vec![batch, *weight.first()?];
     for (axis, (size, kernel)) in image.iter().zip(kernel).enumerate() {
-        let (step, dilation) = (option(stride, axis)?.max(1), option(stride + 2, axis)?.max(1));
-        let padded = match inputs.values.get(stride + 1).map(String::as_str) {
+        let (step, spread) = (option(stride, axis)?.max(1), option(dilation, axis)?.max(1));
+        let padded = match inputs.values.get(padding).map(String::as_str) {
             Some("same") => {
                 output.push(*size);
                 continue;
             }
             Some("valid") => *size,
-            _ => size.checked_add(option(stride + 1, axis)?.checked_mul(2)?)?,
+            _ => size.checked_add(option(padding, axis)?.checked_mul(2)?)?,
         };
-        let reach = dilation.checked_mul(kernel - 1)?.checked_add(1)?;
-        output.push(((padded - reach) / step + 1).max(0));
+        let reach = spread.checked_mul(kernel.checked_sub(1)?)?.checked_add(1)?;
+        output.push((padded.checked_sub(reach)? / step + 1).max(0));
     }
     let filter = filter(weight)?;
     match rank {
@@ -236,9 +263,15 @@ fn attention(op: &str, inputs: Inputs<'_>) -> Option<i64> {
     let first = usize::from(is_backward);
     let [query, key, value] = [first, first + 1, first + 2].map(|at| inputs.tensor(at));
     let (query, key, value) = (query?, key?, value?);
-    let (&[rows, depth], &[columns, _]) = (query.last_chunk::<2>()?, key.last_chunk::<2>()?);
-    let batch = product(&query[..query.len() - 2]);
     let width = *value.last()?;
+    let (batch, rows, depth, columns) = if is_attention(op) {
+        // Sequences of many lengths in one row are not told apart.
+        let (&[batch, rows, heads, depth], &[_, columns, _, _]) = (query, key) else { return None };
+        (batch.checked_mul(heads)?, rows, depth, columns)
+    } else {
+        let (&[rows, depth], &[columns, _]) = (query.last_chunk::<2>()?, key.last_chunk::<2>()?);
+        (product(&query[..query.len() - 2]), rows, depth, columns)
+    };
     let scores = batched(&[batch, rows, depth], &[batch, depth, columns])?;
     let results = batched(&[batch, rows, columns], &[batch, columns, width])?;
     Some(if is_backward {
@@ -289,6 +322,11 @@ mod tests {
         check("aten::mkldnn_rnn_layer", &[&[7, 2, 3], &[16, 3], &[16, 4]], &[], Some(2 * 14 * 16 * 7));
         let attention: &[&[i64]] = &[&[2, 3, 5, 4], &[2, 3, 6, 4], &[2, 3, 6, 4]];
         check("aten::scaled_dot_product_attention", attention, &[], Some(2 * 2 * 6 * 5 * 6 * 4));
+        let rows_first: &[&[i64]] = &[&[2, 5, 3, 4], &[2, 6, 3, 4], &[2, 6, 3, 4]];
+        check("aten::_flash_attention_forward", rows_first, &[], Some(2 * 2 * 6 * 5 * 6 * 4));
+        check("aten::_efficient_attention_forward", &[&[10, 3, 4], &[10, 3, 4], &[10, 3, 4]], &[], None);
+        check("aten::mkldnn_rnn_layer_backward", &[&[7, 2, 3], &[16, 3], &[16, 4]], &[], Some(4 * 14 * 16 * 7));
+        check("mkl::_mkl_linear", &[&[6, 4], &[999, 1], &[5, 4], &[5]], &[], Some(240));
     }
 
     #[test]
@@ -300,6 +338,12 @@ mod tests {
         let one = ["", "", "", "[1]", "[0]", "[1]", "1"];
         check("aten::conv1d", &[&[2, 3, 10], &[4, 3, 3], &[]], &one, Some(2 * 2 * 4 * 8 * 9));
         check("aten::conv2d", &[&[1, 3, 8, 8], &[4, 3, 3, 3], &[4]], &[], None);
+        check("aten::conv2d", &[&[1, 3, 8, 8], &[4, 3, i64::MAX, 0], &[4]], &plain, None);
+        let pointwise = ["", "", "", "[1, 1]", "[2, 2]", "[1, 1]", "1", "relu", "", ""];
+        let by_steps_of_two = Some(2 * 4 * 16 * 27);
+        check("mkldnn::_convolution_pointwise", &[&[1, 3, 8, 8], &[4, 3, 3, 3], &[4]], &pointwise, by_steps_of_two);
+        let cudnn = ["", "", "[1, 1]", "[2, 2]", "[1, 1]", "1", "False", "False", "True"];
+        check("aten::cudnn_convolution", &[&[1, 3, 8, 8], &[4, 3, 3, 3]], &cudnn, by_steps_of_two);
         let backward = ["", "", "", "[0]", "[1, 1]", "[0, 0]", "[1, 1]", "False", "[0, 0]", "1", "[True, True, False]"];
         check(
             "aten::convolution_backward",

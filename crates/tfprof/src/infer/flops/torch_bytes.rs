@@ -49,9 +49,10 @@ pub fn bytes(name: &str, types: Types<'_>, flops: Option<i64>) -> Option<i64> {
         "cat" | "concat" | "stack" => None,
         _ if REDUCTIONS.contains(&op) => types.bytes(0),
         _ if LIKE_INPUT.contains(&in_place) => Some(types.all()?.saturating_add(types.largest()?)),
-        "mm" | "bmm" | "mv" => types.product(0, flops),
+        "mm" | "bmm" | "mv" | "linear" | "mkldnn_linear" | "_mkl_linear" | "mkldnn_linear_pointwise" => {
+            types.product(0, flops)
+        }
         "addmm" | "baddbmm" | "addmv" => types.product(1, flops),
-        "linear" | "mkldnn_linear" | "_mkl_linear" | "mkldnn_linear_pointwise" => types.product(0, flops),
         "conv1d" | "conv2d" | "conv3d" | "convolution" | "_convolution" => {
             let each = product(types.inputs.tensor(1)?.get(1..)?);
             types.with_result(flops, each)

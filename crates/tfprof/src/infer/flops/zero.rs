@@ -18,7 +18,7 @@ pub const FORMULAS: &[Formula] = &[
         "PlaceholderV2", "PlaceholderWithDefault", "PreventGradient", "Print", "PrintV2", "ReadVariableOp", "RefEnter", "RefExit",
         "RefIdentity", "RefMerge", "RefNextIteration", "RefSelect", "RefSwitch", "ResourceInitializedOp", "SleepIdentityOp",
         "Snapshot", "StopGradient", "StubResourceHandleOp", "Switch", "TemporaryVariable", "Timestamp", "ToBool",
-        "VarHandleOp", "VarIsInitializedOp", "Variable", "VariableV2", "_Arg", "_DeviceArg", "_DeviceRetval", "_EagerConst",
+        "Parameter", "VarHandleOp", "VarIsInitializedOp", "Variable", "VariableV2", "_Arg", "_DeviceArg", "_DeviceRetval", "_EagerConst",
         "_HostRecv", "_HostSend", "_ReadVariablesOp", "_Recv", "_Retval", "_Send", "_SwitchN", "_XlaMerge", "Send", "Recv",
         "SleepOp", "SyncDevice", "DumpTensor", "DeleteSeedGenerator", "DeleteRandomSeedGenerator", "ThreadPoolHandle",
         "StatsAggregatorHandle", "StatsAggregatorHandleV2", "IsResourceHandleRefCounting", "MakeWeakResourceHandle", "GraphDefVersion",
@@ -28,7 +28,7 @@ pub const FORMULAS: &[Formula] = &[
     ], Io::None),
     // Shapes and reshaping.
     zero(&[
-        "BroadcastArgs", "BroadcastGradientArgs", "ConcatOffset", "DataFormatDimMap", "DataFormatVecPermute", "ExpandDims",
+        "Flatten", "BroadcastArgs", "BroadcastGradientArgs", "ConcatOffset", "DataFormatDimMap", "DataFormatVecPermute", "ExpandDims",
         "InvertPermutation", "Rank", "Reshape", "Shape", "ShapeN", "Size", "Squeeze", "UnravelIndex", "VariableShape", "Bitcast",
         "QuantizedReshape",
     ], Io::None),
@@ -61,7 +61,7 @@ pub const FORMULAS: &[Formula] = &[
         "BatchToSpaceND", "BroadcastTo", "Cast", "Complex", "Concat", "ConcatV2", "ConjugateTranspose", "DepthToSpace", "Diag", "DiagPart",
         "DynamicPartition", "DynamicStitch", "Empty", "ExtractImagePatches", "ExtractVolumePatches", "Fill", "Imag", "LinSpace",
         "MatrixBandPart", "MatrixDiag", "MatrixDiagPart", "MatrixDiagPartV2", "MatrixDiagPartV3", "MatrixDiagV2", "MatrixDiagV3",
-        "MatrixSetDiag", "MatrixSetDiagV2", "MatrixSetDiagV3", "MirrorPad", "MirrorPadGrad", "OneHot", "OnesLike", "Pack", "Pad",
+        "MatrixSetDiag", "MatrixSetDiagV2", "MatrixSetDiagV3", "Expand", "SliceAxes", "PadEnds", "ResizeScaledNearest", "MirrorPad", "MirrorPadGrad", "OneHot", "OnesLike", "Pack", "Pad",
         "PadV2", "ParallelConcat", "ParallelDynamicStitch", "Range", "Real", "ResizeNearestNeighbor", "Reverse",
         "ReverseSequence", "ReverseV2", "Roll", "Select", "SelectV2", "Slice", "SpaceToBatch", "SpaceToBatchND", "SpaceToDepth", "Split",
         "SplitV", "StridedSlice", "StridedSliceAssign", "StridedSliceGrad", "ResourceStridedSliceAssign",
@@ -69,12 +69,12 @@ pub const FORMULAS: &[Formula] = &[
         "TensorArrayScatterV3", "TensorArraySplitV2", "TensorArraySplitV3", "TensorListConcat", "TensorListConcatV2",
         "TensorListFromTensor", "TensorListGather", "TensorListPushBackBatch", "TensorListScatter",
         "TensorListScatterIntoExistingList", "TensorListScatterV2", "TensorListSplit", "TensorListStack",
-        "TensorStridedSliceUpdate", "Tile", "TileGrad", "Transpose", "Unpack", "Where", "ZerosLike", "_HostCast", "DrawBoundingBoxes",
+        "TensorStridedSliceUpdate", "Tile", "TileGrad", "Transpose", "Unpack", "Where", "NonZero", "ZerosLike", "_HostCast", "DrawBoundingBoxes",
         "DrawBoundingBoxesV2", "InplaceUpdate", "BatchMatrixSetDiag", "QuantizedConcat", "QuantizedConcatV2", "CudnnRNNCanonicalToParams",
         "CudnnRNNCanonicalToParamsV2", "CudnnRNNParamsToCanonical", "CudnnRNNParamsToCanonicalV2",
     ], Io::All),
     zero(&[
-        "Gather", "GatherNd", "GatherV2", "ResourceGather", "ResourceGatherNd", "ResourceScatterNdUpdate",
+        "GatherElements", "Gather", "GatherNd", "GatherV2", "ResourceGather", "ResourceGatherNd", "ResourceScatterNdUpdate",
         "ResourceScatterUpdate", "ScatterNd", "ScatterNdUpdate", "ScatterUpdate", "TensorScatterUpdate",
     ], Io::Indexed),
     // Between devices.

@@ -131,7 +131,9 @@ impl Program {
         } else if !builder.served.is_empty() {
             self.graph = std::mem::take(&mut builder.served);
         }
-        if !builder.functions.is_empty() {
+        if !builder.lowered.is_empty() {
+            self.library = Library::of_bodies(std::mem::take(&mut builder.lowered));
+        } else if !builder.functions.is_empty() {
             self.library = Library::new(std::mem::take(&mut builder.functions), self.graph.producer);
         }
         if !self.graph.is_empty() {
@@ -331,7 +333,7 @@ impl Resolver<'_> {
         let what = format!(
             "the shape of `{}` ({}) is {own:?} by inference and {stated:?} by its _output_shapes; the first counts{more}",
             body.name(*node),
-            body.op(*node)
+            body.shown_op(*node)
         );
         self.done.warnings.insert(Warning::new("shape_conflict", what));
     }
@@ -532,33 +534,55 @@ impl Resolver<'_> {
     fn for_loop(&mut self, call: &Op<'_>) -> Result<Resolved, Missing> {
         let Some(body) = self.function(call, "body") else { return Ok(Resolved::default()) };
         let index = call.inputs.first().map_or_else(Fact::default, |fact| Fact::new(fact.dtype, Shape::scalar()));
-        let mut args = vec![index];
-        args.extend(call.inputs.iter().skip(3).map(|fact| fact.map(|fact| Fact { value: None, ..fact })));
+        let attribute = |name: &str| call.body.attribute(call.node, name);
+        // ONNX: a loop over the elements of some inputs, which has no index.
+        let sequences = attribute("sequences").and_then(attr_value::ints).unwrap_or_default();
+        let is_sequence = |at: usize| matches!(sequences[..], [from, to] if (from..to).contains(&(at as i64)));
+        let has_index = !attribute("no_index").is_some_and(attr_value::flag);
+        let mut args = if has_index { vec![index] } else { Vec::new() };
+        args.extend(call.inputs.iter().skip(3).enumerate().map(|(at, fact)| {
+            let fact = fact.map(|fact| Fact { value: None, ..fact });
+            if is_sequence(at) { fact.map(element_of) } else { fact }
+        }));
         let Some(instance) = self.instance(body, &args)? else { return Ok(Resolved::default()) };
         let counts = self.trip_counts(call, |_, point| {
             let range: Vec<_> = call.inputs.iter().take(3).map(|fact| fact.at(point).integer()).collect();
             match range[..] {
                 [Some(start), Some(limit), Some(delta)] => trips::of_range(start, limit, delta),
-                _ => None,
+                _ => {
+                    let mut lengths = call.inputs.iter().skip(3).enumerate().filter(|(at, _)| is_sequence(*at));
+                    let length =
+                        lengths.next().map(|(_, fact)| fact.at(point).shape.dim(0)).filter(|length| *length >= 0);
+                    length.map(|count| Trips { count, exact: true })
+                }
             }
         });
-        let targets = vec![Target::new(instance, "body".to_owned(), counts, 2)];
-        Ok(Resolved { outputs: self.returns(instance), targets })
+        let skipped = if has_index { 2 } else { 3 };
+        let targets = vec![Target::new(instance, "body".to_owned(), counts, skipped)];
+        let mut outputs = self.returns(instance);
+        // ONNX: the last outputs collect a tensor of each iteration.
+        let stacked = attribute("stacked").and_then(attr_value::int).and_then(|n| usize::try_from(n).ok()).unwrap_or(0);
+        let first = outputs.len().saturating_sub(stacked);
+        let of_trips =
+            |point: Point| Point::ALL.iter().zip(counts).find(|(of, _)| **of == point).map_or(ANY, |(_, count)| count);
+        for output in &mut outputs[first..] {
+            *output = Fact::at_each(|point| {
+                let dims = output.at(point).shape.dims().map(|dims| [&[of_trips(point)], dims].concat());
+                Fact::new(output.dtype, dims.map_or(Shape::UNKNOWN, |dims| Shape::of(&dims)))
+            });
+        }
+        Ok(Resolved { outputs, targets })
     }
 
     /// `MapDefun`: the function takes one element of each argument, and captured tensors as a whole.
     fn map_defun(&mut self, call: &Op<'_>) -> Result<Resolved, Missing> {
         let Some(function) = self.function(call, "f") else { return Ok(Resolved::default()) };
         let mapped = call.body.attribute(call.node, "Targuments").map_or(0, |types| attr_value::dtypes(types).len());
-        let element = |fact: Fact| {
-            let shape = fact.shape.dims().and_then(|dims| dims.get(1..)).map_or(Shape::UNKNOWN, Shape::of);
-            Fact::new(fact.dtype, shape)
-        };
         let args: Vec<Fact> = call
             .inputs
             .iter()
             .enumerate()
-            .map(|(at, fact)| if at < mapped { fact.map(element) } else { fact.clone() })
+            .map(|(at, fact)| if at < mapped { fact.map(element_of) } else { fact.clone() })
             .collect();
         let Some(instance) = self.instance(function, &args)? else { return Ok(Resolved::default()) };
         let length =
@@ -589,4 +613,10 @@ impl Resolver<'_> {
     fn named(&self, name: &str) -> Option<u32> {
         self.program.library.find(name)
     }
+}
+
+/// An element of a tensor along its first dimension.
+fn element_of(fact: Fact) -> Fact {
+    let shape = fact.shape.dims().and_then(|dims| dims.get(1..)).map_or(Shape::UNKNOWN, Shape::of);
+    Fact::new(fact.dtype, shape)
 }

@@ -5,7 +5,7 @@
 
 use super::outputs::OUTPUTS;
 use crate::hash::UntrustedMap;
-use crate::model::attr_value;
+use crate::model::attr_value::{self, Attr};
 use crate::model::body::{Body, NO_NODE, Spelling, Tensor, UnresolvedBody};
 use crate::model::functions::{FunctionDef, FunctionDefs, OutputDef, OutputLength};
 use std::collections::BTreeSet;
@@ -49,6 +49,16 @@ impl Library {
         };
         let functions = bodies.into_iter().zip(&defs.functions).map(resolve).collect();
         Library { functions, by_name: defs.by_name }
+    }
+
+    /// The functions of a file of another dialect, whose inputs are resolved.
+    pub fn of_bodies(bodies: Vec<(String, Body)>) -> Library {
+        let mut library = Library::default();
+        for (name, body) in bodies {
+            library.by_name.entry(name.as_str().into()).or_insert(library.functions.len() as u32);
+            library.functions.push(Function { name, body });
+        }
+        library
     }
 
     pub fn is_empty(&self) -> bool {
@@ -130,7 +140,7 @@ fn parse_output(spelling: &str) -> OutputDef {
 }
 
 /// The names in an attribute that is a function or a list of functions.
-pub fn function_names(attribute: &[u8]) -> Vec<String> {
+pub fn function_names(attribute: Attr<'_>) -> Vec<String> {
     let mut names = Vec::new();
     let mut name_of = |function: &[u8]| {
         each_field(Fields::new(function, 0), |_, number, value| {
@@ -139,7 +149,7 @@ pub fn function_names(attribute: &[u8]) -> Vec<String> {
             }
         });
     };
-    each_field(Fields::new(attribute, 0), |all, number, value| match (number, value) {
+    each_field(Fields::new(attribute.0, 0), |all, number, value| match (number, value) {
         (FUNC, Value::Bytes(function)) => name_of(function),
         (LIST, Value::Bytes(list)) => each_field(all.nested(list), |_, number, value| {
             if let (list_value::FUNC, Value::Bytes(function)) = (number, value) {

@@ -2,6 +2,7 @@
 
 use crate::hash::UntrustedMap;
 use crate::infer::flops::{self, Dims, Formula, Op};
+use crate::model::attr_value::Attr;
 use tfprof_proto::fields::attr_value::{self, list_value};
 use tfprof_proto::fields::map_entry::{KEY, VALUE};
 use tfprof_proto::fields::tensor_shape::{self, dim};
@@ -110,7 +111,7 @@ impl<'a> GraphShapes<'a> {
         let output = self.shape(node, 0, run_shapes);
         let attribute = |name: &str| {
             let is_it = |attribute: &&Attribute<'_>| attribute.key == name.as_bytes();
-            attributes.iter().rev().find(is_it).and_then(|attribute| attribute.value)
+            attributes.iter().rev().find(is_it).and_then(|attribute| attribute.value).map(Attr)
         };
         Some(formula.count(&Op {
             name: op,

@@ -9,7 +9,7 @@ use crate::model::dtype::DType;
 
 #[rustfmt::skip]
 pub const RULES: Family = &[
-    (&["Conv2D", "_FusedConv2D", "Conv3D", "_FusedConv3D", "Conv"], |op| one(op, convolved(op, op.shape(0), Channels::OfFilter))),
+    (&["Conv2D", "_FusedConv2D", "Conv3D", "_FusedConv3D", "Conv", "_FusedConv"], |op| one(op, convolved(op, op.shape(0), Channels::OfFilter))),
     (&["DepthwiseConv2dNative", "_FusedDepthwiseConv2dNative"], |op| one(op, convolved(op, op.shape(0), Channels::Depthwise))),
     (&["QuantizedConv2D", "QuantizedConv2DPerChannel", "QuantizedConv2DWithBias", "QuantizedConv2DAndRelu",
        "QuantizedConv2DWithBiasAndRelu", "QuantizedConv2DWithBiasAndReluAndRequantize",
@@ -130,7 +130,45 @@ impl Padding {
 
 /// The output shape of a convolution or pooling op, whose filter is its second input.
 fn convolved(op: &Op<'_>, image: &Shape, channels: Channels) -> Shape {
-    convolved_with(op, image, op.shape(1), channels)
+    let filter = op.shape(1);
+    let format = op.text("filter_format");
+    if format.is_empty() {
+        return convolved_with(op, image, filter, channels);
+    }
+    let filter =
+        filter.dims().and_then(|dims| filter_dims(dims, format)).map_or(Shape::UNKNOWN, |dims| Shape::of(&dims));
+    convolved_with(op, image, &filter, channels)
+}
+
+/// A filter of another layout as TensorFlow has it: space, input channels, output channels.
+fn filter_dims(dims: &[i64], format: &[u8]) -> Option<Vec<i64>> {
+    match (format, dims) {
+        (b"OI", [out, inputs, space @ ..]) | (b"OHWI", [out, space @ .., inputs]) => {
+            Some([space, &[*inputs, *out]].concat())
+        }
+        (b"1HWC", [_, space @ .., out]) => Some([space, &[1, *out]].concat()),
+        _ => None,
+    }
+}
+
+/// The output size if a window that starts inside but reaches beyond the end counts.
+fn rounded_up(size: i64, window: i64, stride: i64, dilation: i64, padding: Padding) -> i64 {
+    let (before, after) = match padding {
+        Padding::Explicit(before, after) => (before, after),
+        Padding::Valid => (0, 0),
+        _ => return output_size(size, window, stride, dilation, padding),
+    };
+    if size < 0 || window <= 0 || stride <= 0 || dilation <= 0 || before < 0 || after < 0 {
+        return ANY;
+    }
+    let reach = (window - 1).saturating_mul(dilation).saturating_add(1);
+    let span = size.saturating_add(before).saturating_add(after).saturating_sub(reach);
+    if span < 0 {
+        return 0;
+    }
+    let count = span / stride + i64::from(span % stride != 0) + 1;
+    // The last window must start inside.
+    if (count - 1).saturating_mul(stride) >= size.saturating_add(before) { count - 1 } else { count }
 }
 
 /// The output shape of a convolution with any number of spatial dimensions.
@@ -156,7 +194,8 @@ fn convolved_with(op: &Op<'_>, image: &Shape, filter: &Shape, channels: Channels
             if channels == Channels::Pool { windows.get(at).copied().unwrap_or(ANY) } else { filter.dim(space as i64) };
         let stride = strides.get(at).copied().unwrap_or(1);
         let dilation = dilations.get(at).copied().unwrap_or(1);
-        out[at] = output_size(image[at], window, stride, dilation, Padding::of(op, &explicit, at));
+        let size = if channels == Channels::Pool && op.flag("ceil_mode") { rounded_up } else { output_size };
+        out[at] = size(image[at], window, stride, dilation, Padding::of(op, &explicit, at));
     }
     out[axis] = match channels {
         Channels::OfFilter => filter.dim(-1),

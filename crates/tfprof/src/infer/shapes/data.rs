@@ -80,7 +80,7 @@ pub fn mark_data(op: &Op<'_>, has_rule: bool, outputs: &mut [Fact]) {
     let by_integer =
         || op.inputs.iter().any(|input| input.value_is_data && (is_integer(input.dtype) || name == "Range"));
     let is_random = name.contains("Random") || name.contains("Multinomial") || name.starts_with("Restore");
-    let is_source = op.inputs.is_empty() && !matches!(name, "Const" | "HostConst");
+    let is_source = op.inputs.is_empty() && !matches!(name, "Const" | "HostConst" | "Parameter");
     // Which element of an array is read depends on the run, and its integers are not tracked.
     let is_element = name.starts_with("TensorArrayRead") || name == "TensorListGetItem";
     let value_is_data = by_shape || is_random || is_source || is_element || (by_value && !READS_SHAPE.contains(&name));

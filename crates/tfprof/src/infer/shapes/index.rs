@@ -96,7 +96,9 @@ fn gather(op: &Op<'_>, params: &Fact, axis: Option<i64>, batch_dims: i64) -> Fac
     let value = || {
         let (value, picks) = (params.integers().filter(|_| from.len() == 1)?, indices.integers()?);
         let pick = |at: &i64| {
-            let known = usize::try_from(*at).ok().and_then(|at| value.get(at));
+            // ONNX counts negative indices from the end.
+            let at = if *at < 0 { at.saturating_add(value.len() as i64) } else { *at };
+            let known = usize::try_from(at).ok().and_then(|at| value.get(at));
             known.copied().unwrap_or(UNKNOWN)
         };
         Some(picks.iter().map(pick).collect()).filter(|value: &Vec<i64>| fold::any_known(value))

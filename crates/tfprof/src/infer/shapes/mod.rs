@@ -14,6 +14,7 @@ mod image;
 mod index;
 mod lists;
 mod matrix;
+mod others;
 mod recurrent;
 mod reduction;
 mod reshaping;
@@ -29,7 +30,7 @@ pub use matrix::Labels;
 
 use super::fact::{ANY, Fact, Held, Shape};
 use crate::hash::TrustedMap;
-use crate::model::attr_value;
+use crate::model::attr_value::{self, Attr};
 use crate::model::body::Body;
 use crate::model::dtype::DType;
 use std::sync::{Arc, OnceLock};
@@ -61,6 +62,7 @@ const RULES: &[Family] = &[
     index::RULES,
     lists::RULES,
     matrix::RULES,
+    others::RULES,
     recurrent::RULES,
     reduction::RULES,
     reshaping::RULES,
@@ -113,7 +115,7 @@ impl<'a> Op<'a> {
         &self.input(at).shape
     }
 
-    fn attribute(&self, name: &str) -> Option<&'a [u8]> {
+    fn attribute(&self, name: &str) -> Option<Attr<'a>> {
         self.body.attribute(self.node, name)
     }
 

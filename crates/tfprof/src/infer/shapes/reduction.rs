@@ -8,7 +8,7 @@ use crate::model::dtype::DType;
 
 #[rustfmt::skip]
 pub const RULES: Family = &[
-    (&["Mean", "EuclideanNorm", "AnyBatchReduce"], |op| vec![reduced(op, op.t(), None)]),
+    (&["Mean", "EuclideanNorm", "AnyBatchReduce", "ReduceL1", "ReduceLogSum", "ReduceLogSumExp", "ReduceSumSquare"], |op| vec![reduced(op, op.t(), None)]),
     (&["Sum"], |op| vec![reduced(op, op.t(), Some((0, i64::checked_add)))]),
     (&["Prod"], |op| vec![reduced(op, op.t(), Some((1, i64::checked_mul)))]),
     (&["Max"], |op| vec![reduced(op, op.t(), Some((i64::MIN + 1, |a, b| Some(a.max(b)))))]),
@@ -74,7 +74,12 @@ fn reduced(op: &Op<'_>, dtype: DType, fold: Option<Reduce>) -> Fact {
     let Some(dims) = from.shape.dims() else {
         return Fact::new(dtype, Shape::UNKNOWN);
     };
-    let Some(reduced_axes) = along.known_integers().and_then(|along| axes(along, dims.len())) else {
+    let listed = match op.inputs.len() {
+        // Without axes, ONNX reduces all.
+        1 => Some((0..dims.len()).collect()),
+        _ => along.known_integers().and_then(|along| axes(along, dims.len())),
+    };
+    let Some(reduced_axes) = listed else {
         let count = along.shape.elements().filter(|count| *count <= dims.len() as i64);
         let shape = match (keeps, count) {
             (true, _) => Shape::of_rank(dims.len()),
@@ -131,15 +136,20 @@ fn extreme(op: &Op<'_>, wins: fn(f64, f64) -> bool) -> Vec<Fact> {
         rows.flat_map(|row| (row..row + inner).map(best)).collect()
     });
     let mut dims = dims.to_vec();
-    dims.remove(at);
+    if op.flag("keep_dims") {
+        dims[at] = 1;
+    } else {
+        dims.remove(at);
+    }
     vec![Fact::with_value(dtype, Shape::of(&dims), value)]
 }
 
 fn top_k(op: &Op<'_>) -> Vec<Fact> {
     let k = if op.inputs.len() > 1 { op.input(1).integer().unwrap_or(ANY) } else { op.int("k").unwrap_or(ANY) };
-    let shape = match op.shape(0).dims() {
-        Some([dims @ .., _]) => Shape::of(&[dims, &[k]].concat()),
-        _ => Shape::UNKNOWN,
+    let axis = op.int("axis").unwrap_or(-1);
+    let shape = match op.shape(0).dims().and_then(|dims| Some((dims, axis_of(axis, dims.len())?))) {
+        Some((dims, at)) => Shape::of(&[&dims[..at], &[k], &dims[at + 1..]].concat()),
+        None => Shape::UNKNOWN,
     };
     vec![Fact::new(op.t(), shape.clone()), Fact::new(op.dtype_or("index_type", DType::INT32), shape)]
 }

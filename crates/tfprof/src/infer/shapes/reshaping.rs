@@ -9,7 +9,12 @@ use super::{Family, Op, axes, axis_of, minus, one, over, plus, shape_from, times
 #[rustfmt::skip]
 pub const RULES: Family = &[
     (&["Reshape"], |op| {
-        let shape = reshape(op.shape(0), &shape_from(op.input(1)));
+        let mut to = shape_from(op.input(1));
+        if op.flag("zero_copies") && let Some(dims) = to.dims() {
+            let dim = |(at, dim): (usize, &i64)| if *dim == 0 { op.shape(0).dim(at as i64) } else { *dim };
+            to = Shape::of(&dims.iter().enumerate().map(dim).collect::<Vec<i64>>());
+        }
+        let shape = reshape(op.shape(0), &to);
         vec![fold::reshaped(op.input(0), shape)]
     }),
     (&["QuantizedReshape"], |op| {
@@ -67,6 +72,14 @@ pub const RULES: Family = &[
 fn expand(op: &Op<'_>) -> Vec<Fact> {
     let from = op.input(0);
     let Some(dims) = from.shape.dims() else { return one(op, Shape::UNKNOWN) };
+    // ONNX adds several dimensions at once.
+    if let Some(added @ [_, _, ..]) = op.input(1).known_integers() {
+        let Some(mut added) = axes(added, dims.len() + added.len()) else { return one(op, Shape::UNKNOWN) };
+        added.sort_unstable();
+        let mut dims = dims.to_vec();
+        added.into_iter().for_each(|at| dims.insert(at.min(dims.len()), 1));
+        return vec![fold::reshaped(from, Shape::of(&dims))];
+    }
     let at = op.input(1).integer().and_then(|axis| axis_of(axis, dims.len() + 1));
     let Some(at) = at else { return one(op, Shape::of_rank(dims.len() + 1)) };
     let mut dims = dims.to_vec();
@@ -77,7 +90,13 @@ fn expand(op: &Op<'_>) -> Vec<Fact> {
 fn squeeze(op: &Op<'_>) -> Vec<Fact> {
     let from = op.input(0);
     let Some(dims) = from.shape.dims() else { return one(op, Shape::UNKNOWN) };
-    let squeezed = op.ints(if op.attribute("squeeze_dims").is_some() { "squeeze_dims" } else { "axis" });
+    let squeezed = match op.inputs.get(1) {
+        None => op.ints(if op.attribute("squeeze_dims").is_some() { "squeeze_dims" } else { "axis" }),
+        Some(axes) => match axes.known_integers() {
+            Some(axes) => axes.to_vec(),
+            None => return one(op, Shape::UNKNOWN),
+        },
+    };
     let kept: Vec<i64> = if squeezed.is_empty() {
         // An unknown size may be 1, so the rank is unknown.
         if dims.contains(&ANY) {
@@ -96,7 +115,11 @@ fn transpose(op: &Op<'_>) -> Vec<Fact> {
     let (from, order) = (op.input(0), op.input(1));
     let rank = from.shape.rank().or_else(|| usize::try_from(order.shape.dim(0)).ok());
     let Some(rank) = rank else { return one(op, Shape::UNKNOWN) };
-    let order = order.known_integers().and_then(|order| axes(order, rank)).filter(|order| order.len() == rank);
+    let order = match op.inputs.len() {
+        // Without an order, ONNX reverses all dimensions.
+        1 => Some((0..rank).rev().collect()),
+        _ => order.known_integers().and_then(|order| axes(order, rank)).filter(|order| order.len() == rank),
+    };
     let (Some(order), Some(dims)) = (order, from.shape.dims()) else { return one(op, Shape::of_rank(rank)) };
     let to: Vec<i64> = order.iter().map(|axis| dims[*axis]).collect();
     let value = from

@@ -8,7 +8,18 @@ use crate::model::dtype::DType;
 
 #[rustfmt::skip]
 pub const RULES: Family = &[
-    (&["Shape"], |op| vec![shape_value(op.shape(0), op.dtype_or("out_type", DType::INT32))]),
+    (&["Shape"], |op| {
+        let dtype = op.dtype_or("out_type", DType::INT32);
+        // ONNX may take a part of the dimensions.
+        let (start, end) = (op.int("start").unwrap_or(0), op.int("end"));
+        let Some(dims) = op.shape(0).dims().filter(|_| start != 0 || end.is_some()) else {
+            return vec![shape_value(op.shape(0), dtype)];
+        };
+        let rank = dims.len() as i64;
+        let place = |at: i64| (if at < 0 { at.saturating_add(rank) } else { at }).clamp(0, rank) as usize;
+        let range = place(start)..place(end.unwrap_or(rank));
+        vec![shape_value(&Shape::of(dims.get(range).unwrap_or_default()), dtype)]
+    }),
     (&["ShapeN"], |op| {
         let dtype = op.dtype_or("out_type", DType::INT32);
         op.inputs.iter().map(|input| shape_value(&input.shape, dtype)).collect()

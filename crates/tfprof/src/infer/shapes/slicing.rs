@@ -42,11 +42,11 @@ struct Part {
 
 /// The elements taken from one dimension.
 #[derive(Clone, Copy, Debug)]
-struct Range {
-    start: i64,
-    step: i64,
+pub(super) struct Range {
+    pub start: i64,
+    pub step: i64,
     /// [`ANY`] if unknown; then start and step mean nothing.
-    size: i64,
+    pub size: i64,
 }
 
 impl Range {
@@ -127,7 +127,7 @@ fn element(size: i64, begin: i64) -> Range {
 }
 
 /// The range of an interval, whose missing ends are those of the dimension.
-fn interval(size: i64, begin: Option<i64>, end: Option<i64>, step: i64) -> Range {
+pub(super) fn interval(size: i64, begin: Option<i64>, end: Option<i64>, step: i64) -> Range {
     // A dimension of unknown size may be shorter than the interval.
     if size < 0 || step == UNKNOWN || step == 0 || begin == Some(UNKNOWN) || end == Some(UNKNOWN) {
         return Range::UNKNOWN;

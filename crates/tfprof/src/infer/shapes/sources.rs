@@ -5,9 +5,11 @@ use super::super::fact::{ANY, Fact, Shape};
 use super::{Family, Op, none, scalar, shape_from, typed};
 use crate::model::attr_value;
 use crate::model::dtype::DType;
+use crate::model::lowered::PARAMETER;
 
 #[rustfmt::skip]
 pub const RULES: Family = &[
+    (&[PARAMETER], |op| typed(op.dtype("dtype"), op.stated_shape("shape"))),
     (&["Const", "HostConst"], |op| vec![op.attribute("value").and_then(constant::constant).unwrap_or_default()]),
     (&["Placeholder"], placeholder),
     (&["PlaceholderV2"], |op| typed(op.dtype("dtype"), op.stated_shape("shape"))),

@@ -281,7 +281,7 @@ fn constants_and_placeholders() {
         pb::packed(out, 7, &[5]);
     });
     folds("Const", &[], &[("value", tensor.clone())], &[5, 5]);
-    assert_eq!(constant::constant(&tensor).map(|fact| fact.dtype), Some(DType::INT32));
+    assert_eq!(constant::constant(Attr(&tensor)).map(|fact| fact.dtype), Some(DType::INT32));
     check("Placeholder", &[], &[("dtype", dtype(1))], "?");
     check("RandomUniform", &[v(&[2, 3])], &[("dtype", dtype(1))], "[2,3]");
     check("LSTMBlockCell", &[f(&[2, 8]), f(&[2, 16])], &[], &["[2,16]"; 7].join(" "));

@@ -5,14 +5,18 @@
 mod accelerator;
 mod balance;
 mod communication;
+mod copies;
 mod expensive;
 mod fallback;
 pub mod finding;
 mod host;
 mod idle;
 mod input;
+mod loader;
 mod memory;
 mod operation;
+mod stragglers;
+mod synchronisation;
 mod tiny;
 mod transfers;
 mod waiting;
@@ -87,6 +91,10 @@ pub const CHECKERS: &[Checker] = &[
     ours("HostChecker", host::check, "accelerators that wait for ops of the host"),
     ours("IdleChecker", idle::check, "gaps in steps, in which nothing runs"),
     ours("CommunicationChecker", communication::check, "collectives that no compute hides"),
+    ours("StragglerChecker", stragglers::check, "a rank that computes longer than the others"),
+    ours("SynchronisationChecker", synchronisation::check, "calls in which the host waits for the device"),
+    ours("LoaderChecker", loader::check, "steps that wait for PyTorch's data loader"),
+    ours("CopyChecker", copies::check, "copies by way of pageable memory of the host"),
     ours("MemoryPeakChecker", memory::check, "which ops hold the memory at its peak"),
 ];
 
@@ -166,12 +174,16 @@ impl Evidence<'_> {
         (self.model.runs.steps().count() as i64).max(1)
     }
 
-    /// The sums over all steps, by node and device.
+    /// The sums of ops over all steps, by node and device.
     fn cells(&self) -> impl Iterator<Item = DeviceCell<'_>> {
+        self.cells_of(Layer::Ops)
+    }
+
+    fn cells_of(&self, layer: Layer) -> impl Iterator<Item = DeviceCell<'_>> {
         let Model { runs, devices, names, nodes, .. } = &**self.model;
         let cells = runs.totals().rows().iter();
         cells
-            .filter(|cell| nodes.layer(cell.node) == Layer::Ops)
+            .filter(move |cell| nodes.layer(cell.node) == layer)
             .filter(|cell| self.model.counts(cell.node, cell.device, self.quirks.first_device_only))
             .map(|cell| {
                 let (kind, device) = (devices.kind(cell.device), names.get(devices.name(cell.device)));
@@ -212,8 +224,13 @@ impl Evidence<'_> {
 
     /// The time a step by op type, in microseconds.
     fn by_op(&self, wanted: impl Fn(&DeviceCell<'_>) -> bool) -> Vec<(String, i64)> {
+        self.by_name(Layer::Ops, wanted)
+    }
+
+    /// The same for another layer.
+    fn by_name(&self, layer: Layer, wanted: impl Fn(&DeviceCell<'_>) -> bool) -> Vec<(String, i64)> {
         let mut sums: BTreeMap<&str, i64> = BTreeMap::new();
-        for cell in self.cells().filter(|cell| wanted(cell)) {
+        for cell in self.cells_of(layer).filter(|cell| wanted(cell)) {
             let sum = sums.entry(self.op(cell.cell)).or_default();
             *sum = sum.saturating_add(self.time_of(cell.cell));
         }

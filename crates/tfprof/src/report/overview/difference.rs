@@ -20,11 +20,11 @@ pub struct Fact {
 }
 
 impl Fact {
-    fn difference(&self) -> Option<i64> {
+    pub fn difference(&self) -> Option<i64> {
         Some(self.after?.saturating_sub(self.before?))
     }
 
-    fn percent(&self) -> Option<f64> {
+    pub fn percent(&self) -> Option<f64> {
         let before = self.before.filter(|before| *before != 0)?;
         Some(100.0 * self.difference()? as f64 / before as f64)
     }

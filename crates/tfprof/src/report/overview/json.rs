@@ -8,6 +8,7 @@ use crate::model::hosts::{
     AllocatorPeak, EventKind, HostFacts, LineFacts, PlaneFacts, SpanSums, StepSources, StepSpan,
 };
 use crate::report::overview::hosts::{Recording, date, framework};
+use crate::report::overview::ranks::{self, Ranks};
 use crate::report::overview::{DeviceTime, InputFile, MemoryPeak, Missing, Overview, StepTime};
 use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
@@ -60,6 +61,7 @@ struct ProfileJson<'a> {
     length: i64,
     run: &'a str,
     other_runs: &'a [String],
+    ranks: Option<Ranks>,
     hosts: Vec<HostJson<'a>>,
 }
 
@@ -86,6 +88,7 @@ pub fn write_json(overview: &Overview, out: &mut dyn Write) -> io::Result<()> {
         length,
         run: &overview.run,
         other_runs: &overview.other_runs,
+        ranks: ranks::compare(&overview.hosts),
         hosts: overview.hosts.iter().map(HostJson::new).collect(),
     });
     let report = ReportJson {

@@ -162,6 +162,7 @@ fn host_facts(hosts: &[HostFacts]) -> Vec<Fact> {
         facts.extend(duty_cycles(host));
     }
     facts.extend(torch::communication(hosts));
+    facts.extend(torch::ranks(hosts));
     if several {
         facts.extend(by_host(hosts));
         facts.extend(slowest_steps(hosts));

@@ -8,6 +8,8 @@ use crate::model::hosts::{CollectiveFacts, EventKind, HostFacts, StepRule, event
 
 /// The most collectives that are listed.
 const ROWS: usize = 5;
+/// The most ranks that are listed.
+const MOST_RANKS: usize = 16;
 
 /// Data that could have been recorded.
 pub fn missing(hosts: &[HostFacts]) -> Vec<Missing> {
@@ -83,6 +85,41 @@ pub fn communication(hosts: &[HostFacts]) -> Vec<Fact> {
             let on = if several { format!("{}: ", host.host) } else { String::new() };
             facts.push(Fact::new("  collective", format!("{on}{}", describe(collective))));
         }
+    }
+    facts
+}
+
+/// The ranks of a run beside each other.
+pub fn ranks(hosts: &[HostFacts]) -> Vec<Fact> {
+    let Some(run) = super::ranks::compare(hosts) else { return Vec::new() };
+    let text = |picos: i64| micros(picos).text(Unit::Micros);
+    let mut facts = Vec::new();
+    for rank in run.ranks.iter().take(MOST_RANKS) {
+        let value = format!(
+            "{}: {} a step, of it {} compute, {} collectives not hidden",
+            rank.host,
+            text(rank.step),
+            text(rank.compute),
+            text(rank.exposed)
+        );
+        facts.push(Fact::new("  rank", value));
+    }
+    if run.ranks.len() > MOST_RANKS {
+        facts.push(Fact::new("", format!("and {} more ranks", run.ranks.len() - MOST_RANKS)));
+    }
+    if run.common_steps > 0 {
+        let (mean, most, steps) = (text(run.mean_skew), text(run.largest_skew), run.common_steps);
+        let value =
+            format!("{mean} between the longest and the shortest rank of a step, {most} at most ({steps} steps)");
+        facts.push(Fact::new("  skew", value));
+    }
+    if let Some(slow) = &run.straggler {
+        let (compute, extra) = (text(slow.compute), slow.extra_percent());
+        let value = format!(
+            "{} computes longest: {compute} a step, {extra:.2}% more than the median; longest in {} of {} steps",
+            slow.host, slow.slowest_in, run.common_steps
+        );
+        facts.push(Fact::new("  slowest", value));
     }
     facts
 }

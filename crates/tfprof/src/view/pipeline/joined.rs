@@ -35,6 +35,7 @@ impl Joined {
 
 impl<'q, 'm> Pipeline<'q, 'm> {
     /// A pipeline whose rows are accounted and summed already.
+    #[expect(clippy::large_types_passed_by_value, reason = "once for each view")]
     pub fn joined(
         rules: &'static Rules,
         options: &'q Options,

@@ -11,7 +11,7 @@ use crate::budget;
 use crate::events::activity::Activities;
 use crate::events::walk::Class;
 use crate::events::{Op, OpCost, OpDetails, OpKey, SourceLine, Variant};
-use crate::format::xspace::FileBytes;
+use crate::format::file_bytes::FileBytes;
 use crate::hash::UntrustedMap;
 use crate::model::activity::Activity;
 use crate::model::hosts::EventKind;

@@ -7,7 +7,7 @@ use super::event::Event;
 use super::stats::{self, DamageList, LenientFields, Stat, StatMask, StatReader, StoredValue};
 use crate::budget;
 use crate::events::spans::Unsorted;
-use crate::format::xspace::{ByteCursor, ByteWindow, FileBytes};
+use crate::format::file_bytes::{ByteCursor, ByteWindow, FileBytes};
 use crate::hash::UntrustedMap;
 use crate::model::names::escape_invalid;
 use crate::words::cut;

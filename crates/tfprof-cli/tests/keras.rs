@@ -1,0 +1,73 @@
+//! Models of Keras by their configs: sequences, shared and nested layers, unknown ones, and damaged files.
+
+#[allow(dead_code)]
+mod common;
+
+use common::{scratch, tfprof};
+
+/// The cost of a config, as JSON.
+fn cost(name: &str, config: &str) -> common::Answer {
+    let path = scratch("keras").join(name);
+    std::fs::write(&path, config).expect("room");
+    tfprof(&["cost", &path.display().to_string(), "--format=json"])
+}
+
+fn check(name: &str, config: &str, words: &[&str]) {
+    let answer = cost(name, config);
+    for words in words {
+        assert!(answer.out.contains(words), "{name}: {words}: {}{}", answer.out, answer.err);
+    }
+}
+
+const DENSE: &str = r#"{"class_name":"Dense","config":{"name":"fc","units":5,"use_bias":true,"activation":"relu"}}"#;
+
+#[test]
+fn a_sequence_has_parameters_and_multiply_adds() {
+    let input = r#"{"class_name":"InputLayer","config":{"batch_input_shape":[null,8],"dtype":"float32","name":"x"}}"#;
+    let config = format!(
+        r#"{{"class_name":"Sequential","config":{{"name":"m","layers":[{input},{DENSE}]}},"keras_version":"2.9.0"}}"#
+    );
+    check("sequence.json", &config, &["\"parameters\":45", "\"macs\":40", "\"name\":\"fc\""]);
+}
+
+#[test]
+fn a_shared_layer_counts_its_parameters_once_and_its_work_twice() {
+    let input = |name: &str| {
+        format!(
+            r#"{{"class_name":"InputLayer","name":"{name}","config":{{"batch_input_shape":[null,8],"name":"{name}"}},"inbound_nodes":[]}}"#
+        )
+    };
+    let shared = r#"{"class_name":"Dense","name":"fc","config":{"name":"fc","units":5},"inbound_nodes":[[["a",0,0,{}]],[["b",0,0,{}]]]}"#;
+    let sum =
+        r#"{"class_name":"Add","name":"sum","config":{"name":"sum"},"inbound_nodes":[[["fc",0,0,{}],["fc",1,0,{}]]]}"#;
+    let config = format!(
+        r#"{{"class_name":"Functional","config":{{"name":"m","layers":[{},{},{sum},{shared}],"input_layers":[["a",0,0],["b",0,0]],"output_layers":[["sum",0,0]]}},"keras_version":"2.9.0"}}"#,
+        input("a"),
+        input("b")
+    );
+    check("shared.json", &config, &["\"parameters\":45", "\"macs\":80"]);
+}
+
+#[test]
+fn an_unknown_layer_is_listed_by_its_class() {
+    let config = r#"{"class_name":"Sequential","config":{"name":"m","layers":[{"class_name":"Mine","registered_name":"p>Mine","config":{"name":"mine","batch_input_shape":[null,8]}}]},"keras_version":"3"}"#;
+    check("unknown.json", config, &["\"op\":\"Mine\"", "\"unknown_ops\":1"]);
+}
+
+#[test]
+fn damaged_configs_get_one_sentence() {
+    let deep = format!("{{\"class_name\":\"Sequential\",\"keras_version\":\"3\",\"config\":{}", "[".repeat(100_000));
+    let waits = r#"{"class_name":"Functional","keras_version":"3","config":{"layers":[{"class_name":"Dense","name":"a","config":{"units":1},"inbound_nodes":[[["b",0,0,{}]]]},{"class_name":"Dense","name":"b","config":{"units":1},"inbound_nodes":[[["a",0,0,{}]]]}]}}"#;
+    for (name, config, words) in [
+        ("deep.json", deep.as_str(), "is damaged: recursion limit exceeded"),
+        ("loop.json", waits, "waits for"),
+        (
+            "cut.json",
+            "{\"class_name\": \"Sequential\", \"keras_version\": \"3\", ",
+            "the config of this Keras model is damaged",
+        ),
+    ] {
+        let answer = cost(name, config);
+        assert!(answer.code == 1 && answer.err.contains(words), "{name}: {} {}", answer.code, answer.err);
+    }
+}

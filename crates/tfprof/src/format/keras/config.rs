@@ -1,0 +1,106 @@
+//! Values of a config, by key. A missing one has Keras's default.
+
+use serde_json::Value as Json;
+
+/// The config of a layer.
+#[derive(Clone, Copy, Debug)]
+pub struct Config<'j>(pub &'j Json);
+
+impl<'j> Config<'j> {
+    pub fn get(self, key: &str) -> &'j Json {
+        &self.0[key]
+    }
+
+    pub fn text(self, key: &str) -> &'j str {
+        self.get(key).as_str().unwrap_or_default()
+    }
+
+    pub fn text_or(self, key: &str, default: &'j str) -> &'j str {
+        self.get(key).as_str().unwrap_or(default)
+    }
+
+    pub fn int(self, key: &str) -> Option<i64> {
+        integer(self.get(key))
+    }
+
+    pub fn flag(self, key: &str, default: bool) -> bool {
+        self.get(key).as_bool().unwrap_or(default)
+    }
+
+    /// A number for each of `count` dimensions, or one for all.
+    pub fn sizes(self, key: &str, count: usize, default: i64) -> Vec<i64> {
+        match self.get(key) {
+            Json::Array(all) if all.len() == count => all.iter().map(|size| integer(size).unwrap_or(default)).collect(),
+            one => vec![integer(one).unwrap_or(default); count],
+        }
+    }
+
+    /// A list of numbers; empty if it is none.
+    pub fn ints(self, key: &str) -> Vec<i64> {
+        match self.get(key) {
+            Json::Array(all) => all.iter().filter_map(integer).collect(),
+            one => integer(one).into_iter().collect(),
+        }
+    }
+
+    /// The config of a layer within this one.
+    pub fn layer(self, key: &str) -> Option<Layer<'j>> {
+        Layer::of(self.get(key))
+    }
+
+    /// The name of an activation, which newer files may store as an object.
+    pub fn activation(self, key: &str) -> &'j str {
+        let value = self.get(key);
+        let inner = value.as_str().or_else(|| value["config"].as_str());
+        inner.or_else(|| value["config"]["name"].as_str()).or_else(|| value["class_name"].as_str()).unwrap_or("linear")
+    }
+}
+
+/// A layer: its class, its config and its name.
+#[derive(Clone, Copy, Debug)]
+pub struct Layer<'j> {
+    pub class: &'j str,
+    pub config: Config<'j>,
+    pub name: &'j str,
+    pub json: &'j Json,
+}
+
+impl<'j> Layer<'j> {
+    pub fn of(json: &'j Json) -> Option<Layer<'j>> {
+        let class = json["class_name"].as_str()?;
+        // Classes of users are registered as `package>Class`.
+        let class = class.rsplit('>').next().unwrap_or(class);
+        let config = Config(&json["config"]);
+        let name = json["name"].as_str().or_else(|| config.get("name").as_str()).unwrap_or(class);
+        Some(Layer { class, config, name, json })
+    }
+
+    /// Whether it comes from Keras itself: a user's class may have the name of one of Keras's.
+    pub fn is_own(&self) -> bool {
+        let registered = self.json["registered_name"].as_str().unwrap_or_default();
+        let module = self.json["module"].as_str().unwrap_or("keras");
+        registered.is_empty()
+            && (module.starts_with("keras") || module.starts_with("tf_keras") || module.starts_with("tensorflow"))
+    }
+
+    /// Whether it is a model with layers of its own.
+    pub fn is_network(&self) -> bool {
+        self.config.get("layers").is_array() || self.class == "Sequential" && self.config.0.is_array()
+    }
+
+    /// The shape of its input as it was built.
+    pub fn built_shape(&self) -> Option<Vec<i64>> {
+        let build = &self.json["build_config"];
+        dims(&build["input_shape"]).or_else(|| dims(&self.config.get("build_input_shape").clone()))
+    }
+}
+
+pub fn integer(json: &Json) -> Option<i64> {
+    json.as_i64().or_else(|| json.as_f64().filter(|n| n.fract() == 0.0 && n.abs() < 1e15).map(|n| n as i64))
+}
+
+/// A shape: open sizes are -1.
+pub fn dims(json: &Json) -> Option<Vec<i64>> {
+    let all = json.as_array()?;
+    all.iter().map(|size| if size.is_null() { Some(-1) } else { integer(size) }).collect()
+}

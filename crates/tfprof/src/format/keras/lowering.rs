@@ -1,0 +1,299 @@
+//! [`Lowering`]: pushes the ops of a layer. It knows the scope of the layer, its weights in the file, and the parameters that
+//! it made before: a layer that is called twice has its parameters once.
+
+use super::config::Layer;
+use super::weights::{Weights, snake_case};
+use crate::budget;
+use crate::hash::UntrustedMap;
+use crate::model::attr_value::{AttrValue, Elements};
+use crate::model::body::Tensor;
+use crate::model::dtype::DType;
+use crate::model::lowered::Lowered;
+use crate::model::shape::Shape;
+
+/// A tensor, and its shape as far as the config tells: open sizes are -1.
+#[derive(Clone, Debug)]
+pub struct Value {
+    pub tensor: Tensor,
+    pub dims: Option<Vec<i64>>,
+    /// A tensor with the same batch, if the op that makes this one is unknown.
+    pub like: Option<Tensor>,
+}
+
+impl Value {
+    pub fn new(tensor: Tensor, dims: Option<Vec<i64>>) -> Value {
+        Value { tensor, dims, like: None }
+    }
+
+    pub fn rank(&self) -> Option<usize> {
+        self.dims.as_ref().map(Vec::len)
+    }
+
+    /// The size of a dimension; negative ones count from the end. -1 if it is open.
+    pub fn dim(&self, at: i64) -> i64 {
+        let Some(dims) = &self.dims else { return -1 };
+        let at = if at < 0 { at + dims.len() as i64 } else { at };
+        usize::try_from(at).ok().and_then(|at| dims.get(at)).copied().unwrap_or(-1)
+    }
+}
+
+pub type Values = Vec<Value>;
+
+#[derive(Debug)]
+pub struct Lowering {
+    lowered: Lowered,
+    pub weights: Weights,
+    pub warnings: Vec<String>,
+    /// The names of the layers around, and the groups of their weights.
+    names: Vec<String>,
+    groups: Vec<String>,
+    /// What views show as the op.
+    class: String,
+    trainable: bool,
+    /// Parameters by name, so that each is made once.
+    parameters: UntrustedMap<String, Value>,
+    /// The weights of the layer in the file, and how many parameters it has asked for.
+    stored: Vec<(String, Vec<i64>)>,
+    asked: usize,
+}
+
+/// Where a layer was before another one was entered.
+#[derive(Debug)]
+pub struct Outer {
+    class: String,
+    trainable: bool,
+    stored: Vec<(String, Vec<i64>)>,
+    asked: usize,
+    depth: (usize, usize),
+}
+
+impl Lowering {
+    pub fn new(weights: Weights) -> Lowering {
+        Lowering {
+            lowered: Lowered::default(),
+            weights,
+            warnings: Vec::new(),
+            names: Vec::new(),
+            groups: Vec::new(),
+            class: String::new(),
+            trainable: true,
+            parameters: UntrustedMap::default(),
+            stored: Vec::new(),
+            asked: 0,
+        }
+    }
+
+    pub fn finish(self) -> Lowered {
+        self.lowered
+    }
+
+    /// Enters the scope of a layer. `group` is where its weights are.
+    pub fn enter(&mut self, layer: &Layer<'_>, group: String) -> Outer {
+        self.enter_part(layer.name, layer.class, group, layer.config.flag("trainable", true), true)
+    }
+
+    /// Enters a layer within a layer: a cell, a direction, a layer that is wrapped. The weights are those of the whole.
+    pub fn enter_inner(&mut self, layer: &Layer<'_>, group: &str) -> Outer {
+        let trainable = layer.config.flag("trainable", true);
+        self.enter_part(layer.name, layer.class, group.to_owned(), trainable, false)
+    }
+
+    /// The same by name.
+    pub fn enter_part(&mut self, name: &str, class: &str, group: String, trainable: bool, reload: bool) -> Outer {
+        let depth = (self.names.len(), self.groups.len());
+        // A layer's name may hold slashes, which are scopes as well.
+        self.names.push(name.to_owned());
+        self.groups.push(group);
+        let within = self.trainable && trainable;
+        let stored = if reload { self.weights.of_layer(&self.names, &self.groups) } else { self.stored.clone() };
+        Outer {
+            class: std::mem::replace(&mut self.class, class.to_owned()),
+            trainable: std::mem::replace(&mut self.trainable, within),
+            stored: std::mem::replace(&mut self.stored, stored),
+            asked: if reload { std::mem::replace(&mut self.asked, 0) } else { self.asked },
+            depth,
+        }
+    }
+
+    /// Leaves it. `keep` goes on counting the parameters that parts of a layer ask for.
+    pub fn leave(&mut self, outer: Outer, keep: bool) {
+        self.names.truncate(outer.depth.0);
+        self.groups.truncate(outer.depth.1);
+        self.class = outer.class;
+        self.trainable = outer.trainable;
+        self.stored = outer.stored;
+        if !keep {
+            self.asked = outer.asked;
+        }
+    }
+
+    fn scoped(&self, name: &str) -> String {
+        let mut scoped = self.names.join("/");
+        if !scoped.is_empty() && !name.is_empty() {
+            scoped.push('/');
+        }
+        scoped + name
+    }
+
+    /// An input of the model.
+    pub fn input(&mut self, name: &str, dtype: DType, dims: Option<&[i64]>) -> Value {
+        let shape = dims.map_or(Shape::UNKNOWN, Shape::of);
+        let name = self.lowered.unique(name);
+        let tensor = self.lowered.graph.push_model_input(&name, "InputLayer", dtype, &shape);
+        Value::new(tensor, dims.map(<[i64]>::to_vec))
+    }
+
+    /// A parameter of the layer. Sizes that are not known come from the file.
+    pub fn parameter(&mut self, name: &str, dims: &[i64], trainable: bool) -> Value {
+        budget::work(1);
+        let name = self.scoped(name);
+        let asked = self.asked;
+        self.asked += 1;
+        if let Some(known) = self.parameters.get(&name) {
+            return known.clone();
+        }
+        let stored = self.stored.get(asked).filter(|_| dims.contains(&-1)).map(|(_, shape)| shape.clone());
+        let dims = stored.unwrap_or_else(|| dims.to_vec());
+        let unique = self.lowered.unique(&name);
+        let trainable = Some(trainable && self.trainable);
+        let class = self.class.clone();
+        let tensor = self.lowered.graph.push_parameter(&unique, &class, DType::FLOAT, &Shape::of(&dims), trainable);
+        let value = Value::new(tensor, Some(dims));
+        self.parameters.insert(name, value.clone());
+        value
+    }
+
+    /// A constant of integers.
+    pub fn constant(&mut self, numbers: &[i64]) -> Tensor {
+        let name = self.scoped("Const");
+        let name = self.lowered.unique(&name);
+        let shape = Shape::of(&[numbers.len() as i64]);
+        self.lowered.graph.push_constant(&name, "Const", DType::INT32, &shape, Elements::Ints(numbers))
+    }
+
+    /// A constant number.
+    pub fn scalar(&mut self, number: i64) -> Tensor {
+        let name = self.scoped("Const");
+        let name = self.lowered.unique(&name);
+        self.lowered.graph.push_constant(&name, "Const", DType::INT32, &Shape::scalar(), Elements::Ints(&[number]))
+    }
+
+    /// An op of the layer.
+    pub fn op(&mut self, op: &str, inputs: &[Tensor], attributes: &[(&str, AttrValue<'_>)]) -> Tensor {
+        budget::work(1);
+        let name = self.scoped(if op.is_empty() { "call" } else { op });
+        let name = self.lowered.unique(&name);
+        let class = self.class.clone();
+        let body = &mut self.lowered.graph;
+        let node = body.push_lowered(&name, op, &class);
+        attributes.iter().for_each(|(key, value)| body.push_value(key, *value));
+        inputs.iter().for_each(|input| body.push_input(*input));
+        Tensor { node, output: 0 }
+    }
+
+    /// An op of one input that keeps its shape.
+    pub fn map(&mut self, op: &str, input: &Value) -> Value {
+        Value::new(self.op(op, &[input.tensor], &[]), input.dims.clone())
+    }
+
+    /// An op of two inputs, of which the first has the larger shape.
+    pub fn zip(&mut self, op: &str, a: &Value, b: &Value) -> Value {
+        let dims = match (&a.dims, &b.dims) {
+            (Some(a), Some(b)) => Some(broadcast(a, b)),
+            _ => None,
+        };
+        Value::new(self.op(op, &[a.tensor, b.tensor], &[]), dims)
+    }
+
+    /// The same elements in another shape; one size may be -1.
+    pub fn reshape(&mut self, input: &Value, sizes: &[i64], dims: Option<Vec<i64>>) -> Value {
+        let sizes = self.constant(sizes);
+        Value::new(self.op("Reshape", &[input.tensor, sizes], &[]), dims)
+    }
+
+    /// A reduction over axes.
+    pub fn reduce(&mut self, op: &str, input: &Value, axes: &[i64], keep: bool) -> Value {
+        let numbers = self.constant(axes);
+        let tensor = self.op(op, &[input.tensor, numbers], &[("keep_dims", AttrValue::Flag(keep))]);
+        let dims = input.dims.as_ref().map(|dims| {
+            let rank = dims.len() as i64;
+            let is_reduced = |at: usize| axes.iter().any(|axis| (axis + rank) % rank.max(1) == at as i64);
+            let kept = dims.iter().enumerate().filter(|(at, _)| keep || !is_reduced(*at));
+            kept.map(|(at, dim)| if is_reduced(at) { 1 } else { *dim }).collect()
+        });
+        Value::new(tensor, dims)
+    }
+
+    /// One size of a tensor, as a number.
+    fn size_of(&mut self, tensor: Tensor, axis: i64) -> Tensor {
+        let shape = self.op("Shape", &[tensor], &[]);
+        let (from, to, step) = (self.constant(&[axis]), self.constant(&[axis + 1]), self.constant(&[1]));
+        self.op("StridedSlice", &[shape, from, to, step], &[("shrink_axis_mask", AttrValue::Int(1))])
+    }
+
+    /// Sizes as a tensor; an open one is that of `like` at the same place.
+    pub fn sizes(&mut self, dims: &[i64], like: Tensor) -> Tensor {
+        let sizes: Vec<Tensor> = (0_i64..)
+            .zip(dims)
+            .map(|(axis, dim)| if *dim < 0 { self.size_of(like, axis) } else { self.scalar(*dim) })
+            .collect();
+        self.op("Pack", &sizes, &[("N", AttrValue::Int(sizes.len() as i64)), ("axis", AttrValue::Int(0))])
+    }
+
+    /// A tensor of a shape that the file states, for data movement that has no rule of its own.
+    pub fn moved(&mut self, input: &Value, dims: Vec<i64>) -> Value {
+        let sizes = self.sizes(&dims, input.tensor);
+        Value::new(self.op("BroadcastTo", &[input.tensor, sizes], &[]), Some(dims))
+    }
+
+    /// All dimensions but the first as one, of a tensor of which some sizes are open.
+    pub fn batch_and_rest(&mut self, input: &Value) -> Value {
+        let batch = self.sizes(&[-1], input.tensor);
+        let (rest, axis) = (self.constant(&[-1]), self.scalar(0));
+        let sizes = self.op("ConcatV2", &[batch, rest, axis], &[("N", AttrValue::Int(2))]);
+        Value::new(self.op("Reshape", &[input.tensor, sizes], &[]), Some(vec![input.dim(0), -1]))
+    }
+
+    /// A layer whose work is not known: its parameters come from the file.
+    pub fn unknown(&mut self, inputs: &[Value], dims: Option<Vec<i64>>) -> Values {
+        let stored = self.stored.clone();
+        let mut tensors: Vec<Tensor> = inputs.iter().map(|value| value.tensor).collect();
+        for (name, shape) in &stored {
+            tensors.push(self.parameter(name, shape, true).tensor);
+        }
+        let tensor = self.op("", &tensors, &[]);
+        let like = inputs.first().map(|value| value.like.unwrap_or(value.tensor));
+        vec![self.restored(Value { tensor, dims: None, like }, dims)]
+    }
+
+    /// Gives an unknown tensor the shape that the file states for it.
+    pub fn restored(&mut self, value: Value, dims: Option<Vec<i64>>) -> Value {
+        match (value.like, dims) {
+            (Some(like), Some(dims)) if value.dims.is_none() => {
+                let sizes = self.sizes(&dims, like);
+                let tensor = self.op("BroadcastTo", &[value.tensor, sizes], &[]);
+                Value::new(tensor, Some(dims))
+            }
+            _ => value,
+        }
+    }
+}
+
+/// The shape of two shapes together.
+pub fn broadcast(a: &[i64], b: &[i64]) -> Vec<i64> {
+    let rank = a.len().max(b.len());
+    let at = |dims: &[i64], axis: usize| (axis + dims.len()).checked_sub(rank).map_or(1, |axis| dims[axis]);
+    (0..rank).map(|axis| if at(a, axis) == 1 { at(b, axis) } else { at(a, axis) }).collect()
+}
+
+/// The groups that Keras 3 makes of a list of layers: by class, with a number after the first.
+pub fn groups<'j>(layers: impl Iterator<Item = &'j str>) -> Vec<String> {
+    let mut used: UntrustedMap<String, u32> = UntrustedMap::default();
+    let group = |class: &str| {
+        let snake = snake_case(class);
+        let count = used.entry(snake.clone()).or_insert(0);
+        *count += 1;
+        if *count == 1 { snake } else { format!("{snake}_{}", *count - 1) }
+    };
+    layers.map(group).collect()
+}

@@ -1,0 +1,246 @@
+//! Models as networks of layers: sequences, functional models of Keras 2 and 3, and models within models. Each call of a
+//! layer is lowered once its inputs are there.
+
+use super::config::{Layer, dims};
+use super::layers;
+use super::lowering::{Lowering, Value, Values, groups};
+use crate::budget;
+use crate::hash::UntrustedMap;
+use crate::model::dtype::DType;
+use serde_json::Value as Json;
+
+/// Lowers a whole model.
+pub fn lower_model(json: &Json, lowering: &mut Lowering) -> Result<(), String> {
+    let model = Layer::of(json).ok_or("this is no config of a Keras model: its class is missing")?;
+    if !model.is_network() {
+        // A model of the user's own class: only Python knows what it computes.
+        lower_opaque(&model, lowering);
+        return Ok(());
+    }
+    lower_network(&model, lowering, None)?;
+    Ok(())
+}
+
+fn lower_opaque(model: &Layer<'_>, lowering: &mut Lowering) {
+    let all: Vec<(String, Vec<i64>)> =
+        lowering.weights.all().map(|(path, shape)| (path.to_owned(), shape.to_vec())).collect();
+    let outer = lowering.enter_part(model.name, model.class, String::new(), true, false);
+    let shape = model.built_shape();
+    let input = shape.map(|shape| lowering.input("input", DType::FLOAT, Some(&shape)));
+    for (path, shape) in all {
+        lowering.parameter(&path.replace("vars/", "").replace("layers/", ""), &shape, true);
+    }
+    lowering.unknown(&input.into_iter().collect::<Vec<_>>(), None);
+    lowering.leave(outer, false);
+    lowering.warnings.push(format!(
+        "the class `{}` is the model's own, and its layers are not in the file: parameters come from the weights, FLOPs are \
+         unknown; export it in Python with `model.export(\"DIR\")`, then ask `tfprof cost DIR`",
+        model.class
+    ));
+}
+
+/// Lowers a model; its inputs are new ones unless it is called by another model.
+pub fn lower_network(model: &Layer<'_>, lowering: &mut Lowering, inputs: Option<&[Value]>) -> Result<Values, String> {
+    let layers = match model.config.get("layers").as_array().or_else(|| model.config.0.as_array()) {
+        Some(layers) => layers.iter().filter_map(Layer::of).collect::<Vec<_>>(),
+        None => return Err(format!("the model `{}` has no layers", model.name)),
+    };
+    if model.class == "Sequential" || !layers.iter().any(|layer| layer.json["inbound_nodes"].is_array()) {
+        return lower_sequence(model, &layers, lowering, inputs);
+    }
+    Network::new(&layers)?.lower(model, lowering, inputs)
+}
+
+fn lower_sequence(
+    model: &Layer<'_>,
+    layers: &[Layer<'_>],
+    lowering: &mut Lowering,
+    inputs: Option<&[Value]>,
+) -> Result<Values, String> {
+    let groups = groups(layers.iter().map(|layer| layer.class));
+    let mut values: Option<Values> = inputs.map(<[Value]>::to_vec);
+    for (layer, group) in layers.iter().zip(groups) {
+        if layer.class == "InputLayer" {
+            values.get_or_insert_with(|| vec![model_input(layer, lowering)]);
+            continue;
+        }
+        let current = match values.take() {
+            Some(values) => values,
+            // Without an input layer, the first layer says its shape, or the model as it was built.
+            None => {
+                let stated = dims(layer.config.get("batch_input_shape")).or_else(|| layer.built_shape());
+                let stated = stated.or_else(|| model.built_shape()).or_else(|| dims(&model.json["build_input_shape"]));
+                let dtype = if layer.class == "Embedding" { DType::INT32 } else { DType::FLOAT };
+                vec![lowering.input(&format!("{}_input", layer.name), dtype, stated.as_deref())]
+            }
+        };
+        let shape = layer.built_shape();
+        let current: Values = current.into_iter().map(|value| lowering.restored(value, shape.clone())).collect();
+        values = Some(call(layer, group, lowering, &current)?);
+    }
+    Ok(values.unwrap_or_default())
+}
+
+fn model_input(layer: &Layer<'_>, lowering: &mut Lowering) -> Value {
+    let shape = dims(layer.config.get("batch_shape")).or_else(|| dims(layer.config.get("batch_input_shape")));
+    let dtype = layer.config.get("dtype").as_str().and_then(DType::named).unwrap_or(DType::FLOAT);
+    lowering.input(layer.name, dtype, shape.as_deref())
+}
+
+/// Calls a layer once.
+fn call(layer: &Layer<'_>, group: String, lowering: &mut Lowering, inputs: &[Value]) -> Result<Values, String> {
+    let outer = lowering.enter(layer, group);
+    let outcome = if layer.is_network() {
+        lower_network(layer, lowering, Some(inputs))
+    } else {
+        Ok(layers::lower(layer, lowering, inputs))
+    };
+    lowering.leave(outer, false);
+    outcome
+}
+
+/// A reference to an output: layer, number of the call, number of the output; and its shape, if it is stated.
+#[derive(Clone, Debug)]
+struct Reference {
+    layer: String,
+    call: usize,
+    output: usize,
+    dims: Option<Vec<i64>>,
+}
+
+/// A functional model.
+struct Network<'j> {
+    layers: &'j [Layer<'j>],
+    /// The calls of each layer: what they read.
+    calls: Vec<Vec<Vec<Reference>>>,
+    /// The number of the first call of each layer: models have a call of their own before.
+    first: UntrustedMap<String, usize>,
+}
+
+impl<'j> Network<'j> {
+    fn new(layers: &'j [Layer<'j>]) -> Result<Network<'j>, String> {
+        let calls: Vec<Vec<Vec<Reference>>> = layers
+            .iter()
+            .map(|layer| layer.json["inbound_nodes"].as_array().into_iter().flatten().map(references).collect())
+            .collect();
+        let networks: Vec<&str> = layers.iter().filter(|layer| layer.is_network()).map(|layer| layer.name).collect();
+        let mut first: UntrustedMap<String, usize> = UntrustedMap::default();
+        for reference in calls.iter().flatten().flatten() {
+            let number = first.entry(reference.layer.clone()).or_insert(usize::MAX);
+            *number = (*number).min(reference.call);
+        }
+        first.retain(|name, number| *number == 1 && networks.contains(&name.as_str()));
+        Ok(Network { layers, calls, first })
+    }
+
+    fn lower(&self, model: &Layer<'_>, lowering: &mut Lowering, inputs: Option<&[Value]>) -> Result<Values, String> {
+        let mut done: UntrustedMap<(&str, usize), Values> = UntrustedMap::default();
+        let given: Vec<Reference> = model_tensors(model.config.get("input_layers"));
+        for layer in self.layers.iter().filter(|layer| layer.class == "InputLayer") {
+            let at = given.iter().position(|input| input.layer == layer.name);
+            let passed = inputs.and_then(|inputs| inputs.get(at?)).cloned();
+            let value = passed.unwrap_or_else(|| model_input(layer, lowering));
+            done.insert((layer.name, 0), vec![value]);
+        }
+        let groups = groups(self.layers.iter().map(|layer| layer.class));
+        let mut waiting: Vec<(usize, usize)> = Vec::new();
+        for (at, layer) in self.layers.iter().enumerate().filter(|(_, layer)| layer.class != "InputLayer") {
+            waiting.extend((0..self.calls[at].len()).map(|call| (at, call)));
+            if self.calls[at].is_empty() {
+                lowering.warnings.push(format!("the layer `{}` is never called", layer.name));
+            }
+        }
+        loop {
+            let before = waiting.len();
+            let mut left = Vec::new();
+            for (at, number) in waiting {
+                let references = &self.calls[at][number];
+                budget::work(1 + references.len() as u64);
+                let inputs: Option<Values> =
+                    references.iter().map(|reference| self.resolve(reference, &done, lowering)).collect();
+                let Some(inputs) = inputs else {
+                    left.push((at, number));
+                    continue;
+                };
+                let layer = &self.layers[at];
+                let outputs = call(layer, groups[at].clone(), lowering, &inputs)?;
+                let first = self.first.get(layer.name).copied().unwrap_or(0);
+                done.insert((layer.name, first + number), outputs);
+            }
+            waiting = left;
+            if waiting.is_empty() || waiting.len() == before {
+                break;
+            }
+        }
+        if let Some((at, number)) = waiting.first() {
+            let missing = self.calls[*at][*number].first().map_or("", |reference| reference.layer.as_str());
+            let name = self.layers[*at].name;
+            return Err(format!(
+                "the layer `{name}` waits for `{missing}`, which is not in the config or waits for it; is the file damaged?"
+            ));
+        }
+        let outputs = model_tensors(model.config.get("output_layers"));
+        Ok(outputs.iter().filter_map(|reference| self.resolve(reference, &done, lowering)).collect())
+    }
+
+    /// The tensor of a reference, if its layer was called.
+    fn resolve(
+        &self,
+        reference: &Reference,
+        done: &UntrustedMap<(&str, usize), Values>,
+        lowering: &mut Lowering,
+    ) -> Option<Value> {
+        let outputs = done.get(&(reference.layer.as_str(), reference.call))?;
+        let value = outputs.get(reference.output).or(outputs.first())?.clone();
+        Some(lowering.restored(value, reference.dims.clone()))
+    }
+}
+
+/// The tensors that a call reads, in order.
+fn references(node: &Json) -> Vec<Reference> {
+    let mut found = Vec::new();
+    collect(node, &mut found);
+    found
+}
+
+/// Collects references: objects of Keras 3, lists of name and numbers of Keras 2. JSON is at most 128 levels deep.
+fn collect(json: &Json, found: &mut Vec<Reference>) {
+    match json {
+        Json::Object(object) if object.get("class_name").and_then(Json::as_str) == Some("__keras_tensor__") => {
+            let config = &json["config"];
+            let history = reference(&config["keras_history"]);
+            found.extend(history.map(|history| Reference { dims: dims(&config["shape"]), ..history }));
+        }
+        Json::Object(object) => {
+            for key in ["args", "kwargs"] {
+                if let Some(part) = object.get(key) {
+                    collect(part, found);
+                }
+            }
+            if !object.contains_key("args") {
+                object.values().for_each(|value| collect(value, found));
+            }
+        }
+        Json::Array(list) => match reference(json) {
+            Some(single) => {
+                found.push(single);
+                // Tensors among the further arguments of Keras 2.
+                list.get(3).into_iter().for_each(|more| collect(more, found));
+            }
+            None => list.iter().for_each(|item| collect(item, found)),
+        },
+        _ => {}
+    }
+}
+
+/// `[layer, call, output]`, and perhaps more.
+fn reference(json: &Json) -> Option<Reference> {
+    let list = json.as_array().filter(|list| (3..=4).contains(&list.len()))?;
+    let number = |at: usize| usize::try_from(list[at].as_i64()?).ok();
+    Some(Reference { layer: list[0].as_str()?.to_owned(), call: number(1)?, output: number(2)?, dims: None })
+}
+
+/// The inputs or outputs of a model: one reference, or lists of them.
+fn model_tensors(json: &Json) -> Vec<Reference> {
+    references(json)
+}

@@ -1,0 +1,412 @@
+//! TensorFlow Lite models (`.tflite`): tables are read in place (`flat.rs`), weights are not read, and operators are lowered
+//! to ops that rules and formulas know.
+
+mod flat;
+mod lower;
+mod ops;
+
+use super::ModelFile;
+use super::lowered::{self, Input};
+use crate::budget;
+use crate::error::{Error, Location};
+use crate::model::attr_value::{AttrValue, Elements};
+use crate::model::body::{Body, NO_NODE, Tensor};
+use crate::model::builder::Builder;
+use crate::model::dtype::DType;
+use crate::model::lowered::{Lowered, UniqueNames};
+use crate::model::shape::{ANY, Shape};
+use crate::words;
+use flat::{Flat, FlatError, FlatFile, Table, Vector};
+use lower::Operator;
+use std::collections::{BTreeMap, BTreeSet};
+use tfprof_proto::stream::Spot;
+
+/// More elements are not read: no sizes follow from them.
+const LONGEST_TENSOR: i64 = 512;
+
+/// Whether a file is a TensorFlow Lite model: its identifier comes after the offset of its root.
+pub fn recognizes(head: &[u8]) -> bool {
+    head.get(4..8) == Some(b"TFL3")
+}
+
+/// Reads a model.
+pub fn read(file: &ModelFile, builder: &mut Builder) -> Result<(), Error> {
+    let flat = FlatFile::new(&file.bytes);
+    let signature = builder.program.settings.signature.clone();
+    let lowered = read_model(&flat, signature.as_deref()).map_err(|error| match error {
+        ReadError::Flat(FlatError::Io(source)) => Error::Io { file: file.name.clone(), action: "cannot read", source },
+        ReadError::Flat(FlatError::Damaged(offset, what)) => {
+            let location = Location { file: file.name.clone(), spot: Some(Spot::Byte(offset)) };
+            Error::Input { location, message: format!("the TensorFlow Lite model is damaged: {what}") }
+        }
+        ReadError::Signature(why) => Error::option("signature", why),
+    })?;
+    builder.program.signature = signature;
+    lowered::store(builder, lowered);
+    Ok(())
+}
+
+enum ReadError {
+    Flat(FlatError),
+    Signature(String),
+}
+
+impl From<FlatError> for ReadError {
+    fn from(error: FlatError) -> Self {
+        ReadError::Flat(error)
+    }
+}
+
+fn read_model(file: &FlatFile<'_>, signature: Option<&str>) -> Result<Lowered, ReadError> {
+    let model = Model::read(file)?;
+    let main = model.subgraph(signature)?;
+    let mut lowered = Lowered::default();
+    let mut called = BTreeSet::new();
+    lowered.graph = Subgraph::read(&model, main, true)?.lower(&mut called)?;
+    let mut done = BTreeSet::new();
+    while let Some(next) = called.difference(&done).next().copied() {
+        done.insert(next);
+        if next < model.subgraphs.count {
+            let body = Subgraph::read(&model, next, false)?.lower(&mut called)?;
+            lowered.functions.push((function_name(next), body));
+        }
+    }
+    Ok(lowered)
+}
+
+fn function_name(subgraph: u64) -> String {
+    format!("subgraph{subgraph}")
+}
+
+struct Model<'a, 'f> {
+    file: &'a FlatFile<'f>,
+    ops: Vec<String>,
+    subgraphs: Vector,
+    buffers: Vector,
+    signatures: Vec<(String, u64)>,
+}
+
+impl<'a, 'f> Model<'a, 'f> {
+    fn read(file: &'a FlatFile<'f>) -> Flat<Model<'a, 'f>> {
+        let root = file.root()?;
+        let codes = file.vector(root, 1, 4)?;
+        let mut ops = Vec::new();
+        for index in 0..codes.count {
+            let Some(code) = file.element(codes, index)? else { break };
+            ops.push(op_name(file, code)?);
+        }
+        let listed = file.vector(root, 7, 4)?;
+        let mut signatures = Vec::new();
+        for index in 0..listed.count {
+            let Some(signature) = file.element(listed, index)? else { break };
+            let subgraph = file.int(signature, 4, 0)?;
+            signatures.push((file.text(signature, 2)?, u64::try_from(subgraph).unwrap_or(u64::MAX)));
+        }
+        let (subgraphs, buffers) = (file.vector(root, 2, 4)?, file.vector(root, 4, 4)?);
+        if subgraphs.count == 0 {
+            return Err(FlatError::Damaged(0, "it has no subgraph".to_owned()));
+        }
+        Ok(Model { file, ops, subgraphs, buffers, signatures })
+    }
+
+    /// The subgraph of a signature, or the first one.
+    fn subgraph(&self, signature: Option<&str>) -> Result<u64, ReadError> {
+        let Some(wanted) = signature else {
+            return Ok(self.signatures.first().map_or(0, |(_, subgraph)| *subgraph).min(self.subgraphs.count - 1));
+        };
+        let names: Vec<&str> = self.signatures.iter().map(|(name, _)| name.as_str()).collect();
+        let found = self.signatures.iter().find(|(name, _)| name == wanted);
+        match found.map(|(_, subgraph)| *subgraph).filter(|subgraph| *subgraph < self.subgraphs.count) {
+            Some(subgraph) => Ok(subgraph),
+            None if names.is_empty() => Err(ReadError::Signature("this model has no signatures".to_owned())),
+            None => Err(ReadError::Signature(words::unknown("signature", wanted, &names))),
+        }
+    }
+
+    /// The data of a buffer, if it has any.
+    fn buffer(&self, index: u64) -> Flat<Option<Vector>> {
+        let Some(buffer) = self.file.element(self.buffers, index)? else { return Ok(None) };
+        let data = self.file.vector(buffer, 0, 1)?;
+        if data.count > 0 {
+            return Ok(Some(data));
+        }
+        // Large models keep their weights behind the tables.
+        let (at, count) = (self.file.long(buffer, 1)?, self.file.long(buffer, 2)?);
+        Ok((at > 1 && count > 0).then_some(Vector { at, count }))
+    }
+}
+
+/// The name of an op: builtin, or what the model calls it.
+fn op_name(file: &FlatFile<'_>, code: Table) -> Flat<String> {
+    let number = file.int(code, 3, 0)?.max(i32::from(file.byte(code, 0)? as i8));
+    let name = usize::try_from(number).ok().and_then(|number| ops::BUILTIN_OPS.get(number)).copied();
+    Ok(match name {
+        Some("CUSTOM") => match file.text(code, 1)? {
+            custom if custom.is_empty() => "CUSTOM".to_owned(),
+            custom => custom,
+        },
+        Some(name) => name.to_owned(),
+        None => format!("BUILTIN_{number}"),
+    })
+}
+
+/// A tensor as the file describes it.
+#[derive(Clone, Debug, Default)]
+struct TensorInfo {
+    name: String,
+    dtype: DType,
+    /// With open sizes, if the file says which.
+    shape: Shape,
+    buffer: u64,
+    data: Option<Vector>,
+    is_quantized: bool,
+}
+
+struct Subgraph<'m, 'a, 'f> {
+    model: &'m Model<'a, 'f>,
+    tensors: Vec<TensorInfo>,
+    /// By tensor, the node that makes it.
+    values: Vec<Option<Tensor>>,
+    /// By buffer, the parameter that it holds: several tensors may share one.
+    parameters: BTreeMap<(u64, Vec<i64>), Tensor>,
+    operators: Vector,
+    outputs: Vec<i64>,
+    body: Body,
+    names: UniqueNames,
+}
+
+impl<'m, 'a, 'f> Subgraph<'m, 'a, 'f> {
+    fn read(model: &'m Model<'a, 'f>, index: u64, is_main: bool) -> Flat<Subgraph<'m, 'a, 'f>> {
+        let file = model.file;
+        let Some(table) = file.element(model.subgraphs, index)? else {
+            return Err(FlatError::Damaged(model.subgraphs.at, format!("there is no subgraph {index}")));
+        };
+        let listed = file.vector(table, 0, 4)?;
+        let mut tensors = Vec::new();
+        for index in 0..listed.count {
+            let Some(tensor) = file.element(listed, index)? else { break };
+            tensors.push(TensorInfo::read(model, tensor)?);
+        }
+        let mut subgraph = Subgraph {
+            model,
+            values: vec![None; tensors.len()],
+            tensors,
+            parameters: BTreeMap::new(),
+            operators: file.vector(table, 3, 4)?,
+            outputs: file.ints(table, 2)?,
+            body: Body::default(),
+            names: UniqueNames::default(),
+        };
+        for input in file.ints(table, 1)? {
+            let Some(tensor) = subgraph.tensor(input).cloned() else { continue };
+            let name = subgraph.names.take(&tensor.name);
+            let value = if is_main {
+                subgraph.body.push_model_input(&name, "Input", tensor.dtype, &tensor.shape)
+            } else {
+                subgraph.body.push_argument(&name, "Input")
+            };
+            subgraph.values[input as usize] = Some(value);
+        }
+        Ok(subgraph)
+    }
+
+    fn tensor(&self, index: i64) -> Option<&TensorInfo> {
+        self.tensors.get(usize::try_from(index).ok()?)
+    }
+
+    /// Pushes all operators. `called` collects the subgraphs that they call.
+    fn lower(mut self, called: &mut BTreeSet<u64>) -> Flat<Body> {
+        for index in 0..self.operators.count {
+            budget::check();
+            let Some(operator) = self.model.file.element(self.operators, index)? else { break };
+            self.operator(operator, called)?;
+        }
+        let outputs = std::mem::take(&mut self.outputs);
+        for output in outputs {
+            let value = self.value(output, "", 0)?;
+            self.body.returns.push(value);
+        }
+        Ok(self.body)
+    }
+
+    fn operator(&mut self, table: Table, called: &mut BTreeSet<u64>) -> Flat<()> {
+        let file = self.model.file;
+        let code = usize::try_from(file.int(table, 0, 0)?).unwrap_or(usize::MAX);
+        let op = self.model.ops.get(code).cloned().unwrap_or_else(|| "UNKNOWN".to_owned());
+        let (inputs, outputs) = (file.ints(table, 1)?, file.ints(table, 2)?);
+        let options = file.child(table, 4)?;
+        if let ("READ_VARIABLE", [handle], [output]) = (op.as_str(), &inputs[..], &outputs[..]) {
+            self.variable(*handle, *output);
+            return Ok(());
+        }
+        let output_type = outputs.first().and_then(|at| self.tensor(*at)).map_or(DType::UNKNOWN, |tensor| tensor.dtype);
+        let flex = op.strip_prefix("Flex");
+        let composite = if op == "STABLEHLO_COMPOSITE" { file.child(table, 12)? } else { None };
+        let graph = |field| options.map_or(Ok(0), |options| file.int(options, field, 0));
+        let parts: Vec<(&str, i32)> = match op.as_str() {
+            "IF" => vec![("then_branch", graph(0)?), ("else_branch", graph(1)?)],
+            "WHILE" => vec![("cond", graph(0)?), ("body", graph(1)?)],
+            "CALL" => vec![("f", graph(0)?)],
+            "STABLEHLO_COMPOSITE" => match composite {
+                Some(composite) => vec![("f", file.int(composite, 1, -1)?)],
+                None => Vec::new(),
+            },
+            _ => Vec::new(),
+        };
+        let made = if parts.is_empty() {
+            let operator = Operator { op: &op, inputs: &inputs, outputs: outputs.len(), options, output_type };
+            match flex {
+                // An op of TensorFlow's own; its attributes are in a form of their own, so only formulas that need none fit.
+                Some(own) => lowered::Made::new(flex_op(own), (0..inputs.len()).map(Input::Of).collect()),
+                None => lower::lower(file, &operator)?,
+            }
+        } else {
+            let call = match op.as_str() {
+                "IF" => "If",
+                "WHILE" => "While",
+                _ => "PartitionedCall",
+            };
+            lowered::Made::new(call, (0..inputs.len()).map(Input::Of).collect())
+        };
+        let mut tensors = Vec::with_capacity(made.inputs.len());
+        for input in &made.inputs {
+            tensors.push(match input {
+                Input::Of(at) => self.value(inputs.get(*at).copied().unwrap_or(-1), &op, *at)?,
+                other => lowered::push_hidden(&mut self.body, other),
+            });
+        }
+        let name = outputs.iter().find_map(|at| self.tensor(*at)).map_or(op.clone(), |tensor| tensor.name.clone());
+        let name = self.names.take(&name);
+        let node = self.body.push_lowered(&name, made.op, &op);
+        tensors.into_iter().for_each(|tensor| self.body.push_input(tensor));
+        lowered::push_settings(&mut self.body, &made.settings);
+        for (part, subgraph) in parts {
+            let subgraph = u64::try_from(subgraph).unwrap_or(u64::MAX);
+            called.insert(subgraph);
+            self.body.push_value(part, AttrValue::Function(&function_name(subgraph)));
+        }
+        self.state_outputs(node, &outputs);
+        Ok(())
+    }
+
+    /// The value of a variable is a parameter, however often it is read.
+    fn variable(&mut self, handle: i64, output: i64) {
+        let Some(tensor) = self.tensor(output).cloned() else { return };
+        let key = (u64::MAX, vec![handle]);
+        let value = match self.parameters.get(&key) {
+            Some(known) => *known,
+            None => {
+                let name = self.names.take(&tensor.name);
+                self.body.push_parameter(&name, "READ_VARIABLE", tensor.dtype, &tensor.shape, None)
+            }
+        };
+        self.parameters.insert(key, value);
+        if let Some(slot) = usize::try_from(output).ok().and_then(|at| self.values.get_mut(at)) {
+            *slot = Some(value);
+        }
+    }
+
+    /// Gives outputs their values, and states their types and shapes.
+    fn state_outputs(&mut self, node: u32, outputs: &[i64]) {
+        let stated: Vec<TensorInfo> = outputs.iter().map(|at| self.tensor(*at).cloned().unwrap_or_default()).collect();
+        let shapes: Vec<Shape> = stated.iter().map(|tensor| tensor.shape.clone()).collect();
+        let types: Vec<DType> = stated.iter().map(|tensor| tensor.dtype).collect();
+        if !matches!(self.body.op(node), "If" | "While" | "PartitionedCall") {
+            self.body.push_value("_output_shapes", AttrValue::Shapes(&shapes));
+            self.body.push_value("_output_types", AttrValue::Types(&types));
+        }
+        for (output, at) in outputs.iter().enumerate() {
+            if let Some(value) = usize::try_from(*at).ok().and_then(|at| self.values.get_mut(at)) {
+                *value = Some(Tensor { node, output: output as u32 });
+            }
+        }
+    }
+
+    /// The value of a tensor that an op reads in a place; a constant becomes a node here if it was none yet.
+    fn value(&mut self, index: i64, op: &str, at: usize) -> Flat<Tensor> {
+        let missing = Tensor { node: NO_NODE, output: 0 };
+        let Some(tensor) = self.tensor(index).cloned() else { return Ok(missing) };
+        let Some(Some(value)) = usize::try_from(index).ok().map(|index| self.values[index]) else {
+            let Some(data) = tensor.data else { return Ok(missing) };
+            let value = self.constant(&tensor, data, op, at)?;
+            self.values[index as usize] = Some(value);
+            return Ok(value);
+        };
+        Ok(value)
+    }
+
+    fn constant(&mut self, tensor: &TensorInfo, data: Vector, op: &str, at: usize) -> Flat<Tensor> {
+        let dims = tensor.shape.dims().unwrap_or_default().to_vec();
+        let is_single = tensor.shape.elements() == Some(1);
+        let is_factor = is_single && matches!(op, "MUL" | "DIV" | "SUB" | "POW" | "MAXIMUM" | "MINIMUM" | "QUANTIZE");
+        let is_weight = match () {
+            () if dims.is_empty() || is_factor => false,
+            () if tensor.dtype.is_float() => !matches!(op, "RANGE" | "FILL" | "PADV2"),
+            () => tensor.is_quantized || lower::is_weight(op, at),
+        };
+        if is_weight {
+            let key = (tensor.buffer, dims);
+            if let Some(known) = self.parameters.get(&key) {
+                return Ok(*known);
+            }
+            let name = self.names.take(&tensor.name);
+            let value = self.body.push_parameter(&name, "Constant", tensor.dtype, &tensor.shape, None);
+            self.parameters.insert(key, value);
+            return Ok(value);
+        }
+        let name = self.names.take(&tensor.name);
+        let size = tensor.dtype.size().unwrap_or(0) as u64;
+        let count = tensor.shape.elements().filter(|count| *count <= LONGEST_TENSOR && tensor.dtype.is_integer());
+        let bytes = match count {
+            Some(count) => self.model.file.bytes_of(data, size.saturating_mul(count as u64))?,
+            None => Vec::new(),
+        };
+        let ints: Vec<i64> =
+            bytes.chunks_exact(size.max(1) as usize).map(|bytes| tensor.dtype.integer(bytes)).collect();
+        let elements = if count.is_some_and(|count| ints.len() as i64 == count) {
+            Elements::Ints(&ints)
+        } else {
+            Elements::Unread
+        };
+        Ok(self.body.push_constant(&name, "Constant", tensor.dtype, &tensor.shape, elements))
+    }
+}
+
+impl TensorInfo {
+    fn read(model: &Model<'_, '_>, table: Table) -> Flat<TensorInfo> {
+        let file = model.file;
+        let (shape, signature) = (file.ints(table, 0)?, file.ints(table, 7)?);
+        let sizes = if signature.len() == shape.len() { signature } else { shape };
+        let dims: Vec<i64> = sizes.into_iter().map(|size| size.max(ANY)).collect();
+        let buffer = u64::from(file.int(table, 2, 0)? as u32);
+        let name = file.text(table, 3)?;
+        // The converter joins the names of fused ops.
+        let name = name.split(';').find(|part| !part.is_empty()).unwrap_or("tensor");
+        let quantization = file.child(table, 4)?;
+        // Scales are the third field.
+        let scales = quantization.map_or(Ok(0), |table| file.vector(table, 2, 4).map(|scales| scales.count))?;
+        Ok(TensorInfo {
+            name: name.strip_suffix(":0").unwrap_or(name).to_owned(),
+            dtype: dtype(file.byte(table, 1)?),
+            shape: Shape::of(&dims),
+            buffer,
+            data: if buffer == 0 { None } else { model.buffer(buffer)? },
+            is_quantized: scales > 0,
+        })
+    }
+}
+
+/// TensorFlow's op of a name, for ops that a model calls by it.
+fn flex_op(own: &str) -> &'static str {
+    const PLAIN: &[&str] = &[
+        "AddV2", "Mul", "Sub", "RealDiv", "Erf", "Exp", "Tanh", "Sigmoid", "Relu", "Softplus", "Log1p", "Sqrt",
+        "MatMul",
+    ];
+    PLAIN.iter().find(|op| **op == own).copied().unwrap_or_default()
+}
+
+/// TensorFlow Lite's types, by number, as TensorFlow numbers them.
+fn dtype(number: u8) -> DType {
+    const TYPES: &[i32] = &[1, 19, 3, 4, 9, 7, 10, 5, 8, 6, 2, 18, 23, 20, 21, 22, 17, 29, 14, 31, 30];
+    DType(TYPES.get(usize::from(number)).copied().unwrap_or(0))
+}
