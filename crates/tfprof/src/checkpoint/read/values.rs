@@ -134,7 +134,9 @@ impl Checkpoint {
         // Only the first dimension may be cut, so that the part is in one piece.
         let whole_rows = tensor.shape.iter().zip(part).skip(1).all(|(dim, range)| *range == (0..*dim as u64));
         match (self.contiguous(tensor), part.first()) {
-            (Some(Contiguous { shard, offset, big_endian: false, .. }), Some(first)) if wanted > LARGE && whole_rows => {
+            (Some(Contiguous { shard, offset, big_endian: false, .. }), Some(first))
+                if wanted > LARGE && whole_rows =>
+            {
                 let row = wanted / (first.end - first.start).max(1);
                 let file = open_shard(shard).map_err(|d| d.of(&tensor.name))?;
                 let count = layout::elements(&shape).unwrap_or(0);
