@@ -1,5 +1,7 @@
 //! Runs the real binary, and finds the corpus.
 
+#![allow(dead_code, reason = "each test uses some of it")]
+
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};

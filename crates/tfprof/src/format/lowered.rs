@@ -59,15 +59,18 @@ impl Made {
         Made { op, inputs, settings: Vec::new() }
     }
 
+    #[must_use]
     pub fn with(mut self, key: &'static str, setting: Setting) -> Made {
         self.settings.push((key, setting));
         self
     }
 
+    #[must_use]
     pub fn flag(self, key: &'static str, flag: bool) -> Made {
         self.with(key, Setting::Flag(flag))
     }
 
+    #[must_use]
     pub fn int(self, key: &'static str, n: i64) -> Made {
         self.with(key, Setting::Int(n))
     }

@@ -6,6 +6,7 @@ use crate::error::{Error, Fix};
 use crate::foreign;
 use crate::format::kineto;
 use crate::format::source::{STDIN, Source, named_file};
+use crate::format::xspace::is_xplane_path;
 use crate::format::{Format, Role};
 use crate::words;
 use std::io::Read;
@@ -129,7 +130,8 @@ impl Inputs {
         // A name, not a path: nothing outside the directory is read.
         let is_name = |file: &&String| Path::new(file).file_name().is_some_and(|name| name == file.as_str());
         let profiles: Vec<PathBuf> = files.iter().filter(is_name).map(|file| dir.join(file)).collect();
-        let is_host = |file: &PathBuf| base_name(file).ends_with(".xplane.pb") || base_name(file).ends_with(".json");
+        let is_host =
+            |file: &PathBuf| is_xplane_path(file) || Path::new(&base_name(file)).extension() == Some("json".as_ref());
         if profiles.len() < 2 || !profiles.iter().all(is_host) {
             return Ok(false);
         }

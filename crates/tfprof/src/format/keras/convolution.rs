@@ -7,6 +7,7 @@ use super::elementwise::activate;
 use super::layers::Lower;
 use super::lowering::{Lowering, Value, Values};
 use crate::model::attr_value::AttrValue;
+use crate::model::body::Tensor;
 
 pub const LAYERS: &[(&[&str], Lower)] = &[
     (&["Conv1D", "Conv2D", "Conv3D", "Convolution1D", "Convolution2D", "Convolution3D"], convolution),
@@ -20,10 +21,10 @@ pub const LAYERS: &[(&[&str], Lower)] = &[
         pool(layer, lowering, inputs, "AvgPool")
     }),
     (&["GlobalAveragePooling1D", "GlobalAveragePooling2D", "GlobalAveragePooling3D"], |layer, lowering, inputs| {
-        global(layer, lowering, inputs, "Mean")
+        Some(global(layer, lowering, inputs, "Mean"))
     }),
     (&["GlobalMaxPooling1D", "GlobalMaxPooling2D", "GlobalMaxPooling3D"], |layer, lowering, inputs| {
-        global(layer, lowering, inputs, "Max")
+        Some(global(layer, lowering, inputs, "Max"))
     }),
 ];
 
@@ -77,13 +78,7 @@ impl Window {
     }
 
     /// An op over windows.
-    fn op(
-        &self,
-        op: &str,
-        lowering: &mut Lowering,
-        inputs: &[crate::model::body::Tensor],
-        pools: bool,
-    ) -> crate::model::body::Tensor {
+    fn op(&self, op: &str, lowering: &mut Lowering, inputs: &[Tensor], pools: bool) -> Tensor {
         let (strides, dilations, sizes) = (self.all(&self.strides), self.all(&self.dilations), self.all(&self.size));
         let mut attributes = vec![
             ("strides", AttrValue::Ints(&strides)),
@@ -134,12 +129,12 @@ fn widened(lowering: &mut Lowering, x: &Value, spatial: usize, first: bool) -> V
 }
 
 /// Takes it away again.
-fn narrowed(lowering: &mut Lowering, x: Value, spatial: usize, first: bool, dims: Vec<i64>) -> Value {
+fn narrowed(lowering: &mut Lowering, x: Tensor, spatial: usize, first: bool, dims: Vec<i64>) -> Value {
     if spatial != 1 {
-        return Value::new(x.tensor, Some(dims));
+        return Value::new(x, Some(dims));
     }
     let at = if first { 2 } else { 1 };
-    let tensor = lowering.op("Squeeze", &[x.tensor], &[("squeeze_dims", AttrValue::Ints(&[at]))]);
+    let tensor = lowering.op("Squeeze", &[x], &[("squeeze_dims", AttrValue::Ints(&[at]))]);
     Value::new(tensor, Some(dims))
 }
 
@@ -161,7 +156,7 @@ pub fn convolve(lowering: &mut Lowering, x: &Value, kernel: &Value, window: &Win
     let (wide, filter) = (widened(lowering, x, spatial, window.first), wide_kernel(lowering, kernel, spatial));
     let op = if spatial == 3 { "Conv3D" } else { "Conv2D" };
     let tensor = window.op(op, lowering, &[wide.tensor, filter.tensor], false);
-    Some(narrowed(lowering, Value::new(tensor, None), spatial, window.first, dims))
+    Some(narrowed(lowering, tensor, spatial, window.first, dims))
 }
 
 /// The number of spatial dimensions, from the name of a class.
@@ -227,7 +222,7 @@ fn depthwise_product(
     let dims = window.image(batch, &window.results(&sizes), results);
     let (wide, filter) = (widened(lowering, x, spatial, window.first), wide_kernel(lowering, &kernel, spatial));
     let tensor = window.op("DepthwiseConv2dNative", lowering, &[wide.tensor, filter.tensor], false);
-    Some((narrowed(lowering, Value::new(tensor, None), spatial, window.first, dims), results))
+    Some((narrowed(lowering, tensor, spatial, window.first, dims), results))
 }
 
 fn separable(layer: &Layer<'_>, lowering: &mut Lowering, inputs: &[Value]) -> Option<Values> {
@@ -276,7 +271,7 @@ fn transposed(layer: &Layer<'_>, lowering: &mut Lowering, inputs: &[Value]) -> O
     let wanted = lowering.sizes(&wanted, wide.tensor);
     let op = if spatial == 3 { "Conv3DBackpropInputV2" } else { "Conv2DBackpropInput" };
     let tensor = window.op(op, lowering, &[wanted, filter.tensor, wide.tensor], false);
-    let product = narrowed(lowering, Value::new(tensor, None), spatial, window.first, dims);
+    let product = narrowed(lowering, tensor, spatial, window.first, dims);
     Some(vec![finish(config, lowering, product, filters, window.first)])
 }
 
@@ -291,12 +286,12 @@ fn pool(layer: &Layer<'_>, lowering: &mut Lowering, inputs: &[Value], op: &str) 
     let wide = widened(lowering, &inputs[0], spatial, window.first);
     let op = if spatial == 3 { format!("{op}3D") } else { op.to_owned() };
     let tensor = window.op(&op, lowering, &[wide.tensor], true);
-    Some(vec![narrowed(lowering, Value::new(tensor, None), spatial, window.first, dims)])
+    Some(vec![narrowed(lowering, tensor, spatial, window.first, dims)])
 }
 
-fn global(layer: &Layer<'_>, lowering: &mut Lowering, inputs: &[Value], op: &str) -> Option<Values> {
+fn global(layer: &Layer<'_>, lowering: &mut Lowering, inputs: &[Value], op: &str) -> Values {
     let spatial = spatial(layer.class) as i64;
     let first = if channels_first(layer.config) { 2 } else { 1 };
     let axes: Vec<i64> = (first..first + spatial).collect();
-    Some(vec![lowering.reduce(op, &inputs[0], &axes, layer.config.flag("keepdims", false))])
+    vec![lowering.reduce(op, &inputs[0], &axes, layer.config.flag("keepdims", false))]
 }

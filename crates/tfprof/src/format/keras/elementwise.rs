@@ -236,9 +236,9 @@ fn tensorflow_op(config: Config<'_>, lowering: &mut Lowering, inputs: &[Value]) 
 }
 
 /// Joins tensors along an axis.
-pub fn concatenate(layer: &Layer<'_>, lowering: &mut Lowering, inputs: &[Value]) -> Option<Values> {
+pub fn concatenate(layer: &Layer<'_>, lowering: &mut Lowering, inputs: &[Value]) -> Values {
     let axis = integer(layer.config.get("axis")).unwrap_or(-1);
-    Some(vec![joined(lowering, inputs, axis)])
+    vec![joined(lowering, inputs, axis)]
 }
 
 pub fn joined(lowering: &mut Lowering, inputs: &[Value], axis: i64) -> Value {

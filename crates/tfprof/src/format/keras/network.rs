@@ -48,7 +48,7 @@ pub fn lower_network(model: &Layer<'_>, lowering: &mut Lowering, inputs: Option<
     if model.class == "Sequential" || !layers.iter().any(|layer| layer.json["inbound_nodes"].is_array()) {
         return lower_sequence(model, &layers, lowering, inputs);
     }
-    Network::new(&layers)?.lower(model, lowering, inputs)
+    Network::new(&layers).lower(model, lowering, inputs)
 }
 
 fn lower_sequence(
@@ -118,7 +118,7 @@ struct Network<'j> {
 }
 
 impl<'j> Network<'j> {
-    fn new(layers: &'j [Layer<'j>]) -> Result<Network<'j>, String> {
+    fn new(layers: &'j [Layer<'j>]) -> Network<'j> {
         let calls: Vec<Vec<Vec<Reference>>> = layers
             .iter()
             .map(|layer| layer.json["inbound_nodes"].as_array().into_iter().flatten().map(references).collect())
@@ -130,7 +130,7 @@ impl<'j> Network<'j> {
             *number = (*number).min(reference.call);
         }
         first.retain(|name, number| *number == 1 && networks.contains(&name.as_str()));
-        Ok(Network { layers, calls, first })
+        Network { layers, calls, first }
     }
 
     fn lower(&self, model: &Layer<'_>, lowering: &mut Lowering, inputs: Option<&[Value]>) -> Result<Values, String> {
@@ -157,7 +157,7 @@ impl<'j> Network<'j> {
                 let references = &self.calls[at][number];
                 budget::work(1 + references.len() as u64);
                 let inputs: Option<Values> =
-                    references.iter().map(|reference| self.resolve(reference, &done, lowering)).collect();
+                    references.iter().map(|reference| resolve(reference, &done, lowering)).collect();
                 let Some(inputs) = inputs else {
                     left.push((at, number));
                     continue;
@@ -180,20 +180,19 @@ impl<'j> Network<'j> {
             ));
         }
         let outputs = model_tensors(model.config.get("output_layers"));
-        Ok(outputs.iter().filter_map(|reference| self.resolve(reference, &done, lowering)).collect())
+        Ok(outputs.iter().filter_map(|reference| resolve(reference, &done, lowering)).collect())
     }
+}
 
-    /// The tensor of a reference, if its layer was called.
-    fn resolve(
-        &self,
-        reference: &Reference,
-        done: &UntrustedMap<(&str, usize), Values>,
-        lowering: &mut Lowering,
-    ) -> Option<Value> {
-        let outputs = done.get(&(reference.layer.as_str(), reference.call))?;
-        let value = outputs.get(reference.output).or(outputs.first())?.clone();
-        Some(lowering.restored(value, reference.dims.clone()))
-    }
+/// The tensor of a reference, if its layer was called.
+fn resolve(
+    reference: &Reference,
+    done: &UntrustedMap<(&str, usize), Values>,
+    lowering: &mut Lowering,
+) -> Option<Value> {
+    let outputs = done.get(&(reference.layer.as_str(), reference.call))?;
+    let value = outputs.get(reference.output).or(outputs.first())?.clone();
+    Some(lowering.restored(value, reference.dims.clone()))
 }
 
 /// The tensors that a call reads, in order.

@@ -23,7 +23,7 @@ fn recurrent(layer: &Layer<'_>, lowering: &mut Lowering, inputs: &[Value]) -> Op
     x.dims.as_ref().filter(|dims| dims.len() == 3)?;
     let flat = lowering.reshape(x, &[-1, x.dim(2)], Some(vec![-1, x.dim(2)]));
     let (states, has_cell) = cell(layer.class, layer.config, lowering, &flat)?;
-    Some(outputs(layer.config, lowering, x, states, if has_cell { 2 } else { 1 }))
+    Some(outputs(layer.config, lowering, x, &states, if has_cell { 2 } else { 1 }))
 }
 
 /// The states of a cell at all time steps, and whether it also has a state of its own.
@@ -96,9 +96,9 @@ fn first_part(lowering: &mut Lowering, x: &Value, gates: i64, units: i64) -> Val
 }
 
 /// States of all steps as the outputs of the layer: the sequence or its last state, and the final states.
-fn outputs(config: Config<'_>, lowering: &mut Lowering, x: &Value, flat: Value, states: usize) -> Values {
+fn outputs(config: Config<'_>, lowering: &mut Lowering, x: &Value, flat: &Value, states: usize) -> Values {
     let inner = flat.dims.as_ref().map(|dims| dims[1..].to_vec()).unwrap_or_default();
-    let sequence = unflattened(lowering, x, &flat, &inner);
+    let sequence = unflattened(lowering, x, flat, &inner);
     let wants_states = config.flag("return_state", false);
     let wants_sequence = config.flag("return_sequences", false);
     if wants_sequence && !wants_states {
@@ -158,7 +158,7 @@ fn cells(layer: &Layer<'_>, lowering: &mut Lowering, inputs: &[Value]) -> Option
         lowering.leave(outer, true);
         flat = states?.0;
     }
-    Some(outputs(layer.config, lowering, x, flat, stacked.len()))
+    Some(outputs(layer.config, lowering, x, &flat, stacked.len()))
 }
 
 fn conv_lstm(layer: &Layer<'_>, lowering: &mut Lowering, inputs: &[Value]) -> Option<Values> {
@@ -195,7 +195,7 @@ fn conv_lstm(layer: &Layer<'_>, lowering: &mut Lowering, inputs: &[Value]) -> Op
     let open = activate(config.text_or("recurrent_activation", "sigmoid"), lowering, gate);
     let candidate = activate(config.text_or("activation", "tanh"), lowering, state);
     let flat = lowering.zip("Mul", &open, &candidate);
-    Some(outputs(config, lowering, x, flat, 2))
+    Some(outputs(config, lowering, x, &flat, 2))
 }
 
 fn bidirectional(layer: &Layer<'_>, lowering: &mut Lowering, inputs: &[Value]) -> Option<Values> {

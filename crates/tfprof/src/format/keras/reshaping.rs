@@ -10,7 +10,7 @@ use crate::model::attr_value::AttrValue;
 pub const LAYERS: &[(&[&str], Lower)] = &[
     (&["Flatten"], flatten),
     (&["Reshape"], reshape),
-    (&["Permute"], permute),
+    (&["Permute"], |layer, lowering, inputs| Some(permute(layer, lowering, inputs))),
     (&["RepeatVector"], repeat),
     (&["ZeroPadding1D", "ZeroPadding2D", "ZeroPadding3D"], zero_padding),
     (&["Cropping1D", "Cropping2D", "Cropping3D"], cropping),
@@ -24,7 +24,7 @@ pub const LAYERS: &[(&[&str], Lower)] = &[
         let sizes = vec![x.dim(0), layer.config.int("height")?, layer.config.int("width")?, x.dim(3)];
         Some(vec![lowering.moved(x, sizes)])
     }),
-    (&["Concatenate"], concatenate),
+    (&["Concatenate"], |layer, lowering, inputs| Some(concatenate(layer, lowering, inputs))),
     (&["Dot"], dot),
     (&["StringLookup", "IntegerLookup", "Hashing", "Discretization"], |_, lowering, inputs| {
         Some(vec![lowering.map("Identity", &inputs[0])])
@@ -68,12 +68,12 @@ fn reshape(layer: &Layer<'_>, lowering: &mut Lowering, inputs: &[Value]) -> Opti
     Some(vec![lowering.reshape(x, &[&[-1], &target[..]].concat(), Some(dims))])
 }
 
-fn permute(layer: &Layer<'_>, lowering: &mut Lowering, inputs: &[Value]) -> Option<Values> {
+fn permute(layer: &Layer<'_>, lowering: &mut Lowering, inputs: &[Value]) -> Values {
     let order = [&[0], &layer.config.ints("dims")[..]].concat();
     let x = &inputs[0];
     let dims = x.dims.as_ref().map(|_| order.iter().map(|axis| x.dim(*axis)).collect());
     let axes = lowering.constant(&order);
-    Some(vec![Value::new(lowering.op("Transpose", &[x.tensor, axes], &[]), dims)])
+    vec![Value::new(lowering.op("Transpose", &[x.tensor, axes], &[]), dims)]
 }
 
 fn repeat(layer: &Layer<'_>, lowering: &mut Lowering, inputs: &[Value]) -> Option<Values> {

@@ -23,7 +23,7 @@ impl Weights {
                     .filter(|(path, _)| !path.starts_with("optimizer") && !path.contains("seed_generator"))
                     .collect();
                 let by_name = all.iter().any(|(path, _)| path.starts_with("model_weights/"));
-                all.sort_by(|a, b| key(&a.0).cmp(&key(&b.0)));
+                all.sort_by_cached_key(|(path, _)| key(path));
                 let warning = damage.first().map(|damage| damage.what.clone());
                 (Weights { all, by_name }, warning)
             }

@@ -5,7 +5,7 @@ use super::lower::{self, Around};
 use super::wire::{Attribute, Node, Tensor as Constant, ValueInfo, Walk};
 use crate::budget;
 use crate::format::lowered::{Input, Made, push_hidden, push_settings};
-use crate::hash::UntrustedMap;
+use crate::hash::{UntrustedMap, UntrustedSet};
 use crate::model::attr_value::{AttrValue, Elements};
 use crate::model::body::{Body, NO_NODE, Tensor};
 use crate::model::dtype::DType;
@@ -83,7 +83,7 @@ pub struct Reader<'w, 'f> {
     pub lowered: Lowered,
     /// Calls of the file's functions that are still to be read, by the name of the lowered function.
     calls: Vec<(String, (String, String), Vec<Attribute>)>,
-    known_calls: UntrustedMap<String, ()>,
+    known_calls: UntrustedSet<String>,
     pub nodes: usize,
 }
 
@@ -95,7 +95,7 @@ impl<'w, 'f> Reader<'w, 'f> {
             frames: Vec::new(),
             lowered: Lowered::default(),
             calls: Vec::new(),
-            known_calls: UntrustedMap::default(),
+            known_calls: UntrustedSet::default(),
             nodes: 0,
         }
     }
@@ -193,7 +193,7 @@ impl<'w, 'f> Reader<'w, 'f> {
 
     /// Opens a function of the file.
     fn function_frame(&self, name: String, key: &(String, String), attributes: Vec<Attribute>) -> Frame {
-        let mut frame = Frame { name, attributes, ..Frame::default() };
+        let mut frame = Frame { attributes, name, ..Frame::default() };
         let Some(function) = self.shared.functions.get(key) else { return frame };
         frame.nodes = function.nodes.clone().into_iter();
         frame.outputs.clone_from(&function.outputs);
@@ -282,7 +282,7 @@ impl<'w, 'f> Reader<'w, 'f> {
         }
         let made = lower::lower(&node, &Surroundings { frames: &self.frames, shared: self.shared });
         if let Some(frame) = self.frames.last_mut() {
-            frame.push_made(&node, made);
+            frame.push_made(&node, &made);
         }
     }
 
@@ -292,11 +292,11 @@ impl<'w, 'f> Reader<'w, 'f> {
         self.shared.functions.get(&key)?;
         let given = if node.attributes.is_empty() { String::new() } else { format!("{:?}", node.attributes) };
         let name = format!("{}.{}{given}", node.domain, node.op);
-        if !self.known_calls.contains_key(&name) {
+        if !self.known_calls.contains(&name) {
             if self.calls.len() >= MAX_FUNCTIONS {
                 return None;
             }
-            self.known_calls.insert(name.clone(), ());
+            self.known_calls.insert(name.clone());
             self.calls.push((name.clone(), key, node.attributes.clone()));
         }
         Some(name)
@@ -477,7 +477,7 @@ impl Frame {
     }
 
     /// Pushes a lowered node.
-    fn push_made(&mut self, node: &Node, made: Made) {
+    fn push_made(&mut self, node: &Node, made: &Made) {
         let tensor = |input: &Input| match input {
             Input::Of(at) => self.input(node, *at),
             hidden => push_hidden(&mut self.body, hidden),

@@ -172,8 +172,7 @@ pub fn is_setting(node: &Node, at: usize) -> bool {
         | "Unsqueeze" => at > 0,
         "QLinearConv" => !matches!(at, 0 | 3 | 8),
         "QLinearMatMul" | "QLinearAdd" | "QLinearMul" => !matches!(at, 0 | 3),
-        "MatMulInteger" | "ConvInteger" => at > 1,
-        "MatMulNBits" | "GatherBlockQuantized" => at > 1,
+        "MatMulInteger" | "ConvInteger" | "MatMulNBits" | "GatherBlockQuantized" => at > 1,
         "QGemm" => !matches!(at, 0 | 3 | 6),
         _ => false,
     }
@@ -202,7 +201,7 @@ pub fn is_factor(node: &Node) -> bool {
 /// Whether integers here are quantized weights.
 pub fn is_quantized_weight(node: &Node, at: usize) -> bool {
     match node.op.as_str() {
-        "DequantizeLinear" => at == 0,
+        "DequantizeLinear" | "GatherBlockQuantized" => at == 0,
         "QLinearConv" => matches!(at, 3 | 8),
         "QLinearMatMul" | "QLinearAdd" | "QLinearMul" => at == 3,
         "MatMulInteger"
@@ -212,7 +211,6 @@ pub fn is_quantized_weight(node: &Node, at: usize) -> bool {
         | "MatMulNBits"
         | "QAttention" => at == 1,
         "QGemm" => matches!(at, 3 | 6),
-        "GatherBlockQuantized" => at == 0,
         _ => false,
     }
 }

@@ -1,4 +1,4 @@
-//! FlatBuffers, read in place at their offsets. Every offset and length is checked against the file; nothing recurses.
+//! `FlatBuffers`, read in place at their offsets. Every offset and length is checked against the file; nothing recurses.
 
 use crate::budget;
 use crate::format::file_bytes::FileBytes;

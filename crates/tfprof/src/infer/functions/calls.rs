@@ -542,7 +542,7 @@ impl Resolver<'_> {
         let mut args = if has_index { vec![index] } else { Vec::new() };
         args.extend(call.inputs.iter().skip(3).enumerate().map(|(at, fact)| {
             let fact = fact.map(|fact| Fact { value: None, ..fact });
-            if is_sequence(at) { fact.map(element_of) } else { fact }
+            if is_sequence(at) { fact.map(|fact| element_of(&fact)) } else { fact }
         }));
         let Some(instance) = self.instance(body, &args)? else { return Ok(Resolved::default()) };
         let counts = self.trip_counts(call, |_, point| {
@@ -582,7 +582,7 @@ impl Resolver<'_> {
             .inputs
             .iter()
             .enumerate()
-            .map(|(at, fact)| if at < mapped { fact.map(element_of) } else { fact.clone() })
+            .map(|(at, fact)| if at < mapped { fact.map(|fact| element_of(&fact)) } else { fact.clone() })
             .collect();
         let Some(instance) = self.instance(function, &args)? else { return Ok(Resolved::default()) };
         let length =
@@ -616,7 +616,7 @@ impl Resolver<'_> {
 }
 
 /// An element of a tensor along its first dimension.
-fn element_of(fact: Fact) -> Fact {
+fn element_of(fact: &Fact) -> Fact {
     let shape = fact.shape.dims().and_then(|dims| dims.get(1..)).map_or(Shape::UNKNOWN, Shape::of);
     Fact::new(fact.dtype, shape)
 }
