@@ -36,6 +36,7 @@ pub fn weight(path: &Path, beside: &Path) -> u64 {
 }
 
 #[cfg(unix)]
+#[allow(clippy::unnecessary_wraps, reason = "other systems do not tell")]
 fn on_disk(file: &std::fs::Metadata) -> Option<u64> {
     Some(std::os::unix::fs::MetadataExt::blocks(file).saturating_mul(512))
 }
