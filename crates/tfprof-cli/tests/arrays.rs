@@ -1,7 +1,6 @@
 //! Files of plain arrays as checkpoints: HDF5, `.keras` archives and safetensors, whole, in shards and damaged. Most
 //! samples were written by h5py (`scripts/make_array_samples.py`).
 
-#[allow(dead_code)]
 mod common;
 
 use common::{scratch, tfprof};

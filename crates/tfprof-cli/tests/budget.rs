@@ -2,7 +2,6 @@
 
 #![cfg(unix)] // Needs `ulimit`.
 
-#[allow(dead_code)]
 mod common;
 
 use common::scratch;

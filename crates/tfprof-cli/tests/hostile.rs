@@ -3,7 +3,6 @@
 
 #![cfg(unix)] // Needs `ulimit`.
 
-#[allow(dead_code)] // It runs the binary without bounds; here it does not.
 mod common;
 
 use common::scratch;

@@ -1,6 +1,5 @@
 //! Models of Keras by their configs: sequences, shared and nested layers, unknown ones, and damaged files.
 
-#[allow(dead_code)]
 mod common;
 
 use common::{scratch, tfprof};
