@@ -2,13 +2,16 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
+use tfprof_fuzz::metered;
 use tfprof::internal::format::xspace::hlo;
 
 fuzz_target!(|bytes: &[u8]| {
-    let Ok(program) = hlo::read(bytes, true) else { return };
-    let mut names: Vec<_> = program.instructions.keys().collect();
-    names.sort();
-    for name in names {
-        assert!(program.stack(&program.instructions[name]).len() <= 1000);
-    }
+    metered(bytes.len(), || {
+        let Ok(program) = hlo::read(bytes, true) else { return };
+        let mut names: Vec<_> = program.instructions.keys().collect();
+        names.sort();
+        for name in names {
+            assert!(program.stack(&program.instructions[name]).len() <= 1000);
+        }
+    });
 });

@@ -6,6 +6,7 @@ mod attribute_keys;
 
 use attribute_keys::KEYS;
 use libfuzzer_sys::fuzz_target;
+use tfprof_fuzz::metered;
 use tfprof::internal::infer::fact::LONGEST_VALUE;
 use tfprof::internal::infer::inference::{NoCalls, NodeCost, infer};
 use tfprof::internal::infer::overrides::Overrides;
@@ -13,8 +14,10 @@ use tfprof::internal::infer::shapes;
 use tfprof::internal::model::body::{Body, Tensor};
 
 fuzz_target!(|bytes: &[u8]| {
-    check(&Body::of_graph(bytes));
-    check(&made_of(bytes));
+    metered(bytes.len(), || {
+        check(&Body::of_graph(bytes));
+        check(&made_of(bytes));
+    });
 });
 
 /// A graph in which every few bytes are an op that has a rule, its inputs, and an attribute.

@@ -2,6 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
+use tfprof_fuzz::metered;
 use tfprof::internal::format::profile;
 use tfprof::internal::report::advise;
 use tfprof::{Profiler, Quirks, Source};
@@ -21,16 +22,18 @@ fn load(profiles: &[&[u8]]) -> Option<Profiler> {
 }
 
 fuzz_target!(|bytes: &[u8]| {
-    let Some(profiler) = load(&[bytes]) else { return };
-    for quirks in [Quirks::NONE, Quirks::ORIGINAL] {
-        let names = advise::default_names(quirks);
-        profiler.advise(&names, quirks).expect("known checkers");
-        save(&profiler, quirks);
-    }
-    // Once saved, a profile is in the form that stays.
-    let first = save(&profiler, Quirks::NONE);
-    let second = save(&load(&[&first]).expect("a profile of ours"), Quirks::NONE);
-    let third = save(&load(&[&second]).expect("a profile of ours"), Quirks::NONE);
-    assert!(second == third);
-    let _ = load(&[bytes, &first]);
+    metered(bytes.len(), || {
+        let Some(profiler) = load(&[bytes]) else { return };
+        for quirks in [Quirks::NONE, Quirks::ORIGINAL] {
+            let names = advise::default_names(quirks);
+            profiler.advise(&names, quirks).expect("known checkers");
+            save(&profiler, quirks);
+        }
+        // Once saved, a profile is in the form that stays.
+        let first = save(&profiler, Quirks::NONE);
+        let second = save(&load(&[&first]).expect("a profile of ours"), Quirks::NONE);
+        let third = save(&load(&[&second]).expect("a profile of ours"), Quirks::NONE);
+        assert!(second == third);
+        let _ = load(&[bytes, &first]);
+    });
 });

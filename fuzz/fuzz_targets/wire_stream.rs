@@ -2,15 +2,18 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
+use tfprof_fuzz::metered;
 use tfprof_fuzz::{Dribble, GRAPH, Log};
 use tfprof_proto::stream;
 
 fuzz_target!(|bytes: &[u8]| {
-    let mut whole = Log::default();
-    let outcome = stream::read(&mut &bytes[..], &GRAPH, &mut whole);
-    let mut dribbled = Log::default();
-    let again = stream::read(&mut Dribble::new(bytes), &GRAPH, &mut dribbled);
-    whole.check();
-    assert_eq!(whole, dribbled);
-    assert_eq!(format!("{outcome:?}"), format!("{again:?}"));
+    metered(bytes.len(), || {
+        let mut whole = Log::default();
+        let outcome = stream::read(&mut &bytes[..], &GRAPH, &mut whole);
+        let mut dribbled = Log::default();
+        let again = stream::read(&mut Dribble::new(bytes), &GRAPH, &mut dribbled);
+        whole.check();
+        assert_eq!(whole, dribbled);
+        assert_eq!(format!("{outcome:?}"), format!("{again:?}"));
+    });
 });

@@ -1,4 +1,13 @@
-//! Shared by the fuzz targets: a layout, a sink that keeps everything, an input that comes in small pieces.
+//! Shared by the fuzz targets: bounds of a run (`meter`), files made of any bytes (`make`, `files`), profilers loaded with
+//! them and checks of their answers (`answers`); a layout, a sink that keeps everything, an input in small pieces.
+
+pub mod answers;
+pub mod files;
+pub mod make;
+pub mod meter;
+
+pub use make::Make;
+pub use meter::{budgeted, metered};
 
 use std::io::Read;
 use std::ops::ControlFlow;

@@ -55,6 +55,8 @@ impl Request {
 pub struct Flags {
     pub inputs: Inputs,
     pub strict: bool,
+    /// State files of checkpoints may lead out of their directories.
+    pub follow: bool,
     pub open: bool,
     pub trace: TraceOptions,
     /// Of a trace of PyTorch: which part of it to write.

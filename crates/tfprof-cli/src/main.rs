@@ -1,3 +1,6 @@
+mod closed;
+
+use std::io::Write;
 use std::process::ExitCode;
 use tfprof::CountingAllocator;
 use tfprof_cli::Terminal;
@@ -9,5 +12,7 @@ fn main() -> ExitCode {
     tfprof::exit_when_refused();
     tfprof_cli::own_process();
     let words = std::env::args_os().skip(1);
-    tfprof_cli::run(words, Terminal::of_process(), &mut std::io::stdout(), &mut std::io::stderr())
+    let (mut open, mut closed) = (std::io::stdout(), closed::ClosedStream);
+    let out: &mut dyn Write = if closed::stdout_was_closed() { &mut closed } else { &mut open };
+    tfprof_cli::run(words, Terminal::of_process(), out, &mut std::io::stderr())
 }

@@ -2,7 +2,6 @@
 
 #![cfg(unix)] // Needs `ulimit`.
 
-#[allow(dead_code)]
 mod common;
 
 use common::scratch;
@@ -61,9 +60,9 @@ fn long_plane(n: i64) -> Vec<u8> {
 #[test]
 fn memory_is_limited_by_the_size_of_the_files() {
     let dir = scratch("by_size");
-    put(dir.join("host.xplane.pb"), &long_plane(8_000));
-    refused("", &["op", "--xspace_path=host.xplane.pb"], &dir, "files of this size may take");
-    let (code, err) = run("", &["op", "--xspace_path=host.xplane.pb", "--max_memory=4GB", "-output", "none"], &dir);
+    put(dir.join("c.index"), &long_keys(8_000));
+    refused("", &["checkpoint", "c"], &dir, "files of this size may take");
+    let (code, err) = run("", &["checkpoint", "c", "--max_memory=4GB", "-output", "none"], &dir);
     assert_eq!(code, Some(0), "{err}");
 }
 
@@ -153,4 +152,154 @@ fn warnings_of_a_kind_are_counted() {
     let (code, err) = run("", &["cost", "--graph_path=graph.pb"], &dir);
     assert_eq!(code, Some(0), "{err}");
     assert!(err.lines().count() < 15 && err.contains("more warnings like the last `trip_count`"), "{err}");
+}
+
+/// The index of a bundle in one block. Each entry has the length of the prefix it shares, the rest of its key, and its value.
+fn index(entries: &[(u64, &[u8], &[u8])]) -> Vec<u8> {
+    let header = [number(1, 1), text(3, &number(1, 1))].concat();
+    let entry = |&(shared, key, value): &(u64, &[u8], &[u8])| {
+        let mut out = Vec::new();
+        [shared, key.len() as u64, value.len() as u64].iter().for_each(|n| write::varint(&mut out, *n));
+        [out.as_slice(), key, value].concat()
+    };
+    let mut table = Vec::new();
+    let mut block = |entries: &[u8]| {
+        let start = table.len();
+        let content = [entries, &0_u32.to_le_bytes(), &1_u32.to_le_bytes(), &[0]].concat();
+        let crc = crc32c::crc32c(&content).rotate_right(15).wrapping_add(0xa282_ead8);
+        table.extend([&content[..], &crc.to_le_bytes()].concat());
+        let mut handle = Vec::new();
+        [start as u64, content.len() as u64 - 1].iter().for_each(|n| write::varint(&mut handle, *n));
+        handle
+    };
+    let first: Vec<u8> = [(0, &b""[..], &header[..])].iter().chain(entries).flat_map(entry).collect();
+    let first = block(&first);
+    let meta = block(b"");
+    let mut footer = [meta, block(&entry(&(0, b"\xff", &first)))].concat();
+    footer.resize(40, 0);
+    [&table[..], &footer, &[0x57, 0xfb, 0x80, 0x8b, 0x24, 0x75, 0x47, 0xdb]].concat()
+}
+
+/// An index with a long key, whose letters `n` more keys share.
+fn long_keys(n: usize) -> Vec<u8> {
+    let long = vec![b'a'; 4 * n];
+    let tensor = [number(1, 1), text(2, &text(2, &number(1, 1))), number(5, 4)].concat();
+    let rests: Vec<_> = (0..n).map(|i| format!("{i:05}")).collect();
+    let others = rests.iter().map(|rest| (4 * n as u64, rest.as_bytes(), &tensor[..]));
+    index(&[(0, &long[..], &tensor[..])].into_iter().chain(others).collect::<Vec<_>>())
+}
+
+/// A bundle of one tensor of floats, whose data is a hole.
+fn bundle(dir: &Path, name: &str, shape: &[i64], size: u64) {
+    let dims: Vec<u8> = shape.iter().flat_map(|dim| text(2, &number(1, *dim))).collect();
+    let tensor = [number(1, 1), text(2, &dims), number(5, size as i64)].concat();
+    put(dir.join(format!("{name}.index")), &index(&[(0, b"v", &tensor)]));
+    let data = std::fs::File::create(dir.join(format!("{name}.data-00000-of-00001"))).expect("a file");
+    data.set_len(size).expect("a file with a hole");
+}
+
+#[test]
+fn a_hole_of_twenty_gigabytes_weighs_nothing() {
+    let dir = scratch("sparse");
+    bundle(&dir, "c", &[5 << 20, 1 << 10], 20 << 30);
+    for words in [&["--stats"][..], &["--verify"]] {
+        refused("", &[&["checkpoint", "c"], words].concat(), &dir, "--max_work");
+    }
+    // Read in pieces: a fraction of the memory that the values take.
+    for words in [&["--values", "v"][..], &["--values", "v[7:]"]] {
+        refused("ulimit -v 200000;", &[&["checkpoint", "c"], words].concat(), &dir, "--max_work");
+    }
+    let (code, err) = run("", &["checkpoint", "c", "--values", "v[3:5,:4]"], &dir);
+    assert_eq!(code, Some(0), "{err}");
+}
+
+#[test]
+fn a_state_file_is_followed_if_asked() {
+    let dir = scratch("follow");
+    std::fs::create_dir_all(dir.join("own")).expect("a directory");
+    bundle(&dir, "other", &[2], 8);
+    put(dir.join("own/checkpoint"), b"model_checkpoint_path: '../other'");
+    for words in [&["checkpoint", "own"][..], &["checkpoint", "own/checkpoint"]] {
+        refused("", words, &dir, "--follow");
+        let (code, err) = run("", &[words, &["--follow"]].concat(), &dir);
+        assert_eq!(code, Some(0), "{words:?}: {err}");
+    }
+}
+
+#[test]
+fn flags_take_names_that_are_not_utf8() {
+    use std::os::unix::ffi::OsStrExt;
+    let dir = scratch("not_utf8");
+    let name = std::ffi::OsStr::from_bytes(b"graph\xff.pb");
+    put(dir.join(name), &node("a", "Add"));
+    let joined = std::ffi::OsStr::from_bytes(b"--graph_path=graph\xff.pb");
+    for words in [vec![joined], vec!["--graph_path".as_ref(), name], vec![name]] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tfprof"));
+        let output =
+            command.args(["op", "-select", "occurrence"]).args(&words).current_dir(&dir).output().expect("a run");
+        let err = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(0), "{words:?}: {err}");
+        assert!(String::from_utf8_lossy(&output.stdout).contains("Add"), "{words:?}");
+    }
+    let outfile = std::ffi::OsStr::from_bytes(b"--outfile=\xff.json");
+    let output = Command::new(env!("CARGO_BIN_EXE_tfprof")).arg("op").arg(name).arg(outfile).current_dir(&dir).output();
+    assert_eq!(output.expect("a run").status.code(), Some(2));
+}
+
+#[test]
+fn a_long_name_is_not_repeated_for_each_op() {
+    let dir = scratch("repeated");
+    put(dir.join("host.xplane.pb"), &long_plane(8_000));
+    let (code, err) = run("ulimit -v 150000;", &["op", "--xspace_path=host.xplane.pb"], &dir);
+    assert_eq!(code, Some(0), "{err}");
+}
+
+#[test]
+fn signals_leave_no_temporary_file() {
+    let dir = scratch("signals");
+    let graph: Vec<u8> = (0..200_000).flat_map(|i| node(&format!("a_rather_long_scope_{i}/node"), "Add")).collect();
+    put(dir.join("graph.pb"), &graph);
+    for signal in ["TERM", "INT", "HUP"] {
+        let words =
+            ["scope", "graph.pb", "-max_depth", "9", "-select", "occurrence", "-output", "json:outfile=out.json"];
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tfprof"));
+        let mut child = command.args(words).current_dir(&dir).stderr(Stdio::null()).spawn().expect("a process");
+        let files = || std::fs::read_dir(&dir).expect("a directory").flatten().map(|entry| entry.file_name());
+        // Wait until it writes, or is done.
+        while files().count() < 2 && child.try_wait().expect("a process").is_none() {}
+        let id = child.id().to_string();
+        let _ = Command::new("kill").args(["-s", signal, &id]).stderr(Stdio::null()).status();
+        child.wait().expect("a process");
+        let left: Vec<_> = files().filter(|name| name != "graph.pb" && name != "out.json").collect();
+        assert!(left.is_empty(), "{signal}: {left:?}");
+        let _ = std::fs::remove_file(dir.join("out.json"));
+    }
+}
+
+#[test]
+fn a_stream_that_is_busy_is_waited_for() {
+    let dir = scratch("busy");
+    let graph: Vec<u8> = (0..20_000).flat_map(|i| node(&format!("scope_{i}/node"), "Add")).collect();
+    put(dir.join("graph.pb"), &graph);
+    // Perl makes the pipe non-blocking for all who share it; the reader starts late.
+    let script = "use Fcntl; fcntl(STDOUT, F_SETFL, O_NONBLOCK | O_WRONLY); exec @ARGV";
+    let line = format!("perl -e '{script}' \"$0\" \"$@\" | (sleep 0.3; wc -c)");
+    let words = ["scope", "graph.pb", "-max_depth", "9", "-select", "occurrence", "-output", "json:outfile=-"];
+    let mut command = Command::new("bash");
+    command.args(["-c", &format!("set -o pipefail; {line}"), env!("CARGO_BIN_EXE_tfprof")]).args(words);
+    let output = command.current_dir(&dir).output().expect("a shell");
+    let err = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{err}");
+    let whole: u64 = String::from_utf8_lossy(&output.stdout).trim().parse().expect("a number");
+    assert!(whole > 1_000_000, "{whole}: {err}");
+}
+
+#[test]
+fn an_answer_is_not_lost_in_a_closed_stream() {
+    let dir = scratch("closed");
+    put(dir.join("graph.pb"), &node("a", "Add"));
+    let words = ["op", "graph.pb", "-select", "occurrence"];
+    refused("exec >&-;", &words, &dir, "standard output: cannot write: it is closed");
+    let (code, err) = run("exec >&-;", &[&words[..], &["-output", "json:outfile=out.json"]].concat(), &dir);
+    assert_eq!((code, dir.join("out.json").is_file()), (Some(0), true), "{err}");
 }

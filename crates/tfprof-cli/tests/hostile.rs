@@ -3,7 +3,6 @@
 
 #![cfg(unix)] // Needs `ulimit`.
 
-#[allow(dead_code)] // It runs the binary without bounds; here it does not.
 mod common;
 
 use common::scratch;
@@ -522,5 +521,42 @@ fn a_name_stays_in_its_row() {
         assert_eq!(end.code, Some(0), "{}", end.err);
         assert!(end.out.contains(expect), "{form}: {}", end.out);
         assert!(form == "csv" || !end.out.contains(['\u{202e}', '\u{2028}']), "{form}: {}", end.out);
+    }
+}
+
+#[test]
+fn no_text_has_control_codes() {
+    let dir = scratch("codes");
+    let name = "a\u{1b}[2J\r\nforged\u{202e}\u{9b}\0";
+    let shape = field(5, &[field(1, b"shape"), field(2, &field(7, &field(2, &number(1, 7))))].concat());
+    let variable = [field(1, format!("{name}/v").as_bytes()), field(2, b"VariableV2"), shape].concat();
+    let graph = file(dir.join("graph.pb"), |out| {
+        out.write_all(&field(1, &variable)).expect("room");
+        out.write_all(&node(name, "Op\u{1b}\nforged", std::iter::empty())).expect("room");
+    });
+    let run = file(dir.join("run_0.pb"), |out| {
+        let execution = [field(1, name.as_bytes()), number(2, 100), number(4, 1), number(5, 9), number(6, 5)].concat();
+        let stats = [field(1, format!("/gpu:0\n{name}").as_bytes()), field(2, &execution)].concat();
+        out.write_all(&field(1, &field(1, &stats))).expect("room");
+    });
+    let (graph, run) = (path_flag("graph", &graph), path_flag("run_meta", &run));
+    let commands: [&[&str]; 8] = [
+        &["info"],
+        &["advise"],
+        &["cost"],
+        &["cost", "--format=markdown"],
+        &["scope", "-select", "micros,device,op_types"],
+        &["op", "-select", "micros,device"],
+        &["graph", "-select", "micros", "-output", "folded:outfile=-"],
+        &["scope", "-select", "micros", "-output", "markdown:outfile=-"],
+    ];
+    for words in commands {
+        let run = if words[0] == "cost" { &[][..] } else { &[run.as_str()] };
+        let end = bounded(&[words, &[graph.as_str()], run].concat(), &[]);
+        assert_eq!(end.code, Some(0), "{words:?}: {}", end.err);
+        for text in [&end.out, &end.err] {
+            let odd = |c: char| (c.is_control() && c != '\n') || c == '\u{202e}';
+            assert!(!text.contains(odd) && !text.contains("\nforged"), "{words:?}: {text}");
+        }
     }
 }

@@ -2,7 +2,6 @@
 
 #![cfg(unix)] // Needs symbolic links and permissions.
 
-#[allow(dead_code)] // What is printed does not matter here.
 mod common;
 
 use common::{corpus, scratch, tfprof};

@@ -10,6 +10,9 @@ pub struct Params {
     pub whole: bool,
 }
 
+/// The most parameters of a request.
+const MOST: usize = 100;
+
 impl Params {
     /// Reads `name=value&…`. A name that comes twice is refused.
     pub fn parse(query: &str) -> Result<Params, Problem> {
@@ -17,6 +20,9 @@ impl Params {
         for part in query.split('&').filter(|part| !part.is_empty()) {
             let (name, value) = part.split_once('=').unwrap_or((part, ""));
             let (name, value) = (decoded(name)?, decoded(value)?);
+            if pairs.len() == MOST {
+                return Err(Problem::request("the address has too many parameters"));
+            }
             if pairs.iter().any(|(known, _)| *known == name) {
                 return Err(Problem::parameter(&name, "is given twice"));
             }
@@ -132,6 +138,8 @@ mod tests {
         assert_eq!(params.take("c").as_deref(), Some(""));
         assert!(params.finish().is_ok());
         assert!(Params::parse("a=1&a=2").is_err());
+        let many: Vec<_> = (0..20_000).map(|i| format!("p{i}")).collect();
+        assert!(Params::parse(&many.join("&")).is_err());
     }
 
     #[test]

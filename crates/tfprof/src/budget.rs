@@ -156,7 +156,9 @@ impl Account {
             (_, Some(_)) => "the limit is",
             _ => "files of this size may take",
         };
-        let message = format!("the answer needs more than {} of memory, and {whose} {}", text(held), text(limit));
+        let needs =
+            if more > held { format!("needs {}", text(more)) } else { format!("needs more than {}", text(held)) };
+        let message = format!("the answer {needs} of memory, and {whose} {}", text(limit));
         Err(Exceeded { message, option: "max_memory" })
     }
 

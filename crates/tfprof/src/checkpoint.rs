@@ -14,7 +14,7 @@ mod read;
 pub mod render;
 pub mod zip;
 
-use crate::error::{Error, Location, Warning};
+use crate::error::{Error, Location, OneLine, Warning};
 pub use read::{ByteSource, Checkpoint, OBJECT_GRAPH, Table, Tensor, Values};
 use std::fmt;
 use tfprof_proto::stream::Spot;
@@ -64,7 +64,7 @@ impl Damage {
 
 impl fmt::Display for Damage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.location(), self.message())
+        write!(f, "{}: {}", self.location(), OneLine(&self.message()))
     }
 }
 

@@ -3,6 +3,7 @@
 //! An error names options as data, so that each caller can spell them its way: see [`Spelling`].
 
 use crate::options::OPTIONS;
+use crate::words::is_deceptive;
 use std::borrow::Cow;
 use std::fmt;
 use std::io;
@@ -263,13 +264,14 @@ fn plain(error: &io::Error) -> String {
     }
 }
 
-/// A text without control characters: names from files can neither end a line of a log nor begin one.
+/// A text without characters that end a line, move a cursor or change the direction of text: names from files stay in
+/// their place in logs and tables.
 pub(crate) struct OneLine<'a>(pub(crate) &'a str);
 
 impl fmt::Display for OneLine<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut rest = self.0;
-        while let Some(at) = rest.find(char::is_control) {
+        while let Some(at) = rest.find(|c: char| c.is_control() || is_deceptive(c)) {
             let (before, character) = rest.split_at(at);
             let length = character.chars().next().map_or(0, char::len_utf8);
             write!(f, "{before}{}", character[..length].escape_default())?;

@@ -85,6 +85,18 @@ pub fn quoted(word: &str) -> String {
     if !word.is_empty() && word.chars().all(plain) { word.to_owned() } else { format!("'{word}'") }
 }
 
+/// Names of devices, files and facts are repeated for each op that has them; no real one is this long, in bytes.
+const LONGEST: usize = 1000;
+
+/// A name that is repeated often, cut if it is absurdly long.
+pub fn cut(name: &str) -> Cow<'_, str> {
+    if name.len() <= LONGEST {
+        return Cow::Borrowed(name);
+    }
+    let end = (0..=LONGEST).rev().find(|at| name.is_char_boundary(*at)).unwrap_or(0);
+    Cow::Owned(format!("{}…", &name[..end]))
+}
+
 /// Whether a character can make text look other than it is: marks of direction, separators of lines, C1 controls.
 pub fn is_deceptive(c: char) -> bool {
     matches!(c, '\u{80}'..='\u{9f}' | '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')

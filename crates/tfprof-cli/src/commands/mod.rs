@@ -33,6 +33,7 @@ use std::ffi::OsString;
 use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 use tfprof::internal::budget::{Account, ChargedWriter};
 use tfprof::internal::render::fit;
 use tfprof::{Error, Inputs, Keep, Output, Profiler, ViewKind, Warning};
@@ -275,7 +276,7 @@ pub const COMMANDS: &[CommandInfo] = &[
         takes: &[
             Only(&["order_by", "show_name_regexes", "hide_name_regexes", "min_params", "min_bytes"]),
             All(Group::Output),
-            Only(&["checkpoint_path", "strict", "max_memory", "max_work"]),
+            Only(&["checkpoint_path", "strict", "follow", "max_memory", "max_work"]),
         ],
         run: checkpoint::run,
     },
@@ -482,7 +483,7 @@ pub fn warn(warnings: &[Warning], err: &mut dyn Write) {
 
 /// Writes to standard output. A closed pipe (`| head`) is not an error.
 pub fn to_stdout(out: &mut dyn Write, fill: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Error> {
-    let mut buffered = BufWriter::with_capacity(64 * 1024, out);
+    let mut buffered = BufWriter::with_capacity(64 * 1024, Patient(out));
     let filled = fill(&mut ChargedWriter(&mut buffered));
     match filled.and_then(|()| buffered.flush()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
@@ -493,6 +494,33 @@ pub fn to_stdout(out: &mut dyn Write, fill: impl FnOnce(&mut dyn Write) -> io::R
             let _ = buffered.into_parts();
             Ok(())
         }
+    }
+}
+
+/// A writer that waits for a stream that takes nothing at the moment: some programs make their pipes non-blocking.
+struct Patient<'w>(&'w mut dyn Write);
+
+impl Patient<'_> {
+    fn retry<T>(&mut self, mut attempt: impl FnMut(&mut dyn Write) -> io::Result<T>) -> io::Result<T> {
+        loop {
+            match attempt(self.0) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => std::thread::sleep(PATIENCE),
+                other => return other,
+            }
+        }
+    }
+}
+
+/// The time between two attempts to write.
+const PATIENCE: Duration = Duration::from_millis(2);
+
+impl Write for Patient<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.retry(|out| out.write(bytes))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.retry(|out| out.flush())
     }
 }
 

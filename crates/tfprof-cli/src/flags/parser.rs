@@ -8,6 +8,7 @@ use crate::shell::line;
 use crate::terminal::Terminal;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use tfprof::internal::checkpoint::locate;
 use tfprof::internal::options::{boolean, refused};
 use tfprof::internal::{render, words};
 use tfprof::{Error, Format, OPTIONS, Options, Output, Role, ValueKind};
@@ -82,6 +83,10 @@ impl Parser {
                     }
                     let Spelling { value: kind, name: known, .. } = known(&name)?;
                     self.used.push(known);
+                    if let Some(value) = words.next_if(|word| value.is_none() && word.to_str().is_none()) {
+                        self.path_flag(&name, value)?;
+                        continue;
+                    }
                     let value = match (value, kind) {
                         (Some(value), _) => value,
                         (None, ValueKind::Flag) => {
@@ -100,7 +105,13 @@ impl Parser {
                 }
                 Some(text) if self.command.is_none() => self.command = Some(self.unquoted(text)),
                 Some(text) => self.paths.push(PathBuf::from(self.unquoted(text))),
-                None => self.paths.push(PathBuf::from(word)),
+                None => match split_path_flag(&word).filter(|_| !flags_end) {
+                    Some((name, value)) => {
+                        self.used.push(known(&name)?.name);
+                        self.path_flag(&name, value)?;
+                    }
+                    None => self.paths.push(PathBuf::from(word)),
+                },
             }
         }
         Ok(())
@@ -142,10 +153,28 @@ impl Parser {
         self.options.set(name, &value)
     }
 
+    /// A flag with a value that is not UTF-8: the name of an input.
+    fn path_flag(&mut self, name: &str, value: OsString) -> Result<(), Error> {
+        let format = FLAGS.iter().find(|flag| flag.name == name).and_then(|flag| flag.input);
+        let Some(format) = format else {
+            let value = value.to_string_lossy();
+            return Err(Error::Question(format!("the value of -{name} is not UTF-8: `{value}`; only inputs may be")));
+        };
+        self.named.push(format!("--{name}={}", value.to_string_lossy()));
+        self.flags.inputs.add(PathBuf::from(value), format);
+        Ok(())
+    }
+
     pub fn finish(mut self, terminal: Terminal) -> Result<Request, Error> {
         self.set_output()?;
         self.flags.inputs.run.clone_from(&self.options.run);
         self.flags.inputs.step_marker.clone_from(&self.options.step_marker);
+        if self.flags.follow {
+            let named = self.flags.inputs.list.iter_mut().map(|input| &mut input.path);
+            for path in named.chain(&mut self.paths) {
+                *path = locate::followed(path);
+            }
+        }
         let word = match self.command.take() {
             Some(word) => self.command_or_path(word)?,
             None if self.demo => "demo".to_owned(),
@@ -319,6 +348,21 @@ fn split_flag(word: &str) -> (String, Option<String>) {
         Some((name, value)) => (name.replace('-', "_"), Some(value.to_owned())),
         None => (word.replace('-', "_"), None),
     }
+}
+
+/// Splits a flag whose value is not UTF-8.
+#[cfg(unix)]
+fn split_path_flag(word: &OsString) -> Option<(String, OsString)> {
+    use std::os::unix::ffi::{OsStrExt, OsStringExt};
+    let bytes = word.as_bytes();
+    let at = bytes.iter().position(|byte| *byte == b'=')?;
+    let name = std::str::from_utf8(&bytes[..at]).ok().filter(|name| name.starts_with('-'))?;
+    Some((split_flag(name).0, OsString::from_vec(bytes[at + 1..].to_vec())))
+}
+
+#[cfg(not(unix))]
+fn split_path_flag(_: &OsString) -> Option<(String, OsString)> {
+    None
 }
 
 fn known(name: &str) -> Result<Spelling, Error> {

@@ -233,6 +233,7 @@ const OTHER_FLAGS: [Flag; 42] = [
     }),
     switch("hosts", "read several log directories as the hosts of one run", |flags| &mut flags.inputs.hosts),
     switch("strict", "refuse damaged files instead of answering from what is left of them", |flags| &mut flags.strict),
+    switch("follow", "follow a checkpoint's state file out of its directory", |flags| &mut flags.follow),
     size(
         "max_memory",
         "the memory that an answer may take, as in 4GB; if not given, 48MB and 40 times its files",

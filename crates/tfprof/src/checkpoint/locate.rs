@@ -247,8 +247,16 @@ fn in_directory(dir: &Path) -> Result<Located, Error> {
 /// State files are smaller than this.
 const MAX_STATE_SIZE: u64 = 16 << 20;
 
-/// The latest checkpoint that a state file names.
-fn from_state(state: &Path) -> Result<Located, Error> {
+/// The checkpoint that the state file at a path names, wherever that is; without a state file, the path itself.
+pub fn followed(path: &Path) -> PathBuf {
+    let state = if path.is_dir() { path.join("checkpoint") } else { path.to_owned() };
+    let is_state = state.file_name() == Some("checkpoint".as_ref()) && state.is_file();
+    let named = is_state.then(|| named_by_state(&state).ok()).flatten();
+    named.filter(|named| locate(named).is_ok()).unwrap_or_else(|| path.to_owned())
+}
+
+/// The path of the latest checkpoint, as a state file names it.
+fn named_by_state(state: &Path) -> Result<PathBuf, Error> {
     let source = ByteSource::open(state).map_err(|source| io_error(state, source))?;
     let bytes = source.read(0, source.len().min(MAX_STATE_SIZE))?;
     let mut latest = Latest(None);
@@ -261,13 +269,19 @@ fn from_state(state: &Path) -> Result<Located, Error> {
         let why = if read.is_err() { "; it is no text" } else { "" };
         return Err(input_error(state, &format!("this state file names no checkpoint{why}")));
     };
-    let dir = state.parent().unwrap_or(Path::new(""));
-    let named = dir.join(&name);
+    let named = state.parent().unwrap_or(Path::new("")).join(&name);
     if named.file_name().is_none() || named == state {
         return Err(input_error(state, &format!("this state file names `{name}`, which is no checkpoint")));
     }
+    Ok(named)
+}
+
+/// The latest checkpoint that a state file names.
+fn from_state(state: &Path) -> Result<Located, Error> {
+    let named = named_by_state(state)?;
+    let dir = state.parent().unwrap_or(Path::new(""));
     // The state file of a copied directory still names the old paths.
-    let moved = dir.join(Path::new(&name).file_name().unwrap_or_default());
+    let moved = dir.join(named.file_name().unwrap_or_default());
     let leaves = !is_within(&named, dir);
     let candidates = [named.clone(), moved];
     let found = candidates
@@ -278,7 +292,9 @@ fn from_state(state: &Path) -> Result<Located, Error> {
         .filter(|path| !path.is_dir() || with_suffix(path, ".index").is_file())
         .find_map(|path| locate(path).ok());
     found.ok_or_else(|| {
-        let what = if leaves { "outside its directory; if you trust it, name that path" } else { "which is not there" };
+        let trust = "outside its directory; if you trust it, name that path, or follow it with --follow";
+        let what = if leaves { trust } else { "which is not there" };
+        let name = named.strip_prefix(dir).unwrap_or(&named).display();
         input_error(state, &format!("this state file names `{name}`, {what}"))
     })
 }

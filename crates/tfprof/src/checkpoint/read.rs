@@ -8,6 +8,7 @@ mod byte_source;
 mod catalog;
 mod crc;
 mod layout;
+mod lazy;
 mod object_graph;
 pub(super) mod safetensors;
 mod slice_key;

@@ -7,7 +7,7 @@ mod listing;
 
 use crate::checkpoint::Damage;
 use crate::checkpoint::query::{SelectedValues, Verdict};
-use crate::error::Warning;
+use crate::error::{OneLine, Warning};
 use crate::json::write_string;
 use crate::quirks::Quirks;
 use crate::render::csv::write_field;
@@ -94,7 +94,7 @@ impl DamageJson<'_> {
 
 impl Answer for SelectedValues {
     fn text(&self, _: Option<usize>, out: &mut dyn Write) -> io::Result<()> {
-        writeln!(out, "{}", title(self))?;
+        writeln!(out, "{}", OneLine(&title(self)))?;
         tensor::rows(&self.values, out)
     }
 

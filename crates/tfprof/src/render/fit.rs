@@ -1,6 +1,7 @@
 //! Text that fits the width of a terminal.
 
 use super::theme::ESCAPE;
+use crate::error::OneLine;
 use std::io::{self, Write};
 use unicode_width::UnicodeWidthChar;
 
@@ -127,7 +128,8 @@ const WIDEST: usize = 200;
 const LEAST_NAME: usize = 12;
 
 /// Writes a table in aligned columns, numbers to the right. On a terminal of some width, names in the first column are
-/// shortened, and rows that still do not fit are cut.
+/// shortened, and rows that still do not fit are cut. Control characters in cells are escaped: a line break would forge a
+/// row.
 pub fn write_table(
     head: &[&str],
     rows: &[Vec<String>],
@@ -135,6 +137,8 @@ pub fn write_table(
     most: Option<usize>,
     out: &mut dyn Write,
 ) -> io::Result<()> {
+    let rows: Vec<Vec<String>> =
+        rows.iter().map(|row| row.iter().map(|cell| OneLine(cell).to_string()).collect()).collect();
     let width_of = |column: usize| {
         let cells = rows.iter().map(|row| row[column].chars().count());
         cells.chain([head[column].chars().count()]).filter(|width| *width <= WIDEST).max().unwrap_or(0)

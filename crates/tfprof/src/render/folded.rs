@@ -4,6 +4,7 @@
 use super::nesting;
 use crate::metric::Metric;
 use crate::view::View;
+use crate::words::is_deceptive;
 use std::io::{self, Write};
 
 pub fn write(view: &View, out: &mut dyn Write) -> io::Result<()> {
@@ -49,7 +50,7 @@ fn own(view: &View, metric: Metric, is_before: bool) -> Vec<i64> {
 fn plain(c: char) -> char {
     match c {
         ';' => ',',
-        c if c.is_control() => ' ',
+        c if c.is_control() || is_deceptive(c) => ' ',
         c => c,
     }
 }

@@ -1,4 +1,4 @@
-//! Text in SVG and HTML: escaped and shortened.
+//! Text in SVG, HTML and Markdown: escaped and shortened.
 
 use crate::words::is_deceptive;
 use std::fmt;
@@ -31,6 +31,21 @@ pub fn fit(text: &str, letters: usize) -> String {
     text.chars().take(letters - 1).chain(['…']).collect()
 }
 
+/// Text in a cell of Markdown: nothing in it ends the cell or the row, or is markup.
+pub(crate) fn cell(text: &str) -> String {
+    let mut cell = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => cell.push_str("&amp;"),
+            '<' => cell.push_str("&lt;"),
+            '|' | '[' | '`' => cell.extend(['\\', c]),
+            c if c.is_control() || is_deceptive(c) => cell.push(' '),
+            c => cell.push(c),
+        }
+    }
+    cell
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -39,6 +54,11 @@ mod tests {
     fn nothing_ends_the_text() {
         let rude = "]]></script><b>&\"'\\\u{1}é\u{202e}";
         assert_eq!(Xml(rude).to_string(), "]]&gt;&lt;/script&gt;&lt;b&gt;&amp;&quot;'\\\u{fffd}é\\u{202e}");
+    }
+
+    #[test]
+    fn a_text_stays_in_its_cell() {
+        assert_eq!(cell("a|b`<i>\n\u{202e}[x](y)"), "a\\|b\\`&lt;i>  \\[x](y)");
     }
 
     #[test]

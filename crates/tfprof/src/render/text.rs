@@ -12,6 +12,7 @@ use crate::units::{self, Amount};
 use crate::view::columns::Number;
 use crate::view::values::plus;
 use crate::view::{Side, View, VisibleRow};
+use crate::words::is_deceptive;
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 
@@ -271,32 +272,38 @@ fn write_row(
     }
 }
 
-/// Ends the line that begins at `start`. Control characters in names are escaped: a line break would forge a row. As the
-/// original, quirks pass them on, but not to a terminal.
+/// Ends the line that begins at `start`. Characters that would forge a row or reverse it are escaped. As the original,
+/// quirks pass them on, but not to a terminal.
 fn end_line(view: &View, theme: &Theme, start: usize, out: &mut Vec<u8>) {
     let as_original = view.options.quirks.op_rows_by_name && theme.is_plain() && theme.width.is_none();
     if !as_original && may_have_control(&out[start..]) {
         let line = out.split_off(start);
-        for byte in line {
-            match byte {
-                0..b' ' | 0x7f => out.extend(byte.escape_ascii()),
-                byte => out.push(byte),
+        for piece in line.utf8_chunks() {
+            for c in piece.valid().chars() {
+                match c {
+                    '\0'..' ' | '\x7f' => out.extend((c as u8).escape_ascii()),
+                    c if is_deceptive(c) => out.extend(c.escape_unicode().to_string().bytes()),
+                    c => out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes()),
+                }
             }
+            // The marks of a theme.
+            out.extend_from_slice(piece.invalid());
         }
     }
     out.push(b'\n');
 }
 
-/// Whether a line may have control characters: a quick look at eight bytes at a time.
+/// Whether a line may have characters to escape: a control character, or any beyond ASCII. A quick look at eight bytes at
+/// a time.
 fn may_have_control(line: &[u8]) -> bool {
     const ONES: u64 = 0x0101_0101_0101_0101;
     let (words, rest) = line.as_chunks::<8>();
     let found = words.iter().fold(0, |found, word| {
         let word = u64::from_le_bytes(*word);
         let delete = word ^ (0x7f * ONES);
-        found | (word.wrapping_sub(0x20 * ONES) & !word) | (delete.wrapping_sub(ONES) & !delete)
+        found | word | (word.wrapping_sub(0x20 * ONES) & !word) | (delete.wrapping_sub(ONES) & !delete)
     });
-    found & (0x80 * ONES) != 0 || rest.iter().any(|byte| *byte < b' ' || *byte == 0x7f)
+    found & (0x80 * ONES) != 0 || rest.iter().any(|byte| *byte < b' ' || *byte >= 0x7f)
 }
 
 /// Appends the numbers behind a name: ` (own/total, …)`.

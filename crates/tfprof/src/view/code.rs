@@ -9,6 +9,7 @@ use crate::model::names::{NameId, Names};
 use crate::model::nodes::NodeId;
 use crate::model::stacks::{Frame, FrameId, FrameText, StackId};
 use crate::quirks::Quirks;
+use crate::words;
 use memchr::memmem::Finder;
 use std::collections::BTreeMap;
 
@@ -218,7 +219,7 @@ impl<'m> Lines<'m> {
 fn label(model: &Model, quirks: &Quirks, frame: &Frame) -> String {
     let string = |text| string(model, quirks, frame, text);
     let (file, function) = (string(FrameText::File), string(FrameText::Function));
-    let file = file.rsplit('/').next().unwrap_or_default();
+    let file = words::cut(file.rsplit('/').next().unwrap_or_default());
     if frame.lineno < 0 && model.is_trace {
         return format!("{file}:{}", cut(function));
     }

@@ -51,10 +51,9 @@ impl Tree {
         self.parents.len() - 1
     }
 
-    /// Adds a row of a tree that has names of its own.
-    pub fn push_named(&mut self, parent: usize, name: &str) -> usize {
-        let id = self.own_names.get_or_insert_default().intern(name);
-        self.push(parent, id, name.len())
+    /// A name of the tree's own, whose beginnings may name rows.
+    pub fn own_name(&mut self, name: &str) -> NameId {
+        self.own_names.get_or_insert_default().intern(name)
     }
 
     /// Adds a node to the row that was pushed last.

@@ -15,7 +15,8 @@ pub struct SelectedValues {
 /// Reads the values that `question` selects.
 pub fn select_values(checkpoint: &Checkpoint, question: &str) -> Result<SelectedValues, Error> {
     if let Some(tensor) = checkpoint.find(question) {
-        return Ok(SelectedValues { name: tensor.name.clone(), values: checkpoint.values(tensor)? });
+        let whole: Vec<_> = tensor.shape.iter().map(|dim| 0..u64::try_from(*dim).unwrap_or(0)).collect();
+        return Ok(SelectedValues { name: tensor.name.clone(), values: checkpoint.part_in_pieces(tensor, &whole)? });
     }
     let (name, part) = question.strip_suffix(']').and_then(|text| text.rsplit_once('[')).unwrap_or((question, ""));
     let Some(tensor) = checkpoint.find(name) else {
@@ -25,7 +26,7 @@ pub fn select_values(checkpoint: &Checkpoint, question: &str) -> Result<Selected
     };
     let part = Part::parse(part, &tensor.shape)
         .map_err(|why| Error::option("values", format!("{why}; `{}` has the shape {:?}", tensor.name, tensor.shape)))?;
-    let mut values = checkpoint.part(tensor, &part.ranges)?;
+    let mut values = checkpoint.part_in_pieces(tensor, &part.ranges)?;
     values.shape = part.shape;
     Ok(SelectedValues { name: tensor.name.clone(), values })
 }

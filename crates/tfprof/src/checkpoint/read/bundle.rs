@@ -235,8 +235,8 @@ fn find_shards(prefix: &Path, header: Header, entries: &[Entry], damage: &mut Ve
     for entry in entries.iter().filter(|entry| entry.slices.is_empty()) {
         first.entry(entry.shard).or_insert((0, entry)).0 += 1;
     }
-    // A damaged header must not cost time: few checkpoints have this many shards.
-    let looked_for = header.shards.min(10_000);
+    // A damaged header must not cost time: shards hold tensors, and few checkpoints have this many of them.
+    let looked_for = header.shards.min(u32::try_from(2 * entries.len()).unwrap_or(u32::MAX).clamp(100, 10_000));
     let numbers = (0..looked_for).chain(first.keys().copied().filter(|shard| *shard >= looked_for));
     let (mut shards, mut missing) = (BTreeMap::new(), Vec::new());
     for number in numbers {

@@ -24,6 +24,28 @@ enum Storage {
     Memory(Arc<Vec<u8>>),
 }
 
+/// The bytes that a file takes on its disk, as far as they are known: holes weigh nothing. `beside` is a file without
+/// holes; where it takes none either, the file system does not tell.
+pub fn weight(path: &Path, beside: &Path) -> u64 {
+    let metadata = |path: &Path| std::fs::metadata(path).ok();
+    let length = metadata(path).map_or(0, |file| file.len());
+    match (metadata(path).and_then(|file| on_disk(&file)), metadata(beside).and_then(|file| on_disk(&file))) {
+        (Some(held), Some(1..)) => held.min(length),
+        _ => length,
+    }
+}
+
+#[cfg(unix)]
+#[allow(clippy::unnecessary_wraps, reason = "other systems do not tell")]
+fn on_disk(file: &std::fs::Metadata) -> Option<u64> {
+    Some(std::os::unix::fs::MetadataExt::blocks(file).saturating_mul(512))
+}
+
+#[cfg(not(unix))]
+fn on_disk(_: &std::fs::Metadata) -> Option<u64> {
+    None
+}
+
 impl ByteSource {
     pub fn open(path: &Path) -> io::Result<ByteSource> {
         let metadata = std::fs::metadata(path)?;

@@ -1,7 +1,7 @@
 //! The catalog of an open checkpoint: its tensors, their types and shapes, and where their values are stored.
 
 use super::arrays::Arrays;
-use super::byte_source::ByteSource;
+use super::byte_source::{ByteSource, weight};
 use super::layout::{self, Piece};
 use super::object_graph::ObjectNames;
 use super::table::{Block, Table};
@@ -124,7 +124,8 @@ impl Checkpoint {
                 let contents = bundle::list(open(&index)?, &prefix, &mut damage)?;
                 let mut files = vec![index];
                 if let Store::Bundle { shards, .. } = &contents.store {
-                    budget::add_input(shards.values().filter_map(|shard| shard.length).fold(0, u64::saturating_add));
+                    let weights = shards.values().map(|shard| weight(&shard.path, &files[0]));
+                    budget::add_input(weights.fold(0, u64::saturating_add));
                     files.extend(shards.values().map(|shard| shard.path.clone()));
                 }
                 Ok(Checkpoint::new(prefix.display().to_string(), contents, damage, files))

@@ -1,5 +1,6 @@
 //! Elements without a fixed size: strings and variants, as bundles store them.
 
+use super::lazy::Lazy;
 use super::table::varint;
 use super::{crc, layout};
 use std::convert::Infallible;
@@ -11,6 +12,8 @@ pub enum Data {
     /// Elements of a fixed size, little-endian.
     Plain(Vec<u8>),
     Strings(Strings),
+    /// Elements of a fixed size that are still in their file.
+    Lazy(Lazy),
     /// The number of objects that mean nothing outside the program that saved them.
     Opaque(u64),
 }

@@ -4,6 +4,7 @@ use super::byte_source::ByteSource;
 use super::catalog::{CachedBlock, Checkpoint, Shard, Store, Tensor};
 use super::crc::{self, Flip};
 use super::layout::{self, FileRange, Piece, PieceLocation, slice_text};
+use super::lazy::Lazy;
 use super::strings::{Checked, Data, Strings, assemble_strings, read_strings, read_variants};
 use super::table::{Block, Table};
 use super::v1;
@@ -43,6 +44,9 @@ struct Contiguous<'c> {
 /// Tensors may share their bytes, but only so often: reading a byte takes this much work.
 const WORK_PER_BYTE: u64 = 4;
 
+/// Values of more bytes are written as they are read.
+const LARGE: u64 = 64 << 20;
+
 /// The buffer of a streamed tensor.
 const CHUNK: u64 = 256 << 10;
 
@@ -57,6 +61,7 @@ impl Values {
         match &self.data {
             Data::Plain(bytes) => bytes.len() / self.dtype.size().unwrap_or(1),
             Data::Strings(strings) => strings.ends.len(),
+            Data::Lazy(lazy) => lazy.count as usize,
             Data::Opaque(count) => *count as usize,
         }
     }
@@ -72,6 +77,7 @@ impl Values {
                 self.dtype.element(&bytes[number * size..(number + 1) * size])
             }
             Data::Strings(strings) => Element::Text(strings.get(number).unwrap_or_default()),
+            Data::Lazy(lazy) => lazy.get(number as u64),
             Data::Opaque(_) => Element::Opaque,
         }
     }
@@ -120,6 +126,28 @@ impl Checkpoint {
         }
     }
 
+    /// The same values as [`part`](Checkpoint::part), to be written in order: many of them are read in pieces meanwhile,
+    /// without a look at their checksum.
+    pub(in crate::checkpoint) fn part_in_pieces(&self, tensor: &Tensor, part: &[Range<u64>]) -> Result<Values, Damage> {
+        let shape: Vec<i64> = part.iter().map(|range| range.end.saturating_sub(range.start) as i64).collect();
+        let wanted = layout::byte_size(tensor.dtype, &shape).unwrap_or(0);
+        // Only the first dimension may be cut, so that the part is in one piece.
+        let whole_rows = tensor.shape.iter().zip(part).skip(1).all(|(dim, range)| *range == (0..*dim as u64));
+        match (self.contiguous(tensor), part.first()) {
+            (Some(Contiguous { shard, offset, big_endian: false, .. }), Some(first))
+                if wanted > LARGE && whole_rows =>
+            {
+                let row = wanted / (first.end - first.start).max(1);
+                let file = open_shard(shard).map_err(|d| d.of(&tensor.name))?;
+                let count = layout::elements(&shape).unwrap_or(0);
+                let data = Data::Lazy(Lazy::new(file, offset + first.start * row, tensor.dtype, count));
+                Ok(Values { dtype: tensor.dtype, shape, data, damage: Vec::new() })
+            }
+            _ if tensor.shape.iter().zip(part).all(|(dim, range)| *range == (0..*dim as u64)) => self.values(tensor),
+            _ => self.part(tensor, part),
+        }
+    }
+
     /// The values within a range of each dimension.
     pub fn part(&self, tensor: &Tensor, part: &[Range<u64>]) -> Result<Values, Damage> {
         let shape: Vec<i64> = part.iter().map(|range| range.end.saturating_sub(range.start) as i64).collect();
@@ -156,7 +184,7 @@ impl Checkpoint {
                 })?;
                 Data::Strings(picked)
             }
-            Data::Opaque(_) => Data::Opaque(layout::elements(&shape).unwrap_or(0)),
+            Data::Opaque(_) | Data::Lazy(_) => Data::Opaque(layout::elements(&shape).unwrap_or(0)),
         };
         Ok(Values { dtype: tensor.dtype, shape, data, damage: whole.damage })
     }
@@ -414,6 +442,7 @@ fn load_value(
     let found = match &data {
         Data::Plain(bytes) => bytes.len() as u64 / tensor.dtype.size().unwrap_or(1) as u64,
         Data::Strings(strings) => strings.ends.len() as u64,
+        Data::Lazy(lazy) => lazy.count,
         Data::Opaque(count) => *count,
     };
     if found != count {

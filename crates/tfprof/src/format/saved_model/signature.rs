@@ -7,6 +7,8 @@ use tfprof_proto::wire::{Fields, Value, each_field, map_entry};
 
 /// `TensorInfo.CompositeTensor.components`.
 const COMPONENTS: u32 = 2;
+/// The most signatures that a message names.
+const SHOWN: usize = 20;
 
 /// The default signature.
 const DEFAULT: &str = "serving_default";
@@ -93,10 +95,12 @@ pub fn choose<'a>(
         (None, []) => Ok(None),
         (None, [only]) => Ok(Some(only)),
         (None, _) => find(DEFAULT).map(Some).ok_or_else(|| {
-            let names = names.join("`, `");
+            let more = names.len().saturating_sub(SHOWN);
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            let names = names.iter().take(SHOWN).map(|name| words::cut(name)).collect::<Vec<_>>().join("`, `");
             let mut fix = Fix::with_value("choose one with", "signature", "NAME");
             fix.options.push(FixOption { name: "all", value: "".into() });
-            Refusal::new(format!("the model has several signatures, `{names}`"), fix)
+            Refusal::new(format!("the model has several signatures, `{names}`{more}"), fix)
         }),
     }
 }

@@ -20,6 +20,7 @@ use crate::format::detect::{Head, is_name};
 use crate::format::file_bytes::FileBytes;
 use crate::format::source::Source;
 use crate::model::hosts::{EventKind, FactValue, HostFacts, PlaneFacts};
+use crate::words::cut;
 use classify::Classifier;
 use std::io::{self, Read};
 use std::path::Path;
@@ -145,7 +146,7 @@ fn host_profile(
         name: plane.name.clone(),
         lines: plane.lines.len(),
         events: lines.by_ref().take(plane.lines.len()).map(|line| line.events).sum(),
-        stats: plane.stats.iter().map(|(name, value)| (name.to_string(), fact(value))).collect(),
+        stats: plane.stats.iter().map(|(name, value)| (cut(name).into_owned(), fact(value))).collect(),
     });
     let planes = planes.collect();
     let facts = HostFacts {
@@ -204,7 +205,7 @@ fn fact(value: &StoredValue) -> FactValue {
         StoredValue::Int(n) => FactValue::Int(*n),
         StoredValue::Uint(n) => FactValue::Uint(*n),
         StoredValue::Double(n) => FactValue::Double(*n),
-        StoredValue::Text(text) => FactValue::Text(text.to_string()),
+        StoredValue::Text(text) => FactValue::Text(cut(text).into_owned()),
         StoredValue::Bytes(_) | StoredValue::Ref(_) | StoredValue::Nothing => FactValue::Other,
     }
 }

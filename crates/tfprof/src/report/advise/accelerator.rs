@@ -82,14 +82,14 @@ fn check_trace(evidence: &Evidence<'_>, advice: &mut Advice) {
         let is_empty = evidence.model.runs.is_empty();
         advice.note(if is_empty { "no step is loaded" } else { "no op ran on a GPU or TPU" });
     } else if !idle.is_empty() {
-        advice.report(format!("no op ran on {}", idle.join(", ")));
+        advice.report(&format!("no op ran on {}", idle.join(", ")));
     }
 }
 
 fn report(device: &str, busy: i64, span: i64, advice: &mut Advice) {
     let utilization = busy as f64 / span as f64;
     let low = if utilization >= 0.5 { "" } else { "low " };
-    advice.report(format!("device: {device} {low}utilization: {utilization:.2}"));
+    advice.report(&format!("device: {device} {low}utilization: {utilization:.2}"));
 }
 
 /// As the original: the last step of the node itself, even if other nodes have later ones.

@@ -39,7 +39,7 @@ pub(super) fn check(evidence: &Evidence<'_>, advice: &mut Advice) {
         }
         let times: Vec<_> = loads.iter().map(|(name, load)| format!("{name} {}", micros(load.time / steps))).collect();
         let ops = largest(ops.iter().map(|(op, n)| (*op, n / steps)), 3, Unit::Micros);
-        advice.report(format!(
+        advice.report(&format!(
             "{what} have unequal work in a step: {}. Most on {name}: {ops}. Move some of it to the others",
             times.join(", ")
         ));

@@ -58,7 +58,7 @@ fn by_op(evidence: &Evidence<'_>, advice: &mut Advice) {
         })
         .collect();
     if !lines.is_empty() {
-        advice.report(lines.join("\n"));
+        advice.report_lines(&lines);
     }
 }
 
@@ -76,7 +76,7 @@ fn by_scope(evidence: &Evidence<'_>, advice: &mut Advice) {
         })
         .collect();
     if !lines.is_empty() {
-        advice.report(lines.join("\n"));
+        advice.report_lines(&lines);
     }
 }
 
@@ -99,7 +99,7 @@ fn by_line(evidence: &Evidence<'_>, advice: &mut Advice) {
     if lines.is_empty() && evidence.quirks != Quirks::ORIGINAL {
         return;
     }
-    advice.report(lines.join("\n"));
+    advice.report_lines(&lines);
 }
 
 /// Adds the lines of four levels.

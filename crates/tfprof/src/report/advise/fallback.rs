@@ -52,7 +52,7 @@ pub(super) fn check(evidence: &Evidence<'_>, advice: &mut Advice) {
     let slowest = ops.iter().max_by_key(|(_, time)| **time).map_or("", |(op, _)| op);
     let most = largest(ops.iter().map(|(op, n)| (*op, n / steps)), 3, Unit::Micros);
     let (time, example) = (micros(time / steps), example.get(slowest).copied().unwrap_or_default());
-    advice.report(format!(
+    advice.report(&format!(
         "ops of types that also run on the accelerator ran on the CPU for {time} a step, {share:.0}% of all time: {most} (as \
          {example}). Look for device scopes and types, such as int32, that keep them there"
     ));

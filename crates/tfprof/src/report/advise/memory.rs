@@ -30,7 +30,7 @@ pub(super) fn check(evidence: &Evidence<'_>, advice: &mut Advice) {
     for (device, (step, Peak { held, owners })) in peaks.into_iter().filter(|(_, (_, peak))| peak.held > 0) {
         let first = owners.values().max().copied().unwrap_or(0);
         let most = largest(owners.iter().map(|(node, n)| (model.name(*node), *n)), 5, Unit::Bytes);
-        advice.report(format!(
+        advice.report(&format!(
             "{device}: {} are held at the peak, in step {step}, by {} ops; most: {most}; the first holds {:.0}%. \
              Smaller batches or recomputation of these tensors lower the peak",
             bytes(held),

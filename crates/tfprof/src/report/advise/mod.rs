@@ -21,7 +21,7 @@ mod tiny;
 mod transfers;
 mod waiting;
 
-use crate::error::{Error, Warning};
+use crate::error::{Error, OneLine, Warning};
 use crate::json::{self, Level};
 use crate::metric::{Metric, Unit};
 use crate::model::Model;
@@ -243,17 +243,22 @@ impl Evidence<'_> {
 }
 
 impl Advice {
-    fn report(&mut self, text: String) {
-        self.reports.push(text);
+    /// Names from files do not break a report into lines.
+    fn report(&mut self, text: &str) {
+        self.report_lines(&[text.to_owned()]);
+    }
+
+    fn report_lines(&mut self, lines: &[String]) {
+        self.reports.push(lines.iter().map(|line| OneLine(line).to_string()).collect::<Vec<_>>().join("\n"));
     }
 
     fn find(&mut self, finding: Finding) {
-        self.reports.push(finding.text());
+        self.report(&finding.text());
         self.findings.push(finding);
     }
 
     fn note(&mut self, text: &str) {
-        self.notes.push(text.to_owned());
+        self.notes.push(OneLine(text).to_string());
     }
 }
 

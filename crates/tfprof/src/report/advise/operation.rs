@@ -17,7 +17,7 @@ pub(super) fn check(evidence: &Evidence<'_>, advice: &mut Advice) {
     let named = || model.ops().filter(|node| model.name(*node).contains("BatchNorm"));
     if named().next().is_some() && !model.ops().any(has_fused_type) {
         let first = named().map(|node| model.name(node)).min().unwrap_or_default();
-        advice.report(format!(
+        advice.report(&format!(
             "batch normalization is made of single ops (as in {first}); FusedBatchNorm does the same in one kernel"
         ));
     }
@@ -26,7 +26,7 @@ pub(super) fn check(evidence: &Evidence<'_>, advice: &mut Advice) {
     wide.sort_unstable();
     if let Some(first) = wide.first() {
         let count = wide.len();
-        advice.report(format!("{count} ops on a GPU use data_format NHWC (as {first}); NCHW is often faster there"));
+        advice.report(&format!("{count} ops on a GPU use data_format NHWC (as {first}); NCHW is often faster there"));
     }
 }
 

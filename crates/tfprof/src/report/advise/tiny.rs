@@ -56,7 +56,7 @@ fn launches(evidence: &Evidence<'_>, advice: &mut Advice) {
         return;
     }
     let (launch, kernels) = (micros(launch / steps), micros(kernels / steps));
-    advice.report(format!(
+    advice.report(&format!(
         "launching the GPU's ops takes {launch} a step, their kernels {kernels}; {slower} of {all} ops take longer to \
          launch than to run. Larger batches, or fusing with XLA (jit_compile), give each launch more work"
     ));
@@ -90,7 +90,7 @@ fn tiny(evidence: &Evidence<'_>, advice: &mut Advice) {
     let most = largest(ops.iter().map(|(op, n)| (*op, n / steps)), 3, Unit::Count);
     let (count, time) = (count / steps, micros(time / steps));
     let compiler = if evidence.is_other_trace() { "a compiler" } else { "XLA" };
-    advice.report(format!(
+    advice.report(&format!(
         "{count} executions a step on CPUs take at most {TINY_MICROS}us each, {share:.0}% of all executions and {time} \
          ({time_share:.0}% of the time) in all; each is scheduled by itself. Most often: {most}. Do more in each op, or let {compiler} fuse them"
     ));

@@ -53,7 +53,7 @@ pub(super) fn check(evidence: &Evidence<'_>, advice: &mut Advice) {
         }
         let (copies, kernels) = (micros(copies / steps), micros(kernels / steps));
         let most = largest(of_node.into_iter().map(|(name, n)| (name, n / steps)), 3, Unit::Micros);
-        advice.report(format!(
+        advice.report(&format!(
             "{gpu}: copies to and from the GPU take {copies} a step, {share:.0}% of the {kernels} of its kernels; \
              most: {most}. Keep these tensors on one side, or feed them through a prefetching input pipeline"
         ));

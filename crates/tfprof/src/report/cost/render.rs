@@ -1,10 +1,10 @@
 //! A cost as tables for people, in plain text, Markdown or HTML.
 
-use crate::error::Spelling;
+use crate::error::{OneLine, Spelling};
 use crate::metric::{Metric, Unit};
 use crate::render::fit;
 use crate::render::html::{self, Container, Grid};
-use crate::render::markup::Xml;
+use crate::render::markup::{self, Xml};
 use crate::report::budget::{self, Over};
 use crate::report::cost::baseline::Change;
 pub use crate::report::cost::json::write_json;
@@ -141,7 +141,7 @@ fn write_facts(cost: &Cost, style: Style<'_>, out: &mut dyn Write) -> io::Result
     fact("covered", format!("{} of {coverable} nodes ({share:.2}%){depend}", cost.covered()));
     match style {
         Style::Markdown => table(&["", "cost"], &rows, style, out),
-        Style::Text(_) => rows.iter().try_for_each(|row| writeln!(out, "{:21}{}", row[0], row[1])),
+        Style::Text(_) => rows.iter().try_for_each(|row| writeln!(out, "{:21}{}", row[0], OneLine(&row[1]))),
         Style::Html(..) => {
             out.write_all(b"<table class=\"facts\"><tbody>\n")?;
             let row = |row: &Vec<String>| writeln!(out, "<tr><td>{}</td><td>{}</td></tr>", Xml(&row[0]), Xml(&row[1]));
@@ -188,8 +188,11 @@ fn write_layers(cost: &Cost, style: Style<'_>, out: &mut dyn Write) -> io::Resul
         let inner = cost.prefix.strip_prefix(&cost.around).filter(|_| !cost.around.is_empty()).unwrap_or_default();
         let gap = if matches!(style, Style::Html(..)) { "" } else { "\n" };
         match inner.strip_prefix('/') {
-            None => line(&format!("{gap}names leave out {}/", cost.prefix), style, out)?,
-            Some(inner) => line(&format!("{gap}names leave out {}/ and {inner}/ within it", cost.around), style, out)?,
+            None => line(&format!("{gap}names leave out {}/", OneLine(&cost.prefix)), style, out)?,
+            Some(inner) => {
+                let (around, inner) = (OneLine(&cost.around), OneLine(inner));
+                line(&format!("{gap}names leave out {around}/ and {inner}/ within it"), style, out)?;
+            }
         }
     }
     if !cost.shared.is_empty() {
@@ -271,15 +274,16 @@ fn more(all: usize, what: &str, style: Style<'_>, out: &mut dyn Write) -> io::Re
 
 pub(in crate::report) fn line(text: &str, style: Style<'_>, out: &mut dyn Write) -> io::Result<()> {
     match style {
-        Style::Text(_) | Style::Markdown => writeln!(out, "{text}"),
+        Style::Text(_) => writeln!(out, "{text}"),
+        Style::Markdown => writeln!(out, "{}", text.replace('<', "&lt;")),
         Style::Html(..) => writeln!(out, "<div class=\"note\">{}</div>", Xml(text)),
     }
 }
 
 pub(in crate::report) fn heading(text: &str, style: Style<'_>, out: &mut dyn Write) -> io::Result<()> {
     match style {
-        Style::Text(_) => writeln!(out, "\n{text}"),
-        Style::Markdown => writeln!(out, "\n**{text}**\n"),
+        Style::Text(_) => writeln!(out, "\n{}", OneLine(text)),
+        Style::Markdown => writeln!(out, "\n**{}**\n", markup::cell(text)),
         Style::Html(..) => writeln!(out, "<div class=\"title part\">{}</div>", Xml(text)),
     }
 }
@@ -298,7 +302,7 @@ pub(in crate::report) fn table(
         writeln!(out, "| {} |", header.join(" | "))?;
         let rule = |column| if is_number(column) { "---:" } else { "---" };
         writeln!(out, "|{}|", (0..header.len()).map(rule).collect::<Vec<_>>().join("|"))?;
-        let cell = |text: &String| text.replace('|', "\\|");
+        let cell = |text: &String| markup::cell(text);
         return rows
             .iter()
             .try_for_each(|row| writeln!(out, "| {} |", row.iter().map(cell).collect::<Vec<_>>().join(" | ")));

@@ -1,10 +1,11 @@
 //! Two overviews side by side.
 
 use super::Overview;
-use crate::error::Warning;
+use crate::error::{OneLine, Warning};
 use crate::json::{push_string, write_warning};
 use crate::metric::Unit;
 use crate::render::fit;
+use crate::render::markup::cell;
 use crate::units;
 use std::io::{self, Write};
 
@@ -69,7 +70,7 @@ pub fn facts(before: &Overview, after: &Overview) -> Vec<Fact> {
 }
 
 pub fn write_text(names: [&str; 2], facts: &[Fact], width: Option<usize>, out: &mut dyn Write) -> io::Result<()> {
-    writeln!(out, "before  {}\nafter   {}\n", names[0], names[1])?;
+    writeln!(out, "before  {}\nafter   {}\n", OneLine(names[0]), OneLine(names[1]))?;
     fit::write_table(&HEAD, &table(facts), |column| column > 0, width, out)
 }
 
@@ -77,7 +78,9 @@ pub fn write_markdown(names: [&str; 2], facts: &[Fact], out: &mut dyn Write) -> 
     let quiet = |name: &str| name.replace(['|', '`', '\n'], " ");
     writeln!(out, "**before**: `{}`  \n**after**: `{}`  \n", quiet(names[0]), quiet(names[1]))?;
     writeln!(out, "| {} |\n|---|---:|---:|---:|---:|", HEAD.join(" | "))?;
-    table(facts).iter().try_for_each(|row| writeln!(out, "| {} |", row.join(" | ").replace('\n', " ")))
+    table(facts)
+        .iter()
+        .try_for_each(|row| writeln!(out, "| {} |", row.iter().map(|text| cell(text)).collect::<Vec<_>>().join(" | ")))
 }
 
 pub fn write_json(names: [&str; 2], facts: &[Fact], warnings: &[Warning], out: &mut dyn Write) -> io::Result<()> {

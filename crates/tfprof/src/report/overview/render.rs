@@ -1,5 +1,6 @@
 //! An overview as text for one screen.
 
+use crate::error::OneLine;
 use crate::metric::Unit;
 use crate::model::activity::StepParts;
 use crate::model::allocators::AllocatorFacts;
@@ -28,7 +29,7 @@ pub fn write_text(
         out.write_all(b"\n")?;
         theme.strong(out, b"to look deeper\n")?;
         for next in &overview.deeper {
-            write!(out, "  {}", ask(&next.words))?;
+            write!(out, "  {}", OneLine(&ask(&next.words)))?;
             theme.faint(out, format!("  # {}", next.about).as_bytes())?;
             out.write_all(b"\n")?;
         }
@@ -36,7 +37,7 @@ pub fn write_text(
     for missing in &overview.missing {
         out.write_all(b"\n")?;
         theme.strong(out, format!("no {}", missing.what).as_bytes())?;
-        writeln!(out, ": {}; to record it:", missing.why)?;
+        writeln!(out, ": {}; to record it:", OneLine(&missing.why))?;
         for line in &missing.how {
             writeln!(out, "  {line}")?;
         }
@@ -46,8 +47,8 @@ pub fn write_text(
 
 fn write_facts(overview: &Overview, theme: &Theme, out: &mut dyn Write) -> io::Result<()> {
     for Fact { name, value } in facts(overview) {
-        theme.strong(out, format!("{name:18}").as_bytes())?;
-        writeln!(out, "{value}")?;
+        theme.strong(out, format!("{:18}", OneLine(&name).to_string()).as_bytes())?;
+        writeln!(out, "{}", OneLine(&value))?;
     }
     Ok(())
 }
@@ -108,13 +109,13 @@ fn write_top(overview: &Overview, top: &Top, theme: &Theme, out: &mut dyn Write)
     out.write_all(b"\n")?;
     theme.strong(out, format!("{}\n", title(overview, top)).as_bytes())?;
     for (name, number) in &top.rows {
-        let share = share(overview, *number);
+        let (name, share) = (OneLine(name).to_string(), share(overview, *number));
         let text = units::text(info.unit, *number);
         out.write_all(b"  ")?;
         theme.begin_row(share, out)?;
         let numbers = format!("{text:>10} {:6.2}%  ", 100.0 * share);
         let taken = 2 + theme.margin() + fit::width(&numbers);
-        let name = theme.width.map_or_else(|| name.clone(), |width| fit::middle(name, width.saturating_sub(taken)));
+        let name = theme.width.map_or_else(|| name.clone(), |width| fit::middle(&name, width.saturating_sub(taken)));
         writeln!(out, "{numbers}{name}")?;
     }
     Ok(())

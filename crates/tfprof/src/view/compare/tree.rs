@@ -2,7 +2,7 @@
 //! partner of the row around them.
 
 use super::{JoinedRow, Status};
-use crate::model::names::Names;
+use crate::model::names::{NameId, Names};
 use crate::model::nodes::NodeId;
 use crate::model::stacks::FrameText;
 use crate::options::{Comparing, ViewKind};
@@ -52,6 +52,8 @@ fn in_order(before: &View, after: &View, list: &[JoinedRow], parents: &[u32]) ->
     }
     let has_frames = after.kind == ViewKind::Code;
     let mut tree = Tree::with_names(Names::default());
+    let longest = longest_names(before, after, list, parents);
+    let mut ids: Vec<Option<NameId>> = vec![None; list.len()];
     let mut rows = Vec::with_capacity(list.len());
     let mut open: Vec<(u32, u32)> = if list.is_empty() { Vec::new() } else { vec![(0, 0)] };
     while let Some((i, around)) = open.pop() {
@@ -59,7 +61,9 @@ fn in_order(before: &View, after: &View, list: &[JoinedRow], parents: &[u32]) ->
         let mut at = 0;
         if i > 0 {
             let (view, row) = side(before, after, &joined);
-            at = tree.push_named(around as usize, view.name(row));
+            let whole = longest[i as usize] as usize;
+            let id = *ids[whole].get_or_insert_with(|| tree.own_name(name(before, after, &list[whole])));
+            at = tree.push(around as usize, id, view.name(row).len());
             // Numbers of nodes and frames are those of the second model.
             let known = joined.after.is_some();
             let nodes: &[NodeId] = if known { view.rows.tree.nodes(row.row) } else { &[] };
@@ -79,6 +83,26 @@ fn in_order(before: &View, after: &View, list: &[JoinedRow], parents: &[u32]) ->
         }
     }
     JoinedTree { tree, rows }
+}
+
+/// For each row, a row whose name begins with its name: scopes are stored as beginnings of the longest name below them,
+/// since deep ones would take a multiple of their file.
+fn longest_names(before: &View, after: &View, list: &[JoinedRow], parents: &[u32]) -> Vec<u32> {
+    let mut longest: Vec<u32> = (0..list.len() as u32).collect();
+    // Parents come first.
+    for (i, parent) in parents.iter().enumerate().skip(1).rev() {
+        let around = *parent as usize;
+        let is_own = longest[around] == *parent;
+        if is_own && name(before, after, &list[i]).starts_with(name(before, after, &list[around])) {
+            longest[around] = longest[i];
+        }
+    }
+    longest
+}
+
+fn name<'v>(before: &'v View, after: &'v View, row: &JoinedRow) -> &'v str {
+    let (view, row) = side(before, after, row);
+    view.name(row)
 }
 
 /// The side that shows a row, the second if it can.

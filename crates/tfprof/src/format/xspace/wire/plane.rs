@@ -10,6 +10,7 @@ use crate::events::spans::Unsorted;
 use crate::format::file_bytes::{ByteCursor, ByteWindow, FileBytes};
 use crate::hash::UntrustedMap;
 use crate::model::names::escape_invalid;
+use crate::words::cut;
 use std::io;
 use std::sync::Arc;
 use tfprof_proto::fields::{map_entry, xevent_metadata, xline, xplane, xspace, xstat_metadata};
@@ -281,7 +282,7 @@ impl PlaneReader<'_> {
             budget::check();
             let Head::Message(span) = head else { continue };
             match number {
-                xplane::NAME => plane.name = escape_invalid(walk.content(span)?),
+                xplane::NAME => plane.name = cut(&escape_invalid(walk.content(span)?)).into_owned(),
                 xplane::LINES => plane.lines.push(read_line(lines, span, *heads, damage)?),
                 xplane::EVENT_METADATA => {
                     let (key, meta) = read_meta(walk.content(span)?, span.start, damage);
