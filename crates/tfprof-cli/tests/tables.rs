@@ -109,5 +109,5 @@ fn sql_reads_only() {
         "--max_memory=60MB",
     ]);
     assert_eq!(limited.code, 1);
-    assert!(limited.err.contains("allow more with -max_memory"), "{limited:?}");
+    assert!(limited.err.contains("allow more with --max_memory"), "{limited:?}");
 }

@@ -338,7 +338,7 @@ fn statements_only_read() {
         (reply.status, serde_json::from_slice::<serde_json::Value>(&body).unwrap())
     };
     let (status, answer) =
-        ask("select count(*) as n, null as nothing, 1 << 60 as large from nodes where op = 'Conv2D'");
+        ask("select count(*) as n, null as missing, 1 << 60 as large from nodes where op = 'Conv2D'");
     assert_eq!((status, &answer["rows"]), (200, &serde_json::json!([[31, null, "1152921504606846976"]])));
     assert_eq!(answer["columns"][0]["name"], "n");
     for sql in ["delete from nodes", "attach 'x' as y", "select load_extension('x')", "selec", "select 1; select 2"] {

@@ -179,7 +179,7 @@ pub static FLAGS: LazyLock<Vec<Flag>> = LazyLock::new(|| {
     inputs.chain(OTHER_FLAGS).collect()
 });
 
-const OTHER_FLAGS: [Flag; 42] = [
+const OTHER_FLAGS: [Flag; 43] = [
     flag(
         "signature",
         ValueKind::Word,

@@ -191,6 +191,7 @@ pub fn schema(name: Option<&str>) -> Result<String, Error> {
         Some(name) => vec![TableInfo::named(name).map_err(Error::Question)?],
     };
     for table in tables {
+        text += if text.is_empty() { "" } else { "\n" };
         text += &format!("-- {}\nCREATE TABLE {}(\n", table.about, table.name);
         for (at, field) in table.fields.iter().enumerate() {
             let not_null = if field.nullable { "" } else { " NOT NULL" };
@@ -199,7 +200,7 @@ pub fn schema(name: Option<&str>) -> Result<String, Error> {
             let column = format!("  {} {}{not_null}{comma}", sqlite::quoted(&field.name), field.kind.sql());
             text += &format!("{column:40} -- {}{unit}\n", field.about);
         }
-        text += ");\n\n";
+        text += ");\n";
     }
     Ok(text)
 }
