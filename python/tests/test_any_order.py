@@ -42,14 +42,15 @@ def calls(seed: int, count: int, tmp: Path) -> None:
     messages: list[Any] = [tfprof.GraphNodeProto(), tfprof.OpLogProto(), _native.Profile(), _native.Shapes()]
     modules = [tfprof, model_analyzer, profile_context, tfprof_logger, timeline]
     functions = [getattr(module, name) for module in modules for name in module.__all__]
-    # These import TensorFlow, and have tests beside it.
-    functions = [f for f in functions if callable(f) and getattr(f, "__module__", "") != "tfprof.patch"]
+    # These work with frameworks, and have tests beside them.
+    apart = ("tfprof.patch", "tfprof.recording", "tfprof.recording._recording")
+    functions = [f for f in functions if callable(f) and getattr(f, "__module__", "") not in apart]
     private = (_native.Profile, _native.Shapes, _native.TraceWriter)
     functions += [*private, _native.chrome_trace]
     functions = [f for f in functions if not is_typeddict(f)]
     classes = tuple(f for f in functions if isinstance(f, type) and not issubclass(f, (Exception, tuple)))
-    # `open`, `diff` and `checkpoint` alone make the objects that they return.
-    given_out = ("tfprof._open", "tfprof._view", "tfprof._diff", "tfprof._checkpoint")
+    # `open`, `diff`, `table` and `checkpoint` alone make the objects that they return.
+    given_out = ("tfprof._open", "tfprof._view", "tfprof._diff", "tfprof._tables", "tfprof._checkpoint")
     functions = [f for f in functions if f not in classes or f.__module__ not in given_out]
     for _ in range(count):
         function = rng.choice(functions)

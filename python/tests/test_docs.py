@@ -20,8 +20,8 @@ import tfprof
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "docs" / "python.md", ROOT / "python" / "README.md", ROOT / "README.md"]
 FLAGS = doctest.ELLIPSIS
-# Two that run programs when they are imported, one that takes TensorFlow, and one without text of its own.
-APART = ("__main__", "patch", "_hook", "_native")
+# Two that run programs when they are imported, two that take TensorFlow or Keras, and one without text of its own.
+APART = ("__main__", "patch", "_hook", "keras", "_native")
 NAMES = [one.name for one in pkgutil.iter_modules(tfprof.__path__) if one.name not in APART]
 MODULES = [tfprof, *(importlib.import_module(f"tfprof.{name}") for name in NAMES)]
 

@@ -35,7 +35,7 @@ def test_sql_only_reads(profile: tfprof.Profile) -> None:
     for statement in ["create table x(y)", "attach 'x' as y", "select 1; select 2", "selec"]:
         with pytest.raises((tfprof.Error, ValueError), match="SQL"):
             profile.sql(statement)
-    assert profile.sql("select null as nothing, 1.5 as x")[0] == {"nothing": None, "x": 1.5}
+    assert profile.sql("select null as missing, 1.5 as x")[0] == {"missing": None, "x": 1.5}
 
 
 def test_capsules_can_be_dropped(profile: tfprof.Profile) -> None:

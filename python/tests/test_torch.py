@@ -34,7 +34,7 @@ def test_a_live_profile_is_exported_and_read():
     assert not pathlib.Path(prof.path).exists()
     assert list(p.steps) == [3, 4]
     assert repr(p.op(step="all")) == repr(tfprof.open(TRACE).op(step="all"))
-    rows = {row.name: row for row in p.op(step="all", select="accelerator_micros,float_ops").rows}
+    rows = {row.name: row for row in p.op(step="all", select="accelerator_micros,float_ops")}
     assert rows["aten::addmm"].self["float_ops"] == 2 * 2 * 8 * 64 * 32
     assert repr(tfprof.open(prof, step_marker="aten::addmm").steps) != repr(p.steps)
 

@@ -11,7 +11,7 @@ from tfprof.recording import Recording
 from tfprof.recording._recording import STEPS, WARMUP
 
 
-class Callback(keras.callbacks.Callback):  # type: ignore[misc, name-defined]
+class Callback(keras.callbacks.Callback):  # type: ignore[misc]
     """Records `steps` batches of training after `warmup` batches; with `every`, again after each `every` batches.
 
         model.fit(data, callbacks=[tfprof.keras.Callback("run")])

@@ -12,7 +12,7 @@ def new(recording: Recording) -> Any:
     """A callback by which `fit` marks the steps of a recording."""
     import keras
 
-    class Steps(keras.callbacks.Callback):  # type: ignore[misc, name-defined]
+    class Steps(keras.callbacks.Callback):  # type: ignore[misc]
         def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
             if recording._take_over("fit"):
                 recording._begin_step()

@@ -166,7 +166,8 @@ class Torch(Framework):
     def step(self, number: int) -> contextlib.AbstractContextManager[Any]:
         import torch
 
-        return torch.profiler.record_function(f"ProfilerStep#{number}")
+        mark = torch.profiler.record_function(f"ProfilerStep#{number}")
+        return mark  # type: ignore[no-any-return]
 
     def wait(self, result: Any) -> None:
         import torch
