@@ -50,7 +50,7 @@ def calls(seed: int, count: int, tmp: Path) -> None:
     functions = [f for f in functions if not is_typeddict(f)]
     classes = tuple(f for f in functions if isinstance(f, type) and not issubclass(f, (Exception, tuple)))
     # `open`, `diff`, `table` and `checkpoint` alone make the objects that they return.
-    given_out = ("tfprof._open", "tfprof._view", "tfprof._diff", "tfprof._tables", "tfprof._checkpoint")
+    given_out = ("tfprof._open", "tfprof._view", "tfprof._diff", "tfprof._facts", "tfprof._checkpoint")
     functions = [f for f in functions if f not in classes or f.__module__ not in given_out]
     for _ in range(count):
         function = rng.choice(functions)
