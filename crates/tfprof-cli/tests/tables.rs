@@ -5,7 +5,7 @@ mod common;
 use common::{corpus, scratch, tfprof};
 use serde_json::Value;
 
-/// What a command writes to standard output.
+/// The standard output of a command.
 fn stdout(words: &[&str]) -> String {
     let answer = tfprof(words);
     assert_eq!(answer.code, 0, "{words:?}: {}", answer.err);

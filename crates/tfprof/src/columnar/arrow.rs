@@ -174,7 +174,7 @@ impl<W: Write> BatchSink for ArrowWriter<W> {
     }
 }
 
-/// What is known of a column besides its type, as pairs of texts.
+/// The metadata of a column, as pairs of texts.
 pub fn field_metadata(field: &Field) -> Vec<(&str, &str)> {
     let pairs = [("unit", field.unit), ("about", &*field.about)];
     pairs.into_iter().filter(|(_, value)| !value.is_empty()).collect()

@@ -119,7 +119,7 @@ impl Inputs {
     }
 
     /// A directory that `tfprof.record` wrote: all its profiles, which may be those of several frameworks; false if it
-    /// is none, or if the rules for other directories find the same.
+    /// is not one, or if the rules for other directories find the same.
     fn add_recording(&mut self, dir: &Path) -> Result<bool, Error> {
         let Ok(manifest) = std::fs::File::open(dir.join("recording.json")) else { return Ok(false) };
         let mut text = String::new();

@@ -35,7 +35,7 @@ impl<'j> Config<'j> {
         }
     }
 
-    /// A list of numbers; empty if it is none.
+    /// A list of numbers; empty if it is not one.
     pub fn ints(self, key: &str) -> Vec<i64> {
         match self.get(key) {
             Json::Array(all) => all.iter().filter_map(integer).collect(),

@@ -47,7 +47,7 @@ pub struct Lowering {
     /// The names of the layers around, and the groups of their weights.
     names: Vec<String>,
     groups: Vec<String>,
-    /// What views show as the op.
+    /// The op as views show it.
     class: String,
     trainable: bool,
     /// Parameters by name, so that each is made once.

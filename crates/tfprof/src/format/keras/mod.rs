@@ -60,7 +60,7 @@ const MODEL_CONFIG: &str = "model_config";
 struct Parts {
     config: Vec<u8>,
     weights: Weights,
-    /// What is wrong with the weights.
+    /// Damage found in the weights.
     warning: Option<String>,
 }
 

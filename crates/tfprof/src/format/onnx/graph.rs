@@ -349,7 +349,7 @@ impl<'w, 'f> Reader<'w, 'f> {
     }
 }
 
-/// What the open graphs say about values.
+/// Values of the open graphs.
 struct Surroundings<'a> {
     frames: &'a [Frame],
     shared: &'a Shared,
@@ -392,7 +392,7 @@ impl Frame {
         self.unread.insert(weight.name.clone(), weight);
     }
 
-    /// The tensor of an input of a node; a constant becomes a node here if it was none yet.
+    /// The tensor of an input of a node; a constant becomes a node here, unless it is one already.
     fn input(&mut self, node: &Node, at: usize) -> Tensor {
         let Some(name) = node.input(at) else { return Tensor { node: NO_NODE, output: 0 } };
         if let Some(tensor) = self.values.get(name) {

@@ -1,4 +1,4 @@
-//! What an op of ONNX is lowered to: an op that rules and formulas know, its inputs in the order of that op, and its
+//! Lowers an op of ONNX: to an op that rules and formulas know, its inputs in the order of that op, and its
 //! attributes. `model/dialects.rs` has the ops that need no more than another name.
 
 use super::wire::{self, Node};
@@ -7,7 +7,7 @@ use crate::model::dialects::onnx::ONNX;
 use crate::model::dtype::DType;
 use crate::model::shape::Shape;
 
-/// What is known about the values around a node.
+/// Known values around a node.
 pub trait Around {
     /// The version of the op set that the node belongs to.
     fn version(&self, domain: &str) -> i64;

@@ -322,7 +322,7 @@ impl<'m, 'a, 'f> Subgraph<'m, 'a, 'f> {
         }
     }
 
-    /// The value of a tensor that an op reads in a place; a constant becomes a node here if it was none yet.
+    /// The value of a tensor that an op reads in a place; a constant becomes a node here, unless it is one already.
     fn value(&mut self, index: i64, op: &str, at: usize) -> Flat<Tensor> {
         let missing = Tensor { node: NO_NODE, output: 0 };
         let Some(tensor) = self.tensor(index).cloned() else { return Ok(missing) };
