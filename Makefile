@@ -10,6 +10,11 @@ PY_VENV := .venv-py
 NB_VENV := .venv-notebook
 # Programs that read tables.
 TABLES_VENV := .venv-tables
+# TensorFlow, PyTorch and the converters between formats of models.
+MODELS_VENV := .venv-models
+# Dask and S3; Ray and Spark.
+FLEET_VENV := .venv-fleet
+FLEET_ALL_VENV := .venv-fleet-all
 # XProf and JAX, to compare profiles.
 XPROF_VENV := .venv-xprof
 # Flags for benches/run.py.
@@ -46,15 +51,21 @@ define wheel
 endef
 
 .DEFAULT_GOAL := help
-.PHONY: help build test fmt-check licenses lint cargo-test docs-check python-test python-for-tf python-tf toolchain test-tools test-tables tools debian-tools test-tf verify-corpus checkpoints keras shapes differential tf-venv bench bench-xspace test-xprof bench-alone bench-guard growth bench-python \
+.PHONY: help build test fmt-check licenses lint cargo-test docs-check python-test python-for-tf python-tf toolchain test-tools test-tables test-fleet test-fleet-all tools debian-tools test-tf verify-corpus checkpoints keras shapes differential tf-venv bench bench-xspace test-xprof bench-alone bench-guard growth bench-python \
         demo fuzz docs pictures clean
-.PHONY: test-notebook test-sdist web web-check test-web test-torch
+.PHONY: test-quick portability interfaces site test-site wheel install release-check
+.PHONY: test-models test-notebook test-sdist web web-check test-web test-torch
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: ## the release binary
 	$(CARGO) build $(LOCKED) --release
+
+# Leaves out the slow ones: golden, mutations and inference (over the corpus), docs (every command of the pages), hostile, terminal,
+# and the Python package. No SQLite, so there is no C to compile.
+test-quick: fmt-check ## the format, and the unit tests of the library: while you work
+	$(CARGO) test $(LOCKED) --quiet --no-default-features --lib -p tfprof-proto -p tfprof
 
 test: fmt-check licenses lint cargo-test docs-check python-test ## format, lints, all tests, docs; without TensorFlow
 
@@ -92,6 +103,7 @@ test-torch: $(if $(filter $(TORCH_VENV)/%,$(TORCH_PYTHON)),$(TORCH_VENV)/ready) 
 	rm -rf $(BUILT)/test-torch/python
 	$(call wheel,$(PY_VENV),dev,--target $(BUILT)/test-torch/python)
 	PYTHONPATH="$(abspath $(BUILT)/test-torch/python)" $(TORCH_PYTHON) tests/kineto/open_live.py
+	PYTHONPATH="$(abspath $(BUILT)/test-torch/python)" $(TORCH_PYTHON) tests/tutorials.py torch_profiler.py
 
 $(TORCH_VENV)/ready:
 	$(PYTHON) -m venv $(TORCH_VENV)
@@ -112,6 +124,9 @@ $(PY_VENV)/ready: python/requirements-test.txt
 $(NB_VENV)/ready: python/requirements-notebook.txt python/requirements-test.txt
 $(XPROF_VENV)/ready: tests/xprof/requirements.txt
 $(TABLES_VENV)/ready: tests/tables/requirements.txt
+$(MODELS_VENV)/ready: tests/dialects/requirements.txt
+$(FLEET_VENV)/ready: tests/fleet/requirements.txt
+$(FLEET_ALL_VENV)/ready: tests/fleet/requirements-all.txt
 $(VENV)/ready: tests/differential/requirements.txt
 
 %/ready:
@@ -128,11 +143,54 @@ python-for-tf: tf-venv $(PY_VENV)/ready
 python-tf: python-for-tf
 	$(PY_VENV)/$(BIN)/python $(PIP_INSTALL) --target $(BUILT)/python-tf/pytest pytest
 	PYTHONPATH="$(abspath $(BUILT)/python-tf/tfprof):$(abspath $(BUILT)/python-tf/pytest)" $(TF_PYTHON) -m pytest -q tests/tf
+	PYTHONPATH="$(abspath $(BUILT)/python-tf/tfprof)" $(TF_PYTHON) tests/tutorials.py keras_fit.py
 
 docs-check:
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc $(LOCKED) --workspace --no-deps --quiet
 	$(CARGO) build $(LOCKED) --workspace
 	$(PYTHON) scripts/pictures.py --check --binary $(BUILT)/debug/tfprof
+	$(PYTHON) scripts/interfaces.py --binary $(BUILT)/debug/tfprof
+
+interfaces: ## list the interfaces that docs/semver.md covers, for a release
+	$(CARGO) build $(LOCKED)
+	$(PYTHON) scripts/interfaces.py --binary $(BUILT)/debug/tfprof --write
+
+# 32 bits, no operating system, big-endian. `rustup` downloads what is missing.
+PORTABLE := wasm32-unknown-unknown i686-unknown-linux-gnu s390x-unknown-linux-gnu
+portability: ## the program compiles for Windows, the library for 32-bit, WebAssembly and big-endian machines
+	rustup target add $(PORTABLE)
+	rustup target add x86_64-pc-windows-gnu
+	$(CARGO) check $(LOCKED) --quiet -p tfprof-cli --no-default-features --target x86_64-pc-windows-gnu
+	for target in $(PORTABLE); do $(CARGO) check $(LOCKED) --quiet -p tfprof --no-default-features --target $$target || exit 1; done
+
+# Search needs a script that the theme would load from another host.
+SITE_VENV := .venv-site
+SITE_TOOLS := $(BUILT)/site-tools
+$(SITE_VENV)/ready: docs/requirements.txt
+site: $(SITE_VENV)/ready $(SITE_TOOLS)/node_modules/iframe-worker/package.json ## the documentation as a site, in target/site
+	SITE_TOOLS="$(SITE_TOOLS)" NO_MKDOCS_2_WARNING=1 $(SITE_VENV)/$(BIN)/mkdocs build --quiet --strict
+	@echo "open target/site/index.html"
+
+$(SITE_TOOLS)/node_modules/iframe-worker/package.json: | debian-tools
+	npm install --silent --no-audit --no-fund --prefix $(SITE_TOOLS) iframe-worker@1.0.4
+
+# Screenshots go to target/site-pictures.
+test-site: site tests/web/node_modules/ready ## open every page of the site in Chromium: links, requests, both themes, search
+	node tests/web/site.mjs target/site $(BUILT)/site-pictures
+
+wheel: $(PY_VENV)/ready ## the wheel of the Python package for this system, in target/dist
+	$(PY_VENV)/$(BIN)/maturin build --quiet $(LOCKED) --release --manifest-path python/Cargo.toml --out $(BUILT)/dist
+	@ls $(BUILT)/dist/*.whl
+
+PREFIX ?= /usr/local
+install: build ## the program, its completions and its manual page, below PREFIX
+	$(PYTHON) -c "import sys; sys.path.insert(0, 'scripts'); sys.dont_write_bytecode = True; import pathlib, release; \
+	    release.install_files('$(BUILT)/release/tfprof', pathlib.Path('$(DESTDIR)$(PREFIX)').expanduser())"
+
+# Slow: five release builds. As root, the demo also runs in an empty directory (chroot).
+release-check: portability licenses $(PY_VENV)/ready ## everything of a release that needs no account; the results are in target/dist
+	rustup target add x86_64-unknown-linux-musl
+	PATH="$(abspath $(PY_VENV))/$(BIN):$$PATH" $(PYTHON) scripts/release.py $(RELEASE)
 
 pictures: build debian-tools ## draw the pictures of the README and the docs
 	$(PYTHON) scripts/pictures.py
@@ -142,13 +200,14 @@ toolchain:
 	@$(CARGO) fmt --version >/dev/null 2>&1 || rustup component add rustfmt
 	@$(CARGO) clippy --version >/dev/null 2>&1 || rustup component add clippy
 
-# Needs TF_PYTHON with tensorflow, and MODELS_PYTHON with torch, onnx, onnxscript, onnxruntime and onnx-tool; DIALECT_PATH has
-# the packages (onnx, tf2onnx) that TF_PYTHON lacks.
-test-models: ## make models with Keras and PyTorch as .tflite and .onnx, and compare our figures with theirs and with peers'
+# The files go to target/test-models; LARGE=--large also makes files of 300 MB.
+test-models: $(MODELS_VENV)/ready ## make models with Keras and PyTorch in all formats, and compare our figures with theirs and with peers'
 	$(CARGO) build $(LOCKED)
-	PYTHONPATH="$(DIALECT_PATH)" $(TF_PYTHON) tests/dialects/keras_models.py $(BUILT)/test-models
-	$(MODELS_PYTHON) tests/dialects/torch_models.py $(BUILT)/test-models
-	$(MODELS_PYTHON) tests/dialects/compare.py $(BUILT)/debug/tfprof $(BUILT)/test-models
+	$(MODELS_VENV)/$(BIN)/python tests/dialects/keras_models.py $(BUILT)/test-models/keras
+	$(MODELS_VENV)/$(BIN)/python tests/dialects/keras_models.py $(BUILT)/test-models/tf_keras --keras tf_keras
+	$(MODELS_VENV)/$(BIN)/python tests/dialects/torch_models.py $(BUILT)/test-models/torch
+	$(MODELS_VENV)/$(BIN)/python tests/dialects/compare.py $(BUILT)/debug/tfprof $(addprefix $(BUILT)/test-models/,keras tf_keras torch)
+	$(MODELS_VENV)/$(BIN)/python tests/dialects/variants.py $(BUILT)/debug/tfprof $(BUILT)/test-models/variants $(LARGE)
 
 test-tools: tools ## open the outputs in pprof, Chromium and speedscope
 	TFPROF_NEEDS_TOOLS=1 $(CARGO) test $(LOCKED) -p tfprof-cli --test pprof
@@ -161,10 +220,19 @@ test-tables: $(TABLES_VENV)/ready ## open tables in DuckDB, polars, pandas and p
 	$(call wheel,$(TABLES_VENV),dev,--force-reinstall)
 	$(TABLES_VENV)/$(BIN)/pytest -q python/tests/test_facts.py
 
-web: web/node_modules/ready ## build the page of `tfprof web` from web/src into web/dist
+test-fleet: $(FLEET_VENV)/ready ## 64 hosts on processes, on Dask with two workers, and from S3 on the loopback interface
+	$(call wheel,$(FLEET_VENV),dev,--force-reinstall)
+	$(FLEET_VENV)/$(BIN)/pytest -q tests/fleet/test_fleet.py
+
+# Java 17 has to be there for Spark.
+test-fleet-all: test-fleet $(FLEET_ALL_VENV)/ready ## the same on Ray and Spark, which take minutes to start; tables in Spark
+	$(call wheel,$(FLEET_ALL_VENV),dev,--force-reinstall)
+	$(FLEET_ALL_VENV)/$(BIN)/pytest -q tests/fleet/test_fleet_all.py
+
+web: web/node_modules/ready ## build the page of `tfprof web` from web/src into crates/tfprof-server/page
 	cd web && npm run --silent check && npm run --silent build
 
-web-check: web/node_modules/ready ## check, test and rebuild the page; fail if web/dist is not what web/src builds
+web-check: web/node_modules/ready ## check, test and rebuild the page; fail if crates/tfprof-server/page is not what web/src builds
 	cd web && npm run --silent check && npm run --silent test && node build.mjs --check
 
 web/node_modules/ready: web/package-lock.json | debian-tools
@@ -174,7 +242,7 @@ web/node_modules/ready: web/package-lock.json | debian-tools
 # Screenshots go to target/test-web.
 test-web: debian-tools tests/web/node_modules/ready ## open the page of `tfprof web` and a report file in Chromium and Firefox, as a reader does
 	$(CARGO) build $(LOCKED)
-	TFPROF=$(BUILT)/debug/tfprof OUT=$(BUILT)/test-web node --test tests/web/page.test.mjs tests/web/firefox.test.mjs
+	TFPROF=$(BUILT)/debug/tfprof OUT=$(BUILT)/test-web node --test tests/web/page.test.mjs tests/web/screens.test.mjs tests/web/firefox.test.mjs
 
 tests/web/node_modules/ready: tests/web/package.json | debian-tools
 	cd tests/web && npm install --silent --no-audit --no-fund --no-package-lock
@@ -223,11 +291,9 @@ bench-xspace: tf-venv $(XPROF_VENV)/ready ## CPU time and memory for profiles, a
 verify-corpus: tf-venv
 	$(TF_PYTHON) tests/differential/verify_corpus.py corpus --every 20
 
-keras: tf-venv ## compare models and arrays as Keras, h5py and tfprof read them (KERAS=tf_keras: with tf.keras 2)
+keras: tf-venv ## compare arrays as h5py and tfprof read them; `make test-models` compares models
 	$(CARGO) build $(LOCKED) --release
 	$(TF_PYTHON) tests/keras/arrays.py --tfprof $(BUILT)/release/tfprof
-	$(TF_PYTHON) tests/keras/models.py $(or $(KERAS),keras) $(BUILT)/keras
-	$(PYTHON) tests/keras/compare.py $(BUILT)/keras --tfprof $(BUILT)/release/tfprof
 
 checkpoints: tf-venv ## compare checkpoints of TensorFlow as read by TensorFlow and by tfprof
 	$(CARGO) build $(LOCKED) --release
@@ -280,4 +346,4 @@ docs: ## the API documentation, in target/doc
 
 clean: ## remove everything built or installed here
 	$(CARGO) clean
-	rm -rf $(VENV) $(PY_VENV) $(NB_VENV) $(TABLES_VENV) $(XPROF_VENV) $(TORCH_VENV) tests/tools/node_modules tests/web/node_modules web/node_modules bench-data fuzz/target fuzz/artifacts target/differential
+	rm -rf $(VENV) $(SITE_VENV) $(PY_VENV) $(NB_VENV) $(TABLES_VENV) $(FLEET_VENV) $(FLEET_ALL_VENV) $(XPROF_VENV) $(TORCH_VENV) tests/tools/node_modules tests/web/node_modules web/node_modules bench-data fuzz/target fuzz/artifacts target/differential

@@ -18,29 +18,13 @@ import sys
 import tempfile
 
 import alone
+import growth_models
+from growth_models import number, text, varint
 
 MOST = 1.15
 
 
 # ---- protobuf and tables
-
-
-def varint(n):
-    n &= (1 << 64) - 1
-    out = bytearray()
-    while n > 127:
-        out.append(n & 127 | 128)
-        n >>= 7
-    return bytes(out + bytes([n]))
-
-
-def text(field, content):
-    content = content.encode() if isinstance(content, str) else content
-    return varint(field << 3 | 2) + varint(len(content)) + content
-
-
-def number(field, n):
-    return varint(field << 3) + varint(n)
 
 
 def attr(key, value):
@@ -355,6 +339,7 @@ CASES = {
     objects: 5000, op_log_string: 1000, timeline_runs: 2000, allocators: 2000, planes: 2000, plane_name: 1000,
     shared_string: 1000, scattered_ids: 4000, nested_events: 10000, program_frames: 2000, shared_prefix: 500,
     bad_restarts: 5000, shared_bytes: 200, one_wide_name: 1000, huge_empty: 1000, same_hash: 5000,
+    **growth_models.CASES,
 }  # fmt: skip
 
 # Each row has the whole name by contract, so the answer grows with the square of one long name, up to the budget.

@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 """Guards against slow changes, even on a noisy machine: counts the instructions of fixed questions with valgrind.
 
-  instructions.py [--binary F] [--write] [--tolerance 5]
+  instructions.py [--binary F] [--write] [--tolerance 3]
 
 Compares with benches/instructions.json and fails if a question takes more than --tolerance percent above it; --write
-records what is measured. Counts depend on the compiler, so a new one calls for --write.
+records what is measured, and adds it to benches/history.tsv with the date and the commit. Counts depend on the compiler,
+so a new one calls for --write.
 """
 
 import argparse
+import datetime
 import json
 import os
 import re
@@ -18,6 +20,7 @@ import tempfile
 import alone
 
 RECORD = os.path.join(alone.ROOT, "benches", "instructions.json")
+HISTORY = os.path.join(alone.ROOT, "benches", "history.tsv")
 
 
 def main():
@@ -25,13 +28,14 @@ def main():
     p.add_argument("--binary", default=os.path.join(alone.ROOT, "target", "release", "tfprof"))
     p.add_argument("--data", default=os.path.join(alone.ROOT, "bench-data"))
     p.add_argument("--write", action="store_true")
-    p.add_argument("--tolerance", type=float, default=5)
+    p.add_argument("--tolerance", type=float, default=3)
     a = p.parse_args()
     counts = {name: count(a.binary, words) for name, words in questions(a)}
     if a.write:
         with open(RECORD, "w") as f:
             json.dump(counts, f, indent=1)
             f.write("\n")
+        remember(counts)
     with open(RECORD) as f:
         before = json.load(f)
     slower = []
@@ -42,6 +46,15 @@ def main():
             slower.append(name)
     if slower:
         sys.exit(f"slower than recorded: {', '.join(slower)}; make them faster, or record them with --write and say why")
+
+
+def remember(counts):
+    """Adds lines to the history: date, commit, question, instructions."""
+    day = datetime.date.today().isoformat()
+    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=alone.ROOT, capture_output=True, text=True)
+    with open(HISTORY, "a") as f:
+        for name, n in counts.items():
+            f.write(f"{day}\t{commit.stdout.strip() or '-'}\t{name}\t{n}\n")
 
 
 def questions(a):
@@ -58,6 +71,13 @@ def questions(a):
     yield "scope as CSV", alone.view("scope", case, 1)[:-2] + ["-output", "csv:outfile=/dev/null"]
     yield "FLOPs by op", ["op", f"--graph_path={case}/graph.pb", "-select", "float_ops"]
     yield "save", ["save", f"--graph_path={case}/graph.pb", f"--run_meta_path={case}/run_0.pb", "--outfile=/dev/null"]
+    saved = os.path.join(case, "profile.pb")
+    files = [f"--graph_path={case}/graph.pb", f"--run_meta_path={case}/run_0.pb"]
+    subprocess.run([a.binary, "save", *files, f"--outfile={saved}"], check=True, stderr=subprocess.DEVNULL)
+    yield "op of a saved profile", ["op", f"--profile_path={saved}", "-select", "micros"]
+    sides = [f"{case}/graph.pb,{case}/run_{step}.pb" for step in (0, 1)]
+    yield "diff op, one step a side", ["diff", "op", *sides, "-output", "file:outfile=/dev/null"]
+    yield "cost, 10,000 nodes", ["cost", f"{case}/graph.pb"]
     profiles = os.path.join(alone.ROOT, "corpus", "xspace")
     for name in ("tf_custom_loop", "jax_two_hosts"):
         yield f"XSpace op, {name}", ["op", os.path.join(profiles, name), "-select", "micros"]

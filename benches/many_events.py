@@ -63,9 +63,8 @@ def rows(names, starts, lengths):
     return out.tobytes()
 
 
-def main():
-    count, path = int(sys.argv[1]), sys.argv[2]
-    lanes = int(sys.argv[3]) if len(sys.argv) > 3 else 64
+def write(path, count, lanes=64):
+    """Writes the file, and returns how many events it has."""
     random = np.random.default_rng(7)
     each = max(INSIDE + 1, count // lanes // (INSIDE + 1) * (INSIDE + 1))
     head = field(2, b"/host:CPU")
@@ -86,6 +85,11 @@ def main():
                 names, at, took, begin = events(random, now, begin)
                 out.write(rows(names, at, took))
                 left -= now
+    return each * lanes
+
+
+def main():
+    write(sys.argv[2], int(sys.argv[1]), *map(int, sys.argv[3:]))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,5 @@
-// Builds the page into dist/, or with --test the unit tests into target/web-test/; --check compares with dist/ instead of writing.
+// Builds the page into the crate that embeds it, or with --test the unit tests into target/web-test/; --check compares instead
+// of writing.
 //
 // The same sources and lock file give the same bytes: no dates, no absolute paths, no map of sources.
 
@@ -8,6 +9,7 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const here = dirname(fileURLToPath(import.meta.url));
+const out = join(here, "../crates/tfprof-server/page");
 const LIMIT = 350_000; // bytes of the page, uncompressed
 const shared = { absWorkingDir: here, bundle: true, logLevel: "warning", jsx: "automatic", jsxImportSource: "preact" };
 
@@ -20,7 +22,7 @@ async function page() {
   const result = await build({
     ...shared,
     entryPoints: { app: "src/main.tsx" },
-    outdir: "dist",
+    outdir: out,
     write: false,
     minify: true,
     format: "iife",
@@ -39,13 +41,13 @@ async function page() {
 function compare(files) {
   const stale = Object.entries(files).filter(([name, text]) => {
     try {
-      return readFileSync(join(here, "dist", name), "utf8") !== text;
+      return readFileSync(join(out, name), "utf8") !== text;
     } catch {
       return true;
     }
   });
   if (stale.length) {
-    console.error(`web/dist is not what web/src builds: ${stale.map(([name]) => name).join(", ")}; run make web`);
+    console.error(`crates/tfprof-server/page is not what web/src builds: ${stale.map(([name]) => name).join(", ")}; run make web`);
     process.exit(1);
   }
 }
@@ -59,8 +61,8 @@ if (process.argv.includes("--test")) {
   const { files, size } = await page();
   if (process.argv.includes("--check")) compare(files);
   else {
-    mkdirSync(join(here, "dist"), { recursive: true });
-    for (const [name, text] of Object.entries(files)) writeFileSync(join(here, "dist", name), text);
+    mkdirSync(out, { recursive: true });
+    for (const [name, text] of Object.entries(files)) writeFileSync(join(out, name), text);
   }
   console.log(`${size} bytes: ${Object.entries(files).map(([name, text]) => `${name} ${Buffer.byteLength(text)}`).join(", ")}`);
 }

@@ -6,8 +6,16 @@ use std::path::Path;
 use tfprof::internal::format::kineto;
 use tfprof::internal::trace::excerpt::{Excerpt, ExcerptTrace};
 use tfprof::{Keep, Metric, Options, Profiler, Source, ViewKind};
+use tfprof_fuzz::budgeted;
 
 fuzz_target!(|bytes: &[u8]| {
+    budgeted(bytes.len(), || {
+        read(bytes);
+        Ok(())
+    });
+});
+
+fn read(bytes: &[u8]) {
     let Ok(source) = Source::memory("fuzz", bytes) else { return };
     let Ok(file) = kineto::open(Path::new(""), source) else { return };
     for (steps, shortest, lanes) in [("", "", ""), ("3-4", "1.5", "GPU|1")] {
@@ -35,4 +43,4 @@ fuzz_target!(|bytes: &[u8]| {
             }
         }
     }
-});
+}

@@ -4,8 +4,13 @@
 use libfuzzer_sys::fuzz_target;
 use tfprof::internal::render;
 use tfprof::{Options, Profiler, Source, ViewKind};
+use tfprof_fuzz::metered;
 
 fuzz_target!(|text: &str| {
+    metered(text.len(), || ask(text));
+});
+
+fn ask(text: &str) {
     let mut options = Options::default();
     for line in text.lines() {
         let (name, value) = line.split_once(' ').unwrap_or((line, ""));
@@ -19,4 +24,4 @@ fuzz_target!(|text: &str| {
             render::text::write(&view, &mut Vec::new()).expect("memory");
         }
     }
-});
+}

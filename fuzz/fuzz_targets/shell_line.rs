@@ -2,7 +2,10 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
+use tfprof_fuzz::metered;
 
 fuzz_target!(|line: &str| {
-    tfprof_cli::understands_line(line);
+    metered(line.len(), || {
+        tfprof_cli::understands_line(line);
+    });
 });

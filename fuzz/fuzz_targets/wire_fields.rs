@@ -2,9 +2,14 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
+use tfprof_fuzz::metered;
 use tfprof_proto::wire::{Fields, Value, each_int};
 
 fuzz_target!(|bytes: &[u8]| {
+    metered(bytes.len(), || walk(bytes));
+});
+
+fn walk(bytes: &[u8]) {
     let mut todo = vec![Fields::new(bytes, 0)];
     let mut seen = 0;
     while let Some(mut fields) = todo.pop() {
@@ -23,4 +28,4 @@ fuzz_target!(|bytes: &[u8]| {
         }
         assert!(fields.rest().len() <= bytes.len());
     }
-});
+}

@@ -12,7 +12,7 @@ pub use meter::{budgeted, metered};
 use std::io::Read;
 use std::ops::ControlFlow;
 use tfprof::internal::engine::needs;
-use tfprof::internal::report::cost::render::{Report, write_json};
+use tfprof::internal::report::cost::render::{Report, Style, write_json, write_tables};
 use tfprof::{Format, Profiler, Source, Spelling};
 use tfprof_proto::schema::{self, Kind, Message};
 use tfprof_proto::stream::{Layout, Record, Rule, Sink, Spot, Tag};
@@ -131,14 +131,20 @@ impl Read for Dribble<'_> {
     }
 }
 
-/// Reads bytes as a model of a format, and asks for its cost: an answer or a typed error.
+/// Reads bytes as a model of a format, and asks for its cost: an answer or a typed error, within the bounds of its size.
 pub fn cost_of(format: &str, bytes: &[u8]) {
-    let mut profiler = Profiler::new(needs::COST);
-    let (Some(format), Ok(source)) = (Format::named(format), Source::memory("fuzz", bytes)) else { return };
-    if profiler.add(source, format, 0).is_err() || profiler.infer().is_err() {
-        return;
-    }
-    let Ok(cost) = profiler.cost() else { return };
-    let report = Report { cost: &cost, over: None, changes: None, spelling: Spelling::CommandLine };
-    write_json(&report, &mut Vec::new()).expect("memory");
+    budgeted(bytes.len(), || {
+        let mut profiler = Profiler::new(needs::COST);
+        profiler.add(Source::memory("fuzz", bytes)?, Format::named(format).expect("a format"), 0)?;
+        profiler.infer()?;
+        let cost = profiler.cost()?;
+        let report = Report { cost: &cost, over: None, changes: None, spelling: Spelling::CommandLine };
+        let mut out = Vec::new();
+        write_json(&report, &mut out).expect("memory");
+        answers::check_json(&out);
+        out.clear();
+        write_tables(&report, Style::Text(Some(80)), &mut out).expect("memory");
+        answers::check_text(&out);
+        Ok(())
+    });
 }

@@ -3,6 +3,7 @@
 //! depends on the machine or on a clock.
 
 use std::alloc::{GlobalAlloc, Layout};
+use std::backtrace::Backtrace;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use tfprof::CountingAllocator;
 use tfprof::internal::budget::Account;
@@ -18,12 +19,17 @@ const WORK_PER_BYTE: u64 = 12_000;
 static HELD: AtomicI64 = AtomicI64::new(0);
 static PEAK: AtomicI64 = AtomicI64::new(0);
 static BLOCKS: AtomicU64 = AtomicU64::new(0);
+/// The memory at which a run stops to say where it is: see `FUZZ_TRAP`.
+static TRAP: AtomicI64 = AtomicI64::new(i64::MAX);
 
 /// Runs a target on a file of `size` bytes; one that takes more than such a file may take is a crash.
 pub fn metered(size: usize, run: impl FnOnce()) {
     let before = HELD.load(Ordering::Relaxed);
     PEAK.store(before, Ordering::Relaxed);
     BLOCKS.store(0, Ordering::Relaxed);
+    // With FUZZ_TRAP=BYTES in the environment, the allocation that goes beyond says who made it.
+    let trap = std::env::var("FUZZ_TRAP").ok().and_then(|bytes| bytes.parse::<i64>().ok());
+    TRAP.store(trap.map_or(i64::MAX, |bytes| before + bytes), Ordering::Relaxed);
     run();
     let held = u64::try_from(PEAK.load(Ordering::Relaxed) - before).unwrap_or(0);
     let blocks = BLOCKS.load(Ordering::Relaxed);
@@ -33,10 +39,11 @@ pub fn metered(size: usize, run: impl FnOnce()) {
     assert!(blocks <= LEAST_WORK + WORK_PER_BYTE * size, "{size} bytes of input take {blocks} basic blocks");
 }
 
-/// The same, within a budget: repetition that users may ask for, such as a function that is called a thousand times,
-/// ends early; all that the budget does not see still counts.
+/// The same, within a budget: repetition that users may ask for, such as a function that is called a thousand times, and
+/// answers that are longer than their files end early; all that the budget does not see still counts.
 pub fn budgeted(size: usize, run: impl FnOnce() -> Result<(), Error>) {
-    let limits = Limits { work: Some(20_000 + 20 * size as u64), ..Limits::default() };
+    let input = size as u64;
+    let limits = Limits { work: Some(20_000 + 20 * input), memory: Some((4 << 20) + 40 * input), ..Limits::default() };
     metered(size, || {
         let _ = Account::new(limits, size as u64).guard(run);
     });
@@ -88,6 +95,10 @@ static ALLOCATOR: Allocator = Allocator;
 fn count(bytes: i64) {
     let held = HELD.fetch_add(bytes, Ordering::Relaxed) + bytes;
     PEAK.fetch_max(held, Ordering::Relaxed);
+    if held > TRAP.load(Ordering::Relaxed) {
+        TRAP.store(i64::MAX, Ordering::Relaxed);
+        eprintln!("{held} bytes are held, {bytes} of them new:\n{}", Backtrace::force_capture());
+    }
 }
 
 // SAFETY: every method hands its arguments to the counting allocator unchanged and returns what that returns.

@@ -13,7 +13,7 @@ use tfprof::internal::checkpoint::Values;
 use tfprof::internal::checkpoint::query::{Comparison, Listing};
 use tfprof::internal::checkpoint::render::Answer;
 use tfprof::internal::words;
-use tfprof::{Container, Damage, Element, Error, Warning};
+use tfprof::{Comparing, Container, Damage, Element, Error, Warning};
 
 /// The tensors of a checkpoint. Values are read on demand.
 #[pyclass(frozen)]
@@ -119,7 +119,7 @@ impl Checkpoint {
         let (form, options) = (Form::parse(form)?, question::options(options, false)?);
         let (before, after) = (Arc::clone(&self.checkpoint), Arc::clone(&other.checkpoint));
         let written = interruptible(py, self.is_small && other.is_small, move || {
-            let comparison = Comparison::new(&before, &after, &options, stats)?;
+            let comparison = Comparison::new(&before, &after, &options, &Comparing::default(), stats)?;
             let (before, after) = (&before.damage, &after.damage);
             let damage = before.iter().chain(after).chain(&comparison.damage);
             let bytes = form.write(&comparison, &damage.map(Damage::warning).collect::<Vec<_>>())?;

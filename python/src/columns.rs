@@ -1,8 +1,10 @@
 //! The rows of an answer as columns, from which Python makes rows and tables.
 
 use crate::answer::python_text;
+use pyo3::exceptions::PyMemoryError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use tfprof::internal::view::columns::{Content, Kind, Value};
 use tfprof::{Column, View};
 
@@ -101,6 +103,26 @@ impl<'py> IntoPyObject<'py> for Columns {
 
     /// A dict from the name of each column to its cells, besides `schema`, `metrics` and `warnings`.
     fn into_pyobject(self, py: Python<'py>) -> PyResult<Self::Output> {
+        or_memory_error(|| self.into_dict(py))
+    }
+}
+
+/// pyo3 panics if Python cannot allocate a string, and `except Exception` does not catch that: raises what Python would.
+fn or_memory_error<T>(make: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
+    catch_unwind(AssertUnwindSafe(make)).unwrap_or_else(|panic| {
+        let told = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+        match told {
+            Some("PyObject pointer is null") => {
+                let why = "not enough memory for the rows in Python; ask for fewer, or write the answer to a file";
+                Err(PyMemoryError::new_err(why))
+            }
+            _ => resume_unwind(panic),
+        }
+    })
+}
+
+impl Columns {
+    fn into_dict(self, py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
         let columns = PyDict::new(py);
         let schema: Vec<_> = self.cells.iter().map(|(column, _)| (column.name.to_string(), kind(column))).collect();
         for (column, cells) in self.cells {

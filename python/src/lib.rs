@@ -10,6 +10,7 @@ mod columns;
 mod compare;
 mod cost;
 mod interrupt;
+mod parts;
 mod question;
 mod shapes;
 mod traces;
@@ -51,6 +52,8 @@ mod native {
     use super::compare::Comparison;
     #[pymodule_export]
     use super::cost::cost;
+    #[pymodule_export]
+    use super::parts::{ledger, lost, merge, part};
     #[pymodule_export]
     use super::shapes::graph_with_shapes;
     #[pymodule_export]

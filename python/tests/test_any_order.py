@@ -42,8 +42,8 @@ def calls(seed: int, count: int, tmp: Path) -> None:
     messages: list[Any] = [tfprof.GraphNodeProto(), tfprof.OpLogProto(), _native.Profile(), _native.Shapes()]
     modules = [tfprof, model_analyzer, profile_context, tfprof_logger, timeline]
     functions = [getattr(module, name) for module in modules for name in module.__all__]
-    # These work with frameworks, and have tests beside them.
-    apart = ("tfprof.patch", "tfprof.recording", "tfprof.recording._recording")
+    # These work with frameworks and engines, and have tests beside them.
+    apart = ("tfprof.patch", "tfprof.recording", "tfprof.recording._recording", "tfprof._fleet")
     functions = [f for f in functions if callable(f) and getattr(f, "__module__", "") not in apart]
     private = (_native.Profile, _native.Shapes, _native.TraceWriter)
     functions += [*private, _native.chrome_trace]

@@ -18,7 +18,8 @@ import pytest
 import tfprof
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = [ROOT / "docs" / "python.md", ROOT / "python" / "README.md", ROOT / "README.md"]
+TUTORIALS = [ROOT / "docs" / "tutorials" / name for name in ("flops.md", "from-tf1.md")]
+PAGES = [ROOT / "docs" / "python.md", ROOT / "python" / "README.md", ROOT / "README.md", *TUTORIALS]
 FLAGS = doctest.ELLIPSIS
 # Two that run programs when they are imported, two that take TensorFlow or Keras, and one without text of its own.
 APART = ("__main__", "patch", "_hook", "keras", "_native")

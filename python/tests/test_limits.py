@@ -15,7 +15,7 @@ try:
     getattr(profile, sys.argv[2])(**eval(sys.argv[3]))
     print("answered")
 except Exception as error:
-    print("caught", error)
+    print("caught", type(error).__name__, error)
 """
 
 
@@ -53,7 +53,7 @@ def test_a_large_graph_is_an_answer_or_an_exception(tmp_path):
     path = tmp_path / "graph.pb"
     path.write_bytes(b"".join(node(f"a_rather_long_scope_{i}/" + "n" * 60, "Add") for i in range(900_000)))
     told = run(str(path), "scope", {"max_depth": 100, "select": "occurrence"})
-    assert told.startswith("answered") or (told.startswith("caught") and "memory" in told), told
+    assert told.startswith("answered") or (told.startswith("caught") and "memory" in told.lower()), told
 
 
 def test_a_bomb_is_an_exception(tmp_path):

@@ -67,9 +67,11 @@ __all__ = [
 
 # Names that are loaded on first use, since they need a framework or large imports, and their modules.
 _BESIDE_TENSORFLOW = {
+    "Fleet": "tfprof._fleet",
     "ProfileContext": "tfprof.profile_context",
     "ProfilerHook": "tfprof._hook",
     "Timeline": "tfprof.timeline",
+    "fleet": "tfprof._fleet",
     "Recording": "tfprof.recording",
     "patch_tensorflow": "tfprof.patch",
     "record": "tfprof.recording",
@@ -90,6 +92,8 @@ def load_ipython_extension(shell: Any) -> None:
 if TYPE_CHECKING:
     from tfprof import profile_context as profile_context
     from tfprof import timeline as timeline
+    from tfprof._fleet import Fleet as Fleet
+    from tfprof._fleet import fleet as fleet
     from tfprof._hook import ProfilerHook as ProfilerHook
     from tfprof.patch import patch_tensorflow as patch_tensorflow
     from tfprof.patch import unpatch_tensorflow as unpatch_tensorflow

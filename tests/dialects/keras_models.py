@@ -1,19 +1,32 @@
-"""Makes ten Keras applications and ten models of our own, and converts each to TensorFlow Lite and ONNX.
+"""Makes eleven Keras applications and fourteen models of our own in every format that tfprof reads.
 
-    python keras_models.py DIRECTORY [NAME...]
+    python keras_models.py DIRECTORY [--keras tf_keras] [NAME...]
 
-Needs tensorflow, tf2onnx and onnx. Beside the files, facts.json holds the parameters that Keras counts.
+Each becomes NAME.keras, NAME.h5, NAME.json, NAME_saved/, NAME.tflite and NAME.onnx; our own also become quantized
+TensorFlow Lite files. facts.json holds the parameters that Keras counts, and what a converter refused.
+Needs tensorflow, tf2onnx and onnx; for tf.keras 2 also tf_keras.
 """
 
+import argparse
 import json
 import os
-import sys
 
-os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
-import keras  # noqa: E402
+os.environ.update(CUDA_VISIBLE_DEVICES="-1", TF_CPP_MIN_LOG_LEVEL="3")
 import numpy as np  # noqa: E402
+
+parser = argparse.ArgumentParser()
+parser.add_argument("directory")
+parser.add_argument("names", nargs="*")
+parser.add_argument("--keras", choices=["keras", "tf_keras"], default="keras")
+arguments = parser.parse_intermixed_args()
+if arguments.keras == "keras":
+    import keras
+else:
+    os.environ["TF_USE_LEGACY_KERAS"] = "1"
+    import tf_keras as keras
 import tensorflow as tf  # noqa: E402
-from keras import layers  # noqa: E402
+
+layers = keras.layers
 
 APPLICATIONS = {
     "mobilenet": ("MobileNet", 224),
@@ -26,17 +39,47 @@ APPLICATIONS = {
     "inception_v3": ("InceptionV3", 299),
     "xception": ("Xception", 299),
     "nasnet_mobile": ("NASNetMobile", 224),
+    "convnext_tiny": ("ConvNeXtTiny", 224),
 }
 
 
+@keras.utils.register_keras_serializable("mine")
 class Scale(layers.Layer):
     """A custom layer: a learned factor for each channel."""
 
     def build(self, shape):
         self.factor = self.add_weight(shape=(shape[-1],), initializer="ones", name="factor")
+        super().build(shape)
 
     def call(self, x):
         return x * self.factor
+
+    def compute_output_shape(self, shape):
+        return shape
+
+
+@keras.utils.register_keras_serializable("mine")
+class Gated(layers.Layer):
+    """A custom layer that is made of layers."""
+
+    def __init__(self, units, **options):
+        super().__init__(**options)
+        self.units = units
+        self.value, self.gate = layers.Dense(units, name="value"), layers.Dense(units, activation="sigmoid", name="gate")
+
+    def build(self, shape):
+        self.value.build(shape)
+        self.gate.build(shape)
+        super().build(shape)
+
+    def call(self, x):
+        return self.value(x) * self.gate(x)
+
+    def compute_output_shape(self, shape):
+        return (*shape[:-1], self.units)
+
+    def get_config(self):
+        return {**super().get_config(), "units": self.units}
 
 
 def mlp():
@@ -59,15 +102,27 @@ def separable():
     return keras.Model(inputs, layers.GlobalAveragePooling2D()(x))
 
 
+def grouped():
+    x = inputs = keras.Input((20, 20, 8))
+    return keras.Model(inputs, layers.Conv2D(4, 1)(layers.Conv2D(12, 3, groups=4, padding="same")(x)))
+
+
+def dilated():
+    x = inputs = keras.Input((33, 29, 4))
+    x = layers.Conv2D(6, 3, dilation_rate=2)(x)
+    x = layers.Conv2D(5, 3, padding="same", dilation_rate=(3, 3))(x)
+    return keras.Model(inputs, layers.DepthwiseConv2D(3, dilation_rate=2, padding="same")(x))
+
+
 def shared():
-    """Two towers with one set of weights."""
-    tower = keras.Sequential([layers.Conv2D(12, 3, activation="relu"), layers.GlobalMaxPooling2D(), layers.Dense(16)])
+    """Two inputs, two towers with one set of weights: a model in a model, called twice."""
+    tower = keras.Sequential([keras.Input((24, 24, 3)), layers.Conv2D(12, 3, activation="relu"), layers.GlobalMaxPooling2D(), layers.Dense(16)])
     a, b = keras.Input((24, 24, 3), name="a"), keras.Input((24, 24, 3), name="b")
     return keras.Model([a, b], layers.Dense(2)(layers.Subtract()([tower(a), tower(b)])))
 
 
 def nested():
-    """Models inside of models, and a custom layer."""
+    """Models inside of models, called several times, and a custom layer."""
     inner_in = keras.Input((16, 16, 8))
     inner = keras.Model(inner_in, layers.Add()([inner_in, Scale()(layers.Conv2D(8, 3, padding="same")(inner_in))]))
     x = inputs = keras.Input((16, 16, 8))
@@ -76,24 +131,49 @@ def nested():
     return keras.Model(inputs, layers.Dense(4)(layers.AveragePooling2D(4)(x)))
 
 
+def custom():
+    """Custom layers made of layers, one of them shared, and a model around them."""
+    gate = Gated(12)
+    body = keras.Sequential([keras.Input((12,)), Gated(16), Scale(), layers.Dense(12)])
+    x = inputs = keras.Input((12,))
+    return keras.Model(inputs, layers.Dense(3)(gate(body(gate(x)))))
+
+
+def multi_input():
+    """Three inputs of several types, two outputs, layers that are shared between calls."""
+    image, vector, words = keras.Input((16, 16, 3), name="image"), keras.Input((10,), name="vector"), keras.Input((7,), dtype="int32", name="words")
+    dense = layers.Dense(8, activation="tanh", name="shared_dense")
+    seen = dense(layers.Flatten()(layers.Conv2D(4, 3, strides=2)(image)))
+    read = layers.GlobalAveragePooling1D()(layers.Embedding(50, 8)(words))
+    both = layers.Concatenate()([seen, layers.Dense(8)(vector), read])
+    return keras.Model([image, vector, words], [layers.Dense(3, name="class")(both), layers.Dense(1, activation="sigmoid", name="score")(layers.Multiply()([seen, read]))])
+
+
 def recurrent():
-    x = inputs = keras.Input((20, 12), batch_size=1)
-    x = layers.LSTM(16, return_sequences=True)(x)
-    return keras.Model(inputs, layers.Dense(5)(layers.LSTM(8)(x)))
+    """Stacked and bidirectional recurrent layers."""
+    x = inputs = keras.Input((20, 12))
+    x = layers.Bidirectional(layers.LSTM(16, return_sequences=True))(x)
+    x = layers.GRU(8, return_sequences=True)(x)
+    x = layers.TimeDistributed(layers.Dense(6))(x)
+    return keras.Model(inputs, layers.Dense(5)(layers.SimpleRNN(4)(x)))
 
 
 def attention():
+    """Two blocks of a transformer as models in a model."""
     x = inputs = keras.Input((10, 32))
-    y = layers.MultiHeadAttention(4, 8)(x, x)
-    x = layers.LayerNormalization()(layers.Add()([x, y]))
-    y = layers.Dense(32)(layers.Dense(64, "gelu")(x))
-    return keras.Model(inputs, layers.LayerNormalization()(layers.Add()([x, y])))
+    for _ in range(2):
+        y = block_in = keras.Input((10, 32))
+        y = layers.LayerNormalization()(layers.Add()([y, layers.MultiHeadAttention(4, 8)(y, y)]))
+        z = layers.Dense(32)(layers.Dense(64, "gelu")(y))
+        x = keras.Model(block_in, layers.LayerNormalization()(layers.Add()([y, z])))(x)
+    return keras.Model(inputs, layers.Dense(2)(layers.GlobalAveragePooling1D()(x)))
 
 
 def sequence():
     x = inputs = keras.Input((50, 6))
     x = layers.Conv1D(16, 5, 2, "same", activation="relu")(x)
     x = layers.Conv1D(16, 3, padding="causal", dilation_rate=2)(x)
+    x = layers.Conv1DTranspose(4, 3, strides=2)(layers.MaxPooling1D(2)(x))
     return keras.Model(inputs, layers.Dense(3)(layers.GlobalAveragePooling1D()(x)))
 
 
@@ -106,66 +186,128 @@ def unet():
     return keras.Model(inputs, layers.UpSampling2D(2, interpolation="bilinear")(layers.Conv2D(1, 1)(x)))
 
 
-def embedding():
-    x = inputs = keras.Input((30,), dtype="int32")
-    x = layers.Embedding(500, 24)(x)
-    return keras.Model(inputs, layers.Dense(2, "sigmoid")(layers.GlobalAveragePooling1D()(x)))
+def volumes():
+    x = inputs = keras.Input((6, 12, 12, 2))
+    z = layers.MaxPooling3D((1, 2, 2))(layers.Conv3D(4, 3)(x))
+    return keras.Model(inputs, [layers.ConvLSTM2D(3, 3, padding="same")(x), layers.Conv3DTranspose(2, 2, strides=2)(z)])
 
 
-OWN = [mlp, cnn, separable, shared, nested, recurrent, attention, sequence, unet, embedding]
+OWN = [mlp, cnn, separable, grouped, dilated, shared, nested, custom, multi_input, recurrent, attention, sequence, unet, volumes]
 
 
-def function_of(model):
-    signature = [tf.TensorSpec([1, *x.shape[1:]], x.dtype, name=x.name) for x in model.inputs]
-    call = lambda *x: model(list(x) if len(x) > 1 else x[0], training=False)
-    return tf.function(call, input_signature=signature), signature
+def randomize(model):
+    """Converters drop biases of zero and factors of one, so no weight keeps its first value."""
+    random = np.random.default_rng(1)
+    for weight in model.weights:
+        if "float" in str(weight.dtype):
+            weight.assign(random.uniform(0.05, 0.15, weight.shape).astype("float32"))
 
 
-def write(model, name, directory):
-    """Writes NAME.tflite, NAME_int8.tflite (weights as int8) and NAME.onnx; returns what went wrong."""
+def attempt(faults, what, action):
+    """Runs a converter. One that refuses a model is a fact about the converter."""
+    try:
+        return action()
+    except Exception as error:
+        faults[what] = (str(error) or type(error).__name__).splitlines()[0][:200]
+        return None
+
+
+def quantized(converter, kind, shapes):
+    """Sets how a converter quantizes."""
+    converter.optimizations = [tf.lite.Optimize.DEFAULT]
+    if kind == "float16":
+        converter.target_spec.supported_types = [tf.float16]
+    if kind == "int8":
+        def samples():
+            for _ in range(2):
+                yield [np.random.rand(1, *shape[1:]).astype(dtype) for shape, dtype in shapes]
+
+        converter.representative_dataset = samples
+        converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS_INT8]
+        converter.inference_input_type = converter.inference_output_type = tf.int8
+
+
+def concrete(model, batch):
+    """The inference of a model as a function, and its inputs."""
+    signature = [tf.TensorSpec([batch, *x.shape[1:]], x.dtype, name=x.name.split(":")[0]) for x in model.inputs]
+    call = tf.function(lambda *x: model(list(x) if len(x) > 1 else x[0], training=False), input_signature=signature)
+    return call, signature
+
+
+def lite(model, base, kinds, faults):
+    """Converts to TensorFlow Lite. Recurrent layers need a fixed batch, or ops of TensorFlow ("flex")."""
+    shapes = [(x.shape, "float32") for x in model.inputs]
+
+    def convert(converter, kind):
+        if kind not in ("", "flex"):
+            quantized(converter, kind, shapes)
+        if kind == "flex":
+            converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS, tf.lite.OpsSet.SELECT_TF_OPS]
+            converter._experimental_lower_tensor_list_ops = False
+        content = converter.convert()
+        with open(f"{base}{'_' + kind if kind else ''}.tflite", "wb") as file:
+            file.write(content)
+
+    for kind in kinds:
+        refused = {}
+        attempt(refused, "tflite", lambda: convert(tf.lite.TFLiteConverter.from_saved_model(f"{base}_saved"), kind))
+        if refused:
+            one = concrete(model, 1)[0].get_concrete_function()
+            attempt(faults, f"tflite_{kind}" if kind else "tflite", lambda: convert(tf.lite.TFLiteConverter.from_concrete_functions([one], model), kind))
+        if refused and not kind:
+            attempt(faults, "tflite_flex", lambda: convert(tf.lite.TFLiteConverter.from_saved_model(f"{base}_saved"), "flex"))
+
+
+def onnx(model, base, faults):
     import tf2onnx
 
-    call, signature = function_of(model)
-    concrete = call.get_concrete_function()
-    faults = {}
-    for suffix, quantize in (("", False), ("_int8", True)):
-        converter = tf.lite.TFLiteConverter.from_concrete_functions([concrete], model)
-        if quantize:
-            converter.optimizations = [tf.lite.Optimize.DEFAULT]
-        try:
-            with open(f"{directory}/{name}{suffix}.tflite", "wb") as file:
-                file.write(converter.convert())
-        except Exception as error:  # a converter that refuses a model is a fact about the converter
-            faults[f"tflite{suffix}"] = str(error).splitlines()[0]
-    try:
-        tf2onnx.convert.from_function(call, signature, opset=17, output_path=f"{directory}/{name}.onnx")
-    except Exception as error:
-        faults["onnx"] = str(error).splitlines()[0]
-    model.export(f"{directory}/{name}_saved", verbose=False)
+    call, signature = concrete(model, None)
+    attempt(faults, "onnx", lambda: tf2onnx.convert.from_function(call, signature, opset=17, output_path=f"{base}.onnx"))
+
+
+def write(model, name, directory, kinds):
+    base, faults = f"{directory}/{name}", {}
+    attempt(faults, "keras", lambda: model.save(f"{base}.keras"))
+    attempt(faults, "h5", lambda: model.save(f"{base}.h5"))
+    with open(f"{base}.json", "w") as file:
+        file.write(model.to_json())
+    export = (lambda: model.export(f"{base}_saved", verbose=False)) if arguments.keras == "keras" else lambda: model.export(f"{base}_saved")
+    attempt(faults, "saved", export)
+    lite(model, base, kinds, faults)
+    onnx(model, base, faults)
     return faults
 
 
+def facts_of(model, faults):
+    count = lambda weights: int(sum(np.prod(weight.shape) for weight in weights))
+    norms = [layer for layer in model._flatten_layers() if isinstance(layer, layers.BatchNormalization)]
+    return {
+        "parameters": int(model.count_params()),
+        "trainable": count(model.trainable_weights),
+        "batch_norm": int(sum(layer.count_params() for layer in norms)),
+        "faults": faults,
+    }
+
+
 def main():
-    directory, *names = sys.argv[1:]
+    directory = arguments.directory
     os.makedirs(directory, exist_ok=True)
     path = f"{directory}/facts.json"
     facts = json.load(open(path)) if os.path.exists(path) else {}
     makers = {maker.__name__: maker for maker in OWN}
     for name, (application, size) in APPLICATIONS.items():
-        makers[name] = lambda application=application, size=size: getattr(keras.applications, application)(
-            weights=None, input_shape=(size, size, 3)
-        )
-    for name in names or makers:
+        makers[name] = lambda application=application, size=size: getattr(keras.applications, application)(weights=None, input_shape=(size, size, 3))
+    for name in arguments.names or makers:
         keras.utils.set_random_seed(1)
         keras.backend.clear_session()
         model = makers[name]()
-        faults = write(model, name, directory)
-        facts[name] = {"parameters": int(model.count_params()), "faults": faults}
+        randomize(model)
+        kinds = ["", "dynamic", "float16", "int8"] if name not in APPLICATIONS or name == "mobilenet_v2" else [""]
+        facts[name] = facts_of(model, write(model, name, directory, kinds))
         print(name, facts[name], flush=True)
         with open(path, "w") as file:
             json.dump(facts, file, indent=1)
 
 
 if __name__ == "__main__":
-    np.random.seed(1)
     main()

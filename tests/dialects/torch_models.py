@@ -1,4 +1,4 @@
-"""Makes ten models with PyTorch and exports them to ONNX; facts.json gets the parameters and FLOPs that PyTorch counts.
+"""Makes models with PyTorch and exports them to ONNX; facts.json gets the parameters and FLOPs that PyTorch counts.
 
     python torch_models.py DIRECTORY
 
@@ -58,7 +58,79 @@ class Reshaping(nn.Module):
         return (weights @ v).transpose(1, 2).reshape(batch, length, 16)
 
 
+class Bottleneck(nn.Module):
+    """The block of ResNet-50."""
+
+    def __init__(self, channels, width, stride=1):
+        super().__init__()
+        norm = lambda wide: nn.BatchNorm2d(wide)
+        self.main = nn.Sequential(
+            nn.Conv2d(channels, width, 1, bias=False), norm(width), nn.ReLU(),
+            nn.Conv2d(width, width, 3, stride, 1, bias=False), norm(width), nn.ReLU(),
+            nn.Conv2d(width, 4 * width, 1, bias=False), norm(4 * width),
+        )
+        self.side = nn.Identity()
+        if stride != 1 or channels != 4 * width:
+            self.side = nn.Sequential(nn.Conv2d(channels, 4 * width, 1, stride, bias=False), norm(4 * width))
+
+    def forward(self, x):
+        return torch.relu(self.main(x) + self.side(x))
+
+
+def resnet():
+    """ResNet-50 as torchvision has it."""
+    parts, channels = [nn.Conv2d(3, 64, 7, 2, 3, bias=False), nn.BatchNorm2d(64), nn.ReLU(), nn.MaxPool2d(3, 2, 1)], 64
+    for at, (count, width) in enumerate(((3, 64), (4, 128), (6, 256), (3, 512))):
+        for block in range(count):
+            parts.append(Bottleneck(channels, width, 2 if at > 0 and block == 0 else 1))
+            channels = 4 * width
+    return nn.Sequential(*parts, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(channels, 1000))
+
+
+class Inverted(nn.Module):
+    """The block of MobileNetV2, with the gate of MobileNetV3."""
+
+    def __init__(self, channels, wide, out, stride):
+        super().__init__()
+        self.expand = nn.Sequential(nn.Conv2d(channels, wide, 1, bias=False), nn.BatchNorm2d(wide), nn.Hardswish())
+        self.depth = nn.Sequential(nn.Conv2d(wide, wide, 3, stride, 1, groups=wide, bias=False), nn.BatchNorm2d(wide), nn.Hardswish())
+        self.gate = nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Conv2d(wide, wide // 4, 1), nn.ReLU(), nn.Conv2d(wide // 4, wide, 1), nn.Hardsigmoid())
+        self.project = nn.Sequential(nn.Conv2d(wide, out, 1, bias=False), nn.BatchNorm2d(out))
+        self.is_residual = stride == 1 and channels == out
+
+    def forward(self, x):
+        y = self.depth(self.expand(x))
+        y = self.project(y * self.gate(y))
+        return x + y if self.is_residual else y
+
+
+def mobilenet():
+    blocks = [Inverted(16, 64, 24, 2), Inverted(24, 72, 24, 1), Inverted(24, 96, 40, 2), Inverted(40, 160, 40, 1)]
+    return nn.Sequential(nn.Conv2d(3, 16, 3, 2, 1), nn.Hardswish(), *blocks, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(40, 10))
+
+
+class Vision(nn.Module):
+    """A small vision transformer."""
+
+    def __init__(self):
+        super().__init__()
+        self.patches = nn.Conv2d(3, 64, 8, 8)
+        self.place = nn.Parameter(torch.randn(1, 65, 64))
+        self.token = nn.Parameter(torch.randn(1, 1, 64))
+        self.blocks = nn.Sequential(*(nn.TransformerEncoderLayer(64, 4, 128, batch_first=True, norm_first=True, activation="gelu") for _ in range(3)))
+        self.head = nn.Linear(64, 10)
+
+    def forward(self, x):
+        x = self.patches(x).flatten(2).transpose(1, 2)
+        x = torch.cat([self.token.expand(x.shape[0], -1, -1), x], 1) + self.place
+        return self.head(self.blocks(x)[:, 0])
+
+
 MODELS = {
+    "torch_resnet50": (resnet, [(1, 3, 224, 224)]),
+    "torch_mobilenet": (mobilenet, [(1, 3, 96, 96)]),
+    "torch_vision": (Vision, [(2, 3, 64, 64)]),
+    "torch_odd_decoder": (lambda: nn.Sequential(nn.ConvTranspose2d(4, 6, 3, 2), nn.ReLU(), nn.Conv2d(6, 2, 3)), [(1, 4, 9, 9)]),
     "torch_mlp": (lambda: nn.Sequential(nn.Linear(20, 50), nn.GELU(), nn.Linear(50, 1)), [(2, 20)]),
     "torch_blocks": (lambda: nn.Sequential(nn.Conv2d(3, 16, 7, 2, 3), nn.MaxPool2d(3, 2, 1, ceil_mode=True), Block(16), Block(16)), [(1, 3, 65, 65)]),
     "torch_lstm": (lambda: Recurrent(nn.LSTM, bidirectional=True), [(7, 2, 12)]),
@@ -80,6 +152,9 @@ def main():
     torch.manual_seed(1)
     for name, (make, shapes) in MODELS.items():
         model = make().eval()
+        # Weights that are zeros or ones may be dropped by an exporter.
+        for parameter in model.parameters():
+            nn.init.uniform_(parameter, 0.05, 0.15)
         inputs = tuple(torch.zeros(shape) for shape in shapes)
         with FlopCounterMode(display=False) as counter, torch.no_grad(), nn.attention.sdpa_kernel(nn.attention.SDPBackend.MATH):
             model(*inputs)
@@ -89,8 +164,14 @@ def main():
                 torch.onnx.export(model, inputs, f"{directory}/{name}{suffix}.onnx", dynamo=dynamo, **({} if dynamo else {"opset_version": 17}))
             except Exception as error:
                 faults[f"onnx{suffix}"] = str(error).splitlines()[0]
+        dynamic = {"x": {0: "batch"}} if len(shapes) == 1 else None
+        if dynamic:
+            try:
+                torch.onnx.export(model, inputs, f"{directory}/{name}_open.onnx", dynamo=False, opset_version=17, input_names=["x"], dynamic_axes=dynamic)
+            except Exception as error:
+                faults["onnx_open"] = str(error).splitlines()[0]
         parameters = sum(parameter.numel() for parameter in model.parameters())
-        facts[name] = {"parameters": parameters, "flops": counter.get_total_flops(), "faults": faults}
+        facts[name] = {"parameters": parameters, "flops": counter.get_total_flops(), "batch": shapes[0][0], "batch_norm": sum(p.numel() for m in model.modules() if isinstance(m, nn.BatchNorm2d) for p in m.parameters()), "faults": faults}
         print(name, facts[name], flush=True)
         with open(path, "w") as file:
             json.dump(facts, file, indent=1)

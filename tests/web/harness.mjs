@@ -42,8 +42,12 @@ export async function settled(page) {
   await quiet(page);
 }
 
-/** Waits until no question has been under way for a moment. */
+/** Waits until no question has been under way for a moment from now on: a click asks its question a few frames later. */
 export async function quiet(page) {
+  await page.evaluate(() => new Promise((done) => {
+    window.tfprofQuiet = undefined;
+    requestAnimationFrame(() => requestAnimationFrame(done));
+  }));
   await page.waitForFunction(() => {
     const busy = document.querySelector("#screen")?.getAttribute("aria-busy") !== "false" || !!document.querySelector(".pending");
     const now = performance.now();

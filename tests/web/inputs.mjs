@@ -1,7 +1,8 @@
 // Inputs that the tests write themselves: names that would run if the page made HTML of them, and nothing at all.
 
-import { mkdirSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { basename, join } from "node:path";
+import { gunzipSync } from "node:zlib";
 
 export const EVIL = ["<img src=x onerror=alert(1)>", "</script><script>alert(2)</script>", "\"><svg onload=alert(3)>", "javascript:alert(4)", "${alert(5)}{{alert(6)}}"];
 
@@ -34,4 +35,13 @@ export function pair(dir) {
     }
     return to;
   });
+}
+
+/** The first part of a gzipped file, unpacked. */
+export function cut(file, dir) {
+  const bytes = gunzipSync(readFileSync(file));
+  mkdirSync(dir, { recursive: true });
+  const to = join(dir, basename(file, ".gz"));
+  writeFileSync(to, bytes.subarray(0, Math.floor(bytes.length * 0.6)));
+  return to;
 }

@@ -6,72 +6,22 @@
 
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
-import { dirname, join, resolve } from "node:path";
-import { after, before, describe, test } from "node:test";
-import { fileURLToPath, pathToFileURL } from "node:url";
-import { gunzipSync } from "node:zlib";
-import { launch, quiet, serve, settled, visit, visitor } from "./harness.mjs";
-import { EVIL, evil, pair } from "./inputs.mjs";
-
-const root = resolve(dirname(fileURLToPath(import.meta.url)), "../..");
-const tfprof = resolve(process.env.TFPROF || join(root, "target/debug/tfprof"));
-const out = resolve(process.env.OUT || join(root, "target/test-web"));
-const demo = join(root, "corpus/resnet32");
-const SCREENS = ["overview", "flame", "table", "timeline", "graph", "memory", "code"];
-mkdirSync(out, { recursive: true });
-
-let browser;
-before(async () => {
-  browser = await launch();
-});
-after(() => browser?.close());
-
-/** Opens the page of some inputs for a test, and fails the test on any complaint of the browser. */
-async function withPage(words, name, body, options = {}) {
-  const server = await serve(tfprof, words, out);
-  try {
-    const { page, context, complaints } = await visitor(browser, options);
-    await page.goto(server.url);
-    await settled(page);
-    await body(page, { server, context, complaints });
-    await context.close();
-    assert.deepEqual(complaints, [], name);
-  } finally {
-    server.stop();
-  }
-}
-
-const text = (page, selector) => page.locator(selector).first().innerText();
-const hashOf = (page) => page.evaluate(() => location.hash);
-const command = (page) => page.locator("#command").innerText();
-
-/** Runs the command that the page shows, as a reader would, and returns its rows. */
-function run(line) {
-  const words = line.trim().replace(/^tfprof\b/, `'${tfprof}'`);
-  return JSON.parse(execFileSync("sh", ["-c", `${words} -max_depth 100 -output json:outfile=-`], { stdio: ["ignore", "pipe", "ignore"], maxBuffer: 1 << 28 }));
-}
-
-async function shoot(page, name) {
-  for (const theme of ["light", "dark"]) {
-    await page.emulateMedia({ colorScheme: theme });
-    await page.waitForFunction((wanted) => document.documentElement.dataset.theme === wanted, theme);
-    await page.screenshot({ path: join(out, `${name}-${theme}.png`) });
-  }
-}
-
-/** How many different colours a canvas has: an empty one has one. */
-const colours = (page, id) => page.evaluate((of) => {
-  const canvas = document.getElementById(of);
-  const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
-  return new Set(new Uint32Array(data.buffer)).size;
-}, id);
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, test } from "node:test";
+import { pathToFileURL } from "node:url";
+import { quiet, serve, settled, visit, visitor } from "./harness.mjs";
+import { cut, EVIL, evil, pair } from "./inputs.mjs";
+import { browser, colours, command, demo, hashOf, out, root, run, SCREENS, shoot, text, tfprof, withPage } from "./pages.mjs";
 
 describe("every screen, in both themes", () => {
   const inputs = {
     demo: [demo],
     jax: [join(root, "corpus/xspace/jax_mlp")],
     saved_model: [join(root, "tests/models/mobilenet_v2")],
+    torch: [join(root, "corpus/kineto/gpu.json.gz")],
+    empty: [join(root, "corpus/xspace/empty")],
+    damaged: ["-graph_path", join(demo, "graph.pb.gz"), "-run_meta_path", cut(join(root, "corpus/resnet32/run_meta_100.gz"), join(out, "damaged"))],
   };
   for (const [name, words] of Object.entries(inputs)) {
     test(name, async () => {
@@ -114,18 +64,22 @@ describe("inputs that lack something", () => {
   });
 
   test("a damaged file has a banner with its loss", async () => {
-    const bytes = gunzipSync(readFileSync(join(root, "corpus/resnet32/run_meta_100.gz")));
-    const dir = join(out, "damaged");
-    mkdirSync(dir, { recursive: true });
-    const cut = join(dir, "run_meta_100");
-    writeFileSync(cut, bytes.subarray(0, Math.floor(bytes.length * 0.6)));
-    await withPage(["-graph_path", join(demo, "graph.pb.gz"), "-run_meta_path", cut], "damaged", async (page) => {
+    const file = cut(join(root, "corpus/resnet32/run_meta_100.gz"), join(out, "damaged"));
+    await withPage(["-graph_path", join(demo, "graph.pb.gz"), "-run_meta_path", file], "damaged", async (page) => {
       const banner = await text(page, ".warnbar");
       assert.match(banner, /Damaged input/);
       assert.match(banner, /run_meta_100/);
       await shoot(page, "damaged-overview");
       await page.locator(".warnbar .x").click();
       assert.equal(await page.locator(".warnbar").count(), 0);
+    });
+  });
+
+  test("a trace without events opens a page that says so", async () => {
+    await withPage([join(root, "corpus/xspace/empty")], "empty", async (page) => {
+      assert.match(await text(page, ".warnbar"), /Nothing to show: .*holds no events; record again/);
+      await visit(page, "/timeline");
+      assert.equal(await page.locator("#screen .empty").count(), 1);
     });
   });
 
@@ -257,8 +211,7 @@ describe("two profiles", () => {
       await page.locator(".cmptable tbody tr").first().click();
       assert.match(await hashOf(page), /sel=scope/);
       await page.getByRole("button", { name: "Swap" }).click();
-      await quiet(page);
-      assert.match(await command(page), /diff scope \S*after \S*before/);
+      await page.waitForFunction(() => /diff scope \S*after \S*before/.test(document.getElementById("command").textContent));
       await visit(page, "/compare?metric=params");
       await shoot(page, "compare-params");
     });

@@ -53,11 +53,15 @@ export interface Meta extends Answer {
   warm_up: { steps: number[]; can_leave_out: boolean; rule: string };
   devices: { name: string; micros: number }[];
   hosts: { name: string }[];
+  /** Why nothing is loaded, if a trace has no events. */
+  nothing: string | null;
   losses: { file: string; place: string; message: string }[];
   missing: Missing[];
   options: { name: string; about: string; words: string[] }[];
   inputs: string;
   baseline: string | null;
+  /** Options that hold unless a question has others: the peaks to compare with. */
+  defaults: Record<string, string>;
   source_root: string;
   is_report: boolean;
   report: { command: string; left_out: string[] } | null;
@@ -173,6 +177,7 @@ export interface TimelineAnswer extends Answer {
   tile_ns: number;
   levels: number;
   events: number;
+  arrows: number;
   names: number;
   ops: string[];
   groups: { name: string; kind: string; detail: string; lanes: { id: number; name: string; events: number; busy_ns: number }[] }[];
@@ -180,19 +185,22 @@ export interface TimelineAnswer extends Answer {
 }
 export interface NameInfo { id: number; name: string; op: string; dir: Dir; sel: string | null }
 export interface NamesAnswer extends Answer { names: NameInfo[] }
-export interface EventInfo { name: string; op: string; dir: Dir; lane: number; t0_ns: number; dur_ns: number; step: Num; sel: string | null; args: { name: string; value: string }[] }
+/** Launches and what they started: lanes and starts, as columns. */
+export interface Arrows { from: number[]; from_ns: number[]; to: number[]; to_ns: number[] }
+export interface EventInfo { arrows: Arrows; name: string; op: string; dir: Dir; lane: number; t0_ns: number; dur_ns: number; step: Num; sel: string | null; args: { name: string; value: string }[] }
 export interface AtAnswer extends Answer { event: EventInfo | null }
 export interface RangeRow { op: string; name: string; dir: Dir; runs: number; sum_ns: number; mean_ns: number; longest_ns: number; share: Num; example: string; sel: string | null }
 export interface RangeAnswer extends Answer {
   wall_ns: number; busy_ns: number; sum_ns: number; events: number; parallel: Num; busy_share: Num; rows: RangeRow[];
 }
-export interface EventsAnswer extends Answer { count: number; sum_ns: number; events: { lane: number[]; t0_ns: number[]; dur_ns: number[] } }
+export interface EventsAnswer extends Answer { count: number; sum_ns: number; events: { lane: number[]; t0_ns: number[]; dur_ns: number[] }; arrows: Arrows }
 
 export interface Holder { name: string; sel: string | null; dir: Dir; bytes: number; share: Num; t0_ns: number; t1_ns: Num }
 export interface MemoryAnswer extends Answer {
   devices: { name: string; peak: number; step: number }[];
   device: string;
-  step: number;
+  /** Null where the curve is not of a step. */
+  step: Num;
   source: string;
   t0_ns: number;
   t1_ns: number;
@@ -227,3 +235,22 @@ export interface GraphAnswer extends Answer {
   edges: GraphEdge[];
   kept: { bytes: Num; edges: number; widest: { name: string; bytes: Num }[] };
 }
+
+export interface RooflineDot {
+  sel: string; name: string; op: string; dir: Dir; micros: number; share: number; float_ops: Num; io_bytes: Num; intensity: number; flops: number; of_roofline: Num; bound: string | null;
+}
+export interface RooflineAnswer extends Answer {
+  columns: Column[];
+  device: string | null;
+  peaks: string[];
+  bandwidth: Num;
+  roofs: { word: string; flops: number }[];
+  best: { flops: Num; bandwidth: Num };
+  rows: number;
+  unplaced: number;
+  dots: RooflineDot[];
+}
+
+export interface TableInfo { name: string; about: string; columns: { name: string; type: string; unit: string; about: string }[] }
+export interface TablesAnswer extends Answer { tables: TableInfo[] }
+export interface QueryAnswer extends Answer { columns: { name: string; type: string }[]; rows: (number | string | boolean | null)[][] }

@@ -87,7 +87,10 @@ export function useAnswer<T extends Answer>(route: string, params: Params | null
       (error: unknown) => {
         end();
         if (left) return;
-        if ((error as Error).name === "AbortError") return redraw((n) => n + 1);
+        if ((error as Error).name === "AbortError") {
+          here.error = new Refusal("The question was cancelled", "cancelled");
+          return redraw((n) => n + 1);
+        }
         here.error = error instanceof Refusal ? error : new Refusal(String(error), "error");
         if (here.error.why === "gone") gone.value = true;
         if (main) fault.value = here.error;

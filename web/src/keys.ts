@@ -25,7 +25,7 @@ export const KEYS: ReadonlyArray<{ keys: string[]; action: Action }> = [
 ];
 
 export const HELP: ReadonlyArray<[string, string]> = [
-  ["1 … 8", "screens"],
+  ["1 … 9  0", "screens"],
   ["/", "find, or filter"],
   ["m  s", "metric, step"],
   ["[  ]", "step before, after"],
@@ -35,6 +35,7 @@ export const HELP: ReadonlyArray<[string, string]> = [
   ["Backspace", "zoom out"],
   ["a d + −", "timeline: move, zoom"],
   ["f", "timeline: fit the selection"],
+  ["Ctrl Enter", "query: run the statement"],
   ["c  C", "copy as command, as Python"],
   ["l", "copy a link to this view"],
   ["i  t", "panel, theme"],
@@ -45,8 +46,8 @@ export const HELP: ReadonlyArray<[string, string]> = [
 /** The action of a key, or null if the screen may have it. `shown` lists the screens in the order of their tabs. */
 export function action(event: { key: string; ctrlKey: boolean; metaKey: boolean; altKey: boolean }, shown: readonly Screen[] = SCREENS): Action | null {
   if (event.ctrlKey || event.metaKey || event.altKey) return null;
-  if (/^[1-9]$/.test(event.key)) {
-    const screen = shown[Number(event.key) - 1];
+  if (/^[0-9]$/.test(event.key)) {
+    const screen = shown[(Number(event.key) + 9) % 10];
     return screen ? `screen-${screen}` : null;
   }
   return KEYS.find((row) => row.keys.includes(event.key))?.action ?? null;

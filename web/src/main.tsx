@@ -19,11 +19,13 @@ import { Flame } from "./screens/flame";
 import { Graph } from "./screens/graph";
 import { Memory } from "./screens/memory";
 import { Overview } from "./screens/overview";
+import { Query } from "./screens/query";
+import { Roofline } from "./screens/roofline";
 import { Table } from "./screens/table";
 import { Timeline } from "./screens/timeline";
 import { format, type Screen } from "./state";
 
-const VIEWS: Record<Screen, () => JSX.Element> = { overview: Overview, flame: Flame, table: Table, timeline: Timeline, graph: Graph, memory: Memory, code: Code, compare: Compare };
+const VIEWS: Record<Screen, () => JSX.Element> = { overview: Overview, flame: Flame, table: Table, timeline: Timeline, graph: Graph, memory: Memory, code: Code, roofline: Roofline, compare: Compare, query: Query };
 
 function Page(): JSX.Element {
   const word = state.value.screen;

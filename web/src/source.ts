@@ -13,7 +13,7 @@ export interface Source {
   has(route: string, params: Params): boolean;
 }
 
-export type Why = "error" | "gone" | "absent";
+export type Why = "error" | "gone" | "absent" | "cancelled";
 
 /** Why there is no answer, in one sentence. */
 export class Refusal extends Error {

@@ -1,6 +1,6 @@
 // The page's state as text: everything that a link shares. Names are those of tfprof's options.
 
-export const SCREENS = ["overview", "flame", "table", "timeline", "graph", "memory", "code", "compare"] as const;
+export const SCREENS = ["overview", "flame", "table", "timeline", "graph", "memory", "code", "roofline", "compare", "query"] as const;
 export type Screen = (typeof SCREENS)[number];
 export const FILTERS = ["account", "start", "trim", "show", "hide"] as const;
 export type Filter = (typeof FILTERS)[number];
@@ -33,11 +33,15 @@ export const DEFAULTS = {
   device: "",
   by: "op",
   swap: "",
+  hardware: "",
+  peak_flops: "",
+  peak_bandwidth: "",
+  sql: "",
 };
 export type State = { -readonly [K in keyof typeof DEFAULTS]: (typeof DEFAULTS)[K] };
 
 /** Changes to these make a new entry in the history; changes to the others replace the present one. */
-const PUSHES: ReadonlySet<string> = new Set(["screen", "zoom", "view", "file", "invert", "swap", ...FILTERS]);
+const PUSHES: ReadonlySet<string> = new Set(["screen", "zoom", "view", "file", "invert", "swap", "sql", ...FILTERS]);
 
 export const isScreen = (word: string): word is Screen => (SCREENS as readonly string[]).includes(word);
 

@@ -1,6 +1,6 @@
 // Draws the timeline. Boxes are written into an image, one texel per pixel and lane; only wide ones get a label.
 
-import type { EventsAnswer, MemoryAnswer, NameInfo, TimelineAnswer } from "./api";
+import type { EventInfo, EventsAnswer, MemoryAnswer, NameInfo, TimelineAnswer } from "./api";
 import { fit, SANS, type Surface } from "./canvas";
 import { DIRS, family, mix, shade, texel, token, unitShade } from "./color";
 import { axisMarks, axisStep, axisTime, figure } from "./format";
@@ -47,6 +47,8 @@ export interface Scene {
   to: number;
   range: [number, number] | null;
   selected: EventsAnswer | null;
+  /** The event that was clicked, with its arrows; without one, those of the selection are drawn. */
+  picked: EventInfo | null;
   memory: MemoryAnswer | null;
   memoryHeight: number;
   find: string;
@@ -147,6 +149,7 @@ export function drawTimeline(surface: Surface, scroll: number, scene: Scene): Dr
   gridLines(g, scene, width, HEAD, bottom);
   const drawn = drawLanes(surface, scroll, scene, bottom);
   drawSelected(g, scroll, scene, width);
+  drawArrows(g, scroll, scene, width);
   laneNames(g, scroll, scene, bottom, width);
   g.restore();
   if (scene.memoryHeight) drawMemory(g, scene, width, bottom, height);
@@ -229,6 +232,43 @@ function drawSelected(g: CanvasRenderingContext2D, scroll: number, scene: Scene,
     g.strokeStyle = token("ink");
     g.strokeRect(a + 1, y + 1, w - 2, lane.h - 4);
     g.fillStyle = token("ink");
+  }
+}
+
+/** From each launch to what it started. */
+function drawArrows(g: CanvasRenderingContext2D, scroll: number, scene: Scene, width: number): void {
+  const { picked } = scene;
+  const place = new Map(scene.rows.lanes.map((lane) => [lane.id, lane]));
+  const x = (t: number) => GUTTER + ((t - scene.from) / (scene.to - scene.from)) * (width - GUTTER);
+  const y = (lane: LaneRow) => HEAD + lane.y - scroll;
+  g.strokeStyle = token("accent");
+  g.fillStyle = token("accent");
+  const own = picked ? place.get(picked.lane) : undefined;
+  if (picked && own) {
+    const a = Math.max(GUTTER, x(picked.t0_ns));
+    const b = Math.min(width, x(picked.t0_ns + picked.dur_ns));
+    g.lineWidth = 2;
+    if (b >= GUTTER && a <= width) g.strokeRect(a + 0.5, y(own) + 1, Math.max(2, b - a - 1), own.h - 2);
+  }
+  const arrows = picked?.arrows ?? scene.selected?.arrows;
+  g.lineWidth = 1.2;
+  for (let i = 0; i < (arrows?.from.length ?? 0); i++) {
+    const [from, to] = [place.get(arrows?.from[i] as number), place.get(arrows?.to[i] as number)];
+    if (!from || !to) continue;
+    const [x0, x1] = [x(arrows?.from_ns[i] as number), x(arrows?.to_ns[i] as number)];
+    if (Math.max(x0, x1) < GUTTER || Math.min(x0, x1) > width) continue;
+    const down = to.y >= from.y;
+    const [y0, y1] = [y(from) + (down ? from.h : 0), y(to) + (down ? 0 : to.h)];
+    const bend = Math.max(10, Math.abs(y1 - y0) / 2) * (down ? 1 : -1);
+    g.beginPath();
+    g.moveTo(x0, y0);
+    g.bezierCurveTo(x0, y0 + bend, x1, y1 - bend, x1, y1);
+    g.stroke();
+    g.beginPath();
+    g.moveTo(x1, y1);
+    g.lineTo(x1 - 3.5, y1 - (down ? 6 : -6));
+    g.lineTo(x1 + 3.5, y1 - (down ? 6 : -6));
+    g.fill();
   }
 }
 

@@ -78,6 +78,12 @@ pub struct Flags {
     /// For `diff`.
     pub comparing: Comparing,
     pub save: String,
+    /// For `save`: the sums of the inputs.
+    pub partial: bool,
+    /// For `fleet`: where partials are kept, the share of an array job, and how many hosts there must be.
+    pub cache: String,
+    pub share: Option<(usize, usize)>,
+    pub require_hosts: Option<usize>,
     /// For `checkpoint`.
     pub stats: bool,
     pub verify: bool,
@@ -91,6 +97,7 @@ pub struct Flags {
     pub max_size: Option<u64>,
     /// For `tables`.
     pub table: String,
+    pub partition: bool,
     /// For `sql`.
     pub statement: String,
     /// Where `demo` writes the sample.

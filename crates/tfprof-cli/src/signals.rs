@@ -1,12 +1,22 @@
 //! Signals that end the program: while a file is written they wait until its incomplete copy is removed, and while a pager
 //! is up, Ctrl-C is the pager's. Only for a program that owns its process, and without a thread of its own.
 
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+#[cfg(unix)]
+use signal_hook::consts::SIGHUP;
+use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 use signal_hook::low_level::emulate_default_handler;
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock};
+
+/// Signals that end the program. Windows has no SIGHUP: closing a console there ends its programs at once.
+const ENDING: &[i32] = &[
+    #[cfg(unix)]
+    SIGHUP,
+    SIGINT,
+    SIGTERM,
+];
 
 static OWNED: AtomicBool = AtomicBool::new(false);
 /// How many files are being written, and pagers are up.
@@ -23,7 +33,7 @@ struct Handlers {
 impl Handlers {
     fn register() -> Handlers {
         let handlers = Handlers { ends: Arc::new(AtomicBool::new(true)), came: Arc::default() };
-        for signal in [SIGHUP, SIGINT, SIGTERM] {
+        for &signal in ENDING {
             // If this fails, signals end the program as ever.
             let _ = flag::register_conditional_default(signal, Arc::clone(&handlers.ends));
             let _ = flag::register_usize(signal, Arc::clone(&handlers.came), signal as usize);

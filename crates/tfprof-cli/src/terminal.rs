@@ -3,7 +3,7 @@
 use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
 use tfprof::internal::render::theme::ESCAPE;
-use tfprof::internal::units;
+use tfprof::internal::{units, words};
 use tfprof::{ReadProgress, Unit};
 
 /// Which streams are terminals; none by default.
@@ -144,7 +144,7 @@ impl<'a> ProgressBar<'a> {
 fn line(reading: &ReadProgress<'_>, elapsed: Duration) -> String {
     let bytes = |n: u64| units::text(Unit::Bytes, n as i64);
     let rate = bytes((reading.read as f64 / elapsed.as_secs_f64().max(0.001)) as u64);
-    let name = reading.file.rsplit('/').next().unwrap_or(reading.file);
+    let name = words::base_name(reading.file);
     let name: String = name.chars().take(20).collect();
     // The size of a pipe is unknown, and a file may grow while it is read.
     if reading.total < reading.read {

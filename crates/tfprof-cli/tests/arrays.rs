@@ -42,6 +42,33 @@ fn formats_compare_with_each_other() {
     assert!(answer.out.contains("no damage"), "{}", answer.out);
 }
 
+/// A file of float32 tensors of two values each.
+fn safetensors(path: &Path, names: &[&str]) -> String {
+    let entry = |(i, name): (usize, &&str)| {
+        format!("\"{name}\":{{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[{},{}]}}", i * 8, i * 8 + 8)
+    };
+    let header = format!("{{{}}}", names.iter().enumerate().map(entry).collect::<Vec<_>>().join(","));
+    let mut bytes = (header.len() as u64).to_le_bytes().to_vec();
+    bytes.extend(header.as_bytes());
+    bytes.extend((0..names.len() * 2).flat_map(|value| (value as f32).to_le_bytes()));
+    std::fs::write(path, bytes).expect("room");
+    path.display().to_string()
+}
+
+#[test]
+fn tensors_of_other_numbers_are_the_same_tensors() {
+    let dir = scratch("renumbered");
+    let before = safetensors(&dir.join("a.safetensors"), &["dense/kernel", "head/kernel", "old"]);
+    let after = safetensors(&dir.join("b.safetensors"), &["dense_2/kernel", "tail/kernel", "new_bias"]);
+    let ask = |more: &[&str]| {
+        let words = ["diff", "checkpoint", &before, &after, "--stats"];
+        tfprof(&words.into_iter().chain(more.iter().copied()).collect::<Vec<_>>()).out
+    };
+    assert!(ask(&[]).contains("2 added, 2 removed, 0 of another dtype or shape, 0 with other values, 1 the same"));
+    let renamed = ask(&["--rename", "s/^head/tail/"]);
+    assert!(renamed.contains("1 added, 1 removed") && renamed.contains("2 the same"), "{renamed}");
+}
+
 /// A directory with an index of two shards, of which one is there.
 fn shards() -> PathBuf {
     let dir = scratch("safetensors_shards");

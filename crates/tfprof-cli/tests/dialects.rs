@@ -72,8 +72,17 @@ fn all_views_answer_and_code_says_why_it_cannot() {
             assert!(answer.out.contains("onv") || answer.out.contains("CONV_2D"), "{view} {name}: {}", answer.out);
         }
         let code = tfprof(&["code", &sample(name)]);
-        assert!(code.code != 0 || !code.err.is_empty(), "{name}: {} {}", code.out, code.err);
-        assert_eq!(tfprof(&["info", &sample(name)]).code, 0);
+        let why =
+            if name.ends_with("onnx") { "an ONNX file does not say which lines" } else { "drops the lines of Python" };
+        assert!(code.code == 1 && code.err.contains(why), "{name}: {} {}", code.out, code.err);
+        let info = tfprof(&["info", &sample(name)]);
+        let said = if name.ends_with("onnx") { "op sets ai.onnx " } else { "schema 3, 1 subgraph" };
+        assert!(info.code == 0 && info.out.contains(said), "{}", info.out);
+        assert!(!info.out.contains("session.run"), "{}", info.out);
+    }
+    for name in ["shapes.onnx", "network.tflite"] {
+        let answer = tfprof(&["checkpoint", &sample(name)]);
+        assert!(answer.code == 1 && answer.err.contains("list its weights with `tfprof scope"), "{}", answer.err);
     }
     let same = tfprof(&["diff", &sample("network.tflite"), &sample("network.tflite")]);
     assert_eq!(same.code, 0, "{}", same.err);

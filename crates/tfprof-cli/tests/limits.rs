@@ -153,3 +153,69 @@ fn a_measurement_is_saved_and_used() {
     let answer = run(&["demo", "op", "-select", "flops_share"]);
     assert!(answer.contains("measured by tfprof peak: 1 thread"), "{answer}");
 }
+
+/// A trace of PyTorch: a step of 1 ms with these events.
+fn torch_trace(name: &str, events: &str) -> String {
+    let step = r#"{"ph":"X","cat":"user_annotation","name":"ProfilerStep#1","pid":1,"tid":1,"ts":1000,"dur":1000}"#;
+    let device = r#"[{"id":0,"name":"NVIDIA A100-SXM4-80GB"}]"#;
+    let text = format!(
+        "{{\"schemaVersion\":1,\"deviceProperties\":{device},\"record_shapes\":1,\"traceEvents\":[{step},{events}]}}"
+    );
+    let path = scratch(name).join("trace.json");
+    std::fs::write(&path, text).expect("a file");
+    path.display().to_string()
+}
+
+fn savings(trace: &str, checker: &str) -> Vec<f64> {
+    let advice = json(&["advise", trace, &format!("--checkers={checker}"), "--format=json"]);
+    let findings = advice["rows"][0]["findings"].as_array().expect("findings").clone();
+    findings.iter().filter_map(|finding| finding["saving_micros"].as_f64()).collect()
+}
+
+#[test]
+fn compilation_in_a_step_is_found() {
+    let event = |name: &str| {
+        format!(r#"{{"ph":"X","cat":"cpu_op","name":"{name}","pid":1,"tid":1,"ts":1100,"dur":600,"args":{{}}}}"#)
+    };
+    let compiles = torch_trace("compiles", &event("entire_frame_compile"));
+    assert_eq!(savings(&compiles, "CompilationChecker"), [600.0]);
+    assert!(savings(&torch_trace("runs", &event("aten::mm")), "CompilationChecker").is_empty());
+}
+
+#[test]
+fn float32_without_tensor_cores_is_found() {
+    let product = |kernel: &str| {
+        let op = r#"{"ph":"X","cat":"cpu_op","name":"aten::mm","pid":1,"tid":1,"ts":1100,"dur":50,"args":{"External id":5,"Input Dims":[[512,512],[512,512]],"Input type":["float","float"]}}"#;
+        let launch = r#"{"ph":"X","cat":"cuda_runtime","name":"cudaLaunchKernel","pid":1,"tid":1,"ts":1110,"dur":5,"args":{"correlation":7,"External id":5}}"#;
+        let work = format!(
+            r#"{{"ph":"X","cat":"kernel","name":"{kernel}","pid":0,"tid":7,"ts":1200,"dur":500,"args":{{"device":0,"stream":7,"correlation":7,"External id":5}}}}"#
+        );
+        format!("{op},{launch},{work}")
+    };
+    // 156 instead of 19.5 TFLOP/s: seven eighths of the time.
+    assert_eq!(savings(&torch_trace("plain", &product("ampere_sgemm_128x64_nn")), "PrecisionChecker"), [437.0]);
+    let fast = torch_trace("tf32", &product("ampere_s1688gemm_tf32_128x128"));
+    assert!(savings(&fast, "PrecisionChecker").is_empty());
+}
+
+#[test]
+fn the_innermost_op_of_a_convolution_has_its_flops() {
+    let convolution = |name: &str, from: i64, values: &str| {
+        let inputs = r#""Input Dims":[[1,3,8,8],[4,3,3,3],[4]],"Input type":["float","float","float"]"#;
+        let dur = 400 - 2 * from;
+        format!(
+            r#"{{"ph":"X","cat":"cpu_op","name":"aten::{name}","pid":1,"tid":1,"ts":{},"dur":{dur},"args":{{{inputs},"Concrete Inputs":{values}}}}}"#,
+            1100 + from
+        )
+    };
+    let plain = r#"["","","","[1, 1]","[1, 1]","[1, 1]","1"]"#;
+    let events = format!("{},{}", convolution("conv2d", 0, plain), convolution("mkldnn_convolution", 10, plain));
+    let trace = torch_trace("convolution", &events);
+    let answer = json(&["op", &trace, "-select", "float_ops,micros", "-output", "json:outfile=-"]);
+    let flops = |name: &str| {
+        let rows = answer["rows"].as_array().into_iter().flatten();
+        rows.filter(|row| row["name"] == name).map(|row| row["self"]["float_ops"].as_f64()).next().flatten()
+    };
+    assert_eq!(flops("aten::mkldnn_convolution"), Some(2.0 * 4.0 * 64.0 * 27.0), "{answer}");
+    assert_eq!(flops("aten::conv2d"), Some(0.0), "{answer}");
+}

@@ -93,6 +93,51 @@ fn every_form_is_written_and_none_half_way() {
     assert!(unknown.err.contains("did you mean `totals`?"));
 }
 
+/// The paths of all files below a directory, sorted.
+fn files_below(dir: &std::path::Path) -> Vec<String> {
+    let (mut found, mut left) = (Vec::new(), vec![dir.to_owned()]);
+    while let Some(next) = left.pop() {
+        for entry in std::fs::read_dir(&next).expect("a directory") {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() {
+                left.push(path);
+            } else {
+                found.push(path.strip_prefix(dir).expect("below").to_string_lossy().replace('\\', "/"));
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+#[test]
+fn partitions_are_directories_by_host_and_step() {
+    let dir = scratch("partitions");
+    let target = format!("{}/csv/", dir.display());
+    let words = ["tables", &corpus("xspace/jax_two_hosts"), "--table=executions", "--partition"];
+    stdout(&[&words[..], &["-output", &format!("csv:outfile={target}")]].concat());
+    let files = files_below(&dir.join("csv/executions"));
+    assert!(files.contains(&"host=worker-0/step=20/part-0.csv".to_owned()), "{files:?}");
+    assert_eq!(files.len(), 12, "{files:?}");
+    let rows = |file: &String| {
+        let text = std::fs::read_to_string(dir.join("csv/executions").join(file)).expect("a file");
+        assert!(text.starts_with("device,line,node,op,start_ps,duration_ps,self_ps\n"), "{file}: {text:.80}");
+        text.lines().count() - 1
+    };
+    let counted: usize = files.iter().map(rows).sum();
+    let statement = "select count(*) from executions";
+    assert_eq!(
+        stdout(&["sql", &corpus("xspace/jax_two_hosts"), statement, "--format=csv"]).lines().last(),
+        Some(&*counted.to_string())
+    );
+    // Rows of another run would count as well.
+    let again = tfprof(&[&words[..], &["-output", &format!("csv:outfile={target}")]].concat());
+    assert_eq!(again.code, 2, "{}", again.err);
+    assert!(again.err.contains("is not empty"), "{}", again.err);
+    let one_file = tfprof(&[&words[..], &["-output", "executions.parquet"]].concat());
+    assert_eq!(one_file.code, 2, "{}", one_file.err);
+}
+
 #[test]
 fn sql_reads_only() {
     for statement in

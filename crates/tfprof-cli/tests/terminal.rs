@@ -130,6 +130,23 @@ fn ctrl_c_abandons_a_line_and_wrong_lines_do_not_end_the_shell() {
 }
 
 #[test]
+fn ctrl_c_stops_a_statement_and_not_the_prompt() {
+    let home = Home::new("sql-ctrl-c");
+    let mut prompt = start(&home, &["demo", "sql"], &[]);
+    expect(&mut prompt, "sql> ");
+    send(&mut prompt, "with recursive c(x) as (select 1 union all select x + 1 from c) select count(*) from c;\r");
+    expect(&mut prompt, "from c;\u{1b}[?2004l");
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    prompt.send_control('c').expect("keys are sent");
+    expect(&mut prompt, "the statement was stopped");
+    expect(&mut prompt, "sql> ");
+    send(&mut prompt, "select 6 * 7 as answer;\r");
+    expect(&mut prompt, "    42");
+    send(&mut prompt, ".quit\r");
+    prompt.exp_eof().expect("the end");
+}
+
+#[test]
 fn long_answers_go_through_the_pager_and_short_ones_do_not() {
     let home = Home::new("pager");
     let mut shell = shell(&home, &[("PAGER", "sed 's/^/PAGED /'")]);

@@ -4,6 +4,7 @@ mod answers;
 pub mod http;
 pub mod params;
 pub mod question;
+mod remembered;
 pub mod reply;
 pub mod report;
 pub mod site;

@@ -1,6 +1,8 @@
 //! The parameters of a request: decoded, taken one by one, and complete once each was taken.
 
 use crate::reply::Problem;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 /// The parameters that are left.
 #[derive(Debug, Default)]
@@ -8,6 +10,8 @@ pub struct Params {
     pairs: Vec<(String, String)>,
     /// Answers are not cut into pages.
     pub whole: bool,
+    /// Whether nobody waits for the answer any more.
+    pub stop: Arc<AtomicBool>,
 }
 
 /// The most parameters of a request.
@@ -28,7 +32,7 @@ impl Params {
             }
             pairs.push((name, value));
         }
-        Ok(Params { pairs, whole: false })
+        Ok(Params { pairs, ..Params::default() })
     }
 
     pub fn push(&mut self, name: &str, value: &str) {

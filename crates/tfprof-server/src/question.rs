@@ -100,11 +100,11 @@ pub struct Asked {
 
 /// Options that a page must not set.
 const FIXED: &[&str] =
-    &["output", "select", "order_by", "max_depth", "original_quirks", "source_lines", "run", "step_marker"];
+    &["output", "select", "order_by", "max_depth", "original_quirks", "source_lines", "run", "step_marker", "devices"];
 
 impl Asked {
-    /// Takes the parameters of a question.
-    pub fn take(params: &mut Params, default: Metric) -> Result<Asked, Problem> {
+    /// Takes the parameters of a question; `defaults` are options that hold unless it has others.
+    pub fn take(params: &mut Params, default: Metric, defaults: &[(String, String)]) -> Result<Asked, Problem> {
         let view = params.take("view");
         let kind = match view.as_deref() {
             None => ViewKind::Scope,
@@ -123,6 +123,9 @@ impl Asked {
             let value = short.and_then(|short| params.take(short)).or_else(|| params.take(name));
             given.extend(value.filter(|value| !value.is_empty()).map(|value| (name.to_owned(), value)));
         }
+        let is_given = |name: &str| given.iter().any(|(known, _): &(String, String)| known == name);
+        let more: Vec<_> = defaults.iter().filter(|(name, _)| !is_given(name)).cloned().collect();
+        given.extend(more);
         Asked::new(kind, &words, sort.as_deref(), given)
     }
 

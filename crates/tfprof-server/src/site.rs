@@ -3,12 +3,13 @@
 use crate::answers;
 use crate::params::Params;
 use crate::question::{Asked, Command, python_string};
+use crate::remembered::Remembered;
 use crate::reply::{Body, Frame, Problem, Reply};
 use crate::timeline::Timeline;
 use crate::tree::Tree;
-use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, OnceLock};
 use tfprof::{Error, Inputs, Metric, Overview, Profiler, ViewKind};
 
 /// How a page is about its files.
@@ -17,6 +18,8 @@ pub struct Setup {
     pub command: Command,
     /// The directory whose source files may be shown.
     pub source_root: PathBuf,
+    /// Options that hold unless a question has others: the peaks to compare with.
+    pub defaults: Vec<(String, String)>,
 }
 
 /// The first side of a comparison.
@@ -35,9 +38,12 @@ pub struct Site {
     pub inputs: Inputs,
     pub setup: Setup,
     pub overview: Overview,
+    /// Why nothing is loaded, if a trace has no events.
+    pub nothing: Option<String>,
     /// The profile to compare with.
     pub baseline: Option<Baseline>,
-    views: Mutex<Views>,
+    trees: Remembered<Result<Arc<Tree>, Problem>>,
+    replies: Remembered<Reply>,
     timeline: OnceLock<Result<Arc<Timeline>, Problem>>,
     /// The tables for SQL, which statements share.
     #[cfg(feature = "sql")]
@@ -48,28 +54,25 @@ pub struct Site {
 /// The most rows that remembered views may have together, and the most views.
 const MOST_ROWS: usize = 8_000_000;
 const MOST_VIEWS: usize = 64;
-
-type Slot = Arc<OnceLock<Result<Arc<Tree>, Problem>>>;
-
-/// Views by question; the one that was used longest ago goes first.
-#[derive(Debug, Default)]
-struct Views {
-    slots: HashMap<String, (u64, Slot)>,
-    clock: u64,
-}
+/// The most bytes that remembered answers may have together, and the most answers.
+const MOST_BYTES: usize = 48 << 20;
+const MOST_REPLIES: usize = 2000;
 
 impl Site {
     /// `profiler` must hold everything of the inputs.
     pub fn new(profiler: Profiler, inputs: Inputs, setup: Setup) -> Result<Site, Error> {
         let overview = profiler.overview(&inputs)?;
-        let (views, timeline, memory) = Default::default();
+        let rows = |tree: &Result<Arc<Tree>, Problem>| tree.as_ref().map_or(0, |tree| tree.len());
+        let (timeline, memory) = Default::default();
         Ok(Site {
             profiler,
             inputs,
             setup,
             overview,
+            nothing: None,
             baseline: None,
-            views,
+            trees: Remembered::new(rows, MOST_ROWS, MOST_VIEWS),
+            replies: Remembered::new(Reply::len, MOST_BYTES, MOST_REPLIES),
             timeline,
             memory,
             #[cfg(feature = "sql")]
@@ -83,6 +86,13 @@ impl Site {
         self.tables.get_or_init(|| self.profiler.sql_source(&self.inputs))
     }
 
+    /// The same for a trace without events; `why` is the sentence about it.
+    #[must_use]
+    pub fn without_events(mut self, why: String) -> Site {
+        self.nothing = Some(why);
+        self
+    }
+
     /// The same with a profile to compare it with.
     pub fn compared_with(mut self, profiler: Profiler, inputs: &Inputs, name: &str) -> Result<Site, Error> {
         let overview = profiler.overview(inputs)?;
@@ -90,20 +100,34 @@ impl Site {
         Ok(self)
     }
 
-    /// Answers a request: `key` is a route and its parameters, as in `flame?metric=bytes`.
+    /// Answers a request: `key` is a route and its parameters, as in `flame?metric=bytes`. Many tabs ask the same, so an answer
+    /// is made once.
     pub fn answer(&self, key: &str) -> Reply {
-        self.answer_in(key, false)
+        self.answer_until(key, &Arc::default())
+    }
+
+    /// The same; whoever asks sets `stop` when the answer is of no use any more.
+    pub fn answer_until(&self, key: &str, stop: &Arc<AtomicBool>) -> Reply {
+        let answer = || self.answer_in(key, |params| params.stop = Arc::clone(stop));
+        if !answers::is_kept(key) {
+            return answer();
+        }
+        let reply = self.replies.get(key, answer);
+        if reply.status != 200 {
+            self.replies.forget(key);
+        }
+        reply
     }
 
     /// The same, with whole levels instead of pages.
     pub fn answer_whole(&self, key: &str) -> Reply {
-        self.answer_in(key, true)
+        self.answer_in(key, |params| params.whole = true)
     }
 
-    fn answer_in(&self, key: &str, whole: bool) -> Reply {
+    fn answer_in(&self, key: &str, prepare: impl FnOnce(&mut Params)) -> Reply {
         let (route, query) = key.split_once('?').unwrap_or((key, ""));
         let answered = Params::parse(query).and_then(|mut params| {
-            params.whole = whole;
+            prepare(&mut params);
             let Some((_, answer)) = answers::ROUTES.iter().find(|(name, _)| *name == route) else {
                 return Err(Problem::not_found(format!("there is no request `{route}`")));
             };
@@ -124,8 +148,7 @@ impl Site {
 
     /// A tree by its key, made if it is not there. Others that ask the same wait for the first.
     pub fn remembered(&self, key: &str, make: impl FnOnce() -> Result<Tree, Problem>) -> Result<Arc<Tree>, Problem> {
-        let slot = self.views.lock().unwrap_or_else(PoisonError::into_inner).slot(key);
-        slot.get_or_init(|| make().map(Arc::new)).clone()
+        self.trees.get(key, || make().map(Arc::new))
     }
 
     /// The metric that says most about these files.
@@ -136,7 +159,7 @@ impl Site {
     /// Takes the parameters of a question, and whether warm-up is left out.
     pub fn asked(&self, params: &mut Params) -> Result<Asked, Problem> {
         let leaves_out = params.flag("warm");
-        let asked = Asked::take(params, self.default_metric())?;
+        let asked = Asked::take(params, self.default_metric(), &self.setup.defaults)?;
         let warm_up = answers::steps::warm_up(&self.overview);
         match warm_up.only_other {
             Some(step) if leaves_out && asked.step() == tfprof::Step::Average => asked.at_step(step),
@@ -172,39 +195,15 @@ impl Site {
     }
 }
 
-impl Views {
-    fn slot(&mut self, key: &str) -> Slot {
-        self.clock += 1;
-        if let Some((used, slot)) = self.slots.get_mut(key) {
-            *used = self.clock;
-            return Arc::clone(slot);
-        }
-        self.make_room();
-        let slot = Slot::default();
-        self.slots.insert(key.to_owned(), (self.clock, Arc::clone(&slot)));
-        slot
-    }
-
-    fn make_room(&mut self) {
-        let rows = |slot: &Slot| slot.get().and_then(|tree| tree.as_ref().ok()).map_or(0, |tree| tree.len());
-        let mut by_use: Vec<(u64, usize)> = self.slots.values().map(|(used, slot)| (*used, rows(slot))).collect();
-        by_use.sort_unstable();
-        let mut sum: usize = by_use.iter().map(|(_, rows)| rows).sum();
-        let mut left = by_use.len();
-        for (used, rows) in by_use {
-            if left < MOST_VIEWS && sum < MOST_ROWS {
-                break;
-            }
-            self.slots.retain(|_, slot| slot.0 != used);
-            left -= 1;
-            sum -= rows;
-        }
-    }
-}
-
 impl Reply {
     /// An answer of bytes that never change.
     pub fn bytes(bytes: Vec<u8>) -> Reply {
         Reply { status: 200, body: Body::Bytes(bytes) }
+    }
+
+    fn len(&self) -> usize {
+        match &self.body {
+            Body::Json(bytes) | Body::Bytes(bytes) => bytes.len(),
+        }
     }
 }

@@ -416,7 +416,7 @@ pub fn unit(metric: Metric) -> &'static str {
 
 pub fn unit_word(unit: Unit) -> &'static str {
     match unit {
-        Unit::Share => "ratio",
+        Unit::Share => "share",
         Unit::Bytes => "bytes",
         Unit::Micros => "us",
         Unit::BytesPerSecond => "bytes_per_s",

@@ -247,9 +247,11 @@ pub fn work(units: u64) {
     let untold = UNTOLD_WORK.get().saturating_add(units);
     UNTOLD_WORK.set(untold);
     if untold >= WORK_STEP {
-        stop_unless(|account| account.afford_work(0));
+        // Telling the account starts the next step of memory, so this is the time to look at that, too.
+        stop_unless(|account| account.afford_work(0).and_then(|()| account.afford_memory(0)));
+    } else {
+        check();
     }
-    check();
 }
 
 /// Whether the account can pay for more work and memory. Charges the work if so. Without an account, there is no limit.

@@ -91,6 +91,11 @@ impl Ceiling {
         order.map(|precision| self.flops[precision as usize]).find(|flops| *flops > 0.0)
     }
 
+    /// FLOP/s of one precision, if they are known.
+    pub fn own_flops(&self, precision: Precision) -> Option<f64> {
+        Some(self.flops[precision as usize]).filter(|flops| *flops > 0.0)
+    }
+
     /// Bytes a second.
     pub fn bandwidth(&self) -> Option<f64> {
         Some(self.bandwidth).filter(|bandwidth| *bandwidth > 0.0)

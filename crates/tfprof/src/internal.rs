@@ -14,20 +14,21 @@ modules! {
     checkpoint { ByteSource, Table, Values, locate, query, render }
     columnar { * }
     comma_list { * }
-    engine { compare, needs, question }
+    engine { compare, needs, parts, question }
     events { HostFile }
-    format { Reader, kineto, live_graph, lowered, profile, xspace }
+    format { NO_EVENTS, Reader, kineto, live_graph, lowered, profile, xspace }
     hardware { * }
     infer { fact, flops, inference, op_log, overrides, shapes }
     json { * }
     model { Model, allocators, attr_value, body, cells, costs, dialects, hosts, lowered, nodes, shape }
     options { boolean, refused }
+    part { * }
     render { csv, direction, fit, form_by_ending, form_of, html, json, nesting, output_words, outputs, pprof, proto, roofline, tabular, tensor, text, theme, timeline }
-    report { advise, budget, cost, layers, overview }
+    report { advise, budget, cost, fleet, layers, overview }
     tables { * }
     trace { OpTime, Peak, Step, TensorLife, Trace, TraceOptions, excerpt, profile }
     units { * }
-    view { columns, compare, filter, values }
+    view { ceilings, columns, compare, filter, values }
     words { * }
 }
 

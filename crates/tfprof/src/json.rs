@@ -146,17 +146,17 @@ fn write_value(value: &impl Serialize, levels: &'static [Level], out: &mut dyn W
     let mut text = Vec::new();
     let lines = Lines { levels, depth: 0, key_pending: false, rows_follow: false, lists: Vec::new() };
     value.serialize(&mut serde_json::Serializer::with_formatter(&mut text, lines))?;
-    match std::str::from_utf8(&text) {
-        // Such a character can only be in a string.
-        Ok(json) if json.chars().any(is_deceptive) => {
-            let mut escaped = String::with_capacity(json.len() + 16);
-            for c in json.chars() {
-                if is_deceptive(c) { escaped += &format!("\\u{:04x}", u32::from(c)) } else { escaped.push(c) }
-            }
-            out.write_all(escaped.as_bytes())
-        }
-        _ => out.write_all(&text),
+    out.write_all(&text)
+}
+
+/// Writes a part of a string in which serde has escaped nothing: the characters that it lets through and we do not.
+pub fn write_fragment<W: ?Sized + Write>(fragment: &str, out: &mut W) -> io::Result<()> {
+    if is_plain(fragment.as_bytes()) {
+        return out.write_all(fragment.as_bytes());
     }
+    let mut escaped = Vec::with_capacity(fragment.len() + 16);
+    escape::<false>(fragment, &mut escaped);
+    out.write_all(&escaped)
 }
 
 /// Lays out serde's JSON in lines.
@@ -222,12 +222,7 @@ impl Formatter for Lines {
 
     fn write_string_fragment<W: ?Sized + Write>(&mut self, out: &mut W, fragment: &str) -> io::Result<()> {
         self.open_key(fragment, out)?;
-        // As in all our JSON, control characters are escaped, this one included.
-        for (i, part) in fragment.split('\u{7f}').enumerate() {
-            out.write_all(if i > 0 { b"\\u007f" } else { b"" })?;
-            out.write_all(part.as_bytes())?;
-        }
-        Ok(())
+        write_fragment(fragment, out)
     }
 
     fn write_char_escape<W: ?Sized + Write>(&mut self, out: &mut W, escape: CharEscape) -> io::Result<()> {

@@ -25,6 +25,11 @@
 //!
 //! The crate's modules are private, and [`internal`] is for this workspace only: the names below are the whole API.
 
+/// The example of the README is a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 mod allocator;
 mod budget;
 mod checkpoint;
@@ -46,6 +51,7 @@ mod model;
 mod options;
 mod pairing;
 mod parallel;
+mod part;
 mod quirks;
 mod render;
 mod report;

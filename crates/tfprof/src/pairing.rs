@@ -46,6 +46,13 @@ impl Match {
     }
 }
 
+/// The name of a row, marked if its partner is a guess, with the name before if that is another one.
+pub fn label(name: &str, before: Option<&str>, is_guess: bool) -> String {
+    let guess = if is_guess { " ≈" } else { "" };
+    let was = before.map(|before| format!(" (was {before})")).unwrap_or_default();
+    format!("{name}{guess}{was}")
+}
+
 /// How to pair.
 #[derive(Clone, Debug, Default)]
 pub struct How<'a> {

@@ -85,6 +85,16 @@ pub fn quoted(word: &str) -> String {
     if !word.is_empty() && word.chars().all(plain) { word.to_owned() } else { format!("'{word}'") }
 }
 
+/// The last part of a path. A recording may come from another system: paths with a drive or a server are those of
+/// Windows, which divide at backslashes, too.
+pub fn base_name(path: &str) -> &str {
+    let bytes = path.as_bytes();
+    let has_drive =
+        bytes.len() > 2 && bytes[0].is_ascii_alphabetic() && bytes[1] == b':' && matches!(bytes[2], b'/' | b'\\');
+    let is_windows = cfg!(windows) || has_drive || path.starts_with(r"\\");
+    path.rsplit(|c| c == '/' || is_windows && c == '\\').next().unwrap_or(path)
+}
+
 /// Names of devices, files and facts are repeated for each op that has them; no real one is this long, in bytes.
 const LONGEST: usize = 1000;
 
@@ -141,6 +151,20 @@ mod tests {
         assert_eq!(nearest("flops", known), None);
         assert_eq!(nearest("beauty", known), None);
         assert_eq!(nearest("peak", known), Some("peak_bytes"));
+    }
+
+    #[test]
+    fn the_last_part_of_a_path_of_any_system() {
+        for path in ["a/b/train.py", "train.py", r"C:\Users\a b\train.py", "C:/a/train.py", r"\\server\share\train.py"]
+        {
+            assert_eq!(base_name(path), "train.py", "{path}");
+        }
+        for path in ["", "a/"] {
+            assert_eq!(base_name(path), "");
+        }
+        if !cfg!(windows) {
+            assert_eq!(base_name(r"a/odd\name"), r"odd\name", "a backslash is a letter elsewhere");
+        }
     }
 
     #[test]

@@ -131,3 +131,37 @@ fn later_versions_of_fused_batch_norm_are_fused() {
     };
     assert_eq!((reports(Quirks::ORIGINAL), reports(Quirks::NONE)), (1, 0));
 }
+
+/// A graph of nodes of one type each, and a run of them on a CPU.
+fn timed(nodes: &[(&str, &str, i64)]) -> Profiler {
+    let graph: Vec<_> = nodes.iter().map(|(name, op, _)| format!("node {{ name: '{name}' op: '{op}' }}")).collect();
+    let records: Vec<_> = nodes.iter().map(|(name, _, micros)| (*name, *micros)).collect();
+    load(&graph.join(" "), &[&run(&[("/cpu:0", &records)])])
+}
+
+#[test]
+fn elementwise_ops_of_several_types_in_one_scope_could_be_fused() {
+    let chain = [("f/mul", "Mul", 300), ("f/add", "AddV2", 200), ("f/tanh", "Tanh", 500), ("f/dot", "MatMul", 1000)];
+    let advice = one(&timed(&chain), "FusionChecker");
+    let savings: Vec<_> = advice.findings.iter().map(|finding| finding.saving_micros).collect();
+    assert_eq!(savings, [Some(500)], "{advice:?}");
+    // One type may work on many tensors, and other scopes are no chain.
+    for silent in [[("f/a", "Sqrt", 900), ("f/b", "Sqrt", 900)], [("f/a", "Sqrt", 900), ("g/b", "Mul", 900)]] {
+        assert!(one(&timed(&silent), "FusionChecker").findings.is_empty(), "{silent:?}");
+    }
+}
+
+#[test]
+fn transposes_are_named_with_their_time() {
+    let advice = one(&timed(&[("t", "Transpose", 400), ("a", "MatMul", 600)]), "LayoutChecker");
+    assert_eq!(advice.findings[0].saving_micros, Some(400), "{advice:?}");
+    assert!(one(&timed(&[("t", "Transpose", 20), ("a", "MatMul", 600)]), "LayoutChecker").findings.is_empty());
+}
+
+#[test]
+fn ops_that_run_again_in_the_backward_pass_are_counted() {
+    let again = [("grad/rematted_computation/dot", "MatMul", 400), ("dot", "MatMul", 600)];
+    assert_eq!(one(&timed(&again), "RecomputationChecker").findings[0].saving_micros, Some(400));
+    let plain = [("grad/dot", "MatMul", 400), ("dot", "MatMul", 600)];
+    assert!(one(&timed(&plain), "RecomputationChecker").findings.is_empty());
+}

@@ -4,5 +4,6 @@
 pub mod checkpoint;
 pub mod graph;
 pub mod message;
+pub mod network;
 pub mod trace_json;
 pub mod xspace;

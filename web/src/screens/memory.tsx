@@ -39,7 +39,7 @@ function Toolbar({ data }: { data: MemoryAnswer }): JSX.Element {
   const short = (name: string) => name.replace(/^\/(job|host)[^/]*.*\/(?=[^/]+$)/, "").replace("device:", "");
   return (
     <div class="bar">
-      {steps.length > 1 && steps.length <= 8 ? <Segment name="Step" of="step" now={String(data.step)} choices={steps.map((s) => ({ word: String(s.step), label: `Step ${s.step}`, off: source.live || source.has("memory", { step: String(s.step) }) ? "" : "needs the program" }))} /> : <span class="lab">step {data.step}</span>}
+      {data.step !== null && steps.length > 1 && steps.length <= 8 ? <Segment name="Step" of="step" now={String(data.step)} choices={steps.map((s) => ({ word: String(s.step), label: `Step ${s.step}`, off: source.live || source.has("memory", { step: String(s.step) }) ? "" : "needs the program" }))} /> : data.step === null ? null : <span class="lab">step {data.step}</span>}
       {data.devices.length > 1 ? <Segment name="Device" of="device" now={data.device} choices={data.devices.slice(0, 6).map((d) => ({ word: d.name, label: `${short(d.name)} ${figure(d.peak, "bytes")}` }))} /> : <span class="lab" title={data.device}>{short(data.device)}</span>}
       <DirKeys />
       <span class="sp" />
@@ -52,7 +52,7 @@ function AtPeak({ data }: { data: MemoryAnswer }): JSX.Element {
   return (
     <div class="atpeak">
       <h2>At the peak</h2>
-      <div class="peakfig" id="peak" data-value={data.peak.bytes} title={exact(data.peak.bytes, "bytes")}>{figure(data.peak.bytes, "bytes")} <span class="mut light">step {data.step}{data.peak.holders ? ` · ${count(data.peak.holders, "tensor")}` : ""}</span></div>
+      <div class="peakfig" id="peak" data-value={data.peak.bytes} title={exact(data.peak.bytes, "bytes")}>{figure(data.peak.bytes, "bytes")} <span class="mut light">{data.step === null ? `of ${data.device}` : `step ${data.step}`}{data.peak.holders ? ` · ${count(data.peak.holders, "tensor")}` : ""}</span></div>
       {data.groups.slice(0, 8).map((g) => (
         <div class="grp" key={g.name}>
           <span class="cut" title={g.name}>{g.name}</span><span class="num" title={exact(g.bytes, "bytes")}>{figure(g.bytes, "bytes")}</span><span class="num mut">{share(g.share)}</span>

@@ -67,8 +67,8 @@ function StepCard({ data }: { data: OverviewAnswer }): JSX.Element {
   const can = meta.value.warm_up.can_leave_out;
   const out = state.value.warm === "1" && can;
   const word = timed.some((s) => s.span !== null) ? "Step time" : "Time in ops, by step";
-  const body = data.step_bins ? <StepBins bins={data.step_bins} /> : timed.length > 1 ? <StepBars steps={timed} out={out} /> : timed.length === 1 ? <OneStep step={timed[0] as OverviewStep} /> : <NoSteps data={data} />;
-  const split = timed.some((s) => s.forward !== null || s.gradient !== null);
+  const body = data.step_bins ? <StepBins bins={data.step_bins} /> : timed.length > 1 ? <StepBars steps={timed} out={out} split={timed.some((s) => !!s.gradient || !!s.other)} /> : timed.length === 1 ? <OneStep step={timed[0] as OverviewStep} /> : <NoSteps data={data} />;
+  const split = timed.some((s) => s.gradient || s.other);
   return (
     <section class="card span8 col">
       <header>
@@ -82,7 +82,7 @@ function StepCard({ data }: { data: OverviewAnswer }): JSX.Element {
   );
 }
 
-function StepBars({ steps, out }: { steps: OverviewStep[]; out: boolean }): JSX.Element {
+function StepBars({ steps, out, split }: { steps: OverviewStep[]; out: boolean; split: boolean }): JSX.Element {
   const most = Math.max(...steps.map((s) => s.span ?? s.micros ?? 0), 1);
   const unit = axisStep(most, 3);
   const top = most * 1.06;
@@ -95,7 +95,7 @@ function StepBars({ steps, out }: { steps: OverviewStep[]; out: boolean }): JSX.
         {axisMarks(0, top, 3, unit).map((v) => <div class="g" key={v} style={{ bottom: height(v, top) }}><span>{v ? axisTime(v, unit) : "0"}</span></div>)}
         {steps.map((s, i) => {
           const chosen = state.value.step === String(s.step);
-          const sum = (s.forward ?? 0) + (s.gradient ?? 0) + (s.other ?? 0);
+          const sum = split ? (s.forward ?? 0) + (s.gradient ?? 0) + (s.other ?? 0) : 0;
           const quiet = state.value.step !== "" && state.value.step !== "all" && !chosen;
           return (
             <button role="option" key={s.step} tabIndex={chosen || (i === 0 && !state.value.step) ? 0 : -1} aria-selected={chosen} class={`${s.warm_up && out ? "out" : ""} ${quiet ? "quiet" : ""}`}

@@ -72,6 +72,7 @@ interface View {
   drag: Drag | null;
   draft: [number, number] | null;
   cursor: { lane: number; t: number } | null;
+  picked: EventInfo | null;
   width: number;
   scroll: number;
 }
@@ -79,7 +80,7 @@ interface View {
 function Recording({ answer }: { answer: TimelineAnswer }): JSX.Element {
   const [box, size] = useSize<HTMLDivElement>();
   const kept = storeFor(answer);
-  const view = useRef<View>({ window: firstWindow(answer), direction: 1, drag: null, draft: null, cursor: null, width: 1, scroll: 0 }).current;
+  const view = useRef<View>({ window: firstWindow(answer), direction: 1, drag: null, draft: null, cursor: null, picked: null, width: 1, scroll: 0 }).current;
   const redraw = useRef<() => void>(() => {});
   const [, refresh] = useReducer<number, void>((n) => n + 1, 0);
   const s = state.value;
@@ -93,14 +94,14 @@ function Recording({ answer }: { answer: TimelineAnswer }): JSX.Element {
   const range = span(s.range);
   const scene: Scene = {
     answer, rows, tiles: kept.tiles, names: kept.names, from: 0, to: 1, range, selected: s.sel ? selected.data : null,
-    memory: memory.data, memoryHeight, find: s.find, mode: modeOf(kept.tiles), cursor: view.cursor,
+    picked: view.picked, memory: memory.data, memoryHeight, find: s.find, mode: modeOf(kept.tiles), cursor: view.cursor,
   };
   const latest = useRef(scene);
   latest.current = scene;
   const paint = useCallback((surface: Surface, scroll: number) => {
     view.width = surface.width - GUTTER;
     view.scroll = scroll;
-    const now = { ...latest.current, mode: modeOf(kept.tiles), from: view.window[0], to: view.window[1], range: view.draft ?? latest.current.range, cursor: view.cursor };
+    const now = { ...latest.current, mode: modeOf(kept.tiles), from: view.window[0], to: view.window[1], range: view.draft ?? latest.current.range, cursor: view.cursor, picked: view.picked };
     const drawn = drawTimeline(surface, scroll, now);
     kept.tiles.want([...drawn.wanted, { level: 0, index: 0 }, ...prefetch(answer.tile_ns, drawn.level, now.from, now.to, view.direction)]);
     askNames(kept, drawn.unnamed);
@@ -294,13 +295,16 @@ function controls(answer: TimelineAnswer, view: View, redraw: () => void, rows: 
   };
   const click = async (event: PointerEvent) => {
     const hit = under(event);
+    view.picked = null;
     if (!hit) return go({ range: "" });
     view.cursor = { lane: hit.lane, t: hit.t };
     const name = kept.names.get(hit.tile.name[hit.i] as number);
-    if (name && hit.tile.events[hit.i] === 1) return select(name.sel);
+    if (name && hit.tile.events[hit.i] === 1) select(name.sel);
     if (!source.live) return select(name?.sel ?? null);
     const { event: found } = await fetchAnswer<AtAnswer>("at", { lane: hit.lane, t_ns: Math.round(hit.t), slack_ns: Math.ceil(pixel() * 2) });
+    view.picked = found;
     select(found?.sel ?? null);
+    redraw();
   };
   /** Arrows walk from box to box in a lane, and from lane to lane. */
   const walk = async (dx: number, dy: number, refresh: () => void) => {
@@ -316,6 +320,7 @@ function controls(answer: TimelineAnswer, view: View, redraw: () => void, rows: 
     }
     const { event: found } = await ask(t, (view.window[1] - view.window[0]) / 4);
     view.cursor = { lane, t: found ? found.t0_ns + found.dur_ns / 2 : t };
+    view.picked = found;
     if (found) select(found.sel);
     if (view.cursor.t > view.window[1] || view.cursor.t < view.window[0]) show(around(view.cursor.t, view.cursor.t, 0).map((x, i) => x + (i ? 1 : -1) * (view.window[1] - view.window[0]) / 2) as [number, number]);
     redraw();
@@ -399,11 +404,11 @@ function Stats({ answer }: { answer: TimelineAnswer }): JSX.Element {
   const title = range ? "Selection" : "The whole recording";
   return (
     <div class={asked.dim ? "stats dim" : "stats"} aria-live="polite">
+      <p class="ttl">{title}: {figure(data.wall_ns / 1e3, "us")} · {count(data.events, "event")} · {figure(data.sum_ns / 1e3, "us")} in them{data.parallel !== null ? ` · ${data.parallel.toFixed(2)} at a time` : ""}{data.busy_share !== null ? ` · ${share(data.busy_share)} busy` : ""}</p>
       <table class="tbl">
         <thead>
           <tr>
-            <th class="ttl">{title}: {figure(data.wall_ns / 1e3, "us")} · {count(data.events, "event")} · {figure(data.sum_ns / 1e3, "us")} in them{data.parallel !== null ? ` · ${data.parallel.toFixed(2)} at a time` : ""}{data.busy_share !== null ? ` · ${share(data.busy_share)} busy` : ""}</th>
-            <th>Time</th><th class="l">Share</th><th>Runs</th><th>Mean</th><th>Longest</th><th class="l">which is</th>
+            <th>Op type</th><th>Time</th><th class="l">Share</th><th>Runs</th><th>Mean</th><th>Longest</th><th class="l ex">which is</th>
           </tr>
         </thead>
         <tbody>

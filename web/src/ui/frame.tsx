@@ -13,7 +13,7 @@ import { Icon, screenKeys, WARN } from "./bits";
 import { closeMenu, hideTip, Menu, openMenu } from "./float";
 import { nodeQuestion } from "./panel";
 
-export const LABELS: Record<Screen, string> = { overview: "Overview", flame: "Flame", table: "Table", timeline: "Timeline", graph: "Graph", memory: "Memory", code: "Code", compare: "Compare" };
+export const LABELS: Record<Screen, string> = { overview: "Overview", flame: "Flame", table: "Table", timeline: "Timeline", graph: "Graph", memory: "Memory", code: "Code", roofline: "Roofline", compare: "Compare", query: "Query" };
 
 /** Screens without data are there and say so; a comparison needs a second profile, so it is there only with one. */
 export function screensShown(): Screen[] {
@@ -41,7 +41,7 @@ export function Tabs(): JSX.Element {
     <nav class="tabs" aria-label="Screens">
       <div role="tablist" class="tablist" onKeyDown={move}>
         {tabs.map((word, i) => (
-          <button key={word} role="tab" id={`tab-${word}`} aria-controls="screen" aria-selected={word === current} tabIndex={word === current ? 0 : -1} title={`${LABELS[word]} (${i + 1})`} onClick={() => go({ screen: word })}>{LABELS[word]}</button>
+          <button key={word} role="tab" id={`tab-${word}`} aria-controls="screen" aria-selected={word === current} tabIndex={word === current ? 0 : -1} title={`${LABELS[word]} (${(i + 1) % 10})`} onClick={() => go({ screen: word })}>{LABELS[word]}</button>
         ))}
       </div>
       <span class="sp" />
@@ -77,6 +77,7 @@ export function Banner(): JSX.Element | null {
       </div>
     );
   }
+  if (meta.value.nothing) return <div class="warnbar" role="alert"><Icon path={WARN} /><span><b>Nothing to show: </b>{meta.value.nothing}</span></div>;
   if (!first || bannerClosed.value) return null;
   const line = (loss: typeof first) => {
     // The program's sentence may begin with the file; once is enough.

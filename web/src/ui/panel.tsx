@@ -128,7 +128,7 @@ export function showIn(screen: Screen, node: NodeAnswer | null): void {
   const kind = sel.slice(0, sel.indexOf(":"));
   const path = sel.slice(kind.length + 1);
   const change: Change = { screen };
-  if (screen === "flame" || screen === "table") {
+  if (screen === "flame" || screen === "table" || screen === "roofline") {
     if (["scope", "graph", "op", "code"].includes(kind)) change.view = kind;
     if (screen === "flame") change.zoom = node && node.row.kids > 0 && kind !== "line" ? path : "";
   }
@@ -150,7 +150,7 @@ function ShowIn({ node }: { node: NodeAnswer }): JSX.Element {
     <section>
       <h3>Show in</h3>
       <div class="links">
-        {screensShown().slice(1).map((word) => (
+        {screensShown().slice(1).filter((word) => word !== "query").map((word) => (
           <button key={word} aria-current={word === state.value.screen} onClick={() => showIn(word, node)}>{LABELS[word]}</button>
         ))}
       </div>

@@ -51,7 +51,7 @@ pub fn run(request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Resul
         }
         [before, after] if !flags.verify && flags.values.is_empty() => {
             let (before, after) = (Checkpoint::open(before)?, Checkpoint::open(after)?);
-            let comparison = Comparison::new(&before, &after, &request.options, flags.stats)?;
+            let comparison = Comparison::new(&before, &after, &request.options, &flags.comparing, flags.stats)?;
             let warnings = warnings(before.damage.iter().chain(&after.damage).chain(&comparison.damage));
             report(request, &[&before, &after], &warnings, out, err, &comparison)
         }

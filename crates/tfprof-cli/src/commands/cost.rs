@@ -44,7 +44,7 @@ pub fn run(request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Resul
     if over.as_ref().is_some_and(|over| !over.is_empty()) {
         exit = Exit::CheckFailed;
     }
-    let changes = baseline.as_ref().map(|(name, before)| (*name, changes(before, &cost)));
+    let changes = baseline.as_ref().map(|(name, before)| (*name, changes(before, &cost, &flags.comparing)));
     let report = Report { cost: &cost, over, changes, spelling: Spelling::CommandLine };
     let title = format!("cost of {}", request.named.join(", "));
     let [text, json, markdown, html] = FORMS;

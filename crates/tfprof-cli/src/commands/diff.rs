@@ -12,7 +12,7 @@ use tfprof::internal::render::fit;
 use tfprof::internal::report::budget;
 use tfprof::internal::report::overview::difference;
 use tfprof::{
-    Answer, Budget, Comparing, Error, Inputs, Keep, Output, Profiler, Question, View, ViewKind, Warning, compare,
+    Answer, Budget, Comparing, Error, Inputs, Keep, Output, Profiler, Question, Role, View, ViewKind, Warning, compare,
 };
 
 /// The views, besides those of a profile.
@@ -22,18 +22,66 @@ pub fn run(request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Resul
     if !request.flags.save.is_empty() {
         let rest = named(request).1;
         return match rest {
-            [run] => save::baseline(request, &side(request, run)?, out, err),
+            [run] => save::partial(request, &side(request, run)?, &request.flags.save, out, err),
             _ => Err(Error::Question(format!("-save keeps one run, and {} were named", rest.len()))),
         };
     }
     let (word, before, after) = sides(request)?;
-    match word {
-        Some("cost") => cost::run(&cost_request(request, before, after)?, out, err),
-        Some("checkpoint") => {
-            checkpoint::run(&asked(request, "checkpoint", vec![before.to_owned(), after.to_owned()]), out, err)
+    answer(word, request, &[Side::new(request, before)?, Side::new(request, after)?], out, err)
+}
+
+/// `diff [VIEW] BEFORE` of the shell: the loaded files are the second side, unless two sides are named.
+pub fn run_in_shell(mut request: Request, out: &mut dyn Write, err: &mut dyn Write) -> Result<Exit, Error> {
+    let loaded = std::mem::take(&mut request.flags.inputs);
+    request.flags.inputs.settings.clone_from(&loaded.settings);
+    request.flags.inputs.limits = loaded.limits;
+    match named(&request) {
+        (word, [before]) if request.flags.save.is_empty() => {
+            let path = loaded.of(Role::Checkpoint).next().map(|input| input.path.clone());
+            let after = Side { name: "(loaded)".to_owned(), path: path.unwrap_or_default(), inputs: loaded };
+            if word == Some("checkpoint") && after.path.as_os_str().is_empty() {
+                let how = "diff checkpoint BEFORE AFTER";
+                return Err(Error::Question(format!("no checkpoint is loaded; name both sides: {how}")));
+            }
+            answer(word, &request, &[Side::new(&request, before)?, after], out, err)
         }
-        Some("info") => info(request, before, after, out, err),
-        word => views(word.and_then(ViewKind::parse).unwrap_or(ViewKind::Scope), request, before, after, out, err),
+        (_, []) if request.flags.save.is_empty() => {
+            let how = "diff [VIEW] BEFORE, or diff [VIEW] BEFORE AFTER";
+            Err(Error::Question(format!("diff compares another run with the one that is loaded: {how}")))
+        }
+        _ => run(&request, out, err),
+    }
+}
+
+/// One side: its name for people, the path that was named, and its files.
+struct Side {
+    name: String,
+    path: PathBuf,
+    inputs: Inputs,
+}
+
+impl Side {
+    fn new(request: &Request, path: &Path) -> Result<Side, Error> {
+        Ok(Side { name: path.display().to_string(), path: path.to_owned(), inputs: side(request, path)? })
+    }
+}
+
+fn answer(
+    word: Option<&str>,
+    request: &Request,
+    sides: &[Side; 2],
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> Result<Exit, Error> {
+    match word {
+        Some("cost") => cost::run(&cost_request(request, sides), out, err),
+        Some("checkpoint") => checkpoint::run(
+            &asked(request, "checkpoint", sides.iter().map(|side| side.path.clone()).collect()),
+            out,
+            err,
+        ),
+        Some("info") => info(request, sides, out, err),
+        word => views(word.and_then(ViewKind::parse).unwrap_or(ViewKind::Scope), request, sides, out, err),
     }
 }
 
@@ -62,8 +110,7 @@ pub fn sides(request: &Request) -> Result<(Option<&str>, &Path, &Path), Error> {
 fn views(
     kind: ViewKind,
     request: &Request,
-    before: &Path,
-    after: &Path,
+    [before, after]: &[Side; 2],
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> Result<Exit, Error> {
@@ -79,16 +126,14 @@ fn views(
         None => question.needs_to_compare(inputs),
     };
     let comparing = &request.flags.comparing;
-    let (old, new) = (side(request, before)?, side(request, after)?);
-    let mut files = old.files();
-    files.extend(new.files());
-    let (a, first) = load(request, &old, keep(&old)?, before, err)?;
-    let (b, second) = load(request, &new, keep(&new)?, after, err)?;
-    let names = [before, after].map(|path| path.display().to_string());
-    let answer = compare((&names[0], &a), (&names[1], &b), &question, comparing)?;
+    let mut files = before.inputs.files();
+    files.extend(after.inputs.files());
+    let (a, first) = load(request, &before.inputs, keep(&before.inputs)?, &before.name, err)?;
+    let (b, second) = load(request, &after.inputs, keep(&after.inputs)?, &after.name, err)?;
+    let answer = compare((&before.name, &a), (&after.name, &b), &question, comparing)?;
     let written = view::write_answer(&answer, &question, request, &files, out, err)?;
     if let Some(budget) = budget {
-        let over = check(&budget, [(&names[0], &a), (&names[1], &b)], request, out, err)?;
+        let over = check(&budget, [(&before.name, &a), (&after.name, &b)], request, out, err)?;
         if over {
             return Ok(Exit::CheckFailed);
         }
@@ -172,13 +217,12 @@ pub fn load(
     request: &Request,
     inputs: &Inputs,
     keep: Keep,
-    path: &Path,
+    name: &str,
     err: &mut dyn Write,
 ) -> Result<(Profiler, Exit), Error> {
     let mut profiler = Profiler::new(keep);
     let loaded = load_into(&mut profiler, inputs, request.terminal, err);
-    let name = path.display().to_string();
-    warn(&profiler.warnings().iter().map(|warning| warning.of_side(&name)).collect::<Vec<_>>(), err);
+    warn(&profiler.warnings().iter().map(|warning| warning.of_side(name)).collect::<Vec<_>>(), err);
     loaded?;
     let exit = refuse_damage(profiler.warnings(), request.flags.strict)?;
     Ok((profiler, exit))
@@ -191,6 +235,7 @@ fn asked(request: &Request, word: &str, paths: Vec<PathBuf>) -> Request {
     flags.inputs.clone_from(&request.flags.inputs);
     (flags.strict, flags.open, flags.stats) = (request.flags.strict, request.flags.open, request.flags.stats);
     flags.budget.clone_from(&request.flags.budget);
+    flags.comparing.clone_from(&request.flags.comparing);
     Request {
         command,
         options: request.options.clone(),
@@ -205,26 +250,24 @@ fn asked(request: &Request, word: &str, paths: Vec<PathBuf>) -> Request {
 }
 
 /// `diff cost A B` is `cost B --baseline A`.
-fn cost_request(request: &Request, before: &Path, after: &Path) -> Result<Request, Error> {
-    let mut asked = asked(request, "cost", vec![after.to_owned()]);
-    asked.flags.inputs = side(request, after)?;
-    asked.flags.baseline = before.display().to_string();
-    Ok(asked)
+fn cost_request(request: &Request, [before, after]: &[Side; 2]) -> Request {
+    let mut asked = asked(request, "cost", vec![after.path.clone()]);
+    asked.flags.inputs = after.inputs.clone();
+    asked.flags.baseline.clone_from(&before.name);
+    asked
 }
 
 fn info(
     request: &Request,
-    before: &Path,
-    after: &Path,
+    [before, after]: &[Side; 2],
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> Result<Exit, Error> {
-    let (old, new) = (side(request, before)?, side(request, after)?);
-    let (a, first) = load(request, &old, needs::OVERVIEW, before, err)?;
-    let (b, second) = load(request, &new, needs::OVERVIEW, after, err)?;
-    let facts = difference::facts(&a.overview(&old)?, &b.overview(&new)?);
-    let names = [before, after].map(|path| path.display().to_string());
-    let names = [names[0].as_str(), names[1].as_str()];
+    let (old, new) = (&before.inputs, &after.inputs);
+    let (a, first) = load(request, old, needs::OVERVIEW, &before.name, err)?;
+    let (b, second) = load(request, new, needs::OVERVIEW, &after.name, err)?;
+    let facts = difference::facts(&a.overview(old)?, &b.overview(new)?);
+    let names = [before.name.as_str(), after.name.as_str()];
     let warnings: Vec<Warning> = a.warnings().iter().chain(b.warnings()).cloned().collect();
     let mut files = old.files();
     files.extend(new.files());

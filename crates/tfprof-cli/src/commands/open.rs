@@ -29,13 +29,22 @@ pub fn target(request: &Request) -> Result<Output, Error> {
     }
     // The directory must be new: nobody else may have put a link there.
     let dir = std::env::temp_dir().join(format!("tfprof-page-{}-{:08x}", std::process::id(), moment()));
-    let mut builder = std::fs::DirBuilder::new();
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     let io_error = |source| Error::Io { file: dir.display().to_string(), action: "cannot create", source };
-    builder.create(&dir).map_err(io_error)?;
+    create_own(&dir).map_err(io_error)?;
     let outfile = dir.join(format!("{}.html", request.command.word)).display().to_string();
     Ok(Output { form: "html".to_owned(), outfile })
+}
+
+/// Creates a directory that only its owner can read.
+#[cfg(unix)]
+fn create_own(dir: &Path) -> io::Result<()> {
+    std::os::unix::fs::DirBuilderExt::mode(&mut std::fs::DirBuilder::new(), 0o700).create(dir)
+}
+
+/// Creates a directory, which inherits the rights of the user's own for temporary files.
+#[cfg(not(unix))]
+fn create_own(dir: &Path) -> io::Result<()> {
+    std::fs::create_dir(dir)
 }
 
 /// Says where the answer is and how to look at it, and opens it if asked.

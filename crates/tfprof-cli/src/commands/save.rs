@@ -1,15 +1,17 @@
-//! `tfprof save`: all loaded files as one profile.
+//! `tfprof save`: all loaded files as one profile, or as a partial.
 
-use super::{Exit, load, load_into, refuse_damage, to_file, warn};
+use super::{Exit, load, refuse_damage, to_file, warn};
 use crate::flags::Request;
-use flate2::{Compression, GzBuilder};
 use std::io::Write;
 use tfprof::internal::engine::needs;
 use tfprof::internal::format::profile;
-use tfprof::{Error, Inputs, Keep, Output, Profiler, Quirks};
+use tfprof::{Error, Inputs, Output, Profiler};
 
 pub fn run(request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Result<Exit, Error> {
     let Request { options, flags, .. } = request;
+    if flags.partial {
+        return partial(request, &flags.inputs, &outfile(request, "save --partial RUN")?, out, err);
+    }
     if ![Output::TEXT, "proto"].contains(&options.output.form.as_str()) {
         return Err(Error::Question("say where to save, as in `tfprof save DIR --outfile=all.profile`".to_owned()));
     }
@@ -22,30 +24,39 @@ pub fn run(request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Resul
 }
 
 fn refuse_trace(profiler: &Profiler) -> Result<(), Error> {
+    if profiler.model().is_partial {
+        let message = "a partial keeps sums, and a ProfileProto single executions; keep the partial, or merge it";
+        return Err(Error::Question(message.to_owned()));
+    }
     if profiler.hosts().is_empty() {
         return Ok(());
     }
-    let message = "an XSpace is a saved profile already, and a ProfileProto has no place for its times; keep the file";
+    let message =
+        "a ProfileProto has no place for the times of a trace; keep the file, or add --partial to save its sums";
     Err(Error::Question(message.to_owned()))
 }
 
-/// The parts of a run that later runs are compared with.
-const BASELINE: Keep =
-    Keep { memory: false, attributes: false, inputs: false, output_shapes: false, traces: false, ..needs::SAVING };
+/// The file that a partial is written to.
+pub fn outfile(request: &Request, example: &str) -> Result<String, Error> {
+    let output = &request.options.output;
+    if output.outfile.is_empty() || !matches!(output.form.as_str(), Output::TEXT | "proto") {
+        let message = format!("say where to write the partial, as in `tfprof {example} -outfile=FILE.part`");
+        return Err(Error::Question(message));
+    }
+    Ok(output.outfile.clone())
+}
 
-/// `diff --save`: keeps a run to compare others with, as a gzipped `ProfileProto`.
-pub fn baseline(request: &Request, inputs: &Inputs, out: &mut dyn Write, err: &mut dyn Write) -> Result<Exit, Error> {
-    let mut profiler = Profiler::new(BASELINE);
-    let loaded = load_into(&mut profiler, inputs, request.terminal, err);
-    warn(profiler.warnings(), err);
-    loaded?;
-    let exit = refuse_damage(profiler.warnings(), request.flags.strict)?;
-    refuse_trace(&profiler)?;
-    to_file(&request.flags.save, &inputs.files(), out, |out| {
-        // Without a time or a name, so that equal baselines are equal files.
-        let mut gzip = GzBuilder::new().operating_system(3).write(out, Compression::best());
-        profile::write(profiler.model(), Quirks::NONE, &mut gzip)?;
-        gzip.finish().map(drop)
-    })?;
+/// Writes the partial of inputs: `save --partial`, and `diff --save`.
+pub fn partial(
+    request: &Request,
+    inputs: &Inputs,
+    file: &str,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> Result<Exit, Error> {
+    let made = inputs.partial()?;
+    warn(&made.warnings, err);
+    let exit = refuse_damage(&made.warnings, request.flags.strict)?;
+    to_file(file, &inputs.files(), out, |out| made.partial.write(out))?;
     Ok(exit)
 }

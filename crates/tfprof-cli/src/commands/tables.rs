@@ -5,7 +5,8 @@ use crate::flags::Request;
 use crate::target;
 use std::io::{self, Write};
 use std::path::PathBuf;
-use tfprof::internal::columnar::{Batch, BatchSink, TABLE_FORMS, TableForm, TableHead, table_form, text};
+use tfprof::internal::columnar::partition::Partitioned;
+use tfprof::internal::columnar::{Batch, BatchSink, Field, TABLE_FORMS, TableForm, TableHead, table_form, text};
 use tfprof::internal::engine::needs;
 use tfprof::internal::render::tabular;
 use tfprof::internal::tables::{Facts, TABLES, TableInfo, VERSION};
@@ -20,13 +21,14 @@ pub fn run(request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Resul
         name => Some(TableInfo::named(name).map_err(|why| Error::option("table", why))?),
     };
     let output = open::target(request)?;
-    check(&output, table)?;
-    let (profiler, exit) = load(request, needs::TABLES, err)?;
+    check(&output, table, request.flags.partition)?;
+    let needs = needs::of_table(table.map(|table| table.name));
+    let (profiler, exit) = load(request, needs, err)?;
     let facts = profiler.facts(&request.flags.inputs);
     let files = request.flags.files();
     match table {
         _ if output.to_nowhere() => {}
-        None if output.is_directory() => write_all(&facts, &output, &files, err)?,
+        table if output.is_directory() => write_files(&facts, &output, table, request, err)?,
         None if output.to_screen() => list(&facts, request, out)?,
         None => write_database(&facts, &output, &files)?,
         Some(table) => write_one(table, &facts, &output, request, out)?,
@@ -35,7 +37,10 @@ pub fn run(request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Resul
 }
 
 /// Refuses targets that cannot hold what was asked for, before anything is read.
-fn check(output: &Output, table: Option<&TableInfo>) -> Result<(), Error> {
+fn check(output: &Output, table: Option<&TableInfo>, partition: bool) -> Result<(), Error> {
+    if partition && !output.is_directory() {
+        return Err(Error::Question("--partition writes directories; name one, as in -output DIR/".to_owned()));
+    }
     if output.to_nowhere() || output.to_screen() {
         return Ok(());
     }
@@ -80,21 +85,79 @@ fn write_one(
     to_file(&output.outfile, &request.flags.files(), out, |out| write_table(form, table, facts, out))
 }
 
-/// All tables, each in a file of a directory.
-fn write_all(facts: &Facts<'_>, output: &Output, files: &[PathBuf], err: &mut dyn Write) -> Result<(), Error> {
-    let dir = &output.outfile;
+/// All tables or one, each in a file of a directory, or in directories by host and step.
+fn write_files(
+    facts: &Facts<'_>,
+    output: &Output,
+    table: Option<&'static TableInfo>,
+    request: &Request,
+    err: &mut dyn Write,
+) -> Result<(), Error> {
+    let (dir, files) = (&output.outfile, request.flags.files());
     let word = if output.form == "html" { IN_DIRECTORY } else { &output.form };
     let Some(form) = table_form(word) else { return Ok(()) };
     let ending = tfprof::FORMS.iter().find(|form| form.word == word).map_or("", |form| form.endings[0]);
-    let create = |source| Error::Io { file: dir.clone(), action: "cannot create", source };
-    std::fs::create_dir_all(dir).map_err(create)?;
-    for table in TABLES {
-        let file = format!("{dir}{}{ending}", table.name);
-        target::to_file(&file, files, |out| write_table(form, table, facts, out))?;
+    let tables = TABLES.iter().filter(|other| table.is_none_or(|table| table.name == other.name));
+    let mut count = 0;
+    for table in tables {
+        if request.flags.partition && PARTITIONED.contains(&table.name) {
+            let dir = format!("{dir}{}/", table.name);
+            write_partitions(table, facts, (form, ending), &dir, &files)?;
+        } else {
+            create_dir(dir)?;
+            let file = format!("{dir}{}{ending}", table.name);
+            target::to_file(&file, &files, |out| write_table(form, table, facts, out))?;
+        }
+        count += 1;
     }
     // Nothing can be done if even standard error is closed.
-    let _ = writeln!(err, "tfprof: wrote {} tables to {dir}", TABLES.len());
+    let _ = writeln!(err, "tfprof: wrote {count} table{} to {dir}", if count == 1 { "" } else { "s" });
     Ok(())
+}
+
+fn create_dir(dir: &str) -> Result<(), Error> {
+    let create = |source| Error::Io { file: dir.to_owned(), action: "cannot create", source };
+    std::fs::create_dir_all(dir).map_err(create)
+}
+
+/// The tables that `--partition` splits; the others are small.
+const PARTITIONED: &[&str] = &["totals", "executions"];
+
+/// A table in directories by host and step. Files of another run would count as its rows, so there must be none.
+fn write_partitions(
+    table: &'static TableInfo,
+    facts: &Facts<'_>,
+    (form, ending): (&TableForm, &str),
+    dir: &str,
+    inputs: &[PathBuf],
+) -> Result<(), Error> {
+    if std::fs::read_dir(dir).is_ok_and(|mut entries| entries.next().is_some()) {
+        let why =
+            format!("{dir} is not empty, and its files would count as rows; remove it, or name another directory");
+        return Err(Error::Question(why));
+    }
+    create_dir(dir)?;
+    let mut failure = None;
+    let metadata = head(table).metadata;
+    let mut write = |path: &str, fields: &[Field], rows: &Batch| {
+        let file = format!("{dir}{path}{ending}");
+        let head = TableHead { name: table.name, fields, metadata: metadata.clone() };
+        let parent = file.rsplit_once('/').map_or(dir, |(parent, _)| parent);
+        let written = create_dir(parent).and_then(|()| {
+            target::to_file(&file, inputs, |out| (form.write)(&head, &mut |sink| sink.batch(rows), out))
+        });
+        written.map_err(|error| {
+            failure = Some(error);
+            io::Error::other("a part could not be written")
+        })
+    };
+    let mut parts = Partitioned::new(table.fields, &["host", "step"], &mut write);
+    let filled = table.fill(facts, &mut parts).and_then(|()| parts.finish());
+    match (filled, failure) {
+        (_, Some(error)) => Err(error),
+        (Err(source), None) => Err(Error::Io { file: dir.to_owned(), action: "cannot write", source }),
+        (Ok(()), None) => Ok(()),
+    }
 }
 
 /// All tables in one database.

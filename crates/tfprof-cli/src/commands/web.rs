@@ -6,6 +6,7 @@ use std::ffi::OsStr;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use tfprof::internal::format::NO_EVENTS;
 use tfprof::internal::{comma_list, units};
 use tfprof::{Error, Inputs, Keep, Profiler, Unit};
 use tfprof_server::http::{PAGE, Server};
@@ -62,13 +63,20 @@ pub fn site(request: &Request, err: &mut dyn Write) -> Result<Site, Error> {
     if request.command.word == "diff" {
         let (_, before, after) = diff::sides(request)?;
         let inputs = diff::side(request, after)?;
-        let (profiler, _) = diff::load(request, &inputs, Keep::EVERYTHING, after, err)?;
+        let (profiler, _) = diff::load(request, &inputs, Keep::EVERYTHING, &after.display().to_string(), err)?;
         let named = comma_list::split_list(&after.display().to_string());
         let site = site_of(request, profiler, inputs, &named)?;
         return with_baseline(site, request, &diff::side(request, before)?, before, err);
     }
-    let (profiler, _) = load(request, Keep::EVERYTHING, err)?;
-    let site = site_of(request, profiler, request.flags.inputs.clone(), &request.named)?;
+    let site = match load(request, Keep::EVERYTHING, err) {
+        Ok((profiler, _)) => site_of(request, profiler, request.flags.inputs.clone(), &request.named)?,
+        // The page says so, and how to record something.
+        Err(error) if is_empty(&error) => {
+            let site = site_of(request, Profiler::new(Keep::EVERYTHING), Inputs::default(), &request.named)?;
+            site.without_events(error.to_string())
+        }
+        Err(error) => return Err(error),
+    };
     if request.flags.baseline.is_empty() {
         return Ok(site);
     }
@@ -84,6 +92,11 @@ pub fn site(request: &Request, err: &mut dyn Write) -> Result<Site, Error> {
     with_baseline(site, request, &inputs, before, err)
 }
 
+/// Whether a file is whole, but nothing was recorded in it.
+fn is_empty(error: &Error) -> bool {
+    matches!(error.cause(), Error::Input { message, .. } if message.contains(NO_EVENTS))
+}
+
 fn with_baseline(
     site: Site,
     request: &Request,
@@ -91,7 +104,7 @@ fn with_baseline(
     path: &Path,
     err: &mut dyn Write,
 ) -> Result<Site, Error> {
-    let (profiler, _) = diff::load(request, inputs, Keep::EVERYTHING, path, err)?;
+    let (profiler, _) = diff::load(request, inputs, Keep::EVERYTHING, &path.display().to_string(), err)?;
     site.compared_with(profiler, inputs, &path.display().to_string())
 }
 
@@ -118,6 +131,10 @@ fn site_of(request: &Request, profiler: Profiler, files: Inputs, named: &[String
         format!("import tfprof\np = tfprof.open({paths})")
     };
     let program = if is_demo { "tfprof demo" } else { "tfprof" }.to_owned();
-    let setup = Setup { command: Command { program, inputs, python }, source_root: root };
+    let options = &request.options;
+    let peaks = [("peak_flops", &options.peak_flops), ("peak_bandwidth", &options.peak_bandwidth)];
+    let peaks = peaks.into_iter().chain([("device", &options.device), ("devices", &options.devices)]);
+    let given = peaks.filter(|(_, value)| !value.is_empty()).map(|(name, value)| (name.to_owned(), value.clone()));
+    let setup = Setup { command: Command { program, inputs, python }, source_root: root, defaults: given.collect() };
     Site::new(profiler, files, setup)
 }

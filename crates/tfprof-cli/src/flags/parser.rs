@@ -274,7 +274,7 @@ impl Parser {
             self.paths.insert(0, PathBuf::from(word));
             return Ok("shell".to_owned());
         }
-        if word.contains(['/', '.']) {
+        if word.contains(['/', '.', '\\']) {
             let message = format!("{word}: no such file or directory, and not a command either (tfprof help)");
             return Err(Error::Missing(message));
         }

@@ -179,7 +179,7 @@ pub static FLAGS: LazyLock<Vec<Flag>> = LazyLock::new(|| {
     inputs.chain(OTHER_FLAGS).collect()
 });
 
-const OTHER_FLAGS: [Flag; 43] = [
+const OTHER_FLAGS: [Flag; 48] = [
     flag(
         "signature",
         ValueKind::Word,
@@ -280,6 +280,10 @@ const OTHER_FLAGS: [Flag; 43] = [
     text("table", ValueKind::Word, "one table instead of all of them", |flags| &mut flags.table)
         .one_of(|| TABLES.iter().map(|table| table.name).collect())
         .only(&["tables"]),
+    switch("partition", "write totals and executions to directories by host and step (-output DIR/)", |flags| {
+        &mut flags.partition
+    })
+    .only(&["tables"]),
     text("write", ValueKind::Path, "a directory to write the sample's files to", |flags| &mut flags.write)
         .only(&["demo"]),
     switch("show_dataflow", "draw arrows from the op that makes a tensor to the ops that read it", |flags| {
@@ -374,7 +378,31 @@ const OTHER_FLAGS: [Flag; 43] = [
     })
     .only(&["diff"]),
     text("save", ValueKind::Path, "keep a run in this file, to compare later ones with", |flags| &mut flags.save)
-        .only(&["diff"]),
+        .only(&["diff", "fleet"]),
+    text("cache", ValueKind::Path, "keep partials in this directory, so that a second run resumes", |flags| {
+        &mut flags.cache
+    })
+    .only(&["fleet"]),
+    flag(
+        "part",
+        ValueKind::Word,
+        "read the share I of N of all recordings, as in 1/8, and keep it with -save",
+        |flags, text| {
+            let share = text.split_once('/').and_then(|(part, of)| Some((part.parse().ok()?, of.parse().ok()?)));
+            let share = share.filter(|(part, of)| (1..=*of).contains(part));
+            flags.share = Some(share.ok_or_else(|| format!("expected a share, such as 1/8, found `{text}`"))?);
+            Ok(())
+        },
+    )
+    .only(&["fleet"]),
+    flag("require_hosts", ValueKind::Number, "exit code 3 if fewer hosts could be read", |flags, text| {
+        let hosts = text.parse().map_err(|_| format!("expected a number of hosts, such as 64, found `{text}`"))?;
+        flags.require_hosts = Some(hosts);
+        Ok(())
+    })
+    .only(&["fleet"]),
+    switch("partial", "save sums that `tfprof merge` can add up, of any input", |flags| &mut flags.partial)
+        .only(&["save"]),
     switch("stats", "what the numbers look like: extremes, mean, spread, zeros, NaN", |flags| &mut flags.stats)
         .only(&["checkpoint", "diff"]),
     switch("verify", "check every checksum and every length; exit code 3 on damage", |flags| &mut flags.verify)

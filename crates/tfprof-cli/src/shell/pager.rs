@@ -57,6 +57,15 @@ impl Pager {
         started
     }
 
+    /// Runs something that looks at [`signals::is_waiting`]: Ctrl-C stops it, and does not end this program.
+    pub fn keep_ctrl_c<T>(&self, run: impl FnOnce() -> T) -> T {
+        self.ctrl_c_ends.store(false, Ordering::SeqCst);
+        signals::hold();
+        let outcome = run();
+        self.ended();
+        outcome
+    }
+
     pub fn ended(&self) {
         self.ctrl_c_ends.store(true, Ordering::SeqCst);
         signals::release(true);

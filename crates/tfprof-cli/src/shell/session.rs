@@ -1,6 +1,6 @@
 //! The state of the shell (loaded files, options kept by `set`), and how a line changes or queries it.
 
-use crate::commands::{Exit, help, info, load, load_into, to_stdout, view, warn};
+use crate::commands::{Exit, diff, help, info, load, load_into, to_stdout, view, warn};
 use crate::flags::{self, Request};
 use crate::terminal::Terminal;
 use std::io::Write;
@@ -156,6 +156,7 @@ impl Session {
             "set" => self.options = request.options,
             "info" => info::answer(&self.profiler, &request, &|question| self.spelled(question), out, err)?,
             "help" => drop(help::run_in_shell(&request, out)?),
+            "diff" => drop(diff::run_in_shell(request, out, err)?),
             word => match ViewKind::parse(word).map(|kind| view::question(kind, &request)).transpose()? {
                 Some(question) if !question.needs_records()? => {
                     if view::answer(&question, &self.profiler, &request, out, err)? == Exit::Damaged {

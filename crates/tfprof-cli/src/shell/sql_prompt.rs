@@ -4,7 +4,6 @@ use super::history;
 use super::pager::{Pager, Screen};
 use crate::commands::sql::line;
 use crate::flags::Request;
-use crate::signals;
 use rustyline::completion::{Completer, Pair};
 use rustyline::error::ReadlineError;
 use rustyline::highlight::Highlighter;
@@ -57,22 +56,16 @@ pub fn interact(database: &Database, request: &Request, out: &mut dyn Write, err
         let _ = editor.add_history_entry(whole.replace('\n', " "));
         history.iter().for_each(|file| history::save(&mut editor, file));
         let mut screen = Screen::new(out, editor.dimensions(), pager.clone());
-        let outcome = stoppable(|| line(database, whole.trim(), request, &mut screen));
-        let shown = screen.finish();
+        let (outcome, shown) = pager.keep_ctrl_c(|| {
+            let outcome = line(database, whole.trim(), request, &mut screen);
+            (outcome, screen.finish())
+        });
         shown.map_err(|source| Error::Io { file: "standard output".to_owned(), action: "cannot write", source })?;
         if let Err(error) = outcome {
             // Nothing can be done if even standard error is closed.
             let _ = writeln!(err, "tfprof: {error}");
         }
     }
-}
-
-/// Runs a statement that Ctrl-C stops without ending the program.
-fn stoppable<T>(run: impl FnOnce() -> T) -> T {
-    signals::hold();
-    let outcome = run();
-    signals::release(true);
-    outcome
 }
 
 fn editor() -> rustyline::Result<Editor<SqlWords, FileHistory>> {

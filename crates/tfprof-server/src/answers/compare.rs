@@ -41,7 +41,7 @@ impl<'s> Both<'s> {
             return Err(Problem::no_data(how, None));
         };
         let (swapped, keeps_warmup) = (params.flag("swap"), params.take("warm").is_some_and(|warm| warm == "0"));
-        let asked = Asked::take(params, site.default_metric())?;
+        let asked = Asked::take(params, site.default_metric(), &site.setup.defaults)?;
         if asked.metric().is_ratio() {
             return Err(Problem::parameter("metric", "is a ratio, which cannot be drawn as a sum; choose another"));
         }

@@ -6,6 +6,7 @@ use crate::params::Params;
 use crate::question::Asked;
 use crate::reply::{Frame, Problem, Reply};
 use crate::site::Site;
+use crate::timeline::arrows::{Arrow, End};
 use crate::timeline::lane::Lane;
 use crate::timeline::{LaneInfo, Timeline};
 use serde_json::{Value, json};
@@ -36,7 +37,7 @@ pub fn timeline(site: &Site, params: &mut Params) -> Result<Reply, Problem> {
                 .lanes
                 .clone()
                 .map(|id| {
-                    let LaneInfo { name, lane } = &timeline.lanes[id];
+                    let LaneInfo { name, lane, .. } = &timeline.lanes[id];
                     json!({ "id": id, "name": name, "events": lane.len(), "busy_ns": lane.busy })
                 })
                 .collect();
@@ -61,6 +62,7 @@ pub fn timeline(site: &Site, params: &mut Params) -> Result<Reply, Problem> {
         "tile_ns": timeline.tile_ns(),
         "levels": timeline.levels(),
         "events": timeline.events,
+        "arrows": timeline.arrows.count(),
         "names": timeline.names.len(),
         "ops": timeline.ops,
         "groups": groups,
@@ -108,9 +110,30 @@ pub fn at(site: &Site, params: &mut Params) -> Result<Reply, Problem> {
         json!({
             "name": info.name, "op": info.op, "dir": info.direction.word(), "lane": id, "t0_ns": start,
             "dur_ns": lane.length_of(at), "step": timeline.step_at(start), "sel": sel(&timeline, name), "args": [],
+            "arrows": arrows_json(&arrows_of(&timeline, id, start, lane.length_of(at))),
         })
     });
     Ok(frame(site).reply(json!({ "event": event })))
+}
+
+/// The most arrows of an answer.
+const MOST_ARROWS: usize = 500;
+
+/// The arrows from and to an event.
+fn arrows_of(timeline: &Timeline, lane: usize, start: u64, length: u64) -> Vec<Arrow> {
+    let from = timeline.arrows.from(timeline.lanes[lane].thread, start, length);
+    from.chain(timeline.arrows.to(End { lane: lane as u32, start })).take(MOST_ARROWS).collect()
+}
+
+/// Arrows as columns.
+fn arrows_json(arrows: &[Arrow]) -> Value {
+    let ends = |end: fn(&Arrow) -> End| arrows.iter().map(end);
+    json!({
+        "from": ends(|arrow| arrow.from).map(|end| end.lane).collect::<Vec<_>>(),
+        "from_ns": ends(|arrow| arrow.from).map(|end| end.start).collect::<Vec<_>>(),
+        "to": ends(|arrow| arrow.to).map(|end| end.lane).collect::<Vec<_>>(),
+        "to_ns": ends(|arrow| arrow.to).map(|end| end.start).collect::<Vec<_>>(),
+    })
 }
 
 /// The event at a time, or the longest of those that are near.
@@ -240,6 +263,17 @@ pub fn events(site: &Site, params: &mut Params) -> Result<Reply, Problem> {
     found.sort_unstable_by_key(|event| std::cmp::Reverse(*event));
     found.truncate(limit);
     found.sort_unstable_by_key(|(_, _, start)| *start);
+    let mut arrows: Vec<Arrow> = Vec::new();
+    for (length, lane, start) in &found {
+        arrows.extend(arrows_of(&timeline, *lane, *start, *length));
+        if arrows.len() >= 2 * MOST_ARROWS {
+            break;
+        }
+    }
+    arrows.sort_unstable_by_key(|arrow| (arrow.from.start, arrow.from.lane, arrow.to));
+    // A launch within two nested events comes twice.
+    arrows.dedup();
+    arrows.truncate(MOST_ARROWS);
     let frame = frame(site).leaving_out(count - found.len() as u64, "shorter ones");
     Ok(frame.reply(json!({
         "count": count,
@@ -249,6 +283,7 @@ pub fn events(site: &Site, params: &mut Params) -> Result<Reply, Problem> {
             "t0_ns": found.iter().map(|(_, _, start)| *start).collect::<Vec<_>>(),
             "dur_ns": found.iter().map(|(length, _, _)| *length).collect::<Vec<_>>(),
         },
+        "arrows": arrows_json(&arrows),
     })))
 }
 

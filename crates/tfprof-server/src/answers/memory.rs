@@ -297,7 +297,7 @@ fn of_hosts(site: &Site, device: &str) -> Result<Reply, Problem> {
     let Some(chosen) = allocators.iter().filter(fits).max_by_key(|of| of.peak.in_use()) else {
         return Err(nothing(site));
     };
-    let zero = site.timeline().map_or(0, |timeline| timeline.zero);
+    let (zero, end) = site.timeline().map_or((0, 0.0), |timeline| (timeline.zero, timeline.end as f64));
     let nanos = |picos: i64| picos.saturating_sub(zero).max(0) as f64 / 1000.0;
     let points: Vec<(i64, i64)> = chosen.over_time.each().collect();
     let bytes: Vec<i64> = points.iter().map(|(_, bytes)| *bytes).collect();
@@ -310,8 +310,8 @@ fn of_hosts(site: &Site, device: &str) -> Result<Reply, Problem> {
         "device": chosen.name,
         "step": null,
         "source": "the allocator's own samples: the most in use in each span of time; it does not say who holds it",
-        "t0_ns": times.first().copied().unwrap_or(0.0),
-        "t1_ns": times.last().copied().unwrap_or(0.0),
+        "t0_ns": 0.0,
+        "t1_ns": times.iter().copied().chain([end, nanos(chosen.peak.time)]).fold(0.0, f64::max),
         "curve": { "t_ns": times, "low": bytes, "high": bytes },
         "series": null,
         "peak": { "t_ns": nanos(chosen.peak.time), "bytes": chosen.peak.in_use(), "holders": null },

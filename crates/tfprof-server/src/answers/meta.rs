@@ -7,8 +7,9 @@ use crate::reply::{Problem, Reply};
 use crate::site::Site;
 use crate::tree::{Tree, label, unit};
 use serde_json::{Value, json};
+use tfprof::internal::words;
 use tfprof::reports::Missing;
-use tfprof::{METRICS, MetricSource, OPTIONS, Role, Unit, ViewKind};
+use tfprof::{METRICS, Metric, MetricSource, OPTIONS, Role, Unit, ViewKind};
 
 pub fn meta(site: &Site, _: &mut Params) -> Result<Reply, Problem> {
     let overview = &site.overview;
@@ -48,11 +49,13 @@ pub fn meta(site: &Site, _: &mut Params) -> Result<Reply, Problem> {
         "devices": overview.devices,
         "hosts": overview.hosts.iter().map(|host| json!({ "name": host.host })).collect::<Value>(),
 
+        "nothing": site.nothing,
         "losses": losses,
         "missing": overview.missing,
         "options": options,
         "inputs": site.setup.command.inputs.join(" "),
         "baseline": site.baseline.as_ref().map(|baseline| &baseline.name),
+        "defaults": site.setup.defaults.iter().cloned().collect::<std::collections::BTreeMap<_, _>>(),
         "source_root": site.setup.source_root.display().to_string(),
         "is_report": false,
         "report": null,
@@ -60,7 +63,7 @@ pub fn meta(site: &Site, _: &mut Params) -> Result<Reply, Problem> {
 }
 
 fn title(site: &Site) -> String {
-    let name = |text: &str| text.trim_end_matches('/').rsplit('/').next().unwrap_or(text).to_owned();
+    let name = |text: &str| words::base_name(text.trim_end_matches(std::path::is_separator)).to_owned();
     let names: Vec<_> = site.setup.command.inputs.iter().map(|input| name(input)).collect();
     match &names[..] {
         [] => "demo".to_owned(),
@@ -149,6 +152,7 @@ fn screens(site: &Site) -> Value {
     };
     let has_edges = model.nodes.all().any(|node| !model.nodes.inputs(node).is_empty());
     let code = site.knows_view(ViewKind::Code);
+    let has_times = all_metrics(site).is_ok_and(|tree| tree.view.total(Metric::DeviceMicros, tree.row(0)) > 0);
     json!([
         screen("overview", true, "", &[]),
         screen("flame", has_nodes, nothing, NO_RUNS),
@@ -157,7 +161,8 @@ fn screens(site: &Site) -> Value {
         screen("graph", has_edges, "the files do not say which op reads from which", &["no_graph"]),
         screen("memory", has_memory, "no memory was recorded", NO_RUNS),
         screen("code", code.is_ok(), code.as_ref().err().map_or("", Problem::message), NO_CODE),
-        screen("roofline", false, "tfprof does not draw rooflines yet", &[]),
+        screen("roofline", has_times, "no time of an op was recorded", NO_RUNS),
+        screen("query", cfg!(feature = "sql"), "this program was built without SQL", &[]),
         screen("compare", site.baseline.is_some(), "name a second profile to compare with", &[]),
     ])
 }

@@ -12,6 +12,7 @@ mod node;
 mod overview;
 #[cfg(feature = "sql")]
 mod query;
+mod roofline;
 pub mod steps;
 mod table;
 
@@ -43,6 +44,14 @@ pub const ROUTES: &[(&str, Answer)] = &[
     ("graph", graph::graph),
     #[cfg(feature = "sql")]
     ("query", query::query),
+    ("roofline", roofline::roofline),
     ("compare", compare::compare),
     ("changes", compare::changes),
 ];
+
+/// Whether an answer is worth keeping: tiles and hover cards are made faster than they are found, and statements are seldom
+/// asked twice.
+pub fn is_kept(key: &str) -> bool {
+    let route = key.split('?').next().unwrap_or(key);
+    !matches!(route, "tile" | "at" | "query")
+}

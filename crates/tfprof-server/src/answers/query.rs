@@ -6,6 +6,7 @@ use crate::reply::{Frame, Problem, Reply};
 use crate::site::Site;
 use serde_json::{Value, json};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use tfprof::internal::budget::Account;
 use tfprof::internal::columnar::Datum;
@@ -28,10 +29,12 @@ pub fn query(site: &Site, params: &mut Params) -> Result<Reply, Problem> {
     if statement.trim().is_empty() {
         return Ok(frame.reply(json!({ "tables": TABLES.iter().map(table).collect::<Vec<_>>() })));
     }
-    let began = Instant::now();
+    let (began, stop) = (Instant::now(), Arc::clone(&params.stop));
     let source = Arc::clone(site.sql_source());
     let answer = Account::of_process()
-        .guard(|| Database::new(source, move || began.elapsed() > PATIENCE)?.query(&statement))
+        .guard(|| {
+            Database::new(source, move || began.elapsed() > PATIENCE || stop.load(Ordering::Relaxed))?.query(&statement)
+        })
         .map_err(Problem::from)?;
     let columns: Vec<Value> =
         answer.fields.iter().map(|field| json!({ "name": field.name, "type": field.kind.sql() })).collect();

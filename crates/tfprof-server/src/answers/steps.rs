@@ -56,6 +56,10 @@ impl Parts {
 
     /// As a page shows it; `parts` make one of the metric's unit.
     pub fn json(&self, parts: i64, whole: i64) -> Value {
+        // If nothing is a gradient or bookkeeping, the names may just not tell.
+        if self.gradient == 0 && self.other == 0 {
+            return Value::Null;
+        }
         let part = |n: i64| {
             let share = (whole > 0).then(|| n as f64 / whole as f64);
             json!({ "value": n as f64 / parts as f64, "share": share })

@@ -23,6 +23,7 @@ use std::future::Future;
 use std::io::{self, Write};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
@@ -165,8 +166,10 @@ async fn api(state: &Arc<State>, key: String, gzip: bool) -> Answer {
         return plain(StatusCode::SERVICE_UNAVAILABLE, "the server stops");
     };
     let site = Arc::clone(&state.site);
+    let stop = Arc::new(AtomicBool::new(false));
+    let _waits = StopWhenGone(Arc::clone(&stop));
     let worked = tokio::task::spawn_blocking(move || {
-        let Reply { status, body: answer } = site.answer(&key);
+        let Reply { status, body: answer } = site.answer_until(&key, &stop);
         let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         match answer {
             Body::Json(bytes) => body(status, "application/json; charset=utf-8", bytes, gzip, "no-store"),
@@ -179,6 +182,15 @@ async fn api(state: &Arc<State>, key: String, gzip: bool) -> Answer {
     worked.await.unwrap_or_else(|_| {
         plain(StatusCode::INTERNAL_SERVER_ERROR, "this question could not be answered; please report it")
     })
+}
+
+/// A tab that cancels closes its connection, which drops the answer under way: long statements then stop.
+struct StopWhenGone(Arc<AtomicBool>);
+
+impl Drop for StopWhenGone {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }
 
 /// The report as a download.

@@ -20,9 +20,9 @@ pub struct Page {
 
 /// The page that is built from `web/`.
 pub const PAGE: Page = Page {
-    index: include_bytes!("../../../../web/dist/index.html"),
-    script: include_bytes!("../../../../web/dist/app.js"),
-    style: include_bytes!("../../../../web/dist/app.css"),
+    index: include_bytes!("../../page/index.html"),
+    script: include_bytes!("../../page/app.js"),
+    style: include_bytes!("../../page/app.css"),
 };
 
 /// Nothing from elsewhere, no inline script, no frames around the page, no forms.

@@ -51,6 +51,12 @@ pub fn parts(site: &Site, settings: &Settings) -> Vec<Part> {
         for variant in variants {
             let plain: Params = variant.iter().chain(metric).cloned().collect();
             keys.extend(["overview", "code", "graph", "node"].map(|route| spelled(route, &plain)));
+            if metric.is_empty() {
+                keys.extend(views.iter().map(|view| match view {
+                    ViewKind::Scope => spelled("roofline", variant),
+                    view => spelled("roofline", &with(variant, "view", view.word())),
+                }));
+            }
             for view in &views {
                 let asked = if *view == ViewKind::Scope { plain.clone() } else { with(&plain, "view", view.word()) };
                 keys.extend(["flame", "lists", "rows"].map(|route| spelled(route, &asked)));

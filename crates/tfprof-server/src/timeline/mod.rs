@@ -1,5 +1,6 @@
 //! All events of a profile, ready to be drawn at any zoom: the page receives at most one box per pixel and lane.
 
+pub mod arrows;
 pub mod lane;
 mod read;
 mod tile;
@@ -7,6 +8,7 @@ mod tile;
 use crate::reply::Problem;
 use crate::site::Site;
 use crate::tree::Direction;
+use arrows::{Arrow, Arrows, End};
 use lane::Lane;
 use std::collections::HashMap;
 
@@ -26,6 +28,8 @@ pub struct Timeline {
     pub events: u64,
     /// Events that fit into no lane.
     pub dropped: u64,
+    /// From launches to what they started.
+    pub arrows: Arrows,
     /// Of a trace, the time of the first event in picoseconds.
     pub zero: i64,
     /// A note on the time that the axis leaves out, if any.
@@ -44,6 +48,8 @@ pub struct Group {
 #[derive(Debug)]
 pub struct LaneInfo {
     pub name: String,
+    /// Lanes of one thread have the same number.
+    pub thread: u32,
     pub lane: Lane,
 }
 
@@ -77,8 +83,9 @@ impl Timeline {
         read::read(site)
     }
 
-    /// Adds a line of events as one or more lanes.
-    pub fn add_line(&mut self, name: &str, events: Vec<lane::Event>) {
+    /// Adds a line of events as one or more lanes, and says which.
+    pub fn add_line(&mut self, name: &str, thread: u32, events: Vec<lane::Event>) -> std::ops::Range<usize> {
+        let first = self.lanes.len();
         let room = MOST_LANES - self.lanes.len().min(MOST_LANES);
         let (lanes, dropped) = lane::place(events, room);
         self.dropped += dropped;
@@ -86,8 +93,21 @@ impl Timeline {
             self.end = self.end.max(lane.end());
             self.events += lane.len() as u64;
             let name = if at == 0 { name.to_owned() } else { String::new() };
-            self.lanes.push(LaneInfo { name, lane });
+            self.lanes.push(LaneInfo { name, thread, lane });
         }
+        first..self.lanes.len()
+    }
+
+    /// The end of an arrow: the event of these lanes that starts at a time.
+    pub fn end_at(&self, lanes: std::ops::Range<usize>, start: u64) -> Option<End> {
+        let starts = |lane: &Lane| lane.within(start, start.saturating_add(1)).any(|at| lane.start_of(at) == start);
+        let lane = lanes.into_iter().find(|at| starts(&self.lanes[*at].lane))?;
+        Some(End { lane: lane as u32, start })
+    }
+
+    /// Adds the arrows; call this after the last line.
+    pub fn point(&mut self, list: Vec<Arrow>) {
+        self.arrows = Arrows::new(list, |lane| self.lanes[lane as usize].thread);
     }
 
     /// Numbers the op types with the most time; call this after the last line.

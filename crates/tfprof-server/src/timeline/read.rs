@@ -2,13 +2,14 @@
 
 mod held;
 
+use super::arrows::Arrow;
 use super::lane::Event;
 use super::{Group, Name, StepMark, Timeline};
 use crate::reply::Problem;
 use crate::site::Site;
 use crate::tree::Direction;
 use std::collections::{BTreeMap, HashMap};
-use tfprof::internal::format::xspace::trace::HostTrace;
+use tfprof::internal::format::xspace::trace::{FlowKey, HostTrace, KeyTexts};
 use tfprof::internal::model::Model;
 use tfprof::internal::model::hosts::is_accelerator;
 use tfprof::internal::model::nodes::NodeId;
@@ -69,7 +70,8 @@ fn of_runs(site: &Site) -> Timeline {
     timeline.names = names.list;
     for (device, events) in by_device {
         let first = timeline.lanes.len();
-        timeline.add_line("", events);
+        let thread = first as u32;
+        timeline.add_line("", thread, events);
         let (detail, name) = device.rsplit_once("/device:").unwrap_or(("", device));
         let is_device = !name.to_lowercase().contains("cpu");
         let (name, detail) = (name.to_owned(), detail.to_owned());
@@ -108,18 +110,24 @@ fn of_traces(site: &Site) -> Result<Timeline, Problem> {
     let several = hosts.len() > 1;
     // By host, plane and line.
     let mut lines: Vec<Vec<Vec<Line>>> = Vec::new();
+    let mut flows = Vec::new();
     for host in &hosts {
         // Hosts are aligned by the start of their recordings.
         let shift = match (host.began(), first) {
             (Some(began), Some(first)) if several => began.saturating_sub(first).saturating_mul(1000),
             _ => 0,
         };
-        lines.push(lines_of_host(host, shift, &mut names, model)?);
+        let mut of_host = Flows::default();
+        lines.push(lines_of_host(host, shift, &mut names, model, &mut of_host)?);
+        flows.push(of_host);
     }
     let every = || lines.iter().flatten().flatten();
     let zero = every().filter_map(|line| line.events.iter().map(|event| event.0).min()).min().unwrap_or(0);
-    for (host, planes) in hosts.iter().zip(lines) {
+    let mut arrows = Vec::new();
+    for ((host, planes), flows) in hosts.iter().zip(lines).zip(flows) {
+        let mut lanes_of: Vec<Vec<std::ops::Range<usize>>> = Vec::new();
         for (plane, lines) in host.planes().zip(planes) {
+            lanes_of.push(Vec::new());
             let begin = timeline.lanes.len();
             for line in lines {
                 let event = |(start, length, name): (i64, i64, u32)| {
@@ -127,7 +135,9 @@ fn of_traces(site: &Site) -> Result<Timeline, Problem> {
                     let to = start.saturating_sub(zero).saturating_add(length.max(0)).max(0) / 1000;
                     Event { start: (from as u64).min(LATEST), length: ((to - from).max(0) as u64).min(LATEST), name }
                 };
-                timeline.add_line(&line.name, line.events.into_iter().map(event).collect());
+                let thread = timeline.lanes.len() as u32;
+                let lanes = timeline.add_line(&line.name, thread, line.events.into_iter().map(event).collect());
+                lanes_of.last_mut().into_iter().for_each(|of| of.push(lanes.clone()));
             }
             if timeline.lanes.len() > begin {
                 let detail = if several { host.host().to_owned() } else { String::new() };
@@ -135,11 +145,27 @@ fn of_traces(site: &Site) -> Result<Timeline, Problem> {
                 timeline.groups.push(Group { name, is_device, detail, lanes: begin..timeline.lanes.len() });
             }
         }
+        let end = |(plane, line, start): (usize, usize, i64)| {
+            let lanes: &std::ops::Range<usize> = lanes_of.get(plane)?.get(line)?;
+            timeline.end_at(lanes.clone(), (start.saturating_sub(zero).max(0) as u64 / 1000).min(LATEST))
+        };
+        let arrow = |(key, to): &(FlowKey, (usize, usize, i64))| {
+            Some(Arrow { from: end(*flows.begin.get(key)?)?, to: end(*to)? })
+        };
+        arrows.extend(flows.end.iter().filter_map(arrow));
     }
     timeline.names = names.list;
+    timeline.point(arrows);
     timeline.steps = steps_of_hosts(model, zero);
     timeline.zero = zero;
     Ok(timeline)
+}
+
+/// The ends of arrows within a host: a plane, a line of it, and a start in picoseconds.
+#[derive(Default)]
+struct Flows {
+    begin: HashMap<FlowKey, (usize, usize, i64)>,
+    end: Vec<(FlowKey, (usize, usize, i64))>,
 }
 
 /// A line of a plane: start and length of events in picoseconds, and their names.
@@ -153,12 +179,14 @@ fn lines_of_host(
     shift: i64,
     names: &mut Names,
     model: &Model,
+    flows: &mut Flows,
 ) -> Result<Vec<Vec<Line>>, Problem> {
+    let mut texts = KeyTexts::default();
     let empty = |name: &&str| Line { name: (*name).to_owned(), events: Vec::new() };
     let mut lines: Vec<Vec<Line>> = host.planes().map(|plane| plane.names.iter().map(empty).collect()).collect();
     let mut name_of: Vec<Vec<Option<u32>>> =
         (0..lines.len()).map(|plane| vec![None; host.metas(plane).len()]).collect();
-    let walked = host.each(false, |place, event| {
+    let walked = host.each(true, |place, event| {
         let name = match event.meta {
             None => names.of_event(&format!("<unknown event {}>", event.id), model),
             Some(meta) => *name_of[place.plane][meta].get_or_insert_with(|| {
@@ -167,6 +195,12 @@ fn lines_of_host(
                 names.of_event(shown, model)
             }),
         };
+        let at = (place.plane, place.lane as usize, event.start.saturating_add(shift));
+        let (begin, end) = event.flows(&mut texts);
+        for key in begin.into_iter().flatten() {
+            flows.begin.entry(key).or_insert(at);
+        }
+        flows.end.extend(end.into_iter().flatten().map(|key| (key, at)));
         if let Some(line) = lines[place.plane].get_mut(place.lane as usize) {
             line.events.push((event.start.saturating_add(shift), event.length, name));
         }

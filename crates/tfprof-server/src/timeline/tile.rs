@@ -144,7 +144,7 @@ mod tests {
                 name += 1;
                 Event { start, length, name: name - 1 }
             });
-            timeline.add_line("line", events.collect());
+            timeline.add_line("line", 0, events.collect());
         }
         let one = |_| Name {
             name: "n".to_owned(),

@@ -56,7 +56,7 @@ pub fn site(paths: &[PathBuf], source_root: &Path) -> Site {
     inputs.load(&mut profiler).unwrap();
     let names = paths.iter().map(|path| path.display().to_string()).collect();
     let command = Command { program: "tfprof".to_owned(), inputs: names, python: "import tfprof".to_owned() };
-    Site::new(profiler, inputs, Setup { command, source_root: source_root.to_owned() }).unwrap()
+    Site::new(profiler, inputs, Setup { command, source_root: source_root.to_owned(), defaults: Vec::new() }).unwrap()
 }
 
 const PAGE: Page = Page { index: b"<!doctype html>page", script: b"script", style: b"style" };

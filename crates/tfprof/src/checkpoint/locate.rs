@@ -378,7 +378,7 @@ pub fn shard_of(rest: &str) -> Option<ShardNumber> {
 
 /// The files whose paths start with `prefix`: the rest of the name, and the path.
 fn siblings(prefix: &Path) -> Vec<(String, PathBuf)> {
-    let whole = prefix.to_string_lossy().ends_with('/');
+    let whole = prefix.to_string_lossy().ends_with(std::path::is_separator);
     let (dir, stem) = if whole {
         (prefix, String::new())
     } else {

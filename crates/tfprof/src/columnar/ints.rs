@@ -111,7 +111,8 @@ fn push_wide(numbers: &[i64], width: u32, out: &mut Vec<u8>) {
     }
 }
 
-/// The distinct numbers in the order of their first use, and by row the place among them. `None` if too many differ.
+/// The distinct numbers, sorted so that compression finds their common bytes, and by row the place among them. `None` if too
+/// many differ.
 pub fn dictionary(numbers: &[i64]) -> Option<(Vec<i64>, Vec<u32>)> {
     const SLOTS: usize = 1 << 17;
     const MOST: usize = SLOTS / 2;
@@ -152,7 +153,16 @@ pub fn dictionary(numbers: &[i64]) -> Option<(Vec<i64>, Vec<u32>)> {
     let (least, most) = values.iter().fold((i64::MAX, i64::MIN), |(least, most), n| (least.min(*n), most.max(*n)));
     let range = width_of(most.wrapping_sub(least) as u64) as usize + 1;
     let width = width_of(values.len().saturating_sub(1) as u64) as usize;
-    (values.len() * 64 + places.len() * width < places.len() * range).then_some((values, places))
+    // Half of the bits of a sorted number are those of its neighbour, which compression finds.
+    if values.len() * 32 + places.len() * width >= places.len() * range {
+        return None;
+    }
+    let mut order: Vec<u32> = (0..values.len() as u32).collect();
+    order.sort_unstable_by_key(|place| values[*place as usize]);
+    let mut rank = vec![0; order.len()];
+    order.iter().zip(0..).for_each(|(place, at)| rank[*place as usize] = at);
+    places.iter_mut().for_each(|place| *place = rank[*place as usize]);
+    Some((order.iter().map(|place| values[*place as usize]).collect(), places))
 }
 
 #[cfg(test)]

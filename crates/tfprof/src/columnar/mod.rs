@@ -8,6 +8,7 @@ mod flatbuffer;
 mod forms;
 mod ints;
 pub mod parquet;
+pub mod partition;
 #[cfg(feature = "sql")]
 pub mod sqlite;
 pub mod text;

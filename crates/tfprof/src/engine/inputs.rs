@@ -130,7 +130,7 @@ impl Inputs {
             kind,
             name: path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned(),
         };
-        let roles = [Role::Graph, Role::Profile, Role::Checkpoint, Role::OpLog, Role::Host];
+        let roles = [Role::Graph, Role::Profile, Role::Checkpoint, Role::OpLog, Role::Host, Role::Partial];
         let plain = roles.into_iter().flat_map(|role| self.of(role));
         let plain = plain.map(|input| file(input.format.label.to_owned(), &input.path));
         plain.chain(self.runs().map(|(step, run)| file(format!("{} {step}", run.format.label), &run.path))).collect()

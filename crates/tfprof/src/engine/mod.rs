@@ -4,6 +4,7 @@ pub mod compare;
 mod facts;
 pub mod inputs;
 pub mod needs;
+pub mod parts;
 pub mod profiler;
 pub mod question;
 mod torch_costs;

@@ -16,6 +16,16 @@ pub const ANY_VIEW: Keep = Keep { records: false, attributes: false, spans: fals
 pub const TABLES: Keep =
     Keep { attributes: false, runtime: false, calls: false, programs: false, shapes: false, ..Keep::EVERYTHING };
 
+/// One of [`TABLES`](crate::tables::TABLES), or all. Single executions take most of the memory, and how busy devices were
+/// takes as much.
+pub fn of_table(name: Option<&str>) -> Keep {
+    match name {
+        None => TABLES,
+        Some("executions") => Keep { busy: false, ..TABLES },
+        Some(_) => Keep { spans: false, ..TABLES },
+    }
+}
+
 /// [`Overview`](crate::report::overview::Overview).
 pub const OVERVIEW: Keep = Keep {
     inputs: false,
@@ -29,7 +39,7 @@ pub const OVERVIEW: Keep = Keep {
 };
 
 /// [`advise`](crate::report::advise::advise).
-pub const ADVICE: Keep = Keep { inputs: false, output_shapes: false, ..SAVING_AS_ORIGINAL };
+pub const ADVICE: Keep = Keep { inputs: false, output_shapes: false, kernels: true, ..SAVING_AS_ORIGINAL };
 
 /// Saving everything as a `ProfileProto`, computed costs included.
 pub const SAVING: Keep =
@@ -37,6 +47,18 @@ pub const SAVING: Keep =
 
 /// The same, as the original does it: it computes nothing.
 pub const SAVING_AS_ORIGINAL: Keep = Keep { costs: false, ..SAVING };
+
+/// A partial: sums of every step, and no layer that repeats the ops.
+pub const PARTIAL: Keep = Keep {
+    inputs: false,
+    output_shapes: false,
+    runtime: false,
+    calls: false,
+    programs: false,
+    kernels: false,
+    shapes: false,
+    ..ANY_VIEW
+};
 
 /// [`Cost`](crate::report::cost::Cost).
 pub const COST: Keep = Keep {

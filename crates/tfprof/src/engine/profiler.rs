@@ -24,6 +24,7 @@ use crate::model::join::Fork;
 use crate::model::settings::Settings;
 use crate::options::{Options, Step, ViewKind};
 use crate::parallel;
+use crate::part::{self, Partial};
 use crate::quirks::Quirks;
 use crate::render::{self, Dress, FORMS, Form};
 use crate::report::advise::{self, Advice};
@@ -182,7 +183,9 @@ impl Profiler {
         done: &dyn Fn(&str, u64),
     ) -> Result<(), Error> {
         let keep = self.builder.keep;
-        let Keep { steps, runtime, calls, step_marks, busy, costs, kernels, traces, memory, shapes, spans, .. } = keep;
+        let Keep { steps, runtime, calls, step_marks, busy, kernels, traces, memory, shapes, spans, .. } = keep;
+        // Advice keeps kernels: it looks at the costs of traces, and computes none of graphs.
+        let costs = keep.costs || kernels;
         let (python, stacks) = (calls, traces);
         let wanted = Wanted { steps, runtime, python, step_marks, busy, costs, kernels, stacks, memory, shapes, spans };
         let settings = TraceSettings { wanted, step_marker };
@@ -211,7 +214,7 @@ impl Profiler {
             warnings.push(Warning::new("lost_host", message).with_damage());
         }
         hosts.iter_mut().for_each(|host| warnings.append(&mut host.warnings));
-        if keep.costs {
+        if costs {
             hosts.iter_mut().for_each(torch_costs::add);
         }
         warnings.extend(events::reconcile(&mut hosts));
@@ -237,10 +240,29 @@ impl Profiler {
             Reader::Records(read) => format::read(read, source, step, &mut self.edit()),
             Reader::Model(read) => format::read_model(read, source, &mut self.edit()),
             Reader::Host(open) => self.add_profiles(&[open(Path::new(""), source)?], None, &|_, _| {}),
+            Reader::Partial => self.add_partial(&super::parts::read_source(source)?),
             Reader::Checkpoint(_) => {
                 Err(Error::Question(format!("{}: {format} is read by its path, not from one file", source.name)))
             }
         })
+    }
+
+    /// Fills the profiler with a partial. There must be nothing else.
+    pub(crate) fn add_partial(&mut self, partial: &Partial) -> Result<(), Error> {
+        if !self.model.nodes.is_empty() {
+            return Err(Error::Question("a partial cannot be read beside other files".to_owned()));
+        }
+        let mut builder = self.edit();
+        for recording in partial.missing() {
+            let why = recording.failed.as_deref().unwrap_or_default();
+            let message = format!("{} is missing: {why}; the answer is about the others", recording.path());
+            builder.warnings.push(Warning::new("lost_host", message).with_damage());
+        }
+        for recording in partial.recordings.values() {
+            let lost = recording.lost.iter().map(|lost| format!("{}: {lost}", recording.path()));
+            builder.warnings.extend(lost.map(|message| Warning::new("damaged", message).with_damage()));
+        }
+        part::fill(partial, &mut builder).map_err(|fault| Error::Missing(format!("not a whole partial: {fault}")))
     }
 
     /// A profiler with the same nodes, to read some of the runs on another thread.
@@ -299,7 +321,10 @@ impl Profiler {
     pub fn overview(&self, inputs: &Inputs) -> Result<Overview, Error> {
         let sources = Sources {
             files: inputs.labelled(),
-            has_graph: inputs.list.iter().any(|input| matches!(input.format.role, Role::Graph | Role::Profile)),
+            has_graph: inputs
+                .list
+                .iter()
+                .any(|input| matches!(input.format.role, Role::Graph | Role::Profile | Role::Partial)),
             run: inputs.read_run.clone(),
             other_runs: inputs.other_runs.clone(),
             saved_model: inputs.saved_model(),
@@ -310,6 +335,14 @@ impl Profiler {
 
     /// The cost of a model and the ops whose cost is unknown.
     pub fn cost(&self) -> Result<Cost, Error> {
+        if let (true, Some(checkpoint)) = (self.model.costs.is_empty(), self.checkpoints.first()) {
+            let name = &checkpoint.name;
+            return Err(Error::Missing(format!(
+                "{name} holds tensors, but not the ops or layers that compute with them; list its tensors with `tfprof \
+                 checkpoint {name}`, or name the model: a SavedModel, a .keras or .h5 file of model.save(), or an ONNX \
+                 or TensorFlow Lite file"
+            )));
+        }
         self.guard(|| Cost::new(&self.model, self.warnings()))
     }
 

@@ -19,7 +19,32 @@ pub struct Activities {
 #[derive(Debug)]
 pub struct Spans<'a> {
     activities: &'a Activities,
-    by_device: Vec<[Intervals; Activity::ALL.len()]>,
+    by_device: Vec<[Union; Activity::ALL.len()]>,
+}
+
+/// Intervals that are joined whenever they have doubled, so that many spans of few busy times take little memory.
+#[derive(Debug, Default)]
+struct Union {
+    spans: Intervals,
+    /// As many were left when they were last joined.
+    joined: usize,
+}
+
+/// Fewer intervals than these are not joined before the end.
+const FEW: usize = 1 << 16;
+
+impl Union {
+    fn add(&mut self, start: i64, end: i64) {
+        match self.spans.last_mut() {
+            // Neighbours that touch are one.
+            Some((first, last)) if *first <= start && start <= *last => return *last = end.max(*last),
+            _ => self.spans.push((start, end)),
+        }
+        if self.spans.len() >= FEW.max(self.joined * 2) {
+            merge(&mut self.spans);
+            self.joined = self.spans.len();
+        }
+    }
 }
 
 impl<'a> Spans<'a> {
@@ -33,18 +58,15 @@ impl<'a> Spans<'a> {
         if *activity == Activity::Container || end <= start {
             return;
         }
-        let spans = &mut self.by_device[*device as usize][*activity as usize];
-        match spans.last_mut() {
-            // Neighbours that touch are one.
-            Some((first, last)) if *first <= start && start <= *last => *last = end.max(*last),
-            _ => spans.push((start, end)),
-        }
+        self.by_device[*device as usize][*activity as usize].add(start, end);
     }
 
     /// How busy each device was, from the first event on any of its lines to the last, and what the time of each step was
     /// spent on.
     pub fn finish(self, lines: &[LineFacts], steps: &[StepSpan]) -> (Vec<DeviceFacts>, Vec<StepParts>) {
-        let Spans { activities, mut by_device } = self;
+        let Spans { activities, by_device } = self;
+        let mut by_device: Vec<[Intervals; Activity::ALL.len()]> =
+            by_device.into_iter().map(|all| all.map(|union| union.spans)).collect();
         let mut devices = Vec::new();
         // By plane, its first and last event.
         let mut bounds: UntrustedMap<&str, (Option<i64>, Option<i64>)> = UntrustedMap::default();

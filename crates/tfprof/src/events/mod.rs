@@ -57,7 +57,7 @@ pub struct TraceSettings {
 }
 
 /// The contents of one host's trace.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub struct HostProfile {
     pub facts: HostFacts,
     /// The name of the host according to the name of its file.

@@ -11,6 +11,7 @@ use crate::model::allocators::{Allocators, MemorySample};
 use crate::model::executions::SpanLog;
 use crate::model::hosts::{AllocatorPeak, EventKind, LineFacts, SpanSums, StepSources};
 use crate::model::runs::KeepSteps;
+use std::io;
 
 /// The parts of a trace that a question needs besides ops.
 #[derive(Clone, Copy, Debug)]
@@ -149,7 +150,7 @@ impl TraceWalk {
             collector: StepCollector::default(),
             on_device_clock: Vec::new(),
             line_ends: Vec::new(),
-            ops: PendingSpans::default(),
+            ops: if wanted.spans { PendingSpans::spilling() } else { PendingSpans::default() },
             calls: PendingSpans::default(),
             runtime: PendingSpans::default(),
         }
@@ -329,14 +330,14 @@ impl TraceWalk {
     }
 
     /// Ends the walk: finds the steps and adds each span to its own. `activities` are those of the variants.
-    pub fn finish(self, activities: &Activities) -> (TraceSums, Steps) {
+    pub fn finish(self, activities: &Activities) -> io::Result<(TraceSums, Steps)> {
         let TraceWalk { mut sums, wanted, collector, on_device_clock, line_ends, ops, calls, runtime, .. } = self;
         if !wanted.step_marks {
-            return (sums, Steps::default());
+            return Ok((sums, Steps::default()));
         }
         let first = sums.lines.iter().filter_map(|line| line.first).min();
         let last = sums.lines.iter().filter_map(|line| line.last).max();
-        let mut steps = collector.find_steps(first.zip(last), &ops);
+        let mut steps = collector.find_steps(first.zip(last), &ops)?;
         let keep = KeptSteps::of(wanted.steps, &steps);
         let mut by_step = vec![SpanSums::default(); steps.list.len()];
         let mut busy = wanted.busy.then(|| activity::Spans::new(activities));
@@ -364,7 +365,7 @@ impl TraceWalk {
                 FoundBy::Time => &mut assigned.time,
                 FoundBy::Outside => &mut assigned.outside,
             } += 1;
-        });
+        })?;
         sums.steps = by_step;
         if let Some(busy) = busy {
             (sums.devices, sums.step_parts) = busy.finish(&sums.lines, &steps.list);
@@ -379,9 +380,9 @@ impl TraceWalk {
             }
         }
         for (pending, tally) in [(calls, &mut sums.calls.sums), (runtime, &mut sums.runtime.sums)] {
-            pending.drain(|span| tally.add(span.item, steps.of(span.context, span.start).0, &span.sums(), keep));
+            pending.drain(|span| tally.add(span.item, steps.of(span.context, span.start).0, &span.sums(), keep))?;
         }
-        (sums, steps)
+        Ok((sums, steps))
     }
 }
 

@@ -64,12 +64,9 @@ impl FileBytes {
     /// Reads some of the bytes at an offset; none behind the end.
     pub fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
         match self {
-            #[cfg(unix)]
-            FileBytes::File(file) => std::os::unix::fs::FileExt::read_at(&*file.open()?, buffer, offset),
-            #[cfg(windows)]
-            FileBytes::File(file) => std::os::windows::fs::FileExt::seek_read(&*file.open()?, buffer, offset),
+            FileBytes::File(file) => file.read_at(offset, buffer),
             FileBytes::Memory(bytes) => {
-                let rest = bytes.get(offset as usize..).unwrap_or_default();
+                let rest = usize::try_from(offset).ok().and_then(|offset| bytes.get(offset..)).unwrap_or_default();
                 let length = rest.len().min(buffer.len());
                 buffer[..length].copy_from_slice(&rest[..length]);
                 Ok(length)
@@ -110,6 +107,25 @@ impl LazyFile {
             Some(file) => Ok(Arc::clone(file)),
             None => Ok(Arc::clone(file.insert(Arc::new(File::open(&self.path)?)))),
         }
+    }
+
+    #[cfg(unix)]
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        std::os::unix::fs::FileExt::read_at(&*self.open()?, buffer, offset)
+    }
+
+    #[cfg(windows)]
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        std::os::windows::fs::FileExt::seek_read(&*self.open()?, buffer, offset)
+    }
+
+    /// Other systems share one position between all readers, so a lock holds it from the seek to the read.
+    #[cfg(not(any(unix, windows)))]
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        let file = self.open()?;
+        let _one_at_a_time = self.lock();
+        (&*file).seek(SeekFrom::Start(offset))?;
+        (&*file).read(buffer)
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<Arc<File>>> {

@@ -5,6 +5,7 @@ use crate::hash::UntrustedMap;
 use crate::model::attr_value::{Attr, AttrValue, Elements};
 use crate::model::body::{Body, NO_NODE, Tensor};
 use crate::model::builder::Builder;
+use crate::model::dialects::Dialect;
 use crate::model::dtype::DType;
 use crate::model::lowered::Lowered;
 use crate::model::names::NameId;
@@ -12,9 +13,11 @@ use crate::model::nodes::NodeId;
 use crate::model::shape::Shape;
 use tfprof_proto::node_def::Attribute;
 
-/// Stores a graph of another dialect, with its functions.
-pub fn store(builder: &mut Builder, lowered: Lowered) {
-    let Lowered { graph, functions, .. } = lowered;
+/// Stores a graph of another dialect, with its functions, and what the file says of itself.
+pub fn store(builder: &mut Builder, lowered: Lowered, dialect: &'static Dialect) {
+    let Lowered { graph, functions, stated, .. } = lowered;
+    builder.model.dialect = Some(dialect.name);
+    builder.model.stated = stated;
     push_graph(builder, &graph, &UntrustedMap::default());
     builder.program.served = graph;
     builder.program.lowered = functions;

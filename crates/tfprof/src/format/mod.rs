@@ -29,6 +29,7 @@ use crate::error::{Error, Location};
 use crate::events::HostFile;
 use crate::foreign;
 use crate::model::builder::Builder;
+use crate::part;
 use crate::words::with_article;
 use detect::{Head, heads, is_text_of, may_be};
 use file_bytes::FileBytes;
@@ -97,6 +98,8 @@ pub enum Role {
     Run,
     /// The steps of one host.
     Host,
+    /// Sums of other inputs, read alone.
+    Partial,
 }
 
 impl Role {
@@ -121,7 +124,12 @@ pub enum Reader {
     Checkpoint(fn(&Path) -> Result<Checkpoint, Error>),
     /// The files of all hosts are opened first, then read side by side.
     Host(OpenHost),
+    /// Partials are merged before they become a model.
+    Partial,
 }
+
+/// The words of the error about a trace in which nothing was recorded; a page shows them instead of an answer.
+pub const NO_EVENTS: &str = "holds no events";
 
 /// All input formats. No two of them recognize the same file; of flags and text formats the first row wins.
 pub static FORMATS: &[Format] = &[
@@ -264,6 +272,22 @@ pub static FORMATS: &[Format] = &[
         path: by_content,
         stem: None,
         reader: Reader::Host(|path, source| Ok(Box::new(kineto::open(path, source)?))),
+    },
+    Format {
+        name: "partial",
+        about: "sums of one or many inputs, mergeable in any order (tfprof save --partial, tfprof merge)",
+        label: "partial",
+        flag: InputFlag {
+            name: "partial_path",
+            about: "a partial that `tfprof save --partial` or `tfprof merge` wrote",
+        },
+        role: Role::Partial,
+        text: None,
+        wire: |_| false,
+        content: part::recognizes,
+        path: by_content,
+        stem: None,
+        reader: Reader::Partial,
     },
 ];
 
@@ -555,6 +579,6 @@ mod tests {
         assert_eq!(Format::of(Role::Host).to_string(), "an XSpace");
         let flags: Vec<_> = Format::flags().map(|flag| flag.name).collect();
         assert_eq!(flags[..2], ["graph_path", "run_meta_path"]);
-        assert_eq!(flags.len(), 7);
+        assert_eq!(flags.len(), 8);
     }
 }

@@ -3,7 +3,7 @@
 //! A `MetaGraphDef` is read in the same way if one of its signatures is asked for.
 
 mod objects;
-mod signature;
+pub(super) mod signature;
 
 use super::detect::{Head, first_field, is_name};
 use super::graph_def::{Collections, FUNCTION, FUNCTION_LIBRARY, is_node};

@@ -5,7 +5,8 @@ use crate::budget;
 use crate::error::{Error, Fix, Warning};
 use crate::hash::{TrustedMap, TrustedSet, UntrustedMap, UntrustedSet};
 use crate::infer::fact::{Fact, product};
-use crate::infer::functions::calls::{Inferred, Program, Specialization, Target, Total};
+use crate::infer::functions::calls::{Inferred, Program};
+use crate::infer::functions::specialization::{Specialization, Target, Total};
 use crate::infer::inference::{Cost, Instance, NodeCost};
 use crate::infer::overrides::{Overrides, check_shapes, input_names};
 use crate::infer::readers::{self, Readers, Roles, Variable};
@@ -411,13 +412,14 @@ fn expand(
         if body.arg(node).is_some() {
             continue;
         }
-        visit.name_of(body, node, &mut name);
+        // Names of the graph itself are as they are, and need no copy.
+        let is_inner = !visit.prefix.is_empty();
+        if is_inner {
+            visit.name_of(body, node, &mut name);
+        }
+        let name = if is_inner { name.as_str() } else { body.name(node) };
         let runs = visit.runs.saturating_mul(visit.inferred.runs.as_ref().map_or(1, |runs| runs[node as usize]));
-        let (mut cost, mut unknown, why) = match visit.inferred.instance.cost(node) {
-            NodeCost::Known(cost) => (cost, 0, None),
-            NodeCost::Unknown(why, cost) => (cost, 1, Some(why)),
-            NodeCost::Call => (Cost::default(), 0, None),
-        };
+        let (mut cost, mut unknown, why) = parts(visit.inferred.instance.cost(node));
         let mut targets = &[][..];
         if let Some(call) = visit.inferred.calls.get(visit.next_call).filter(|call| call.node == node) {
             visit.next_call += 1;
@@ -438,14 +440,14 @@ fn expand(
         }
         let mut visits = Vec::new();
         for target in if is_unlisted { &[] } else { targets } {
-            let mut callee = Visit::of_callee(inferred, target, &name, body.name(node), runs, &inputs);
+            let mut callee = Visit::of_callee(inferred, target, name, body.name(node), runs, &inputs);
             callee.variables = variables.get(target.skipped as usize..).unwrap_or_default().to_vec();
             callee.roles = roles(callee.inferred.function);
             visits.push(callee);
         }
-        let returned = if with_inputs { returned_by(program, &visits, &name) } else { Vec::new() };
+        let returned = if with_inputs { returned_by(program, &visits, name) } else { Vec::new() };
         each(&Node {
-            name: &name,
+            name,
             body,
             id: node,
             function: visit.inferred.function,
@@ -464,6 +466,15 @@ fn expand(
             variables: if visits.is_empty() { &variables } else { &[] },
         });
         open.extend(visits.into_iter().rev());
+    }
+}
+
+/// A cost, the number of nodes whose cost is unknown, and the reason.
+fn parts(cost: NodeCost) -> (Cost, i64, Option<UnknownReason>) {
+    match cost {
+        NodeCost::Known(cost) => (cost, 0, None),
+        NodeCost::Unknown(why, cost) => (cost, 1, Some(why)),
+        NodeCost::Call => (Cost::default(), 0, None),
     }
 }
 

@@ -7,6 +7,7 @@
 
 pub mod annotate;
 mod constant;
+mod data_order;
 pub mod fact;
 mod floats;
 pub mod flops;

@@ -352,7 +352,7 @@ impl NodesByName {
     }
 
     fn hash(&self, name: &str) -> NameHash {
-        NameHash((self.state.hash_one(name) >> 32) as u32)
+        NameHash::folded(self.state.hash_one(name))
     }
 
     fn find(&self, body: &Body, name: &str, hash: NameHash) -> Option<u32> {

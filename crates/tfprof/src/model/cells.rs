@@ -54,6 +54,17 @@ impl Sum {
         self.carry = self.carry.saturating_add(other.carry);
     }
 
+    /// The sum without any limit.
+    pub fn exact(self) -> i128 {
+        i128::from(self.wrapped) + (i128::from(self.carry) << 64)
+    }
+
+    pub fn from_exact(sum: i128) -> Sum {
+        let wrapped = sum as i64;
+        let carry = (sum - i128::from(wrapped)) >> 64;
+        Sum { wrapped, carry: carry.clamp(i8::MIN.into(), i8::MAX.into()) as i8 }
+    }
+
     /// The sum as the original has it: wrapped.
     #[inline]
     pub fn wrapped(self) -> i64 {
@@ -88,6 +99,11 @@ impl StepPeaks {
     pub fn new(peak: i64) -> StepPeaks {
         let peak = peak.max(0);
         StepPeaks { highest: peak, current: peak, ..StepPeaks::default() }
+    }
+
+    /// The peaks of steps that were summed before.
+    pub fn of_steps(highest: i64, sum: i64) -> StepPeaks {
+        StepPeaks { highest, earlier: sum, ..StepPeaks::default() }
     }
 
     /// The sum over all steps.

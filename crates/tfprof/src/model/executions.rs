@@ -3,9 +3,10 @@
 use super::devices::DeviceId;
 use super::nodes::NodeId;
 use super::span_log::{PendingSpan, PendingSpans};
+use std::io;
 
 /// The executions of a host's ops as they were read: by number of an op's variant and by index of a step.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug)]
 pub struct SpanLog {
     spans: PendingSpans,
     /// Where the spans of each line begin.
@@ -14,6 +15,12 @@ pub struct SpanLog {
 
 /// No step.
 const NONE: u32 = u32::MAX;
+
+impl Default for SpanLog {
+    fn default() -> SpanLog {
+        SpanLog { spans: PendingSpans::spilling(), lines: Vec::new() }
+    }
+}
 
 impl SpanLog {
     /// Adds a span of a line.
@@ -52,8 +59,8 @@ pub struct Execution {
 }
 
 impl HostExecutions {
-    /// All executions, line by line, each after those within it.
-    pub fn each(&self, mut then: impl FnMut(Execution)) {
+    /// All executions, line by line, each after those within it. Fails only if the disk does.
+    pub fn each(&self, mut then: impl FnMut(Execution)) -> io::Result<()> {
         let mut lines = self.log.lines.iter().peekable();
         let (mut line, mut at) = (0, 0);
         self.log.spans.each(|span| {
@@ -65,6 +72,6 @@ impl HostExecutions {
             let Some((node, device)) = self.places.get(item as usize).copied() else { return };
             let step = self.steps.get(context as usize).copied();
             then(Execution { node, device, line, step, start, duration, self_time });
-        });
+        })
     }
 }

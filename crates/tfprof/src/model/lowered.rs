@@ -16,6 +16,8 @@ pub struct Lowered {
     pub graph: Body,
     /// The functions that nodes call, by name.
     pub functions: Vec<(String, Body)>,
+    /// The description of the model in its file, by topic.
+    pub stated: Vec<(&'static str, String)>,
     names: UniqueNames,
 }
 
@@ -52,7 +54,7 @@ impl UniqueNames {
     }
 }
 
-/// What a dialect pushes. Inputs and further attributes are pushed to the last node.
+/// The pushes of a dialect. Inputs and further attributes are pushed to the last node.
 impl Body {
     /// An input of the model. Sizes that the file leaves open are unknown; the leading one is the batch.
     pub fn push_model_input(&mut self, name: &str, shown: &str, dtype: DType, shape: &Shape) -> Tensor {

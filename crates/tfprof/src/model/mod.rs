@@ -34,6 +34,7 @@ pub mod settings;
 pub mod shape;
 pub mod shared;
 pub mod span_log;
+mod spill;
 pub mod stacks;
 pub mod type_names;
 
@@ -92,6 +93,9 @@ pub struct Model {
     pub stacks: Stacks,
     /// Some file says which variables are trainable.
     pub knows_trainable: bool,
+    /// The dialect of a model file that is not TensorFlow's, and what such a file says of itself, by topic.
+    pub dialect: Option<&'static str>,
+    pub stated: Vec<(&'static str, String)>,
     /// Computed costs of nodes. Empty unless asked for.
     pub costs: Costs,
     /// Ops have (possibly empty) call stacks.
@@ -107,6 +111,8 @@ pub struct Model {
     /// The times come from a trace of single events: ops have inclusive time, copies are ops of their GPU, and stack
     /// frames have whole paths.
     pub is_trace: bool,
+    /// It is a partial: edges, single executions and most single steps were not kept.
+    pub is_partial: bool,
     /// Facts of traces about ops, besides their times.
     pub op_facts: OpFacts,
     /// The hosts whose traces are loaded.

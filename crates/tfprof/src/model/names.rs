@@ -121,7 +121,13 @@ impl NameHash {
         static SEED: LazyLock<UntrustedState> = LazyLock::new(UntrustedState::default);
         let mut hasher = SEED.build_hasher();
         hasher.write(name);
-        NameHash((hasher.finish() >> 32) as u32)
+        NameHash::folded(hasher.finish())
+    }
+
+    /// Both halves count: a hasher of a 32-bit machine may leave the upper one empty.
+    #[inline]
+    pub fn folded(hash: u64) -> NameHash {
+        NameHash((hash ^ hash >> 32) as u32)
     }
 
     /// The hash table uses the lowest and the highest bits.

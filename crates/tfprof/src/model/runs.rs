@@ -318,6 +318,26 @@ impl Runs {
         self.everything = Some(everything);
     }
 
+    /// Sets the sums of a partial: of all steps, and of some single ones.
+    pub fn set_sums(
+        &mut self,
+        steps: BTreeMap<i64, Option<Cells>>,
+        totals: Cells,
+        everything: Option<Cells>,
+        seen: Vec<(NodeId, StepCount)>,
+        nodes: usize,
+    ) {
+        for cell in everything.as_ref().unwrap_or(&totals).rows() {
+            self.most_often = self.most_often.max(cell.sum(Measure::Runs).wrapped().unsigned_abs());
+            self.sizes.note(&cell.sums());
+        }
+        self.seen = vec![Seen::default(); nodes];
+        for (node, steps) in seen {
+            self.seen[node.index()].steps = steps;
+        }
+        (self.steps, self.totals, self.everything) = (steps, totals, everything);
+    }
+
     /// Adds one file's sums of a step.
     pub fn fold(&mut self, step: i64, cells: Cells, placement: &[DeviceId], devices: &Devices) {
         let keep = self.keeps(step);

@@ -1,6 +1,8 @@
 //! Spans in few bytes: those that wait for their steps while a trace is read, and the executions that are kept.
 
 use super::hosts::SpanSums;
+use super::spill::Spill;
+use std::io;
 
 /// A span that waits for its step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,9 +23,13 @@ impl PendingSpan {
 }
 
 /// Spans in the order in which they were added, encoded as differences from the span before.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub struct PendingSpans {
+    /// The first pieces, if they wait on the disk.
+    spilled: Option<Spill>,
     pieces: Vec<Vec<u8>>,
+    /// With so many pieces in memory, they go to the disk; 0 for never.
+    most_pieces: usize,
     before: Before,
     count: u64,
 }
@@ -43,6 +49,8 @@ impl Before {
 }
 
 const PIECE: usize = 1 << 18;
+/// The pieces of a log that may spill: 8 MB.
+const IN_MEMORY: usize = 32;
 /// The longest encoding of a span.
 const MOST: usize = 48;
 const SAME_CONTEXT: u8 = 1;
@@ -67,6 +75,12 @@ fn short(record: &PendingSpan, since: i64) -> Option<(u16, i16, u16)> {
 }
 
 impl PendingSpans {
+    /// Spans that take a bounded amount of memory; the others wait on the disk. As long as it has room: without, all of them
+    /// stay in memory.
+    pub fn spilling() -> PendingSpans {
+        PendingSpans { most_pieces: IN_MEMORY, ..PendingSpans::default() }
+    }
+
     #[inline]
     pub fn push(&mut self, record: &PendingSpan) {
         let Before { context, end } = self.before;
@@ -103,12 +117,29 @@ impl PendingSpans {
         let bytes = &out.bytes[..out.at];
         match self.pieces.last_mut() {
             Some(piece) if piece.len() + MOST <= PIECE => piece.extend_from_slice(bytes),
-            _ => {
-                let mut piece = Vec::with_capacity(PIECE);
-                piece.extend_from_slice(bytes);
-                self.pieces.push(piece);
-            }
+            _ => self.new_piece(bytes),
         }
+    }
+
+    fn new_piece(&mut self, bytes: &[u8]) {
+        if self.most_pieces > 0 && self.pieces.len() >= self.most_pieces && self.spill().is_err() {
+            self.most_pieces = 0;
+        }
+        let mut piece = Vec::with_capacity(PIECE);
+        piece.extend_from_slice(bytes);
+        self.pieces.push(piece);
+    }
+
+    /// Writes the pieces in memory to the disk. After an error, those that were not written are still in memory.
+    fn spill(&mut self) -> io::Result<()> {
+        let spill = match &mut self.spilled {
+            Some(spill) => spill,
+            none => none.insert(Spill::create()?),
+        };
+        let mut written = 0;
+        let outcome = self.pieces.iter().try_for_each(|piece| spill.push(piece).map(|()| written += 1));
+        self.pieces.drain(..written);
+        outcome
     }
 
     /// How many there are.
@@ -116,15 +147,24 @@ impl PendingSpans {
         self.count
     }
 
-    pub fn each(&self, mut then: impl FnMut(&PendingSpan)) {
+    /// Decodes all spans. Fails only if the disk does.
+    pub fn each(&self, mut then: impl FnMut(&PendingSpan)) -> io::Result<()> {
         let mut before = Before::default();
+        if let Some(spill) = &self.spilled {
+            spill.each(|piece| read(piece, &mut before, &mut then))?;
+        }
         self.pieces.iter().for_each(|piece| read(piece, &mut before, &mut then));
+        Ok(())
     }
 
     /// Decodes all spans, freeing their memory on the way.
-    pub fn drain(self, mut then: impl FnMut(&PendingSpan)) {
+    pub fn drain(self, mut then: impl FnMut(&PendingSpan)) -> io::Result<()> {
         let mut before = Before::default();
+        if let Some(spill) = self.spilled {
+            spill.each(|piece| read(piece, &mut before, &mut then))?;
+        }
         self.pieces.into_iter().for_each(|piece| read(&piece, &mut before, &mut then));
+        Ok(())
     }
 }
 
@@ -189,19 +229,37 @@ mod tests {
                 (prop_oneof![any::<u32>(), 0..9_u32], 0..3_u32, prop_oneof![any::<i64>(), (0..9_i64).prop_map(|n| n * 1000)],
                  prop_oneof![any::<i64>(), (0..70_000_i64).prop_map(|n| n * 1000)], any::<bool>()), 0..50),
             times in 1..400_usize,
+            spills in any::<bool>(),
         ) {
             let record = |(item, context, start, total, whole): &(u32, u32, i64, i64, bool)| {
                 PendingSpan { item: *item, context: *context, start: *start, total: *total, self_time: if *whole { *total } else { total / 3 } }
             };
-            let mut kept = PendingSpans::default();
+            let mut kept = if spills { PendingSpans { most_pieces: 1, ..PendingSpans::default() } } else { PendingSpans::default() };
             let all: Vec<PendingSpan> = (0..times).flat_map(|_| records.iter().map(record)).collect();
             all.iter().for_each(|record| kept.push(record));
             let mut out = Vec::new();
-            kept.each(|record| out.push(*record));
+            kept.each(|record| out.push(*record)).unwrap();
             prop_assert_eq!(&out, &all);
             out.clear();
-            kept.drain(|record| out.push(*record));
+            kept.drain(|record| out.push(*record)).unwrap();
             prop_assert_eq!(&out, &all);
+        }
+    }
+    #[test]
+    fn many_spans_wait_on_the_disk() {
+        let mut kept = PendingSpans::spilling();
+        let span = |at: i64| PendingSpan { item: 7, context: 0, start: at * 10, total: 4, self_time: 3 };
+        let count = (PIECE * (IN_MEMORY + 2) / 16) as i64;
+        (0..count).for_each(|at| kept.push(&span(at)));
+        assert!(kept.spilled.is_some() && kept.pieces.len() <= IN_MEMORY);
+        for _ in 0..2 {
+            let mut at = 0;
+            let check = |found: &PendingSpan| {
+                assert_eq!(*found, span(at));
+                at += 1;
+            };
+            kept.each(check).unwrap();
+            assert_eq!(at, count);
         }
     }
 }

@@ -5,6 +5,7 @@ use super::{Dress, fit, nesting, text};
 use crate::error::{Fix, Spelling};
 use crate::json::push_string;
 use crate::metric::Metric;
+use crate::pairing::{self, Match};
 use crate::view::columns::Number;
 use crate::view::compare::{Compared, Figure, SideSteps, Status};
 use crate::view::{Side, View, VisibleRow};
@@ -202,20 +203,13 @@ fn name<'v>(view: &'v View, compared: &'v Compared, i: usize) -> (&'v str, Optio
     };
     let last = |name: &'v str| name.rsplit_once('/').map_or(name, |(_, last)| last);
     let before = compared.before_name(row).filter(|before| last(before) != last(view.name(row)));
-    (
-        name,
-        before.map(
-            |before| if compared.matched(row) == Some(crate::pairing::Match::Rename) { before } else { last(before) },
-        ),
-    )
+    (name, before.map(|before| if compared.matched(row) == Some(Match::Rename) { before } else { last(before) }))
 }
 
 fn label(view: &View, compared: &Compared, i: usize) -> String {
     let row = &view.rows()[i];
     let (name, before) = name(view, compared, i);
-    let guess = if compared.matched(row) == Some(crate::pairing::Match::Guess) { " ≈" } else { "" };
-    let was = before.map(|before| format!(" (was {before})")).unwrap_or_default();
-    format!("{name}{guess}{was}")
+    pairing::label(name, before, compared.matched(row) == Some(Match::Guess))
 }
 
 // ---- text

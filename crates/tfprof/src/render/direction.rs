@@ -19,11 +19,22 @@ pub fn is_gradient_scope(name: &str) -> bool {
             || scope.starts_with("transpose(")
             || scope.strip_prefix("gradients").is_some_and(|rest| rest.is_empty() || rest.starts_with(['_', '-']))
             || scope.ends_with("_grad")
+            || is_torch_gradient(scope)
     })
 }
 
+/// PyTorch's `autograd::engine::evaluate_function: AddmmBackward0` and the `AddmmBackward0` in it.
+fn is_torch_gradient(scope: &str) -> bool {
+    scope.starts_with("autograd::engine::")
+        || scope.trim_end_matches(|c: char| c.is_ascii_digit()).ends_with("Backward")
+}
+
 fn is_gradient_type(op: &str) -> bool {
-    op.contains("Backprop") || op.contains("Grad") || op.contains("_grad") || op.contains("backward")
+    is_torch_gradient(op)
+        || op.contains("Backprop")
+        || op.contains("Grad")
+        || op.contains("_grad")
+        || op.contains("backward")
 }
 
 #[cfg(test)]
@@ -38,6 +49,7 @@ mod tests {
             "tower_0/gradients_1/x",
             "gradient_tape/model/dense/MatMul",
             "jit(step)/transpose(jvp(dense))/dot_general",
+            "ProfilerStep*/autograd::engine::evaluate_function: AddmmBackward0/AddmmBackward0/aten::mm",
         ] {
             assert!(is_gradient_scope(name), "{name}");
         }

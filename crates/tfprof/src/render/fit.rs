@@ -1,6 +1,7 @@
 //! Text that fits the width of a terminal.
 
 use super::theme::ESCAPE;
+use crate::budget;
 use crate::error::OneLine;
 use std::io::{self, Write};
 use unicode_width::UnicodeWidthChar;
@@ -137,8 +138,13 @@ pub fn write_table(
     most: Option<usize>,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let rows: Vec<Vec<String>> =
-        rows.iter().map(|row| row.iter().map(|cell| OneLine(cell).to_string()).collect()).collect();
+    // It may look at all rows, so it is asked once for each column.
+    let is_number: Vec<bool> = (0..head.len()).map(is_number).collect();
+    let one_line = |row: &Vec<String>| {
+        budget::check();
+        row.iter().map(|cell| OneLine(cell).to_string()).collect()
+    };
+    let rows: Vec<Vec<String>> = rows.iter().map(one_line).collect();
     let width_of = |column: usize| {
         let cells = rows.iter().map(|row| row[column].chars().count());
         cells.chain([head[column].chars().count()]).filter(|width| *width <= WIDEST).max().unwrap_or(0)
@@ -154,7 +160,7 @@ pub fn write_table(
             let width = widths[column];
             let short = (column == 0 && most.is_some()).then(|| middle(cell, width));
             let cell = short.as_deref().unwrap_or(cell);
-            text += &if is_number(column) { format!("{cell:>width$}  ") } else { format!("{cell:width$}  ") };
+            text += &if is_number[column] { format!("{cell:>width$}  ") } else { format!("{cell:width$}  ") };
         }
         let text = text.trim_end();
         match most {

@@ -6,6 +6,7 @@ use super::markup::{Xml, fit};
 use crate::hardware::{Ceiling, rate};
 use crate::metric::{Metric, Unit};
 use crate::units::Amount;
+use crate::view::ceilings::Bound;
 use crate::view::{Demand, Side, View, VisibleRow};
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -49,6 +50,8 @@ pub struct Dot {
     pub micros: f64,
     /// Its share of the time of all rows.
     pub share: f64,
+    /// The limit that it runs into, if it stands for itself alone and that is known.
+    pub bound: Option<Bound>,
 }
 
 /// All dots of a view, the longest first; and the share of time of rows that cannot be drawn: their FLOPs or bytes are 0
@@ -65,7 +68,10 @@ pub fn dots(view: &View) -> (Vec<Dot>, f64) {
         let own = |metric: Metric| view.real(Side::SelfOnly, metric, row).filter(|x| *x > 0.0);
         match own(Metric::FlopsPerByte).zip(own(Metric::FlopsPerSecond)) {
             Some((intensity, flops_per_second)) => {
-                dots.push(Dot { row: at, intensity, flops_per_second, micros: took, share: took / whole });
+                // The bound of a row is about all that it holds.
+                let total = view.real(Side::Total, Metric::DeviceMicros, row).unwrap_or(0.0);
+                let bound = if total > took { None } else { view.bound_by(row) };
+                dots.push(Dot { row: at, intensity, flops_per_second, micros: took, share: took / whole, bound });
             }
             None => left_out += took / whole,
         }

@@ -201,7 +201,7 @@ impl Cost {
     /// Sums up the loaded model and its inferred costs.
     pub(crate) fn new(model: &Arc<Model>, warnings: &[Warning]) -> Result<Cost, Error> {
         if model.costs.is_empty() {
-            let how = "name a SavedModel, a frozen graph or a .meta file";
+            let how = "name a SavedModel, a frozen graph, a .meta file, or a Keras, ONNX or TensorFlow Lite model";
             if let Some(found) = warnings.iter().find(|warning| warning.code == "only_functions") {
                 return Err(Error::Missing(format!("{found}; {how}")));
             }
@@ -209,7 +209,7 @@ impl Cost {
         }
         let values = Values::new(model, Step::Average, Quirks::NONE);
         let mut cost = Cost { warnings: warnings.to_vec(), batch: model.costs.batch, ..Cost::default() };
-        let found = layers::layers(model, &values, ROOT, |_| false);
+        let found = layers::layers(model, &values, ROOT, None);
         (cost.scopes, cost.prefix) = (found.scopes, found.prefix);
         (cost.around, cost.shared) = (found.around, found.shared);
         cost.figures = *cost.scopes.total(0);
@@ -246,7 +246,7 @@ impl Cost {
         for node in model.nodes.all() {
             let types = model.type_sets.get(model.nodes.types[node.index()]);
             let has = |ty| Option::is_some(&ty) && types.iter().any(|own| Some(*own) == ty);
-            let elements = values.row(node)[Metric::Parameters as usize];
+            let elements = values.parameters(node);
             if has(slot) && !has(same) {
                 let dims = model.shapes.get(model.nodes.shape[node.index()]);
                 let size = dims.iter().fold(1_i64, |product, dim| product.saturating_mul((*dim).max(0)));

@@ -3,5 +3,6 @@
 pub mod advise;
 pub mod budget;
 pub mod cost;
+pub mod fleet;
 pub mod layers;
 pub mod overview;

@@ -35,6 +35,8 @@ use std::sync::Arc;
 #[non_exhaustive]
 pub struct Overview {
     pub files: Vec<InputFile>,
+    /// The description in a model file, by topic: its producer, its signatures.
+    pub stated: Vec<(&'static str, String)>,
     pub nodes: usize,
     pub op_types: usize,
     /// Elements of all variables, and of the trained ones if known.
@@ -143,6 +145,7 @@ impl Overview {
         let peak = |(device, bytes)| MemoryPeak { device: device_name(model, device), bytes };
         let mut overview = Overview {
             files: sources.files.clone(),
+            stated: model.stated.clone(),
             nodes: model.ops().count(),
             op_types: model
                 .ops()

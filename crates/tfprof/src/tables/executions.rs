@@ -24,7 +24,7 @@ pub fn executions(facts: &Facts<'_>, out: &mut Writer<'_>) -> io::Result<()> {
                 let times = [start, duration, self_time];
                 outcome = push(facts, out, Some(host.host), (node, device), Some(line.into()), step, times);
             }
-        });
+        })?;
         outcome?;
     }
     Ok(())

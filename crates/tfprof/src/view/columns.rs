@@ -264,7 +264,7 @@ impl View {
     }
 
     /// What bounds a row and everything below it; none if any part of it is unknown.
-    fn bound_by(&self, row: &VisibleRow) -> Option<Bound> {
+    pub(crate) fn bound_by(&self, row: &VisibleRow) -> Option<Bound> {
         let mut nodes = self.node(row).into_iter().chain(self.bag(row)).peekable();
         if nodes.peek().is_some() && nodes.all(|node| ceilings::communicates(&self.model, node)) {
             return Some(Bound::Communication);

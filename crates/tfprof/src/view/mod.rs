@@ -412,6 +412,9 @@ fn nothing_to_draw(rows: &Rows, drawn: Option<Metric>) -> Option<Warning> {
 
 /// The layers that a question is about.
 fn layers(model: &Model, kind: ViewKind, options: &Options) -> Result<Layers, Error> {
+    if model.is_partial {
+        check_partial(kind, options)?;
+    }
     let no_programs = || Error::option("group_by", "nothing that is loaded belongs to a compiled XLA program");
     let has = |layer: Layer| model.nodes.all().any(|node| model.nodes.layer(node) == layer);
     if model.hosts.is_empty() {
@@ -481,7 +484,28 @@ fn summed_metrics(model: &Model, selection: Selection, mut metrics: MetricSet) -
     metrics
 }
 
+/// Refuses questions about what a partial does not keep: nothing is not 0.
+fn check_partial(kind: ViewKind, options: &Options) -> Result<(), Error> {
+    let lacks =
+        |what: &str| Err(Error::Missing(format!("a partial keeps no {what}; ask the files that it was made from")));
+    let groups = matches!(options.group_by, GroupBy::Program | GroupBy::Shapes);
+    match options.stacks {
+        _ if kind == ViewKind::Graph => lacks("edges between ops, only sums, so it has no graph"),
+        _ if options.events == Events::All => lacks("events of the runtime"),
+        _ if groups => lacks("ops by program or shapes"),
+        CodeStacks::Auto | CodeStacks::Source => Ok(()),
+        _ if kind == ViewKind::Code => lacks("Python calls"),
+        _ => Ok(()),
+    }
+}
+
 fn check_step(model: &Model, step: i64) -> Result<(), Error> {
+    if model.is_partial && model.runs.has(step) && model.runs.step(step).is_none() {
+        let kept: Vec<_> = model.runs.steps().filter(|step| model.runs.step(*step).is_some()).collect();
+        let kept = kept.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+        let why = format!("the sums of step {step} are not in the partial, which keeps a sample of steps: {kept}");
+        return Err(Error::option("step", why));
+    }
     if model.runs.has(step) {
         return Ok(());
     }
@@ -492,6 +516,23 @@ fn check_step(model: &Model, step: i64) -> Result<(), Error> {
         n => format!("{n} steps are loaded, from {} to {}", steps[0], steps[n - 1]),
     };
     Err(Error::option("step", format!("there is no step {step}; {loaded}")))
+}
+
+/// Why a model file of a dialect has no lines of code, and where to find what it has instead.
+fn no_code(dialect: &str) -> String {
+    let why = match dialect {
+        "Keras" => "a file of Keras lists layers, not the lines of Python that call them",
+        "TensorFlow Lite" => "the converter to TensorFlow Lite drops the lines of Python that made the ops",
+        _ => "an ONNX file does not say which lines of Python made its ops",
+    };
+    let how = match dialect {
+        "ONNX" => "",
+        _ => {
+            ", or save the model with tf.saved_model.save(model, DIR, \
+             options=tf.saved_model.SaveOptions(save_debug_info=True)) and ask `tfprof code DIR`"
+        }
+    };
+    format!("{why}; see its layers with `tfprof scope`{how}")
 }
 
 fn code_tree(model: &Model, options: &Options, filter: NodeFilter, folds: bool) -> Result<code::Grouped, Error> {
@@ -510,6 +551,9 @@ fn code_tree(model: &Model, options: &Options, filter: NodeFilter, folds: bool) 
             return Error::Missing(format!(
                 "no op of this profile has a line of source, and no Python call is in it; {how}"
             ));
+        }
+        if let Some(dialect) = model.dialect {
+            return Error::Missing(no_code(dialect));
         }
         if model.nodes.inner.iter().any(|inner| *inner) {
             let how = "save the model with options=tf.saved_model.SaveOptions(save_debug_info=True)";

@@ -10,7 +10,7 @@ use super::filter::Patterns;
 use super::tree::Tree;
 use super::values::{Lens, TypeFilter, Values, plus, times};
 use crate::error::Error;
-use crate::metric::{METRICS, Metric, MetricSet, Table};
+use crate::metric::{METRICS, Metric, MetricSet, Source, Table};
 use crate::model::nodes::NodeId;
 use crate::options::{DEFAULT_DEPTH, Options, OrderBy};
 use std::cmp::Ordering;
@@ -216,12 +216,15 @@ impl<'q, 'm> Pipeline<'q, 'm> {
             }
         }
         // In node order rather than row order: that is how the numbers lie in memory.
+        let is_measured =
+            |metric: Metric| matches!(metric.info().source, Source::Measured) || metric == Metric::Definitions;
+        let measured_only = self.self_values.metrics().iter().all(is_measured);
         for (node, row) in self.tree.rows_by_node(self.values.model.nodes.len()) {
-            self.account_node(node, row);
+            self.account_node(node, row, measured_only);
         }
     }
 
-    fn account_node(&mut self, node: NodeId, row: usize) {
+    fn account_node(&mut self, node: NodeId, row: usize, measured_only: bool) {
         let wrap = self.values.lens.quirks.numbers_wrap;
         let mut count = self.filters.account.count(node, &self.values);
         self.accounted[row] |= count > 0;
@@ -234,7 +237,7 @@ impl<'q, 'm> Pipeline<'q, 'm> {
         if count == 0 {
             return;
         }
-        let numbers = self.values.row(node);
+        let numbers = if measured_only { self.values.measured(node) } else { self.values.row(node) };
         for (metric, column) in self.self_values.columns_mut_with_metric() {
             // As the original: counting a node twice doubles neither its runs nor its definitions.
             let once = matches!(metric, Metric::Runs | Metric::Definitions);

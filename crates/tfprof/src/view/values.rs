@@ -95,11 +95,33 @@ impl<'m> Values<'m> {
         Values { model, lens, cells }
     }
 
+    /// The numbers of a node that runs measure, and how many nodes define it: 1. Others stay 0.
+    #[inline]
+    pub fn measured(&self, node: NodeId) -> Row {
+        self.measured_sums(node).0
+    }
+
     /// All numbers of a node. `Definitions` is 1.
     pub fn row(&self, node: NodeId) -> Row {
+        let (mut row, ran, of_trace) = self.measured_sums(node);
+        row[Metric::Parameters as usize] = self.parameters(node);
+        row[Metric::FloatOps as usize] = self.float_ops(node, ran, row[Metric::Runs as usize]);
+        if !self.lens.quirks.functions_are_closed && !self.model.costs.is_empty() {
+            self.add_costs(node, ran, &mut row);
+        }
+        if let Some(facts) = self.model.op_facts.get(node) {
+            let is_counted = self.model.costs.get(node).counted;
+            use_recorded_costs(facts, of_trace, is_counted, &mut row);
+        }
+        self.add_limits(node, &mut row);
+        row
+    }
+
+    /// The numbers that runs measure, whether any execution counts, and the sums of a trace.
+    #[inline]
+    fn measured_sums(&self, node: NodeId) -> (Row, bool, TraceSums) {
         let mut row = [0; Metric::COUNT];
         row[Metric::Definitions as usize] = 1;
-        row[Metric::Parameters as usize] = self.parameters(node);
         let mut ran = false;
         let mut of_trace = TraceSums::default();
         for (cell, sums) in self.cells.into_iter().flat_map(|cells| cells.with_trace_sums(node)) {
@@ -125,18 +147,9 @@ impl<'m> Values<'m> {
                 }
             }
         }
-        row[Metric::FloatOps as usize] = self.float_ops(node, ran, row[Metric::Runs as usize]);
-        if !self.lens.quirks.functions_are_closed && !self.model.costs.is_empty() {
-            self.add_costs(node, ran, &mut row);
-        }
-        if let Some(facts) = self.model.op_facts.get(node) {
-            let is_counted = self.model.costs.get(node).counted;
-            use_recorded_costs(facts, of_trace, is_counted, &mut row);
-        }
         let (accelerator, cpu) = (row[Metric::AcceleratorMicros as usize], row[Metric::CpuMicros as usize]);
         row[Metric::DeviceMicros as usize] = if accelerator == 0 { cpu } else { accelerator };
-        self.add_limits(node, &mut row);
-        row
+        (row, ran, of_trace)
     }
 
     /// Adds the time whose cost is known and, if there are peaks, the time at each peak.

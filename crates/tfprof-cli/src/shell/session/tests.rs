@@ -156,6 +156,18 @@ fn every_example_of_the_help_runs_on_the_sample() {
 }
 
 #[test]
+fn diff_compares_another_run_with_the_loaded_one() {
+    let corpus = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus");
+    let path = |name: &str| corpus.join(name).display().to_string();
+    let (_request, mut session) = session();
+    let one = run(&mut session, &format!("diff op {} -select occurrence -max_depth 2", path("resnet32"))).unwrap();
+    assert!(one.contains("after   (loaded)") && one.contains("resnet32"), "{one}");
+    let two = run(&mut session, &format!("diff op {0} {0} -select params", path("mlp_small"))).unwrap();
+    assert!(two.contains("mlp_small") && !two.contains("(loaded)"), "{two}");
+    assert!(run(&mut session, "diff op").unwrap_err().contains("diff [VIEW] BEFORE"));
+}
+
+#[test]
 fn numbers_are_formatted_as_by_the_original() {
     use tfprof::Unit;
     let file: Value = serde_json::from_str(include_str!("../../../../../corpus/native/format.json")).unwrap();

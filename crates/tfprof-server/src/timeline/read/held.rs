@@ -2,6 +2,7 @@
 
 use super::{LATEST, Names};
 use crate::reply::Problem;
+use crate::timeline::arrows::Arrow;
 use crate::timeline::lane::Event;
 use crate::timeline::{Group, StepMark, Timeline};
 use std::collections::{BTreeMap, HashMap};
@@ -19,6 +20,7 @@ pub(super) fn read(files: &[TraceFile], model: &Model) -> Result<Timeline, Probl
     let first = ranks.iter().filter_map(|rank| rank.start_time).min();
     let all_told = ranks.iter().all(|rank| rank.start_time.is_some());
     let mut shifts: HashMap<String, u64> = HashMap::new();
+    let mut arrows = Vec::new();
     for rank in &mut ranks {
         // Ranks are aligned by their clocks, or else by their first events.
         let shift = match (rank.start_time, first) {
@@ -26,12 +28,13 @@ pub(super) fn read(files: &[TraceFile], model: &Model) -> Result<Timeline, Probl
             _ => 0,
         };
         shifts.insert(rank.file.clone(), shift);
-        add_rank(&mut timeline, rank, shift, several, &mut names, model);
+        add_rank(&mut timeline, rank, shift, several, &mut names, model, &mut arrows);
     }
     if several && !all_told {
         "The files do not tell when recording began: all ranks begin at 0.".clone_into(&mut timeline.note);
     }
     timeline.names = names.list;
+    timeline.point(arrows);
     timeline.steps = steps(model, &shifts);
     Ok(timeline)
 }
@@ -43,7 +46,11 @@ fn add_rank(
     several: bool,
     names: &mut Names,
     model: &Model,
+    arrows: &mut Vec<Arrow>,
 ) {
+    let threads = timeline.lanes.iter().map(|lane| lane.thread + 1).max().unwrap_or(0);
+    let mut lanes_of: Vec<std::ops::Range<usize>> = Vec::new();
+    let time = |start: i64| (start.max(0) as u64).saturating_add(shift).min(LATEST);
     let mut number_of: HashMap<usize, u32> = HashMap::new();
     let lanes = std::mem::take(&mut rank.lanes);
     let mut lanes = lanes.into_iter().peekable();
@@ -54,16 +61,20 @@ fn add_rank(
             let event = |(start, length, name): (i64, i64, _)| {
                 let text = rank.names.get(name);
                 let name = *number_of.entry(name.index()).or_insert_with(|| names.of_event(text, model));
-                let start = (start.max(0) as u64).saturating_add(shift).min(LATEST);
-                Event { start, length: (length.max(0) as u64).min(LATEST), name }
+                Event { start: time(start), length: (length.max(0) as u64).min(LATEST), name }
             };
-            timeline.add_line(&lane.name, lane.events.into_iter().map(event).collect());
+            let events = lane.events.into_iter().map(event).collect();
+            lanes_of.push(timeline.add_line(&lane.name, threads + lane.thread, events));
         }
         if timeline.lanes.len() > begin {
             let detail = if several { rank.host.clone() } else { String::new() };
             let is_device = is_accelerator(&plane);
             timeline.groups.push(Group { name: plane, is_device, detail, lanes: begin..timeline.lanes.len() });
         }
+    }
+    for ends in &rank.arrows {
+        let [from, to] = ends.map(|(lane, start)| timeline.end_at(lanes_of[lane].clone(), time(start)));
+        arrows.extend(from.zip(to).map(|(from, to)| Arrow { from, to }));
     }
 }
 

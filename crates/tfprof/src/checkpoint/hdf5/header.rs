@@ -1,6 +1,7 @@
 //! Object headers: the messages of a group or a dataset, through all continuation blocks.
 
 use super::{Cursor, Hdf5};
+use crate::budget;
 use crate::checkpoint::Damage;
 use crate::hash::UntrustedSet;
 
@@ -36,6 +37,9 @@ pub mod kind {
 
 /// A message that names a block with more messages.
 const CONTINUATION: u16 = 0x10;
+
+/// A message takes at least four bytes, so reading each once stays far below what a file may take.
+const WORK_PER_MESSAGE: u64 = 16;
 
 /// The body is elsewhere, shared by several objects.
 pub const SHARED: u8 = 2;
@@ -184,6 +188,8 @@ impl HeaderReader<'_> {
     }
 
     fn take(&mut self, block: &mut Cursor<'_>, kind: u16, flags: u8, size: usize) -> Result<(), Damage> {
+        // Objects may share a block, and messages an object, so a message may be read often.
+        budget::work(WORK_PER_MESSAGE);
         let offset = block.offset + block.at as u64;
         let body = block.take(size)?.to_vec();
         if kind == CONTINUATION {

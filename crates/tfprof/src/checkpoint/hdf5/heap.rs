@@ -244,7 +244,7 @@ impl<'f> FractalHeap<'f> {
             let (address, length) = (id.defined("a large object")?, id.length()?);
             return self.file.cursor(address, length);
         }
-        let number = id.number((self.id_length - 1).min(8))?;
+        let number = id.number(self.id_length.saturating_sub(1).min(8))?;
         let missing = || self.file.source.damage(0, format!("the large object {number} is not in its heap"));
         let tree = BTree::open(self.file, self.huge.ok_or_else(missing)?)?;
         let mut found = None;

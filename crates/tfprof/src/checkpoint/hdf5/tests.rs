@@ -141,6 +141,13 @@ fn a_group_that_holds_itself_is_entered_once() {
 }
 
 #[test]
+fn nothing_lies_behind_the_end() {
+    let source = ByteSource::memory("sample", vec![0; 4]);
+    assert_eq!(source.read(4, 0).expect("nothing, at the end"), b"");
+    assert!(source.read(5, 0).is_err() && source.read(u64::MAX, 0).is_err() && source.read(0, 5).is_err());
+}
+
+#[test]
 fn a_small_archive_cannot_claim_much() {
     let bomb = archived(&vec![0; 40 << 20]);
     assert!(bomb.len() < 1 << 20);

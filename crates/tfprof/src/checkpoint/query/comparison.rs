@@ -4,7 +4,8 @@ use super::Filter;
 use super::stats::Change;
 use crate::checkpoint::{Checkpoint, Damage, Tensor};
 use crate::error::Error;
-use crate::options::Options;
+use crate::options::{Comparing, Options};
+use crate::pairing::{self, How, Match, Row};
 
 #[derive(Debug)]
 pub struct Comparison<'c> {
@@ -23,6 +24,8 @@ pub struct Comparison<'c> {
 pub struct ComparisonRow<'c> {
     pub before: Option<&'c Tensor>,
     pub after: Option<&'c Tensor>,
+    /// How both were paired.
+    pub by: Match,
     pub change: Option<Change>,
 }
 
@@ -62,7 +65,17 @@ impl ChangeKind {
 
 impl ComparisonRow<'_> {
     pub fn name(&self) -> &str {
-        self.before.or(self.after).map_or("", |tensor| &tensor.name)
+        self.after.or(self.before).map_or("", |tensor| &tensor.name)
+    }
+
+    /// Its name before, if that is another one.
+    pub fn before_name(&self) -> Option<&str> {
+        self.before.map(|tensor| tensor.name.as_str()).filter(|before| *before != self.name())
+    }
+
+    /// Its name, and the one before.
+    pub fn label(&self) -> String {
+        pairing::label(self.name(), self.before_name(), self.by == Match::Guess)
     }
 
     pub fn kind(&self) -> ChangeKind {
@@ -84,26 +97,35 @@ impl<'c> Comparison<'c> {
         before: &'c Checkpoint,
         after: &'c Checkpoint,
         options: &Options,
+        comparing: &Comparing,
         has_stats: bool,
     ) -> Result<Comparison<'c>, Error> {
         let filter = Filter::new(options)?;
         let mut comparison = Comparison { before, after, rows: Vec::new(), same: 0, has_stats, damage: Vec::new() };
-        let (mut a, mut b) = (before.tensors.iter().peekable(), after.tensors.iter().peekable());
-        while let Some(name) = [a.peek(), b.peek()].into_iter().flatten().map(|tensor| &tensor.name).min().cloned() {
-            let pair = (a.next_if(|tensor| tensor.name == name), b.next_if(|tensor| tensor.name == name));
-            if pair.0.or(pair.1).is_some_and(|tensor| filter.shows(tensor)) {
-                comparison.add(pair.0, pair.1);
+        let how = How { renames: &comparing.renames, guess: true, unique_names: true };
+        let pairs = pairing::pair(&rows(before), &rows(after), &how);
+        for (tensor, partner) in before.tensors.iter().zip(pairs.before.iter().skip(1)) {
+            let other = partner.map(|(row, by)| (&after.tensors[row as usize - 1], by));
+            let by = other.map_or(Match::Name, |(_, by)| by);
+            if filter.shows(other.map_or(tensor, |(tensor, _)| tensor)) {
+                comparison.add(Some(tensor), other.map(|(tensor, _)| tensor), by);
+            }
+        }
+        for (tensor, partner) in after.tensors.iter().zip(pairs.after.iter().skip(1)) {
+            if partner.is_none() && filter.shows(tensor) {
+                comparison.add(None, Some(tensor), Match::Name);
             }
         }
         comparison.rows.sort_by(|a, b| {
             let largest = |row: &ComparisonRow<'_>| row.change.map_or(0.0, |change| change.largest);
-            a.kind().rank().cmp(&b.kind().rank()).then(largest(b).total_cmp(&largest(a)))
+            let names = || a.name().cmp(b.name());
+            a.kind().rank().cmp(&b.kind().rank()).then(largest(b).total_cmp(&largest(a))).then_with(names)
         });
         Ok(comparison)
     }
 
-    fn add(&mut self, before: Option<&'c Tensor>, after: Option<&'c Tensor>) {
-        let mut row = ComparisonRow { before, after, change: None };
+    fn add(&mut self, before: Option<&'c Tensor>, after: Option<&'c Tensor>, by: Match) {
+        let mut row = ComparisonRow { before, after, by, change: None };
         if let (Some(a), Some(b), ChangeKind::Values) = (before, after, row.kind()) {
             if self.has_stats {
                 match self.change(a, b) {
@@ -129,4 +151,14 @@ impl<'c> Comparison<'c> {
         let largest = if same { 0.0 } else { f64::NAN };
         Ok(Some(Change { largest, relative: largest }))
     }
+}
+
+/// The tensors as the children of one root, to be paired by name, then by type, shape and name without numbers.
+fn rows(checkpoint: &Checkpoint) -> Vec<Row<'_>> {
+    let mut rows = vec![Row { parent: 0, name: "", label: "", structure: 0, line: 0 }];
+    for Tensor { name, dtype, shape, .. } in &checkpoint.tensors {
+        let structure = pairing::digest_of(&(dtype.name(), shape));
+        rows.push(Row { parent: 0, name, label: name, structure, line: 0 });
+    }
+    rows
 }

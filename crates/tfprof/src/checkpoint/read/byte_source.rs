@@ -100,7 +100,8 @@ impl ByteSource {
 
     /// Reads a range into `bytes`, replacing its contents.
     pub fn read_to(&self, offset: u64, length: u64, bytes: &mut Vec<u8>) -> Result<(), Damage> {
-        if length > self.length.saturating_sub(offset) {
+        // An offset behind the end is refused, even to read 0 bytes.
+        if offset > self.length || length > self.length - offset {
             return Err(self.too_short(offset, length));
         }
         budget::reserve(length.saturating_sub(bytes.capacity() as u64));

@@ -98,6 +98,16 @@ pub(super) struct Contents {
 /// The key of the object graph in checkpoints of TensorFlow 2.
 pub const OBJECT_GRAPH: &str = "_CHECKPOINTABLE_OBJECT_GRAPH";
 
+/// A message for models whose weights another view lists.
+fn weights_of_model(path: &Path) -> Option<String> {
+    let ends = |ending: &&str| path.extension().is_some_and(|found| found.eq_ignore_ascii_case(ending));
+    let ending = ["onnx", "tflite"].into_iter().find(ends)?;
+    let file = path.display();
+    Some(format!(
+        "an .{ending} file is a model, not a checkpoint; list its weights with `tfprof scope {file} -select params -min_params 1`"
+    ))
+}
+
 impl Checkpoint {
     /// Opens the checkpoint that `path` names: by the prefix of its files, one of its files, a directory with a state
     /// file, or a `SavedModel`.
@@ -111,10 +121,11 @@ impl Checkpoint {
                 action: "cannot open",
                 source,
             })?;
-            let foreign = if is_arrays || Table::is_table(&source) { None } else { foreign::of_path(path) };
+            let foreign = || weights_of_model(path).or_else(|| foreign::of_path(path).map(|(_, message)| message));
+            let foreign = if is_arrays || Table::is_table(&source) { None } else { foreign() };
             budget::add_input(source.len());
             match foreign {
-                Some((_, message)) => Err(Error::Input { location: Location { file, spot: None }, message }),
+                Some(message) => Err(Error::Input { location: Location { file, spot: None }, message }),
                 None => Ok(source),
             }
         };

@@ -63,7 +63,7 @@ fn grid(comparison: &Comparison<'_>) -> Grid {
             None => "-".to_owned(),
         };
         let change = row.kind().word().to_owned();
-        let mut cells = vec![row.name().to_owned(), change, tensor(row.before), tensor(row.after)];
+        let mut cells = vec![row.label(), change, tensor(row.before), tensor(row.after)];
         if comparison.has_stats {
             cells.extend(match row.change {
                 Some(change) if row.kind() == ChangeKind::Values => {
@@ -99,6 +99,10 @@ fn foot(comparison: &Comparison<'_>) -> String {
 #[derive(Serialize)]
 struct RowJson<'r> {
     name: &'r str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    before_name: Option<&'r str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    r#match: Option<&'static str>,
     change: &'static str,
     before: Option<TensorJson<'r>>,
     after: Option<TensorJson<'r>>,
@@ -112,6 +116,8 @@ impl<'r> RowJson<'r> {
     fn new(row: &'r ComparisonRow<'_>) -> RowJson<'r> {
         RowJson {
             name: row.name(),
+            before_name: row.before_name(),
+            r#match: row.before_name().map(|_| row.by.word()),
             change: row.kind().word(),
             before: row.before.map(TensorJson::new),
             after: row.after.map(TensorJson::new),

@@ -2,7 +2,7 @@
 
 use crate::checkpoint::Tensor;
 use crate::error::Warning;
-use crate::json::write_warning;
+use crate::json::{write_fragment, write_warning};
 use serde::{Serialize, Serializer};
 use serde_json::ser::Formatter;
 use std::io::{self, Write};
@@ -69,6 +69,10 @@ struct SpacedLists;
 impl Formatter for SpacedLists {
     fn begin_array_value<W: ?Sized + Write>(&mut self, writer: &mut W, first: bool) -> io::Result<()> {
         if first { Ok(()) } else { writer.write_all(b", ") }
+    }
+
+    fn write_string_fragment<W: ?Sized + Write>(&mut self, writer: &mut W, fragment: &str) -> io::Result<()> {
+        write_fragment(fragment, writer)
     }
 
     fn write_f64<W: ?Sized + Write>(&mut self, writer: &mut W, value: f64) -> io::Result<()> {

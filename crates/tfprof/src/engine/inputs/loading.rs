@@ -3,6 +3,7 @@
 use super::recognize::is_saved_model;
 use super::{Input, Inputs, input_error};
 use crate::budget::{self, Account};
+use crate::engine::parts::Made;
 use crate::engine::profiler::Profiler;
 use crate::error::{Error, Fix, Warning};
 use crate::foreign;
@@ -53,6 +54,11 @@ impl Inputs {
 
     fn load_all(&self, profiler: &mut Profiler, on_progress: OnProgress<'_>) -> Result<(), Error> {
         profiler.set(&self.settings);
+        if self.of(Role::Partial).next().is_some() {
+            let Made { partial, warnings } = self.partial()?;
+            warnings.into_iter().for_each(|warning| profiler.warn(Some(warning)));
+            return profiler.add_partial(&partial);
+        }
         let progress = Progress { read: AtomicU64::new(0), total: self.paths().map(file_size).sum() };
         // Runs come after these and are read side by side, and so are hosts.
         for input in self.in_load_order().into_iter().filter(|input| input.format.role < Role::Run) {

@@ -14,6 +14,7 @@ use crate::model::hosts::{StepRule, StepSpan};
 use crate::model::names::NameId;
 use collector::{DeviceMark, Mark, MarkKind};
 use std::collections::BTreeMap;
+use std::io;
 
 /// The steps of a file.
 #[derive(Debug, Default)]
@@ -231,7 +232,7 @@ impl StepCollector {
     }
 
     /// Steps by the runs of the program that takes most time; `None` without runs.
-    fn by_module(&self, ops: &PendingSpans) -> Option<Chosen> {
+    fn by_module(&self, ops: &PendingSpans) -> io::Result<Option<Chosen>> {
         let mut totals: BTreeMap<NameId, i64> = BTreeMap::new();
         let mut spans: TrustedMap<u32, Interval> = TrustedMap::default();
         ops.each(|record| {
@@ -243,11 +244,12 @@ impl StepCollector {
                 let start = record.start;
                 spans.entry(context.run).or_insert(Interval { start, end }).extend(start, end);
             }
-        });
+        })?;
         let name = |module: &NameId| self.names.get(*module);
         let mut modules: Vec<_> = totals.iter().collect();
         modules.sort_by(|(a, x), (b, y)| y.cmp(x).then_with(|| name(a).cmp(name(b))));
-        let best = *modules.first()?.0;
+        let Some((best, _)) = modules.first() else { return Ok(None) };
+        let best = **best;
         let of_best = |run: &u32| self.runs[*run as usize].program == best;
         let mut runs: Vec<_> = spans
             .iter()
@@ -256,13 +258,13 @@ impl StepCollector {
             .collect();
         runs.sort_unstable();
         let steps = runs.iter().zip(0..).map(|((span, ..), number)| StepSpan::new(number, span.start, span.end));
-        Some(Chosen {
+        Ok(Some(Chosen {
             rule: StepRule::ModuleRuns,
             marker: name(&best).to_owned(),
             other_markers: modules.iter().skip(1).map(|(module, _)| name(module).to_owned()).collect(),
             steps: steps.collect(),
             marks: runs.iter().zip(0..).map(|((.., run), step)| (*run as usize, step)).collect(),
-        })
+        }))
     }
 
     /// Finds the steps of a trace all of whose marks are known: those that match the user's pattern, else those with a
@@ -274,7 +276,7 @@ impl StepCollector {
     }
 
     /// Finds the steps. `whole` is the start of the first event and the end of the last.
-    pub fn find_steps(self, whole: Option<(i64, i64)>, ops: &PendingSpans) -> Steps {
+    pub fn find_steps(self, whole: Option<(i64, i64)>, ops: &PendingSpans) -> io::Result<Steps> {
         let rules: [fn(&Self) -> Option<Chosen>; 6] = [
             Self::by_marker,
             Self::by_step_num,
@@ -283,9 +285,11 @@ impl StepCollector {
             Self::by_root,
             Self::by_module_line,
         ];
-        let chosen = rules.iter().find_map(|rule| rule(&self));
-        let chosen = chosen.or_else(|| self.by_module(ops)).unwrap_or_else(|| everything(whole));
-        self.resolve(chosen)
+        let chosen = match rules.iter().find_map(|rule| rule(&self)) {
+            None => self.by_module(ops)?,
+            chosen => chosen,
+        };
+        Ok(self.resolve(chosen.unwrap_or_else(|| everything(whole))))
     }
 
     /// Resolves how each context finds its step.

@@ -78,9 +78,14 @@ impl<'j> Layer<'j> {
     /// Whether it comes from Keras itself: a user's class may have the name of one of Keras's.
     pub fn is_own(&self) -> bool {
         let registered = self.json["registered_name"].as_str().unwrap_or_default();
-        let module = self.json["module"].as_str().unwrap_or("keras");
-        registered.is_empty()
-            && (module.starts_with("keras") || module.starts_with("tf_keras") || module.starts_with("tensorflow"))
+        let module = self.json["module"].as_str();
+        let of_keras =
+            |module: &str| ["keras", "tf_keras", "tensorflow"].contains(&module.split('.').next().unwrap_or_default());
+        // Keras registers its ops and the layers of its applications, too, but names their module.
+        match module {
+            Some(module) => of_keras(module) && !registered.contains('>'),
+            None => registered.is_empty(),
+        }
     }
 
     /// Whether it is a model with layers of its own.

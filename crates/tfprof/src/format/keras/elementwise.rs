@@ -29,6 +29,10 @@ pub const LAYERS: &[(&[&str], Lower)] = &[
         Some(vec![lowering.zip("Mul", &inputs[0], &above)])
     }),
     (&["PReLU"], prelu),
+    (&["LayerScale"], |layer, lowering, inputs| {
+        let gamma = lowering.parameter("gamma", &[layer.config.int("projection_dim")?], true);
+        Some(vec![lowering.zip("Mul", &inputs[0], &gamma)])
+    }),
     (&["Add"], |_, lowering, inputs| merge("AddV2", lowering, inputs)),
     (&["Subtract"], |_, lowering, inputs| merge("Sub", lowering, inputs)),
     (&["Multiply"], |_, lowering, inputs| merge("Mul", lowering, inputs)),

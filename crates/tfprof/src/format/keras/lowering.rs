@@ -152,7 +152,7 @@ impl Lowering {
         if let Some(known) = self.parameters.get(&name) {
             return known.clone();
         }
-        let stored = self.stored.get(asked).filter(|_| dims.contains(&-1)).map(|(_, shape)| shape.clone());
+        let stored = if dims.contains(&-1) { self.stored_shape(&name, asked, dims) } else { None };
         let dims = stored.unwrap_or_else(|| dims.to_vec());
         let unique = self.lowered.unique(&name);
         let trainable = Some(trainable && self.trainable);
@@ -161,6 +161,17 @@ impl Lowering {
         let value = Value::new(tensor, Some(dims));
         self.parameters.insert(name, value.clone());
         value
+    }
+
+    /// The shape of a weight in the file: that of its name, or else the one at its place, since Keras 3 numbers weights.
+    fn stored_shape(&self, name: &str, place: usize, dims: &[i64]) -> Option<Vec<i64>> {
+        let fits = |shape: &[i64]| {
+            shape.len() == dims.len() && shape.iter().zip(dims).all(|(stored, dim)| *dim < 0 || stored == dim)
+        };
+        let last = |path: &str| path.rsplit('/').next().unwrap_or_default().trim_end_matches(":0").to_owned();
+        let wanted = last(name);
+        let named = self.stored.iter().find(|(path, shape)| last(path) == wanted && fits(shape));
+        named.or(self.stored.get(place).filter(|(_, shape)| fits(shape))).map(|(_, shape)| shape.clone())
     }
 
     /// A constant of integers.

@@ -14,6 +14,7 @@ mod layers;
 mod lowering;
 mod network;
 mod normalization;
+mod old;
 mod recurrent;
 mod reshaping;
 mod weights;
@@ -21,12 +22,15 @@ mod weights;
 use super::ModelFile;
 use super::file_bytes::FileBytes;
 use super::lowered::store;
+use crate::budget;
 use crate::checkpoint::hdf5::Hdf5;
 use crate::checkpoint::zip::{self, Zip};
 use crate::checkpoint::{ByteSource, hdf5};
 use crate::error::{Error, Location};
 use crate::foreign;
 use crate::model::builder::Builder;
+use crate::model::dialects::keras::KERAS;
+use crate::words::lossy;
 use lowering::Lowering;
 use serde_json::Value as Json;
 use std::path::Path;
@@ -62,6 +66,8 @@ struct Parts {
     weights: Weights,
     /// Damage found in the weights.
     warning: Option<String>,
+    /// The version of Keras that saved the model, as the file says it.
+    version: Option<String>,
 }
 
 /// Reads a model into the builder.
@@ -71,20 +77,35 @@ pub fn read(file: &ModelFile, builder: &mut Builder) -> Result<(), Error> {
         (FileBytes::File(_), path) => ByteSource::open(path.as_deref().unwrap_or(Path::new(&file.name)))
             .map_err(|source| Error::Io { file: file.name.clone(), action: "cannot open", source })?,
     };
-    let Parts { config, weights, warning } = open(source)?;
+    let Parts { config, weights, warning, version } = open(source)?;
     if let Some(warning) = warning {
         builder.warn_damage("damaged", None, warning);
     }
     let wrong = |message: String| Error::Input { location: Location { file: file.name.clone(), spot: None }, message };
-    let config: Json = serde_json::from_slice(&config)
+    budget::reserve(parsed_size(&config));
+    let mut config: Json = serde_json::from_slice(&config)
         .map_err(|error| wrong(format!("the config of this Keras model is damaged: {error}")))?;
+    old::translate(&mut config);
     let mut lowering = Lowering::new(weights);
     network::lower_model(&config, &mut lowering).map_err(wrong)?;
     for warning in std::mem::take(&mut lowering.warnings) {
         builder.warn("keras_model", None, || warning);
     }
-    store(builder, lowering.finish());
+    let mut lowered = lowering.finish();
+    lowered.stated.extend(version.map(|version| ("Keras", version)));
+    store(builder, lowered, &KERAS);
     Ok(())
+}
+
+/// How many bytes a config takes as a tree, at the most: an object weighs six bytes in the file and 640 in memory.
+fn parsed_size(config: &[u8]) -> u64 {
+    let of_byte = |byte: &u8| match byte {
+        b'{' => 640,
+        b'[' => 128,
+        b',' => 110,
+        _ => 1,
+    };
+    config.iter().map(of_byte).sum()
 }
 
 /// Finds the config and the weights.
@@ -98,20 +119,36 @@ fn open(source: ByteSource) -> Result<Parts, Error> {
         };
         let config = archive.source(archive.find(CONFIG).ok_or_else(|| missing(CONFIG))?)?;
         let config = config.read(0, config.len())?;
+        let about = archive.find("metadata.json").and_then(|entry| archive.source(entry).ok());
+        let about: Option<Json> =
+            about.and_then(|about| serde_json::from_slice(&about.read(0, about.len()).ok()?).ok());
+        let version = about.as_ref().and_then(|about| {
+            let date = about["date_saved"].as_str().map(|date| format!(", saved {date}")).unwrap_or_default();
+            Some(format!("{}{date}", about["keras_version"].as_str()?))
+        });
         let (weights, warning) = match archive.find("model.weights.h5").map(|entry| archive.source(entry)) {
             Some(source) => Weights::of(source.and_then(Hdf5::open)),
             None => (Weights::default(), None),
         };
-        return Ok(Parts { config, weights, warning });
+        return Ok(Parts { config, weights, warning, version });
     }
     if hdf5::SIGNATURE.starts_with(&head) && head.len() == 4 {
         let file = Hdf5::open(source)?;
-        let config = file.text(&file.root()?, MODEL_CONFIG)?;
-        let config =
-            config.ok_or_else(|| file.source.damage(0, "this HDF5 file has no layers, only weights".to_owned()))?;
+        let root = file.root()?;
+        let config = file.text(&root, MODEL_CONFIG)?;
+        let backend = file.text(&root, "backend").ok().flatten();
+        let backend = backend.map(|backend| format!(" on {}", lossy(&backend))).unwrap_or_default();
+        let version = file.text(&root, "keras_version").ok().flatten();
+        let version = version.map(|version| format!("{}{backend}", lossy(&version)));
+        let config = config.ok_or_else(|| Error::Input {
+            location: Location { file: file.source.name.clone(), spot: None },
+            message: "this HDF5 file has weights, but no layers: Keras writes them with model.save(FILE), not \
+                          save_weights; its tensors are listed by `tfprof checkpoint FILE`"
+                .to_owned(),
+        })?;
         let (weights, warning) = Weights::of(Ok(file));
-        return Ok(Parts { config, weights, warning });
+        return Ok(Parts { config, weights, warning, version });
     }
     let config = source.read(0, source.len())?;
-    Ok(Parts { config, weights: Weights::default(), warning: None })
+    Ok(Parts { config, weights: Weights::default(), warning: None, version: None })
 }

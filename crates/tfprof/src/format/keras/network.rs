@@ -5,9 +5,11 @@ use super::config::{Layer, dims};
 use super::layers;
 use super::lowering::{Lowering, Value, Values, groups};
 use crate::budget;
-use crate::hash::UntrustedMap;
+use crate::hash::{UntrustedMap, UntrustedSet};
 use crate::model::dtype::DType;
 use serde_json::Value as Json;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 
 /// Lowers a whole model.
 pub fn lower_model(json: &Json, lowering: &mut Lowering) -> Result<(), String> {
@@ -123,64 +125,106 @@ impl<'j> Network<'j> {
             .iter()
             .map(|layer| layer.json["inbound_nodes"].as_array().into_iter().flatten().map(references).collect())
             .collect();
-        let networks: Vec<&str> = layers.iter().filter(|layer| layer.is_network()).map(|layer| layer.name).collect();
+        let networks: UntrustedSet<&str> =
+            layers.iter().filter(|layer| layer.is_network()).map(|layer| layer.name).collect();
         let mut first: UntrustedMap<String, usize> = UntrustedMap::default();
         for reference in calls.iter().flatten().flatten() {
             let number = first.entry(reference.layer.clone()).or_insert(usize::MAX);
             *number = (*number).min(reference.call);
         }
-        first.retain(|name, number| *number == 1 && networks.contains(&name.as_str()));
+        first.retain(|name, number| *number == 1 && networks.contains(name.as_str()));
         Network { layers, calls, first }
     }
 
     fn lower(&self, model: &Layer<'_>, lowering: &mut Lowering, inputs: Option<&[Value]>) -> Result<Values, String> {
         let mut done: UntrustedMap<(&str, usize), Values> = UntrustedMap::default();
         let given: Vec<Reference> = model_tensors(model.config.get("input_layers"));
+        let mut places: UntrustedMap<&str, usize> = UntrustedMap::default();
+        for (at, input) in given.iter().enumerate() {
+            places.entry(input.layer.as_str()).or_insert(at);
+        }
         for layer in self.layers.iter().filter(|layer| layer.class == "InputLayer") {
-            let at = given.iter().position(|input| input.layer == layer.name);
-            let passed = inputs.and_then(|inputs| inputs.get(at?)).cloned();
+            let passed = inputs.and_then(|inputs| inputs.get(*places.get(layer.name)?)).cloned();
             let value = passed.unwrap_or_else(|| model_input(layer, lowering));
             done.insert((layer.name, 0), vec![value]);
         }
         let groups = groups(self.layers.iter().map(|layer| layer.class));
-        let mut waiting: Vec<(usize, usize)> = Vec::new();
+        let mut calls: Vec<(usize, usize)> = Vec::new();
         for (at, layer) in self.layers.iter().enumerate().filter(|(_, layer)| layer.class != "InputLayer") {
-            waiting.extend((0..self.calls[at].len()).map(|call| (at, call)));
+            calls.extend((0..self.calls[at].len()).map(|call| (at, call)));
             if self.calls[at].is_empty() {
                 lowering.warnings.push(format!("the layer `{}` is never called", layer.name));
             }
         }
-        loop {
-            let before = waiting.len();
-            let mut left = Vec::new();
-            for (at, number) in waiting {
-                let references = &self.calls[at][number];
-                budget::work(1 + references.len() as u64);
-                let inputs: Option<Values> =
-                    references.iter().map(|reference| resolve(reference, &done, lowering)).collect();
-                let Some(inputs) = inputs else {
-                    left.push((at, number));
-                    continue;
-                };
-                let layer = &self.layers[at];
-                let outputs = call(layer, groups[at].clone(), lowering, &inputs)?;
-                let first = self.first.get(layer.name).copied().unwrap_or(0);
-                done.insert((layer.name, first + number), outputs);
+        let mut queue = Queue::new(self, &calls, &done);
+        while let Some(Reverse(next)) = queue.ready.pop() {
+            let (at, number) = calls[next];
+            let references = &self.calls[at][number];
+            budget::work(1 + references.len() as u64);
+            let inputs: Values =
+                references.iter().filter_map(|reference| resolve(reference, &done, lowering)).collect();
+            let layer = &self.layers[at];
+            let outputs = call(layer, groups[at].clone(), lowering, &inputs)?;
+            let key = (layer.name, self.first.get(layer.name).copied().unwrap_or(0) + number);
+            // Nobody can read a call without outputs.
+            if !outputs.is_empty() {
+                queue.release(key);
             }
-            waiting = left;
-            if waiting.is_empty() || waiting.len() == before {
-                break;
-            }
+            done.insert(key, outputs);
         }
-        if let Some((at, number)) = waiting.first() {
-            let missing = self.calls[*at][*number].first().map_or("", |reference| reference.layer.as_str());
-            let name = self.layers[*at].name;
+        if let Some((missing, waits)) = queue.blocked() {
+            let name = self.layers[calls[waits].0].name;
             return Err(format!(
                 "the layer `{name}` waits for `{missing}`, which is not in the config or waits for it; is the file damaged?"
             ));
         }
         let outputs = model_tensors(model.config.get("output_layers"));
         Ok(outputs.iter().filter_map(|reference| resolve(reference, &done, lowering)).collect())
+    }
+}
+
+/// Calls in the order of the file, each once all that it reads is there.
+struct Queue<'n> {
+    ready: BinaryHeap<Reverse<usize>>,
+    /// For each call, how many of its inputs are missing.
+    missing: Vec<usize>,
+    /// The calls that wait for a call of a layer.
+    waiting: UntrustedMap<(&'n str, usize), Vec<usize>>,
+}
+
+impl<'n> Queue<'n> {
+    fn new(network: &'n Network<'_>, calls: &[(usize, usize)], done: &UntrustedMap<(&str, usize), Values>) -> Self {
+        let mut queue = Queue { ready: BinaryHeap::new(), missing: Vec::new(), waiting: UntrustedMap::default() };
+        for (index, (at, number)) in calls.iter().enumerate() {
+            let reads = network.calls[*at][*number].iter().map(|read| (read.layer.as_str(), read.call));
+            let before = queue.missing.len();
+            queue.missing.push(0);
+            for key in reads.filter(|key| !done.contains_key(key)) {
+                queue.missing[before] += 1;
+                queue.waiting.entry(key).or_default().push(index);
+            }
+            if queue.missing[before] == 0 {
+                queue.ready.push(Reverse(index));
+            }
+        }
+        queue
+    }
+
+    /// A call was made.
+    fn release(&mut self, key: (&'n str, usize)) {
+        for index in self.waiting.remove(&key).unwrap_or_default() {
+            self.missing[index] -= 1;
+            if self.missing[index] == 0 {
+                self.ready.push(Reverse(index));
+            }
+        }
+    }
+
+    /// The first call that waits forever, and a layer that it waits for.
+    fn blocked(&self) -> Option<(&'n str, usize)> {
+        let first = self.missing.iter().position(|missing| *missing > 0)?;
+        let layers = self.waiting.iter().filter(|(_, calls)| calls.contains(&first)).map(|((layer, _), _)| *layer);
+        Some((layers.min()?, first))
     }
 }
 

@@ -1,15 +1,22 @@
 //! The shapes of weights by layer, from the HDF5 file of a model. Keras 3 stores them under the class of a layer and a
 //! number (`layers/dense_1/vars/0`), older versions under its name (`model_weights/fc1/fc1/kernel:0`).
 
+use crate::budget;
 use crate::checkpoint::Damage;
 use crate::checkpoint::hdf5::Hdf5;
+use crate::hash::UntrustedMap;
 
 #[derive(Debug, Default)]
 pub struct Weights {
     /// Path and shape, in the order of the file.
     all: Vec<(String, Vec<i64>)>,
     by_name: bool,
+    /// Where to look for the weights of a layer: by the first and the last name on the way to it, or by its groups.
+    places: UntrustedMap<String, Vec<u32>>,
 }
+
+/// How Keras calls the directory of layers within a model.
+const LAYERS: [&str; 2] = ["layers/", "_layer_checkpoint_dependencies/"];
 
 impl Weights {
     /// Lists the weights of a file, and says what is wrong with it.
@@ -25,7 +32,9 @@ impl Weights {
                 let by_name = all.iter().any(|(path, _)| path.starts_with("model_weights/"));
                 all.sort_by_cached_key(|(path, _)| key(path));
                 let warning = damage.first().map(|damage| damage.what.clone());
-                (Weights { all, by_name }, warning)
+                let mut weights = Weights { all, by_name, places: UntrustedMap::default() };
+                weights.list_places();
+                (weights, warning)
             }
             Err(lost) => (Weights::default(), Some(format!("its weights cannot be read: {}", lost.what))),
         }
@@ -36,25 +45,61 @@ impl Weights {
         self.all.iter().map(|(path, shape)| (path.as_str(), shape.as_slice()))
     }
 
+    /// Lists each weight under every layer that it may belong to.
+    fn list_places(&mut self) {
+        for (number, (path, _)) in self.all.iter().enumerate() {
+            let mut list = |place: String| {
+                budget::work(1 + place.len() as u64 / 16);
+                let listed = self.places.entry(place).or_default();
+                if listed.last() != Some(&(number as u32)) {
+                    listed.push(number as u32);
+                }
+            };
+            if self.by_name {
+                let parts: Vec<&str> = path.split('/').collect();
+                let outer = parts.get(1).copied().unwrap_or_default();
+                parts[..parts.len() - 1].iter().for_each(|part| list(format!("{outer}/{part}")));
+                continue;
+            }
+            let (mut rest, mut groups) = (path.as_str(), String::new());
+            while let Some((group, below)) = below_layers(rest).and_then(|rest| rest.split_once('/')) {
+                groups.push_str(group);
+                groups.push('/');
+                list(groups.clone());
+                rest = below;
+            }
+        }
+    }
+
     /// The weights of a layer: by the names on the way to it, and by the groups that Keras 3 makes of classes.
     pub fn of_layer(&self, names: &[String], groups: &[String]) -> Vec<(String, Vec<i64>)> {
-        let Some(name) = names.last() else { return Vec::new() };
+        let (Some(outer), Some(name)) = (names.first(), names.last()) else { return Vec::new() };
         let belongs = |path: &str| -> Option<String> {
             if self.by_name {
                 let parts: Vec<&str> = path.split('/').collect();
-                let outer = names.first().is_some_and(|outer| parts.get(1) == Some(&outer.as_str()));
-                let at = parts.iter().rposition(|part| *part == name.as_str()).filter(|at| *at + 1 < parts.len())?;
-                return outer.then(|| parts[at + 1..].join("/"));
+                let at = parts.iter().rposition(|part| part == name).filter(|at| *at + 1 < parts.len())?;
+                return (parts.get(1) == Some(&outer.as_str())).then(|| parts[at + 1..].join("/"));
             }
             let mut rest = path;
             for group in groups {
-                rest = rest.strip_prefix("layers/").or_else(|| rest.strip_prefix("_layer_checkpoint_dependencies/"))?;
-                rest = rest.strip_prefix(group.as_str())?.strip_prefix('/')?;
+                rest = below_layers(rest)?.strip_prefix(group.as_str())?.strip_prefix('/')?;
             }
             Some(rest.replace("vars/", ""))
         };
-        self.all.iter().filter_map(|(path, shape)| Some((belongs(path)?, shape.clone()))).collect()
+        let place = if self.by_name {
+            format!("{outer}/{name}")
+        } else {
+            groups.iter().flat_map(|group| [group, "/"]).collect()
+        };
+        let listed = self.places.get(&place).map_or(&[][..], Vec::as_slice);
+        budget::work(listed.len() as u64);
+        let found = listed.iter().map(|number| &self.all[*number as usize]);
+        found.filter_map(|(path, shape)| Some((belongs(path)?, shape.clone()))).collect()
     }
+}
+
+fn below_layers(path: &str) -> Option<&str> {
+    LAYERS.iter().find_map(|directory| path.strip_prefix(directory))
 }
 
 /// Numbers sort by value: `vars/10` comes after `vars/2`.

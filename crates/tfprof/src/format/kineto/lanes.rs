@@ -3,8 +3,9 @@
 use super::TraceFile;
 use super::collect::Collector;
 use crate::error::Error;
-use crate::events::held::{CallSpan, HostSpan, LineKind};
+use crate::events::held::{CallSpan, DeviceSpan, HostSpan, LineKind};
 use crate::events::walk::Wanted;
+use crate::hash::UntrustedMap;
 use crate::model::names::{NameId, Names};
 use crate::model::runs::KeepSteps;
 
@@ -17,6 +18,8 @@ pub struct TraceLanes {
     pub names: Names,
     /// By plane, then by thread or stream.
     pub lanes: Vec<TraceLane>,
+    /// From calls that launch to what they launched: each end is a lane and a start.
+    pub arrows: Vec<[(usize, i64); 2]>,
     /// When the first event began, in nanoseconds since 1970, if the file tells.
     pub start_time: Option<u64>,
 }
@@ -27,6 +30,8 @@ pub struct TraceLane {
     /// The device, or the host.
     pub plane: String,
     pub name: String,
+    /// Lanes of one thread have the same number.
+    pub thread: u32,
     /// Start, length and name.
     pub events: Vec<(i64, i64, NameId)>,
 }
@@ -70,8 +75,14 @@ impl TraceFile {
             let [process, thread] = [line.process, line.thread].map(|name| trace.names.get(name).to_owned());
             (line.plane.clone(), process, thread.parse::<i64>().unwrap_or(i64::MAX), thread, line.kind)
         });
-        let lanes = order.into_iter().map(|at| {
+        let mut threads: UntrustedMap<(&str, NameId, NameId), u32> = UntrustedMap::default();
+        let mut lane_of = vec![usize::MAX; trace.lines.len()];
+        let drawn = order.into_iter().filter(|at| !events[*at].is_empty()).collect::<Vec<_>>();
+        drawn.iter().enumerate().for_each(|(lane, line)| lane_of[*line] = lane);
+        let lanes = drawn.into_iter().map(|at| {
             let line = &trace.lines[at];
+            let number = threads.len() as u32;
+            let number = *threads.entry((&line.plane, line.process, line.thread)).or_insert(number);
             let thread = trace.names.get(line.thread);
             let name = if line.title.is_empty() { title(line.kind, thread) } else { line.title.clone() };
             let kind = match line.kind {
@@ -79,11 +90,22 @@ impl TraceFile {
                 LineKind::Runtime => ", runtime",
                 LineKind::Host | LineKind::Device | LineKind::Other => "",
             };
-            TraceLane { plane: line.plane.clone(), name: name + kind, events: std::mem::take(&mut events[at]) }
+            let (plane, name) = (line.plane.clone(), name + kind);
+            TraceLane { plane, name, thread: number, events: std::mem::take(&mut events[at]) }
         });
-        let lanes = lanes.filter(|lane| !lane.events.is_empty()).collect();
+        let lanes = lanes.collect();
+        let mut launch_of: UntrustedMap<u64, (usize, i64)> = UntrustedMap::default();
+        for launch in trace.launches.iter().filter(|launch| launch.correlation != 0) {
+            let end = (lane_of[launch.line as usize], launch.start.saturating_sub(zero));
+            launch_of.entry(launch.correlation).or_insert(end);
+        }
+        let arrow = |span: &DeviceSpan| {
+            let end = (lane_of[span.line as usize], span.start.saturating_sub(zero));
+            launch_of.get(&span.correlation).map(|launch| [*launch, end])
+        };
+        let arrows = trace.device.iter().filter_map(arrow).collect();
         let (file, host) = (self.name.clone(), facts.host);
-        Ok(TraceLanes { file, host, lanes, names: trace.names, start_time: facts.start_time })
+        Ok(TraceLanes { file, host, lanes, arrows, names: trace.names, start_time: facts.start_time })
     }
 }
 

@@ -111,7 +111,8 @@ impl TraceFile {
             return Err(refuse("it has no list `traceEvents`; was the trace written completely?"));
         }
         if outcome.events == 0 && outcome.lost == 0 && outcome.cut.is_none() {
-            return Err(refuse("this trace holds no events; let the profiler run while the model does"));
+            let why = format!("this trace {}; let the profiler run while the model does", super::NO_EVENTS);
+            return Err(refuse(&why));
         }
         let mut warnings = Vec::new();
         if let Some(offset) = outcome.first_lost {

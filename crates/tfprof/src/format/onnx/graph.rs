@@ -2,7 +2,7 @@
 //! Open graphs wait on a stack of our own, so nesting does not exhaust the native stack.
 
 use super::lower::{self, Around};
-use super::wire::{Attribute, Node, Tensor as Constant, ValueInfo, Walk};
+use super::wire::{Attribute, AttributeValue, Node, Tensor as Constant, ValueInfo, Walk};
 use crate::budget;
 use crate::format::lowered::{Input, Made, push_hidden, push_settings};
 use crate::hash::{UntrustedMap, UntrustedSet};
@@ -13,6 +13,7 @@ use crate::model::lowered::{Lowered, UniqueNames};
 use crate::model::shape::Shape;
 use std::io;
 use std::ops::Range;
+use std::rc::Rc;
 use tfprof_proto::window::{ByteRange, Head};
 
 /// A function of the file.
@@ -61,7 +62,7 @@ struct Frame {
     /// Inputs that name a value before its node.
     forward: Vec<(usize, String)>,
     /// The attributes of the call, inside a function of the file.
-    attributes: Vec<Attribute>,
+    attributes: UntrustedMap<String, Rc<AttributeValue>>,
     name: String,
     waiting: Option<Waiting>,
     count: usize,
@@ -84,7 +85,27 @@ pub struct Reader<'w, 'f> {
     /// Calls of the file's functions that are still to be read, by the name of the lowered function.
     calls: Vec<(String, (String, String), Vec<Attribute>)>,
     known_calls: UntrustedSet<String>,
+    values: KnownValues,
     pub nodes: usize,
+}
+
+/// Numbers for the values of attributes: equal ones have the same. A value that a function hands on is written out once.
+#[derive(Default)]
+struct KnownValues {
+    by_place: UntrustedMap<*const AttributeValue, (Rc<AttributeValue>, usize)>,
+    by_content: UntrustedMap<String, usize>,
+}
+
+impl KnownValues {
+    fn number(&mut self, value: &Rc<AttributeValue>) -> usize {
+        let next = self.by_content.len();
+        // The pointer stays taken as long as the value is held here.
+        let (_, number) = self
+            .by_place
+            .entry(Rc::as_ptr(value))
+            .or_insert_with(|| (value.clone(), *self.by_content.entry(format!("{value:?}")).or_insert(next)));
+        *number
+    }
 }
 
 impl<'w, 'f> Reader<'w, 'f> {
@@ -96,6 +117,7 @@ impl<'w, 'f> Reader<'w, 'f> {
             lowered: Lowered::default(),
             calls: Vec::new(),
             known_calls: UntrustedSet::default(),
+            values: KnownValues::default(),
             nodes: 0,
         }
     }
@@ -109,7 +131,7 @@ impl<'w, 'f> Reader<'w, 'f> {
         while next < self.calls.len() {
             let (name, function, attributes) = self.calls[next].clone();
             next += 1;
-            let frame = self.function_frame(name, &function, attributes);
+            let frame = self.function_frame(name, &function, &attributes);
             self.frames.push(frame);
             self.run()?;
         }
@@ -192,12 +214,16 @@ impl<'w, 'f> Reader<'w, 'f> {
     }
 
     /// Opens a function of the file.
-    fn function_frame(&self, name: String, key: &(String, String), attributes: Vec<Attribute>) -> Frame {
-        let mut frame = Frame { attributes, name, ..Frame::default() };
+    fn function_frame(&self, name: String, key: &(String, String), attributes: &[Attribute]) -> Frame {
+        let mut frame = Frame { name, ..Frame::default() };
         let Some(function) = self.shared.functions.get(key) else { return frame };
+        budget::work((function.nodes.len() + function.defaults.len() + function.outputs.len()) as u64);
         frame.nodes = function.nodes.clone().into_iter();
         frame.outputs.clone_from(&function.outputs);
-        frame.attributes.extend(function.defaults.iter().cloned());
+        // The call comes before the defaults.
+        for given in attributes.iter().chain(&function.defaults) {
+            frame.attributes.entry(given.name.clone()).or_insert_with(|| given.value.clone());
+        }
         for input in &function.inputs {
             let own = frame.names.take(&shown_name(input));
             let tensor = frame.body.push_argument(&own, "Input");
@@ -232,11 +258,11 @@ impl<'w, 'f> Reader<'w, 'f> {
         frame.body.returns = returns;
         let (name, captures) = (frame.name, frame.captures);
         if let Some(waiting) = self.frames.last_mut().and_then(|outer| outer.waiting.as_mut()) {
-            budget::work(self.lowered.functions.len() as u64 / 64);
             // An earlier branch gets the arguments that only this one has.
-            for (_, earlier) in &waiting.done {
-                let body = self.lowered.functions.iter_mut().rev().find(|(of, _)| of == earlier);
-                if let Some((_, body)) = body.filter(|_| *earlier != name) {
+            for (_, earlier) in waiting.done.iter().filter(|(_, earlier)| *earlier != name) {
+                let at = self.lowered.functions.iter().rposition(|(of, _)| of == earlier);
+                budget::work(1 + at.map_or(0, |at| self.lowered.functions.len() - at) as u64);
+                if let Some((_, body)) = at.map(|at| &mut self.lowered.functions[at]) {
                     for more in captures.iter().skip(waiting.captures.len()) {
                         body.push_argument(more, "Input");
                     }
@@ -254,9 +280,7 @@ impl<'w, 'f> Reader<'w, 'f> {
         frame.count += 1;
         for attribute in &mut node.attributes {
             if let Some(of_call) = attribute.of_call.take() {
-                let given = frame.attributes.iter().find(|given| given.name == of_call);
-                let name = std::mem::take(&mut attribute.name);
-                *attribute = Attribute { name, ..given.cloned().unwrap_or_default() };
+                attribute.value = frame.attributes.get(&of_call).cloned().unwrap_or_default();
             }
         }
         let graph = |name: &str| node.attribute(name).and_then(|attribute| attribute.graph);
@@ -290,8 +314,11 @@ impl<'w, 'f> Reader<'w, 'f> {
     fn call_of(&mut self, node: &Node) -> Option<String> {
         let key = (node.domain.clone(), node.op.clone());
         self.shared.functions.get(&key)?;
-        let given = if node.attributes.is_empty() { String::new() } else { format!("{:?}", node.attributes) };
-        let name = format!("{}.{}{given}", node.domain, node.op);
+        let mut name = format!("{}.{}", node.domain, node.op);
+        for attribute in &node.attributes {
+            let number = self.values.number(&attribute.value);
+            name.push_str(&format!(" {}={number}", attribute.name));
+        }
         if !self.known_calls.contains(&name) {
             if self.calls.len() >= MAX_FUNCTIONS {
                 return None;

@@ -35,14 +35,17 @@ pub fn lower(node: &Node, around: &dyn Around) -> Made {
     if !is_known_domain(&node.domain) {
         return all("", node);
     }
-    let plain = |op| all(op, node);
-    let axis = |default: i64| node.int("axis").unwrap_or(default);
-    match node.op.as_str() {
+    let families = [computing, shaping, moving, quantizing];
+    let made = families.iter().find_map(|family| family(node, around));
+    made.unwrap_or_else(|| all(ONNX.lowered(&node.op), node))
+}
+
+/// Products, convolutions, pools and reductions.
+fn computing(node: &Node, around: &dyn Around) -> Option<Made> {
+    Some(match node.op.as_str() {
         "Conv" | "FusedConv" | "ConvInteger" | "QLinearConv" | "ConvTranspose" => convolution(node, around),
         "MaxPool" | "AveragePool" | "LpPool" | "QLinearAveragePool" => pool(node, around),
-        "GlobalAveragePool" | "GlobalMaxPool" | "GlobalLpPool" | "QLinearGlobalAveragePool" => {
-            global_pool(node, around)
-        }
+        "GlobalAveragePool" | "GlobalMaxPool" | "GlobalLpPool" | "QLinearGlobalAveragePool" => global_pool(node),
         "Gemm" | "FusedGemm" | "QGemm" => gemm(node),
         "MatMul"
         | "FusedMatMul"
@@ -52,19 +55,33 @@ pub fn lower(node: &Node, around: &dyn Around) -> Made {
         | "MatMulInteger16"
         | "DynamicQuantizeMatMul"
         | "MatMulIntegerToFloat" => matrix_product(node),
-        "MatMulNBits" => plain("MatMulNBits").int("N", node.int("N").unwrap_or(-1)),
-        "BatchNormalization" => plain("FusedBatchNormV3")
+        "MatMulNBits" => all("MatMulNBits", node).int("N", node.int("N").unwrap_or(-1)),
+        "BatchNormalization" => all("FusedBatchNormV3", node)
             .flag("is_training", node.int("training_mode").unwrap_or(0) != 0)
             .with("data_format", Setting::Text("NCHW".to_owned())),
-        "LRN" => plain("LRN").int("depth_radius", node.int("size").unwrap_or(1).saturating_sub(1) / 2),
+        "LRN" => all("LRN", node).int("depth_radius", node.int("size").unwrap_or(1).saturating_sub(1) / 2),
         "ReduceSum" | "ReduceMean" | "ReduceMax" | "ReduceMin" | "ReduceProd" | "ReduceL1" | "ReduceL2"
         | "ReduceLogSum" | "ReduceLogSumExp" | "ReduceSumSquare" => reduction(node, around),
-        "ArgMax" | "ArgMin" => Made::new(ONNX.lowered(&node.op), vec![Input::Of(0), Input::Int(axis(0))])
+        "ArgMax" | "ArgMin" => Made::new(ONNX.lowered(&node.op), vec![Input::Of(0), Input::Int(axis(node, 0))])
             .flag("keep_dims", node.int("keepdims").unwrap_or(1) != 0)
             .with("output_type", Setting::Type(DType::INT64)),
+        // Of two numbers, which sizes may follow from.
+        "Max" if node.inputs.len() == 2 => all("Maximum", node),
+        "Min" if node.inputs.len() == 2 => all("Minimum", node),
+        "Einsum" => all("Einsum", node).with("equation", Setting::Text(with_arrow(node.text("equation")))),
+        "LSTM" | "GRU" | "RNN" => recurrent(node),
+        "Attention" if node.domain == "com.microsoft" => all("PackedAttention", node),
+        "QAttention" => all("PackedAttention", node),
+        _ => return None,
+    })
+}
+
+/// Ops that give a tensor another shape, or make one of a shape.
+fn shaping(node: &Node, _: &dyn Around) -> Option<Made> {
+    Some(match node.op.as_str() {
         "Transpose" => match node.ints("perm") {
             Some(order) => Made::new("Transpose", vec![Input::Of(0), Input::Ints(order.to_vec())]),
-            None => plain("Transpose"),
+            None => all("Transpose", node),
         },
         "Squeeze" | "Unsqueeze" => {
             let inputs = match node.ints("axes") {
@@ -80,70 +97,84 @@ pub fn lower(node: &Node, around: &dyn Around) -> Made {
             };
             Made::new("Reshape", inputs).flag("zero_copies", node.int("allowzero").unwrap_or(0) == 0)
         }
-        "Flatten" => plain("Flatten").int("axis", axis(1)),
-        "Concat" | "QLinearConcat" => {
-            let quantized = node.op == "QLinearConcat";
-            let is_part = |at: &usize| !quantized || (*at >= 2 && at % 3 == 2);
-            let parts = (0..node.inputs.len()).filter(is_part).map(Input::Of);
-            Made::new("ConcatV2", parts.chain([Input::Int(axis(0))]).collect())
-        }
-        "Split" => split(node),
-        "Slice" => slice(node),
-        "Gather" => Made::new("GatherV2", vec![Input::Of(0), Input::Of(1), Input::Int(axis(0))]),
-        "GatherND" => plain("GatherNd"),
-        "Pad" => pad(node),
+        "Flatten" => all("Flatten", node).int("axis", axis(node, 1)),
         "Shape" => {
-            let made = plain("Shape").with("out_type", Setting::Type(DType::INT64));
+            let made = all("Shape", node).with("out_type", Setting::Type(DType::INT64));
             let made = made.int("start", node.int("start").unwrap_or(0));
             match node.int("end") {
                 Some(end) => made.int("end", end),
                 None => made,
             }
         }
-        "Size" => plain("Size").with("out_type", Setting::Type(DType::INT64)),
+        "Size" => all("Size", node).with("out_type", Setting::Type(DType::INT64)),
         "ConstantOfShape" => {
             let value = node.attribute("value").and_then(|value| value.tensor.clone());
             let dtype = value.as_ref().map_or(DType::FLOAT, |value| value.dtype);
             let number = value.and_then(|value| value.ints?.first().copied());
             Made::new("Fill", vec![Input::Of(0), Input::Scalar(dtype, number)])
         }
-        "Cast" => plain("Cast").with("DstT", Setting::Type(wire::dtype(node.int("to").unwrap_or(0)))),
-        "CastLike" => {
-            let dtype = node.input(1).map_or(DType::UNKNOWN, |like| around.stated(like).0);
-            Made::new("Cast", vec![Input::Of(0)]).with("DstT", Setting::Type(dtype))
+        "DepthToSpace" | "SpaceToDepth" => all(ONNX.lowered(&node.op), node)
+            .int("block_size", node.int("blocksize").unwrap_or(-1))
+            .with("data_format", Setting::Text("NCHW".to_owned())),
+        _ => return None,
+    })
+}
+
+/// Ops that move elements.
+fn moving(node: &Node, around: &dyn Around) -> Option<Made> {
+    Some(match node.op.as_str() {
+        "Concat" | "QLinearConcat" => {
+            let quantized = node.op == "QLinearConcat";
+            let is_part = |at: &usize| !quantized || (*at >= 2 && at % 3 == 2);
+            let parts = (0..node.inputs.len()).filter(is_part).map(Input::Of);
+            Made::new("ConcatV2", parts.chain([Input::Int(axis(node, 0))]).collect())
         }
+        "Split" => split(node),
+        "Slice" => slice(node),
+        "Gather" => Made::new("GatherV2", vec![Input::Of(0), Input::Of(1), Input::Int(axis(node, 0))]),
+        "GatherND" => all("GatherNd", node),
+        "Pad" => pad(node),
         "TopK" => {
             let inputs = match node.int("k") {
                 Some(k) => vec![Input::Of(0), Input::Int(k)],
                 None => vec![Input::Of(0), Input::Of(1)],
             };
-            Made::new("TopKV2", inputs).int("axis", axis(-1)).with("index_type", Setting::Type(DType::INT64))
+            Made::new("TopKV2", inputs).int("axis", axis(node, -1)).with("index_type", Setting::Type(DType::INT64))
         }
-        "OneHot" => plain("OneHot").int("axis", axis(-1)),
-        "DepthToSpace" | "SpaceToDepth" => plain(ONNX.lowered(&node.op))
-            .int("block_size", node.int("blocksize").unwrap_or(-1))
-            .with("data_format", Setting::Text("NCHW".to_owned())),
+        "OneHot" => all("OneHot", node).int("axis", axis(node, -1)),
         "Resize" | "Upsample" => resize(node, around),
-        "Einsum" => plain("Einsum").with("equation", Setting::Text(with_arrow(node.text("equation")))),
-        "LSTM" | "GRU" | "RNN" => recurrent(node),
+        "Identity" | "Dropout" => Made::new("Identity", vec![Input::Of(0)]),
+        _ => return None,
+    })
+}
+
+/// Ops that convert numbers, and quantized arithmetic.
+fn quantizing(node: &Node, around: &dyn Around) -> Option<Made> {
+    Some(match node.op.as_str() {
+        "Cast" => all("Cast", node).with("DstT", Setting::Type(wire::dtype(node.int("to").unwrap_or(0)))),
+        "CastLike" => {
+            let dtype = node.input(1).map_or(DType::UNKNOWN, |like| around.stated(like).0);
+            Made::new("Cast", vec![Input::Of(0)]).with("DstT", Setting::Type(dtype))
+        }
         "DequantizeLinear" => {
             let scale = node.input(1).map_or(DType::FLOAT, |scale| around.stated(scale).0);
             let dtype = if scale == DType::UNKNOWN { DType::FLOAT } else { scale };
-            plain("Dequantize").with("dtype", Setting::Type(dtype))
+            all("Dequantize", node).with("dtype", Setting::Type(dtype))
         }
         "QuantizeLinear" => {
             let zero = node.input(2).map_or(DType::UINT8, |zero| around.stated(zero).0);
             let stated = node.int("output_dtype").filter(|n| *n != 0).map(wire::dtype);
-            plain("QuantizeLinear").with("out_type", Setting::Type(stated.unwrap_or(zero)))
+            all("QuantizeLinear", node).with("out_type", Setting::Type(stated.unwrap_or(zero)))
         }
-        "DynamicQuantizeLinear" => plain("QuantizeLinear").with("out_type", Setting::Type(DType::UINT8)),
+        "DynamicQuantizeLinear" => all("QuantizeLinear", node).with("out_type", Setting::Type(DType::UINT8)),
         // Quantized addition and multiplication have a scale and a zero point behind each operand.
         "QLinearAdd" | "QLinearMul" => Made::new(ONNX.lowered(&node.op), vec![Input::Of(0), Input::Of(3)]),
-        "Attention" if node.domain == "com.microsoft" => plain("PackedAttention"),
-        "QAttention" => plain("PackedAttention"),
-        "Identity" | "Dropout" => Made::new("Identity", vec![Input::Of(0)]),
-        op => plain(ONNX.lowered(op)),
-    }
+        _ => return None,
+    })
+}
+
+fn axis(node: &Node, default: i64) -> i64 {
+    node.int("axis").unwrap_or(default)
 }
 
 /// Whether an input of a node sets how it works, so that a constant there is no weight.
@@ -170,6 +201,8 @@ pub fn is_setting(node: &Node, at: usize) -> bool {
         | "Reshape"
         | "Squeeze"
         | "Unsqueeze" => at > 0,
+        // Lengths of sequences, and the states in which they begin.
+        "LSTM" | "GRU" | "RNN" => matches!(at, 4..=6),
         "QLinearConv" => !matches!(at, 0 | 3 | 8),
         "QLinearMatMul" | "QLinearAdd" | "QLinearMul" => !matches!(at, 0 | 3),
         "MatMulInteger" | "ConvInteger" | "MatMulNBits" | "GatherBlockQuantized" => at > 1,
@@ -279,11 +312,9 @@ fn pool(node: &Node, around: &dyn Around) -> Made {
         .flag("ceil_mode", node.int("ceil_mode").unwrap_or(0) != 0)
 }
 
-fn global_pool(node: &Node, around: &dyn Around) -> Made {
-    let stated = |value: Option<&str>| value.and_then(|value| around.stated(value).1.rank());
-    let rank = stated(node.input(0)).or_else(|| stated(node.outputs.first().map(String::as_str))).unwrap_or(4);
-    let axes = (2..rank.max(3) as i64).collect();
-    Made::new(ONNX.lowered(&node.op), vec![Input::Of(0), Input::Ints(axes)]).flag("keep_dims", true)
+/// A reduction over all dimensions but the batch and the channels.
+fn global_pool(node: &Node) -> Made {
+    Made::new(ONNX.lowered(&node.op), vec![Input::Of(0)]).flag("keep_dims", true).int("first_axis", 2)
 }
 
 fn gemm(node: &Node) -> Made {

@@ -8,6 +8,8 @@ mod wire;
 use super::{ModelFile, lowered};
 use crate::error::{Error, Location};
 use crate::model::builder::Builder;
+use crate::model::dialects::onnx::ONNX;
+use crate::words::cut;
 use graph::{FunctionDef, Reader, Shared};
 use std::io;
 use tfprof_proto::stream::Spot;
@@ -34,7 +36,7 @@ pub fn read(file: &ModelFile, builder: &mut Builder) -> Result<(), Error> {
         let message = format!("{}; the answer is about the {nodes} nodes before it", damage.what);
         builder.warn_damage("damaged", Some(Spot::Byte(damage.offset)), message);
     }
-    lowered::store(builder, lowered);
+    lowered::store(builder, lowered, &ONNX);
     Ok(())
 }
 
@@ -42,9 +44,16 @@ pub fn read(file: &ModelFile, builder: &mut Builder) -> Result<(), Error> {
 fn read_model(walk: &mut Walk<'_>) -> io::Result<Option<(crate::model::lowered::Lowered, usize)>> {
     let mut shared = Shared::default();
     let mut graph = None;
+    let (mut about, mut properties) = (About::default(), Vec::new());
     for (number, head) in walk.fields(walk.file.bytes.whole())? {
+        if let (1, Head::Varint(version)) = (number, head) {
+            about.version = Some(version);
+        }
         let Head::Message(span) = head else { continue };
         match number {
+            2 => about.producer = walk.text(span)?,
+            3 => about.producer_version = walk.text(span)?,
+            14 => properties.push(property(walk, span)?),
             7 => graph = Some(span),
             8 => {
                 let (mut domain, mut version) = (String::new(), 0);
@@ -64,8 +73,59 @@ fn read_model(walk: &mut Walk<'_>) -> io::Result<Option<(crate::model::lowered::
     let Some(graph) = graph else { return Ok(None) };
     let mut reader = Reader::new(walk, &shared);
     reader.read(graph)?;
-    let (lowered, nodes) = (std::mem::take(&mut reader.lowered), reader.nodes);
+    let (mut lowered, nodes) = (std::mem::take(&mut reader.lowered), reader.nodes);
+    lowered.stated = about.stated(&shared, &properties);
     Ok((!lowered.graph.is_empty()).then_some((lowered, nodes)))
+}
+
+/// The description of a model in its file.
+#[derive(Default)]
+struct About {
+    version: Option<u64>,
+    producer: String,
+    producer_version: String,
+}
+
+impl About {
+    fn stated(self, shared: &Shared, properties: &[(String, String)]) -> Vec<(&'static str, String)> {
+        let mut stated = Vec::new();
+        if !self.producer.is_empty() {
+            stated.push(("producer", format!("{} {}", self.producer, self.producer_version).trim_end().to_owned()));
+        }
+        let mut sets: Vec<String> = shared
+            .versions
+            .iter()
+            .map(|(domain, version)| format!("{} {version}", if domain.is_empty() { "ai.onnx" } else { domain }))
+            .collect();
+        sets.sort_unstable();
+        let format = self.version.map(|version| format!("version {version}, ")).unwrap_or_default();
+        let functions = shared.functions.len();
+        let functions = if functions > 0 { format!("; {functions} functions") } else { String::new() };
+        stated.push(("ONNX", format!("{format}op sets {}{functions}", sets.join(", "))));
+        if !properties.is_empty() {
+            let shown = properties.iter().take(MOST_PROPERTIES).map(|(key, value)| format!("{key}={}", cut(value)));
+            let more = properties.len().saturating_sub(MOST_PROPERTIES);
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            stated.push(("metadata", shown.collect::<Vec<_>>().join(", ") + &more));
+        }
+        stated
+    }
+}
+
+/// The most entries of the metadata that an overview shows.
+const MOST_PROPERTIES: usize = 8;
+
+/// A `StringStringEntryProto`.
+fn property(walk: &mut Walk<'_>, span: ByteRange) -> io::Result<(String, String)> {
+    let (mut key, mut value) = (String::new(), String::new());
+    for (number, head) in walk.fields(span)? {
+        match (number, head) {
+            (1, Head::Message(span)) => key = walk.text(span)?,
+            (2, Head::Message(span)) => value = walk.text(span)?,
+            _ => {}
+        }
+    }
+    Ok((key, value))
 }
 
 /// A `FunctionProto`.

@@ -7,7 +7,9 @@ use crate::model::dtype::DType;
 use crate::model::shape::{ANY, Shape};
 use crate::words::lossy;
 use std::io::{self, Read, Seek, SeekFrom};
+use std::ops::Deref;
 use std::path::{Component, Path};
+use std::rc::Rc;
 use tfprof_proto::window::{ByteRange, FieldError, FieldReader, Head};
 use tfprof_proto::wire::{Value, each_int};
 
@@ -41,7 +43,8 @@ impl<'f> Walk<'f> {
         let mut fields = Vec::new();
         let mut reader = FieldReader::new(&mut self.window, span)?;
         loop {
-            budget::work(1);
+            // A function is read again for each set of attributes that it is called with.
+            budget::work(4);
             match reader.next_field() {
                 Ok(Some(field)) => fields.push(field),
                 Ok(None) => return Ok(fields),
@@ -96,14 +99,28 @@ pub struct Node {
 #[derive(Clone, Debug, Default)]
 pub struct Attribute {
     pub name: String,
+    /// Functions hand values on to the calls inside of them: each is stored once.
+    pub value: Rc<AttributeValue>,
+    /// The attribute of the calling node that this one stands for, inside a function.
+    pub of_call: Option<String>,
+}
+
+impl Deref for Attribute {
+    type Target = AttributeValue;
+
+    fn deref(&self) -> &AttributeValue {
+        &self.value
+    }
+}
+
+#[derive(Debug, Default)]
+pub struct AttributeValue {
     pub int: Option<i64>,
     pub ints: Vec<i64>,
     pub floats: Vec<f32>,
     pub text: Option<String>,
     pub tensor: Option<Tensor>,
     pub graph: Option<ByteRange>,
-    /// The attribute of the calling node that this one stands for, inside a function.
-    pub of_call: Option<String>,
 }
 
 /// A `TensorProto`.
@@ -167,21 +184,21 @@ impl Node {
 
 impl Attribute {
     pub fn read(walk: &mut Walk<'_>, span: ByteRange) -> io::Result<Attribute> {
-        let mut attribute = Attribute::default();
+        let (mut name, mut of_call, mut value) = (String::new(), None, AttributeValue::default());
         for (number, head) in walk.fields(span)? {
             match (number, head) {
-                (1, Head::Message(span)) => attribute.name = walk.text(span)?,
-                (3, Head::Varint(n)) => attribute.int = Some(n as i64),
-                (4, Head::Message(span)) => attribute.text = Some(walk.text(span)?),
-                (5, Head::Message(span)) => attribute.tensor = Some(Tensor::read(walk, span)?),
-                (6, Head::Message(span)) => attribute.graph = Some(span),
-                (7, Head::Message(span)) => attribute.floats = floats(&walk.bytes(span, LONGEST_TEXT)?),
-                (8, head) => walk.ints(head, &mut attribute.ints)?,
-                (21, Head::Message(span)) => attribute.of_call = Some(walk.text(span)?).filter(|name| !name.is_empty()),
+                (1, Head::Message(span)) => name = walk.text(span)?,
+                (3, Head::Varint(n)) => value.int = Some(n as i64),
+                (4, Head::Message(span)) => value.text = Some(walk.text(span)?),
+                (5, Head::Message(span)) => value.tensor = Some(Tensor::read(walk, span)?),
+                (6, Head::Message(span)) => value.graph = Some(span),
+                (7, Head::Message(span)) => value.floats = floats(&walk.bytes(span, LONGEST_TEXT)?),
+                (8, head) => walk.ints(head, &mut value.ints)?,
+                (21, Head::Message(span)) => of_call = Some(walk.text(span)?).filter(|name| !name.is_empty()),
                 _ => {}
             }
         }
-        Ok(attribute)
+        Ok(Attribute { name, value: Rc::new(value), of_call })
     }
 }
 
@@ -235,14 +252,7 @@ impl Tensor {
 fn outside(walk: &mut Walk<'_>, entries: &[ByteRange], most: u64) -> io::Result<Option<Vec<u8>>> {
     let (mut location, mut offset) = (String::new(), 0_u64);
     for entry in entries {
-        let (mut key, mut value) = (String::new(), String::new());
-        for (number, head) in walk.fields(*entry)? {
-            match (number, head) {
-                (1, Head::Message(span)) => key = walk.text(span)?,
-                (2, Head::Message(span)) => value = walk.text(span)?,
-                _ => {}
-            }
-        }
+        let (key, value) = super::property(walk, *entry)?;
         match key.as_str() {
             "location" => location = value,
             "offset" => offset = value.parse().unwrap_or(u64::MAX),
@@ -254,8 +264,12 @@ fn outside(walk: &mut Walk<'_>, entries: &[ByteRange], most: u64) -> io::Result<
     else {
         return Ok(None);
     };
-    // A missing file leaves the elements unknown: shapes do not need it otherwise.
-    let Ok(mut file) = std::fs::File::open(directory.join(&location)) else { return Ok(None) };
+    // A missing file leaves the elements unknown: shapes do not need it otherwise. Opening a pipe would wait forever.
+    let path = directory.join(&location);
+    if !std::fs::metadata(&path).is_ok_and(|file| file.is_file()) {
+        return Ok(None);
+    }
+    let Ok(mut file) = std::fs::File::open(path) else { return Ok(None) };
     let mut bytes = Vec::new();
     let read = file.seek(SeekFrom::Start(offset)).and_then(|_| file.take(most).read_to_end(&mut bytes));
     Ok(read.is_ok().then_some(bytes))

@@ -31,6 +31,9 @@ pub struct FlatFile<'f> {
     pages: RefCell<TrustedMap<u64, Box<[u8]>>>,
 }
 
+/// Lists may lead to one table often, for four bytes each.
+const WORK_PER_TABLE: u64 = 64;
+
 /// A table: its position, and where its fields are listed.
 #[derive(Clone, Copy, Debug)]
 pub struct Table {
@@ -118,7 +121,7 @@ impl<'f> FlatFile<'f> {
     }
 
     fn table(&self, at: u64) -> Flat<Table> {
-        budget::work(1);
+        budget::work(WORK_PER_TABLE);
         let back = i64::from(self.u32(at)? as i32);
         let vtable = i64::try_from(at).ok().and_then(|at| at.checked_sub(back)).and_then(|at| u64::try_from(at).ok());
         let Some(vtable) = vtable else {

@@ -1,4 +1,4 @@
-//! What a builtin op of TensorFlow Lite is lowered to. Its operands are mostly those of TensorFlow's ops; its options are
+//! Lowers the builtin ops of TensorFlow Lite. Their operands are mostly those of TensorFlow's ops; their options are
 //! a table of their own.
 
 use super::flat::{Flat, FlatFile, Table};

@@ -2,27 +2,40 @@
 //! to ops that rules and formulas know.
 
 mod flat;
+mod flex;
 mod lower;
 mod ops;
 
 use super::ModelFile;
 use super::lowered::{self, Input};
 use crate::budget;
-use crate::error::{Error, Location};
+use crate::error::{Error, Location, Refusal};
+use crate::format::saved_model::signature::{self, Signature};
+use crate::hash::UntrustedSet;
 use crate::model::attr_value::{AttrValue, Elements};
 use crate::model::body::{Body, NO_NODE, Tensor};
 use crate::model::builder::Builder;
+use crate::model::dialects::tflite::TFLITE;
 use crate::model::dtype::DType;
 use crate::model::lowered::{Lowered, UniqueNames};
+use crate::model::settings::Settings;
 use crate::model::shape::{ANY, Shape};
 use crate::words;
 use flat::{Flat, FlatError, FlatFile, Table, Vector};
+use flex::FlexOp;
 use lower::Operator;
 use std::collections::{BTreeMap, BTreeSet};
 use tfprof_proto::stream::Spot;
 
 /// More elements are not read: no sizes follow from them.
 const LONGEST_TENSOR: i64 = 512;
+
+/// The most signatures and entries of metadata that an overview shows, and the longest text of one.
+const MOST_STATED: usize = 8;
+const LONGEST_STATED: u64 = 64;
+
+/// Longer options of an op are not read.
+const LONGEST_OPTIONS: u64 = 64 * 1024;
 
 /// Whether a file is a TensorFlow Lite model: its identifier comes after the offset of its root.
 pub fn recognizes(head: &[u8]) -> bool {
@@ -32,23 +45,26 @@ pub fn recognizes(head: &[u8]) -> bool {
 /// Reads a model.
 pub fn read(file: &ModelFile, builder: &mut Builder) -> Result<(), Error> {
     let flat = FlatFile::new(&file.bytes);
-    let signature = builder.program.settings.signature.clone();
-    let lowered = read_model(&flat, signature.as_deref()).map_err(|error| match error {
+    let settings = builder.program.settings.clone();
+    let (lowered, signature) = read_model(&flat, &settings).map_err(|error| match error {
         ReadError::Flat(FlatError::Io(source)) => Error::Io { file: file.name.clone(), action: "cannot read", source },
         ReadError::Flat(FlatError::Damaged(offset, what)) => {
             let location = Location { file: file.name.clone(), spot: Some(Spot::Byte(offset)) };
             Error::Input { location, message: format!("the TensorFlow Lite model is damaged: {what}") }
         }
-        ReadError::Signature(why) => Error::option("signature", why),
+        ReadError::Signature(refusal) => {
+            let location = Location { file: file.name.clone(), spot: None };
+            refusal.into_error(|message| Error::Input { location, message })
+        }
     })?;
     builder.program.signature = signature;
-    lowered::store(builder, lowered);
+    lowered::store(builder, lowered, &TFLITE);
     Ok(())
 }
 
 enum ReadError {
     Flat(FlatError),
-    Signature(String),
+    Signature(Refusal),
 }
 
 impl From<FlatError> for ReadError {
@@ -57,21 +73,22 @@ impl From<FlatError> for ReadError {
     }
 }
 
-fn read_model(file: &FlatFile<'_>, signature: Option<&str>) -> Result<Lowered, ReadError> {
+/// The lowered model, and the signature that counts.
+fn read_model(file: &FlatFile<'_>, settings: &Settings) -> Result<(Lowered, Option<String>), ReadError> {
     let model = Model::read(file)?;
-    let main = model.subgraph(signature)?;
+    let (signature, main) = model.subgraph(settings)?;
     let mut lowered = Lowered::default();
+    lowered.stated = model.stated()?;
     let mut called = BTreeSet::new();
     lowered.graph = Subgraph::read(&model, main, true)?.lower(&mut called)?;
-    let mut done = BTreeSet::new();
-    while let Some(next) = called.difference(&done).next().copied() {
-        done.insert(next);
-        if next < model.subgraphs.count {
+    let mut done = UntrustedSet::default();
+    while let Some(next) = called.pop_first() {
+        if done.insert(next) && next < model.subgraphs.count {
             let body = Subgraph::read(&model, next, false)?.lower(&mut called)?;
             lowered.functions.push((function_name(next), body));
         }
     }
-    Ok(lowered)
+    Ok((lowered, signature))
 }
 
 fn function_name(subgraph: u64) -> String {
@@ -87,6 +104,39 @@ struct Model<'a, 'f> {
 }
 
 impl<'a, 'f> Model<'a, 'f> {
+    /// The description of the model in its file.
+    fn stated(&self) -> Flat<Vec<(&'static str, String)>> {
+        let (file, root) = (self.file, self.file.root()?);
+        let plural = |n: u64, word: &str| format!("{n} {word}{}", if n == 1 { "" } else { "s" });
+        let version = file.int(root, 0, 0)?;
+        let description = file.text(root, 3)?;
+        let description = if description.is_empty() { description } else { format!("; {description}") };
+        let subgraphs = plural(self.subgraphs.count, "subgraph");
+        let mut stated = vec![("TensorFlow Lite", format!("schema {version}, {subgraphs}{description}"))];
+        if !self.signatures.is_empty() {
+            let names: Vec<&str> = self.signatures.iter().take(MOST_STATED).map(|(name, _)| name.as_str()).collect();
+            let more = self.signatures.len().saturating_sub(MOST_STATED);
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            stated.push(("signatures", names.join(", ") + &more));
+        }
+        let listed = file.vector(root, 6, 4)?;
+        let mut entries = Vec::new();
+        for index in 0..listed.count.min(MOST_STATED as u64) {
+            let Some(entry) = file.element(listed, index)? else { break };
+            let data = self.buffer(u64::from(file.int(entry, 1, 0)? as u32))?.unwrap_or_default();
+            let name = file.text(entry, 0)?;
+            let text = file.bytes_of(data, LONGEST_STATED)?;
+            let text = words::lossy(&text).trim_end_matches('\0').to_owned();
+            let is_text = !text.is_empty() && text.chars().all(|letter| letter == ' ' || letter.is_ascii_graphic());
+            let is_short = data.count < LONGEST_STATED && is_text;
+            entries.push(if is_short { format!("{name}={text}") } else { format!("{name} ({} bytes)", data.count) });
+        }
+        if !entries.is_empty() {
+            stated.push(("metadata", entries.join(", ")));
+        }
+        Ok(stated)
+    }
+
     fn read(file: &'a FlatFile<'f>) -> Flat<Model<'a, 'f>> {
         let root = file.root()?;
         let codes = file.vector(root, 1, 4)?;
@@ -109,18 +159,20 @@ impl<'a, 'f> Model<'a, 'f> {
         Ok(Model { file, ops, subgraphs, buffers, signatures })
     }
 
-    /// The subgraph of a signature, or the first one.
-    fn subgraph(&self, signature: Option<&str>) -> Result<u64, ReadError> {
-        let Some(wanted) = signature else {
-            return Ok(self.signatures.first().map_or(0, |(_, subgraph)| *subgraph).min(self.subgraphs.count - 1));
-        };
-        let names: Vec<&str> = self.signatures.iter().map(|(name, _)| name.as_str()).collect();
-        let found = self.signatures.iter().find(|(name, _)| name == wanted);
-        match found.map(|(_, subgraph)| *subgraph).filter(|subgraph| *subgraph < self.subgraphs.count) {
-            Some(subgraph) => Ok(subgraph),
-            None if names.is_empty() => Err(ReadError::Signature("this model has no signatures".to_owned())),
-            None => Err(ReadError::Signature(words::unknown("signature", wanted, &names))),
-        }
+    /// The signature that counts, and its subgraph; without signatures, the first subgraph.
+    fn subgraph(&self, settings: &Settings) -> Result<(Option<String>, u64), ReadError> {
+        let named = |(name, _): &(String, u64)| Signature { name: name.clone(), ..Signature::default() };
+        let all: Vec<Signature> = self.signatures.iter().map(named).collect();
+        let chosen = signature::choose(&all, settings.signature.as_deref(), false).map_err(|mut refusal| {
+            // Subgraphs are models of their own: there is no graph of all of them.
+            if let Some(fix) = &mut refusal.fix {
+                fix.options.retain(|option| option.name != "all");
+            }
+            ReadError::Signature(refusal)
+        })?;
+        let Some(chosen) = chosen else { return Ok((None, 0)) };
+        let found = self.signatures.iter().find(|(name, _)| *name == chosen.name).map_or(0, |(_, subgraph)| *subgraph);
+        Ok((Some(chosen.name.clone()), found.min(self.subgraphs.count - 1)))
     }
 
     /// The data of a buffer, if it has any.
@@ -167,6 +219,8 @@ struct Subgraph<'m, 'a, 'f> {
     tensors: Vec<TensorInfo>,
     /// By tensor, the node that makes it.
     values: Vec<Option<Tensor>>,
+    /// By tensor, whether it only starts a loop, which puts another value in its place.
+    starts: Vec<bool>,
     /// By buffer, the parameter that it holds: several tensors may share one.
     parameters: BTreeMap<(u64, Vec<i64>), Tensor>,
     operators: Vector,
@@ -190,6 +244,7 @@ impl<'m, 'a, 'f> Subgraph<'m, 'a, 'f> {
         let mut subgraph = Subgraph {
             model,
             values: vec![None; tensors.len()],
+            starts: vec![false; tensors.len()],
             tensors,
             parameters: BTreeMap::new(),
             operators: file.vector(table, 3, 4)?,
@@ -216,6 +271,7 @@ impl<'m, 'a, 'f> Subgraph<'m, 'a, 'f> {
 
     /// Pushes all operators. `called` collects the subgraphs that they call.
     fn lower(mut self, called: &mut BTreeSet<u64>) -> Flat<Body> {
+        self.mark_starts()?;
         for index in 0..self.operators.count {
             budget::check();
             let Some(operator) = self.model.file.element(self.operators, index)? else { break };
@@ -240,7 +296,10 @@ impl<'m, 'a, 'f> Subgraph<'m, 'a, 'f> {
             return Ok(());
         }
         let output_type = outputs.first().and_then(|at| self.tensor(*at)).map_or(DType::UNKNOWN, |tensor| tensor.dtype);
-        let flex = op.strip_prefix("Flex");
+        let flex = match op.strip_prefix("Flex") {
+            Some(own) => Some(FlexOp::read(own, &file.bytes_of(file.vector(table, 5, 1)?, LONGEST_OPTIONS)?)),
+            None => None,
+        };
         let composite = if op == "STABLEHLO_COMPOSITE" { file.child(table, 12)? } else { None };
         let graph = |field| options.map_or(Ok(0), |options| file.int(options, field, 0));
         let parts: Vec<(&str, i32)> = match op.as_str() {
@@ -256,8 +315,7 @@ impl<'m, 'a, 'f> Subgraph<'m, 'a, 'f> {
         let made = if parts.is_empty() {
             let operator = Operator { op: &op, inputs: &inputs, outputs: outputs.len(), options, output_type };
             match flex {
-                // An op of TensorFlow's own; its attributes are in a form of their own, so only formulas that need none fit.
-                Some(own) => lowered::Made::new(flex_op(own), (0..inputs.len()).map(Input::Of).collect()),
+                Some(_) => lowered::Made::new("", (0..inputs.len()).map(Input::Of).collect()),
                 None => lower::lower(file, &operator)?,
             }
         } else {
@@ -277,9 +335,13 @@ impl<'m, 'a, 'f> Subgraph<'m, 'a, 'f> {
         }
         let name = outputs.iter().find_map(|at| self.tensor(*at)).map_or(op.clone(), |tensor| tensor.name.clone());
         let name = self.names.take(&name);
-        let node = self.body.push_lowered(&name, made.op, &op);
+        let own = flex.as_ref().map_or(made.op, |flex| flex.op.as_str());
+        let node = self.body.push_lowered(&name, own, &op);
         tensors.into_iter().for_each(|tensor| self.body.push_input(tensor));
         lowered::push_settings(&mut self.body, &made.settings);
+        for (key, value) in flex.iter().flat_map(|flex| &flex.attributes) {
+            self.body.push_attribute(key, value);
+        }
         for (part, subgraph) in parts {
             let subgraph = u64::try_from(subgraph).unwrap_or(u64::MAX);
             called.insert(subgraph);
@@ -287,6 +349,52 @@ impl<'m, 'a, 'f> Subgraph<'m, 'a, 'f> {
         }
         self.state_outputs(node, &outputs);
         Ok(())
+    }
+
+    /// Marks the tensors that only start a loop, because its body replaces them: a constant there, such as a state of
+    /// zeros, is no weight. It may be stored as float16, with a `DEQUANTIZE` in between.
+    fn mark_starts(&mut self) -> Flat<()> {
+        let file = self.model.file;
+        let mut widened = Vec::new();
+        for index in 0..self.operators.count {
+            let Some(operator) = file.element(self.operators, index)? else { break };
+            let code = usize::try_from(file.int(operator, 0, 0)?).unwrap_or(usize::MAX);
+            match self.model.ops.get(code).map(String::as_str) {
+                Some("WHILE") => self.mark_loop(operator)?,
+                Some("DEQUANTIZE") => widened.push((file.ints(operator, 1)?, file.ints(operator, 2)?)),
+                _ => {}
+            }
+        }
+        for (inputs, outputs) in widened {
+            let is_start = outputs.iter().any(|output| self.is_start(*output));
+            inputs.iter().filter(|_| is_start).for_each(|input| self.mark_start(*input));
+        }
+        Ok(())
+    }
+
+    fn mark_loop(&mut self, operator: Table) -> Flat<()> {
+        let file = self.model.file;
+        let body = file.child(operator, 4)?.map_or(Ok(-1), |options| file.int(options, 1, 0))?;
+        let body = u64::try_from(body).unwrap_or(u64::MAX);
+        let Some(body) = file.element(self.model.subgraphs, body)? else { return Ok(()) };
+        let (takes, returns) = (file.ints(body, 1)?, file.ints(body, 2)?);
+        for (at, input) in file.ints(operator, 1)?.into_iter().enumerate() {
+            let is_kept = takes.get(at).is_some_and(|taken| returns.get(at) == Some(taken));
+            if !is_kept {
+                self.mark_start(input);
+            }
+        }
+        Ok(())
+    }
+
+    fn mark_start(&mut self, tensor: i64) {
+        if let Some(start) = usize::try_from(tensor).ok().and_then(|at| self.starts.get_mut(at)) {
+            *start = true;
+        }
+    }
+
+    fn is_start(&self, tensor: i64) -> bool {
+        usize::try_from(tensor).ok().and_then(|at| self.starts.get(at)).is_some_and(|start| *start)
     }
 
     /// The value of a variable is a parameter, however often it is read.
@@ -328,6 +436,8 @@ impl<'m, 'a, 'f> Subgraph<'m, 'a, 'f> {
         let Some(tensor) = self.tensor(index).cloned() else { return Ok(missing) };
         let Some(Some(value)) = usize::try_from(index).ok().map(|index| self.values[index]) else {
             let Some(data) = tensor.data else { return Ok(missing) };
+            // As the value of a `FILL`.
+            let op = if self.is_start(index) { "FILL" } else { op };
             let value = self.constant(&tensor, data, op, at)?;
             self.values[index as usize] = Some(value);
             return Ok(value);
@@ -394,15 +504,6 @@ impl TensorInfo {
             is_quantized: scales > 0,
         })
     }
-}
-
-/// TensorFlow's op of a name, for ops that a model calls by it.
-fn flex_op(own: &str) -> &'static str {
-    const PLAIN: &[&str] = &[
-        "AddV2", "Mul", "Sub", "RealDiv", "Erf", "Exp", "Tanh", "Sigmoid", "Relu", "Softplus", "Log1p", "Sqrt",
-        "MatMul",
-    ];
-    PLAIN.iter().find(|op| **op == own).copied().unwrap_or_default()
 }
 
 /// TensorFlow Lite's types, by number, as TensorFlow numbers them.

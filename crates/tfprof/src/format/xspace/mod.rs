@@ -20,7 +20,7 @@ use crate::format::detect::{Head, is_name};
 use crate::format::file_bytes::FileBytes;
 use crate::format::source::Source;
 use crate::model::hosts::{EventKind, FactValue, HostFacts, PlaneFacts};
-use crate::words::cut;
+use crate::words::{base_name, cut};
 use classify::Classifier;
 use std::io::{self, Read};
 use std::path::Path;
@@ -195,7 +195,7 @@ fn host_profile(
 
 /// The name of a host from that of its file.
 fn host_of(file: &str) -> String {
-    let name = file.rsplit('/').next().unwrap_or(file);
+    let name = base_name(file);
     name.split(XPLANE).next().unwrap_or(name).to_owned()
 }
 
@@ -261,7 +261,7 @@ fn check(file: &ProfileFile, space: &Space, warnings: &mut Vec<Warning>) -> Resu
         } else {
             format!("the profiler said: {}", stored.join("; "))
         };
-        return refuse(None, format!("this profile holds no events; {why}"));
+        return refuse(None, format!("this profile {}; {why}", super::NO_EVENTS));
     }
     Ok(())
 }

@@ -88,7 +88,7 @@ pub fn walk(
             file.line(reader, at)?;
         }
         let activities = if wanted.busy { file.classifier.activities() } else { Activities::default() };
-        Ok(file.walk.finish(&activities))
+        file.walk.finish(&activities).map_err(Stop::Io)
     })
 }
 

@@ -12,8 +12,11 @@ pub const FORMULAS: &[Formula] = &[
     original(&["DepthwiseConv2dNative", "Dilation2D"], Count::By(|op| convolution(op, 2), "2 · N(out) · f0 · f1")),
     original(&["Conv2DBackpropInput"], Count::By(|op| {
         let first = op.channels_first()?;
-        gradient(op, first, op.output()?, op.input(1)?)
-    }, "2 · N(out) · N(in1) / (channels of out · strides)")),
+        let work = gradient(op, first, op.output()?, op.input(1)?)?;
+        // The original's FLOPs are rounded where strides do not divide the sizes; multiply-adds are those of each element of in2.
+        let exact = op.input(2).and_then(|from| all_but_last(op, op.input(1)?, from));
+        Ok(Work { macs: exact.map_or(work.macs, |exact| exact.macs), ..work })
+    }, "2 · N(out) · N(in1) / (channels of out · strides); macs: N(in2) · N(in1) / channels of in2")),
     original(&["Conv2DBackpropFilter"], Count::By(|op| {
         let first = op.channels_first()?;
         gradient(op, first, op.input(0)?, op.output()?)

@@ -9,5 +9,6 @@ pub mod calls;
 pub mod frames;
 pub mod library;
 mod outputs;
+pub mod specialization;
 pub mod trip_counts;
 pub mod trips;

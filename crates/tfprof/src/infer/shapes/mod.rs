@@ -250,6 +250,11 @@ fn axis_of(axis: i64, rank: usize) -> Option<usize> {
     usize::try_from(axis).ok().filter(|axis| *axis < rank)
 }
 
+/// A known size as a number of entries. One that this machine cannot hold is its largest, not an unknown one.
+fn count(size: i64) -> Option<usize> {
+    u64::try_from(size).ok().map(|size| usize::try_from(size).unwrap_or(usize::MAX))
+}
+
 /// The shape that results from broadcasting two shapes.
 fn broadcast(a: &Shape, b: &Shape) -> Shape {
     let (Some(a), Some(b)) = (a.dims(), b.dims()) else { return Shape::UNKNOWN };

@@ -63,7 +63,7 @@ fn slice(op: &Op<'_>) -> Vec<Fact> {
     let from = op.input(0);
     let Some(dims) = from.shape.dims() else { return one(op, Shape::UNKNOWN) };
     let (has_axes, has_steps) = (op.flag("has_axes"), op.flag("has_steps"));
-    let count = [1, 2].iter().find_map(|at| usize::try_from(op.shape(*at).dim(0)).ok()).unwrap_or(dims.len());
+    let count = [1, 2].iter().find_map(|at| super::count(op.shape(*at).dim(0))).unwrap_or(dims.len());
     let number = |at: usize, entry: usize| {
         op.input(at).integers().and_then(|numbers| numbers.get(entry)).copied().unwrap_or(UNKNOWN)
     };

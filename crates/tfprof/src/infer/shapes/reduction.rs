@@ -75,8 +75,8 @@ fn reduced(op: &Op<'_>, dtype: DType, fold: Option<Reduce>) -> Fact {
         return Fact::new(dtype, Shape::UNKNOWN);
     };
     let listed = match op.inputs.len() {
-        // Without axes, ONNX reduces all.
-        1 => Some((0..dims.len()).collect()),
+        // Without axes, ONNX reduces all, or all after the batch and the channels.
+        1 => Some((op.int("first_axis").map_or(0, |first| first.max(0) as usize)..dims.len()).collect()),
         _ => along.known_integers().and_then(|along| axes(along, dims.len())),
     };
     let Some(reduced_axes) = listed else {

@@ -1,7 +1,7 @@
 //! Slices, strided slices with their five masks, and their gradients.
 
 use super::super::fact::{ANY, Fact, Shape, UNKNOWN};
-use super::{Family, Op, fold, minus, one, shape_from};
+use super::{Family, Op, count, fold, minus, one, shape_from};
 
 #[rustfmt::skip]
 pub const RULES: Family = &[
@@ -13,7 +13,7 @@ pub const RULES: Family = &[
 
 fn slice(op: &Op<'_>) -> Vec<Fact> {
     let from = op.input(0);
-    let rank = from.shape.rank().or_else(|| [1, 2].iter().find_map(|at| usize::try_from(op.shape(*at).dim(0)).ok()));
+    let rank = from.shape.rank().or_else(|| [1, 2].iter().find_map(|at| count(op.shape(*at).dim(0))));
     // No tensor has that many dimensions.
     let Some(rank) = rank.filter(|rank| Shape::of_rank(*rank).rank().is_some()) else { return one(op, Shape::UNKNOWN) };
     let number = |fact: &Fact, at: usize| fact.integers().and_then(|n| n.get(at)).copied().unwrap_or(UNKNOWN);

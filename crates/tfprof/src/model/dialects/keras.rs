@@ -49,6 +49,7 @@ pub static KERAS: Dialect = Dialect {
         ("GroupedQueryAttention", &["Einsum", "Tile", "Softmax", "AddV2"]),
         ("LSTM", &["MatMul", "BiasAdd", "AddV2", "Sigmoid", "Tanh", "Mul"]),
         ("LayerNormalization", &["Mean", "SquaredDifference", "AddV2", "Rsqrt", "Mul", "Sub"]),
+        ("LayerScale", &["Mul"]),
         ("LeakyReLU", &["LeakyRelu"]),
         ("MaxPooling1D", &["MaxPool"]),
         ("MaxPooling2D", &["MaxPool"]),

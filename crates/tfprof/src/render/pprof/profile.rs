@@ -1,5 +1,6 @@
 //! `Profile`, as pprof defines it: strings, functions and locations stored once, samples that refer to them.
 
+use crate::budget;
 use crate::hash::UntrustedMap;
 use crate::metric::{Metric, Unit};
 use crate::model::TimeUnit;
@@ -231,6 +232,8 @@ impl<'v> Profile<'v> {
             ids.push(*location as i64);
             stack = *around;
         }
+        // The format has the whole stack in each sample, so a deep tree grows with its square.
+        budget::work(2 * ids.len() as u64);
         pb::packed(out, sample::LOCATION_ID, &ids);
         pb::packed(out, sample::VALUE, &self.values[sample.values as usize..][..=self.metrics.len()]);
         if let Some((_, node)) = sample.node {

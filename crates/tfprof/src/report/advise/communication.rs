@@ -17,8 +17,8 @@ pub(super) fn check(evidence: &Evidence<'_>, advice: &mut Advice) {
     let named: Vec<_> = collectives.map(|of| (of.name.clone(), step.micros(of.time))).collect();
     let rows = if named.is_empty() { evidence.collectives() } else { named };
     advice.find(
-        Finding::new("exposed communication", problem, change, Confidence::Medium)
-            .saves(part, "the time of collectives that no compute hides".to_owned())
+        Finding::new("exposed communication", problem, change, step.confidence(Confidence::Medium))
+            .saves(part, step.arithmetic("the time of collectives that no compute hides"))
             .shown_by(ViewKind::Op, rows),
     );
 }

@@ -46,11 +46,12 @@ fn times(number: impl Fn(Metric) -> i64) -> String {
 }
 
 fn by_op(evidence: &Evidence<'_>, advice: &mut Advice) {
-    let Some(view) = view(evidence, ViewKind::Op, 3, 1) else { return };
+    // One more row than are shown: PyTorch's range around a step is no op.
+    let Some(view) = view(evidence, ViewKind::Op, 4, 1) else { return };
     let Some((root, rows)) = view.rows().split_first() else { return };
     let total = view.total(Metric::Micros, root) as f64 + 1e-10;
     let lines: Vec<String> = (1..)
-        .zip(rows.iter().take(3))
+        .zip(rows.iter().filter(|row| !is_step(evidence, view.name(row))).take(3))
         .map(|(i, row)| {
             let share = 100.0 * view.self_value(Metric::Micros, row) as f64 / total;
             let times = times(|metric| view.self_value(metric, row));
@@ -62,11 +63,16 @@ fn by_op(evidence: &Evidence<'_>, advice: &mut Advice) {
     }
 }
 
+/// Whether a row is PyTorch's range around a step.
+fn is_step(evidence: &Evidence<'_>, name: &str) -> bool {
+    evidence.model.is_trace && name.starts_with("ProfilerStep")
+}
+
 /// As the original: a scope is reported with its self time, without its children.
 fn by_scope(evidence: &Evidence<'_>, advice: &mut Advice) {
     let Some(view) = view(evidence, ViewKind::Scope, 100, 100) else { return };
     let lines: Vec<String> = (1..)
-        .zip(Children::new(&view).of(0).take(3))
+        .zip(Children::new(&view).of(0).filter(|at| !is_step(evidence, view.name(&view.rows()[*at]))).take(3))
         .map(|(i, child)| {
             let row = &view.rows()[child];
             // In a trace, no scope is a node itself: use the total of its children.

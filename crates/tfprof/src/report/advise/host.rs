@@ -13,7 +13,7 @@ pub(super) fn check(evidence: &Evidence<'_>, advice: &mut Advice) {
     let problem = format!("accelerators wait while ops of the host run, during {share}");
     let change = "Give each launch more work (larger batches, fused or compiled ops, CUDA graphs), and take \
                   synchronisation and Python work out of the step";
-    let finding = Finding::new("host-bound", problem, change, Confidence::Medium)
-        .saves(part, "the time of the step in which some op of the host ran, and no accelerator".to_owned());
-    advice.find(finding.shown_by(ViewKind::Op, evidence.host_ops(|_| true)));
+    let finding = Finding::new("host-bound", problem, change, step.confidence(Confidence::Medium))
+        .saves(part, step.arithmetic("the time of the step in which some op of the host ran, and no accelerator"));
+    advice.find(finding.shown_by(ViewKind::Op, evidence.host_ops(|op| !super::input::is_input(op))));
 }

@@ -13,11 +13,16 @@ pub(super) fn check(evidence: &Evidence<'_>, advice: &mut Advice) {
     let (copies, pipeline) = (micros(step.part(&[Activity::Input])), micros(step.part(&[Activity::HostInput])));
     let problem = format!("accelerators wait for input during {share}");
     let change = "Prepare batches while the device computes: prefetch, more workers, or cache what does not change";
-    let finding = Finding::new("input-bound", problem, change, Confidence::Medium).saves(
+    let finding = Finding::new("input-bound", problem, change, step.confidence(Confidence::Medium)).saves(
         part,
-        format!("{copies} of copies to the device and {pipeline} of input pipeline that no compute hides"),
+        step.arithmetic(&format!(
+            "{copies} of copies to the device and {pipeline} of input pipeline that no compute hides"
+        )),
     );
-    advice.find(
-        finding.shown_by(ViewKind::Op, evidence.host_ops(|op| op.contains("Dataset") || op.contains("Iterator"))),
-    );
+    advice.find(finding.shown_by(ViewKind::Op, evidence.host_ops(is_input)));
+}
+
+/// Whether an op of the host prepares input.
+pub(super) fn is_input(op: &str) -> bool {
+    op.contains("Dataset") || op.contains("Iterator") || op.starts_with("enumerate(DataLoader)")
 }

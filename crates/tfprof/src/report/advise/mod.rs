@@ -5,21 +5,29 @@
 mod accelerator;
 mod balance;
 mod communication;
+mod compilation;
 mod copies;
 mod expensive;
 mod fallback;
 pub mod finding;
+mod fusion;
 mod host;
 mod idle;
 mod input;
+mod layout;
+mod limit;
 mod loader;
 mod memory;
 mod operation;
+mod precision;
+mod recomputation;
 mod stragglers;
 mod synchronisation;
 mod tiny;
 mod transfers;
 mod waiting;
+mod warm_up;
+mod work;
 
 use crate::error::{Error, OneLine, Warning};
 use crate::json::{self, Level};
@@ -95,6 +103,13 @@ pub const CHECKERS: &[Checker] = &[
     ours("SynchronisationChecker", synchronisation::check, "calls in which the host waits for the device"),
     ours("LoaderChecker", loader::check, "steps that wait for PyTorch's data loader"),
     ours("CopyChecker", copies::check, "copies by way of pageable memory of the host"),
+    ours("FusionChecker", fusion::check, "elementwise ops that run one by one"),
+    ours("LayoutChecker", layout::check, "transposes, changes of layout and copies"),
+    ours("PrecisionChecker", precision::check, "float32 while tensor cores idle"),
+    ours("CompilationChecker", compilation::check, "compilers that run inside steps"),
+    ours("WarmUpChecker", warm_up::check, "first steps that take longer than the others"),
+    ours("RecomputationChecker", recomputation::check, "forward ops that the backward pass computes again"),
+    ours("MemoryLimitChecker", limit::check, "memory near the limit, and the ops that hold it"),
     ours("MemoryPeakChecker", memory::check, "which ops hold the memory at its peak"),
 ];
 
@@ -209,9 +224,9 @@ impl Evidence<'_> {
 
     /// The ops of hosts and their time a step, those of accelerators left out, by op type.
     fn host_ops(&self, wanted: impl Fn(&str) -> bool) -> Vec<(String, i64)> {
-        // PyTorch's range around a step is no op.
-        let is_op = |op: &str| !op.starts_with("ProfilerStep");
-        self.by_op(|cell| cell.device.contains("cpu") && is_op(self.op(cell.cell)) && wanted(self.op(cell.cell)))
+        self.by_op(|cell| {
+            cell.device.contains("cpu") && !work::is_range(self.op(cell.cell)) && wanted(self.op(cell.cell))
+        })
     }
 
     /// The ops that exchange results between accelerators, by op type.

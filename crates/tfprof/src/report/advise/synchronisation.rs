@@ -4,7 +4,6 @@ use super::finding::{Confidence, Finding};
 use super::waiting;
 use super::{Advice, Evidence};
 use crate::model::activity::Activity;
-use crate::model::hosts::StepRule;
 use crate::model::layers::Layer;
 use crate::options::ViewKind;
 
@@ -18,7 +17,7 @@ const WAITS: [&str; 9] = [
 pub(super) fn check(evidence: &Evidence<'_>, advice: &mut Advice) {
     let Some(step) = waiting::average(evidence, advice) else { return };
     // Without steps, the profiler's own wait at the end cannot be told from the program's.
-    let is_whole = step.host.rule == StepRule::WholeProfile;
+    let is_whole = step.is_whole();
     let is_wait = |name: &str| WAITS.contains(&name) && !(is_whole && name.ends_with("DeviceSynchronize"));
     let calls = evidence.by_name(Layer::Runtime, |cell| is_wait(evidence.op(cell.cell)));
     let waited = calls.iter().fold(0_i64, |sum, (_, time)| sum.saturating_add(*time));

@@ -3,10 +3,11 @@
 //! In each step, time counts for the first of these that holds: an accelerator computes, exchanges results, copies; the
 //! input pipeline runs; another op of the host runs; nothing runs.
 
+use super::finding::Confidence;
 use super::{Advice, Evidence, micros};
 use crate::model::TimeUnit;
 use crate::model::activity::{Activity, StepParts};
-use crate::model::hosts::{HostFacts, is_accelerator};
+use crate::model::hosts::{HostFacts, StepRule, is_accelerator};
 
 /// Ignore smaller parts of a step, in percent …
 const LEAST_SHARE: f64 = 5.0;
@@ -40,6 +41,23 @@ impl Average<'_> {
         self.part(&Activity::ALL).saturating_add(self.idle())
     }
 
+    /// Nothing marks steps, so that all of the recording counts as one.
+    pub fn is_whole(&self) -> bool {
+        self.host.rule == StepRule::WholeProfile
+    }
+
+    /// How sure a finding is: without steps, less than otherwise, since start and end of the program are part of it.
+    pub fn confidence(&self, of_steps: Confidence) -> Confidence {
+        if self.is_whole() { Confidence::Low } else { of_steps }
+    }
+
+    /// Adds to the arithmetic of a finding that there are no steps.
+    pub fn arithmetic(&self, text: &str) -> String {
+        let whole =
+            if self.is_whole() { "; nothing marks steps, so that all of the recording counts as one" } else { "" };
+        format!("{text}{whole}")
+    }
+
     /// `12.00ms of 40.00ms a step (30%)`, if that is worth a word.
     pub fn share(&self, part: i64) -> Option<String> {
         let whole = self.whole();
@@ -51,9 +69,22 @@ impl Average<'_> {
 
 /// The average step, if an accelerator was recorded; else a note says why there is none.
 pub(super) fn average<'m>(evidence: &Evidence<'m>, advice: &mut Advice) -> Option<Average<'m>> {
-    let hosts = || evidence.model.hosts.iter();
-    if !hosts().any(|host| host.devices.iter().any(|device| is_accelerator(&device.name))) {
+    if !evidence.model.hosts.iter().any(has_accelerator) {
         advice.note("no trace of an accelerator is loaded");
+        return None;
+    }
+    any_average(evidence, advice)
+}
+
+pub(super) fn has_accelerator(host: &HostFacts) -> bool {
+    host.devices.iter().any(|device| is_accelerator(&device.name))
+}
+
+/// The same, also if only a CPU was recorded.
+pub(super) fn any_average<'m>(evidence: &Evidence<'m>, advice: &mut Advice) -> Option<Average<'m>> {
+    let hosts = || evidence.model.hosts.iter();
+    if hosts().next().is_none() {
+        advice.note("no trace is loaded");
         return None;
     }
     let of_host = |host: &'m HostFacts| {
@@ -74,7 +105,7 @@ mod tests {
     use super::super::{Advice, advise};
     use crate::model::Model;
     use crate::model::activity::{Activity, DeviceFacts, StepParts};
-    use crate::model::hosts::HostFacts;
+    use crate::model::hosts::{HostFacts, StepRule};
     use crate::quirks::Quirks;
     use std::sync::Arc;
 
@@ -124,9 +155,27 @@ mod tests {
 
     #[test]
     fn small_parts_and_hosts_without_accelerators_are_no_findings() {
-        for (idle, device, notes) in [(40, "/device:TPU:0", 0), (900, "/host:CPU", 1)] {
-            let found = advice(&profile(&[], idle, device), "IdleChecker");
+        for (checker, idle, device, notes) in
+            [("IdleChecker", 40, "/device:TPU:0", 0), ("HostChecker", 900, "/host:CPU", 1)]
+        {
+            let found = advice(&profile(&[], idle, device), checker);
             assert_eq!((found.findings.len(), found.notes.len()), (0, notes), "{device}");
         }
+    }
+
+    #[test]
+    fn gaps_of_a_cpu_are_found_and_say_so() {
+        let found = advice(&profile(&[(Activity::Host, 100)], 900, "/host:CPU"), "IdleChecker");
+        assert_eq!(found.findings[0].saving_micros, Some(900));
+        assert!(!found.reports[0].contains("accelerator"), "{}", found.reports[0]);
+    }
+
+    #[test]
+    fn a_recording_without_steps_is_said_to_be_one() {
+        let mut model = profile(&[(Activity::Host, 400)], 0, "/device:GPU:0");
+        Arc::get_mut(&mut model).expect("one owner").hosts[0].rule = StepRule::WholeProfile;
+        let found = advice(&model, "HostChecker");
+        assert!(found.reports[0].contains("nothing marks steps"), "{}", found.reports[0]);
+        assert_eq!(found.findings[0].confidence.word(), "low");
     }
 }

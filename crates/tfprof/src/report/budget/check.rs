@@ -123,7 +123,7 @@ fn matching(cost: &Cost, patterns: &Patterns) -> Figures {
     let mut sum = Figures::default();
     for (at, scope) in cost.scopes.iter().enumerate().skip(1) {
         inside[at] = inside[scope.parent];
-        if !inside[at] && (patterns.matches(scope.name) || patterns.matches(&scope.path)) {
+        if !inside[at] && (patterns.matches(&scope.name) || patterns.matches(&scope.path)) {
             inside[at] = true;
             sum = sum.plus(&scope.total);
         }

@@ -1,51 +1,129 @@
 //! The difference between two models by layer and scope.
 
-use super::{Cost, Figures};
-use crate::hash::UntrustedMap;
+use super::{Cost, Figures, Scopes};
+use crate::options::Comparing;
+use crate::pairing::{self, How, Match, Row};
 use serde::Serialize;
+use std::borrow::Cow;
 
 /// A scope of either model.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Change {
     pub name: String,
+    /// Its name before, if that is another one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub before_name: Option<String>,
+    /// Both names were paired by structure: a guess.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub guess: bool,
     pub before: Figures,
     pub after: Figures,
 }
 
+impl Change {
+    /// Its name, and the one before.
+    pub fn label(&self) -> String {
+        pairing::label(&self.name, self.before_name.as_deref(), self.guess)
+    }
+}
+
 /// The whole model first, then the scopes that differ, without those whose difference is that of a single child.
-pub fn changes(before: &Cost, after: &Cost) -> Vec<Change> {
-    let mut index: UntrustedMap<&str, usize> = UntrustedMap::default();
-    // Scopes of both, parents before children: (change, parent).
-    let mut all: Vec<(Change, usize)> = Vec::new();
-    for (side, cost) in [before, after].into_iter().enumerate() {
-        for scope in cost.scopes.iter() {
-            let parent = index.get(cost.scopes.name(scope.parent)).copied().unwrap_or(0);
-            let at = *index.entry(scope.name).or_insert(all.len());
-            if at == all.len() {
-                let nothing = Figures::default();
-                all.push((Change { name: scope.name.to_owned(), before: nothing, after: nothing }, parent));
-            }
-            let change = &mut all[at].0;
-            *(if side == 0 { &mut change.before } else { &mut change.after }) = scope.total;
+pub fn changes(before: &Cost, after: &Cost, comparing: &Comparing) -> Vec<Change> {
+    let joined = Joined::new(&before.scopes, &after.scopes, comparing);
+    let mut differing_children = vec![Vec::new(); joined.rows.len()];
+    for (at, row) in joined.rows.iter().enumerate().skip(1) {
+        if row.differs() {
+            differing_children[row.parent].push(at);
         }
     }
-    let differs = |change: &Change| change.before != change.after;
-    let mut differing_children = vec![Vec::new(); all.len()];
-    for (at, (change, parent)) in all.iter().enumerate().skip(1) {
-        if differs(change) {
-            differing_children[*parent].push(at);
-        }
-    }
-    let difference = |at: usize| all[at].0.after.minus(&all[at].0.before);
+    let difference = |at: usize| joined.rows[at].after.minus(&joined.rows[at].before);
     let explained = |at: usize| matches!(differing_children[at][..], [only] if difference(only) == difference(at));
-    let mut changes: Vec<usize> = (1..all.len()).filter(|at| differs(&all[*at].0) && !explained(*at)).collect();
+    let differs = |at: &usize| joined.rows[*at].differs() && !explained(*at);
+    let mut changes: Vec<usize> = (1..joined.rows.len()).filter(differs).collect();
     let size = |at: usize| {
         let difference = difference(at);
         (difference.float_ops.unsigned_abs(), difference.parameters.unsigned_abs())
     };
     changes.sort_by(|a, b| size(*b).cmp(&size(*a)).then(a.cmp(b)));
-    let root = (!all.is_empty()).then_some(0);
-    root.into_iter().chain(changes).map(|at| all[at].0.clone()).collect()
+    let root = (!joined.rows.is_empty()).then_some(0);
+    root.into_iter().chain(changes).map(|at| joined.change(at)).collect()
+}
+
+/// The scopes of both models: those after, then those that are gone.
+struct Joined<'c> {
+    before: &'c Scopes,
+    after: &'c Scopes,
+    rows: Vec<JoinedScope>,
+}
+
+struct JoinedScope {
+    old: Option<(usize, Match)>,
+    new: Option<usize>,
+    parent: usize,
+    before: Figures,
+    after: Figures,
+}
+
+impl JoinedScope {
+    fn differs(&self) -> bool {
+        self.before != self.after
+    }
+}
+
+impl<'c> Joined<'c> {
+    fn new(before: &'c Scopes, after: &'c Scopes, comparing: &Comparing) -> Joined<'c> {
+        let how = How { renames: &comparing.renames, guess: true, unique_names: true };
+        let (old, new) = (names(before), names(after));
+        let pairs = pairing::pair(&rows(before, &old), &rows(after, &new), &how);
+        let mut list: Vec<JoinedScope> = Vec::with_capacity(after.len());
+        for (at, partner) in pairs.after.iter().enumerate() {
+            let old = partner.map(|(row, by)| (row as usize, by));
+            let was = old.map_or_else(Figures::default, |(row, _)| *before.total(row));
+            let parent = after.parent(at);
+            list.push(JoinedScope { old, new: Some(at), parent, before: was, after: *after.total(at) });
+        }
+        let mut place = vec![0; before.len()];
+        for (at, partner) in pairs.before.iter().enumerate() {
+            place[at] = match partner {
+                Some((row, _)) => *row as usize,
+                None => {
+                    let parent = place[before.parent(at)];
+                    let old = Some((at, Match::Name));
+                    let now = Figures::default();
+                    list.push(JoinedScope { old, new: None, parent, before: *before.total(at), after: now });
+                    list.len() - 1
+                }
+            };
+        }
+        Joined { before, after, rows: list }
+    }
+
+    fn change(&self, at: usize) -> Change {
+        let row = &self.rows[at];
+        let old = row.old.map(|(at, _)| self.before.name(at));
+        let name = row.new.map_or_else(|| old.clone().unwrap_or_default(), |at| self.after.name(at));
+        Change {
+            before_name: old.filter(|old| at > 0 && *old != name).map(Cow::into_owned),
+            name: name.into_owned(),
+            guess: at > 0 && matches!(row.old, Some((_, Match::Guess))),
+            before: row.before,
+            after: row.after,
+        }
+    }
+}
+
+fn names(scopes: &Scopes) -> Vec<Cow<'_, str>> {
+    (0..scopes.len()).map(|at| scopes.name(at)).collect()
+}
+
+/// The scopes as rows to pair.
+fn rows<'n>(scopes: &Scopes, names: &'n [Cow<'_, str>]) -> Vec<Row<'n>> {
+    let row = |at: usize| {
+        let (name, parent) = (&*names[at], scopes.parent(at));
+        let inner = name.strip_prefix(&*names[parent]).and_then(|rest| rest.strip_prefix('/'));
+        Row { parent, name, label: inner.unwrap_or(name), structure: 0, line: 0 }
+    };
+    (0..scopes.len()).map(row).collect()
 }
 
 #[cfg(test)]
@@ -66,8 +144,20 @@ mod tests {
     fn scopes_that_only_repeat_one_within_them_are_left_out() {
         let before = cost(&[("root", 0, 9), ("a", 0, 4), ("a/x", 1, 4), ("b", 0, 5)]);
         let after = cost(&[("root", 0, 16), ("a", 0, 6), ("a/x", 1, 6), ("b", 0, 5), ("c", 0, 5)]);
-        let changes = changes(&before, &after);
+        let changes = changes(&before, &after, &Comparing::default());
         let rows: Vec<_> = changes.iter().map(|c| (c.name.as_str(), c.before.float_ops, c.after.float_ops)).collect();
         assert_eq!(rows, [("root", 9, 16), ("c", 0, 5), ("a/x", 4, 6)]);
+    }
+
+    #[test]
+    fn layers_of_other_numbers_are_the_same_layers() {
+        let before = cost(&[("root", 0, 9), ("dense_3", 0, 4), ("head", 0, 5), ("head/out", 2, 5)]);
+        let after = cost(&[("root", 0, 10), ("dense_7", 0, 5), ("tail", 0, 5), ("tail/out", 2, 5)]);
+        let rename = pairing::Rename::parse("s/^head/tail/").unwrap();
+        let comparing = Comparing { renames: vec![rename], ..Comparing::default() };
+        let changes = changes(&before, &after, &comparing);
+        let rows: Vec<_> = changes.iter().map(|c| (c.name.as_str(), c.before_name.as_deref(), c.guess)).collect();
+        assert_eq!(rows, [("root", None, false), ("dense_7", Some("dense_3"), true)]);
+        assert_eq!((changes[1].before.float_ops, changes[1].after.float_ops), (4, 5));
     }
 }

@@ -7,6 +7,7 @@ use crate::error::Warning;
 use crate::json::{self, Level};
 use crate::report::budget::Over;
 use serde::{Serialize, Serializer};
+use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::io::{self, Write};
 
@@ -80,7 +81,7 @@ struct MissingJson<'a> {
 
 #[derive(Serialize)]
 struct ScopeJson<'a> {
-    name: &'a str,
+    name: Cow<'a, str>,
     #[serde(flatten)]
     total: Figures,
 }

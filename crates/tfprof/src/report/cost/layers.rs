@@ -27,28 +27,40 @@ pub(in crate::report) struct Layers {
     pub around: String,
     pub shared: Vec<Shared>,
     /// The scope of each node that has a part in the sums, or that was asked for.
-    pub places: Vec<(NodeId, usize)>,
+    pub places: Vec<(NodeId, u32)>,
 }
 
 /// Sums up the nodes of a model by scope. The first scope is the whole, `root`.
 ///
-/// Nodes without a cost have a place if `also` wants them.
+/// Nodes without a cost have a place if `also` wants them; without `also`, no places are kept.
 pub(in crate::report) fn layers(
     model: &Model,
     values: &Values<'_>,
     root: &str,
-    also: impl Fn(NodeId) -> bool,
+    also: Option<&dyn Fn(NodeId) -> bool>,
 ) -> Layers {
     let figures = |node| {
         let row = values.row(node);
         Figures::from_fn(|metric| row[metric as usize])
     };
     let ops = NodeFilter { layers: model::layers::Layers::OPS, inside_functions: true };
-    let all = model.shown(ops).map(|node| (node, figures(node)));
-    let nodes: Vec<(NodeId, Figures)> = all.filter(|(node, own)| *own != Figures::default() || also(*node)).collect();
-    let variables = variables(model, &nodes);
-    let ops = nodes.iter().filter(|(_, own)| own.float_ops > 0);
-    let around = common(ops.map(|(node, _)| scope(model.name(*node)))).unwrap_or_default();
+    // Nodes are walked twice: the figures of a million nodes would take 48 MB.
+    let is_wanted =
+        |(node, own): &(NodeId, Figures)| *own != Figures::default() || also.is_some_and(|also| also(*node));
+    let all = || model.shown(ops).map(|node| (node, figures(node))).filter(is_wanted);
+    let (mut parameters, mut around, mut count) = (Vec::new(), None, 0);
+    for (node, own) in all() {
+        count += 1;
+        if own.parameters > 0 {
+            parameters.push(node);
+        }
+        if own.float_ops > 0 {
+            let own = scope(model.name(node));
+            around = Some(around.map_or(own, |around| common_of(around, own)));
+        }
+    }
+    let variables = variables(model, &parameters);
+    let around = around.unwrap_or_default();
     let homes = Homes::find(&variables, around);
     let mut tree = Tree::new(root, homes.prefix(&variables, around));
     let around =
@@ -67,11 +79,14 @@ pub(in crate::report) fn layers(
         variables.iter().zip(&homes.of_variable).map(|(of, home)| tree.add_variable(of, *home)).collect();
     let of_variable: TrustedMap<NodeId, usize> =
         variables.iter().map(|of| of.node).zip(homes_of.iter().copied()).collect();
-    let mut places = Vec::with_capacity(nodes.len());
-    for (node, own) in &nodes {
-        let row = of_variable.get(node).copied().unwrap_or_else(|| tree.place(model.name(*node)));
-        tree.scopes.add(row, own);
-        places.push((*node, row));
+    tree.reserve(count);
+    let mut places = Vec::with_capacity(if also.is_some() { count } else { 0 });
+    for (node, own) in all() {
+        let row = of_variable.get(&node).copied().unwrap_or_else(|| tree.place(model.name(node)));
+        tree.scopes.add(row, &own);
+        if also.is_some() {
+            places.push((node, row as u32));
+        }
     }
     let shared = variables.iter().zip(homes_of).filter_map(|(variable, row)| tree.shared(variable, row)).collect();
     Layers { prefix: tree.prefix.to_owned(), around: around.to_owned(), scopes: tree.finish(), shared, places }
@@ -88,9 +103,9 @@ pub(super) struct Variable<'m> {
 }
 
 /// All parameters, with the ops of the forward pass that compute with them.
-fn variables<'m>(model: &'m Model, nodes: &[(NodeId, Figures)]) -> Vec<Variable<'m>> {
-    let variables = nodes.iter().filter(|(_, own)| own.parameters > 0);
-    let mut variables: Vec<Variable<'m>> = variables.map(|(node, _)| Variable::new(*node, model.name(*node))).collect();
+fn variables<'m>(model: &'m Model, parameters: &[NodeId]) -> Vec<Variable<'m>> {
+    let variable = |node: &NodeId| Variable::new(*node, model.name(*node));
+    let mut variables: Vec<Variable<'m>> = parameters.iter().map(variable).collect();
     let index: TrustedMap<NodeId, usize> = variables.iter().enumerate().map(|(at, of)| (of.node, at)).collect();
     for (variable, reader) in &model.costs.reads {
         let op = model.names.get(model.nodes.op[reader.index()]);
@@ -289,8 +304,9 @@ fn pairs<'m>(variables: &'m str, ops: &'m str) -> Vec<Pair<'m>> {
 
 /// The innermost scope with a name: with the same one and perhaps a number behind it, or else but for numbers.
 fn namesake<'m>(ops: &'m str, name: &str) -> Option<&'m str> {
-    let around =
-        || std::iter::successors(Some(ops), |ops| Some(scope(ops))).take(DEEPEST).take_while(|ops| !ops.is_empty());
+    let around = || {
+        std::iter::successors(Some(ops), |ops| Some(scope(ops))).take(DEEPEST.into()).take_while(|ops| !ops.is_empty())
+    };
     let is_numbered = |part: &str| part.strip_prefix(name).is_some_and(|rest| stem(rest).is_empty());
     around().find(|ops| is_numbered(last(ops))).or_else(|| around().find(|ops| stem(last(ops)) == stem(name)))
 }
@@ -326,13 +342,16 @@ fn contains(scope: &str, path: &str) -> bool {
 
 /// The innermost scope around all of some scopes.
 fn common<'m>(mut scopes: impl Iterator<Item = &'m str>) -> Option<&'m str> {
-    let mut common = scopes.next()?;
-    for other in scopes {
-        while !contains(common, other) {
-            common = scope(common);
-        }
+    let first = scopes.next()?;
+    Some(scopes.fold(first, common_of))
+}
+
+/// The innermost scope around two scopes.
+fn common_of<'m>(mut one: &'m str, other: &str) -> &'m str {
+    while !contains(one, other) {
+        one = scope(one);
     }
-    Some(common)
+    one
 }
 
 #[cfg(test)]
@@ -366,7 +385,9 @@ mod tests {
         }
         let scopes = tree.finish();
         let layers = scopes.iter().filter(|scope| scope.is_layer);
-        let found: Vec<_> = layers.map(|scope| (scope.name, scope.total.parameters, scope.total.float_ops)).collect();
+        let found: Vec<_> =
+            layers.map(|scope| (scope.name.into_owned(), scope.total.parameters, scope.total.float_ops)).collect();
+        let expect: Vec<_> = expect.iter().map(|(name, own, flops)| ((*name).to_owned(), *own, *flops)).collect();
         assert_eq!(found, expect);
         shared
     }
@@ -425,6 +446,6 @@ mod tests {
         let deep = vec!["a"; 1000].join("/");
         let mut tree = Tree::new("", "");
         let row = tree.place(&deep);
-        assert_eq!((tree.scopes.len(), tree.depth[row]), (DEEPEST + 1, DEEPEST));
+        assert_eq!((tree.scopes.len(), tree.depth[row]), (usize::from(DEEPEST) + 1, DEEPEST));
     }
 }

@@ -225,7 +225,7 @@ fn write_parts(
     columns.retain(|metric| cost.get(*metric) != 0);
     let share = |scope: &Scope<'_>| 100.0 * scope.total.get(metric) as f64 / whole.max(1) as f64;
     let row = |scope: &&Scope<'_>| {
-        let mut row = vec![scope.name.to_owned()];
+        let mut row = vec![scope.name.clone().into_owned()];
         for column in &columns {
             row.push(units::text(column.info().unit, scope.total.get(*column)));
             row.extend((*column == metric).then(|| format!("{:.2}%", share(scope))));
@@ -246,7 +246,7 @@ const HEADER: [&str; COLUMNS.len() + 1] = ["layer", "params", "flops", "macs", "
 
 fn write_changes(changes: &[Change], style: Style<'_>, out: &mut dyn Write) -> io::Result<()> {
     let row = |(at, change): (usize, &Change)| {
-        let mut row = vec![if at == 0 { "the whole model".to_owned() } else { change.name.clone() }];
+        let mut row = vec![if at == 0 { "the whole model".to_owned() } else { change.label() }];
         let difference = change.after.minus(&change.before);
         for metric in COLUMNS {
             let text = |n: i64| units::text(metric.info().unit, n);

@@ -1,4 +1,5 @@
-//! The scopes of a cost: a row of numbers each, and their names in one text. A model may have a million of them.
+//! The scopes of a cost: a row of numbers each, and the last parts of their names in one text. A model may have a million
+//! of them, so that whole names are put together only where they are shown.
 
 use super::Figures;
 use std::borrow::Cow;
@@ -14,28 +15,34 @@ pub struct Scopes {
     paths: Vec<String>,
 }
 
+/// One line of the cache.
 #[derive(Clone, Debug)]
 struct Row {
+    total: Figures,
+    /// Where its part of the name starts in `names`.
     start: usize,
     length: u32,
     parent: u32,
     path: Path,
     is_layer: bool,
-    total: Figures,
+    /// Its part is the whole name.
+    is_whole: bool,
 }
 
+/// The place of a path in `paths`, or one of two marks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Path {
-    Name,
-    Prefixed,
-    Other(u32),
+struct Path(u32);
+
+impl Path {
+    const NAME: Path = Path(u32::MAX);
+    const PREFIXED: Path = Path(u32::MAX - 1);
 }
 
 /// A scope of a model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Scope<'a> {
-    pub name: &'a str,
+    pub name: Cow<'a, str>,
     /// Its first name in the graph.
     pub path: Cow<'a, str>,
     pub parent: usize,
@@ -64,9 +71,9 @@ impl Scopes {
         let row = &self.rows[at];
         let name = self.name(at);
         let path = match row.path {
-            Path::Name => Cow::Borrowed(name),
-            Path::Prefixed => Cow::Owned(format!("{}/{name}", self.prefix)),
-            Path::Other(path) => Cow::Borrowed(self.paths[path as usize].as_str()),
+            Path::NAME => name.clone(),
+            Path::PREFIXED => Cow::Owned(format!("{}/{name}", self.prefix)),
+            Path(other) => Cow::Borrowed(self.paths[other as usize].as_str()),
         };
         Scope { name, path, parent: row.parent as usize, total: row.total, is_layer: row.is_layer }
     }
@@ -75,7 +82,23 @@ impl Scopes {
         (0..self.len()).map(|at| self.get(at))
     }
 
-    pub fn name(&self, at: usize) -> &str {
+    pub fn name(&self, at: usize) -> Cow<'_, str> {
+        let is_top = |at: usize| self.rows[at].is_whole || self.rows[at].parent == 0;
+        if is_top(at) {
+            return Cow::Borrowed(self.part(at));
+        }
+        let mut parts = vec![self.part(at)];
+        let mut around = at;
+        while !is_top(around) {
+            around = self.parent(around);
+            parts.push(self.part(around));
+        }
+        parts.reverse();
+        Cow::Owned(parts.join("/"))
+    }
+
+    /// The last part of a name; all of it for a scope with a name of its own.
+    pub(super) fn part(&self, at: usize) -> &str {
         let row = &self.rows[at];
         &self.names[row.start..row.start + row.length as usize]
     }
@@ -120,51 +143,64 @@ impl Scopes {
         Children { ends, rows }
     }
 
+    /// Makes room for this many more scopes.
+    pub(super) fn reserve(&mut self, more: usize) {
+        self.rows.reserve(more);
+    }
+
     /// Adds a scope with a name of its own.
     pub(in crate::report) fn push_named(&mut self, parent: usize, name: &str) -> usize {
-        let start = self.names.len();
-        self.names.push_str(name);
-        self.push_row(parent, start)
+        let row = self.push_row(parent, name);
+        self.rows[row].is_whole = true;
+        row
     }
 
     /// Adds the scope `part` within another one; `path` is its name in the graph.
     pub(super) fn push_part(&mut self, parent: usize, part: &str, path: &str) -> usize {
-        let start = self.names.len();
-        if parent != 0 {
-            let around = &self.rows[parent];
-            self.names.extend_from_within(around.start..around.start + around.length as usize);
-            self.names.push('/');
-        }
-        self.names.push_str(part);
-        let row = self.push_row(parent, start);
+        let row = self.push_row(parent, part);
         self.rows[row].path = self.path_of(row, path);
         row
     }
 
     /// Sets the name in the graph, unless there is one.
     pub(super) fn set_path(&mut self, row: usize, path: &str) {
-        if self.rows[row].path == Path::Name {
+        if self.rows[row].path == Path::NAME {
             self.rows[row].path = self.path_of(row, path);
         }
     }
 
     fn path_of(&mut self, row: usize, path: &str) -> Path {
-        let name = self.name(row);
-        if name == path {
-            return Path::Name;
-        }
-        let before = path.strip_suffix(name).and_then(|before| before.strip_suffix('/'));
-        if before == Some(self.prefix.as_str()) {
-            return Path::Prefixed;
+        match self.before_name(row, path) {
+            Some("") => return Path::NAME,
+            Some(before) if before.strip_suffix('/') == Some(self.prefix.as_str()) => return Path::PREFIXED,
+            _ => {}
         }
         self.paths.push(path.to_owned());
-        Path::Other(self.paths.len() as u32 - 1)
+        Path(self.paths.len() as u32 - 1)
     }
 
-    fn push_row(&mut self, parent: usize, start: usize) -> usize {
-        let length = (self.names.len() - start) as u32;
-        let (path, is_layer, total) = (Path::Name, false, Figures::default());
-        self.rows.push(Row { start, length, parent: parent as u32, path, is_layer, total });
+    /// The part of a path before the name of a row; `None` if the path does not end with it.
+    fn before_name<'p>(&self, mut row: usize, path: &'p str) -> Option<&'p str> {
+        let mut before = path.strip_suffix(self.part(row))?;
+        while !self.rows[row].is_whole && self.rows[row].parent != 0 {
+            row = self.parent(row);
+            before = before.strip_suffix('/')?.strip_suffix(self.part(row))?;
+        }
+        Some(before)
+    }
+
+    fn push_row(&mut self, parent: usize, part: &str) -> usize {
+        let start = self.names.len();
+        self.names.push_str(part);
+        self.rows.push(Row {
+            total: Figures::default(),
+            start,
+            length: part.len() as u32,
+            parent: parent as u32,
+            path: Path::NAME,
+            is_layer: false,
+            is_whole: false,
+        });
         self.rows.len() - 1
     }
 }
@@ -192,7 +228,7 @@ mod tests {
         let dense = scopes.push_part(0, "dense", "call/model/dense");
         let kernel = scopes.push_part(dense, "kernel", "dense/kernel");
         let other = scopes.push_part(dense, "MatMul", "call/model/dense_1/MatMul");
-        let paths: Vec<_> = scopes.iter().map(|scope| (scope.name.to_owned(), scope.path.into_owned())).collect();
+        let paths: Vec<_> = scopes.iter().map(|scope| (scope.name.into_owned(), scope.path.into_owned())).collect();
         let expect = [
             ("all", "all"),
             ("dense", "call/model/dense"),

@@ -9,7 +9,7 @@ use hashbrown::HashTable;
 use std::hash::BuildHasher;
 
 /// Deeper scopes count as part of the one at this depth.
-pub(super) const DEEPEST: usize = 64;
+pub(super) const DEEPEST: u8 = 64;
 
 /// The most readers listed of a shared variable.
 const READERS: usize = 4;
@@ -17,7 +17,8 @@ const READERS: usize = 4;
 /// Scopes under construction.
 pub(super) struct Tree<'m> {
     pub scopes: Scopes,
-    pub depth: Vec<usize>,
+    /// At most `DEEPEST`.
+    pub depth: Vec<u8>,
     /// Whether a scope has variables of its own.
     owns: Vec<bool>,
     /// Rows by their parent and the last part of their name, with the hash of both.
@@ -55,6 +56,14 @@ impl<'m> Tree<'m> {
         tree
     }
 
+    /// Makes room for this many ops.
+    pub(super) fn reserve(&mut self, ops: usize) {
+        self.scopes.reserve(ops);
+        self.children.reserve(ops, |(of, _)| NameHash(*of).spread());
+        self.depth.reserve(ops);
+        self.owns.reserve(ops);
+    }
+
     /// Names a scope of ops after one of variables. The first name wins.
     pub(super) fn alias(&mut self, of_ops: &'m str, of_variables: &'m str) {
         let row = self.named(of_variables);
@@ -65,7 +74,7 @@ impl<'m> Tree<'m> {
     pub(super) fn lead(&mut self, of_ops: &'m str, row: usize) {
         self.trail.clear();
         let mut step = 0;
-        for part in of_ops.split('/').take(DEEPEST) {
+        for part in of_ops.split('/').take(DEEPEST.into()) {
             let next = self.targets.len();
             step = *self.steps.entry((step, part)).or_insert(next);
             if step == next {
@@ -127,10 +136,8 @@ impl<'m> Tree<'m> {
         if self.depth[row] >= DEEPEST {
             return row;
         }
-        let hash = NameHash((self.state.hash_one((row, part)) >> 32) as u32);
-        let length = part.len() + if row == ROOT { 0 } else { self.scopes.name(row).len() + 1 };
-        let has_name = |name: &str| name.len() == length && name.ends_with(part);
-        let is_it = |at: usize| self.scopes.parent(at) == row && has_name(self.scopes.name(at));
+        let hash = NameHash::folded(self.state.hash_one((row, part)));
+        let is_it = |at: usize| self.scopes.parent(at) == row && self.scopes.part(at) == part;
         let known = self.children.find(hash.spread(), |(of, at)| *of == hash.0 && is_it(*at as usize));
         if let Some((_, child)) = known {
             return *child as usize;
@@ -174,7 +181,7 @@ impl<'m> Tree<'m> {
                 }
             }
         }
-        let name = |row: usize| self.scopes.name(row).to_owned();
+        let name = |row: usize| self.scopes.name(row).into_owned();
         (!readers.is_empty()).then(|| Shared { name: name(row), readers: readers.into_iter().map(name).collect() })
     }
 

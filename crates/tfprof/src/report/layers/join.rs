@@ -23,7 +23,7 @@ pub struct Joined {
 /// The parts of a name that calls of functions add.
 const CALLS: [&str; 3] = ["StatefulPartitionedCall", "PartitionedCall", "jit"];
 
-/// What is moved with the time of an op.
+/// The figures that move with the time of an op.
 const TIMES: [Metric; 6] = [
     Metric::Micros,
     Metric::AcceleratorMicros,

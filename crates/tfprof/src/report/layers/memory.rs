@@ -3,6 +3,7 @@
 
 use crate::metric::Metric;
 use crate::model::Model;
+use crate::model::dialects::DIALECTS;
 use crate::model::dtype::DType;
 use crate::model::nodes::NodeId;
 use crate::model::type_names::{OPTIMIZER_SLOT, SAME_VARIABLE, TRAINABLE};
@@ -41,9 +42,9 @@ impl Memory {
         let nodes: Vec<NodeId> = model.nodes.all().filter(counted).collect();
         let mut sum = 0_i64;
         for node in &nodes {
-            let op = model.names.get(model.nodes.op[node.index()]);
+            let op = op_of(model, *node);
             memory.has_gradients |= op.ends_with("Grad") || op.contains("Backprop");
-            if !makes_tensor(op) {
+            if !makes_tensor(op) || is_parameter(model, *node) {
                 continue;
             }
             match model.costs.outputs(*node).and_then(|outputs| outputs.bytes) {
@@ -85,9 +86,21 @@ impl Memory {
     }
 }
 
+/// The op of a node as rules and formulas know it.
+fn op_of(model: &Model, node: NodeId) -> &str {
+    let shown = model.names.get(model.nodes.op[node.index()]);
+    let dialect = DIALECTS.iter().find(|dialect| Some(dialect.name) == model.dialect);
+    dialect.map(|dialect| dialect.lowered(shown)).filter(|op| !op.is_empty()).unwrap_or(shown)
+}
+
+/// Whether a node of a model file is a parameter, which lies in the file and not in the memory of a step.
+fn is_parameter(model: &Model, node: NodeId) -> bool {
+    model.dialect.is_some() && model.costs.dtypes.contains_key(&node)
+}
+
 /// Whether the outputs of an op are new memory of the step: not variables, constants, or another look at an input.
 pub fn makes_tensor(op: &str) -> bool {
-    let held = ["Const", "VarHandleOp", "VariableV2", "Variable", "Placeholder", "NoOp"];
+    let held = ["Const", "Constant", "Initializer", "VarHandleOp", "VariableV2", "Variable", "Placeholder", "NoOp"];
     !held.contains(&op) && !SAME_MEMORY.contains(&op)
 }
 
@@ -123,13 +136,14 @@ impl Schedule {
         nodes.iter().enumerate().for_each(|(at, node)| place[node.index()] = at as u32);
         let mut schedule = Schedule { reads: Vec::new(), bytes: Vec::new(), holder: Vec::new(), in_place: Vec::new() };
         for (at, node) in nodes.iter().enumerate() {
-            let op = model.names.get(model.nodes.op[node.index()]);
+            let op = op_of(model, *node);
             let inputs = model.nodes.inputs(*node).iter().filter_map(|input| model.node(input.source));
             let reads: Vec<u32> = inputs.map(|node| place[node.index()]).filter(|at| *at != u32::MAX).collect();
             let bytes = model.costs.outputs(*node).and_then(|outputs| outputs.bytes).unwrap_or(0);
             let is_same = SAME_MEMORY.contains(&op);
             let holder = if is_same { reads.first().copied().unwrap_or(at as u32) } else { at as u32 };
-            schedule.bytes.push(if makes_tensor(op) { bytes } else { 0 });
+            let is_new = makes_tensor(op) && !is_parameter(model, *node);
+            schedule.bytes.push(if is_new { bytes } else { 0 });
             schedule.holder.push(holder);
             schedule.in_place.push(IN_PLACE.contains(&op));
             schedule.reads.push(reads);

@@ -72,14 +72,14 @@ impl LayerReport {
         let mut values = Values::new(model, Step::Average, Quirks::NONE);
         values.lens.ceilings = peaks.ceilings;
         let ran = |node: NodeId| model.runs.totals().of(node).next().is_some();
-        let found = layers(model, &values, "whole model", ran);
+        let found = layers(model, &values, "whole model", Some(&ran));
         let joined = join::times(model, &values);
         let listed = listed(&found.scopes, options.max_depth);
         let mut sums: Vec<Sums> = vec![Sums::default(); found.scopes.len()];
         for (node, place) in &found.places {
             if !joined.moved.contains(node) {
                 let row = joined.rows.get(node).copied().unwrap_or_else(|| values.row(*node));
-                sums[listed[*place]].add(model, *node, &row);
+                sums[listed[*place as usize]].add(model, *node, &row);
             }
         }
         let mut whole = Sums::default();
@@ -88,7 +88,7 @@ impl LayerReport {
         let parts = model.parts(Metric::Micros) as f64;
         let layer = |name: &str, sums: &Sums| sums.layer(name, model, parts, has_run);
         let is_listed = |at: &usize| sums[*at].nodes > 0;
-        let layers = (1..found.scopes.len()).filter(is_listed).map(|at| layer(found.scopes.name(at), &sums[at]));
+        let layers = (1..found.scopes.len()).filter(is_listed).map(|at| layer(&found.scopes.name(at), &sums[at]));
         let mut layers: Vec<Layer> = layers.collect();
         if sums[0].nodes > 0 {
             layers.push(layer("(outside of layers)", &sums[0]));
@@ -134,7 +134,7 @@ fn listed(scopes: &Scopes, max_depth: Option<i64>) -> Vec<usize> {
     listed
 }
 
-/// What the nodes of a layer have together.
+/// The sums of the nodes of a layer.
 #[derive(Clone)]
 struct Sums {
     row: Row,

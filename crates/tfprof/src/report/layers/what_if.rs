@@ -85,7 +85,7 @@ fn scaled(memory: Memory, by: f64) -> Memory {
     }
 }
 
-/// What the figures take for granted, one line each.
+/// The assumptions behind the figures, one line each.
 pub fn assumptions(model: &Model, precision: Option<Precision>, seq: Option<i64>) -> Vec<String> {
     let mut lines = vec![
         "a lower bound: every op runs at the peak of its FLOPs or of its bytes, and nothing waits".to_owned(),

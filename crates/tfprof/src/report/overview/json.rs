@@ -37,6 +37,9 @@ struct ReportJson<'a> {
 #[derive(Serialize)]
 struct OverviewJson<'a> {
     files: &'a [InputFile],
+    /// Only of model files that say something.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    stated: BTreeMap<&'static str, &'a str>,
     nodes: usize,
     op_types: usize,
     params: i64,
@@ -98,6 +101,7 @@ pub fn write_json(overview: &Overview, out: &mut dyn Write) -> io::Result<()> {
         warnings: &overview.warnings,
         overview: OverviewJson {
             files: &overview.files,
+            stated: overview.stated.iter().map(|(topic, text)| (*topic, text.as_str())).collect(),
             nodes: overview.nodes,
             op_types: overview.op_types,
             params: overview.parameters,

@@ -48,7 +48,7 @@ pub fn find(overview: &Overview, model: &Model, sources: &Sources) -> Vec<Missin
         if model.stacks.is_empty() {
             all.push(Missing::new("no_traces", "lines of code", "the model was saved without them", SAVE_WITH_LINES));
         }
-    } else {
+    } else if model.dialect.is_none() {
         add_for_sessions(overview, model, sources.has_graph, &mut all);
     }
     if model.misses_streams {

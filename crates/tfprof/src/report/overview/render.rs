@@ -69,6 +69,7 @@ impl Fact {
 pub(super) fn facts(overview: &Overview) -> Vec<Fact> {
     let files: Vec<_> = overview.files.iter().map(|file| format!("{} ({})", file.kind, file.name)).collect();
     let mut facts = vec![Fact::new("files", files.join(", "))];
+    facts.extend(overview.stated.iter().map(|(topic, text)| Fact::new(topic, text.clone())));
     facts.extend(run_facts(overview));
     facts.extend(host_facts(&overview.hosts));
     let mut fact = |name: &str, value: String| facts.push(Fact::new(name, value));

@@ -40,6 +40,10 @@ pub fn leave_out_warmup(
             let why = format!("{} has {} steps, so {n} leave none", side.name, all.len());
             return Err(Error::option("warmup", why));
         }
+        Warmup::First(n) if n > 0 && kept.len() < all.len() => {
+            let why = format!("{} is a partial with the sums of {} of its {} steps", side.name, kept.len(), all.len());
+            return Err(Error::option("warmup", format!("{why}, so none can be left out")));
+        }
         Warmup::First(n) => n,
     };
     let (warmup, counted) = all.split_at(first);

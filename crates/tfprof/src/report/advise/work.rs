@@ -1,0 +1,83 @@
+//! The ops of an average step with the time that they take where they run: on the accelerator if they have work there, else
+//! on the host.
+
+use super::finding::Finding;
+use super::{Evidence, micros, percent};
+use crate::metric::Metric;
+use crate::model::cells::{Cell, Measure};
+use crate::model::nodes::NodeId;
+use crate::options::{Step, ViewKind};
+use crate::view::values::Values;
+
+/// Ignore findings that could save less of the time of all ops, in percent and in microseconds a step.
+const LEAST_PERCENT: f64 = 5.0;
+const LEAST_MICROS: f64 = 100.0;
+
+/// An op that ran, in an average step.
+pub(super) struct OpWork<'m> {
+    pub node: NodeId,
+    pub name: &'m str,
+    /// Its type: `MatMul`, `aten::mm`.
+    pub op: &'m str,
+    /// Microseconds a step without ops inside it, and how often it runs.
+    pub micros: f64,
+    pub runs: f64,
+}
+
+impl OpWork<'_> {
+    /// The type in lower case, without the library in front and the underscore of ops that work in place.
+    pub fn short(&self) -> String {
+        let op = self.op.rsplit("::").next().unwrap_or(self.op).to_ascii_lowercase();
+        op.strip_suffix('_').map(str::to_owned).unwrap_or(op)
+    }
+}
+
+/// All ops that took time.
+pub(super) fn ops<'m>(evidence: &Evidence<'m>) -> Vec<OpWork<'m>> {
+    let model = evidence.model;
+    let values = Values::new(model, Step::Average, evidence.quirks);
+    let parts = model.parts(Metric::DeviceMicros) as f64;
+    // Sums of all steps.
+    let steps = evidence.steps() as f64;
+    let of_node = |node: NodeId| {
+        let row = values.row(node);
+        let op = model.names.get(model.nodes.op[node.index()]);
+        OpWork {
+            node,
+            name: model.name(node),
+            op,
+            micros: row[Metric::DeviceMicros as usize] as f64 / parts,
+            runs: model.runs.totals().of(node).map(runs).fold(0.0, f64::max) / steps,
+        }
+    };
+    let is_op = |work: &OpWork<'_>| work.micros > 0.0 && !is_range(work.op);
+    model.ops().map(of_node).filter(is_op).collect()
+}
+
+fn runs(cell: &Cell) -> f64 {
+    cell.sum(Measure::Runs).limited() as f64
+}
+
+/// Whether a row of a trace is a range of PyTorch around ops rather than an op.
+pub(super) fn is_range(op: &str) -> bool {
+    op.starts_with("ProfilerStep") || op.contains('#')
+}
+
+pub(super) fn total(ops: &[OpWork<'_>]) -> f64 {
+    ops.iter().map(|op| op.micros).sum()
+}
+
+/// `3.00ms of 9.00ms of ops a step (33%)`, if that is worth a word.
+pub(super) fn share(part: f64, all: f64) -> Option<String> {
+    let percent = percent(part as i64, all as i64);
+    (part >= LEAST_MICROS && percent >= LEAST_PERCENT)
+        .then(|| format!("{} of {} of ops a step ({percent:.0}%)", micros(part as i64), micros(all as i64)))
+}
+
+impl Finding {
+    /// Sets the ops that show it, by type.
+    #[must_use]
+    pub(super) fn shown_by_ops<'o, 'm: 'o>(self, ops: impl IntoIterator<Item = &'o OpWork<'m>>) -> Finding {
+        self.shown_by(ViewKind::Op, ops.into_iter().map(|op| (op.op.to_owned(), op.micros as i64)))
+    }
+}
