@@ -195,21 +195,28 @@ fn figures(site: &Site, asked: &Asked) -> Result<Value, Problem> {
         None => "in all variables".to_owned(),
     };
     let params = (overview.parameters > 0).then_some(overview.parameters);
+    let cover = overview.float_ops_cover.filter(|cover| *cover < 0.9995);
+    let float_ops_note =
+        cover.map_or_else(|| "a step".to_owned(), |cover| format!("known for {:.1} % of device time", 100.0 * cover));
     let peak = overview.memory_peak.as_ref();
     let peak_note = peak.map_or_else(|| "no memory is recorded".to_owned(), |peak| format!("on {}", peak.device));
     Ok(json!([
         figure("step_time", "Step time", span.into(), "us", steps_note, &info),
         figure("op_time", "Time in ops", op_time, "us", op_note, &op_command),
         figure("params", "Parameters", params.into(), "count", params_note, &info),
-        figure("float_ops", "Float operations", float_ops, "flop", "a step".to_owned(), &flop_command),
+        figure("float_ops", "Float operations", float_ops, "flop", float_ops_note, &flop_command),
         figure("rate", "Rate", rate, "flop_per_s", "FLOPs over device time".to_owned(), &rate_command),
         figure("memory_peak", "Memory peak", peak.map(|peak| peak.bytes).into(), "bytes", peak_note, &info),
     ]))
 }
 
-/// The reports of all checkers, and what they could not check.
+/// Lists the largest rows, as the tables of this screen do.
+const LARGEST_ROWS: &str = "ExpensiveOperationChecker";
+
+/// The reports of all other checkers, and what they could not check.
 fn findings(site: &Site) -> Result<(Value, Value), Problem> {
-    let names = advise::default_names(Quirks::NONE);
+    let mut names = advise::default_names(Quirks::NONE);
+    names.retain(|name| *name != LARGEST_ROWS);
     let advice = site.profiler.advise(&names, Quirks::NONE)?;
     let about = |name: &str| CHECKERS.iter().find(|checker| checker.name == name).map_or("", |checker| checker.about);
     let mut findings = Vec::new();

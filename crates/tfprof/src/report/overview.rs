@@ -43,6 +43,8 @@ pub struct Overview {
     pub parameters: i64,
     pub trainable: Option<i64>,
     pub float_ops: i64,
+    /// The share of device time in ops whose FLOPs are known, if there are FLOPs and times.
+    pub float_ops_cover: Option<f64>,
     /// The time of all ops on average over the steps; 0 without steps.
     pub micros: i64,
     pub steps: Vec<StepTime>,
@@ -155,6 +157,7 @@ impl Overview {
             parameters,
             trainable: (trainable > 0).then_some(trainable),
             float_ops,
+            float_ops_cover: if float_ops > 0 && micros > 0 { float_ops_cover(model)? } else { None },
             micros,
             steps,
             devices: devices(model),
@@ -210,6 +213,20 @@ fn total(model: &Arc<Model>, metric: Metric, types: &str) -> Result<i64, Error> 
     let options = question(metric, types, 1);
     let view = View::new(Arc::clone(model), ViewKind::Op, &options, Demand::ROWS)?;
     Ok(view.rows().first().map_or(0, |root| view.total(metric, root)))
+}
+
+/// The share of device time in ops whose FLOPs are known; of an accelerator's time, if there is one.
+fn float_ops_cover(model: &Arc<Model>) -> Result<Option<f64>, Error> {
+    let mut options = question(Metric::FlopsPerSecond, ".*", i64::from(i32::MAX));
+    options.select.get_or_insert_default().add_metric(Metric::AcceleratorMicros);
+    let view = View::new(Arc::clone(model), ViewKind::Op, &options, Demand::ROWS)?;
+    let rows = || view.rows().iter().skip(1);
+    let on_accelerator = |row: &&VisibleRow| view.self_value(Metric::AcceleratorMicros, row) > 0;
+    let has_accelerator = rows().any(|row| on_accelerator(&row));
+    let counted = || rows().filter(|row| !has_accelerator || on_accelerator(row));
+    let sum = |metric| counted().fold(0_i64, |sum, row| sum.saturating_add(view.self_value(metric, row)));
+    let (known, all) = (sum(Metric::KnownFlopsMicros), sum(Metric::DeviceMicros));
+    Ok((all > 0).then(|| known as f64 / all as f64))
 }
 
 fn span(cells: &Cells) -> i64 {

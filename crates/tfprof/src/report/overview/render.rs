@@ -4,7 +4,7 @@ use crate::error::OneLine;
 use crate::metric::Unit;
 use crate::model::activity::StepParts;
 use crate::model::allocators::AllocatorFacts;
-use crate::model::hosts::{AllocatorPeak, EventKind, FactValue, HostFacts, LineFacts, events};
+use crate::model::hosts::{AllocatorPeak, EventKind, FactValue, HostFacts, LineFacts, StepRule, events};
 use crate::render::fit;
 use crate::render::theme::Theme;
 use crate::report::overview::hosts::{self, Recording, micros};
@@ -12,6 +12,7 @@ pub use crate::report::overview::json::write_json;
 use crate::report::overview::{MemoryPeak, Overview, Top, torch};
 use crate::units;
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 /// Writes the overview. `ask` turns a question into a command to type.
@@ -45,9 +46,18 @@ pub fn write_text(
     Ok(())
 }
 
+/// The columns that names of facts take, at least and at most.
+const NAME_COLUMN: usize = 18;
+const WIDEST_NAME_COLUMN: usize = 26;
+
 fn write_facts(overview: &Overview, theme: &Theme, out: &mut dyn Write) -> io::Result<()> {
-    for Fact { name, value } in facts(overview) {
-        theme.strong(out, format!("{:18}", OneLine(&name).to_string()).as_bytes())?;
+    let facts = facts(overview);
+    let longest = facts.iter().map(|fact| fit::width(&fact.name) + 2).max().unwrap_or(0);
+    let column = longest.clamp(NAME_COLUMN, WIDEST_NAME_COLUMN);
+    for Fact { name, value } in facts {
+        let name = OneLine(&name).to_string();
+        let gap = column.saturating_sub(fit::width(&name)).max(1);
+        theme.strong(out, format!("{name}{:gap$}", "").as_bytes())?;
         writeln!(out, "{}", OneLine(&value))?;
     }
     Ok(())
@@ -84,7 +94,11 @@ pub(super) fn facts(overview: &Overview) -> Vec<Fact> {
         fact("parameters", format!("{}{all} in all variables{frozen}", trainable.unwrap_or_default()));
     }
     if overview.float_ops > 0 {
-        fact("FLOPs", format!("{} a step", units::text(Unit::Count, overview.float_ops)));
+        let cover = overview.float_ops_cover.filter(|cover| *cover < 0.9995);
+        let cover = cover.map(|cover| {
+            format!(", of ops with {:.1}% of the device time; those of the others are unknown", 100.0 * cover)
+        });
+        fact("FLOPs", format!("{} a step{}", units::text(Unit::Count, overview.float_ops), cover.unwrap_or_default()));
     }
     let time = |micros| units::text(Unit::Micros, micros);
     if overview.micros > 0 {
@@ -203,18 +217,17 @@ fn steps(host: &HostFacts) -> String {
         return "none: no event has a start".to_owned();
     };
     let count = host.steps.len() as i64;
-    let marker = if host.marker.is_empty() { String::new() } else { format!(" `{}`", host.marker) };
+    let named = !host.marker.is_empty() && host.rule != StepRule::ProfilerSteps;
+    let marker = if named { format!(" `{}`", host.marker) } else { String::new() };
     let inside = sum(host.step_ops.iter().map(|ops| ops.self_time));
     let all = inside.saturating_add(host.outside.self_time);
     let outside = if all > 0 { 100.0 * host.outside.self_time as f64 / all as f64 } else { 0.0 };
-    format!(
-        "{count} by {} ({}{marker}); {} on average, {} to {}; {outside:.2}% of op time lies in none",
-        host.rule.word(),
-        host.rule.about(),
-        time(sum(lengths()) / count),
-        time(least),
-        time(most)
-    )
+    let length = match count {
+        1 => format!("{} long", time(least)),
+        _ => format!("{} on average, {} to {}", time(sum(lengths()) / count), time(least), time(most)),
+    };
+    let (word, about) = (host.rule.word(), host.rule.about());
+    format!("{count} by {word} ({about}{marker}); {length}; {outside:.2}% of op time lies in none")
 }
 
 /// The time of a step by what it was spent on, on average.
@@ -257,13 +270,25 @@ fn allocators(host: &HostFacts) -> impl Iterator<Item = Fact> {
     })
 }
 
-/// Devices and their properties.
+/// Devices and their properties; equal ones share a line.
 fn devices(host: &HostFacts) -> impl Iterator<Item = Fact> {
-    let devices = host.planes.iter().filter(|plane| plane.name.starts_with("/device:") && !plane.stats.is_empty());
-    devices.map(|plane| {
+    let mut kinds: Vec<(String, Vec<&str>)> = Vec::new();
+    let mut places: BTreeMap<String, usize> = BTreeMap::new();
+    for plane in host.planes.iter().filter(|plane| plane.name.starts_with("/device:") && !plane.stats.is_empty()) {
         let text = |(name, value): &(String, FactValue)| Some(format!("{name} {}", plain(value)?));
-        let stats: Vec<_> = plane.stats.iter().filter_map(text).take(8).collect();
-        Fact::new("  device", format!("{}: {}", plane.name, stats.join(", ")))
+        let stats = plane.stats.iter().filter_map(text).take(8).collect::<Vec<_>>().join(", ");
+        let place = *places.entry(stats).or_insert_with_key(|stats| {
+            kinds.push((stats.clone(), Vec::new()));
+            kinds.len() - 1
+        });
+        kinds[place].1.push(&plane.name);
+    }
+    kinds.into_iter().map(|(stats, names)| {
+        let others = match names.len() {
+            1 => String::new(),
+            n => format!(" and {} like it", n - 1),
+        };
+        Fact::new("  device", format!("{}{others}: {stats}", names[0]))
     })
 }
 
@@ -314,7 +339,7 @@ fn busiest_lines(hosts: &[HostFacts]) -> impl Iterator<Item = Fact> {
         let span = line.last.unwrap_or(0).saturating_sub(line.first.unwrap_or(0));
         let name = if line.display_name.is_empty() { &line.name } else { &line.display_name };
         // The part after the slash repeats the thread id.
-        let name = name.split('/').next().filter(|name| !name.is_empty()).unwrap_or(name);
+        let name = name.split('/').next().filter(|name| !name.is_empty()).unwrap_or(name).trim_end();
         let idle = span.saturating_sub(line.busy).max(0);
         let on = if several { format!("/{host}") } else { String::new() };
         let (busy, idle, ops) = (time(line.busy), time(idle), time(line.op_self_time));
