@@ -10,7 +10,7 @@ use tfprof_server::{Command, Setup, Site};
 
 const ROUTES: &[&str] = &[
     "meta", "overview", "rows", "path", "all", "find", "flame", "lists", "node", "timeline", "tile", "names", "at", "range", "events", "memory",
-    "code", "graph",
+    "code", "graph", "query", "roofline", "compare", "changes",
 ];
 const KEYS: &[&str] = &[
     "view", "metric", "metrics", "step", "id", "name", "node", "parent", "from", "to", "start", "end", "width", "lane", "level", "tile", "q",
@@ -28,7 +28,7 @@ fuzz_target!(|bytes: &[u8]| {
     budgeted(files.size(), || {
         let profiler = files.load(Keep::EVERYTHING)?;
         let command = Command { program: "tfprof".to_owned(), inputs: Vec::new(), python: String::new() };
-        let setup = Setup { command, source_root: std::env::temp_dir() };
+        let setup = Setup { command, source_root: std::env::temp_dir(), defaults: Vec::new() };
         let site = Site::new(profiler, Inputs::default(), setup)?;
         for _ in 0..3 {
             let mut key = make.pick(ROUTES).to_owned() + "?";

@@ -219,3 +219,16 @@ fn names_of_tensors_are_escaped_in_json() {
     assert_eq!(code, Some(0), "{err}");
     assert!(out.contains(r"a\u2028b\u202ec\u007f"), "{out}");
 }
+
+// ---- Reports
+
+#[test]
+fn a_report_of_deep_scopes_is_as_large_as_they_are() {
+    let scopes = vec!["s"; 31_000].join("/");
+    let graph = text(1, &[text(1, scopes.as_bytes()), text(2, b"Conv2D")].concat());
+    // Each row of a page names the rows around it: 480 MB of names.
+    let outcome = ask("deep_report", ("deep.pb", &graph), 400, &["scope", "-output", "report:outfile=x.html"]);
+    let (code, _, err) = outcome;
+    assert_eq!(code, Some(0), "{err}");
+    assert!(err.contains("left out for its size: rows of the scope view"), "{err}");
+}

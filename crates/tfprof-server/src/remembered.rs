@@ -37,6 +37,15 @@ impl<T: Clone> Remembered<T> {
         self.slots.lock().unwrap_or_else(PoisonError::into_inner).by_key.remove(key);
     }
 
+    /// Forgets all values.
+    pub fn clear(&self) {
+        let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
+        // Freed without the lock.
+        let gone = std::mem::take(&mut slots.by_key);
+        drop(slots);
+        drop(gone);
+    }
+
     fn slot(&self, key: &str) -> Slot<T> {
         let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
         slots.clock += 1;

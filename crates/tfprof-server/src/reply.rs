@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 use std::time::Instant;
+use tfprof::internal::budget::check;
 use tfprof::internal::report::overview::Missing;
 use tfprof::{Error, Spelling, Warning};
 
@@ -10,6 +11,8 @@ use tfprof::{Error, Spelling, Warning};
 pub struct Reply {
     pub status: u16,
     pub body: Body,
+    /// It would take more than it may.
+    pub(crate) is_limit: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -28,11 +31,12 @@ pub struct Problem {
     option: Option<String>,
     fix: Option<String>,
     missing: Option<Box<Missing>>,
+    is_limit: bool,
 }
 
 impl Problem {
     fn new(status: u16, message: impl Into<String>) -> Problem {
-        Problem { status, message: message.into(), option: None, fix: None, missing: None }
+        Problem { status, message: message.into(), option: None, fix: None, missing: None, is_limit: false }
     }
 
     /// The request itself is wrong.
@@ -55,6 +59,11 @@ impl Problem {
         Problem { missing: missing.map(Box::new), ..Problem::new(422, message) }
     }
 
+    /// The answer would take more than it may.
+    pub fn is_limit(&self) -> bool {
+        self.is_limit
+    }
+
     pub fn message(&self) -> &str {
         &self.message
     }
@@ -68,7 +77,8 @@ impl From<Error> for Problem {
         };
         let status = if error.is_wrong_question() { 400 } else { 422 };
         let fix = error.fix().map(|fix| fix.text(Spelling::CommandLine));
-        Problem { option, fix, ..Problem::new(status, error.to_string()) }
+        let is_limit = matches!(error.cause(), Error::Limit(_));
+        Problem { option, fix, is_limit, ..Problem::new(status, error.to_string()) }
     }
 }
 
@@ -127,7 +137,10 @@ impl Frame {
         object.insert("warnings".to_owned(), warnings(&self.warnings));
         object.insert("left_out".to_owned(), left_out.unwrap_or(Value::Null));
         object.insert("ms".to_owned(), (micros / 1000.0).into());
-        Reply { status: 200, body: Body::Json(Value::Object(object).to_string().into_bytes()) }
+        check();
+        let json = Value::Object(object).to_string().into_bytes();
+        check();
+        Reply { status: 200, body: Body::Json(json), is_limit: false }
     }
 }
 
@@ -139,8 +152,8 @@ pub fn warnings(list: &[Warning]) -> Value {
 
 impl From<Problem> for Reply {
     fn from(problem: Problem) -> Reply {
-        let Problem { status, message, option, fix, missing } = problem;
+        let Problem { status, message, option, fix, missing, is_limit } = problem;
         let error = json!({ "error": { "message": message, "option": option, "fix": fix, "missing": missing } });
-        Reply { status, body: Body::Json(error.to_string().into_bytes()) }
+        Reply { status, body: Body::Json(error.to_string().into_bytes()), is_limit }
     }
 }

@@ -10,6 +10,7 @@ use crate::tree::Tree;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
+use tfprof::internal::budget::Account;
 use tfprof::{Error, Inputs, Metric, Overview, Profiler, ViewKind};
 
 /// How a page is about its files.
@@ -42,6 +43,8 @@ pub struct Site {
     pub nothing: Option<String>,
     /// The profile to compare with.
     pub baseline: Option<Baseline>,
+    /// Pays for the files and all answers about them.
+    pub(crate) account: Account,
     trees: Remembered<Result<Arc<Tree>, Problem>>,
     replies: Remembered<Reply>,
     timeline: OnceLock<Result<Arc<Timeline>, Problem>>,
@@ -62,6 +65,7 @@ impl Site {
     /// `profiler` must hold everything of the inputs.
     pub fn new(profiler: Profiler, inputs: Inputs, setup: Setup) -> Result<Site, Error> {
         let overview = profiler.overview(&inputs)?;
+        let account = Account::current().unwrap_or_else(|| Account::new(inputs.limits, 0));
         let rows = |tree: &Result<Arc<Tree>, Problem>| tree.as_ref().map_or(0, |tree| tree.len());
         let (timeline, memory) = Default::default();
         Ok(Site {
@@ -71,6 +75,7 @@ impl Site {
             overview,
             nothing: None,
             baseline: None,
+            account,
             trees: Remembered::new(rows, MOST_ROWS, MOST_VIEWS),
             replies: Remembered::new(Reply::len, MOST_BYTES, MOST_REPLIES),
             timeline,
@@ -108,20 +113,35 @@ impl Site {
 
     /// The same; whoever asks sets `stop` when the answer is of no use any more.
     pub fn answer_until(&self, key: &str, stop: &Arc<AtomicBool>) -> Reply {
-        let answer = || self.answer_in(key, |params| params.stop = Arc::clone(stop));
-        if !answers::is_kept(key) {
-            return answer();
+        let answer = || {
+            let answer = || self.answer_in(key, |params| params.stop = Arc::clone(stop));
+            if !answers::is_kept(key) {
+                return answer();
+            }
+            let reply = self.replies.get(key, answer);
+            if reply.status != 200 {
+                self.replies.forget(key);
+            }
+            reply
+        };
+        self.charged(answer)
+    }
+
+    /// Makes an answer at the expense of the files. If there is no room for it, earlier ones are forgotten.
+    fn charged(&self, answer: impl Fn() -> Reply) -> Reply {
+        let ask = || self.account.another(|| Ok(answer())).map_err(Problem::from).unwrap_or_else(Reply::from);
+        let reply = ask();
+        if !reply.is_limit {
+            return reply;
         }
-        let reply = self.replies.get(key, answer);
-        if reply.status != 200 {
-            self.replies.forget(key);
-        }
-        reply
+        self.trees.clear();
+        self.replies.clear();
+        ask()
     }
 
     /// The same, with whole levels instead of pages.
     pub fn answer_whole(&self, key: &str) -> Reply {
-        self.answer_in(key, |params| params.whole = true)
+        self.charged(|| self.answer_in(key, |params| params.whole = true))
     }
 
     fn answer_in(&self, key: &str, prepare: impl FnOnce(&mut Params)) -> Reply {
@@ -148,7 +168,12 @@ impl Site {
 
     /// A tree by its key, made if it is not there. Others that ask the same wait for the first.
     pub fn remembered(&self, key: &str, make: impl FnOnce() -> Result<Tree, Problem>) -> Result<Arc<Tree>, Problem> {
-        self.trees.get(key, || make().map(Arc::new))
+        let tree = self.trees.get(key, || make().map(Arc::new));
+        // The next time there may be room.
+        if tree.as_ref().is_err_and(Problem::is_limit) {
+            self.trees.forget(key);
+        }
+        tree
     }
 
     /// The metric that says most about these files.
@@ -198,7 +223,7 @@ impl Site {
 impl Reply {
     /// An answer of bytes that never change.
     pub fn bytes(bytes: Vec<u8>) -> Reply {
-        Reply { status: 200, body: Body::Bytes(bytes) }
+        Reply { status: 200, body: Body::Bytes(bytes), is_limit: false }
     }
 
     fn len(&self) -> usize {

@@ -3,8 +3,10 @@
 use crate::question::Asked;
 use serde_json::{Value, json};
 use std::collections::HashMap;
+use std::hash::{BuildHasher, RandomState};
 use std::ops::Range;
 use std::sync::OnceLock;
+use tfprof::internal::budget::check;
 use tfprof::internal::model::nodes::NodeId;
 use tfprof::internal::render::direction;
 use tfprof::{Line, Metric, Number, Side, Unit, View, ViewKind, VisibleRow};
@@ -60,8 +62,13 @@ pub struct Tree {
     by_path: OnceLock<HashMap<u64, u32>>,
     /// Code view: the hashes of call paths.
     hashes: OnceLock<Vec<u64>>,
+    /// The start of the hashes of names.
+    seed: u64,
     pub levels: usize,
 }
+
+/// The most bytes of paths in one answer.
+const MOST_TEXT: usize = 2 << 20;
 
 impl Tree {
     pub fn new(view: View, asked: Asked) -> Tree {
@@ -88,7 +95,8 @@ impl Tree {
         }
         let levels = if view.kind == ViewKind::Op { rows.len() } else { levels + 1 };
         let (directions, units, by_path, hashes) = Default::default();
-        Tree { view, asked, end, kids, kids_end, directions, units, by_path, hashes, levels }
+        let seed = RandomState::new().hash_one(levels);
+        Tree { view, asked, end, kids, kids_end, directions, units, by_path, hashes, seed, levels }
     }
 
     pub fn len(&self) -> usize {
@@ -134,15 +142,33 @@ impl Tree {
         match self.view.kind {
             ViewKind::Op => name.to_owned(),
             ViewKind::Code => self.view.line(self.row(id)).map_or_else(|| name.to_owned(), |line| line_name(&line)),
-            _ => {
-                let parent = self.row(id).parent;
-                let prefix = if parent == 0 { "" } else { self.name(parent) };
-                let rest = name
-                    .strip_prefix(prefix)
-                    .and_then(|rest| if prefix.is_empty() { Some(rest) } else { rest.strip_prefix('/') });
-                rest.unwrap_or(name).to_owned()
-            }
+            _ => self.within_parent(id).unwrap_or(name).to_owned(),
         }
+    }
+
+    /// The name of a row without that of the row around it, if it starts with that and a slash.
+    fn within_parent(&self, id: usize) -> Option<&str> {
+        let (parent, name) = (self.row(id).parent, self.name(id));
+        if parent == 0 {
+            return None;
+        }
+        let prefix = self.name(parent);
+        // A scope's name starts with the scopes around it: reading them again for each row would take the square of the depth.
+        let is_inside =
+            (self.view.kind == ViewKind::Scope && self.view.compared().is_none()) || name.starts_with(prefix);
+        if is_inside { name.get(prefix.len()..)?.strip_prefix('/') } else { None }
+    }
+
+    /// As many of the rows as there is room for their paths in one answer. Paths of deep rows repeat the rows around them.
+    pub fn fitting<'i>(&self, ids: &'i [usize]) -> &'i [usize] {
+        let mut room = MOST_TEXT;
+        let fits = |id: &&usize| {
+            let taken = self.name(**id).len();
+            let has_room = room >= taken;
+            room = room.saturating_sub(taken);
+            has_room
+        };
+        &ids[..ids.iter().take_while(fits).count()]
     }
 
     /// The key of the row, unique within the view.
@@ -172,14 +198,28 @@ impl Tree {
         }
         let is_code = self.view.kind == ViewKind::Code;
         let by_path = self.by_path.get_or_init(|| {
-            let hash = |id: usize| if is_code { self.hashes()[id] } else { fnv(1, self.name(id).as_bytes()) };
-            (1..self.len()).rev().map(|id| (hash(id), id as u32)).collect()
+            let hashes = if is_code { self.hashes() } else { &self.name_hashes() };
+            (1..self.len()).rev().map(|id| (hashes[id], id as u32)).collect()
         });
         if is_code {
             return by_path.get(&u64::from_str_radix(path, 16).ok()?).map(|id| *id as usize);
         }
-        let id = by_path.get(&fnv(1, path.as_bytes())).map(|id| *id as usize)?;
+        let id = by_path.get(&fnv(self.seed, path.as_bytes())).map(|id| *id as usize)?;
         if self.name(id) == path { Some(id) } else { (1..self.len()).find(|id| self.name(*id) == path) }
+    }
+
+    /// The hashes of names, each from that of the row around it if it starts with that.
+    fn name_hashes(&self) -> Vec<u64> {
+        let mut hashes: Vec<u64> = Vec::with_capacity(self.len());
+        for (id, row) in self.view.rows().iter().enumerate() {
+            let hash = match self.within_parent(id) {
+                Some(rest) if id > 0 => fnv_more(fnv_more(hashes[row.parent], b"/"), rest.as_bytes()),
+                _ => fnv_more(self.seed, self.name(id).as_bytes()),
+            };
+            hashes.push(hash);
+        }
+        hashes.iter_mut().for_each(|hash| *hash = fnv(*hash, b""));
+        hashes
     }
 
     /// The node of a row of the scope or graph view.
@@ -328,6 +368,7 @@ impl Tree {
             "own": all(&|metric| self.number(Side::SelfOnly, metric, id)),
             "share": all(&|metric| self.share(metric, id).into()),
         });
+        check();
         if let Some(line) = self.view.line(self.row(id)) {
             row["file"] = line.file.into();
             row["line"] = line.number.into();
@@ -360,8 +401,11 @@ pub fn line_name(line: &Line<'_>) -> String {
 }
 
 fn fnv(start: u64, bytes: &[u8]) -> u64 {
-    let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
-    step(bytes.iter().fold(start, step), &0xff)
+    fnv_more(fnv_more(start, bytes), &[0xff])
+}
+
+fn fnv_more(start: u64, bytes: &[u8]) -> u64 {
+    bytes.iter().fold(start, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
 /// A number of the engine as JSON; unknown is null.

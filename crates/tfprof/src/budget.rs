@@ -52,8 +52,8 @@ struct State {
     system: Option<u64>,
     /// Bytes of input.
     input: AtomicU64,
-    /// Bytes of memory in use.
-    held: AtomicI64,
+    /// Bytes of memory in use, together with other accounts of the same files.
+    held: Arc<AtomicI64>,
     work: AtomicU64,
 }
 
@@ -92,7 +92,7 @@ impl Account {
             by_input,
             system: system_limit(),
             input: AtomicU64::new(input),
-            held: AtomicI64::new(0),
+            held: Arc::default(),
             work: AtomicU64::new(0),
         }))
     }
@@ -105,6 +105,29 @@ impl Account {
     /// The same, unless only the limits of the process bound it.
     fn of_answer() -> Option<Account> {
         Account::current().filter(|account| account.0.by_input)
+    }
+
+    /// Answers another question about the files of this account: its memory counts with theirs, its work anew. The result is a
+    /// copy, which the account does not hold any more.
+    pub fn another<T: Clone>(&self, work: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
+        if Account::current().is_some_and(|current| Arc::ptr_eq(&current.0.held, &self.0.held)) {
+            return guard_here(work);
+        }
+        let State { limits, by_input, system, held, .. } = &*self.0;
+        let account = Account(Arc::new(State {
+            limits: *limits,
+            by_input: *by_input,
+            system: *system,
+            input: AtomicU64::new(self.input()),
+            held: Arc::clone(held),
+            work: AtomicU64::new(0),
+        }));
+        let made = account.guard(work)?;
+        let copy = made.clone();
+        // What was counted is freed at the expense of the same account.
+        let _entered = account.enter();
+        drop(made);
+        Ok(copy)
     }
 
     /// Runs `work` at the expense of this account. If that runs out, the answer is an error.
@@ -415,6 +438,22 @@ mod tests {
         assert!(account.memory_limit() == before + 1000 * MEMORY_PER_BYTE || account.0.system.is_some());
         let given = Account::new(Limits { memory: Some(1 << 10), ..Limits::default() }, 1 << 30);
         assert_eq!(given.memory_limit(), 1 << 10);
+    }
+
+    #[test]
+    fn another_question_works_anew_beside_the_memory_of_all() {
+        let files = Account::new(LIMITS, 7);
+        let spend = || {
+            files.another(|| {
+                (0..9).for_each(|_| work(1000));
+                Ok(Account::current().map(|account| (account.input(), Arc::ptr_eq(&account.0.held, &files.0.held))))
+            })
+        };
+        assert_eq!(spend().expect("within the limit"), Some((7, true)));
+        assert_eq!(spend().expect("the work of the first does not count"), Some((7, true)));
+        assert_eq!(files.0.work.load(Ordering::Relaxed), 0);
+        let inside = files.guard(|| spend().and_then(|_| spend()));
+        assert!(inside.is_err(), "within a command, all is one answer");
     }
 
     #[test]

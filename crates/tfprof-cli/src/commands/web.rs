@@ -46,8 +46,7 @@ pub fn report(request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Re
     let max_size = request.flags.max_size.unwrap_or(MAX_SIZE);
     let settings = Settings { max_size, metrics: metrics.unwrap_or_default() };
     let file = &request.flags.report;
-    let io_error = |source| Error::Io { file: file.clone(), action: "cannot write", source };
-    let report = site.report(&PAGE, &settings).map_err(io_error)?;
+    let report = site.report(&PAGE, &settings)?;
     to_file(file, &request.flags.files(), out, |out| out.write_all(&report.html))?;
     // Nothing can be done if even standard error is closed.
     let size = units::text(Unit::Bytes, report.html.len() as i64);

@@ -220,7 +220,7 @@ pub fn compare(site: &Site, params: &mut Params) -> Result<Reply, Problem> {
     let depth = boxes.depth.iter().max().map_or(0, |depth| depth + 1);
     let chain = tree.chain(root);
     let crumbs: Value =
-        chain.iter().map(|id| json!({ "path": tree.path(*id), "name": tree.short_name(*id) })).collect();
+        tree.fitting(&chain).iter().map(|id| json!({ "path": tree.path(*id), "name": tree.short_name(*id) })).collect();
     let metric = tree.asked.metric();
     let unknown = tree.view.warnings.iter().any(|warning| warning.code == "noise_unknown");
     let shift = compared.common_shift().filter(|(shifted, _)| *shifted == metric);
@@ -363,7 +363,8 @@ pub fn changes(site: &Site, params: &mut Params) -> Result<Reply, Problem> {
     rows.sort_by(|a, b| b.0.cmp(&a.0).then(b.1.total_cmp(&a.1)).then(a.2.cmp(&b.2)));
     let all = rows.len();
     rows.truncate(limit);
-    let shown: Vec<Value> = rows.iter().map(|(.., id)| both.row_json(compared, *id)).collect();
+    let ids: Vec<usize> = rows.iter().map(|(.., id)| *id).collect();
+    let shown: Vec<Value> = tree.fitting(&ids).iter().map(|id| both.row_json(compared, *id)).collect();
     let reach = rows.iter().map(|(_, size, _)| *size).fold(0.0, f64::max);
     counts.sort_unstable();
     let counts: Value =

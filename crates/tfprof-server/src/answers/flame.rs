@@ -8,6 +8,7 @@ use crate::tree::Tree;
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap, HashSet};
+use tfprof::internal::budget;
 
 /// The width of a picture, unless the page says its own.
 const WIDTH: f64 = 1200.0;
@@ -101,6 +102,7 @@ impl Picture<'_> {
         if matches!(tree.view.kind, tfprof::ViewKind::Code | tfprof::ViewKind::Graph) {
             boxes.path.push(tree.path(id));
         }
+        budget::check();
         boxes.id.len() as i64 - 1
     }
 
@@ -147,6 +149,8 @@ impl Picture<'_> {
         // The rows whose figures a box holds, each with the row around it that the box shows.
         let mut waiting: Vec<(Place, Vec<(usize, usize)>)> = vec![(top, with_own)];
         while let Some((place, rows)) = waiting.pop() {
+            // The rows are looked at again on each level.
+            budget::work(rows.len() as u64);
             let (depth, mut start, is_top) = (place.depth + 1, place.start, place.depth == 0);
             let mut groups: BTreeMap<String, Vec<(usize, usize)>> = BTreeMap::new();
             for (row, at) in rows {
@@ -214,7 +218,7 @@ pub fn flame(site: &Site, params: &mut Params) -> Result<Reply, Problem> {
     Ok(frame.reply(json!({
         "columns": tree.columns(),
         "root": tree.row_json(root),
-        "crumbs": tree.rows_json(tree.chain(root)),
+        "crumbs": tree.rows_json(tree.fitting(&tree.chain(root)).iter().copied()),
         "names": names.list,
         "ops": ops.list,
         "boxes": boxes,

@@ -38,14 +38,14 @@ pub fn lists(site: &Site, params: &mut Params) -> Result<Reply, Problem> {
     }
     let mut single: Vec<usize> = tree.below(root).filter(|id| *id > 0 && tree.own_parts(*id) > 0).collect();
     single.sort_by_key(|id| std::cmp::Reverse(tree.own_parts(*id)));
-    let left = by_name.len().saturating_sub(MOST) + single.len().saturating_sub(MOST);
-    single.truncate(MOST);
+    let shown = tree.fitting(&single[..MOST.min(single.len())]);
+    let left = by_name.len().saturating_sub(MOST) + single.len() - shown.len();
     let frame = site.frame(&tree).leaving_out(left as u64, "smaller ones");
     Ok(frame.reply(json!({
         "columns": tree.columns(),
         "same_name": items(&tree, by_name, &|_| Value::Null),
         "op_types": op_types(&tree, root),
-        "single": tree.rows_json(single),
+        "single": tree.rows_json(shown.iter().copied()),
     })))
 }
 

@@ -86,7 +86,9 @@ pub fn path(site: &Site, params: &mut Params) -> Result<Reply, Problem> {
     let sel = params.text("sel");
     let tree = site.tree(&site.asked(params)?)?;
     let chain = selected(&tree, &sel).map(|id| tree.chain(id)).unwrap_or_default();
-    Ok(site.frame(&tree).reply(json!({ "columns": tree.columns(), "rows": tree.rows_json(chain) })))
+    let shown = tree.fitting(&chain);
+    let frame = site.frame(&tree).leaving_out((chain.len() - shown.len()) as u64, "too deep");
+    Ok(frame.reply(json!({ "columns": tree.columns(), "rows": tree.rows_json(shown.iter().copied()) })))
 }
 
 pub fn all(site: &Site, params: &mut Params) -> Result<Reply, Problem> {
@@ -96,7 +98,7 @@ pub fn all(site: &Site, params: &mut Params) -> Result<Reply, Problem> {
     let within: Vec<usize> = (0..tree.len()).filter(|id| tree.row(*id).depth <= depth).collect();
     let mut place = vec![-1_i64; tree.len()];
     let mut rows = Vec::new();
-    for id in within.iter().copied().take(limit) {
+    for id in tree.fitting(&within[..limit.min(within.len())]).iter().copied() {
         let mut row = tree.row_json(id);
         row["parent"] = if id == 0 { -1 } else { place[tree.row(id).parent] }.into();
         place[id] = rows.len() as i64;
@@ -157,7 +159,8 @@ pub fn find(site: &Site, params: &mut Params) -> Result<Reply, Problem> {
     largest.sort_by_key(|id| std::cmp::Reverse(tree.parts(*id)));
     largest.truncate(FOUND);
     reply["columns"] = tree.columns();
-    reply["rows"] = tree.rows_json(largest);
-    let left = found.rows.len().saturating_sub(FOUND) as u64;
+    let shown = tree.fitting(&largest);
+    reply["rows"] = tree.rows_json(shown.iter().copied());
+    let left = (found.rows.len() - shown.len()) as u64;
     Ok(site.frame(&tree).leaving_out(left, "smaller ones").reply(reply))
 }

@@ -169,7 +169,7 @@ async fn api(state: &Arc<State>, key: String, gzip: bool) -> Answer {
     let stop = Arc::new(AtomicBool::new(false));
     let _waits = StopWhenGone(Arc::clone(&stop));
     let worked = tokio::task::spawn_blocking(move || {
-        let Reply { status, body: answer } = site.answer_until(&key, &stop);
+        let Reply { status, body: answer, .. } = site.answer_until(&key, &stop);
         let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         match answer {
             Body::Json(bytes) => body(status, "application/json; charset=utf-8", bytes, gzip, "no-store"),

@@ -12,6 +12,7 @@ use flate2::write::GzEncoder;
 use plan::Part;
 use serde_json::{Value, json};
 use std::io::{self, Write};
+use tfprof::Error;
 
 /// How a report is written.
 #[derive(Clone, Debug)]
@@ -32,7 +33,7 @@ impl Default for Settings {
 }
 
 /// A report and what it does not have.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Report {
     pub html: Vec<u8>,
     pub left_out: Vec<String>,
@@ -40,6 +41,10 @@ pub struct Report {
 
 /// Room for the description and the end of the file.
 const RESERVE: usize = 64 << 10;
+/// The data may unpack to so many times its size, so that a browser can hold it, and to so many bytes for each of the files.
+const UNPACKED_PER_BYTE: usize = 16;
+const LEAST_UNPACKED: usize = 32 << 20;
+const UNPACKED_PER_INPUT: u64 = 1000;
 /// After so many answers without room, no other is tried.
 const PATIENCE: usize = 8;
 /// Where the data goes.
@@ -52,16 +57,19 @@ struct Answers {
     packed: GzEncoder<Vec<u8>>,
     /// The most bytes of compressed data.
     room: usize,
+    /// The most bytes that the data may unpack to, and those so far.
+    most_unpacked: usize,
+    unpacked: usize,
     /// Bytes that were given to the encoder since it was last flushed.
     pending: usize,
     count: usize,
 }
 
 impl Answers {
-    fn new(room: usize) -> io::Result<Answers> {
+    fn new(room: usize, most_unpacked: usize) -> io::Result<Answers> {
         let mut packed = GzEncoder::new(Vec::new(), Compression::new(8));
         packed.write_all(b"{\"version\":1,\"answers\":{")?;
-        Ok(Answers { packed, room, pending: 0, count: 0 })
+        Ok(Answers { packed, room, most_unpacked, unpacked: 0, pending: 0, count: 0 })
     }
 
     /// Adds an answer if there is room for it.
@@ -76,6 +84,9 @@ impl Answers {
             Body::Json(json) => text.extend_from_slice(json),
             Body::Bytes(bytes) => text.extend(json!({ "base64": base64(bytes) }).to_string().as_bytes()),
         }
+        if self.unpacked + text.len() > self.most_unpacked {
+            return Ok(false);
+        }
         // Only near the limit is it worth knowing how far the text shrinks.
         if self.packed.get_ref().len() + self.pending + text.len() > self.room {
             self.packed.flush()?;
@@ -88,6 +99,7 @@ impl Answers {
         }
         self.packed.write_all(&text)?;
         self.pending += text.len();
+        self.unpacked += text.len();
         self.count += 1;
         Ok(true)
     }
@@ -101,21 +113,36 @@ impl Answers {
 
 impl Site {
     /// Writes the page with its answers as one file.
-    pub fn report(&self, page: &Page, settings: &Settings) -> io::Result<Report> {
+    pub fn report(&self, page: &Page, settings: &Settings) -> Result<Report, Error> {
+        let write = || {
+            let io_error = |source| Error::Io { file: "the report".to_owned(), action: "cannot write", source };
+            self.write_report(page, settings).map_err(io_error)
+        };
+        self.account.another(write)
+    }
+
+    fn write_report(&self, page: &Page, settings: &Settings) -> io::Result<Report> {
         let frame = Frame::new(page)?;
         let fixed = frame.before.len() + frame.after.len() + RESERVE;
         let room = usize::try_from(settings.max_size).unwrap_or(usize::MAX).saturating_sub(fixed) / 4 * 3;
         if room == 0 {
             return Err(io::Error::other(format!("a report has at least {fixed} bytes")));
         }
-        let mut answers = Answers::new(room)?;
+        let by_input = self.account.input().saturating_mul(UNPACKED_PER_INPUT);
+        let by_input = usize::try_from(by_input).unwrap_or(usize::MAX).saturating_add(LEAST_UNPACKED);
+        let by_room = room.saturating_mul(UNPACKED_PER_BYTE);
+        // Whoever asks for a larger file gets it.
+        let most_unpacked = if settings.max_size > MAX_SIZE { by_room } else { by_room.min(by_input) };
+        let mut answers = Answers::new(room, most_unpacked)?;
         // By what they are: how many answers were missed, of how many.
         let mut missed: Vec<(String, usize, usize)> = Vec::new();
         for part in plan::parts(self, settings) {
-            let gone = self.add_part(&part, &mut answers)?;
-            match missed.iter_mut().find(|(what, ..)| *what == part.what) {
-                Some((_, of_kind, all)) => (*of_kind, *all) = (*of_kind + gone, *all + part.keys.len()),
-                None => missed.push((part.what, gone, part.keys.len())),
+            let Part { what, keys, fits_partly } = part;
+            let (keys, count) = keys.spelled(self);
+            let gone = self.add_part(keys, count, fits_partly, &mut answers)?;
+            match missed.iter_mut().find(|(known, ..)| *known == what) {
+                Some((_, of_kind, all)) => (*of_kind, *all) = (*of_kind + gone, *all + count),
+                None => missed.push((what, gone, count)),
             }
         }
         let told = missed.into_iter().filter(|(_, missed, _)| *missed > 0);
@@ -128,21 +155,24 @@ impl Site {
         Ok(Report { html, left_out })
     }
 
-    /// Adds the answers of a part, and counts those without room.
-    fn add_part(&self, part: &Part, answers: &mut Answers) -> io::Result<usize> {
+    /// Adds the answers of `count` keys, and counts those without room.
+    fn add_part(
+        &self,
+        keys: impl Iterator<Item = String>,
+        count: usize,
+        fits_partly: bool,
+        answers: &mut Answers,
+    ) -> io::Result<usize> {
         let (mut missed, mut in_a_row) = (0, 0);
-        for (at, key) in part.keys.iter().enumerate() {
+        for (at, key) in keys.enumerate() {
             // The file is full.
-            if in_a_row > PATIENCE || (missed > 0 && !part.fits_partly) {
-                return Ok(missed + part.keys.len() - at);
+            if in_a_row > PATIENCE || (missed > 0 && !fits_partly) {
+                return Ok(missed + count - at);
             }
-            let reply = self.answer_whole(key);
-            if reply.status != 200 {
-                continue;
-            }
-            if answers.add(key, &reply.body)? {
+            let reply = self.answer_whole(&key);
+            if reply.status == 200 && answers.add(&key, &reply.body)? {
                 in_a_row = 0;
-            } else {
+            } else if reply.status == 200 || reply.is_limit {
                 (missed, in_a_row) = (missed + 1, in_a_row + 1);
             }
         }

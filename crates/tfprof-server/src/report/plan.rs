@@ -5,19 +5,44 @@ use crate::answers::{meta, steps};
 use crate::params::key;
 use crate::question::Asked;
 use crate::site::Site;
+use crate::tree::Tree;
+use std::sync::Arc;
 use tfprof::{METRICS, Metric, ViewKind};
 
 /// Answers that belong together.
 pub struct Part {
     /// The words for these answers if they do not fit.
     pub what: String,
-    pub keys: Vec<String>,
+    pub keys: Keys,
     /// Some are of use without the others.
     pub fits_partly: bool,
 }
 
+/// The keys of answers. Those of rows are spelled one by one, since a deep row's key has the names of all rows around it.
+pub enum Keys {
+    All(Vec<String>),
+    /// The children of the rows of a view.
+    Rows(ViewKind, Params),
+    /// The details of the largest rows of some views.
+    Details(Vec<ViewKind>, Params),
+}
+
+impl Keys {
+    /// The keys one after the other, and their number.
+    pub fn spelled(self, site: &Site) -> (Box<dyn Iterator<Item = String>>, usize) {
+        match self {
+            Keys::All(keys) => {
+                let count = keys.len();
+                (Box::new(keys.into_iter()), count)
+            }
+            Keys::Rows(view, asked) => rows(site, view, asked),
+            Keys::Details(views, plain) => details(site, &views, plain),
+        }
+    }
+}
+
 /// Parameters that differ from their defaults.
-type Params = Vec<(&'static str, String)>;
+pub type Params = Vec<(&'static str, String)>;
 
 fn spelled(route: &str, params: &Params) -> String {
     let pairs: Vec<(&str, &str)> = params.iter().map(|(name, value)| (*name, value.as_str())).collect();
@@ -45,7 +70,7 @@ pub fn parts(site: &Site, settings: &Settings) -> Vec<Part> {
     let metrics = metrics(site, settings);
     let (first, others) = metrics.split_at(1.min(metrics.len()));
     let mut parts = Vec::new();
-    let mut part = |what: String, keys: Vec<String>, fits_partly: bool| parts.push(Part { what, keys, fits_partly });
+    let mut part = |what: String, keys: Keys, fits_partly: bool| parts.push(Part { what, keys, fits_partly });
     let glance = |metric: &Params, variants: &[Params]| {
         let mut keys = Vec::new();
         for variant in variants {
@@ -65,34 +90,34 @@ pub fn parts(site: &Site, settings: &Settings) -> Vec<Part> {
         keys
     };
     for metric in first {
-        part("the first screens".to_owned(), glance(metric, &variants[..1]), true);
+        part("the first screens".to_owned(), Keys::All(glance(metric, &variants[..1])), true);
     }
-    part("the timeline as a whole".to_owned(), timeline(0, 2), false);
-    part("memory".to_owned(), memory(site), true);
+    part("the timeline as a whole".to_owned(), Keys::All(timeline(0, 2)), false);
+    part("memory".to_owned(), Keys::All(memory(site)), true);
     for metric in first {
-        part("single steps".to_owned(), glance(metric, &variants[1..]), true);
+        part("single steps".to_owned(), Keys::All(glance(metric, &variants[1..])), true);
     }
     if site.baseline.is_some() {
         let keys = metrics.iter().flat_map(|metric| comparison(&views, metric)).collect();
-        part("the comparison".to_owned(), keys, true);
+        part("the comparison".to_owned(), Keys::All(keys), true);
     }
     for metric in others {
         let name = metric.first().map_or("", |(_, word)| word.as_str());
-        part(format!("the metric {name}"), glance(metric, &variants), true);
+        part(format!("the metric {name}"), Keys::All(glance(metric, &variants)), true);
     }
     for metric in first {
         for view in &views {
             for variant in &variants {
                 let plain: Params = variant.iter().chain(metric).cloned().collect();
                 let asked = if *view == ViewKind::Scope { plain } else { with(&plain, "view", view.word()) };
-                part(format!("rows of the {} view", view.word()), rows(site, *view, &asked), true);
+                part(format!("rows of the {} view", view.word()), Keys::Rows(*view, asked), true);
             }
         }
         let plain: Params = variants[0].iter().chain(metric).cloned().collect();
-        part("details of single rows".to_owned(), details(site, &views, &plain), true);
+        part("details of single rows".to_owned(), Keys::Details(views.clone(), plain), true);
     }
     for level in 3..=DEEPEST {
-        part("the timeline zoomed in".to_owned(), timeline(level, level), false);
+        part("the timeline zoomed in".to_owned(), Keys::All(timeline(level, level)), false);
     }
     parts
 }
@@ -157,20 +182,24 @@ fn timeline(from: u32, to: u32) -> Vec<String> {
 }
 
 /// The children of every row, the largest rows first.
-fn rows(site: &Site, view: ViewKind, asked: &Params) -> Vec<String> {
+fn rows(site: &Site, view: ViewKind, asked: Params) -> (Box<dyn Iterator<Item = String>>, usize) {
     let mut params = crate::params::Params::default();
     asked.iter().for_each(|(name, value)| params.push(name, value));
-    let Ok(tree) = site.asked(&mut params).and_then(|asked: Asked| site.tree(&asked)) else { return Vec::new() };
+    let Ok(tree) = site.asked(&mut params).and_then(|asked: Asked| site.tree(&asked)) else {
+        return (Box::new(std::iter::empty()), 0);
+    };
     debug_assert_eq!(tree.view.kind, view);
     let mut parents: Vec<usize> = (1..tree.len()).filter(|id| !tree.kids(*id).is_empty()).collect();
     parents.sort_by_key(|id| std::cmp::Reverse(tree.parts(*id)));
     parents.truncate(MOST_PARENTS);
-    parents.into_iter().map(|id| spelled("rows", &with(asked, "parent", tree.path(id)))).collect()
+    let count = parents.len();
+    let key = move |id| spelled("rows", &with(&asked, "parent", tree.path(id)));
+    (Box::new(parents.into_iter().map(key)), count)
 }
 
 /// The details of the largest rows.
-fn details(site: &Site, views: &[ViewKind], plain: &Params) -> Vec<String> {
-    let mut keys = Vec::new();
+fn details(site: &Site, views: &[ViewKind], plain: Params) -> (Box<dyn Iterator<Item = String>>, usize) {
+    let mut largest: Vec<(Arc<Tree>, usize)> = Vec::new();
     for view in views {
         let word = site.default_metric().info().word.unwrap_or_default();
         let tree = Asked::new(*view, &[word], None, Vec::new()).and_then(|asked| site.tree(&asked));
@@ -178,10 +207,12 @@ fn details(site: &Site, views: &[ViewKind], plain: &Params) -> Vec<String> {
         let mut rows: Vec<usize> = (1..tree.len()).filter(|id| tree.parts(*id) > 0).collect();
         rows.sort_by_key(|id| std::cmp::Reverse(tree.parts(*id)));
         rows.truncate(MOST_DETAILS);
-        for id in rows {
-            keys.push(spelled("node", &with(plain, "sel", tree.sel(id))));
-            keys.push(spelled("events", &vec![("sel", tree.sel(id))]));
-        }
+        largest.extend(rows.into_iter().map(|id| (Arc::clone(&tree), id)));
     }
-    keys
+    let count = 2 * largest.len();
+    let keys = move |(tree, id): (Arc<Tree>, usize)| {
+        let details = spelled("node", &with(&plain, "sel", tree.sel(id)));
+        [details, spelled("events", &vec![("sel", tree.sel(id))])]
+    };
+    (Box::new(largest.into_iter().flat_map(keys)), count)
 }
