@@ -60,10 +60,36 @@ def archive(path, weights, method):
         made.writestr(zipfile.ZipInfo("model.weights.h5"), weights.read_bytes(), method)
 
 
+def nested(path):
+    """A model of tf.keras 2 with a model that is called twice and ends in a custom layer: the second call's shape is unknown."""
+    def layer(kind, name, calls, **config):
+        inbound = [[[source, call, 0, {}]] for source, call in calls]
+        return {"class_name": kind, "name": name, "config": {"name": name, **config}, "inbound_nodes": inbound}
+
+    def model(name, layers, first, last):
+        return {"class_name": "Functional", "config": {"name": name, "layers": layers, "input_layers": [[first, 0, 0]], "output_layers": [[*last, 0]]}}
+
+    inner = model("inner", [
+        layer("InputLayer", "x", [], batch_input_shape=[None, 6, 6, 2]),
+        layer("Conv2D", "conv", [("x", 0)], filters=2, kernel_size=[3, 3], padding="same"),
+        layer("mine>Scale", "scale", [("conv", 0)]),
+    ], "x", ("scale", 0))
+    inner |= {"name": "inner", "inbound_nodes": [[["image", 0, 0, {}]], [["inner", 1, 0, {}]]]}
+    dense = layer("Dense", "dense", [("inner", 2)], units=3) | {"build_config": {"input_shape": [None, 6, 6, 2]}}
+    config = model("outer", [layer("InputLayer", "image", [], batch_input_shape=[None, 6, 6, 2]), inner, dense], "image", ("dense", 0))
+    with h5py.File(path, "w", libver="earliest") as file:
+        file.attrs["model_config"] = json.dumps(config)
+        file.attrs["keras_version"] = "2.15.0"
+        shapes = {"inner/conv/kernel:0": (3, 3, 2, 2), "inner/conv/bias:0": (2,), "inner/scale/factor:0": (2,), "dense/dense/kernel:0": (2, 3), "dense/dense/bias:0": (3,)}
+        for name, shape in shapes.items():
+            file.create_dataset(f"model_weights/{name}", data=numpy.zeros(shape, "float32"))
+
+
 def main():
     SAMPLES.mkdir(parents=True, exist_ok=True)
     old(SAMPLES / "old.h5")
     new(SAMPLES / "new.h5")
+    nested(SAMPLES / "nested.h5")
     safetensors(SAMPLES / "model.safetensors")
     archive(SAMPLES / "packed.keras", SAMPLES / "old.h5", zipfile.ZIP_DEFLATED)
 

@@ -269,6 +269,9 @@ def write(model, name, directory, kinds):
     base, faults = f"{directory}/{name}", {}
     attempt(faults, "keras", lambda: model.save(f"{base}.keras"))
     attempt(faults, "h5", lambda: model.save(f"{base}.h5"))
+    # tf.keras refuses weights of equal names when a part of the file is written.
+    if "h5" in faults and os.path.exists(f"{base}.h5"):
+        os.remove(f"{base}.h5")
     with open(f"{base}.json", "w") as file:
         file.write(model.to_json())
     export = (lambda: model.export(f"{base}_saved", verbose=False)) if arguments.keras == "keras" else lambda: model.export(f"{base}_saved")

@@ -47,6 +47,18 @@ fn a_shared_layer_counts_its_parameters_once_and_its_work_twice() {
     check("shared.json", &config, &["\"parameters\":45", "\"macs\":80"]);
 }
 
+/// The first call of the inner model is known. In the second, the convolution reads from a custom layer, so its work is not,
+/// but its weights are those of the first.
+#[test]
+fn weights_of_a_model_that_is_called_again_count_once() {
+    let sample = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/keras/samples/nested.h5");
+    let answer = tfprof(&["cost", sample, "--format=json"]);
+    // 38 of the convolution, 2 of the custom layer, 9 of the dense one.
+    assert!(answer.out.contains("\"parameters\":49,"), "{}{}", answer.out, answer.err);
+    // One convolution, and the dense layer, which says what it was built for.
+    assert!(answer.out.contains(&format!("\"macs\":{},", 36 * 2 * 9 * 2 + 36 * 2 * 3)), "{}", answer.out);
+}
+
 #[test]
 fn an_unknown_layer_is_listed_by_its_class() {
     let config = r#"{"class_name":"Sequential","config":{"name":"m","layers":[{"class_name":"Mine","registered_name":"p>Mine","config":{"name":"mine","batch_input_shape":[null,8]}}]},"keras_version":"3"}"#;

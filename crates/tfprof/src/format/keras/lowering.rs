@@ -47,6 +47,8 @@ pub struct Lowering {
     /// The names of the layers around, and the groups of their weights.
     names: Vec<String>,
     groups: Vec<String>,
+    /// How many of the names lead to the layer whose weights are stored: the others are its parts.
+    layer: usize,
     /// The op as views show it.
     class: String,
     trainable: bool,
@@ -55,6 +57,9 @@ pub struct Lowering {
     /// The weights of the layer in the file, and how many parameters it has asked for.
     stored: Vec<(String, Vec<i64>)>,
     asked: usize,
+    /// The parameters that each layer has made, by its scope, and those that earlier calls of this layer made.
+    made: UntrustedMap<String, Vec<(String, Value)>>,
+    earlier: Vec<(String, Value)>,
 }
 
 /// Where a layer was before another one was entered.
@@ -64,6 +69,8 @@ pub struct Outer {
     trainable: bool,
     stored: Vec<(String, Vec<i64>)>,
     asked: usize,
+    earlier: Vec<(String, Value)>,
+    layer: usize,
     depth: (usize, usize),
 }
 
@@ -80,6 +87,9 @@ impl Lowering {
             parameters: UntrustedMap::default(),
             stored: Vec::new(),
             asked: 0,
+            layer: 0,
+            made: UntrustedMap::default(),
+            earlier: Vec::new(),
         }
     }
 
@@ -105,12 +115,20 @@ impl Lowering {
         self.names.push(name.to_owned());
         self.groups.push(group);
         let within = self.trainable && trainable;
-        let stored = if reload { self.weights.of_layer(&self.names, &self.groups) } else { self.stored.clone() };
+        let (stored, earlier, layer) = if reload {
+            let made = self.made.get(&self.names.join("/")).cloned().unwrap_or_default();
+            (self.weights.of_layer(&self.names, &self.groups), made, self.names.len())
+        } else {
+            (self.stored.clone(), self.earlier.clone(), self.layer)
+        };
+        budget::work(earlier.len() as u64);
         Outer {
             class: std::mem::replace(&mut self.class, class.to_owned()),
             trainable: std::mem::replace(&mut self.trainable, within),
             stored: std::mem::replace(&mut self.stored, stored),
             asked: if reload { std::mem::replace(&mut self.asked, 0) } else { self.asked },
+            earlier: std::mem::replace(&mut self.earlier, earlier),
+            layer: std::mem::replace(&mut self.layer, layer),
             depth,
         }
     }
@@ -122,6 +140,8 @@ impl Lowering {
         self.class = outer.class;
         self.trainable = outer.trainable;
         self.stored = outer.stored;
+        self.earlier = outer.earlier;
+        self.layer = outer.layer;
         if !keep {
             self.asked = outer.asked;
         }
@@ -152,6 +172,10 @@ impl Lowering {
         if let Some(known) = self.parameters.get(&name) {
             return known.clone();
         }
+        if let Some(known) = self.made_earlier(&name, asked, dims) {
+            self.parameters.insert(name, known.clone());
+            return known;
+        }
         let stored = if dims.contains(&-1) { self.stored_shape(&name, asked, dims) } else { None };
         let dims = stored.unwrap_or_else(|| dims.to_vec());
         let unique = self.lowered.unique(&name);
@@ -159,19 +183,38 @@ impl Lowering {
         let class = self.class.clone();
         let tensor = self.lowered.graph.push_parameter(&unique, &class, DType::FLOAT, &Shape::of(&dims), trainable);
         let value = Value::new(tensor, Some(dims));
+        self.made.entry(self.names[..self.layer].join("/")).or_default().push((name.clone(), value.clone()));
         self.parameters.insert(name, value.clone());
         value
     }
 
+    /// A parameter that an earlier call of the layer made under another name: a call whose work is unknown takes the names
+    /// of the file.
+    fn made_earlier(&self, name: &str, place: usize, dims: &[i64]) -> Option<Value> {
+        let wanted = last(name);
+        let fitting = |made: &&(String, Value)| made.1.dims.as_ref().is_some_and(|shape| fits(shape, dims));
+        let named = self.earlier.iter().filter(fitting).find(|(path, _)| last(path) == wanted);
+        let found = named.or(self.earlier.get(place).filter(fitting));
+        found.map(|(_, value)| value.clone())
+    }
+
+    /// All parameters that the layer has made, in this call or before: a weight of the file is one of them if there is one of
+    /// its shape, whatever its name.
+    fn made_by_shape(&self) -> UntrustedMap<Vec<i64>, Vec<Tensor>> {
+        let made = self.made.get(&self.names[..self.layer].join("/")).into_iter().flatten();
+        let mut by_shape: UntrustedMap<Vec<i64>, Vec<Tensor>> = UntrustedMap::default();
+        for (_, value) in made.rev() {
+            budget::work(1);
+            by_shape.entry(value.dims.clone().unwrap_or_default()).or_default().push(value.tensor);
+        }
+        by_shape
+    }
+
     /// The shape of a weight in the file: that of its name, or else the one at its place, since Keras 3 numbers weights.
     fn stored_shape(&self, name: &str, place: usize, dims: &[i64]) -> Option<Vec<i64>> {
-        let fits = |shape: &[i64]| {
-            shape.len() == dims.len() && shape.iter().zip(dims).all(|(stored, dim)| *dim < 0 || stored == dim)
-        };
-        let last = |path: &str| path.rsplit('/').next().unwrap_or_default().trim_end_matches(":0").to_owned();
         let wanted = last(name);
-        let named = self.stored.iter().find(|(path, shape)| last(path) == wanted && fits(shape));
-        named.or(self.stored.get(place).filter(|(_, shape)| fits(shape))).map(|(_, shape)| shape.clone())
+        let named = self.stored.iter().find(|(path, shape)| last(path) == wanted && fits(shape, dims));
+        named.or(self.stored.get(place).filter(|(_, shape)| fits(shape, dims))).map(|(_, shape)| shape.clone())
     }
 
     /// A constant of integers.
@@ -204,7 +247,8 @@ impl Lowering {
 
     /// An op of one input that keeps its shape.
     pub fn map(&mut self, op: &str, input: &Value) -> Value {
-        Value::new(self.op(op, &[input.tensor], &[]), input.dims.clone())
+        let tensor = self.op(op, &[input.tensor], &[]);
+        Value { tensor, dims: input.dims.clone(), like: input.like }
     }
 
     /// An op of two inputs, of which the first has the larger shape.
@@ -213,7 +257,9 @@ impl Lowering {
             (Some(a), Some(b)) => Some(broadcast(a, b)),
             _ => None,
         };
-        Value::new(self.op(op, &[a.tensor, b.tensor], &[]), dims)
+        // A tensor of unknown shape still has the batch of those that it comes from.
+        let like = a.like.or(b.like).filter(|_| dims.is_none());
+        Value { tensor: self.op(op, &[a.tensor, b.tensor], &[]), dims, like }
     }
 
     /// The same elements in another shape; one size may be -1.
@@ -269,8 +315,10 @@ impl Lowering {
     pub fn unknown(&mut self, inputs: &[Value], dims: Option<Vec<i64>>) -> Values {
         let stored = self.stored.clone();
         let mut tensors: Vec<Tensor> = inputs.iter().map(|value| value.tensor).collect();
+        let mut made = self.made_by_shape();
         for (name, shape) in &stored {
-            tensors.push(self.parameter(name, shape, true).tensor);
+            let known = made.get_mut(shape).and_then(Vec::pop);
+            tensors.push(known.unwrap_or_else(|| self.parameter(name, shape, true).tensor));
         }
         let tensor = self.op("", &tensors, &[]);
         let like = inputs.first().map(|value| value.like.unwrap_or(value.tensor));
@@ -288,6 +336,16 @@ impl Lowering {
             _ => value,
         }
     }
+}
+
+/// Whether a shape is that of a weight, of which open sizes are -1.
+fn fits(shape: &[i64], dims: &[i64]) -> bool {
+    shape.len() == dims.len() && shape.iter().zip(dims).all(|(stored, dim)| *dim < 0 || stored == dim)
+}
+
+/// The last name of a path, as Keras calls a weight.
+fn last(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or_default().trim_end_matches(":0")
 }
 
 /// The shape of two shapes together.

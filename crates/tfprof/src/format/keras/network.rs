@@ -161,9 +161,13 @@ impl<'j> Network<'j> {
             let (at, number) = calls[next];
             let references = &self.calls[at][number];
             budget::work(1 + references.len() as u64);
-            let inputs: Values =
+            let mut inputs: Values =
                 references.iter().filter_map(|reference| resolve(reference, &done, lowering)).collect();
             let layer = &self.layers[at];
+            // A layer of several calls was built for the first one.
+            if let ([input], [_]) = (inputs.as_mut_slice(), self.calls[at].as_slice()) {
+                *input = lowering.restored(input.clone(), layer.built_shape());
+            }
             let outputs = call(layer, groups[at].clone(), lowering, &inputs)?;
             let key = (layer.name, self.first.get(layer.name).copied().unwrap_or(0) + number);
             // Nobody can read a call without outputs.
