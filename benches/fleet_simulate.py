@@ -1,7 +1,12 @@
-"""Writes synthetic partials, one for each host of a made-up fleet, to measure `tfprof merge` with.
+#!/usr/bin/env python3
+"""Writes synthetic partials, one for each host of a made-up fleet, and measures `tfprof merge` and `tfprof fleet` with them.
 
-    python benches/fleet_simulate.py DIR --hosts 10000 --steps 1000 --rows 400
-    /usr/bin/time -v tfprof merge DIR/*.part -outfile=all.part --max_memory=1GB
+  fleet_simulate.py --binary target/release/tfprof [--hosts 10000] [--steps 1000] [--rows 400] [--distinct 100]
+  fleet_simulate.py --binary target/release/tfprof --sweep
+
+Partials are merged all at once, and in a tree as `tfprof.fleet` merges them; the bytes have to be equal. The answer about the
+fleet is compared with the times that were written. More than 60 CPU seconds or 1 GB for the merge is exit code 1. `--sweep` changes
+hosts, steps and rows one at a time, to see which of them memory follows.
 
 The layout is that of crates/tfprof/src/part/file.rs, written here a second time, so that the reader is tested against it, too.
 Every host has the same rows and its own times: a base, noise, a slow host now and then, and a slow step now and then.
@@ -10,14 +15,23 @@ Every host has the same rows and its own times: a base, noise, a slow host now a
 import argparse
 import functools
 import itertools
+import json
+import os
 import pathlib
 import random
+import statistics
 import struct
+import subprocess
+import sys
+import tempfile
 import zlib
 
 VERSION = 1
 PICOS = 1_000_000
 SAMPLED = 16
+# How many partials `tfprof.fleet` merges at once.
+FAN_IN = 16
+MOST_CPU, MOST_MEMORY = 60.0, 1000.0
 OPS = ["all-reduce", "convolution", "dot_general", "fusion", "transpose"]
 MASK = (1 << 64) - 1
 
@@ -98,12 +112,18 @@ def row(layer_name_op: tuple[int, int], device: int, times: list[int], sampled: 
 
 
 @functools.cache
-def measured(seed: int, steps: int, rows: int) -> tuple[bytes, bytes]:
-    """The steps of a block and the section of rows, which hosts of one seed share."""
+def walls(seed: int, steps: int) -> tuple[list[float], list[int]]:
+    """The steps of a host against the typical one, and their picoseconds."""
     chance = random.Random(seed)
     slow = 1.2 if seed % 97 == 13 else 1.0
     factor = [slow * chance.uniform(0.98, 1.02) * (4 if chance.random() < 0.0005 else 1) for _ in range(steps)]
-    wall = [int(100_000_000_000 * one) for one in factor]
+    return factor, [int(100_000_000_000 * one) for one in factor]
+
+
+@functools.cache
+def measured(seed: int, steps: int, rows: int) -> tuple[bytes, bytes]:
+    """The steps of a block and the section of rows, which hosts of one seed share."""
+    factor, wall = walls(seed, steps)
     sampled = sorted(sorted(range(steps), key=mix)[:SAMPLED])
     names = [f"jit(train_step)/layer_{at // 8:03}/op_{at:04}" for at in range(rows)]
     device = "/device:TPU:0"
@@ -143,22 +163,98 @@ def part(host: int, seed: int, options: argparse.Namespace) -> bytes:
     return b"TFPROFPT" + struct.pack("<I", VERSION) + section(1, ledger) + section(2, head + block) + rows + b"\0"
 
 
-def main() -> None:
+def run(*words: object) -> tuple[float, float]:
+    """CPU seconds and peak memory in MB of a command."""
+    child = subprocess.Popen(list(map(str, words)), stdout=subprocess.DEVNULL)
+    _, status, used = os.wait4(child.pid, 0)
+    child.returncode = os.waitstatus_to_exitcode(status)
+    if child.returncode:
+        raise SystemExit(f"{words[1]}: exit code {child.returncode}")
+    return used.ru_utime + used.ru_stime, used.ru_maxrss / 1000
+
+
+def tree(binary: str, parts: list[pathlib.Path], directory: pathlib.Path) -> tuple[pathlib.Path, float, float, list[str]]:
+    """Merges level by level: the last partial, CPU seconds, the most memory of a task, and a note for each level."""
+    total, most, notes = 0.0, 0.0, []
+    for level in itertools.count(1):
+        merged = []
+        for start in range(0, len(parts), FAN_IN):
+            out = directory / f"level-{level}-{start:05}.part"
+            cpu, memory = run(binary, "merge", *parts[start : start + FAN_IN], f"-outfile={out}")
+            total, most = total + cpu, max(most, memory)
+            merged.append(out)
+        notes.append(f"{len(merged)} of {sum(out.stat().st_size for out in merged) / len(merged) / 1e6:.2f} MB")
+        parts = merged
+        if len(parts) == 1:
+            return parts[0], total, most, notes
+    raise AssertionError
+
+
+def check(answer: dict, options: argparse.Namespace) -> None:
+    """The answer of `tfprof fleet`, computed a second time from the times that were written."""
+    seeds = [host % options.distinct for host in range(options.hosts)]
+    medians = {seed: statistics.median(walls(seed, options.steps)[1]) / PICOS for seed in set(seeds)}
+    found = {host["host"]: host["median_micros"] for host in answer["hosts"]}
+    for host, seed in enumerate(seeds):
+        assert abs(found[f"host-{host:05}"] - medians[seed]) < 1e-6 * medians[seed], (host, seed)
+    middle = statistics.median(medians[seed] for seed in seeds)
+    slowest = max(medians.values())
+    assert len(found) == options.hosts and abs(answer["hosts"][0]["median_micros"] - slowest) < 1e-6 * slowest
+    assert abs(answer["hosts"][0]["slower_percent"] - 100 * (slowest / middle - 1)) < 1e-6
+    by_step = [[walls(seed, options.steps)[1][step] for seed in seeds] for step in range(options.steps)]
+    skew = statistics.median(100 * (max(times) / statistics.median(times) - 1) for times in by_step)
+    assert abs(answer["skew_percent"] - skew) < 1e-6, (answer["skew_percent"], skew)
+
+
+def write(directory: pathlib.Path, options: argparse.Namespace) -> tuple[list[pathlib.Path], int]:
+    """The partials and the bytes of all."""
+    paths, size = [], 0
+    for host in range(options.hosts):
+        made = part(host, host % options.distinct, options)
+        paths.append(directory / f"{host:05}.part")
+        paths[-1].write_bytes(made)
+        size += len(made)
+    return paths, size
+
+
+def simulate(options: argparse.Namespace, directory: pathlib.Path) -> bool:
+    parts, size = write(directory, options)
+    print(f"{options.hosts} partials of {options.steps} steps and {options.rows} rows, {size / options.hosts / 1e3:.1f} KB each", flush=True)
+    whole = directory / "whole.part"
+    cpu, memory = run(options.binary, "merge", *parts, f"-outfile={whole}")
+    print(f"  merge, all at once: {cpu:.1f} CPU s, {memory:.0f} MB; {whole.stat().st_size / 1e6:.1f} MB of {size / 1e6:.1f}", flush=True)
+    within = cpu <= MOST_CPU and memory <= MOST_MEMORY
+    if options.sweep:
+        return within
+    last, total, most, notes = tree(options.binary, parts, directory)
+    same = last.read_bytes() == whole.read_bytes()
+    print(f"  in a tree of {FAN_IN}: {total:.1f} CPU s, at most {most:.0f} MB a task; {', '.join(notes)}; "
+          f"the bytes are {'equal' if same else 'DIFFERENT'}", flush=True)
+    cpu, memory = run(options.binary, "fleet", whole, f"-output={directory}/fleet.json")
+    print(f"  fleet: {cpu:.1f} CPU s, {memory:.0f} MB", flush=True)
+    check(json.loads((directory / "fleet.json").read_text()), options)
+    print("  the medians of all hosts and the skew are those that were written")
+    return within and same
+
+
+def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("directory", type=pathlib.Path)
+    parser.add_argument("--binary", required=True)
     parser.add_argument("--hosts", type=int, default=10_000)
     parser.add_argument("--steps", type=int, default=1_000)
     parser.add_argument("--rows", type=int, default=400)
     parser.add_argument("--distinct", type=int, default=100, help="how many hosts differ in their times; the others repeat those")
+    parser.add_argument("--sweep", action="store_true")
     options = parser.parse_args()
-    options.directory.mkdir(parents=True, exist_ok=True)
-    size = 0
-    for host in range(options.hosts):
-        made = part(host, host % options.distinct, options)
-        (options.directory / f"{host:05}.part").write_bytes(made)
-        size += len(made)
-    print(f"{options.hosts} partials, {size / options.hosts / 1000:.1f} KB each")
+    sizes = [(options.hosts, options.steps, options.rows)]
+    if options.sweep:
+        sizes = [(1000, 1000, 400), (4000, 1000, 400), (1000, 250, 400), (4000, 250, 400), (1000, 250, 4000), (4000, 250, 4000)]
+    within = True
+    for options.hosts, options.steps, options.rows in sizes:
+        with tempfile.TemporaryDirectory() as directory:
+            within &= simulate(options, pathlib.Path(directory))
+    return 0 if within else 1
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
