@@ -8,7 +8,7 @@ The steps, in order; each checks what it made:
   package   the crates, packed as `cargo publish` packs them
   install   the program for musl, linked statically, by `cargo install` from the unpacked crates, elsewhere
   again     the same in another directory: the bytes must be equal (left out with --once)
-  chroot    the demo in a directory that holds nothing but the program (needs root)
+  chroot    the demo in a directory that holds nothing but the program and an empty /tmp (needs root)
   archive   the program with completions, manual page and licences as one tar file
   wheel     the wheel, and the source distribution; each is installed into a fresh environment, and runs the demo
   sums      the bill of materials, and the SHA-256 of every file
@@ -126,6 +126,8 @@ class Release:
     def chroot(self):
         with tempfile.TemporaryDirectory(prefix="tfprof-root-") as empty:
             shutil.copy(self.program, empty)
+            # The demo unpacks its sample there.
+            pathlib.Path(empty, "tmp").mkdir()
             found = subprocess.run(
                 ["chroot", empty, "/tfprof", *DEMO], check=True, capture_output=True, text=True
             ).stdout
