@@ -169,6 +169,46 @@ describe("query", () => {
   });
 });
 
+/** Brings a kernel and its launch into view and clicks the kernel; returns how many pixels of the gaps between lanes the arrow has. */
+async function clickKernel(page, kernel) {
+  const [first, last] = [kernel.arrows.from_ns[0], kernel.t0_ns + Math.max(1, kernel.dur_ns)];
+  const room = Math.ceil((last - first) * 0.2);
+  const [from, to] = [first - room, last + room];
+  await visit(page, `/timeline?t=${from}~${to}`);
+  const box = await page.locator("#timeline").boundingBox();
+  const gutter = 148;
+  const x = box.x + gutter + ((kernel.t0_ns + kernel.dur_ns / 2 - from) / (to - from)) * (box.width - gutter);
+  let most = 0;
+  for (let y = box.y + 80; y < box.y + box.height && most <= 30; y += 7) {
+    await page.mouse.click(x, y);
+    await quiet(page);
+    most = Math.max(most, await page.evaluate(accentInHeadings));
+  }
+  return most;
+}
+
+/** Pixels of the accent on rows of the canvas that are plain at the left edge of the plot: those of the headings. */
+function accentInHeadings() {
+  const canvas = document.querySelector("canvas#timeline, #timeline canvas");
+  const accent = getComputedStyle(document.documentElement).getPropertyValue("--accent").trim();
+  const probe = document.createElement("canvas").getContext("2d");
+  probe.fillStyle = accent;
+  probe.fillRect(0, 0, 1, 1);
+  const [r, g, b] = probe.getImageData(0, 0, 1, 1).data;
+  const { data, width, height } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+  let found = 0;
+  for (let y = 80; y < height; y++) {
+    let inRow = 0;
+    for (let x = 160; x < width; x++) {
+      const i = (y * width + x) * 4;
+      if (Math.abs(data[i] - r) + Math.abs(data[i + 1] - g) + Math.abs(data[i + 2] - b) < 40) inRow++;
+    }
+    // An arrow is a few pixels wide; an outline or a selected box is wider.
+    if (inRow > 0 && inRow < 8) found++;
+  }
+  return found;
+}
+
 describe("arrows from launches to kernels", () => {
   for (const [name, file] of [["torch", "corpus/kineto/gpu.json.gz"], ["xspace", "corpus/xspace/gpu_like"]]) {
     test(name, async () => {
@@ -190,6 +230,8 @@ describe("arrows from launches to kernels", () => {
         assert.equal(found.arrows.to_ns[0], found.t0_ns);
         const { event: launch } = await api(page, `at?lane=${found.arrows.from[0]}&t_ns=${found.arrows.from_ns[0]}`);
         assert.ok(launch.arrows.to_ns.includes(found.t0_ns), "the launch knows its kernel");
+        const drawn = await clickKernel(page, found);
+        assert.ok(drawn > 30, `an arrow is drawn across the headings: ${drawn} pixels between the lanes`);
         await shoot(page, `arrows-${name}`);
       });
     });

@@ -102,9 +102,21 @@ function pictureOf(width: number, height: number): NonNullable<typeof picture> {
 }
 
 interface Label { x: number; w: number; lane: LaneRow; name: number }
+/** The labels of a picture, and by lane that of a box which goes on in the next tile. */
+interface Labels { all: Label[]; open: Map<number, Label> }
+
+/** Notes a box; one that is cut by the edge of a tile is one box with one name. */
+function note({ all, open }: Labels, label: Label, begins: boolean, goesOn: boolean): void {
+  const before = begins ? open.get(label.lane.id) : undefined;
+  const joined = before?.name === label.name ? before : label;
+  if (joined === label) all.push(label);
+  else joined.w = label.x + label.w - joined.x;
+  if (goesOn) open.set(label.lane.id, joined);
+  else open.delete(label.lane.id);
+}
 
 /** Writes one lane of one tile into its row of texels, and notes boxes that are wide enough for a name. */
-function writeLane(scene: Scene, tile: Tile, [start, end]: [number, number], out: Uint32Array, colors: Uint32Array[], clip: [number, number], ratio: number, lane: LaneRow, labels: Label[], match: ((name: number) => boolean) | null): void {
+function writeLane(scene: Scene, tile: Tile, [start, end]: [number, number], out: Uint32Array, colors: Uint32Array[], clip: [number, number], ratio: number, lane: LaneRow, labels: Labels, match: ((name: number) => boolean) | null): void {
   const perTexel = (scene.to - scene.from) / out.length;
   const scale = tile.grain / perTexel;
   const shift = (tile.begin - scene.from) / perTexel;
@@ -112,7 +124,6 @@ function writeLane(scene: Scene, tile: Tile, [start, end]: [number, number], out
   const byName = scene.mode === "name";
   const [full, thin, faint] = colors as [Uint32Array, Uint32Array, Uint32Array];
   const quiet = scene.selected !== null && scene.selected.count > 0;
-  const last = out.length;
   for (let i = start; i < end; i++) {
     const w = (tile.width[i] as number) * scale;
     const x = (tile.x[i] as number) * scale + shift;
@@ -121,6 +132,9 @@ function writeLane(scene: Scene, tile: Tile, [start, end]: [number, number], out
     if (b <= clip[0]) continue;
     if (a >= clip[1]) break;
     const wide = b - a;
+    // The edge of a tile cuts a box, but does not end it.
+    const begins = a <= clip[0];
+    const goesOn = b > clip[1] || (b === clip[1] && (tile.x[i] as number) + (tile.width[i] as number) >= TILE * 32);
     if (a < clip[0]) a = clip[0];
     if (b > clip[1]) b = clip[1];
     const color = byName ? (Math.imul(tile.name[i] as number, 2654435761) >>> 26) : byOp ? (tile.op[i] as number) : ((tile.flags[i] as number) & 3) * 16 + ((tile.name[i] as number) & 15);
@@ -131,8 +145,8 @@ function writeLane(scene: Scene, tile: Tile, [start, end]: [number, number], out
       out[a] = value;
       continue;
     }
-    out.fill(value, a, wide >= 3 && b < last && b - a > 1 ? b - 1 : b);
-    if (wide >= LABELLED * ratio) labels.push({ x: a / ratio, w: (b - a) / ratio, lane, name: tile.name[i] as number });
+    out.fill(value, a, wide >= 3 && !goesOn && b - a > 1 ? b - 1 : b);
+    if (wide >= LABELLED * ratio || begins || goesOn) note(labels, { x: a / ratio, w: (b - a) / ratio, lane, name: tile.name[i] as number }, begins, goesOn);
   }
 }
 
@@ -148,9 +162,10 @@ export function drawTimeline(surface: Surface, scroll: number, scene: Scene): Dr
   g.clip();
   gridLines(g, scene, width, HEAD, bottom);
   const drawn = drawLanes(surface, scroll, scene, bottom);
+  groupHeads(g, scroll, scene, bottom, width);
   drawSelected(g, scroll, scene, width);
   drawArrows(g, scroll, scene, width);
-  laneNames(g, scroll, scene, bottom, width);
+  laneNames(g, scroll, scene, bottom);
   g.restore();
   if (scene.memoryHeight) drawMemory(g, scene, width, bottom, height);
   drawHead(surface, scene);
@@ -166,7 +181,7 @@ function drawLanes({ g, width, ratio }: Surface, scroll: number, scene: Scene, b
   const colors = paletteFor(scene).colors;
   const needle = scene.find.toLowerCase();
   const match = needle ? (name: number) => !!scene.names.get(name)?.name.toLowerCase().includes(needle) : null;
-  const labels: Label[] = [];
+  const labels: Labels = { all: [], open: new Map() };
   const unnamed = new Set<number>();
   const shot = pictureOf(texelsWide, Math.max(1, visible.length));
   shot.texels.fill(0);
@@ -188,7 +203,7 @@ function drawLanes({ g, width, ratio }: Surface, scroll: number, scene: Scene, b
   shot.g.putImageData(shot.image, 0, 0);
   g.imageSmoothingEnabled = false;
   visible.forEach((lane, row) => g.drawImage(shot.canvas, 0, row, texelsWide, 1, GUTTER, HEAD + lane.y - scroll + 1, width - GUTTER, lane.h - 2));
-  drawLabels(g, labels, scroll, scene, unnamed, match);
+  drawLabels(g, labels.all, scroll, scene, unnamed, match);
   return { wanted: ids, level, unnamed, boxes };
 }
 
@@ -202,6 +217,7 @@ function drawLabels(g: CanvasRenderingContext2D, labels: Label[], scroll: number
   g.textAlign = "left";
   const quiet = scene.selected !== null && scene.selected.count > 0;
   for (const { x, w, lane, name } of labels) {
+    if (w < LABELLED) continue;
     const info = scene.names.get(name);
     if (!info) {
       if (unnamed.size < 2000) unnamed.add(name);
@@ -272,27 +288,37 @@ function drawArrows(g: CanvasRenderingContext2D, scroll: number, scene: Scene, w
   }
 }
 
-function laneNames(g: CanvasRenderingContext2D, scroll: number, scene: Scene, bottom: number, width: number): void {
-  g.fillStyle = token("panel");
-  g.fillRect(0, HEAD, GUTTER, bottom - HEAD);
-  g.fillStyle = token("line");
-  g.fillRect(GUTTER - 1, HEAD, 1, bottom - HEAD);
+/** The headings of hosts and devices, below arrows that cross them. */
+function groupHeads(g: CanvasRenderingContext2D, scroll: number, scene: Scene, bottom: number, width: number): void {
   g.textAlign = "left";
+  g.font = `11px ${SANS}`;
   for (const group of scene.rows.groups) {
     const y = HEAD + group.y - scroll;
     if (y + GROUP < HEAD || y > bottom) continue;
     g.fillStyle = token("panel");
-    g.fillRect(0, y, width, GROUP - 1);
+    g.fillRect(GUTTER, y, width - GUTTER, GROUP - 1);
     g.fillStyle = token("line");
     g.fillRect(0, y - 2, width, 1);
-    g.fillStyle = token("ink");
-    g.font = `600 11.5px ${SANS}`;
-    const name = fit(g, group.name, GUTTER - 18);
-    g.fillText(name, 12, y + GROUP / 2);
-    g.font = `11px ${SANS}`;
     g.fillStyle = token("ink3");
     g.fillText(fit(g, group.detail, width - GUTTER - 20), GUTTER + 6, y + GROUP / 2);
   }
+}
+
+function laneNames(g: CanvasRenderingContext2D, scroll: number, scene: Scene, bottom: number): void {
+  g.fillStyle = token("panel");
+  g.fillRect(0, HEAD, GUTTER, bottom - HEAD);
+  g.textAlign = "left";
+  g.font = `600 11.5px ${SANS}`;
+  for (const group of scene.rows.groups) {
+    const y = HEAD + group.y - scroll;
+    if (y + GROUP < HEAD || y > bottom) continue;
+    g.fillStyle = token("line");
+    g.fillRect(0, y - 2, GUTTER, 1);
+    g.fillStyle = token("ink");
+    g.fillText(fit(g, group.name, GUTTER - 18), 12, y + GROUP / 2);
+  }
+  g.fillStyle = token("line");
+  g.fillRect(GUTTER - 1, HEAD, 1, bottom - HEAD);
   g.font = `11px ${SANS}`;
   for (const lane of scene.rows.lanes) {
     const y = HEAD + lane.y - scroll;

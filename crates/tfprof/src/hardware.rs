@@ -126,14 +126,21 @@ impl Ceiling {
         }
     }
 
-    /// The precisions whose figures are known and differ from those before them.
-    pub fn by_precision(&self) -> Vec<(&'static str, f64)> {
-        let all_equal = self.flops.iter().all(|flops| flops.to_bits() == self.flops[0].to_bits());
-        let known = Precision::WORDS.iter().map(|(word, precision)| (*word, self.flops[*precision as usize]));
-        if all_equal {
-            return known.take(1).filter(|(_, flops)| *flops > 0.0).map(|(_, flops)| ("", flops)).collect();
+    /// The known figures, each with its precisions: `f16/bf16`, or nothing if all precisions have the same.
+    pub fn by_precision(&self) -> Vec<(String, f64)> {
+        let mut known: Vec<(String, f64)> = Vec::new();
+        for (word, precision) in &Precision::WORDS {
+            let flops = self.flops[*precision as usize];
+            match known.iter_mut().find(|(_, other)| other.to_bits() == flops.to_bits()) {
+                Some((words, _)) => *words = format!("{words}/{word}"),
+                None => known.push(((*word).to_owned(), flops)),
+            }
         }
-        known.filter(|(_, flops)| *flops > 0.0).collect()
+        if let [(words, _)] = &mut known[..] {
+            words.clear();
+        }
+        known.retain(|(_, flops)| *flops > 0.0);
+        known
     }
 
     /// Adds `312T`, or `f32=19.5T,bf16=312T`.

@@ -414,7 +414,7 @@ function Stats({ answer }: { answer: TimelineAnswer }): JSX.Element {
         <tbody>
           {data.rows.map((row) => (
             <tr key={row.op + row.name} class={row.sel && row.sel === state.value.sel ? "sel" : ""} onClick={() => select(row.sel)}>
-              <td><button class="plain" disabled={!row.sel} onClick={() => select(row.sel)}>{row.op || row.name}</button></td>
+              <td title={row.op || row.name}><button class="plain" disabled={!row.sel} onClick={() => select(row.sel)}>{row.op || row.name}</button></td>
               <td title={`${exact(row.sum_ns, "count")} ns`}>{figure(row.sum_ns / 1e3, "us")}</td>
               <td class="l"><span class="sbar"><i style={{ width: `${(row.share ?? 0) * 100}px`, background: row.dir === "g" ? "var(--grad)" : row.dir === "f" ? "var(--fwd)" : "var(--oth)" }} /></span> <span class="mut">{share(row.share)}</span></td>
               <td>{row.runs.toLocaleString("en-US")}</td><td>{figure(row.mean_ns / 1e3, "us")}</td><td>{figure(row.longest_ns / 1e3, "us")}</td>

@@ -192,22 +192,40 @@ fn figures(site: &Site, asked: &Asked) -> Result<Value, Problem> {
     let (rate, rate_command) = total(Metric::FlopsPerSecond)?;
     let params_note = match overview.trainable {
         Some(trainable) => format!("{} trained", tfprof::internal::units::text(Unit::Count, trainable)),
+        None if overview.parameters == 0 => "no variable is known".to_owned(),
         None => "in all variables".to_owned(),
     };
     let params = (overview.parameters > 0).then_some(overview.parameters);
     let cover = overview.float_ops_cover.filter(|cover| *cover < 0.9995);
-    let float_ops_note =
-        cover.map_or_else(|| "a step".to_owned(), |cover| format!("known for {:.1} % of device time", 100.0 * cover));
-    let peak = overview.memory_peak.as_ref();
-    let peak_note = peak.map_or_else(|| "no memory is recorded".to_owned(), |peak| format!("on {}", peak.device));
+    let float_ops_note = match cover {
+        _ if float_ops.is_null() => "no op with known shapes".to_owned(),
+        Some(cover) => format!("known for {:.1} % of device time", 100.0 * cover),
+        None => "a step".to_owned(),
+    };
+    let rate_note = match (rate.is_null(), op_time.is_null()) {
+        (false, _) => "FLOPs over device time",
+        (true, true) => "no time is recorded",
+        (true, false) => "the FLOPs of some ops are unknown",
+    };
+    let peak = memory_peak(site);
+    let peak_note = peak.as_ref().map_or_else(|| "no memory is recorded".to_owned(), |(_, owner)| format!("on {owner}"));
     Ok(json!([
         figure("step_time", "Step time", span.into(), "us", steps_note, &info),
         figure("op_time", "Time in ops", op_time, "us", op_note, &op_command),
         figure("params", "Parameters", params.into(), "count", params_note, &info),
         figure("float_ops", "Float operations", float_ops, "flop", float_ops_note, &flop_command),
-        figure("rate", "Rate", rate, "flop_per_s", "FLOPs over device time".to_owned(), &rate_command),
-        figure("memory_peak", "Memory peak", peak.map(|peak| peak.bytes).into(), "bytes", peak_note, &info),
+        figure("rate", "Rate", rate, "flop_per_s", rate_note.to_owned(), &rate_command),
+        figure("memory_peak", "Memory peak", peak.map(|(bytes, _)| bytes).into(), "bytes", peak_note, &info),
     ]))
+}
+
+/// The most bytes at one time and where: on a device of a step, or as an allocator of a trace reported.
+fn memory_peak(site: &Site) -> Option<(i64, String)> {
+    if let Some(peak) = &site.overview.memory_peak {
+        return Some((peak.bytes, peak.device.clone()));
+    }
+    let peaks = site.profiler.model().hosts.iter().filter_map(|host| host.memory_peak.as_ref());
+    peaks.max_by_key(|peak| peak.bytes).map(|peak| (peak.bytes, peak.allocator.clone()))
 }
 
 /// Lists the largest rows, as the tables of this screen do.

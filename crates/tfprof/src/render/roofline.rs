@@ -194,7 +194,7 @@ fn plain(x: f64) -> String {
 }
 
 /// The slope of the memory, and a roof for each precision.
-fn push_roofs(ceiling: &Ceiling, roofs: &[(&'static str, f64)], x: Axis, y: Axis, svg: &mut String) {
+fn push_roofs(ceiling: &Ceiling, roofs: &[(String, f64)], x: Axis, y: Axis, svg: &mut String) {
     let (first, last) = (10_f64.powf(x.low), 10_f64.powf(x.high));
     let lowest = 10_f64.powf(y.low);
     let highest = roofs.iter().map(|(_, flops)| *flops).fold(0.0, f64::max);
@@ -210,13 +210,21 @@ fn push_roofs(ceiling: &Ceiling, roofs: &[(&'static str, f64)], x: Axis, y: Axis
             let _ = writeln!(svg, "<text x=\"{:.1}\" y=\"{my:.1}\" text-anchor=\"end\">{label}</text>", mx - 8.0);
         }
     }
-    for (word, flops) in roofs {
+    let mut highest_first: Vec<&(String, f64)> = roofs.iter().collect();
+    highest_first.sort_by(|a, b| b.1.total_cmp(&a.1));
+    // Labels keep apart where roofs are close.
+    let mut lowest_label = f64::MIN;
+    for (word, flops) in highest_first {
         let from = bandwidth.map_or(first, |bandwidth| (flops / bandwidth).clamp(first, last));
         let (at, end) = (y.at(*flops), WIDTH - RIGHT);
         let _ = writeln!(svg, "<path class=\"roof\" d=\"M{:.1} {at:.1}H{end}\"/>", x.at(from));
         let label = format!("{} {word}", rate(*flops, "FLOP/s"));
-        let _ =
-            writeln!(svg, "<text x=\"{end}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>", at - 5.0, label.trim_end());
+        lowest_label = (at - 5.0).max(lowest_label + 14.0);
+        let _ = writeln!(
+            svg,
+            "<text x=\"{end}\" y=\"{lowest_label:.1}\" text-anchor=\"end\">{}</text>",
+            label.trim_end()
+        );
     }
 }
 
