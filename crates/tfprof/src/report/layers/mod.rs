@@ -186,16 +186,19 @@ impl Sums {
     }
 
     /// Whether the FLOPs are those of the measured time. Constants that were folded hardly matter.
+    fn is_timed(&self) -> bool {
+        self.has_fused || self.untimed <= self.get(Metric::FloatOps) / 100
+    }
+
     fn knows_flops(&self) -> bool {
-        let are_timed = self.has_fused || self.untimed <= self.get(Metric::FloatOps) / 100;
-        are_timed && self.get(Metric::KnownFlopsMicros) >= self.get(Metric::DeviceMicros)
+        self.is_timed() && self.get(Metric::KnownFlopsMicros) >= self.get(Metric::DeviceMicros)
     }
 
     fn layer(&self, name: &str, model: &Model, parts: f64, has_run: bool) -> Layer {
         let device = self.get(Metric::DeviceMicros);
         let micros = device as f64 / parts;
         let share = |metric: Metric, covered: Metric| {
-            let known = device > 0 && self.get(covered) >= device;
+            let known = device > 0 && self.is_timed() && self.get(covered) >= device;
             known.then(|| self.get(metric) as f64 / device as f64).filter(|share| *share > 0.0)
         };
         let float_ops = self.get(Metric::FloatOps);
