@@ -149,8 +149,8 @@ def reused():
     hidden = layers.Dense(6, name="hidden")(a)
     base, features = keras.Model(a, layers.Dense(5, name="top")(hidden), name="base"), keras.Model(a, hidden, name="features")
     z = keras.Input((8,))
-    both = inner(middle(z))
-    return keras.Model(z, [base(both), features(both)])
+    half = middle(z)
+    return keras.Model(z, [base(inner(half)), features(half)])
 
 
 def multi_input():
