@@ -208,7 +208,8 @@ fn figures(site: &Site, asked: &Asked) -> Result<Value, Problem> {
         (true, false) => "the FLOPs of some ops are unknown",
     };
     let peak = memory_peak(site);
-    let peak_note = peak.as_ref().map_or_else(|| "no memory is recorded".to_owned(), |(_, owner)| format!("on {owner}"));
+    let peak_note =
+        peak.as_ref().map_or_else(|| "no memory is recorded".to_owned(), |(_, owner)| format!("on {owner}"));
     Ok(json!([
         figure("step_time", "Step time", span.into(), "us", steps_note, &info),
         figure("op_time", "Time in ops", op_time, "us", op_note, &op_command),
