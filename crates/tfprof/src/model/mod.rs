@@ -25,6 +25,7 @@ pub mod lowered;
 pub mod name_order;
 pub mod names;
 pub mod nodes;
+pub mod observed;
 pub mod op_facts;
 pub mod peaks;
 pub mod program;
