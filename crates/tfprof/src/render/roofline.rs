@@ -220,11 +220,8 @@ fn push_roofs(ceiling: &Ceiling, roofs: &[(String, f64)], x: Axis, y: Axis, svg:
         let _ = writeln!(svg, "<path class=\"roof\" d=\"M{:.1} {at:.1}H{end}\"/>", x.at(from));
         let label = format!("{} {word}", rate(*flops, "FLOP/s"));
         lowest_label = (at - 5.0).max(lowest_label + 14.0);
-        let _ = writeln!(
-            svg,
-            "<text x=\"{end}\" y=\"{lowest_label:.1}\" text-anchor=\"end\">{}</text>",
-            label.trim_end()
-        );
+        let _ =
+            writeln!(svg, "<text x=\"{end}\" y=\"{lowest_label:.1}\" text-anchor=\"end\">{}</text>", label.trim_end());
     }
 }
 
