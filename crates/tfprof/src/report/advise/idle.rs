@@ -6,6 +6,12 @@ use super::{Advice, Evidence};
 
 pub(super) fn check(evidence: &Evidence<'_>, advice: &mut Advice) {
     let Some(step) = waiting::any_average(evidence, advice) else { return };
+    // An accelerator of another kind may work in the gaps, or one that was not recorded.
+    let named = step.host.about.iter().find(|(key, names)| key == "devices" && !names.is_empty());
+    if let (Some((_, names)), false) = (named, waiting::has_accelerator(step.host)) {
+        return advice
+            .note(&format!("the trace names {names}, but no work of it that tfprof knows, so gaps tell nothing"));
+    }
     let part = step.idle();
     let Some(share) = step.share(part) else { return };
     let whom = if waiting::has_accelerator(step.host) { "no op of the host or of an accelerator" } else { "no op" };

@@ -170,6 +170,17 @@ mod tests {
         assert!(!found.reports[0].contains("accelerator"), "{}", found.reports[0]);
     }
 
+    /// What looks like a gap may be the work of a device of a kind that tfprof does not know.
+    #[test]
+    fn gaps_beside_an_unknown_device_are_no_finding() {
+        let mut model = profile(&[(Activity::Host, 100)], 900, "/host:CPU");
+        let about = ("devices".to_owned(), "ARTEMIS".to_owned());
+        Arc::get_mut(&mut model).expect("one owner").hosts[0].about.push(about);
+        let found = advice(&model, "IdleChecker");
+        assert!(found.findings.is_empty(), "{:?}", found.reports);
+        assert!(found.notes[0].contains("ARTEMIS"), "{:?}", found.notes);
+    }
+
     #[test]
     fn a_recording_without_steps_is_said_to_be_one() {
         let mut model = profile(&[(Activity::Host, 400)], 0, "/device:GPU:0");
