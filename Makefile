@@ -52,7 +52,7 @@ endef
 
 .DEFAULT_GOAL := help
 .PHONY: help build test fmt-check licenses lint cargo-test docs-check python-test python-for-tf python-tf toolchain test-tools test-tables test-fleet test-fleet-all tools debian-tools test-tf verify-corpus checkpoints keras shapes differential tf-venv bench bench-xspace test-xprof bench-alone bench-guard growth bench-python \
-        demo fuzz docs pictures clean
+        demo fuzz fuzz-check docs pictures clean
 .PHONY: test-quick portability interfaces site test-site wheel install release-check
 .PHONY: test-models test-notebook test-sdist web web-check test-web test-torch
 
@@ -337,6 +337,10 @@ bench-python: tf-venv $(PY_VENV)/ready ## time of the Python package and its hoo
 
 demo: ## make the sample of `tfprof demo` from the corpus
 	$(PYTHON) scripts/make_demo.py
+
+# The targets are outside of the workspace, so no other stage compiles them.
+fuzz-check: ## the fuzz targets compile
+	RUSTFLAGS="--cfg fuzzing" $(CARGO) check $(LOCKED) --quiet --manifest-path fuzz/Cargo.toml --bins --target-dir fuzz/target
 
 fuzz: ## fuzz each reader (SECONDS=… per target)
 	fuzz/run $(SECONDS)

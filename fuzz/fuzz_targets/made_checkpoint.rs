@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use tfprof::internal::checkpoint::ByteSource;
 use tfprof::internal::checkpoint::query::{Comparison, Listing, select_values};
 use tfprof::internal::checkpoint::render::Answer;
-use tfprof::{Checkpoint, Container, Error, Options};
+use tfprof::{Checkpoint, Comparing, Container, Error, Options};
 use tfprof_fuzz::answers::{check_csv, check_json, check_page, check_text};
 use tfprof_fuzz::files::checkpoint;
 use tfprof_fuzz::{Make, budgeted};
@@ -62,7 +62,7 @@ fuzz_target!(|bytes: &[u8]| {
             write(&checkpoint.verify());
         }
         if choice & 8 != 0 {
-            write(&Comparison::new(&checkpoint, &other?, &options, choice & 2 != 0)?);
+            write(&Comparison::new(&checkpoint, &other?, &options, &Comparing::default(), choice & 2 != 0)?);
         }
         for tensor in checkpoint.tensors.iter().take(3) {
             if let Ok(selected) = select_values(&checkpoint, &tensor.name) {

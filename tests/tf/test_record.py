@@ -40,6 +40,22 @@ def test_fit_is_recorded_by_batches(tmp_path, capsys):
     assert "2 steps of warm-up left out" in printed
 
 
+def test_the_graphs_of_functions_have_costs(tmp_path):
+    model, x, y = dense_model()
+    with tfprof.record(tmp_path / "run", steps=3, quiet=True) as recording:
+        model.fit(x, y, batch_size=8, verbose=0)
+    graphs = sorted((tmp_path / "run").glob("*.function.pb"))
+    assert {path.name for path in graphs} < set(manifest(tmp_path / "run")["files"])
+    step = tfprof.cost(max(graphs, key=lambda path: path.stat().st_size))
+    # Sixteen inputs, four outputs, batches of eight: forward, and the gradient of the weights.
+    matmuls = [row for row in step.op_types if row["op"] == "MatMul"]
+    assert [(row["nodes"], row["float_ops"]) for row in matmuls] == [(2, 2 * 2 * 8 * 16 * 4)]
+    assert step.unknown_ops == 0
+    assert step.parameters >= 16 * 4 + 4
+    # The profile is that of the XSpace alone.
+    assert [int(number) for number in recording.profile.steps] == [1, 2, 3]
+
+
 def test_fit_is_itself_again(tmp_path):
     model, x, y = dense_model()
     fit = type(model).fit

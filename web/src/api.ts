@@ -81,7 +81,7 @@ export interface OverviewAnswer extends Answer {
   steps: OverviewStep[];
   step_bins: { from: number; to: number; n: number; p50: number; p95: number }[] | null;
   parts: { forward: Part; gradient: Part; other: Part } | null;
-  op_time_is_not_step_time: string;
+  op_time_is_not_step_time: string | null;
   top: { view: string; title: string; columns: Column[]; rows: Row[] }[];
   findings: Finding[];
   notes: string[];
@@ -207,6 +207,8 @@ export interface MemoryAnswer extends Answer {
   curve: { t_ns: number[]; low: number[]; high: number[] };
   series: { name: string; dir: Dir; t_ns: number[]; bytes: number[] }[] | null;
   peak: { t_ns: number; bytes: number; holders: number };
+  /** The most that the allocator itself counted in any step, as on the overview. */
+  reported: Num;
   holders: Holder[];
   groups: { name: string; dir: Dir; bytes: number; share: Num }[];
   other: { count: number; bytes: number };

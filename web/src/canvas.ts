@@ -53,17 +53,18 @@ function cutTo(g: CanvasRenderingContext2D, text: string, room: number): string 
     const cut = `${text.slice(0, head)}…${number}`;
     if (textWidth(g, cut) <= room) return cut;
   }
-  const parts = text.split(/(?<=[/_])/);
-  for (let i = 1; i < parts.length; i++) {
-    const tail = parts.slice(i).join("");
-    if (tail.length > 1 && textWidth(g, tail) <= room) return tail;
-  }
   let low = 0;
   let high = text.length;
   while (low < high) {
     const middle = (low + high + 1) >> 1;
     if (textWidth(g, text.slice(0, middle) + "…") <= room) low = middle;
     else high = middle - 1;
+  }
+  const parts = text.split(/(?<=[/_])/);
+  for (let i = 1; i < parts.length; i++) {
+    const tail = parts.slice(i).join("");
+    // A short rest, such as `LL(…)` of a kernel, tells less than the beginning.
+    if (tail.length > 1 && 2 * tail.length > low && textWidth(g, tail) <= room) return tail;
   }
   return low > 1 ? text.slice(0, low) + "…" : "";
 }

@@ -15,6 +15,8 @@ import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from tfprof.recording import _functions
+
 
 class Framework:
     """The profiler of one framework: `start`, then `stop`, which writes files, or `discard`."""
@@ -64,7 +66,7 @@ class Framework:
 
 
 class TensorFlow(Framework):
-    """TensorFlow 2: eager ops, `tf.function`, Keras. The profile is an XSpace."""
+    """TensorFlow 2: eager ops, `tf.function`, Keras. The profile is an XSpace, beside it the graphs of functions."""
 
     title, module, complete = "TensorFlow", "tensorflow", "compat"
 
@@ -77,6 +79,7 @@ class TensorFlow(Framework):
     def stop(self) -> None:
         with quiet_logs():
             sys.modules["tensorflow"].profiler.experimental.stop()
+        _functions.write(self.directory)
 
     def discard(self) -> None:
         with quiet_logs():

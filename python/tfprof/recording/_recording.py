@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from tfprof import _native
-from tfprof.recording import _frameworks, _imports
+from tfprof.recording import _frameworks, _functions, _imports
 
 if TYPE_CHECKING:
     from tfprof._open import Profile
@@ -370,7 +370,7 @@ def _prepare(directory: str) -> None:
 def _files(directory: str) -> list[str]:
     """The files that a framework wrote, sorted; those of XSpace are some directories deeper."""
     found = [os.path.join(root, name) for root, _, names in os.walk(directory) for name in names]
-    wanted = (".xplane.pb", ".pt.trace.json.gz", "graph.pb", "tfprof_log")
+    wanted = (".xplane.pb", ".pt.trace.json.gz", "graph.pb", "tfprof_log", _functions.ENDING)
     return sorted(path for path in found if path.endswith(wanted) or os.path.basename(path).startswith("run_meta_"))
 
 

@@ -9,7 +9,7 @@ import { DIRS, diverge, family, FAMILY_KEYS, inkOn, mix, isDark, shade, token, u
 import { exact, figure, share, type Unit } from "../format";
 import { addPattern, literal } from "../state";
 import { go, question, select, source, state, theme } from "../store";
-import { Bars, DirKeys, itemBar, Key, Pending, Refused, rowBar, Segment, useKeys, useSize, ViewSegment } from "../ui/bits";
+import { Bars, DirKeys, itemBar, Key, ownBar, Pending, Refused, Segment, useKeys, useSize, ViewSegment } from "../ui/bits";
 import { hideTip, showTip } from "../ui/float";
 import { ScrollCanvas } from "../ui/scroll";
 import { NothingHere } from "./table";
@@ -304,7 +304,7 @@ function Lists({ lists, unit, name }: { lists: ListsAnswer | null; unit: Unit; n
     <div class="lists">
       <section><header><h2>Same name <span class="mut light">all places, inside {where}</span></h2></header><Bars rows={lists.same_name.map(itemBar)} unit={unit} onPick={(bar) => (bar.sel ? select(bar.sel) : findName(bar.label))} /></section>
       <section><header><h2>Op types <span class="mut light">own, inside {where}</span></h2></header><Bars rows={lists.op_types.map(itemBar)} unit={unit} onPick={(bar) => select(bar.sel)} /></section>
-      <section><header><h2>Single ops <span class="mut light">the largest</span></h2></header><Bars rows={lists.single.map((row) => rowBar(row, row.kind === "code" ? row.name : row.path))} unit={unit} onPick={(bar) => select(bar.sel)} /></section>
+      <section><header><h2>Single ops <span class="mut light">own, the largest</span></h2></header><Bars rows={lists.single.map((row) => ownBar(row, row.kind === "code" ? row.name : row.path))} unit={unit} onPick={(bar) => select(bar.sel)} /></section>
     </div>
   );
 }

@@ -53,6 +53,7 @@ function AtPeak({ data }: { data: MemoryAnswer }): JSX.Element {
     <div class="atpeak">
       <h2>At the peak</h2>
       <div class="peakfig" id="peak" data-value={data.peak.bytes} title={exact(data.peak.bytes, "bytes")}>{figure(data.peak.bytes, "bytes")} <span class="mut light">{data.step === null ? `of ${data.device}` : `step ${data.step}`}{data.peak.holders ? ` · ${count(data.peak.holders, "tensor")}` : ""}</span></div>
+      {data.reported === null ? null : <p class="say0" title={exact(data.reported, "bytes")}>The allocator counted up to {figure(data.reported, "bytes")}.</p>}
       {data.groups.slice(0, 8).map((g) => (
         <div class="grp" key={g.name}>
           <span class="cut" title={g.name}>{g.name}</span><span class="num" title={exact(g.bytes, "bytes")}>{figure(g.bytes, "bytes")}</span><span class="num mut">{share(g.share)}</span>

@@ -93,6 +93,8 @@ export const rowBar = (row: Row, label = row.path || row.name): Bar => ({
   key: `${row.kind}:${row.path}`, label: (row.dir === "g" && row.kind !== "op" && !label.includes("∂") ? "∂ " : "") + label, value: row.total[0] ?? null, right: share(row.share[0]),
   forward: 0, gradient: 0, dir: row.dir, sel: `${row.kind}:${row.path}`, title: row.path,
 });
+/** The row without the rows inside it. */
+export const ownBar = (row: Row, label: string): Bar => ({ ...rowBar(row, label), value: row.own[0] ?? null, right: "" });
 export const itemBar = (item: Item): Bar => ({
   key: item.sel ?? item.name, label: item.name, value: item.value, right: `× ${item.n.toLocaleString("en-US")}`, forward: item.forward, gradient: item.gradient,
   dir: "o", sel: item.sel,

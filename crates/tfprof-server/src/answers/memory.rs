@@ -121,6 +121,7 @@ pub fn memory(site: &Site, params: &mut Params) -> Result<Reply, Problem> {
         .collect();
     let mut own = picture(site, chosen, width);
     own["devices"] = devices;
+    own["reported"] = site.overview.memory_peak.as_ref().map(|peak| peak.bytes).into();
     own["steps"] = steps.list.iter().map(|of| of.step).collect::<std::collections::BTreeSet<_>>().into_iter().collect();
     let options = [("show_memory".to_owned(), "true".to_owned())];
     let mut frame = site.plain_frame("trace");
@@ -309,6 +310,7 @@ fn of_hosts(site: &Site, device: &str) -> Result<Reply, Problem> {
         "steps": [],
         "device": chosen.name,
         "step": null,
+        "reported": null,
         "source": "the allocator's own samples: the most in use in each span of time; it does not say who holds it",
         "t0_ns": 0.0,
         "t1_ns": times.iter().copied().chain([end, nanos(chosen.peak.time)]).fold(0.0, f64::max),

@@ -39,12 +39,13 @@ pub fn overview(site: &Site, params: &mut Params) -> Result<Reply, Problem> {
     let (bars, bins) = step_bars(site, &warm_up);
     let (findings, notes) = findings(site)?;
     let frame = site.frame(&scopes);
+    let figures = figures(site, &asked)?;
     Ok(frame.reply(json!({
-        "figures": figures(site, &asked)?,
+        "op_time_is_not_step_time": ops_beside_step(figures[0]["value"].as_f64(), figures[1]["value"].as_f64()),
+        "figures": figures,
         "steps": bars,
         "step_bins": bins,
         "parts": parts(&scopes),
-        "op_time_is_not_step_time": "Ops run at the same time, so their times add up to more than the time of a step.",
         "top": top,
         "findings": findings,
         "notes": notes,
@@ -52,6 +53,16 @@ pub fn overview(site: &Site, params: &mut Params) -> Result<Reply, Problem> {
         "slowest": slowest,
         "peak": peak(site),
     })))
+}
+
+/// Why the time of a step and the time in its ops differ.
+fn ops_beside_step(step: Option<f64>, ops: Option<f64>) -> Option<&'static str> {
+    let (step, ops) = step.zip(ops)?;
+    Some(if ops > step {
+        "Ops run at the same time, so their times add up to more than the time of a step."
+    } else {
+        "A step is longer than its ops: the rest of it passes outside of them."
+    })
 }
 
 /// The largest rows; of scopes those at the level where the tree branches.

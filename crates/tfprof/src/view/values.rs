@@ -189,8 +189,9 @@ impl<'m> Values<'m> {
         let is_counted = costs.counted && costs.unknown == 0;
         let is_logged = self.model.nodes.float_ops[node.index()] != 0;
         let Some(facts) = self.model.op_facts.get(node) else { return (is_counted || is_logged, is_counted) };
-        let flops = facts.knows_flops && !facts.misses_flops;
-        (flops || is_logged || (is_counted && !facts.misses_flops), facts.knows_bytes || is_counted)
+        // A trace that knows no FLOPs of an op leaves them to the graph; one that knows some of its runs does not.
+        let flops = if facts.knows_flops { !facts.misses_flops } else { is_counted };
+        (flops || is_logged, facts.knows_bytes || is_counted)
     }
 
     /// Adds a cell to the row; false if the question does not count its device.
