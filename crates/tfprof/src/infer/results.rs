@@ -174,14 +174,14 @@ mod tests {
         let outcome = |size: i64| {
             Outcome::new(NodeCost::Known(Cost::default()), vec![Fact::new(DType::FLOAT, Shape::of(&[size]))])
         };
-        results.start_key([1, 2, 0]);
+        results.start_key([1, 2, 0, 0]);
         assert_eq!(results.find(), None);
         let first = results.add(outcome(5), true);
-        results.start_key([1, 3, 0]);
+        results.start_key([1, 3, 0, 0]);
         results.push_input(first, 0);
         assert_eq!((results.find(), results.inputs()), (None, outcome(5).outputs));
         assert_eq!(results.add(outcome(5), true), first);
-        results.start_key([1, 2, 0]);
+        results.start_key([1, 2, 0, 0]);
         assert_eq!(results.find(), Some(first));
         assert_ne!(results.add(outcome(6), false), first);
         assert_eq!(results.find(), Some(first));

@@ -101,7 +101,7 @@ mod tests {
     fn children_are_found_in_narrow_and_wide_scopes() {
         let mut scopes = Scopes::new("all", "");
         let mut siblings = Siblings::default();
-        let mut add = |scopes: &mut Scopes, siblings: &mut Siblings, parent, part: &str| {
+        let add = |scopes: &mut Scopes, siblings: &mut Siblings, parent, part: &str| {
             assert_eq!(siblings.find(scopes, parent, part), None, "{part}");
             let row = scopes.push_part(parent, part, part);
             siblings.add(scopes, row);
