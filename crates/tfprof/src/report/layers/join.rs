@@ -17,6 +17,8 @@ pub struct Joined {
     pub rows: TrustedMap<NodeId, Row>,
     /// Nodes whose time went to another.
     pub moved: TrustedSet<NodeId>,
+    /// Nodes that got the time of a fused op, which did the work of others beside them.
+    pub fused: TrustedSet<NodeId>,
     /// The share of the time that belongs to nodes of known or unknown cost of the model.
     pub share: Option<f64>,
 }
@@ -58,6 +60,9 @@ pub fn times(model: &Model, values: &Values<'_>) -> Joined {
         }
         values.add_limits(target, sum);
         joined.moved.insert(node);
+        if model.names.get(model.nodes.op[node.index()]).contains("Fused") {
+            joined.fused.insert(target);
+        }
     }
     joined.share = (all > 0).then(|| defined as f64 / all as f64);
     joined
