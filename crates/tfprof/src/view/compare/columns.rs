@@ -103,7 +103,7 @@ impl View {
     }
 
     /// Before, after, the difference and its percentage at once.
-    pub fn figures(&self, side: Side, metric: Metric, row: &VisibleRow) -> [Number; 4] {
+    pub(crate) fn figures(&self, side: Side, metric: Metric, row: &VisibleRow) -> [Number; 4] {
         let Some(compared) = self.compared() else { return [Number::Missing; 4] };
         let [before, after] = [true, false].map(|is_before| compared.side_number(self, is_before, side, metric, row));
         [before, after, compared.rows[row.row].difference(before, after), percent(before, after)]

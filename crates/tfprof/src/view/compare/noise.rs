@@ -58,7 +58,8 @@ impl Room {
         differences.extend(new.iter().flat_map(|y| old.iter().map(move |x| y - x)));
         let (m, n) = (old.len() as f64, new.len() as f64);
         let rank = (m * n / 2.0 - Z * (m * n * (m + n + 1.0) / 12.0).sqrt()).floor().max(0.0) as usize;
-        // Three places are needed, so nothing is sorted: there may be a thousand differences. The rank is far below the half.
+        // Three places are needed, so nothing is sorted: there may be a thousand differences.
+        // With the fewest steps, the rank is 3 of 25: always far below the half.
         let count = differences.len();
         let (below, high, _) = differences.select_nth_unstable_by(count - 1 - rank, f64::total_cmp);
         let (below, upper, _) = below.select_nth_unstable_by(count / 2, f64::total_cmp);
