@@ -1,4 +1,4 @@
-"""Makes eleven Keras applications and fourteen models of our own in every format that tfprof reads.
+"""Makes eleven Keras applications and fifteen models of our own in every format that tfprof reads.
 
     python keras_models.py DIRECTORY [--keras tf_keras] [NAME...]
 
@@ -139,6 +139,20 @@ def custom():
     return keras.Model(inputs, layers.Dense(3)(gate(body(gate(x)))))
 
 
+def reused():
+    """A model that two models call, one of which is in the other, and layers that two models have in common."""
+    x = keras.Input((8,))
+    inner = keras.Model(x, layers.Dense(8, "relu", name="part")(x), name="inner")
+    y = keras.Input((8,))
+    middle = keras.Model(y, inner(inner(y)), name="middle")
+    a = keras.Input((8,))
+    hidden = layers.Dense(6, name="hidden")(a)
+    base, features = keras.Model(a, layers.Dense(5, name="top")(hidden), name="base"), keras.Model(a, hidden, name="features")
+    z = keras.Input((8,))
+    half = middle(z)
+    return keras.Model(z, [base(inner(half)), features(half)])
+
+
 def multi_input():
     """Three inputs of several types, two outputs, layers that are shared between calls."""
     image, vector, words = keras.Input((16, 16, 3), name="image"), keras.Input((10,), name="vector"), keras.Input((7,), dtype="int32", name="words")
@@ -192,7 +206,7 @@ def volumes():
     return keras.Model(inputs, [layers.ConvLSTM2D(3, 3, padding="same")(x), layers.Conv3DTranspose(2, 2, strides=2)(z)])
 
 
-OWN = [mlp, cnn, separable, grouped, dilated, shared, nested, custom, multi_input, recurrent, attention, sequence, unet, volumes]
+OWN = [mlp, cnn, separable, grouped, dilated, shared, nested, custom, reused, multi_input, recurrent, attention, sequence, unet, volumes]
 
 
 def randomize(model):
@@ -286,6 +300,8 @@ def facts_of(model, faults):
     norms = [layer for layer in model._flatten_layers() if isinstance(layer, layers.BatchNormalization)]
     return {
         "parameters": int(model.count_params()),
+        # A config does not say that a layer of two models is one, so that Keras makes two of it.
+        "from_config": int(keras.models.model_from_json(model.to_json()).count_params()),
         "trainable": count(model.trainable_weights),
         "batch_norm": int(sum(layer.count_params() for layer in norms)),
         "faults": faults,

@@ -59,6 +59,30 @@ fn weights_of_a_model_that_is_called_again_count_once() {
     assert!(answer.out.contains(&format!("\"macs\":{},", 36 * 2 * 9 * 2 + 36 * 2 * 3)), "{}", answer.out);
 }
 
+/// `inner` is called twice in `mid` and once beside it. The config lists it in both places, the archive has its weights once.
+#[test]
+fn a_layer_in_two_models_counts_once_in_an_archive() {
+    let sample = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/keras/samples/again.keras");
+    let answer = tfprof(&["cost", sample, "--format=json"]);
+    assert!(answer.out.contains("\"parameters\":72,"), "{}{}", answer.out, answer.err);
+    assert!(answer.out.contains(&format!("\"macs\":{},", 3 * 64)), "{}", answer.out);
+}
+
+/// Keras 2 counts calls of a model from 1, here the second of two, whose first is read by nobody but the output.
+#[test]
+fn calls_of_a_model_are_counted_from_one() {
+    let input = r#"{"class_name":"InputLayer","name":"x","config":{"batch_input_shape":[null,8],"name":"x"},"inbound_nodes":[]}"#;
+    let dense = r#"{"class_name":"Dense","name":"fc","config":{"name":"fc","units":8,"use_bias":false},"inbound_nodes":[[["x",0,0,{}]]]}"#;
+    let last = r#"{"class_name":"Dense","name":"last","config":{"name":"last","units":2,"use_bias":false},"inbound_nodes":[[["inner",2,0,{}]]]}"#;
+    let inner = format!(
+        r#"{{"class_name":"Functional","name":"inner","config":{{"name":"inner","layers":[{input},{dense}],"input_layers":[["x",0,0]],"output_layers":[["fc",0,0]]}},"inbound_nodes":[[["x",0,0,{{}}]],[["x",0,0,{{}}]]]}}"#
+    );
+    let config = format!(
+        r#"{{"class_name":"Functional","config":{{"name":"m","layers":[{input},{inner},{last}],"input_layers":[["x",0,0]],"output_layers":[["inner",1,0],["last",0,0]]}},"keras_version":"2.9.0"}}"#
+    );
+    check("calls.json", &config, &["\"parameters\":80", "\"macs\":144"]);
+}
+
 #[test]
 fn an_unknown_layer_is_listed_by_its_class() {
     let config = r#"{"class_name":"Sequential","config":{"name":"m","layers":[{"class_name":"Mine","registered_name":"p>Mine","config":{"name":"mine","batch_input_shape":[null,8]}}]},"keras_version":"3"}"#;

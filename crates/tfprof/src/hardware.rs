@@ -435,6 +435,8 @@ mod tests {
             ("AMD Instinct MI300X VF", "AMD Instinct MI300X"),
             ("TPU v6 Lite", "TPU v6e"),
             ("cc7.0:80", "NVIDIA V100 SXM2"),
+            ("cc9.4:304@2100", "AMD Instinct MI300X"),
+            ("cc9.5:256@2400", "AMD Instinct MI355X"),
             ("NVIDIA A10", "NVIDIA A10"),
         ] {
             assert_eq!(devices.of_profile(name).map(|device| device.name.as_str()), Some(found), "{name}");

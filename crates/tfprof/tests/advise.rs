@@ -158,6 +158,24 @@ fn transposes_are_named_with_their_time() {
     assert!(one(&timed(&[("t", "Transpose", 20), ("a", "MatMul", 600)]), "LayoutChecker").findings.is_empty());
 }
 
+/// Devices work side by side: a step saves what one of them saves.
+#[test]
+fn savings_of_several_devices_are_not_added_up() {
+    let graph = "node { name: 't' op: 'Transpose' } node { name: 'u' op: 'Transpose' } node { name: 'a' op: 'MatMul' }";
+    let kernels: [(&str, &[(&str, i64)]); 2] = [
+        ("/gpu:0/stream:all", &[("t", 400), ("a", 600)]),
+        ("/gpu:1/stream:all", &[("t", 300), ("u", 200), ("a", 600)]),
+    ];
+    let advice = one(&load(graph, &[&run(&kernels)]), "LayoutChecker");
+    assert_eq!(advice.findings[0].saving_micros, Some(500), "{advice:?}");
+    assert!(advice.reports[0].contains("on the device that has most of it"), "{advice:?}");
+    let chain = "node { name: 'f/x' op: 'Mul' } node { name: 'f/y' op: 'Tanh' }";
+    let kernels: [(&str, &[(&str, i64)]); 2] =
+        [("/gpu:0/stream:all", &[("f/x", 400), ("f/y", 600)]), ("/gpu:1/stream:all", &[("f/x", 300), ("f/y", 600)])];
+    let advice = one(&load(chain, &[&run(&kernels)]), "FusionChecker");
+    assert_eq!(advice.findings[0].saving_micros, Some(400), "{advice:?}");
+}
+
 #[test]
 fn ops_that_run_again_in_the_backward_pass_are_counted() {
     let again = [("grad/rematted_computation/dot", "MatMul", 400), ("dot", "MatMul", 600)];

@@ -186,10 +186,11 @@ fn names(model: &Model) -> Vec<String> {
         if let Some((_, FactValue::Text(name))) = plane.stats.iter().find(|(known, _)| known == "device_type_string") {
             names.push(name.clone());
         }
-        let [major, minor, cores] =
-            ["compute_cap_major", "compute_cap_minor", "core_count"].map(|name| stat(plane, name));
+        let [major, minor, cores, kilohertz] =
+            ["compute_cap_major", "compute_cap_minor", "core_count", "clock_rate"].map(|name| stat(plane, name));
         if let (Some(major), Some(cores)) = (major, cores) {
-            names.push(format!("cc{major}.{}:{cores}", minor.unwrap_or(0.0)));
+            let clock = kilohertz.map(|clock| format!("@{}", clock / 1000.0)).unwrap_or_default();
+            names.push(format!("cc{major}.{}:{cores}{clock}", minor.unwrap_or(0.0)));
         }
     }
     let about = model.hosts.iter().flat_map(|host| &host.about).filter(|(key, _)| key == "devices");

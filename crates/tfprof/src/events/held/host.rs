@@ -118,7 +118,7 @@ impl Summary {
                 *target = Some(Target { path, stack, shapes, start: span.start });
             }
             let is_outermost = !open.stack.last().is_some_and(|parent| parent.frame.in_op);
-            if self.wanted.busy && span.kind == HostKind::Op && is_outermost {
+            if self.wanted.busy && self.is_busy(span) && is_outermost {
                 self.busy_host.push((span.start, span.end));
             }
             open.stack.push(OpenSpan { start: span.start, end: span.end, frame });
@@ -131,6 +131,12 @@ impl Summary {
             self.sums.lines.push(line);
         }
         self.call_lines(calls);
+    }
+
+    /// Whether the host works or exchanges results in a span: ops, and ranges that Gloo puts around its collectives.
+    fn is_busy(&self, span: &HostSpan) -> bool {
+        span.kind == HostKind::Op
+            || span.kind == HostKind::Range && self.trace.names.get(span.name).starts_with("gloo:")
     }
 
     /// Where a span belongs.

@@ -60,6 +60,15 @@ pub struct Lowering {
     /// The parameters that each layer has made, by its scope, and those that earlier calls of this layer made.
     made: UntrustedMap<String, Vec<(String, Value)>>,
     earlier: Vec<(String, Value)>,
+    /// Where the first layer of a class and a name is, in archives.
+    homes: UntrustedMap<String, Home>,
+}
+
+/// The place of a layer, and whether the file has weights for it.
+#[derive(Debug)]
+struct Home {
+    scope: String,
+    stored: bool,
 }
 
 /// Where a layer was before another one was entered.
@@ -90,6 +99,7 @@ impl Lowering {
             layer: 0,
             made: UntrustedMap::default(),
             earlier: Vec::new(),
+            homes: UntrustedMap::default(),
         }
     }
 
@@ -99,13 +109,33 @@ impl Lowering {
 
     /// Enters the scope of a layer. `group` is where its weights are.
     pub fn enter(&mut self, layer: &Layer<'_>, group: String) -> Outer {
-        self.enter_part(layer.name, layer.class, group, layer.config.flag("trainable", true), true)
+        let outer = self.enter_part(layer.name, layer.class, group, layer.config.flag("trainable", true), true);
+        self.share(layer);
+        outer
     }
 
     /// Enters a layer within a layer: a cell, a direction, a layer that is wrapped. The weights are those of the whole.
     pub fn enter_inner(&mut self, layer: &Layer<'_>, group: &str) -> Outer {
         let trainable = layer.config.flag("trainable", true);
-        self.enter_part(layer.name, layer.class, group.to_owned(), trainable, false)
+        let outer = self.enter_part(layer.name, layer.class, group.to_owned(), trainable, false);
+        self.share(layer);
+        outer
+    }
+
+    /// Takes over the parameters of a layer in another model that is this one: a config lists a layer in each model that calls
+    /// it, but an archive has its weights once. So of two layers of one class and name, one has weights and the other none.
+    fn share(&mut self, layer: &Layer<'_>) {
+        if !self.weights.lists_objects_once() {
+            return;
+        }
+        let (scope, stored) = (self.names[..self.layer].join("/"), !self.stored.is_empty());
+        let home = self.homes.entry(format!("{}/{}", layer.class, layer.name)).or_insert(Home { scope, stored });
+        if home.stored == stored || home.scope == self.names[..self.layer].join("/") {
+            return;
+        }
+        home.stored = true;
+        self.earlier = self.made.get(&home.scope).cloned().unwrap_or_default();
+        budget::work(self.earlier.len() as u64);
     }
 
     /// The same by name.

@@ -115,8 +115,10 @@ struct Network<'j> {
     layers: &'j [Layer<'j>],
     /// The calls of each layer: what they read.
     calls: Vec<Vec<Vec<Reference>>>,
-    /// The number of the first call of each layer: models have a call of their own before.
-    first: UntrustedMap<String, usize>,
+    /// The number that calls have for the first call of a model, if it is not 0.
+    first: UntrustedMap<&'j str, usize>,
+    /// Whether the calls are those of Keras 3.
+    modern: bool,
 }
 
 impl<'j> Network<'j> {
@@ -125,15 +127,32 @@ impl<'j> Network<'j> {
             .iter()
             .map(|layer| layer.json["inbound_nodes"].as_array().into_iter().flatten().map(references).collect())
             .collect();
-        let networks: UntrustedSet<&str> =
-            layers.iter().filter(|layer| layer.is_network()).map(|layer| layer.name).collect();
-        let mut first: UntrustedMap<String, usize> = UntrustedMap::default();
-        for reference in calls.iter().flatten().flatten() {
-            let number = first.entry(reference.layer.clone()).or_insert(usize::MAX);
-            *number = (*number).min(reference.call);
+        let modern = layers.iter().any(|layer| layer.json["inbound_nodes"].get(0).is_some_and(Json::is_object));
+        let mut network = Network { layers, calls, first: UntrustedMap::default(), modern };
+        if !modern {
+            network.first = network.first_calls(network.calls.iter().flatten().flatten());
         }
-        first.retain(|name, number| *number == 1 && networks.contains(name.as_str()));
-        Network { layers, calls, first }
+        network
+    }
+
+    /// The numbers of the first calls of models, among references of one kind. A model has a call of its own before those that
+    /// are in the file, except for a sequence that was not built when it was called.
+    fn first_calls<'r>(&self, references: impl Iterator<Item = &'r Reference>) -> UntrustedMap<&'j str, usize> {
+        let zero: UntrustedSet<&str> =
+            references.filter(|read| read.call == 0).map(|read| read.layer.as_str()).collect();
+        let models = self.layers.iter().filter(|layer| layer.is_network() && !zero.contains(layer.name));
+        models.filter(|layer| !(self.modern && layer.class == "Sequential")).map(|layer| (layer.name, 1)).collect()
+    }
+
+    /// The outputs of the model, by the numbers that calls have. Keras 3 counts calls of models from 0 where layers read them,
+    /// but from 1 in this list.
+    fn outputs(&self, model: &Layer<'_>) -> Vec<Reference> {
+        let mut outputs = model_tensors(model.config.get("output_layers"));
+        let first = if self.modern { self.first_calls(outputs.iter()) } else { UntrustedMap::default() };
+        for output in &mut outputs {
+            output.call -= first.get(output.layer.as_str()).copied().unwrap_or(0);
+        }
+        outputs
     }
 
     fn lower(&self, model: &Layer<'_>, lowering: &mut Lowering, inputs: Option<&[Value]>) -> Result<Values, String> {
@@ -182,8 +201,7 @@ impl<'j> Network<'j> {
                 "the layer `{name}` waits for `{missing}`, which is not in the config or waits for it; is the file damaged?"
             ));
         }
-        let outputs = model_tensors(model.config.get("output_layers"));
-        Ok(outputs.iter().filter_map(|reference| resolve(reference, &done, lowering)).collect())
+        Ok(self.outputs(model).iter().filter_map(|reference| resolve(reference, &done, lowering)).collect())
     }
 }
 

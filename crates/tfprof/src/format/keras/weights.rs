@@ -45,6 +45,11 @@ impl Weights {
         self.all.iter().map(|(path, shape)| (path.as_str(), shape.as_slice()))
     }
 
+    /// Whether the file has the weights of a layer once, however many models call it: archives do, `.h5` files do not.
+    pub fn lists_objects_once(&self) -> bool {
+        !self.by_name && !self.all.is_empty()
+    }
+
     /// Lists each weight under every layer that it may belong to.
     fn list_places(&mut self) {
         for (number, (path, _)) in self.all.iter().enumerate() {

@@ -53,14 +53,21 @@ pub(super) fn check(evidence: &Evidence<'_>, advice: &mut Advice) {
         groups.len()
     );
     let change = format!("Let {compiler} fuse those that follow each other, or call one op that does their work");
+    // The most expensive type of a scope stays.
+    let less = |op: &OpWork<'_>| {
+        let types = groups.get(scope(op.name))?;
+        let stays = types.iter().max_by(|a, b| a.1.0.total_cmp(&b.1.0)).is_some_and(|(most, _)| *most == op.op);
+        (!stays).then_some(op.micros)
+    };
+    let (saving, why) = work::saving(evidence, ops.iter().filter(elementwise).filter_map(|op| Some((op, less(op)?))));
     let arithmetic = format!(
-        "{} minus the most expensive type of each scope, {}, into which the others are fused",
+        "{} minus the most expensive type of each scope, {}, into which the others are fused{why}",
         micros(all as i64),
         micros(kept as i64)
     );
     advice.find(
         Finding::new("elementwise chains", problem, &change, Confidence::Low)
-            .saves((all - kept) as i64, arithmetic)
+            .saves(saving, arithmetic)
             .shown_by_ops(ops.iter().filter(elementwise).filter(|op| groups.contains_key(scope(op.name)))),
     );
 }

@@ -29,9 +29,10 @@ pub(super) fn check(evidence: &Evidence<'_>, advice: &mut Advice) {
         "Keep one layout (channels_last, or NCHW on GPUs) and one type from op to op, and let products take transposed inputs \
          instead of copies"
     };
+    let (saving, why) = work::saving(evidence, moving.iter().map(|op| (*op, op.micros)));
     advice.find(
         Finding::new("transposes and copies", problem, change, Confidence::Medium)
-            .saves(time as i64, "the time of these ops; some of them may be needed".to_owned())
+            .saves(saving, format!("the time of these ops{why}; some of them may be needed"))
             .shown_by_ops(moving),
     );
 }

@@ -52,7 +52,7 @@ pub(super) fn check(evidence: &Evidence<'_>, advice: &mut Advice) {
     }
     let time = slow_ops.iter().map(|op| op.micros).sum::<f64>();
     let Some(share) = work::share(time, work::total(&ops)) else { return };
-    let saving = time * (1.0 - slow / fast);
+    let (saving, why) = work::saving(evidence, slow_ops.iter().map(|op| (*op, op.micros * (1.0 - slow / fast))));
     let problem = format!("products and convolutions in float32 without tensor cores take {share}");
     let change = match to {
         Precision::Tf32 => {
@@ -63,14 +63,14 @@ pub(super) fn check(evidence: &Evidence<'_>, advice: &mut Advice) {
         _ => "Train in float16 (torch.autocast with dtype=torch.float16, and a gradient scaler)",
     };
     let arithmetic = format!(
-        "at {} of {} instead of {} of float32, if they are bound by compute",
+        "at {} of {} instead of {} of float32{why}, if they are bound by compute",
         rate(fast, "FLOP/s"),
         to.word(),
         rate(slow, "FLOP/s")
     );
     advice.find(
         Finding::new("float32 without tensor cores", problem, change, Confidence::Low)
-            .saves(saving as i64, arithmetic)
+            .saves(saving, arithmetic)
             .shown_by_ops(slow_ops),
     );
 }

@@ -23,9 +23,10 @@ pub(super) fn check(evidence: &Evidence<'_>, advice: &mut Advice) {
     let problem = format!("the backward pass computes forward ops once more, which takes {share}");
     let change = "If memory allows, keep the results of some blocks (checkpoint fewer of them, or a policy that saves products \
                   of matrices)";
+    let (saving, why) = work::saving(evidence, again.iter().map(|op| (*op, op.micros)));
     advice.find(
         Finding::new("recomputation", problem, change, Confidence::Medium)
-            .saves(time as i64, "the time of these ops".to_owned())
+            .saves(saving, format!("the time of these ops{why}"))
             .shown_by_ops(again),
     );
 }

@@ -4,10 +4,14 @@
 use super::finding::Finding;
 use super::{Evidence, micros, percent};
 use crate::metric::Metric;
+use crate::model::TimeUnit;
 use crate::model::cells::{Cell, Measure};
+use crate::model::devices::DeviceKind;
+use crate::model::hosts::HostFacts;
 use crate::model::nodes::NodeId;
 use crate::options::{Step, ViewKind};
 use crate::view::values::Values;
+use std::collections::BTreeMap;
 
 /// Ignore findings that could save less of the time of all ops, in percent and in microseconds a step.
 const LEAST_PERCENT: f64 = 5.0;
@@ -52,6 +56,47 @@ pub(super) fn ops<'m>(evidence: &Evidence<'m>) -> Vec<OpWork<'m>> {
     };
     let is_op = |work: &OpWork<'_>| work.micros > 0.0 && !is_range(work.op);
     model.ops().map(of_node).filter(is_op).collect()
+}
+
+/// The most that a step saves if these ops take so much less time, in microseconds, and how that follows: devices work side by
+/// side, so the one that saves most counts, and no more than a step can be saved.
+pub(super) fn saving<'o, 'm: 'o>(
+    evidence: &Evidence<'_>,
+    less: impl IntoIterator<Item = (&'o OpWork<'m>, f64)>,
+) -> (i64, &'static str) {
+    let model = evidence.model;
+    let mut by_device: BTreeMap<&str, f64> = BTreeMap::new();
+    for (op, micros) in less.into_iter().filter(|(_, micros)| *micros > 0.0) {
+        let cells: Vec<&Cell> = model.runs.totals().of(op.node).collect();
+        let on_accelerator =
+            |cell: &&&Cell| matches!(model.devices.kind(cell.device), DeviceKind::AllStreams | DeviceKind::Other);
+        let accelerators: Vec<&Cell> = cells.iter().filter(on_accelerator).copied().collect();
+        let cells = if accelerators.iter().any(|cell| time(cell) > 0.0) { accelerators } else { cells };
+        let all: f64 = cells.iter().map(|cell| time(cell)).sum();
+        for cell in cells.iter().filter(|_| all > 0.0) {
+            *by_device.entry(model.names.get(model.devices.name(cell.device))).or_default() +=
+                micros * time(cell) / all;
+        }
+    }
+    let most = by_device.values().copied().fold(0.0, f64::max);
+    let why = if by_device.len() > 1 { ", on the device that has most of it" } else { "" };
+    match step_micros(evidence) {
+        Some(step) if most > step => (step as i64, ", which is more than a step, since ops run side by side"),
+        _ => (most as i64, why),
+    }
+}
+
+fn time(cell: &Cell) -> f64 {
+    cell.sum(Measure::Micros).limited().max(0) as f64
+}
+
+/// The length of an average step, on the host whose steps take longest.
+fn step_micros(evidence: &Evidence<'_>) -> Option<f64> {
+    let of_host = |host: &HostFacts| {
+        let sum: f64 = host.steps.iter().map(|step| step.length as f64).sum();
+        (!host.steps.is_empty()).then(|| sum / host.steps.len() as f64 / TimeUnit::Picos.per_micro() as f64)
+    };
+    evidence.model.hosts.iter().filter_map(of_host).reduce(f64::max)
 }
 
 fn runs(cell: &Cell) -> f64 {
