@@ -70,6 +70,9 @@ def questions(a):
     yield "op as JSON", alone.view("op", case, 1)[:-2] + ["-output", "json:outfile=/dev/null"]
     yield "scope as CSV", alone.view("scope", case, 1)[:-2] + ["-output", "csv:outfile=/dev/null"]
     yield "FLOPs by op", ["op", f"--graph_path={case}/graph.pb", "-select", "float_ops"]
+    with_run = ["op", f"--graph_path={case}/graph.pb", f"--run_meta_path={case}/run_0.pb"]
+    yield "micros by op, one step", [*with_run, "-select", "micros"]
+    yield "FLOPs by op, one step", [*with_run, "-select", "float_ops"]
     yield "save", ["save", f"--graph_path={case}/graph.pb", f"--run_meta_path={case}/run_0.pb", "--outfile=/dev/null"]
     saved = os.path.join(case, "profile.pb")
     files = [f"--graph_path={case}/graph.pb", f"--run_meta_path={case}/run_0.pb"]

@@ -9,8 +9,9 @@ use tfprof::CountingAllocator;
 use tfprof::internal::budget::Account;
 use tfprof::{Error, Limits};
 
-/// Bytes of memory that any run may hold, and those for each byte of input.
-const LEAST_MEMORY: u64 = 6 << 20;
+/// Bytes of memory that any run may hold, and those for each byte of input. The first are twice those of the budget: a target
+/// collects an answer in a buffer that doubles.
+const LEAST_MEMORY: u64 = 8 << 20;
 const MEMORY_PER_BYTE: u64 = 64;
 /// Basic blocks that any run may execute, and those for each byte of input.
 const LEAST_WORK: u64 = 60_000_000;

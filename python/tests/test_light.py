@@ -23,6 +23,21 @@ def test_import_brings_nothing_heavy() -> None:
     assert not brought & set(HEAVY)
 
 
+def test_import_leaves_out_the_modules_of_later_calls() -> None:
+    # Without start-up files, which may import the same modules.
+    script = "import sys; sys.path[:] = sys.argv[1:]; import tfprof; print(*sys.modules)"
+    run = subprocess.run([sys.executable, "-S", "-c", script, *sys.path], capture_output=True, text=True, check=True)
+    brought = set(run.stdout.split())
+    assert {"tfprof", "tfprof._api"} <= brought
+    assert not brought & {"tfprof._open", "tfprof._checkpoint", "tfprof._cost", "dataclasses", "inspect", "tempfile"}
+
+
+def test_every_name_is_loaded_when_it_is_used() -> None:
+    script = "import tfprof; print(*[name for name in tfprof._LOADED_LATER if not callable(getattr(tfprof, name))])"
+    assert fresh(script) == ""
+    assert fresh("from tfprof import *; print(open.__module__, Cost.__module__)") == "tfprof._open tfprof._cost"
+
+
 def test_views_need_no_library() -> None:
     blocked = "import sys; sys.modules.update(dict.fromkeys(('numpy', 'pandas', 'polars', 'pyarrow', 'google', 'ml_dtypes')));"
     script = f"{blocked} import tfprof; v = tfprof.demo().scope(); v.to_dict(); v._repr_html_(); print(len(v) > 10)"

@@ -20,14 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from tfprof import _messages, model_analyzer, option_builder, tfprof_log_pb2, tfprof_logger
 from tfprof._api import ALL_ADVICE, Profiler, advise, profile, write_op_log
-from tfprof._checkpoint import Checkpoint, Comparison, Tensor, Verdict, checkpoint
-from tfprof._cost import Cost, cost, flops, params
-from tfprof._diff import Diff, Difference, diff
-from tfprof._facts import Facts
 from tfprof._native import Error, MissingData
-from tfprof._open import DataWarning, Overview, Profile, demo, load, open
-from tfprof._view import Advice, Numbers, Row, View
-from tfprof._views import Options
 from tfprof.option_builder import ProfileOptionBuilder
 
 __all__ = [
@@ -65,7 +58,35 @@ __all__ = [
     "write_op_log",
 ]
 
-# Names that are loaded on first use, since they need a framework or large imports, and their modules.
+# Names that are loaded on first use, and their modules: `import tfprof` is to take no longer than its first call needs.
+_LOADED_LATER = {
+    "Advice": "tfprof._view",
+    "Checkpoint": "tfprof._checkpoint",
+    "Comparison": "tfprof._checkpoint",
+    "Cost": "tfprof._cost",
+    "DataWarning": "tfprof._open",
+    "Diff": "tfprof._diff",
+    "Difference": "tfprof._diff",
+    "Facts": "tfprof._facts",
+    "Numbers": "tfprof._view",
+    "Options": "tfprof._views",
+    "Overview": "tfprof._open",
+    "Profile": "tfprof._open",
+    "Row": "tfprof._view",
+    "Tensor": "tfprof._checkpoint",
+    "Verdict": "tfprof._checkpoint",
+    "View": "tfprof._view",
+    "checkpoint": "tfprof._checkpoint",
+    "cost": "tfprof._cost",
+    "demo": "tfprof._open",
+    "diff": "tfprof._diff",
+    "flops": "tfprof._cost",
+    "load": "tfprof._open",
+    "open": "tfprof._open",
+    "params": "tfprof._cost",
+}
+
+# The same for names that need a framework or large imports.
 _BESIDE_TENSORFLOW = {
     "Fleet": "tfprof._fleet",
     "ProfileContext": "tfprof.profile_context",
@@ -92,9 +113,16 @@ def load_ipython_extension(shell: Any) -> None:
 if TYPE_CHECKING:
     from tfprof import profile_context as profile_context
     from tfprof import timeline as timeline
+    from tfprof._checkpoint import Checkpoint, Comparison, Tensor, Verdict, checkpoint
+    from tfprof._cost import Cost, cost, flops, params
+    from tfprof._diff import Diff, Difference, diff
+    from tfprof._facts import Facts
     from tfprof._fleet import Fleet as Fleet
     from tfprof._fleet import fleet as fleet
     from tfprof._hook import ProfilerHook as ProfilerHook
+    from tfprof._open import DataWarning, Overview, Profile, demo, load, open
+    from tfprof._view import Advice, Numbers, Row, View
+    from tfprof._views import Options
     from tfprof.patch import patch_tensorflow as patch_tensorflow
     from tfprof.patch import unpatch_tensorflow as unpatch_tensorflow
     from tfprof.profile_context import ProfileContext as ProfileContext
@@ -114,6 +142,9 @@ else:
         return sorted([*__all__, "ProfilerHook", "__doc__"])
 
     def __getattr__(name: str) -> Any:
+        if name in _LOADED_LATER:
+            globals()[name] = getattr(importlib.import_module(_LOADED_LATER[name]), name)
+            return globals()[name]
         if name in _BESIDE_TENSORFLOW:
             return getattr(importlib.import_module(_BESIDE_TENSORFLOW[name]), name)
         if name in ("timeline", "profile_context", "keras", "jax", "torch"):

@@ -232,3 +232,22 @@ fn a_report_of_deep_scopes_is_as_large_as_they_are() {
     assert_eq!(code, Some(0), "{err}");
     assert!(err.contains("left out for its size: rows of the scope view"), "{err}");
 }
+
+// ---- Partials
+
+#[test]
+fn a_partial_takes_room_for_its_rows_alone_and_that_is_counted() {
+    let event = |k: usize| {
+        format!(
+            r#"{{"ph":"X","cat":"cpu_op","name":"aten::op{k}","pid":1,"tid":1,"ts":{k},"dur":9000.5,"args":{{"External id":{k}}}}}"#
+        )
+    };
+    let events: Vec<String> = (0..8_000).map(event).collect();
+    let trace = format!(r#"{{"schemaVersion":1,"traceEvents":[{}]}}"#, events.join(",\n"));
+    let file = ("a.pt.trace.json", trace.as_bytes());
+    answered(ask("part_rows", file, 1000, &["save", "--partial", "-outfile=x.part", "--max_memory=50MB"]), "");
+    answered(ask("part_rows", file, 1000, &["fleet", "--max_memory=50MB"]), "aten::op");
+    let (code, _, err) = ask("part_rows", file, 1000, &["fleet", "--max_memory=9MB"]);
+    assert_eq!(code, Some(1), "{err}");
+    assert!(err.contains("--max_memory"), "{err}");
+}

@@ -93,6 +93,26 @@ fn damaged_and_missing_parts_are_named() {
 }
 
 #[test]
+fn a_lost_host_is_named_once_with_the_damage_of_its_file() {
+    let dir = scratch("part_lost");
+    let cut = text(&dir.join("cut.xplane.pb"));
+    let good = corpus("xspace/jax_mlp");
+    // A plane with a name, of which most is not there.
+    std::fs::write(&cut, b"\x0a\xe4\x00\x12\x09/host:CPU\x1a\x50\x12\x03abc").expect("a file");
+    let answer = tfprof(&["op", &cut]);
+    assert_eq!(answer.code, 1, "{}", answer.err);
+    assert!(answer.err.contains("holds no events; it is damaged: "), "{}", answer.err);
+    let missing = ["b", "a"].map(|name| text(&dir.join(format!("{name}.xplane.pb"))));
+    let answer = tfprof(&["fleet", &good, &cut, &missing[0], &missing[1]]);
+    assert_eq!(answer.code, 4, "{}", answer.err);
+    let named: Vec<&str> = answer.err.lines().filter(|line| line.contains(" is missing: ")).collect();
+    assert_eq!(named.len(), 3, "{}", answer.err);
+    for (line, path) in named.iter().zip([&missing[1], &missing[0], &cut]) {
+        assert_eq!(line.matches(path.as_str()).count(), 1, "{line}");
+    }
+}
+
+#[test]
 fn shares_of_a_fleet_merge_to_the_whole_and_a_second_run_resumes() {
     let dir = scratch("part_fleet");
     let paths = ["jax_mlp", "tf_keras_fit", "tpu_like"].map(|name| corpus(&format!("xspace/{name}")));

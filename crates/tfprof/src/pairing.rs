@@ -167,7 +167,7 @@ pub fn pair(before: &[Row<'_>], after: &[Row<'_>], how: &How<'_>) -> Pairs {
     if how.unique_names {
         pairing.by_whole_name();
     }
-    if how.guess {
+    if how.guess && pairing.both_have_free() {
         pairing.guess();
     }
     pairing.pairs
@@ -244,6 +244,11 @@ impl<'a> Pairing<'_, 'a> {
         [&self.pairs.before, &self.pairs.after][side][row as usize].is_none()
     }
 
+    /// Whether there is anything left to pair.
+    fn both_have_free(&self) -> bool {
+        [&self.pairs.before, &self.pairs.after].iter().all(|pairs| pairs.iter().any(Option::is_none))
+    }
+
     /// Pairs the children of the pairs from one on by their labels, and theirs.
     fn descend(&mut self, first: usize) {
         let mut at = first;
@@ -294,8 +299,7 @@ impl<'a> Pairing<'_, 'a> {
 
     /// Pairs rows of one name that lie in different places, and the rows below them.
     fn by_whole_name(&mut self) {
-        let free = |pairs: &[Option<_>]| pairs.iter().any(Option::is_none);
-        if !free(&self.pairs.before) || !free(&self.pairs.after) {
+        if !self.both_have_free() {
             return;
         }
         let mut by_name: UntrustedMap<&'a str, u32> = UntrustedMap::default();

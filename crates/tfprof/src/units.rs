@@ -239,23 +239,39 @@ pub fn put_digits(n: u64, room: &mut [u8; DIGITS]) -> usize {
 
 /// Appends a number with two decimals, rounded from its exact value, halves to the even digit, as C does it.
 fn push_hundredths(out: &mut Vec<u8>, x: f64) {
-    // Larger numbers have no fraction bits, and would overflow below.
-    const WHOLE: f64 = (1_u64 << f64::MANTISSA_DIGITS) as f64;
-    if !x.is_finite() || x.abs() >= WHOLE {
-        return out.extend_from_slice(format!("{x:.2}").as_bytes());
-    }
-    // The number is a 53-bit mantissa times a power of two below one.
-    let exponent = ((x.to_bits() >> 52) & 0x7ff) as u32;
-    let fraction = x.to_bits() & ((1 << 52) - 1);
-    let mantissa = if exponent == 0 { fraction } else { fraction | 1 << 52 };
-    let shift = 1075 - exponent.max(1);
-    let hundredths = rounded_shift(mantissa * 100, shift);
+    let Some(hundredths) = scaled(x, 100) else { return out.extend_from_slice(format!("{x:.2}").as_bytes()) };
     if x.is_sign_negative() {
         out.push(b'-');
     }
     push_unsigned(out, hundredths / 100);
     let rest = (hundredths % 100) as u8;
     out.extend_from_slice(&[b'.', b'0' + rest / 10, b'0' + rest % 10]);
+}
+
+/// Appends a number with one decimal, rounded in the same way.
+pub fn push_tenths(out: &mut Vec<u8>, x: f64) {
+    let Some(tenths) = scaled(x, 10) else { return out.extend_from_slice(format!("{x:.1}").as_bytes()) };
+    if x.is_sign_negative() {
+        out.push(b'-');
+    }
+    push_unsigned(out, tenths / 10);
+    out.extend_from_slice(&[b'.', b'0' + (tenths % 10) as u8]);
+}
+
+/// The size of a number in parts, at most 100 of them in one, rounded from its exact value; none of a number without a
+/// fraction.
+fn scaled(x: f64, parts: u64) -> Option<u64> {
+    // Larger numbers have no fraction bits, and would overflow below.
+    const WHOLE: f64 = (1_u64 << f64::MANTISSA_DIGITS) as f64;
+    if !x.is_finite() || x.abs() >= WHOLE {
+        return None;
+    }
+    // The number is a 53-bit mantissa times a power of two below one.
+    let exponent = ((x.to_bits() >> 52) & 0x7ff) as u32;
+    let fraction = x.to_bits() & ((1 << 52) - 1);
+    let mantissa = if exponent == 0 { fraction } else { fraction | 1 << 52 };
+    let shift = 1075 - exponent.max(1);
+    Some(rounded_shift(mantissa * parts, shift))
 }
 
 /// `n` divided by two to the power of `shift`, halves to the even number.
@@ -346,6 +362,13 @@ mod tests {
             prop_assert_eq!(pushed(|out| push_int(out, n)), n.to_string());
             let x = f64::from_bits(bits);
             prop_assert_eq!(hundredths(x), format!("{x:.2}"));
+        }
+
+        #[test]
+        fn tenths_are_those_of_the_standard_formatter(x in -1e17..1e17_f64, by in 1..1_000_000_000_i64) {
+            for x in [x, x / by as f64, (x / by as f64).round() / 20.0] {
+                prop_assert_eq!(pushed(|out| push_tenths(out, x)), format!("{x:.1}"));
+            }
         }
 
         #[test]

@@ -131,9 +131,9 @@ fn gather(request: &Request, tasks: &[Task]) -> Result<Made, Error> {
                 warnings.append(&mut more);
             }
             Err(error) => {
-                let message = format!("{path} is missing: {error}; the answer is about the others");
-                warnings.push(Warning::new("lost_host", message).with_damage());
-                bytes.push(Partial::lost(&path, &error.to_string()).to_bytes());
+                let lost = Partial::lost(&path, &error.to_string());
+                warnings.extend(lost.missing().map(|lost| Warning::new("lost_host", lost.loss()).with_damage()));
+                bytes.push(lost.to_bytes());
             }
         }
     }

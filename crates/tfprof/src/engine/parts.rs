@@ -87,6 +87,10 @@ impl Inputs {
 
     /// The partial of inputs that are one recording.
     fn one_partial(&self) -> Result<Made, Error> {
+        budget::guard(self.limits, 0, || self.gathered())
+    }
+
+    fn gathered(&self) -> Result<Made, Error> {
         let mut profiler = Profiler::new(needs::PARTIAL);
         self.load(&mut profiler)?;
         let model = profiler.model();

@@ -254,9 +254,7 @@ impl Profiler {
         }
         let mut builder = self.edit();
         for recording in partial.missing() {
-            let why = recording.failed.as_deref().unwrap_or_default();
-            let message = format!("{} is missing: {why}; the answer is about the others", recording.path());
-            builder.warnings.push(Warning::new("lost_host", message).with_damage());
+            builder.warnings.push(Warning::new("lost_host", recording.loss()).with_damage());
         }
         for recording in partial.recordings.values() {
             let lost = recording.lost.iter().map(|lost| format!("{}: {lost}", recording.path()));

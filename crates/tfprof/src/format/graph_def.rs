@@ -119,10 +119,18 @@ impl<'b> Reader<'b> {
 
 fn add_node(builder: &mut Builder, node: &NodeDef<'_>) {
     let keep = builder.keep;
-    if keep.costs || (keep.functions && CALL_OPS.iter().any(|call| call.as_bytes() == node.op)) {
-        builder.program.graph.push_node(node);
-    }
+    let known = builder.model.names.len();
     let name = builder.name(node.name, node.offset());
+    if keep.costs || (keep.functions && CALL_OPS.iter().any(|call| call.as_bytes() == node.op)) {
+        let (names, graph) = (&builder.model.names, &mut builder.program.graph);
+        let text = names.get(name);
+        // A new name is also new in the body, except that names which are not UTF-8 are spelled in another way there.
+        if names.len() > known && text.as_bytes() == node.name && !graph.has_invalid_names {
+            graph.push_new(node, text, names.hash(name));
+        } else {
+            graph.push_node(node);
+        }
+    }
     let op = builder.name(node.op, node.offset());
     let Some(id) = builder.add_node(name, op) else {
         let text = builder.model.names.get(name).to_owned();

@@ -4,7 +4,6 @@ use super::detect::{Head, first_field, is_name};
 use super::{FormatReader, drive};
 use crate::error::Error;
 use crate::format::source::Source;
-use crate::model::attr_value;
 use crate::model::builder::{Batch, Builder, Execution, Run};
 use crate::model::devices::DeviceId;
 use crate::model::peaks::PeakFinder;
@@ -135,30 +134,28 @@ impl<'b> RunMetadataReader<'b> {
 
     /// Notes the shapes of the outputs.
     fn shapes(&mut self, bytes: &[u8], offset: u64) {
-        let mut name = &b""[..];
-        let mut outputs = Vec::new();
-        each_field(Fields::new(bytes, offset), |all, number, value| match (number, value) {
-            (node::NODE_NAME, Value::Bytes(value)) => name = value,
-            (node::OUTPUT, Value::Bytes(output)) => outputs.push(all.nested(output)),
-            _ => {}
-        });
-        // As the original: a colon ends the name.
-        let name = name.split(|byte| *byte == b':').next().unwrap_or_default();
-        let Ok(name) = std::str::from_utf8(name) else { return };
-        for output in outputs {
+        let record = Fields::new(bytes, offset);
+        let mut name = None;
+        each_message(record.clone(), node::OUTPUT, |output| {
             let (mut slot, mut shape) = (0_i64, None);
             each_field(output, |all, number, value| match (number, value) {
                 (node_output::SLOT, Value::Varint(n)) => slot = n as i64,
                 (node_output::TENSOR_DESCRIPTION, Value::Bytes(tensor)) => {
-                    let found = last_bytes(all.nested(tensor), tensor_description::SHAPE);
-                    shape = found.map(attr_value::shape_of).or(shape.take());
+                    shape = last_bytes(all.nested(tensor), tensor_description::SHAPE).or(shape);
                 }
                 _ => {}
             });
-            if let (Ok(slot @ 0..MAX_OUTPUTS), Some(shape)) = (usize::try_from(slot), shape) {
+            let (Ok(slot @ 0..MAX_OUTPUTS), Some(shape)) = (usize::try_from(slot), shape) else { return };
+            let name = *name.get_or_insert_with(|| {
+                // As the original: a colon ends the name.
+                let name = last_bytes(record.clone(), node::NODE_NAME).unwrap_or_default();
+                let end = memchr::memchr(b':', name).unwrap_or(name.len());
+                std::str::from_utf8(&name[..end]).ok()
+            });
+            if let Some(name) = name {
                 self.builder.program.observe_shape(name, slot, shape);
             }
-        }
+        });
     }
 }
 

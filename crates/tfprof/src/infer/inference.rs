@@ -17,6 +17,7 @@ use crate::model::body::{Body, NO_NODE, Tensor};
 use crate::model::costs::UnknownReason;
 use crate::model::dtype::DType;
 use crate::model::functions::CALL_OPS;
+use crate::model::observed::NodeShapes;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -240,8 +241,10 @@ impl Inference {
         let op_id = body.ops().1[node as usize];
         let op = self.ops[op_id as usize];
         let observed = if known.observed.is_empty() { None } else { known.observed.get(body.name(node)) };
-        let is_pure = op.is_pure && arg.is_none() && observed.is_none();
-        let head = [op_id, body.attributes_id(node), body.controls(node).len() as u32];
+        let observed_key = observed.map_or(Some(u32::MAX), NodeShapes::key);
+        let is_pure = op.is_pure && arg.is_none() && observed_key.is_some();
+        let controls = body.controls(node).len() as u32;
+        let head = [op_id, body.attributes_id(node), controls, observed_key.unwrap_or_default()];
         let result_of = |tensor: Tensor| self.result.get(tensor.node as usize).copied().unwrap_or(NO_NODE);
         self.results.start_key(head);
         // A Merge ignores inputs not yet visited, and those of a branch not taken.
@@ -318,7 +321,7 @@ struct Step<'a> {
     arg: Option<&'a Fact>,
     known: &'a Overrides,
     /// Shapes that a run recorded.
-    observed: Option<&'a Vec<Shape>>,
+    observed: Option<NodeShapes<'a>>,
 }
 
 impl Step<'_> {
@@ -388,7 +391,7 @@ impl Step<'_> {
         for (output, dtype) in outputs.iter_mut().zip(types).filter(|(output, _)| output.dtype == DType::UNKNOWN) {
             output.dtype = dtype;
         }
-        for (at, shape) in self.observed.into_iter().flatten().enumerate().filter(|(_, shape)| shape.dims().is_some()) {
+        for (at, shape) in self.observed.into_iter().flat_map(NodeShapes::known) {
             at_least(&mut outputs, at);
             set_shape(&mut outputs[at], |own| shape.and(own));
         }

@@ -8,7 +8,7 @@ use crate::error::Error;
 use crate::hash::{UntrustedMap, UntrustedSet};
 use crate::model::attr_value;
 use crate::model::body::Body;
-use crate::model::program::ObservedShapes;
+use crate::model::observed::ObservedShapes;
 use crate::model::settings::Settings;
 use crate::words;
 use std::sync::Arc;

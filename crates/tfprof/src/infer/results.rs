@@ -32,7 +32,7 @@ impl Outcome {
     }
 }
 
-/// Distinct outcomes, and the keys by which they are found again: op, attributes and inputs.
+/// Distinct outcomes, and the keys by which they are found again: op, attributes, observed shapes and inputs.
 #[derive(Clone, Debug)]
 pub struct Results {
     outcomes: Vec<Outcome>,
@@ -67,7 +67,7 @@ impl Default for Results {
 }
 
 /// The numbers of a key before those of its inputs.
-const HEAD: usize = 3;
+const HEAD: usize = 4;
 
 impl Results {
     pub fn get(&self, result: u32) -> Option<&Outcome> {

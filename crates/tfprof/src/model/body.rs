@@ -2,14 +2,18 @@
 //! attributes are typed values. The contents of large constants are dropped. An op is one that rules and formulas know;
 //! a node of another dialect also has the name of its op there.
 
+mod strings;
+
 use super::attr_value::{Attr, AttrValue};
 use super::names::{NameHash, Recent};
-use crate::hash::{UntrustedMap, UntrustedState};
+use crate::hash::UntrustedState;
 use crate::words::lossy;
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
+use std::borrow::Cow;
 use std::hash::{BuildHasher, Hash, Hasher};
 use std::ops::Range;
+use strings::{StringList, StringSet};
 use tfprof_proto::fields::{attr_value, graph_def, tensor, version_def};
 use tfprof_proto::node_def::{Attribute, NodeDef, each_node};
 use tfprof_proto::shape::attribute_value;
@@ -328,15 +332,21 @@ pub struct UnresolvedBody {
     spellings: StringList,
     /// Where the inputs of each node end.
     spellings_end: Vec<u32>,
+    /// Some name was not UTF-8, so that another one may look like it.
+    pub has_invalid_names: bool,
 }
 
 /// Numbers of nodes by name. The first node of a name wins.
 #[derive(Clone, Debug, Default)]
 pub struct NodesByName {
     nodes: HashTable<NamedNode>,
+    /// The newest nodes, which are not in the table yet: many at once wait for the memory of a large table together.
+    newest: Vec<NamedNode>,
     recent: Recent<NamedNode>,
-    state: UntrustedState,
 }
+
+/// How many nodes enter the table at once.
+const AT_ONCE: usize = 32;
 
 /// The hash rejects most other names without reading the text, and lets the table grow without it.
 #[derive(Clone, Copy, Debug)]
@@ -348,24 +358,26 @@ struct NamedNode {
 impl NodesByName {
     /// The node of that name in the body that this is about.
     pub fn get(&self, body: &Body, name: &str) -> Option<u32> {
-        self.find(body, name, self.hash(name))
-    }
-
-    fn hash(&self, name: &str) -> NameHash {
-        NameHash::folded(self.state.hash_one(name))
+        self.find(body, name, NameHash::of(name.as_bytes()))
     }
 
     fn find(&self, body: &Body, name: &str, hash: NameHash) -> Option<u32> {
         let is_it = |named: &NamedNode| named.hash == hash && body.name(named.node) == name;
         let recent = self.recent.get(hash).filter(|named| is_it(named));
-        recent.or_else(|| self.nodes.find(hash.spread(), is_it)).map(|named| named.node)
+        let known = recent.or_else(|| self.newest.iter().find(|named| is_it(named)));
+        known.or_else(|| self.nodes.find(hash.spread(), is_it)).map(|named| named.node)
     }
 
     /// Adds a node whose name is new.
     fn insert(&mut self, hash: NameHash, node: u32) {
         let named = NamedNode { hash, node };
-        self.nodes.insert_unique(hash.spread(), named, |named| named.hash.spread());
+        self.newest.push(named);
         self.recent.put(hash, named, self.nodes.len());
+        if self.newest.len() == AT_ONCE {
+            for named in self.newest.drain(..) {
+                self.nodes.insert_unique(named.hash.spread(), named, |named| named.hash.spread());
+            }
+        }
     }
 }
 
@@ -373,11 +385,18 @@ impl UnresolvedBody {
     /// Adds a node; false if there is one of that name.
     pub fn push_node(&mut self, node: &NodeDef<'_>) -> bool {
         let name = lossy(node.name);
-        let hash = self.by_name.hash(&name);
+        self.has_invalid_names |= matches!(name, Cow::Owned(_));
+        let hash = NameHash::of(name.as_bytes());
         if self.by_name.find(&self.body, &name, hash).is_some() {
             return false;
         }
-        let at = self.body.push_node(&name, &lossy(node.op));
+        self.push_new(node, &name, hash);
+        true
+    }
+
+    /// Adds a node whose name is known to be new.
+    pub fn push_new(&mut self, node: &NodeDef<'_>, name: &str, hash: NameHash) {
+        let at = self.body.push_node(name, &lossy(node.op));
         self.by_name.insert(hash, at);
         node.inputs.iter().for_each(|input| self.push_input(&lossy(input)));
         self.spellings_end.push(self.spellings.len() as u32);
@@ -385,7 +404,6 @@ impl UnresolvedBody {
         if let Some(original_names) = node.original_names {
             self.body.push_attribute(ORIGINAL_NAMES, original_names);
         }
-        true
     }
 
     fn push_input(&mut self, spelling: &str) {
@@ -417,7 +435,7 @@ impl UnresolvedBody {
     pub fn push_arg(&mut self, name: &str) {
         let at = self.body.push_node(name, "_Arg");
         self.body.args.push(at);
-        let hash = self.by_name.hash(name);
+        let hash = NameHash::of(name.as_bytes());
         if self.by_name.find(&self.body, name, hash).is_none() {
             self.by_name.insert(hash, at);
         }
@@ -441,7 +459,7 @@ impl UnresolvedBody {
 
     /// Resolves inputs. `output` numbers an output of a node by its spelling, the text after the first colon.
     pub fn resolve_with(self, mut output: impl FnMut(&Body, u32, &str) -> u32) -> (Body, NodesByName) {
-        let UnresolvedBody { mut body, by_name, producers, spellings, spellings_end } = self;
+        let UnresolvedBody { mut body, by_name, producers, spellings, spellings_end, .. } = self;
         body.inputs_end.clear();
         body.controls_end.clear();
         for node in 0..body.op.len() as u32 {
@@ -501,48 +519,6 @@ fn push_without_contents(value: &[u8], out: &mut Vec<u8>) -> bool {
         });
     });
     true
-}
-
-/// Strings one after the other in one allocation.
-#[derive(Clone, Debug, Default)]
-struct StringList {
-    text: String,
-    ends: Vec<usize>,
-}
-
-impl StringList {
-    fn push(&mut self, text: &str) {
-        self.text.push_str(text);
-        self.ends.push(self.text.len());
-    }
-
-    fn len(&self) -> usize {
-        self.ends.len()
-    }
-
-    fn get(&self, at: usize) -> &str {
-        let start = if at == 0 { 0 } else { self.ends[at - 1] };
-        &self.text[start..self.ends[at]]
-    }
-}
-
-/// Distinct strings, numbered in the order of their first use.
-#[derive(Clone, Debug, Default)]
-struct StringSet {
-    list: StringList,
-    ids: UntrustedMap<Box<str>, u32>,
-}
-
-impl StringSet {
-    fn id(&mut self, text: &str) -> u32 {
-        if let Some(id) = self.ids.get(text) {
-            return *id;
-        }
-        let id = self.list.len() as u32;
-        self.list.push(text);
-        self.ids.insert(text.into(), id);
-        id
-    }
 }
 
 #[cfg(test)]

@@ -341,6 +341,12 @@ impl Cell {
         Sum { wrapped: self.sums[measure as usize], carry: self.carries[measure as usize] }
     }
 
+    /// All sums, saturated at the limit.
+    #[inline]
+    pub fn limited(&self) -> [i64; Measure::COUNT] {
+        if self.carries == [0; Measure::COUNT] { self.sums } else { self.sums().map(Sum::limited) }
+    }
+
     pub fn sums(&self) -> Sums {
         std::array::from_fn(|i| Sum { wrapped: self.sums[i], carry: self.carries[i] })
     }
@@ -367,6 +373,11 @@ impl Cell {
         if memory.iter().fold(0, |any, sum| any | sum.wrapped | i64::from(sum.carry)) != 0 {
             self.add_measures(sums, Measure::MEMORY..Measure::COUNT);
         }
+        self.add_times(start, end);
+    }
+
+    #[inline(always)]
+    fn add_times(&mut self, start: i64, end: i64) {
         if start > 0 {
             self.first_start = if self.first_start == 0 { start } else { self.first_start.min(start) };
             self.last_end = self.last_end.max(end);
@@ -385,7 +396,25 @@ impl Cell {
     /// Adds a cell of other steps.
     pub fn add_steps(&mut self, other: &Cell) {
         self.peaks.add(other.peaks);
-        self.add_sums(&other.sums(), other.first_start, other.last_end);
+        if self.add_small(other) {
+            self.add_times(other.first_start, other.last_end);
+        } else {
+            self.add_sums(&other.sums(), other.first_start, other.last_end);
+        }
+    }
+
+    /// Adds sums that are far from the limit, as nearly all are; otherwise adds nothing and returns false.
+    #[inline]
+    fn add_small(&mut self, other: &Cell) -> bool {
+        const LIMIT: u64 = 1 << 62;
+        let size = |sums: &[i64; Measure::COUNT]| sums.iter().fold(0, |bits, n| bits | n.unsigned_abs());
+        if other.carries != [0; Measure::COUNT] || (size(&self.sums) | size(&other.sums)) >= LIMIT {
+            return false;
+        }
+        for (sum, more) in self.sums.iter_mut().zip(other.sums) {
+            *sum += more;
+        }
+        true
     }
 
     /// Adds a cell of the same step.

@@ -34,6 +34,8 @@ pub struct Devices {
     hosts: TrustedMap<DeviceId, u32>,
     ids: TrustedMap<NameId, DeviceId>,
     spellings: UntrustedMap<Vec<u8>, DeviceId>,
+    /// The last spelling, and its device: most records are about the device of the record before.
+    last_spelling: Option<(Vec<u8>, DeviceId)>,
 }
 
 impl DeviceId {
@@ -83,6 +85,19 @@ impl Devices {
 
     /// The device of that name, ignoring case.
     pub fn intern(&mut self, name: &[u8], names: &mut Names) -> DeviceId {
+        if let Some((last, id)) = &self.last_spelling
+            && last == name
+        {
+            return *id;
+        }
+        let id = self.intern_spelling(name, names);
+        let last = self.last_spelling.get_or_insert((Vec::new(), id));
+        name.clone_into(&mut last.0);
+        last.1 = id;
+        id
+    }
+
+    fn intern_spelling(&mut self, name: &[u8], names: &mut Names) -> DeviceId {
         if let Some(id) = self.spellings.get(name) {
             return *id;
         }

@@ -25,6 +25,7 @@ pub mod lowered;
 pub mod name_order;
 pub mod names;
 pub mod nodes;
+pub mod observed;
 pub mod op_facts;
 pub mod peaks;
 pub mod program;
@@ -48,7 +49,7 @@ use hosts::HostFacts;
 use layers::{Layer, Layers, NodeFilter};
 use lists::Lists;
 use name_order::NameOrder;
-use names::{NameHash, NameId, Names};
+use names::{NameId, Names};
 use nodes::{NodeId, Nodes};
 use op_facts::OpFacts;
 use peaks::Peaks;
@@ -238,7 +239,7 @@ impl Model {
     }
 
     fn push_unnamed(&mut self, name: NameId, op: NameId) -> NodeId {
-        let hash = NameHash::of(self.names.get(name).as_bytes());
+        let hash = self.names.hash(name);
         self.placement.push(DeviceId::NONE);
         self.ops_by_name = OnceLock::new();
         self.nodes.push(name, hash, op)

@@ -17,6 +17,8 @@ pub struct Names {
     ends: Vec<usize>,
     table: HashTable<Entry>,
     recent: Recent<Entry>,
+    /// The hash of the newest string.
+    newest: NameHash,
 }
 
 /// The hash rejects most unequal strings without reading the text, and lets the table grow without it.
@@ -42,8 +44,8 @@ impl NameId {
 
 impl Default for Names {
     fn default() -> Self {
-        let (table, recent) = (HashTable::new(), Recent::default());
-        let mut names = Names { text: String::new(), ends: Vec::new(), table, recent };
+        let (table, recent, newest) = (HashTable::new(), Recent::default(), NameHash::of(b""));
+        let mut names = Names { text: String::new(), ends: Vec::new(), table, recent, newest };
         names.intern("");
         names
     }
@@ -64,6 +66,12 @@ impl Names {
         let index = id.index();
         let start = if index == 0 { 0 } else { self.ends[index - 1] };
         &self.text[start..self.ends[index]]
+    }
+
+    /// The hash of a string; of the newest one, without computing it.
+    #[inline]
+    pub fn hash(&self, id: NameId) -> NameHash {
+        if id.index() + 1 == self.ends.len() { self.newest } else { NameHash::of(self.get(id).as_bytes()) }
     }
 
     /// The id of a string, if it is interned.
@@ -111,6 +119,7 @@ impl Names {
         let entry = Entry { hash, id };
         self.table.insert_unique(hash.spread(), entry, |entry| entry.hash.spread());
         self.recent.put(hash, entry, self.table.len());
+        self.newest = hash;
         id
     }
 }
@@ -181,6 +190,7 @@ mod tests {
         for (i, id) in ids.iter().enumerate() {
             assert_eq!(names.get(*id), format!("scope_{}/op_{i}", i / 10));
             assert_eq!(names.find(format!("scope_{}/op_{i}", i / 10).as_bytes()), Some(*id));
+            assert_eq!(names.hash(*id), NameHash::of(names.get(*id).as_bytes()));
         }
         assert_eq!((names.intern(""), names.len()), (NameId::EMPTY, 10_001));
     }

@@ -3,13 +3,9 @@
 use super::body::{Body, UnresolvedBody};
 use super::debug_info::DebugInfo;
 use super::functions::FunctionDefs;
+use super::observed::ObservedShapes;
 use super::settings::Settings;
-use super::shape::Shape;
-use crate::hash::UntrustedMap;
 use std::sync::Arc;
-
-/// Shapes of outputs as runs recorded them, by the names of nodes; unknown where no run recorded one.
-pub type ObservedShapes = UntrustedMap<String, Vec<Shape>>;
 
 /// The program that the files describe: its graph, its functions, and facts about both.
 #[derive(Debug, Default)]
@@ -24,7 +20,6 @@ pub struct ProgramBuilder {
     pub functions: FunctionDefs,
     /// The functions of a file of another dialect, by name.
     pub lowered: Vec<(String, Body)>,
-    /// If several runs recorded a shape, the first one wins.
     pub observed_shapes: Arc<ObservedShapes>,
     pub debug_info: DebugInfo,
 }
@@ -35,35 +30,13 @@ impl ProgramBuilder {
         if later.is_empty() {
             return;
         }
-        let mut names: Vec<&String> = later.keys().collect();
-        names.sort_unstable();
-        let observed = Arc::make_mut(&mut self.observed_shapes);
-        for name in names {
-            let shapes = observed.entry(name.clone()).or_default();
-            for (at, shape) in later[name].iter().enumerate() {
-                if shapes.len() <= at {
-                    shapes.push(shape.clone());
-                } else if shapes[at] == Shape::UNKNOWN {
-                    shapes[at] = shape.clone();
-                }
-            }
-        }
+        Arc::make_mut(&mut self.observed_shapes).merge(later);
     }
 
-    /// Adds the shape of an output in a run. A placeholder that was fed ran as `_arg_NAME_0_0`.
-    pub fn observe_shape(&mut self, name: &str, output: usize, shape: Shape) {
+    /// Adds the shape of an output in a run, a `TensorShapeProto`. A placeholder that was fed ran as `_arg_NAME_0_0`.
+    pub fn observe_shape(&mut self, name: &str, output: usize, shape: &[u8]) {
         let name = placeholder_name(name).unwrap_or(name);
-        let observed = Arc::make_mut(&mut self.observed_shapes);
-        if !observed.contains_key(name) {
-            observed.insert(name.to_owned(), Vec::new());
-        }
-        let Some(shapes) = observed.get_mut(name) else { return };
-        if shapes.len() <= output {
-            shapes.resize(output + 1, Shape::UNKNOWN);
-        }
-        if shapes[output] == Shape::UNKNOWN {
-            shapes[output] = shape;
-        }
+        Arc::make_mut(&mut self.observed_shapes).add(name, output, shape);
     }
 }
 

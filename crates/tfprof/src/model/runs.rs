@@ -1,6 +1,6 @@
 //! The loaded steps and their measurements.
 
-use super::cells::{Cell, Cells, Measure, Sums};
+use super::cells::{Cell, Cells, Measure, Sum, Sums};
 use super::devices::{DeviceId, DeviceKind, Devices};
 use super::join::Renumber;
 use super::nodes::NodeId;
@@ -59,9 +59,13 @@ struct Sizes {
 impl Sizes {
     #[inline]
     fn note(&mut self, sums: &Sums) {
+        self.note_numbers(sums.map(Sum::limited));
+    }
+
+    #[inline]
+    fn note_numbers(&mut self, numbers: [i64; Measure::COUNT]) {
         let mut signs = 0;
-        for sum in sums {
-            let n = sum.limited();
+        for n in numbers {
             signs |= n;
             self.bits |= n.unsigned_abs();
         }
@@ -350,15 +354,17 @@ impl Runs {
         }
         let mut most_often = 0;
         for cell in cells.rows() {
-            self.sizes.note(&cell.sums());
+            self.sizes.note_numbers(cell.limited());
             most_often = most_often.max(cell.sum(Measure::Runs).wrapped().unsigned_abs());
-            // Count a node once, at its first cell.
-            if cells.of(cell.node).next().is_some_and(|first| first.device == cell.device) {
-                let seen = &mut self.seen[cell.node.index()].steps;
-                let old = || before.iter().flat_map(|before| before.of(cell.node));
-                seen.any_device += u32::from(old().next().is_none());
-                seen.first_device += u32::from(!old().any(counts) && cells.of(cell.node).any(counts));
-            }
+        }
+        for node in cells.nodes() {
+            let seen = &mut self.seen[node.index()].steps;
+            let (any, first) = match &*before {
+                None => (false, false),
+                Some(before) => (before.has(node), before.of(node).any(counts)),
+            };
+            seen.any_device += u32::from(!any);
+            seen.first_device += u32::from(!first && cells.of(node).any(counts));
         }
         self.most_often = self.most_often.saturating_add(most_often);
         match before {

@@ -6,6 +6,7 @@ use super::rows::{
 use super::rows::{EMPTY_STACK, KNOWS_BYTES, KNOWS_FLOPS, MISSES_FLOPS, SEEN};
 use super::steps::{StepSet, sample};
 use super::{About, Block, Packed, Partial, Recording, StepRow};
+use crate::budget;
 use crate::metric::METRICS;
 use crate::metric::MetricInfo;
 use crate::model::Model;
@@ -51,6 +52,7 @@ pub fn gather(model: &Model, recording: Recording) -> Partial {
     let steps = gatherer.steps_of_nodes();
     for (node, steps) in model.nodes.all().zip(&steps) {
         gatherer.node(node, steps);
+        budget::check();
     }
     let block = block(model);
     let mut partial = Partial { about, rows: gatherer.rows, ..Partial::default() };
@@ -160,7 +162,7 @@ impl Gatherer<'_> {
             self.each_cell(cells, node, row, |cell, sums| {
                 cell.count(i64::try_from(sums.added[TIME]).unwrap_or(i64::MAX));
                 if is_sampled {
-                    cell.by_step.insert(step, sums);
+                    cell.by_step.insert(step, Box::new(sums));
                 }
             });
         }

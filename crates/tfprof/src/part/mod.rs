@@ -81,9 +81,12 @@ impl Partial {
         }
     }
 
-    /// The recordings that could not be read.
+    /// The recordings that could not be read, ordered by their paths.
     pub fn missing(&self) -> impl Iterator<Item = &Recording> {
-        self.recordings.values().filter(|recording| recording.failed.is_some())
+        let mut missing: Vec<&Recording> =
+            self.recordings.values().filter(|recording| recording.failed.is_some()).collect();
+        missing.sort_by_key(|recording| recording.path());
+        missing.into_iter()
     }
 
     /// The recordings that were, ordered by their names.

@@ -75,6 +75,13 @@ impl Recording {
         Recording { inputs, failed: Some(reason.to_owned()), ..Recording::default() }
     }
 
+    /// A sentence about a recording that could not be read. Its error names the file as a rule, and one name is enough.
+    pub fn loss(&self) -> String {
+        let (path, why) = (self.path(), self.failed.as_deref().unwrap_or_default());
+        let why = why.strip_prefix(path).map_or(why, |rest| rest.trim_start_matches([':', ' ']));
+        format!("{path} is missing: {why}; the answer is about the others")
+    }
+
     /// Equal ids are the same recording: the same measured contents, or the same missing file.
     pub fn id(&self) -> u128 {
         let mut tag = Tag::default();

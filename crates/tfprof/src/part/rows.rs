@@ -3,8 +3,10 @@
 
 use super::histogram::Histogram;
 use super::steps::StepSet;
+use crate::budget;
 use crate::hash::UntrustedMap;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 /// The numbers that are added: the measures of cells, then the sums that only traces have, then the peaks of all steps.
 pub const SUMS: usize = 11;
@@ -48,8 +50,8 @@ pub struct Cell {
     pub squares: u128,
     pub least: i64,
     pub most: i64,
-    /// The sums of the sampled steps.
-    pub by_step: BTreeMap<i64, Sums>,
+    /// The sums of the sampled steps; boxed like cells.
+    pub by_step: BTreeMap<i64, Box<Sums>>,
 }
 
 impl Cell {
@@ -142,14 +144,15 @@ pub struct Row {
     pub precision: u8,
     /// The steps in which it ran: on any device, on its first one.
     pub steps: [u32; 2],
-    pub cells: BTreeMap<u32, Cell>,
+    /// By device. Most rows have one, and a tree makes room for eleven at once: for eleven boxes.
+    pub cells: BTreeMap<u32, Box<Cell>>,
 }
 
 /// Rows, and what they refer to by number: texts, frames, stacks, sets of steps. Number 0 is empty.
 #[derive(Clone, Debug)]
 pub struct Rows {
-    pub texts: Vec<Box<str>>,
-    text_ids: UntrustedMap<Box<str>, u32>,
+    pub texts: Vec<Arc<str>>,
+    text_ids: UntrustedMap<Arc<str>, u32>,
     pub frames: Vec<Frame>,
     frame_ids: UntrustedMap<Frame, u32>,
     /// The stack around, and the innermost frame. The first two are [`NO_STACK`] and [`EMPTY_STACK`].
@@ -195,8 +198,10 @@ impl Rows {
             return *id;
         }
         let id = self.texts.len() as u32;
-        self.texts.push(text.into());
-        self.text_ids.insert(text.into(), id);
+        let text: Arc<str> = text.into();
+        self.texts.push(Arc::clone(&text));
+        self.text_ids.insert(text, id);
+        budget::check();
         id
     }
 
@@ -284,6 +289,7 @@ impl Rows {
                 larger(dtype, row.dtype, self),
             ];
             let stack = self.larger_stack(self.rows[at].stack, stack[row.stack as usize]);
+            budget::check();
             let mine = &mut self.rows[at];
             [mine.declared_device, mine.placement, mine.dtype] = named;
             mine.stack = stack;

@@ -4,6 +4,7 @@ use super::bytes::{Cursor, Fault, put, put_len, put_signed, put_text};
 use super::histogram::Histogram;
 use super::rows::{Cell, Cost, EMPTY_STACK, Frame, Key, NO_STACK, Row, Rows, SEEN, SUMS, Sums};
 use super::steps::StepSet;
+use crate::budget;
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -52,6 +53,7 @@ impl Rows {
             out.push(layer);
             [name, op, stack].into_iter().for_each(|number| put(&mut out, number));
             write_row(&self.rows[at as usize], &numbers, &mut out);
+            budget::check();
         }
         out
     }
@@ -100,6 +102,7 @@ impl Rows {
         let known = Known { texts, stacks, sets, sampled: rows.sampled.iter().copied().collect() };
         for _ in 0..cursor.count(LEAST_ROW, "rows")? {
             let (key, row) = read_row(cursor, &known)?;
+            budget::check();
             if row.cells.keys().any(|device| !rows.devices.contains_key(device)) {
                 return Err("a row ran on a device that is not listed".to_owned());
             }
@@ -254,7 +257,7 @@ fn write_row(row: &Row, numbers: &Numbers, out: &mut Vec<u8>) {
     out.push(row.precision);
     row.steps.iter().for_each(|set| put(out, numbers.sets.of(*set)));
     let mut cells: Vec<(u128, &Cell)> =
-        row.cells.iter().map(|(device, cell)| (numbers.texts.of(*device), cell)).collect();
+        row.cells.iter().map(|(device, cell)| (numbers.texts.of(*device), &**cell)).collect();
     cells.sort_unstable_by_key(|(device, _)| *device);
     put_len(out, cells.len());
     for (device, cell) in cells {
@@ -351,7 +354,7 @@ fn read_row(cursor: &mut Cursor<'_>, known: &Known) -> Result<(Key, Row), Fault>
     }
     for _ in 0..cursor.count(4, "devices of a row")? {
         let device = known.text(cursor)?;
-        if row.cells.insert(device, read_cell(cursor, known)?).is_some() {
+        if row.cells.insert(device, Box::new(read_cell(cursor, known)?)).is_some() {
             return Err("a row has a device twice".to_owned());
         }
     }
@@ -370,7 +373,7 @@ fn read_cell(cursor: &mut Cursor<'_>, known: &Known) -> Result<Cell, Fault> {
     for _ in 0..cursor.count(2, "steps of a row")? {
         let step = cursor.int()?;
         let sums = read_sums(cursor)?;
-        if !known.sampled.contains(&step) || cell.by_step.insert(step, sums).is_some() {
+        if !known.sampled.contains(&step) || cell.by_step.insert(step, Box::new(sums)).is_some() {
             return Err(format!("step {step} of a row is not sampled, or there twice"));
         }
     }

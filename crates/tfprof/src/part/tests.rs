@@ -60,7 +60,7 @@ fn random_part(random: &mut Random, host: u64) -> Partial {
             cell.totals.add(&sums);
             cell.everything.add(&sums);
             if rows.sampled.contains(&step) {
-                cell.by_step.insert(step, sums);
+                cell.by_step.insert(step, Box::new(sums));
             }
         }
         *rows.row(key) = row;

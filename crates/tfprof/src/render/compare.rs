@@ -6,9 +6,11 @@ use crate::error::{Fix, Spelling};
 use crate::json::push_string;
 use crate::metric::Metric;
 use crate::pairing::{self, Match};
+use crate::units;
 use crate::view::columns::Number;
 use crate::view::compare::{Compared, Figure, SideSteps, Status};
 use crate::view::{Side, View, VisibleRow};
+use std::borrow::Cow;
 use std::io::{self, Write};
 
 /// The most bytes of Markdown: a comment on a pull request takes no more.
@@ -129,52 +131,116 @@ fn titles(view: &View) -> Vec<String> {
 
 /// The numbers of a row.
 fn cells(view: &View, row: &VisibleRow) -> Vec<String> {
-    let mut cells = Vec::new();
-    for metric in metrics(view) {
-        for side in sides(view) {
-            cells.extend(FIGURES.iter().map(|figure| cell(view, *figure, *side, metric, row)));
+    let mut cells = Cells::default();
+    cells.push_row(view, &metrics(view), row);
+    let text = |cell: &[u8]| String::from_utf8_lossy(cell).into_owned();
+    cells.rows(cells.lengths.len()).flatten().map(text).collect()
+}
+
+/// The numbers of rows, one behind the other: a comparison may have millions. They are ASCII, so a byte is a column.
+#[derive(Default)]
+struct Cells {
+    text: Vec<u8>,
+    lengths: Vec<u16>,
+}
+
+impl Cells {
+    fn push_row(&mut self, view: &View, metrics: &[Metric], row: &VisibleRow) {
+        for metric in metrics {
+            for side in sides(view) {
+                let numbers = view.figures(*side, *metric, row);
+                for (figure, number) in FIGURES.into_iter().zip(numbers) {
+                    let start = self.text.len();
+                    push_cell(figure, number, *metric, &mut self.text);
+                    // A number has some hundred digits at most.
+                    self.lengths.push((self.text.len() - start) as u16);
+                }
+            }
         }
     }
-    cells
+
+    /// The cells of each row, which has so many.
+    fn rows(&self, columns: usize) -> impl Iterator<Item = impl Iterator<Item = &[u8]>> {
+        let mut rest = self.text.as_slice();
+        self.lengths.chunks(columns.max(1)).map(move |row| {
+            let (mut text, after) = rest.split_at(row.iter().map(|length| usize::from(*length)).sum());
+            rest = after;
+            row.iter().map(move |length| {
+                let (cell, after) = text.split_at(usize::from(*length));
+                text = after;
+                cell
+            })
+        })
+    }
+
+    /// The widest cell of each column, or its title.
+    fn widths(&self, titles: &[String]) -> Vec<usize> {
+        let mut widths: Vec<usize> = titles.iter().map(|title| fit::width(title)).collect();
+        for row in self.lengths.chunks(titles.len().max(1)) {
+            for (width, length) in widths.iter_mut().zip(row) {
+                *width = (*width).max(usize::from(*length));
+            }
+        }
+        widths
+    }
 }
 
 fn cell(view: &View, figure: Figure, side: Side, metric: Metric, row: &VisibleRow) -> String {
-    let number = view.figure(figure, side, metric, row);
-    match (figure, number) {
-        (_, Number::Missing) => "-".to_owned(),
-        (Figure::Percent, Number::Real(x)) => signed_percent(x),
-        (Figure::Difference, number) => signed(number, metric),
-        (_, number) => plain(number, metric),
-    }
+    let mut out = Vec::new();
+    push_cell(figure, view.figure(figure, side, metric, row), metric, &mut out);
+    String::from_utf8(out).unwrap_or_default()
 }
 
-fn plain(number: Number, metric: Metric) -> String {
-    let mut out = Vec::new();
-    text::push_number(number, metric, &mut out);
-    String::from_utf8(out).unwrap_or_default()
+fn push_cell(figure: Figure, number: Number, metric: Metric, out: &mut Vec<u8>) {
+    match (figure, number) {
+        (_, Number::Missing) => out.push(b'-'),
+        (Figure::Percent, Number::Real(x)) => push_signed_percent(x, out),
+        (Figure::Difference, number) => push_signed(number, metric, out),
+        (_, number) => text::push_number(number, metric, out),
+    }
 }
 
 /// A difference with its sign.
 pub(super) fn signed(number: Number, metric: Metric) -> String {
+    let mut out = Vec::new();
+    push_signed(number, metric, &mut out);
+    String::from_utf8(out).unwrap_or_default()
+}
+
+fn push_signed(number: Number, metric: Metric, out: &mut Vec<u8>) {
     let (sign, size) = match number {
-        Number::Missing => return "-".to_owned(),
+        Number::Missing => return out.push(b'-'),
         Number::Int(n) => (n.signum(), Number::Int(n.saturating_abs())),
         Number::Decimal(amount) => {
-            let size = crate::units::Amount { n: amount.n.saturating_abs(), ..amount };
+            let size = units::Amount { n: amount.n.saturating_abs(), ..amount };
             (amount.n.signum(), Number::Decimal(size))
         }
         Number::Real(x) => (if x == 0.0 { 0 } else { x.signum() as i64 }, Number::Real(x.abs())),
     };
-    let sign = ["-", "", "+"][(sign + 1) as usize];
-    format!("{sign}{}", plain(size, metric))
+    match sign {
+        1 => out.push(b'+'),
+        -1 => out.push(b'-'),
+        _ => {}
+    }
+    text::push_number(size, metric, out);
 }
 
 pub(super) fn signed_percent(percent: f64) -> String {
+    let mut out = Vec::new();
+    push_signed_percent(percent, &mut out);
+    String::from_utf8(out).unwrap_or_default()
+}
+
+fn push_signed_percent(percent: f64, out: &mut Vec<u8>) {
     match percent.abs() {
-        size if size < 0.05 => "0.0 %".to_owned(),
-        size if size >= 1000.0 => format!("{percent:+.0} %"),
-        _ => format!("{percent:+.1} %"),
+        size if size < 0.05 => out.extend_from_slice(b"0.0"),
+        size if size >= 1000.0 || size.is_nan() => out.extend_from_slice(format!("{percent:+.0}").as_bytes()),
+        size => {
+            out.push(if percent < 0.0 { b'-' } else { b'+' });
+            units::push_tenths(out, size);
+        }
     }
+    out.extend_from_slice(b" %");
 }
 
 /// The mark before a row, which also says it without colours.
@@ -206,10 +272,12 @@ fn name<'v>(view: &'v View, compared: &'v Compared, i: usize) -> (&'v str, Optio
     (name, before.map(|before| if compared.matched(row) == Some(Match::Rename) { before } else { last(before) }))
 }
 
-fn label(view: &View, compared: &Compared, i: usize) -> String {
-    let row = &view.rows()[i];
-    let (name, before) = name(view, compared, i);
-    pairing::label(name, before, compared.matched(row) == Some(Match::Guess))
+fn label<'v>(view: &'v View, compared: &'v Compared, i: usize) -> Cow<'v, str> {
+    let is_guess = compared.matched(&view.rows()[i]) == Some(Match::Guess);
+    match name(view, compared, i) {
+        (name, None) if !is_guess => Cow::Borrowed(name),
+        (name, before) => Cow::Owned(pairing::label(name, before, is_guess)),
+    }
 }
 
 // ---- text
@@ -220,21 +288,18 @@ pub fn write_text(view: &View, compared: &Compared, dress: &Dress<'_>, out: &mut
     head.push(String::new());
     for line in head {
         let line = width.map_or_else(|| line.clone(), |width| fit::end(&line, width));
-        writeln!(out, "{}", clean(&line))?;
+        writeln!(out, "{}", clean(line.into()))?;
     }
     let rows = view.rows();
-    let shown: Vec<usize> = (0..rows.len()).collect();
-    let mut titles = titles(view);
-    let mut table: Vec<Vec<String>> = shown.iter().map(|i| cells(view, &rows[*i])).collect();
-    let mut widths: Vec<usize> = titles.iter().map(|title| fit::width(title)).collect();
-    for row in &table {
-        for (width, cell) in widths.iter_mut().zip(row) {
-            *width = (*width).max(fit::width(cell));
-        }
-    }
-    let names: Vec<String> = shown.iter().map(|i| clean(&label(view, compared, *i))).collect();
-    let indent = |i: usize| if view.rules().chain { 0 } else { 2 * rows[i].depth.min(INDENTED) };
-    let longest = names.iter().zip(&shown).map(|(name, i)| fit::width(name) + indent(*i)).max().unwrap_or(0).max(4);
+    let (mut titles, metrics) = (titles(view), metrics(view));
+    let mut cells = Cells::default();
+    rows.iter().for_each(|row| cells.push_row(view, &metrics, row));
+    let columns = titles.len();
+    let mut widths = cells.widths(&titles);
+    let label = |i: usize| clean(label(view, compared, i));
+    let indent = |row: &VisibleRow| if view.rules().chain { 0 } else { 2 * row.depth.min(INDENTED) };
+    let name_width = |(i, row): (usize, &VisibleRow)| fit::width(&label(i)) + indent(row);
+    let longest = rows.iter().enumerate().map(name_width).max().unwrap_or(0).max(4);
     let mut room = longest;
     if let Some(width) = width {
         // Whole groups of four go, the last first: those of the rows alone.
@@ -243,29 +308,49 @@ pub fn write_text(view: &View, compared: &Compared, dress: &Dress<'_>, out: &mut
             widths.truncate(widths.len() - FIGURES.len());
         }
         titles.truncate(widths.len());
-        table.iter_mut().for_each(|row| row.truncate(widths.len()));
         room = longest.min(width.saturating_sub(taken(&widths)).max(LEAST_NAME));
     }
-    let pad = |text: &str, width: usize| " ".repeat(width.saturating_sub(fit::width(text)));
-    let mut line = format!("  name{}", pad("name", room));
-    for (title, width) in titles.iter().zip(&widths) {
-        line += &format!("  {}{title}", pad(title, *width));
-    }
-    theme.faint(out, line.as_bytes())?;
+    let mut line = Vec::new();
+    let heads = titles.iter().map(String::as_bytes);
+    push_line(&mut line, (" ", 0, "name", room), heads, &widths);
+    theme.faint(out, &line)?;
     out.write_all(b"\n")?;
-    for ((i, name), cells) in shown.iter().zip(&names).zip(&table) {
-        let status = compared.status(&rows[*i]);
-        let indent = indent(*i).min(room / 2);
-        let name = fit::middle(name, room.saturating_sub(indent));
-        let mut line = format!("{} {}{name}{}", mark(status), " ".repeat(indent), pad(&name, room - indent));
-        for (cell, width) in cells.iter().zip(&widths) {
-            line += &format!("  {}{cell}", pad(cell, *width));
-        }
-        let growth = lead_growth(view, &rows[*i]);
-        theme.change(status, growth, line.trim_end().as_bytes(), out)?;
+    let mut numbers = cells.rows(columns);
+    for (i, row) in rows.iter().enumerate() {
+        let status = compared.status(row);
+        line.clear();
+        let cells = numbers.next().into_iter().flatten();
+        push_line(&mut line, (mark(status), indent(row).min(room / 2), &label(i), room), cells, &widths);
+        theme.change(status, lead_growth(view, row), line.trim_ascii_end(), out)?;
         out.write_all(b"\n")?;
     }
     write_foot(view, compared, dress, out)
+}
+
+/// Appends a line: a mark, an indented name in its room, and cells to the right of their columns.
+fn push_line<'c>(
+    line: &mut Vec<u8>,
+    (mark, indent, name, room): (&str, usize, &str, usize),
+    cells: impl Iterator<Item = &'c [u8]>,
+    widths: &[usize],
+) {
+    let pad = |line: &mut Vec<u8>, count: usize| line.resize(line.len() + count, b' ');
+    line.extend_from_slice(mark.as_bytes());
+    pad(line, 1 + indent);
+    let room = room.saturating_sub(indent);
+    let mut taken = fit::width(name);
+    if taken > room {
+        let name = fit::middle(name, room);
+        taken = fit::width(&name);
+        line.extend_from_slice(name.as_bytes());
+    } else {
+        line.extend_from_slice(name.as_bytes());
+    }
+    pad(line, room.saturating_sub(taken));
+    for (cell, width) in cells.zip(widths) {
+        pad(line, 2 + width.saturating_sub(cell.len()));
+        line.extend_from_slice(cell);
+    }
 }
 
 /// The footer: rows left out, and the meaning of the marks.
@@ -316,9 +401,12 @@ pub(super) fn growth(view: &View, metric: Metric, row: &VisibleRow) -> i8 {
 }
 
 /// Control characters would forge rows.
-fn clean(text: &str) -> String {
+fn clean(text: Cow<'_, str>) -> Cow<'_, str> {
     let escape = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
-    if text.chars().any(char::is_control) { text.chars().map(escape).collect() } else { text.to_owned() }
+    if fit::is_plain(&text) || !text.chars().any(char::is_control) {
+        return text;
+    }
+    Cow::Owned(text.chars().map(escape).collect())
 }
 
 // ---- Markdown
@@ -388,7 +476,7 @@ fn write_markdown_rows(
     writeln!(out, "| | name | {} |\n|---|---|{}", titles.join(" | "), "---:|".repeat(titles.len()))?;
     for (at, i) in ids.iter().enumerate() {
         let row = &view.rows()[*i];
-        let label = if whole_names && *i > 0 { view.name(row).to_owned() } else { label(view, compared, *i) };
+        let label = if whole_names && *i > 0 { Cow::Borrowed(view.name(row)) } else { label(view, compared, *i) };
         let indent = if view.rules().chain || whole_names { 0 } else { row.depth.min(INDENTED) };
         let status = compared.status(row);
         let status = if status == Status::Same { "" } else { status.word() };

@@ -8,7 +8,12 @@ use unicode_width::UnicodeWidthChar;
 
 /// The columns that a text takes on a terminal, where control characters are shown escaped.
 pub fn width(text: &str) -> usize {
-    text.chars().map(columns).sum()
+    if is_plain(text) { text.len() } else { text.chars().map(columns).sum() }
+}
+
+/// Whether each byte is a character that takes one column, as in nearly all names.
+pub fn is_plain(text: &str) -> bool {
+    text.bytes().fold(true, |plain, byte| plain & (b' '..=b'~').contains(&byte))
 }
 
 fn columns(c: char) -> usize {

@@ -6,6 +6,7 @@ mod json;
 pub(in crate::report) mod layers;
 pub mod render;
 mod scopes;
+mod siblings;
 mod tree;
 
 use crate::error::{Error, Fix, Spelling, Warning};

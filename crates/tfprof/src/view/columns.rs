@@ -228,11 +228,7 @@ impl View {
             return Number::Missing;
         }
         if let Source::Ratio { numerator, denominator, .. } = metric.info().source {
-            let parts = self.parts(denominator) as f64 / self.parts(numerator) as f64;
-            let ratio = self.table(side).ratio(metric, row.row).filter(|_| self.knows(metric));
-            let ratio =
-                ratio.filter(|_| !self.is_unknown_cost(side, numerator, row) && self.is_covered(side, metric, row));
-            return ratio.map_or(Number::Missing, |ratio| Number::Real(ratio * parts));
+            return self.ratio(side, metric, (numerator, denominator), row);
         }
         let n = self.table(side).get(metric, row.row);
         if n == 0 && self.model.is_trace && self.is_unknown_cost(side, metric, row) {
@@ -242,6 +238,16 @@ impl View {
             1 => Number::Int(n),
             parts => Number::Decimal(Amount { n, parts }),
         }
+    }
+
+    /// Apart from [`number`](Self::number), which is called for every cell of large texts.
+    #[cold]
+    fn ratio(&self, side: Side, metric: Metric, of: (Metric, Metric), row: &VisibleRow) -> Number {
+        let (numerator, denominator) = of;
+        let parts = self.parts(denominator) as f64 / self.parts(numerator) as f64;
+        let ratio = self.table(side).ratio(metric, row.row).filter(|_| self.knows(metric));
+        let ratio = ratio.filter(|_| !self.is_unknown_cost(side, numerator, row) && self.is_covered(side, metric, row));
+        ratio.map_or(Number::Missing, |ratio| Number::Real(ratio * parts))
     }
 
     /// A number of a row as a real one; none if it is missing.

@@ -115,6 +115,12 @@ struct Kept {
     depth: i64,
 }
 
+/// By row: whether it is kept, and the row that its total was added to.
+struct Sums {
+    keep: Vec<bool>,
+    around: Vec<u32>,
+}
+
 impl<'q, 'm> Pipeline<'q, 'm> {
     /// `metrics` are those to show; metrics to sort or filter by are added.
     #[expect(clippy::large_types_passed_by_value, reason = "once for each view")]
@@ -170,7 +176,7 @@ impl<'q, 'm> Pipeline<'q, 'm> {
             let rows: Vec<usize> = (1..self.tree.len()).filter(|row| self.accounted[*row]).collect();
             self.cumulate(&rows);
         } else {
-            self.total();
+            self.sum();
         }
         (self.tree, self.totals)
     }
@@ -219,12 +225,14 @@ impl<'q, 'm> Pipeline<'q, 'm> {
         let is_measured =
             |metric: Metric| matches!(metric.info().source, Source::Measured) || metric == Metric::Definitions;
         let measured_only = self.self_values.metrics().iter().all(is_measured);
+        let metrics: Vec<Metric> = self.self_values.metrics().iter().collect();
         for (node, row) in self.tree.rows_by_node(self.values.model.nodes.len()) {
-            self.account_node(node, row, measured_only);
+            self.account_node(node, row, &metrics, measured_only);
         }
     }
 
-    fn account_node(&mut self, node: NodeId, row: usize, measured_only: bool) {
+    #[inline]
+    fn account_node(&mut self, node: NodeId, row: usize, metrics: &[Metric], measured_only: bool) {
         let wrap = self.values.lens.quirks.numbers_wrap;
         let mut count = self.filters.account.count(node, &self.values);
         self.accounted[row] |= count > 0;
@@ -238,7 +246,8 @@ impl<'q, 'm> Pipeline<'q, 'm> {
             return;
         }
         let numbers = if measured_only { self.values.measured(node) } else { self.values.row(node) };
-        for (metric, column) in self.self_values.columns_mut_with_metric() {
+        for metric in metrics.iter().copied() {
+            let column = self.self_values.column_mut(metric);
             // As the original: counting a node twice doubles neither its runs nor its definitions.
             let once = matches!(metric, Metric::Runs | Metric::Definitions);
             let count = if once { 1 } else { count as i64 };
@@ -249,6 +258,20 @@ impl<'q, 'm> Pipeline<'q, 'm> {
     /// Sums self values into totals, children before parents: one backward scan, whatever the depth.
     // As the original: a row that is not accounted but kept for its children adds its self values.
     fn total(&mut self) {
+        let Sums { keep, around } = self.sum();
+        let rows = self.tree.len();
+        let mut place = vec![0_u32; rows];
+        self.kept.push(Kept { row: 0, parent: 0, depth: 1 });
+        for row in (1..rows).filter(|row| keep[*row]) {
+            let parent = place[around[row] as usize];
+            place[row] = self.kept.len() as u32;
+            let depth = self.kept[parent as usize].depth + 1;
+            self.kept.push(Kept { row: row as u32, parent, depth });
+        }
+    }
+
+    /// The sums alone, without listing the rows that are kept.
+    fn sum(&mut self) -> Sums {
         let wrap = self.values.lens.quirks.numbers_wrap;
         let rows = self.tree.len();
         let mut keep = self.accounted.clone();
@@ -276,14 +299,7 @@ impl<'q, 'm> Pipeline<'q, 'm> {
                 }
             }
         }
-        let mut place = vec![0_u32; rows];
-        self.kept.push(Kept { row: 0, parent: 0, depth: 1 });
-        for row in (1..rows).filter(|row| keep[*row]) {
-            let parent = place[around[row] as usize];
-            place[row] = self.kept.len() as u32;
-            let depth = self.kept[parent as usize].depth + 1;
-            self.kept.push(Kept { row: row as u32, parent, depth });
-        }
+        Sums { keep, around }
     }
 
     /// Finds the rows to start at, drops everything outside them, and counts depth from there.

@@ -155,7 +155,10 @@ impl<'m> Values<'m> {
     /// Adds the time whose cost is known and, if there are peaks, the time at each peak.
     pub fn add_limits(&self, node: NodeId, row: &mut Row) {
         let took = row[Metric::DeviceMicros as usize];
-        let (knows_flops, knows_bytes) = self.known_costs(node);
+        let (knows_flops, knows_bytes) = match took {
+            0 if !self.lens.ceilings.is_known() => (false, false),
+            _ => self.known_costs(node),
+        };
         row[Metric::KnownFlopsMicros as usize] = if knows_flops { took } else { 0 };
         row[Metric::KnownBytesMicros as usize] = if knows_bytes { took } else { 0 };
         if !self.lens.ceilings.is_known() {

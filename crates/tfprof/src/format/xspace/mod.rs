@@ -256,12 +256,14 @@ fn check(file: &ProfileFile, space: &Space, warnings: &mut Vec<Warning>) -> Resu
     }
     if !has_events {
         let stored: Vec<_> = space.errors.iter().chain(&space.warnings).map(String::as_str).collect();
-        let why = if stored.is_empty() {
-            "record again, and let the profiler run while the model does".to_owned()
-        } else {
-            format!("the profiler said: {}", stored.join("; "))
+        let lost = damage.map(|damage| damage.what.as_str()).or(cut);
+        let why = match lost {
+            Some(lost) => format!("it is damaged: {lost}; get the whole file, or record again"),
+            None if stored.is_empty() => "record again, and let the profiler run while the model does".to_owned(),
+            None => format!("the profiler said: {}", stored.join("; ")),
         };
-        return refuse(None, format!("this profile {}; {why}", super::NO_EVENTS));
+        let spot = damage.map(|damage| Spot::Byte(damage.offset));
+        return refuse(spot, format!("this profile {}; {why}", super::NO_EVENTS));
     }
     Ok(())
 }

@@ -3,10 +3,8 @@
 use super::Shared;
 use super::layers::{Home, Variable, first, last, scope};
 use super::scopes::Scopes;
-use crate::hash::{UntrustedMap, UntrustedState};
-use crate::model::names::NameHash;
-use hashbrown::HashTable;
-use std::hash::BuildHasher;
+use super::siblings::Siblings;
+use crate::hash::UntrustedMap;
 
 /// Deeper scopes count as part of the one at this depth.
 pub(super) const DEEPEST: u8 = 64;
@@ -21,9 +19,7 @@ pub(super) struct Tree<'m> {
     pub depth: Vec<u8>,
     /// Whether a scope has variables of its own.
     owns: Vec<bool>,
-    /// Rows by their parent and the last part of their name, with the hash of both.
-    children: HashTable<(u32, u32)>,
-    state: UntrustedState,
+    siblings: Siblings,
     /// Scopes of ops that have another name: steps by component, and by step the scope that they lead to.
     steps: UntrustedMap<(usize, &'m str), usize>,
     targets: Vec<Option<usize>>,
@@ -46,10 +42,9 @@ pub(super) const ROOT: usize = 0;
 impl<'m> Tree<'m> {
     pub(super) fn new(root: &str, prefix: &'m str) -> Tree<'m> {
         let scopes = Scopes::new(root, prefix);
-        let (children, steps, state) = (HashTable::new(), UntrustedMap::default(), UntrustedState::default());
+        let (siblings, steps) = (Siblings::default(), UntrustedMap::default());
         let (depth, owns, targets) = (vec![0], vec![false], vec![None]);
-        let mut tree =
-            Tree { scopes, depth, owns, children, state, steps, targets, prefix, last: "", trail: Vec::new() };
+        let mut tree = Tree { scopes, depth, owns, siblings, steps, targets, prefix, last: "", trail: Vec::new() };
         if !prefix.is_empty() {
             tree.lead(prefix, ROOT);
         }
@@ -59,7 +54,7 @@ impl<'m> Tree<'m> {
     /// Makes room for this many ops.
     pub(super) fn reserve(&mut self, ops: usize) {
         self.scopes.reserve(ops);
-        self.children.reserve(ops, |(of, _)| NameHash(*of).spread());
+        self.siblings.reserve(ops);
         self.depth.reserve(ops);
         self.owns.reserve(ops);
     }
@@ -136,15 +131,12 @@ impl<'m> Tree<'m> {
         if self.depth[row] >= DEEPEST {
             return row;
         }
-        let hash = NameHash::folded(self.state.hash_one((row, part)));
-        let is_it = |at: usize| self.scopes.parent(at) == row && self.scopes.part(at) == part;
-        let known = self.children.find(hash.spread(), |(of, at)| *of == hash.0 && is_it(*at as usize));
-        if let Some((_, child)) = known {
-            return *child as usize;
+        if let Some(child) = self.siblings.find(&self.scopes, row, part) {
+            return child;
         }
         let child = self.scopes.len();
-        self.children.insert_unique(hash.spread(), (hash.0, child as u32), |(of, _)| NameHash(*of).spread());
         self.scopes.push_part(row, part, path);
+        self.siblings.add(&self.scopes, child);
         self.depth.push(self.depth[row] + 1);
         self.owns.push(false);
         child

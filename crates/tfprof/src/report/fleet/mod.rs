@@ -290,7 +290,7 @@ fn op_times(partial: &Partial) -> Vec<OpTimes> {
     for (key, row) in rows.keys.iter().zip(&rows.rows).filter(|(key, _)| key.layer == 0) {
         cells.extend(row.cells.iter().filter(|(_, cell)| cell.times.count() > 0).map(|(device, cell)| {
             let names = (rows.get(key.name), rows.get(key.op), rows.get(*device));
-            (cell.totals.added[crate::part::rows::TIME], names, cell)
+            (cell.totals.added[crate::part::rows::TIME], names, &**cell)
         }));
     }
     cells.sort_by_key(|(time, names, _)| (std::cmp::Reverse(*time), *names));

@@ -4,7 +4,7 @@
 //! them: `_MklMatMul` is a `MatMul`, and `_FusedConv2D` stands for a `Conv2D` and the ops behind it.
 
 use crate::budget;
-use crate::hash::{TrustedMap, TrustedSet, UntrustedMap, UntrustedSet};
+use crate::hash::{TrustedMap, TrustedSet, UntrustedMap};
 use crate::metric::Metric;
 use crate::model::Model;
 use crate::model::nodes::NodeId;
@@ -17,6 +17,8 @@ pub struct Joined {
     pub rows: TrustedMap<NodeId, Row>,
     /// Nodes whose time went to another.
     pub moved: TrustedSet<NodeId>,
+    /// Nodes that got the time of a fused op, which did the work of others beside them.
+    pub fused: TrustedSet<NodeId>,
     /// The share of the time that belongs to nodes of known or unknown cost of the model.
     pub share: Option<f64>,
 }
@@ -58,6 +60,9 @@ pub fn times(model: &Model, values: &Values<'_>) -> Joined {
         }
         values.add_limits(target, sum);
         joined.moved.insert(node);
+        if model.names.get(model.nodes.op[node.index()]).contains("Fused") {
+            joined.fused.insert(target);
+        }
     }
     joined.share = (all > 0).then(|| defined as f64 / all as f64);
     joined
@@ -68,8 +73,8 @@ pub fn times(model: &Model, values: &Values<'_>) -> Joined {
 struct Unrun<'m> {
     /// By the last two parts of the name.
     by_end: UntrustedMap<(&'m str, &'m str), Vec<NodeId>>,
-    /// The scopes and types of all of them.
-    types: UntrustedSet<(&'m str, &'m str)>,
+    /// By scope and type; none if a scope has several.
+    only_one: UntrustedMap<(&'m str, &'m str), Option<NodeId>>,
 }
 
 impl<'m> Unrun<'m> {
@@ -78,22 +83,21 @@ impl<'m> Unrun<'m> {
         for node in model.nodes.all().filter(|node| model.costs.get(*node).counted && !ran(*node)) {
             let name = model.name(node);
             index.by_end.entry(end(name)).or_default().push(node);
-            index.types.insert((scope(name), model.names.get(model.nodes.op[node.index()])));
+            let kind = model.names.get(model.nodes.op[node.index()]);
+            index.only_one.entry((scope(name), kind)).and_modify(|only| *only = None).or_insert(Some(node));
         }
         index
     }
 
-    /// Whether an op of the type `ran` is what TensorFlow made of a node.
+    /// The node that an op of the type `ran` stands for, if it has the name of `node`.
     ///
-    /// A fused op has the name of its last part. It counts only if its first part is in the same scope: then the scope has
-    /// both its time and its FLOPs.
-    fn replaces(&self, ran: &str, node: &str, kind: &str) -> bool {
-        let Some(plain) = ran.strip_prefix("_MklNative").or(ran.strip_prefix("_Mkl")).or(ran.strip_prefix('_')) else {
-            return false;
-        };
+    /// A fused op is named after its last part, but most of its work is the first. That must be in the same scope, so that the
+    /// scope has both the time and the FLOPs.
+    fn replaced(&self, ran: &str, node: NodeId, name: &str, kind: &str) -> Option<NodeId> {
+        let plain = ran.strip_prefix("_MklNative").or(ran.strip_prefix("_Mkl")).or(ran.strip_prefix('_'))?;
         match plain.strip_prefix("Fused") {
-            Some(first) => self.types.contains(&(scope(node), first)),
-            None => plain.strip_suffix("WithBias").unwrap_or(plain) == kind,
+            Some(first) => self.only_one.get(&(scope(name), first)).copied().flatten(),
+            None => (plain.strip_suffix("WithBias").unwrap_or(plain) == kind).then_some(node),
         }
     }
 }
@@ -116,18 +120,19 @@ fn find(model: &Model, index: &Unrun<'_>, op: NodeId) -> Option<NodeId> {
     let candidates = index.by_end.get(&end(name))?;
     budget::work(candidates.len() as u64);
     let kind = model.nodes.op[op.index()];
-    let same_kind = |node: &&NodeId| {
+    let target = |node: NodeId| {
         let (own, ran) = (model.nodes.op[node.index()], model.names.get(kind));
-        own == kind || ran == name || index.replaces(ran, model.name(**node), model.names.get(own))
+        let is_same = own == kind || ran == name;
+        if is_same { Some(node) } else { index.replaced(ran, node, model.name(node), model.names.get(own)) }
     };
     let mut best: Option<(usize, NodeId)> = None;
     let mut is_tie = false;
-    for node in candidates.iter().filter(same_kind) {
+    for (node, target) in candidates.iter().filter_map(|node| Some((node, target(*node)?))) {
         let equal = equal_ends(name, model.name(*node));
         match best {
             Some((most, _)) if equal < most => {}
             Some((most, _)) if equal == most => is_tie = true,
-            _ => (best, is_tie) = (Some((equal, *node)), false),
+            _ => (best, is_tie) = (Some((equal, target)), false),
         }
     }
     best.filter(|_| !is_tie).map(|(_, node)| node)
@@ -155,15 +160,17 @@ mod tests {
 
     #[test]
     fn ops_that_tensorflow_replaced_belong_to_their_nodes() {
+        let (conv, bias) = (NodeId(1), NodeId(2));
         let mut index = Unrun::default();
-        index.types.insert(("net/c1", "Conv2D"));
-        assert!(index.replaces("_MklMatMul", "net/d/MatMul", "MatMul"));
-        assert!(index.replaces("_MklNativeConv2DBackpropFilterWithBias", "c1/Filter", "Conv2DBackpropFilter"));
-        assert!(index.replaces("_FusedConv2D", "net/c1/BiasAdd", "BiasAdd"));
-        assert!(index.replaces("_MklNativeFusedConv2D", "net/c1/BiasAdd", "BiasAdd"));
+        index.only_one.insert(("net/c1", "Conv2D"), Some(conv));
+        let replaced = |ran: &str, name: &str, kind: &str| index.replaced(ran, bias, name, kind);
+        assert_eq!(replaced("_MklMatMul", "net/d/MatMul", "MatMul"), Some(bias));
+        assert_eq!(replaced("_MklNativeConv2DBackpropFilterWithBias", "c1/Filter", "Conv2DBackpropFilter"), Some(bias));
+        assert_eq!(replaced("_FusedConv2D", "net/c1/BiasAdd", "BiasAdd"), Some(conv));
+        assert_eq!(replaced("_MklNativeFusedConv2D", "net/c1/BiasAdd", "BiasAdd"), Some(conv));
         // The convolution of this activation is in another scope, so its FLOPs would be missing here.
-        assert!(!index.replaces("_FusedConv2D", "net/relu/Relu", "Relu"));
-        assert!(!index.replaces("MatMul", "net/d/MatMul", "Conv2D"));
-        assert!(!index.replaces("_MklMatMul", "net/d/BiasAdd", "BiasAdd"));
+        assert_eq!(replaced("_FusedConv2D", "net/relu/Relu", "Relu"), None);
+        assert_eq!(replaced("MatMul", "net/d/MatMul", "Conv2D"), None);
+        assert_eq!(replaced("_MklMatMul", "net/d/BiasAdd", "BiasAdd"), None);
     }
 }

@@ -79,7 +79,9 @@ impl LayerReport {
         for (node, place) in &found.places {
             if !joined.moved.contains(node) {
                 let row = joined.rows.get(node).copied().unwrap_or_else(|| values.row(*node));
-                sums[listed[*place as usize]].add(model, *node, &row);
+                let of_layer = &mut sums[listed[*place as usize]];
+                of_layer.add(model, *node, &row);
+                of_layer.has_fused |= joined.fused.contains(node);
             }
         }
         let mut whole = Sums::default();
@@ -141,17 +143,24 @@ struct Sums {
     nodes: usize,
     activations: Option<i64>,
     shape: ShapeId,
+    /// FLOPs of nodes without time: a fused op has done their work, here or in another layer, or nobody has.
+    untimed: i64,
+    has_fused: bool,
 }
 
 impl Default for Sums {
     fn default() -> Self {
-        Sums { row: [0; Metric::COUNT], nodes: 0, activations: Some(0), shape: ShapeId::EMPTY }
+        let row = [0; Metric::COUNT];
+        Sums { row, nodes: 0, activations: Some(0), shape: ShapeId::EMPTY, untimed: 0, has_fused: false }
     }
 }
 
 impl Sums {
     fn add(&mut self, model: &Model, node: NodeId, row: &Row) {
         self.nodes += 1;
+        if row[Metric::DeviceMicros as usize] == 0 {
+            self.untimed = self.untimed.saturating_add(row[Metric::FloatOps as usize]);
+        }
         self.row.iter_mut().zip(row).for_each(|(sum, n)| *sum = plus(*sum, *n, false));
         let op = model.names.get(model.nodes.op[node.index()]);
         let Some(outputs) = model.costs.outputs(node).filter(|_| memory::makes_tensor(op)) else { return };
@@ -163,6 +172,8 @@ impl Sums {
 
     fn include(&mut self, other: &Sums) {
         self.nodes += other.nodes;
+        self.untimed = self.untimed.saturating_add(other.untimed);
+        self.has_fused |= other.has_fused;
         self.row.iter_mut().zip(&other.row).for_each(|(sum, n)| *sum = plus(*sum, *n, false));
         self.activations = self.activations.zip(other.activations).map(|(sum, more)| sum.saturating_add(more));
         if other.shape != ShapeId::EMPTY {
@@ -174,15 +185,20 @@ impl Sums {
         self.row[metric as usize]
     }
 
+    /// Whether the FLOPs are those of the measured time. Constants that were folded hardly matter.
+    fn is_timed(&self) -> bool {
+        self.has_fused || self.untimed <= self.get(Metric::FloatOps) / 100
+    }
+
     fn knows_flops(&self) -> bool {
-        self.get(Metric::KnownFlopsMicros) >= self.get(Metric::DeviceMicros)
+        self.is_timed() && self.get(Metric::KnownFlopsMicros) >= self.get(Metric::DeviceMicros)
     }
 
     fn layer(&self, name: &str, model: &Model, parts: f64, has_run: bool) -> Layer {
         let device = self.get(Metric::DeviceMicros);
         let micros = device as f64 / parts;
         let share = |metric: Metric, covered: Metric| {
-            let known = device > 0 && self.get(covered) >= device;
+            let known = device > 0 && self.is_timed() && self.get(covered) >= device;
             known.then(|| self.get(metric) as f64 / device as f64).filter(|share| *share > 0.0)
         };
         let float_ops = self.get(Metric::FloatOps);

@@ -1,6 +1,6 @@
 //! The columns that only a comparison has: each number before and after, its difference, and how it is judged.
 
-use super::Compared;
+use super::{Compared, JoinedRow};
 use crate::metric::{Metric, MetricSet, Source, Table};
 use crate::units::Amount;
 use crate::view::columns::{Column, Content, Kind, Number, Value};
@@ -97,14 +97,16 @@ impl View {
             Figure::After => after(),
             Figure::Low => interval(|(low, _)| low),
             Figure::High => interval(|(_, high)| high),
-            Figure::Difference if joined.before.is_none() => after(),
-            Figure::Difference if joined.after.is_none() => negated(before()),
-            Figure::Difference => difference(before(), after()),
-            Figure::Percent => match (real(before()), real(after())) {
-                (Some(old), Some(new)) if old != 0.0 => Number::Real(100.0 * (new - old) / old.abs()),
-                _ => Number::Missing,
-            },
+            Figure::Difference => joined.difference(before(), after()),
+            Figure::Percent => percent(before(), after()),
         }
+    }
+
+    /// Before, after, the difference and its percentage at once.
+    pub fn figures(&self, side: Side, metric: Metric, row: &VisibleRow) -> [Number; 4] {
+        let Some(compared) = self.compared() else { return [Number::Missing; 4] };
+        let [before, after] = [true, false].map(|is_before| compared.side_number(self, is_before, side, metric, row));
+        [before, after, compared.rows[row.row].difference(before, after), percent(before, after)]
     }
 
     /// A text of a comparison.
@@ -142,6 +144,25 @@ impl Compared {
             (n, 1) => Number::Int(n),
             (n, parts) => Number::Decimal(Amount { n, parts }),
         }
+    }
+}
+
+impl JoinedRow {
+    /// After minus before. A row of one side differs by all of it.
+    fn difference(&self, before: Number, after: Number) -> Number {
+        match (self.before, self.after) {
+            (None, _) => after,
+            (_, None) => negated(before),
+            _ => difference(before, after),
+        }
+    }
+}
+
+/// The difference in percent of the number before.
+fn percent(before: Number, after: Number) -> Number {
+    match (real(before), real(after)) {
+        (Some(old), Some(new)) if old != 0.0 => Number::Real(100.0 * (new - old) / old.abs()),
+        _ => Number::Missing,
     }
 }
 

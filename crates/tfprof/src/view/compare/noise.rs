@@ -33,28 +33,46 @@ pub struct Shift {
     pub is_coarse: bool,
 }
 
-impl Shift {
-    /// Of positive numbers, at least [`FEWEST_STEPS`] on each side. `resolution` is the uncertainty of a single number, which
-    /// no repetition removes: times in whole microseconds are no more precise than that.
-    pub fn new(before: &[f64], after: &[f64], resolution: f64) -> Option<Shift> {
+/// Room for the numbers of a row, kept from one row to the next.
+#[derive(Debug, Default)]
+pub struct Room {
+    pub before: Vec<f64>,
+    pub after: Vec<f64>,
+    differences: Vec<f64>,
+}
+
+impl Room {
+    /// The shift of positive numbers, at least [`FEWEST_STEPS`] on each side; the numbers are used up. `resolution` is the
+    /// uncertainty of a single number, which no repetition removes: times in whole microseconds are no more precise than
+    /// that.
+    pub fn shift(&mut self, resolution: f64) -> Option<Shift> {
+        let Room { before: old, after: new, differences } = self;
         let usable = |side: &[f64]| side.len() >= FEWEST_STEPS && side.iter().all(|x| *x >= 0.0);
-        if !usable(before) || !usable(after) {
+        if !usable(old) || !usable(new) {
             return None;
         }
-        let log = |x: &f64| x.max(resolution).max(f64::MIN_POSITIVE).ln();
-        let (old, new): (Vec<f64>, Vec<f64>) = (before.iter().map(log).collect(), after.iter().map(log).collect());
-        let mut differences: Vec<f64> = new.iter().flat_map(|y| old.iter().map(move |x| y - x)).collect();
-        differences.sort_unstable_by(f64::total_cmp);
+        for x in old.iter_mut().chain(new.iter_mut()) {
+            *x = x.max(resolution).max(f64::MIN_POSITIVE).ln();
+        }
+        differences.clear();
+        differences.extend(new.iter().flat_map(|y| old.iter().map(move |x| y - x)));
         let (m, n) = (old.len() as f64, new.len() as f64);
         let rank = (m * n / 2.0 - Z * (m * n * (m + n + 1.0) / 12.0).sqrt()).floor().max(0.0) as usize;
-        let (low, high) = (differences[rank], differences[differences.len() - 1 - rank]);
-        let smallest = old.iter().chain(&new).copied().fold(f64::INFINITY, f64::min);
+        // Three places are needed, so nothing is sorted: there may be a thousand differences. The rank is far below the half.
+        let count = differences.len();
+        let (below, high, _) = differences.select_nth_unstable_by(count - 1 - rank, f64::total_cmp);
+        let (below, upper, _) = below.select_nth_unstable_by(count / 2, f64::total_cmp);
+        let lower = if count % 2 == 1 { *upper } else { below.iter().copied().fold(f64::NEG_INFINITY, f64::max) };
+        let (high, log) = (*high, f64::midpoint(lower, *upper));
+        let low = *below.select_nth_unstable_by(rank, f64::total_cmp).1;
+        let smallest = old.iter().chain(new.iter()).copied().fold(f64::INFINITY, f64::min);
         let coarse = resolution / smallest.exp();
         let error = ((high - low) / (2.0 * Z)).hypot(coarse);
-        let is_coarse = coarse > COARSE;
-        Some(Shift { log: median_of_sorted(&differences), error, freedom: m + n - 2.0, is_coarse })
+        Some(Shift { log, error, freedom: m + n - 2.0, is_coarse: coarse > COARSE })
     }
+}
 
+impl Shift {
     /// The change that the interval allows, as factors.
     pub fn interval(&self, spread: f64) -> (f64, f64) {
         let half = Z * self.error * spread;
@@ -213,6 +231,10 @@ mod tests {
         }
     }
 
+    fn shift(before: &[f64], after: &[f64], resolution: f64) -> Option<Shift> {
+        Room { before: before.to_vec(), after: after.to_vec(), ..Room::default() }.shift(resolution)
+    }
+
     /// The share of unchanged and of changed rows that are reported, over pairs of runs with 40 rows, 4 of them changed.
     fn rates(random: &mut Random, pairs: usize, steps: usize, effect: f64, run_to_run: f64) -> (f64, f64) {
         const ROWS: usize = 40;
@@ -226,7 +248,7 @@ mod tests {
                     common * (run_to_run * random.normal()).exp() * if row % 10 == 3 { 1.0 + effect } else { 1.0 };
                 let before: Vec<f64> = (0..steps).map(|_| random.time(mean)).collect();
                 let after: Vec<f64> = (0..steps).map(|_| random.time(mean * factor)).collect();
-                shifts.push(Shift::new(&before, &after, 0.3));
+                shifts.push(shift(&before, &after, 0.3));
             }
             let calibration = Calibration::new(&shifts.iter().flatten().copied().collect::<Vec<_>>());
             for (row, found) in stand_out(&shifts, calibration).into_iter().enumerate() {
@@ -266,14 +288,29 @@ mod tests {
 
     #[test]
     fn few_steps_say_nothing_and_equal_numbers_are_equal() {
-        assert_eq!(Shift::new(&[1.0; 4], &[1.0; 9], 0.0), None);
-        let same = Shift::new(&[8.0; 5], &[8.0; 5], 0.0).unwrap();
+        assert_eq!(shift(&[1.0; 4], &[1.0; 9], 0.0), None);
+        let same = shift(&[8.0; 5], &[8.0; 5], 0.0).unwrap();
         assert_eq!((same.log, same.error), (0.0, 0.0));
-        let other = Shift::new(&[8.0; 5], &[9.0; 5], 0.0);
+        let other = shift(&[8.0; 5], &[9.0; 5], 0.0);
         assert_eq!(stand_out(&[Some(same), other, None], Calibration::NONE), [false, true, false]);
         // Whole microseconds: 2 against 3 is one tick.
-        let coarse = Shift::new(&[2.0; 5], &[3.0; 5], 0.5);
+        let coarse = shift(&[2.0; 5], &[3.0; 5], 0.5);
         assert_eq!(stand_out(&[coarse], Calibration::NONE), [false]);
+    }
+
+    #[test]
+    fn places_are_those_of_the_sorted_differences() {
+        let mut random = Random(3);
+        for (m, n) in [(5, 5), (5, 6), (6, 6), (7, 32), (32, 32)] {
+            let [before, after] = [m, n].map(|steps| (0..steps).map(|_| random.time(100.0)).collect::<Vec<f64>>());
+            let mut sorted: Vec<f64> = after.iter().flat_map(|y| before.iter().map(|x| y.ln() - x.ln())).collect();
+            sorted.sort_unstable_by(f64::total_cmp);
+            let count = (m * n) as f64;
+            let rank = (count / 2.0 - Z * (count * f64::from(m + n + 1) / 12.0).sqrt()) as usize;
+            let error = (sorted[sorted.len() - 1 - rank] - sorted[rank]) / (2.0 * Z);
+            let found = shift(&before, &after, 0.0).unwrap();
+            assert_eq!((found.log, found.error), (median_of_sorted(&sorted), error), "{m} {n}");
+        }
     }
 
     #[test]

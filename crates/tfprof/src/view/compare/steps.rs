@@ -1,16 +1,16 @@
 //! The steps of both sides: which of them are warm-up, and the numbers of each.
 
-use super::noise::{self, Calibration, FEWEST_STEPS, MOST_STEPS, Shift};
+use super::noise::{self, Calibration, FEWEST_STEPS, MOST_STEPS, Room, Shift};
 use super::{Compared, JoinedRow, SideSteps, Subject};
 use crate::error::Error;
 use crate::metric::{Metric, MetricSet, Table, Unit};
 use crate::model::Model;
 use crate::model::cells::{Cells, Measure};
 use crate::options::{Options, Selection, Step, Warmup};
-use crate::view::View;
 use crate::view::pipeline::{Filters, Pipeline, Rules};
 use crate::view::tree::Tree;
 use crate::view::values::Values;
+use crate::view::{View, VisibleRow};
 use std::sync::Arc;
 
 /// The uncertainty of a time in whole microseconds, in these.
@@ -79,12 +79,18 @@ impl Compared {
             return;
         }
         let is_leaf = leaves(tree);
+        let mut room = Room::default();
         for metric in metrics.iter() {
+            let [old, new] = [(&self.before, &before), (&self.after, &after)].map(|(view, steps)| Numbers {
+                rows: view.rows(),
+                steps: steps.iter().map(|table| [table.column(Metric::Runs), table.column(metric)]).collect(),
+                parts: view.model.parts(metric) as f64,
+            });
+            let tick = if metric.info().unit == Unit::Micros { TICK } else { 0.0 };
             let shift = |row: &JoinedRow| {
-                let old = numbers(&self.before, &before, metric, row.before?);
-                let new = numbers(&self.after, &after, metric, row.after?);
-                let tick = if metric.info().unit == Unit::Micros { TICK } else { 0.0 };
-                Shift::new(&old, &new, tick)
+                old.gather(row.before?, &mut room.before);
+                new.gather(row.after?, &mut room.after);
+                room.shift(tick)
             };
             let shifts: Vec<Option<Shift>> = self.rows.iter().map(shift).collect();
             let innermost = shifts.iter().zip(&is_leaf).filter(|(_, leaf)| **leaf).filter_map(|(shift, _)| *shift);
@@ -94,12 +100,22 @@ impl Compared {
     }
 }
 
-/// The numbers of a visible row in the steps in which it ran, in units.
-fn numbers(view: &View, steps: &[Table], metric: Metric, row: u32) -> Vec<f64> {
-    let row = view.rows()[row as usize].row;
-    let parts = view.model.parts(metric) as f64;
-    let ran = steps.iter().filter(|table| table.get(Metric::Runs, row) > 0 || table.get(metric, row) > 0);
-    ran.map(|table| table.get(metric, row) as f64 / parts).collect()
+/// The numbers of a metric on one side.
+struct Numbers<'v> {
+    rows: &'v [VisibleRow],
+    /// By step, the runs and the numbers of each row of the tree.
+    steps: Vec<[&'v [i64]; 2]>,
+    parts: f64,
+}
+
+impl Numbers<'_> {
+    /// Those of a visible row in the steps in which it ran, in units.
+    fn gather(&self, row: u32, into: &mut Vec<f64>) {
+        let row = self.rows[row as usize].row;
+        let ran = self.steps.iter().map(|[runs, numbers]| (runs[row], numbers[row]));
+        into.clear();
+        into.extend(ran.filter(|(runs, n)| *runs > 0 || *n > 0).map(|(_, n)| n as f64 / self.parts));
+    }
 }
 
 /// The totals of each row in each step, at most [`MOST_STEPS`] of them.
