@@ -182,6 +182,17 @@ fn compilation_in_a_step_is_found() {
     assert!(savings(&torch_trace("runs", &event("aten::mm")), "CompilationChecker").is_empty());
 }
 
+/// Gloo puts ranges around its collectives, in which no op runs. Ranges of the user say nothing about work.
+#[test]
+fn collectives_of_gloo_are_no_idle_time() {
+    let op = r#"{"ph":"X","cat":"cpu_op","name":"aten::mm","pid":1,"tid":1,"ts":1000,"dur":50,"args":{}}"#;
+    let range = |name: &str| {
+        format!(r#"{op},{{"ph":"X","cat":"user_annotation","name":"{name}","pid":1,"tid":2,"ts":1050,"dur":940}}"#)
+    };
+    assert!(savings(&torch_trace("gloo", &range("gloo:all_reduce")), "IdleChecker").is_empty());
+    assert_eq!(savings(&torch_trace("range", &range("backward")), "IdleChecker"), [950.0]);
+}
+
 #[test]
 fn float32_without_tensor_cores_is_found() {
     let product = |kernel: &str| {
