@@ -13,18 +13,22 @@ use tfprof::internal::infer::overrides::Overrides;
 use tfprof::internal::infer::shapes;
 use tfprof::internal::model::body::{Body, NO_NODE, Tensor};
 use tfprof::internal::model::costs::UnknownReason;
+use tfprof::internal::model::observed::ObservedShapes;
 use tfprof_proto::write as pb;
 
 const FLOAT: [u8; 2] = [0x30, 1];
 
 fn shape(dims: &[i64]) -> Vec<u8> {
     let mut out = Vec::new();
-    pb::message(&mut out, 7, |out| {
-        for dim in dims {
-            pb::message(out, 2, |out| pb::int(out, 1, *dim));
-        }
-    });
+    pb::message(&mut out, 7, |out| push_dims(dims, out));
     out
+}
+
+/// The fields of a `TensorShapeProto`.
+fn push_dims(dims: &[i64], out: &mut Vec<u8>) {
+    for dim in dims {
+        pb::message(out, 2, |out| pb::int(out, 1, *dim));
+    }
 }
 
 fn node(body: &mut Body, op: &str, inputs: &[u32]) -> u32 {
@@ -116,7 +120,11 @@ fn given_shapes_win() {
             known.inputs.insert(name.clone(), Shape::of(inputs));
         }
         if !ran.is_empty() {
-            known.observed = Arc::new([(name.clone(), vec![Shape::of(ran)])].into_iter().collect());
+            let mut message = Vec::new();
+            push_dims(ran, &mut message);
+            let mut observed = ObservedShapes::default();
+            observed.add(&name, 0, &message);
+            known.observed = Arc::new(observed);
         }
         known
     };
