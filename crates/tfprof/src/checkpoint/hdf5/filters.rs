@@ -91,7 +91,8 @@ fn inflate(bytes: &[u8], most: u64) -> std::io::Result<Vec<u8>> {
 
 /// Bytes of equal rank within elements stand together; puts them back.
 fn unshuffle(bytes: &[u8], size: usize) -> Vec<u8> {
-    if size < 2 {
+    // The size is only a claim. Without a whole element there is nothing to put back.
+    if size < 2 || size > bytes.len() {
         return bytes.to_vec();
     }
     let count = bytes.len() / size;
@@ -158,6 +159,8 @@ mod tests {
     fn bytes_of_elements_come_together() {
         assert_eq!(unshuffle(&[1, 3, 5, 2, 4, 6, 9], 2), [1, 2, 3, 4, 5, 6, 9]);
         assert_eq!(unshuffle(&[1, 2], 0), [1, 2]);
+        // Ends at once, whatever the file claims.
+        assert_eq!(unshuffle(&[1, 2], usize::MAX), [1, 2]);
     }
 
     #[test]
