@@ -306,7 +306,7 @@ mod tests {
             let [before, after] = [m, n].map(|steps| (0..steps).map(|_| random.time(100.0)).collect::<Vec<f64>>());
             let mut sorted: Vec<f64> = after.iter().flat_map(|y| before.iter().map(|x| y.ln() - x.ln())).collect();
             sorted.sort_unstable_by(f64::total_cmp);
-            let count = (m * n) as f64;
+            let count = f64::from(m * n);
             let rank = (count / 2.0 - Z * (count * f64::from(m + n + 1) / 12.0).sqrt()) as usize;
             let error = (sorted[sorted.len() - 1 - rank] - sorted[rank]) / (2.0 * Z);
             let found = shift(&before, &after, 0.0).unwrap();
