@@ -13,7 +13,7 @@ use std::sync::{Arc, OnceLock};
 use tfprof::internal::budget::Account;
 use tfprof::{Error, Inputs, Metric, Overview, Profiler, ViewKind};
 
-/// How a page is about its files.
+/// The settings of a page.
 #[derive(Debug)]
 pub struct Setup {
     pub command: Command,
@@ -43,7 +43,7 @@ pub struct Site {
     pub nothing: Option<String>,
     /// The profile to compare with.
     pub baseline: Option<Baseline>,
-    /// Pays for the files and all answers about them.
+    /// The budget of the files and all answers about them.
     pub(crate) account: Account,
     trees: Remembered<Result<Arc<Tree>, Problem>>,
     replies: Remembered<Reply>,
@@ -111,7 +111,7 @@ impl Site {
         self.answer_until(key, &Arc::default())
     }
 
-    /// The same; whoever asks sets `stop` when the answer is of no use any more.
+    /// The same; the caller sets `stop` when it no longer needs the answer.
     pub fn answer_until(&self, key: &str, stop: &Arc<AtomicBool>) -> Reply {
         let answer = || {
             let answer = || self.answer_in(key, |params| params.stop = Arc::clone(stop));
@@ -127,7 +127,7 @@ impl Site {
         self.charged(answer)
     }
 
-    /// Makes an answer at the expense of the files. If there is no room for it, earlier ones are forgotten.
+    /// Computes an answer within the budget. If memory runs out, remembered answers are dropped.
     fn charged(&self, answer: impl Fn() -> Reply) -> Reply {
         let ask = || self.account.another(|| Ok(answer())).map_err(Problem::from).unwrap_or_else(Reply::from);
         let reply = ask();

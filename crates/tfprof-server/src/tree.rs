@@ -47,7 +47,7 @@ fn is_bookkeeping(op: &str) -> bool {
     WHOLE.contains(&op) || STARTS.iter().any(|start| op.starts_with(start)) || ENDS.iter().any(|end| op.ends_with(end))
 }
 
-/// The rows of a view, and how they hang together.
+/// The rows of a view with their parents and children.
 #[derive(Debug)]
 pub struct Tree {
     pub view: View,

@@ -16,14 +16,14 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
-/// How much an input may ask of the machine.
+/// The limits for the cost of an answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Limits {
-    /// How many bytes a compressed file may unpack to. If not given, it may grow a few hundred times.
+    /// The most bytes that a compressed file may unpack to; by default, a few hundred times its size.
     pub unpacked: Option<u64>,
-    /// How many bytes of memory an answer may hold. If not given, a multiple of the bytes read.
+    /// The most bytes of memory that an answer may hold; by default, a multiple of the bytes read.
     pub memory: Option<u64>,
-    /// How many nodes and rows may be computed for an answer. If not given, a multiple of the bytes read.
+    /// The most nodes and rows computed for an answer; by default, a multiple of the bytes read.
     pub work: Option<u64>,
 }
 
@@ -35,7 +35,7 @@ const MEMORY_PER_BYTE: u64 = 40;
 const LEAST_WORK: u64 = 2_000_000;
 /// Units of work for each byte that is read.
 const WORK_PER_BYTE: u64 = 100;
-/// Changes of memory and work that a thread may keep to itself before it tells the account.
+/// The memory and work that a thread may accumulate before it reports to the account.
 const MEMORY_STEP: isize = 256 << 10;
 const WORK_STEP: u64 = 4096;
 
@@ -59,7 +59,7 @@ struct State {
 
 thread_local! {
     static CURRENT: RefCell<Option<Account>> = const { RefCell::new(None) };
-    /// The thread's memory when it last told its account, and the work since.
+    /// The thread's memory when it last reported to its account, and its work since then.
     static TOLD: Cell<isize> = const { Cell::new(0) };
     static UNTOLD_WORK: Cell<u64> = const { Cell::new(0) };
 }
@@ -124,7 +124,7 @@ impl Account {
         }));
         let made = account.guard(work)?;
         let copy = made.clone();
-        // What was counted is freed at the expense of the same account.
+        // Free it under the same account that was charged for it.
         let _entered = account.enter();
         drop(made);
         Ok(copy)
@@ -270,7 +270,7 @@ pub fn work(units: u64) {
     let untold = UNTOLD_WORK.get().saturating_add(units);
     UNTOLD_WORK.set(untold);
     if untold >= WORK_STEP {
-        // Telling the account starts the next step of memory, so this is the time to look at that, too.
+        // A report starts the next interval, so check the memory now, too.
         stop_unless(|account| account.afford_work(0).and_then(|()| account.afford_memory(0)));
     } else {
         check();
@@ -308,7 +308,7 @@ fn stop_unless(affords: impl FnOnce(&Account) -> Result<(), Exceeded>) {
     }
 }
 
-/// Tells the account what the thread did since the last time.
+/// Reports the thread's memory and work since the last report.
 fn tell() {
     let now = held();
     let change = now.wrapping_sub(TOLD.replace(now));

@@ -255,7 +255,7 @@ impl From<String> for Refusal {
     }
 }
 
-/// The system's words without the number that `io::Error` puts behind them.
+/// The system's words without the number that `io::Error` appends.
 fn plain(error: &io::Error) -> String {
     let text = error.to_string();
     match text.find(" (os error ") {

@@ -1,4 +1,4 @@
-//! What devices can do at the most: FLOP/s by precision, and bytes a second. Figures are given by users, recorded in
+//! Peak rates of devices: FLOP/s by precision, and bytes per second. Figures are given by users, recorded in
 //! profiles, published by vendors (`hardware/devices.toml`), or measured by `tfprof peak`.
 
 pub mod measure;
@@ -76,7 +76,7 @@ impl Precision {
     }
 }
 
-/// The most that a device can do; 0 where it is unknown.
+/// The peak rates of a device; 0 where unknown.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Ceiling {
     flops: [f64; Precision::COUNT],
@@ -84,7 +84,7 @@ pub struct Ceiling {
 }
 
 impl Ceiling {
-    /// FLOP/s in a precision; of an unknown one, those in which networks are mostly trained.
+    /// FLOP/s in a precision; if it is unknown, in that of most training.
     pub fn flops(&self, precision: Option<Precision>) -> Option<f64> {
         let usual = [Precision::Bf16, Precision::F16, Precision::F32, Precision::F64, Precision::F8, Precision::I8];
         let order = precision.into_iter().chain(usual);
@@ -116,7 +116,7 @@ impl Ceiling {
         self.bandwidth = bandwidth;
     }
 
-    /// Takes what the other knows and this one does not.
+    /// Fills in unknown rates from another.
     pub fn fill_from(&mut self, other: &Ceiling) {
         if self.flops(None).is_none() {
             self.flops = other.flops;

@@ -25,7 +25,7 @@ pub struct Row<'a> {
     pub line: u64,
 }
 
-/// How two rows found each other.
+/// How two rows were paired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Match {
@@ -357,7 +357,7 @@ impl<'a> Pairing<'_, 'a> {
             |c| Some(digest(&(&c.stem, c.structure, c.digest))),
             |c| (c.line != 0).then(|| digest(&(&c.stem, c.structure, c.line))),
             |c| Some(digest(&(&c.stem, c.structure))),
-            // Another name for the same: only if there is something to recognize it by.
+            // Possibly renamed: paired only if there is a digest to compare.
             |c| (c.digest != c.structure || c.line != 0).then(|| digest(&(c.digest, c.line))),
         ];
         for key in likeness {

@@ -55,7 +55,7 @@ pub struct Quirks {
     /// In pprof, a location is the function that is called at the line of its caller, so the outermost function is
     /// missing; ops that were made by a line which also calls something are left out.
     pub pprof_has_callees_only: bool,
-    /// The files of timelines have a step behind their names, and no `.json`.
+    /// The names of timeline files end in the step, without `.json`.
     pub timelines_lack_endings: bool,
     /// The code view shows the frames of frameworks on pages and terminals, too.
     pub frames_are_all_shown: bool,

@@ -115,7 +115,7 @@ fn fish() -> String {
             ValueKind::Words => format!(" -x -a '(__fish_append , {})'", (entry.words)().join(" ")),
             _ => format!(" -x -a '{}'", (entry.words)().join(" ")),
         };
-        // A long option behind one dash is what fish calls an old option.
+        // fish calls a long option with a single dash an old option.
         text += &format!("complete -c tfprof -o {}{value} -d '{}'\n", entry.name, quoted(entry.about));
     }
     text += &format!("complete -c tfprof -n '__fish_seen_subcommand_from completions' -x -a '{}'\n", SHELLS.join(" "));

@@ -85,7 +85,7 @@ fn answer(
     }
 }
 
-/// The view that was named, if any, and the paths behind it.
+/// The view that was named, if any, and the paths after it.
 fn named(request: &Request) -> (Option<&str>, &[PathBuf]) {
     let is_view = |word: &&str| ViewKind::parse(word).is_some() || OTHERS.contains(word);
     let word = request.paths.first().and_then(|path| path.to_str()).filter(is_view);

@@ -82,7 +82,7 @@ enum Task {
     Lost(String, Error),
 }
 
-/// The recordings behind all paths, in the order of their paths: every share of an array job sees the same list.
+/// The recordings at all paths, sorted by path, so that every share of an array job sees the same list.
 fn tasks(request: &Request) -> Vec<Task> {
     let mut paths = request.paths.clone();
     paths.sort();

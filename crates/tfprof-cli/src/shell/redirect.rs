@@ -41,7 +41,7 @@ fn write(session: &mut Session, question: &str, file: &str, err: &mut dyn Write)
     written.map(|()| next)
 }
 
-/// Writes the answer behind the text that a file has, all of it or nothing.
+/// Appends the answer to a file, all of it or nothing.
 fn append(session: &mut Session, question: &str, file: &str, err: &mut dyn Write) -> Result<Next, Error> {
     let mut answer = Vec::new();
     let next = session.execute(question, &mut answer, err)?;

@@ -38,7 +38,7 @@ fn token(rest: &[u8]) -> &[u8] {
             let end = rest[1..].iter().position(|byte| byte == quote || *byte == b'\n');
             end.map_or(rest.len(), |n| n + 1 + usize::from(rest[n + 1] == *quote))
         }
-        // A minus belongs to the number behind it.
+        // A minus sign belongs to the number that follows.
         Some(_) => 1 + rest[1..].iter().take_while(|byte| is(**byte, NUMBER)).count(),
     };
     let single = rest.first().is_some_and(|byte| !is(*byte, NUMBER) && !matches!(byte, b'"' | b'\'' | b'-'));

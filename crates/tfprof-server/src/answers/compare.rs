@@ -154,7 +154,7 @@ impl<'s> Both<'s> {
     }
 }
 
-/// The root is there on both sides, whatever is in it.
+/// Both sides have the root.
 fn root_status(compared: &Compared, row: &VisibleRow) -> Status {
     match compared.status(row) {
         Status::Added | Status::Removed => Status::Differs,
@@ -351,7 +351,7 @@ pub fn changes(site: &Site, params: &mut Params) -> Result<Reply, Problem> {
             Some((.., n)) => *n += 1,
             None => counts.push((status, sign, 1)),
         }
-        // A row whose only difference is that of a row in it says nothing more.
+        // A row that differs only by a row inside it adds nothing.
         let is_that_of_a_kid = tree.kids(id).iter().any(|kid| both.is_same(id, *kid as usize));
         let is_found = text.is_empty() || tree.name(id).to_lowercase().contains(&text);
         let size = both.real(Figure::Difference, id).map_or(0.0, f64::abs);

@@ -140,7 +140,7 @@ impl Picture<'_> {
         }
     }
 
-    /// Draws who contains the rows: own figures by name, then by the name around it, and so on up.
+    /// Draws the inverted tree: self figures by name, then by the name of the parent, and so on up.
     fn draw_inverted(&mut self, root: usize) {
         let tree = self.tree;
         let with_own = tree.below(root).filter(|id| tree.own_parts(*id) > 0).map(|id| (id, id)).collect();

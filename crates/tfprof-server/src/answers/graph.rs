@@ -291,7 +291,7 @@ fn ranks(boxes: &[Place], edges: &BTreeMap<(usize, usize), Edge>, twins: &[Optio
     let mut order: Vec<usize> = (0..boxes.len()).collect();
     order.sort_by_key(|at| boxes[*at].first);
     if twins.iter().any(Option::is_some) {
-        // A ladder has one rung after the other.
+        // Ladders have one rung after the other.
         let mut ranks = vec![0; boxes.len()];
         order.iter().enumerate().for_each(|(rank, at)| ranks[*at] = rank);
         let is_gradient = |at: usize| twins[at].is_some_and(|twin| boxes[twin].first < boxes[at].first);

@@ -61,7 +61,7 @@ fn of_runs(site: &Site) -> Timeline {
         }
         let end = zero.saturating_add(end).min(LATEST);
         timeline.steps.push(StepMark { step, start: zero, end, events: timings.len() as u64 });
-        // A gap shows where a step ends; the real one may be hours.
+        // Steps are drawn with a fixed gap; the real one may be hours.
         zero = end.saturating_add((end - zero) / 20 + 1);
     }
     if timeline.steps.len() > 1 {

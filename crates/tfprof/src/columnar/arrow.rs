@@ -8,14 +8,14 @@ use super::{Batch, BatchSink, Cells, Column, Field, Kind};
 use std::io::{self, Write};
 use std::ops::Range;
 
-/// The buffers of an array, in Arrow's order: which cells are there, then for texts where each ends, then the values.
+/// The buffers of an array, in Arrow's order: validity, then the offsets of texts, then the values.
 #[derive(Debug, Default)]
 pub struct ArrayBuffers {
     pub length: usize,
     pub nulls: usize,
-    /// Empty if all cells are there.
+    /// Empty if no cell is missing.
     pub validity: Vec<u8>,
-    /// Only of texts: eight bytes each.
+    /// Only for texts: eight bytes each.
     pub offsets: Option<Vec<i64>>,
     pub values: Vec<u8>,
 }
@@ -23,7 +23,7 @@ pub struct ArrayBuffers {
 /// The most bytes of texts in one piece.
 const PIECE_TEXT: usize = 8 << 20;
 
-/// The rows of a batch in pieces whose texts are not too large.
+/// Splits the rows of a batch so that the texts of a piece stay small.
 pub fn pieces(batch: &Batch) -> Vec<Range<usize>> {
     let texts: Vec<_> = batch
         .columns
@@ -45,7 +45,7 @@ pub fn pieces(batch: &Batch) -> Vec<Range<usize>> {
     pieces
 }
 
-/// How many cells are missing, and if any are, which are there.
+/// The number of missing cells, and the validity bits if there are any.
 pub fn validity(column: &Column, rows: Range<usize>) -> (usize, Vec<u8>) {
     let nulls = rows.clone().filter(|row| column.is_null(*row)).count();
     (nulls, if nulls == 0 { Vec::new() } else { bits(rows.map(|row| !column.is_null(row))) })

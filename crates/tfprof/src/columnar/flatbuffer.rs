@@ -1,13 +1,13 @@
 //! Flatbuffers, as far as the messages of Arrow need them: a buffer that grows to the front, and tables in it.
 
-/// Bytes that grow to the front. Offsets count from the end, so that they stay when more is put before them.
+/// A buffer that grows to the front. Offsets count from the end, so that prepending does not change them.
 #[derive(Debug, Default)]
 pub struct Flatbuffer {
     /// Reversed: the last byte of the buffer comes first.
     reversed: Vec<u8>,
 }
 
-/// The distance of something from the end of the buffer.
+/// An object's distance from the end of the buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Offset(u32);
 
@@ -37,7 +37,7 @@ impl Flatbuffer {
         Offset(self.reversed.len() as u32)
     }
 
-    /// Puts bytes before all others.
+    /// Prepends bytes.
     fn put(&mut self, bytes: &[u8]) {
         self.reversed.extend(bytes.iter().rev());
     }
@@ -98,7 +98,7 @@ impl Flatbuffer {
             }
             places[at] = self.here().0;
         }
-        // The table begins with the distance to its list of places, which comes before it.
+        // A table begins with the distance to its vtable, which precedes it.
         self.align(4, 4);
         let table = self.here().0 + 4;
         let list = 4 + 2 * fields.len();

@@ -1,8 +1,8 @@
-//! Whole numbers in few bits, as Parquet has them: runs and packed groups, differences, and dictionaries of repeated values.
+//! Integer encodings of Parquet: runs and packed groups, differences, and dictionaries of repeated values.
 
 use super::thrift::{push_varint, zigzag};
 
-/// How many bits the number takes.
+/// The number of significant bits.
 pub fn width_of(largest: u64) -> u32 {
     u64::BITS - largest.leading_zeros()
 }
@@ -42,7 +42,7 @@ pub fn push_hybrid(numbers: &[u32], width: u32, out: &mut Vec<u8>) {
     while at < numbers.len() {
         let value = numbers[at];
         let run = numbers[at..].iter().take_while(|n| **n == value).count();
-        // Packed groups are of eight: a run gives up what the group before it lacks.
+        // Packed groups have eight numbers: a run gives up numbers to complete the group before it.
         let lacking = (at - packed_from).next_multiple_of(8) - (at - packed_from);
         if run >= lacking + 8 {
             push_packed(&numbers[packed_from..at + lacking], width, out);
@@ -71,7 +71,7 @@ const BLOCK: usize = 128;
 const MINI_BLOCKS: usize = 4;
 const MINI: usize = BLOCK / MINI_BLOCKS;
 
-/// `DELTA_BINARY_PACKED`: differences to the number before, less the smallest of their block, in few bits.
+/// `DELTA_BINARY_PACKED`: bit-packed differences to the previous number, minus the smallest of their block.
 pub fn push_deltas(numbers: &[i64], out: &mut Vec<u8>) {
     push_varint(out, BLOCK as u64);
     push_varint(out, MINI_BLOCKS as u64);
@@ -187,7 +187,7 @@ mod tests {
         (n >> 1) as i64 ^ -((n & 1) as i64)
     }
 
-    /// The number of `width` bits at a place.
+    /// The number of `width` bits at an index.
     fn bits(bytes: &[u8], at: usize, width: u32) -> u64 {
         let bit = |i: usize| u64::from(bytes[i / 8] >> (i % 8) & 1);
         (0..width as usize).fold(0, |n, i| n | bit(at * width as usize + i) << i)

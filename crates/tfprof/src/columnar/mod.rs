@@ -84,7 +84,7 @@ pub enum Column {
 pub struct Cells<T> {
     /// The value of a missing cell means nothing.
     pub values: Vec<T>,
-    /// By row, whether it is missing; shorter than the values if the last ones are there, empty if all are.
+    /// By row, whether its value is missing; trailing `false` may be left out.
     missing: Vec<bool>,
     pub nulls: usize,
 }
@@ -137,7 +137,7 @@ impl<T: Copy + Default> Cells<T> {
         if self.is_null(row) { None } else { self.values.get(row).copied() }
     }
 
-    /// The values that are there.
+    /// The values that are not missing.
     pub fn present(&self) -> Cow<'_, [T]> {
         if self.nulls == 0 {
             return Cow::Borrowed(&self.values);
@@ -300,20 +300,20 @@ impl Batch {
         RowWriter { columns: self.columns.iter_mut() }
     }
 
-    /// Whether it should be handed on before more rows come.
+    /// Whether the batch is full.
     pub fn is_full(&self) -> bool {
         let text = |column: &Column| if let Column::Texts(_, texts) = column { texts.text.len() } else { 0 };
         self.rows >= BATCH_ROWS || self.columns.iter().map(text).sum::<usize>() >= BATCH_TEXT
     }
 
-    /// Hands the rows on if they are many.
+    /// Passes the batch on if it is full.
     #[inline]
     pub fn flush_if_full(&mut self, sink: &mut dyn BatchSink) -> io::Result<()> {
-        // Looking at all dictionaries is not for every row.
+        // Summing all dictionaries for every row would be slow.
         if self.rows.is_multiple_of(256) && self.is_full() { self.flush(sink) } else { Ok(()) }
     }
 
-    /// Hands the rows on, if there are any.
+    /// Passes the rows on, if there are any.
     pub fn flush(&mut self, sink: &mut dyn BatchSink) -> io::Result<()> {
         if self.rows > 0 {
             sink.batch(self)?;

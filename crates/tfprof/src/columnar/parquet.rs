@@ -1,6 +1,6 @@
 //! Parquet, written by hand: each batch is a row group, with dictionaries, statistics and Snappy. One batch is in memory.
 //!
-//! The crate `parquet` brings 60 crates, without its `arrow` feature, too; a writer needs a small part of the format.
+//! The crate `parquet` has 60 dependencies, even without its `arrow` feature; a writer needs a small part of the format.
 
 use super::ints::{dictionary, push_deltas, push_hybrid, width_of};
 use super::thrift::Thrift;
@@ -240,7 +240,7 @@ fn compressed(bytes: &[u8]) -> Vec<u8> {
     snap::raw::Encoder::new().compress_vec(bytes).unwrap_or_else(|_| bytes.to_vec())
 }
 
-/// Which cells are there: the levels of a column that is optional.
+/// The definition levels of an optional column: which cells are present.
 fn push_levels(column: &Column, rows: usize, out: &mut Vec<u8>) {
     let start = out.len();
     out.extend_from_slice(&[0; 4]);

@@ -6,15 +6,15 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io;
 
-/// Takes one file: its path below the table's directory, and its rows.
+/// Writes one file: its path below the table's directory, and its rows.
 pub type WritePart<'w> = &'w mut dyn FnMut(&str, &[Field], &Batch) -> io::Result<()>;
 
 /// Splits rows by the values of some columns. Call [`finish`](Partitioned::finish) after the last batch.
 pub struct Partitioned<'w> {
     names: Vec<String>,
-    /// Which columns the directories are named by.
+    /// The columns that name the directories.
     by: Vec<usize>,
-    /// The other columns, which the files have.
+    /// The other columns, which are in the files.
     fields: Vec<Field>,
     parts: BTreeMap<String, Part>,
     held: usize,
@@ -27,7 +27,7 @@ struct Part {
     files: usize,
 }
 
-/// As many rows wait in memory.
+/// The number of rows in memory.
 const MOST_ROWS: usize = 1 << 18;
 /// Hive's name for NULL.
 const NULL: &str = "__HIVE_DEFAULT_PARTITION__";

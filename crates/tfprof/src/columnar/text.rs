@@ -20,7 +20,7 @@ pub fn write(head: &TableHead<'_>, width: Option<usize>, fill: Fill<'_>, out: &m
     fit::write_table(&names, &rows, is_number, width, out)
 }
 
-/// A cell as a person reads it.
+/// A cell as text for people.
 pub fn shown(datum: Datum<'_>) -> String {
     match datum {
         Datum::Null => String::new(),

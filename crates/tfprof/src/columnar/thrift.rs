@@ -4,7 +4,7 @@
 #[derive(Debug, Default)]
 pub struct Thrift {
     pub bytes: Vec<u8>,
-    /// By open struct, the last field.
+    /// The last field of each open struct.
     fields: Vec<i16>,
 }
 

@@ -503,7 +503,7 @@ impl Answer {
         let outfile = &output.outfile;
         let file = match json_ending(outfile) {
             _ if !self.form.demand.executions => outfile.clone(),
-            // As the original: the step stands behind the name of a timeline, -1 for an average.
+            // As in the original, the step follows the name of a timeline; -1 is an average.
             _ if quirks.timelines_lack_endings => format!("{outfile}_{step}"),
             "" => format!("{outfile}_{step}.json"),
             _ if self.further.is_empty() => outfile.clone(),

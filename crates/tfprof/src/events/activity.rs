@@ -203,7 +203,7 @@ mod tests {
             ],
         };
         let mut spans = Spans::new(&activities);
-        // Two streams overlap; the copy is half hidden behind compute, the pipeline behind both.
+        // Two streams overlap; half of the copy overlaps compute, and the pipeline overlaps both.
         for (variant, start, end) in [(0, 10, 20), (0, 15, 30), (1, 25, 40), (2, 0, 50), (3, 0, 100), (0, 110, 120)] {
             spans.add(variant, start, end);
         }

@@ -369,7 +369,7 @@ impl TraceWalk {
         sums.steps = by_step;
         if let Some(busy) = busy {
             (sums.devices, sums.step_parts) = busy.finish(&sums.lines, &steps.list);
-            // How busy a device was is told by its own clock.
+            // Utilization is measured by the device's own clock.
             let mut by_device = activity::Spans::new(activities);
             on_device_clock.into_iter().for_each(|(variant, start, end)| by_device.add(variant, start, end));
             for facts in by_device.finish(&sums.lines, &[]).0 {

@@ -28,7 +28,7 @@ impl<'a> Archive<'a> {
             let Some(text) = rest.get(30..30 + name) else { break };
             names.push(text);
             let next = 30 + name + extra + (low | high << 16);
-            // The size of a streamed entry stands behind its content.
+            // The size of a streamed entry follows its content.
             let streamed = rest[6] & 8 != 0;
             let next = if streamed { memchr::memmem::find(&rest[4..], SIGNATURE).map(|at| at + 4) } else { Some(next) };
             rest = next.and_then(|next| rest.get(next..)).unwrap_or_default();
@@ -46,7 +46,7 @@ impl<'a> Archive<'a> {
     }
 }
 
-/// What `torch.save`, `TorchScript` and `torch.export` write lies in a directory of the archive.
+/// `torch.save`, `TorchScript` and `torch.export` write into a directory of the archive.
 pub(super) fn is_torch(archive: &Archive<'_>) -> bool {
     let known = ["data.pkl", "constants.pkl", "archive_format", "models/model.json", ".format_version"];
     let inside = |name: &[u8]| {

@@ -61,7 +61,7 @@ impl FileBytes {
         ByteRange { start: 0, end }
     }
 
-    /// Reads some of the bytes at an offset; none behind the end.
+    /// Reads some of the bytes at an offset; none past the end.
     pub fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
         match self {
             FileBytes::File(file) => file.read_at(offset, buffer),

@@ -1,4 +1,4 @@
-//! Measures what this machine's CPU can do: multiply-adds in registers on all threads, and copies and triads of arrays
+//! Measures the peak rates of this machine's CPU: multiply-adds in registers on all threads, and copies and triads of arrays
 //! that no cache holds. The best of several rounds counts, since other programs only make it slower.
 
 use super::{Ceiling, MEASURED, Precision};
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 /// Independent sums of each thread: enough to keep all units busy while a multiply-add takes its cycles.
 const SUMS: usize = 12;
-/// Multiply-adds of each lane between two looks at the clock.
+/// Multiply-adds per lane between two readings of the clock.
 const BATCH: usize = 50_000;
 /// Rounds of the measurement, and the time that one takes at least: shorter than the slice that a busy machine gives a
 /// thread, so that some rounds are undisturbed.
@@ -17,7 +17,7 @@ const ROUNDS: usize = 120;
 const ROUND: Duration = Duration::from_millis(2);
 /// Elements of each array of a thread: 64 MB, beyond the caches of most processors.
 const ELEMENTS: usize = 16 << 20;
-/// Elements that are moved between two looks at the clock.
+/// Elements moved between two readings of the clock.
 const PIECE: usize = 256 << 10;
 
 /// Peaks of this machine's CPU.

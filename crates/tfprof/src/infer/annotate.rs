@@ -478,7 +478,7 @@ fn parts(cost: NodeCost) -> (Cost, i64, Option<UnknownReason>) {
     }
 }
 
-/// Whether the callees of a call have more nodes than can be listed behind those `listed` so far.
+/// Whether the callees of a call have more nodes than can be listed besides those `listed` so far.
 fn is_too_large(total: &Total, listed: i64, name_length: usize) -> bool {
     let nodes = total.nodes.max(0).unsigned_abs();
     // Each inner node has a name that starts with that of the call.

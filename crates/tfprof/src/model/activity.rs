@@ -1,4 +1,4 @@
-//! How the time of devices and of steps was spent: computing, moving data, waiting.
+//! The breakdown of device time and step time: compute, copies, waiting.
 
 use crate::json::picos_as_micros;
 use serde::{Serialize, Serializer};
@@ -102,7 +102,7 @@ pub struct DeviceFacts {
 }
 
 impl DeviceFacts {
-    /// How much of the time of collectives was hidden behind compute, in percent; `None` without collectives.
+    /// The share of collective time that overlapped compute, in percent; `None` without collectives.
     pub fn overlap(&self) -> Option<f64> {
         let hidden = self.collectives.saturating_sub(self.exposed);
         (self.collectives > 0).then(|| 100.0 * hidden as f64 / self.collectives as f64)

@@ -275,7 +275,7 @@ impl Cells {
         self.push(node, device, last)
     }
 
-    /// Adds a row behind another of the same node, or as its first.
+    /// Adds a row after another of the same node, or as its first.
     #[inline(never)]
     fn push(&mut self, node: NodeId, device: DeviceId, last: u32) -> usize {
         let row = self.rows.len();

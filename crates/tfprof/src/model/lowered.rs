@@ -36,7 +36,7 @@ pub struct UniqueNames {
 }
 
 impl UniqueNames {
-    /// The wanted name if it is free, else one with a number behind.
+    /// The wanted name if it is free, else the name with a number appended.
     pub fn take(&mut self, wanted: &str) -> String {
         if !self.taken.contains_key(wanted) {
             self.taken.insert(wanted.to_owned(), 1);

@@ -1,9 +1,9 @@
 //! Numbers and texts as bytes: variable-length integers, nothing else. Reading trusts no count before the bytes are there.
 
-/// Why bytes are no partial: one sentence without the name of the file.
+/// The reason why bytes are not a partial: one sentence without the name of the file.
 pub type Fault = String;
 
-/// Sums beyond this are no sums of 64-bit numbers: merging cannot overflow below it.
+/// The largest valid sum. Merging sums below it cannot overflow.
 const MOST: u128 = 1 << 100;
 
 pub fn put(out: &mut Vec<u8>, mut number: u128) {
@@ -18,7 +18,7 @@ pub fn put_len(out: &mut Vec<u8>, number: usize) {
     put(out, number as u128);
 }
 
-/// A number of either sign: small ones take few bytes.
+/// A signed number: small ones take few bytes.
 pub fn put_signed(out: &mut Vec<u8>, number: i128) {
     put(out, ((number << 1) ^ (number >> 127)) as u128);
 }
@@ -36,7 +36,7 @@ pub fn put_text(out: &mut Vec<u8>, text: &str) {
     out.extend_from_slice(text.as_bytes());
 }
 
-/// A place in bytes.
+/// A cursor over bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Cursor<'a> {
     bytes: &'a [u8],
@@ -119,7 +119,7 @@ impl<'a> Cursor<'a> {
         u64::try_from(number).map_err(|_| format!("{number} does not fit 64 bits"))
     }
 
-    /// How many entries follow, each of at least `size` bytes.
+    /// The number of entries that follow, each of at least `size` bytes.
     pub fn count(&mut self, size: usize, what: &str) -> Result<usize, Fault> {
         let number = self.number()?;
         let most = self.left() / size.max(1);

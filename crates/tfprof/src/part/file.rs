@@ -26,7 +26,7 @@ const LEDGER: u8 = 1;
 const BLOCK: u8 = 2;
 const ROWS: u8 = 3;
 
-/// Deflate cannot do better than a thousandth; a partial gets nowhere near.
+/// Deflate cannot compress better than 1 : 1,032; a partial comes nowhere near.
 const GROWTH: u64 = 300;
 const HARMLESS: u64 = 1 << 16;
 /// A step of a recording takes at least this many bytes.

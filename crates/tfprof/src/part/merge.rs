@@ -11,11 +11,11 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct Merger {
     partial: Partial,
     measured: BTreeSet<(u128, u64)>,
-    /// The parts whose recordings were all there already: they count once.
+    /// The parts whose recordings had all been added before: they count once.
     pub repeated: Vec<String>,
 }
 
-/// Why two partials cannot become one: a sentence.
+/// The reason why two partials cannot be merged: a sentence.
 pub type Overlap = String;
 
 impl Merger {

@@ -14,7 +14,7 @@ pub struct Recording {
     /// Records that were read, and what was damaged or lost of them.
     pub records: u64,
     pub lost: Vec<String>,
-    /// Why there is nothing of it.
+    /// The reason why it is missing.
     pub failed: Option<String>,
 }
 
@@ -25,7 +25,7 @@ pub struct InputEntry {
     pub size: u64,
     /// A hash of its content.
     pub tag: u128,
-    /// Its numbers are added. A graph only defines, and may be read for each host.
+    /// Whether its numbers are added. A graph only defines nodes, and may be read for each host.
     pub is_measured: bool,
 }
 
@@ -53,7 +53,7 @@ pub struct Block {
     pub kinds: Vec<[i64; 5]>,
 }
 
-/// One step of one host. What the recording does not tell is absent.
+/// One step of one host. Facts that the recording lacks are absent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StepRow {
     pub number: i64,

@@ -84,7 +84,7 @@ impl Cell {
     }
 }
 
-/// As much as a number of a partial can be.
+/// The largest number in a partial.
 const MOST_SQUARES: u128 = (1 << 126) - 1;
 
 /// A line of a call stack: file, function, text of the line.
@@ -370,5 +370,5 @@ impl Row {
 pub const KNOWS_FLOPS: u8 = 1;
 pub const MISSES_FLOPS: u8 = 2;
 pub const KNOWS_BYTES: u8 = 4;
-/// The row holds something.
+/// Whether the row holds anything.
 pub const SEEN: u8 = 8;

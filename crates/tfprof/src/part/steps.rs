@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StepSet(Vec<(i64, i64)>);
 
-/// How many steps have sums of their own: enough for the noise of a comparison.
+/// The number of sampled steps: enough for the noise of a comparison.
 const SAMPLED: usize = 16;
 
 impl StepSet {
@@ -39,7 +39,7 @@ impl StepSet {
         self.0.iter().fold(0, |sum: u64, (first, last)| sum.saturating_add(last.abs_diff(*first).saturating_add(1)))
     }
 
-    /// All steps of the set. Of a set that a file states, there may be very many.
+    /// All steps of the set. A set from a file may be huge.
     pub fn each(&self) -> impl Iterator<Item = i64> {
         self.0.iter().flat_map(|(first, last)| *first..=*last)
     }

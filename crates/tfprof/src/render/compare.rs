@@ -137,7 +137,7 @@ fn cells(view: &View, row: &VisibleRow) -> Vec<String> {
     cells.rows(cells.lengths.len()).flatten().map(text).collect()
 }
 
-/// The numbers of rows, one behind the other: a comparison may have millions. They are ASCII, so a byte is a column.
+/// The numbers of all rows, concatenated: a comparison may have millions. They are ASCII, so a byte is a column.
 #[derive(Default)]
 struct Cells {
     text: Vec<u8>,

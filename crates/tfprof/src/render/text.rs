@@ -306,7 +306,7 @@ fn may_have_control(line: &[u8]) -> bool {
     found & (0x80 * ONES) != 0 || rest.iter().any(|byte| *byte < b' ' || *byte >= 0x7f)
 }
 
-/// Appends the numbers behind a name: ` (own/total, …)`.
+/// Appends the numbers of a row to its name: ` (own/total, …)`.
 fn push_numbers(view: &View, columns: &[Column], row: &VisibleRow, out: &mut Vec<u8>) -> io::Result<()> {
     if view.options.source_lines
         && let Some(line) = view.source_line(row)

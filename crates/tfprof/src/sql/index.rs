@@ -16,7 +16,7 @@ pub struct Indexed {
 #[derive(Debug)]
 struct Order {
     rows: Vec<u32>,
-    /// Of a column of texts: by number, its place among the texts.
+    /// For a column of texts: the rank of each text, by its number.
     ranks: Vec<u32>,
 }
 
@@ -48,7 +48,7 @@ impl Indexed {
         })
     }
 
-    /// The rows in the order of some columns, the first first; `true` for descending.
+    /// The rows sorted by some columns, most significant first; `true` for descending.
     pub fn ordered(&self, by: &[(usize, bool)]) -> Vec<u32> {
         if let [(column, descending)] = by {
             let mut rows = self.order(*column).rows.clone();

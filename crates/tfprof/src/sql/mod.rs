@@ -20,7 +20,7 @@ use rusqlite::{Connection, ErrorCode};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
-/// What the tables are made of, shared with the threads that ask.
+/// The sources of the tables, shared between threads.
 #[derive(Debug)]
 pub struct Source {
     pub model: Arc<Model>,
@@ -51,7 +51,7 @@ impl Source {
             filled.map_err(|source| Error::Io { file: table.name.to_owned(), action: "cannot read", source })?;
             Ok(rows.all)
         };
-        // SQLite calls this: an account that is empty must not unwind through it.
+        // SQLite calls this, and an exhausted budget must not unwind through C.
         budget::guard(Limits::default(), u64::MAX, load).map(Indexed::new).map_err(|error| {
             let message = error.to_string();
             if let Ok(mut failure) = self.failure.lock() {
@@ -75,7 +75,7 @@ impl std::fmt::Debug for Database {
     }
 }
 
-/// SQLite looks this often, in steps of its machine, whether it should stop.
+/// The number of SQLite's virtual machine steps between two checks for cancellation.
 const STEPS_BETWEEN_LOOKS: i32 = 10_000;
 
 impl Database {
@@ -148,7 +148,7 @@ impl Database {
     }
 }
 
-/// The answer to a statement that would change something.
+/// The error for a statement that would change something.
 fn only_reads() -> Error {
     Error::Question("SQL only reads here: expected a statement with select, with or values".to_owned())
 }
@@ -173,7 +173,7 @@ fn hint(why: &str) -> String {
     String::new()
 }
 
-/// What a statement may do: read tables and call functions, except the one that loads code.
+/// Authorizes a statement: it may read tables and call functions, except the one that loads code.
 fn may(action: &AuthAction<'_>) -> Authorization {
     let allowed = match action {
         AuthAction::Select | AuthAction::Read { .. } | AuthAction::Recursive => true,

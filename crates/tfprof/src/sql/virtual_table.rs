@@ -14,7 +14,7 @@ use std::borrow::Cow;
 use std::ffi::{CStr, CString, c_int};
 use std::sync::Arc;
 
-/// What SQLite's own memory may take while this lives. The limit is one for the process: statements that run side by side
+/// Limits SQLite's own memory while it lives. The limit is one for the process: statements that run side by side
 /// share the one that was set last.
 #[derive(Debug)]
 pub struct MemoryLimit {

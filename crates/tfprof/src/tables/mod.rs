@@ -39,7 +39,7 @@ pub struct FileFact {
     pub step: Option<i64>,
 }
 
-/// What the tables are made of.
+/// The sources of the tables.
 #[derive(Clone, Debug)]
 pub struct Facts<'f> {
     pub model: &'f Model,
@@ -115,7 +115,7 @@ impl<'f> Facts<'f> {
         *self.origin.get_or_init(first)
     }
 
-    /// How many picoseconds one unit of the model's times has.
+    /// Picoseconds per time unit of the model.
     fn picos(&self) -> i64 {
         1_000_000 / self.model.time_unit.per_micro()
     }

@@ -18,7 +18,7 @@ pub fn totals(facts: &Facts<'_>, out: &mut Writer<'_>) -> io::Result<()> {
             push(facts, out, cell, &Amounts::of(cell, sums), Some(step))?;
         }
     }
-    // Everything that no step has: all of it, less the steps.
+    // The remainder outside of steps: everything minus the steps.
     let in_steps = if runs.is_empty() { None } else { Some(runs.totals()) };
     for (cell, sums) in cells_of(runs.everything()) {
         let mut amounts = Amounts::of(cell, sums);
@@ -69,7 +69,7 @@ impl Amounts {
         }
     }
 
-    /// Takes a part away. A peak is no sum: if the part has it, nothing is left of it.
+    /// Subtracts a part. A peak is not a sum: if the part reaches it, none remains.
     fn subtract(&mut self, part: &Amounts) {
         self.runs = self.runs.saturating_sub(part.runs);
         self.time = self.time.saturating_sub(part.time);

@@ -217,7 +217,7 @@ pub fn need_peaks() -> MetricSet {
     set
 }
 
-/// What bounds a row, in the order in which it is decided.
+/// The bound of a row, in order of precedence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bound {
     Communication,

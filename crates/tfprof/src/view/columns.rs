@@ -269,7 +269,7 @@ impl View {
             .is_none_or(|covered| table.get(covered, row.row) >= table.get(Metric::DeviceMicros, row.row))
     }
 
-    /// What bounds a row and everything below it; none if any part of it is unknown.
+    /// The bound of a row and everything below it; none if any part of it is unknown.
     pub(crate) fn bound_by(&self, row: &VisibleRow) -> Option<Bound> {
         let mut nodes = self.node(row).into_iter().chain(self.bag(row)).peekable();
         if nodes.peek().is_some() && nodes.all(|node| ceilings::communicates(&self.model, node)) {

@@ -111,7 +111,7 @@ fn from_re2(pattern: &str) -> String {
             '[' if !in_class => {
                 in_class = true;
                 out.push('[');
-                // A bracket right behind the opening one stands for itself.
+                // A bracket right after the opening one stands for itself.
                 if chars.next_if_eq(&'^').is_some() {
                     out.push('^');
                 }

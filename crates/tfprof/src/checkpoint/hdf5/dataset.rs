@@ -46,7 +46,7 @@ pub struct Chunked {
 }
 
 impl Hdf5 {
-    /// Reads what describes a dataset.
+    /// Reads the description of a dataset.
     pub fn dataset(&self, object: &Object) -> Result<Dataset, Damage> {
         let missing = |what: &str| self.source.damage(0, format!("a dataset has no {what}; is the file damaged?"));
         let mut space = self.message(object, kind::DATASPACE)?.ok_or_else(|| missing("shape"))?;
@@ -136,7 +136,7 @@ impl Hdf5 {
         } else {
             return Ok(Vec::new());
         };
-        // As the library: a size of -1 is no value.
+        // As in the library, a size of -1 means no value.
         if size == u32::MAX { Ok(Vec::new()) } else { Ok(message.take(size as usize)?.to_vec()) }
     }
 

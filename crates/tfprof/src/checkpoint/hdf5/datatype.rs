@@ -27,7 +27,7 @@ pub enum Class {
     Bool,
     /// Two floats.
     Complex,
-    /// Text of a fixed length, with what fills the rest.
+    /// Text of a fixed length, with its padding.
     Text {
         padding: Padding,
     },

@@ -98,7 +98,7 @@ impl Hdf5 {
         let owner = self.object(address)?;
         let found = owner.messages.into_iter().find(|message| message.kind == kind);
         match found {
-            // A chain of references is no sane file.
+            // No sane file has a chain of references.
             Some(message) if message.flags & SHARED == 0 => Ok(Cursor::new(self, message.body, message.offset)),
             _ => Err(reference.fault(format!("the object at {address} has no message that could be shared"))),
         }

@@ -28,23 +28,23 @@ impl CallPaths {
     }
 }
 
-/// A call that is going on.
+/// An open call.
 #[derive(Clone, Copy, Debug)]
 pub struct OpenCall {
-    /// [`NONE`] if only modules are asked for and it is none.
+    /// [`NONE`] if only modules are asked for and this is not one.
     pub path: u32,
     pub module: u32,
     pub self_time: SelfTime,
 }
 
-/// The calls of one thread, as time goes on.
+/// The calls of one thread, replayed in time.
 #[derive(Debug)]
 pub struct CallCursor<'c> {
     rest: &'c [CallSpan],
     pub open: Vec<OpenSpan<OpenCall>>,
 }
 
-/// A call that is over.
+/// A closed call.
 pub type Closed<'a> = &'a mut dyn FnMut(&OpenSpan<OpenCall>);
 
 impl<'c> CallCursor<'c> {
@@ -71,7 +71,7 @@ impl<'c> CallCursor<'c> {
         self.close(|open| open.end < time, closed);
     }
 
-    /// Closes what is still going on.
+    /// Closes all open calls.
     pub fn finish(&mut self, tree: &mut CallPaths, scopes: &mut Paths, names: &Names, closed: Closed<'_>) {
         self.advance(i64::MAX, tree, scopes, names, closed);
         self.close(|_| true, closed);

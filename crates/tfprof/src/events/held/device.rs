@@ -14,7 +14,7 @@ use crate::model::hosts::{EventKind, SpanSums};
 use crate::model::names::NameId;
 
 impl Summary {
-    /// The needs of the launches and memory events of the trace.
+    /// What launches and memory events need to find their ops.
     pub(super) fn requests(&mut self) -> Vec<Request> {
         for span in &self.trace.device {
             if span.id != 0 {
@@ -38,7 +38,7 @@ impl Summary {
         let mut requests: Vec<Request> = launches.collect();
         for at in 0..self.trace.memory.len() {
             let event = self.trace.memory[at];
-            // Without an op on its thread, it is nobody's.
+            // Without an op on its thread, it has no owner.
             match self.trace.beside(event.line, LineKind::Host) {
                 Some(line) => {
                     let (start, end, what) = (event.time, event.time, Asker::Memory(at as u32));
@@ -134,7 +134,7 @@ impl Summary {
         found
     }
 
-    /// Notes what a variant does on its device.
+    /// Records the activity of device work.
     fn work_of_variant(&mut self, variant: u32, span: &DeviceSpan) {
         if variant as usize >= self.activity_of.len() {
             self.activity_of.resize(variant as usize + 1, None);

@@ -1,4 +1,4 @@
-//! The sums of a held trace as they are made, and what becomes of them: the profile of a host.
+//! Accumulates the sums of a held trace, and turns them into the profile of a host.
 
 use super::calls::{CallCursor, CallPaths};
 use super::host::Target;
@@ -258,7 +258,7 @@ impl Summary {
         }
     }
 
-    /// How busy devices were, and what the time of steps was spent on.
+    /// Device utilization, and the breakdown of step time.
     fn busy(&mut self) {
         let host = self.table.variants.len() as u32;
         let mut of_variant: Vec<(u32, Activity)> = Vec::new();
@@ -387,7 +387,7 @@ impl Summary {
     }
 }
 
-/// How many lines and events planes have.
+/// The number of lines and events of each plane.
 fn plane_facts(planes: &[String], plane_of: &UntrustedMap<String, u32>, lines: &[LineFacts]) -> Vec<PlaneFacts> {
     let plane = |name: &String| PlaneFacts { name: name.clone(), lines: 0, events: 0, stats: Vec::new() };
     let mut facts: Vec<PlaneFacts> = planes.iter().map(plane).collect();

@@ -21,7 +21,7 @@ pub struct Target {
     pub start: i64,
 }
 
-/// Something that happened on a thread, and looks for the op around it.
+/// An event on a thread that needs its enclosing op.
 #[derive(Clone, Copy, Debug)]
 pub struct Request {
     /// The line of ops.
@@ -37,7 +37,7 @@ pub enum Asker {
     Memory(u32),
 }
 
-/// An op or range that is going on.
+/// An open op or range.
 #[derive(Clone, Copy, Debug)]
 struct Frame {
     variant: u32,
@@ -48,7 +48,7 @@ struct Frame {
     ranges: u32,
     /// Modules and ranges around the outermost op.
     scope: u32,
-    /// It is an op or inside of one.
+    /// It is an op, or inside one.
     in_op: bool,
     kind: HostKind,
     self_time: SelfTime,
@@ -56,7 +56,7 @@ struct Frame {
 }
 
 impl Summary {
-    /// Walks over all threads with ops. Those that forward ops run on come first: backward ops look for theirs.
+    /// Walks all threads with ops, those of forward ops first: backward ops look up their forward op.
     pub(super) fn host_lines(&mut self, mut requests: Vec<Request>) {
         requests.sort_by_key(|request| (request.line, request.start));
         let spans = std::mem::take(&mut self.trace.host);
@@ -139,7 +139,7 @@ impl Summary {
             || span.kind == HostKind::Range && self.trace.names.get(span.name).starts_with("gloo:")
     }
 
-    /// Where a span belongs.
+    /// The scope of a span.
     fn frame(&mut self, span: &HostSpan, parent: Option<&Frame>, cursor: &CallCursor<'_>) -> Frame {
         let call = cursor.around(span.end).copied();
         let module = call.map_or(ROOT, |call| call.module);

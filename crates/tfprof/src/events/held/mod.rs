@@ -89,7 +89,7 @@ pub struct HostSpan {
     pub name: NameId,
     pub line: u32,
     pub shapes: u32,
-    /// An index into the sequences or the stacks; what it is says the kind.
+    /// An index into the sequences or the stacks, depending on the kind.
     pub sequence: u32,
     pub stack: u32,
     pub kind: HostKind,
@@ -98,7 +98,7 @@ pub struct HostSpan {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HostKind {
     Op,
-    /// The user's own.
+    /// A range of the user's program.
     Range,
     /// It marks a step, and is no scope of the ops in it.
     Step,
@@ -165,12 +165,12 @@ impl DeviceWork {
     }
 }
 
-/// Memory was taken, or given back if negative.
+/// Bytes allocated, or freed if negative.
 #[derive(Clone, Copy, Debug)]
 pub struct MemoryEvent {
     pub time: i64,
     pub bytes: i64,
-    /// In use and reserved after it, as the allocator says.
+    /// Bytes in use and reserved afterwards, as the allocator reports.
     pub allocated: Option<i64>,
     pub reserved: Option<i64>,
     pub line: u32,
@@ -258,7 +258,7 @@ impl HeldTrace {
     }
 }
 
-/// How steps are marked.
+/// The kind of step marks.
 #[derive(Clone, Copy, Debug)]
 pub struct StepMarks<'m> {
     /// The user's pattern.

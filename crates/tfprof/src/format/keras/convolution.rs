@@ -128,7 +128,7 @@ fn widened(lowering: &mut Lowering, x: &Value, spatial: usize, first: bool) -> V
     Value::new(lowering.op("ExpandDims", &[x.tensor, axis], &[]), dims)
 }
 
-/// Takes it away again.
+/// Removes the second spatial dimension.
 fn narrowed(lowering: &mut Lowering, x: Tensor, spatial: usize, first: bool, dims: Vec<i64>) -> Value {
     if spatial != 1 {
         return Value::new(x, Some(dims));
@@ -138,7 +138,7 @@ fn narrowed(lowering: &mut Lowering, x: Tensor, spatial: usize, first: bool, dim
     Value::new(tensor, Some(dims))
 }
 
-/// A kernel as the op takes it: that of one dimension gets a second one.
+/// A kernel in the op's layout: a 1-D kernel gets a second dimension.
 fn wide_kernel(lowering: &mut Lowering, kernel: &Value, spatial: usize) -> Value {
     if spatial != 1 {
         return kernel.clone();

@@ -29,7 +29,7 @@ impl Value {
         self.dims.as_ref().map(Vec::len)
     }
 
-    /// The size of a dimension; negative ones count from the end. -1 if it is open.
+    /// The size of an axis, negative axes from the end; -1 if it is open.
     pub fn dim(&self, at: i64) -> i64 {
         let Some(dims) = &self.dims else { return -1 };
         let at = if at < 0 { at + dims.len() as i64 } else { at };
@@ -47,7 +47,7 @@ pub struct Lowering {
     /// The names of the layers around, and the groups of their weights.
     names: Vec<String>,
     groups: Vec<String>,
-    /// How many of the names lead to the layer whose weights are stored: the others are its parts.
+    /// The number of names up to the layer whose weights are stored; the others are its parts.
     layer: usize,
     /// The op as views show it.
     class: String,
@@ -60,7 +60,7 @@ pub struct Lowering {
     /// The parameters that each layer has made, by its scope, and those that earlier calls of this layer made.
     made: UntrustedMap<String, Vec<(String, Value)>>,
     earlier: Vec<(String, Value)>,
-    /// Where the first layer of a class and a name is, in archives.
+    /// In archives, the place of the first layer of a class and name.
     homes: UntrustedMap<String, Home>,
 }
 
@@ -71,7 +71,7 @@ struct Home {
     stored: bool,
 }
 
-/// Where a layer was before another one was entered.
+/// The state to return to after a layer.
 #[derive(Debug)]
 pub struct Outer {
     class: String,
@@ -163,7 +163,7 @@ impl Lowering {
         }
     }
 
-    /// Leaves it. `keep` goes on counting the parameters that parts of a layer ask for.
+    /// Leaves the scope. With `keep`, the count of requested parameters goes on across the parts of a layer.
     pub fn leave(&mut self, outer: Outer, keep: bool) {
         self.names.truncate(outer.depth.0);
         self.groups.truncate(outer.depth.1);
@@ -275,19 +275,19 @@ impl Lowering {
         Tensor { node, output: 0 }
     }
 
-    /// An op of one input that keeps its shape.
+    /// A unary op that keeps its shape.
     pub fn map(&mut self, op: &str, input: &Value) -> Value {
         let tensor = self.op(op, &[input.tensor], &[]);
         Value { tensor, dims: input.dims.clone(), like: input.like }
     }
 
-    /// An op of two inputs, of which the first has the larger shape.
+    /// A binary op whose first input has the larger shape.
     pub fn zip(&mut self, op: &str, a: &Value, b: &Value) -> Value {
         let dims = match (&a.dims, &b.dims) {
             (Some(a), Some(b)) => Some(broadcast(a, b)),
             _ => None,
         };
-        // A tensor of unknown shape still has the batch of those that it comes from.
+        // A tensor of unknown shape still has the batch of its inputs.
         let like = a.like.or(b.like).filter(|_| dims.is_none());
         Value { tensor: self.op(op, &[a.tensor, b.tensor], &[]), dims, like }
     }
@@ -341,7 +341,7 @@ impl Lowering {
         Value::new(self.op("Reshape", &[input.tensor, sizes], &[]), Some(vec![input.dim(0), -1]))
     }
 
-    /// A layer whose work is not known: its parameters come from the file.
+    /// A layer of unknown cost: its parameters come from the file.
     pub fn unknown(&mut self, inputs: &[Value], dims: Option<Vec<i64>>) -> Values {
         let stored = self.stored.clone();
         let mut tensors: Vec<Tensor> = inputs.iter().map(|value| value.tensor).collect();
@@ -378,14 +378,14 @@ fn last(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or_default().trim_end_matches(":0")
 }
 
-/// The shape of two shapes together.
+/// The broadcast shape of two shapes.
 pub fn broadcast(a: &[i64], b: &[i64]) -> Vec<i64> {
     let rank = a.len().max(b.len());
     let at = |dims: &[i64], axis: usize| (axis + dims.len()).checked_sub(rank).map_or(1, |axis| dims[axis]);
     (0..rank).map(|axis| if at(a, axis) == 1 { at(b, axis) } else { at(a, axis) }).collect()
 }
 
-/// The groups that Keras 3 makes of a list of layers: by class, with a number after the first.
+/// The group names that Keras 3 gives a list of layers: the class, numbered from the second on.
 pub fn groups<'j>(layers: impl Iterator<Item = &'j str>) -> Vec<String> {
     let mut used: UntrustedMap<String, u32> = UntrustedMap::default();
     let group = |class: &str| {

@@ -97,7 +97,7 @@ pub fn read(file: &ModelFile, builder: &mut Builder) -> Result<(), Error> {
     Ok(())
 }
 
-/// How many bytes a config takes as a tree, at the most: an object weighs six bytes in the file and 640 in memory.
+/// The largest config in bytes, as a tree: an object takes six bytes in the file and 640 in memory.
 fn parsed_size(config: &[u8]) -> u64 {
     let of_byte = |byte: &u8| match byte {
         b'{' => 640,

@@ -41,7 +41,7 @@ fn lower_opaque(model: &Layer<'_>, lowering: &mut Lowering) {
     ));
 }
 
-/// Lowers a model; its inputs are new ones unless it is called by another model.
+/// Lowers a model; its inputs are new unless another model calls it.
 pub fn lower_network(model: &Layer<'_>, lowering: &mut Lowering, inputs: Option<&[Value]>) -> Result<Values, String> {
     let layers = match model.config.get("layers").as_array().or_else(|| model.config.0.as_array()) {
         Some(layers) => layers.iter().filter_map(Layer::of).collect::<Vec<_>>(),
@@ -113,7 +113,7 @@ struct Reference {
 /// A functional model.
 struct Network<'j> {
     layers: &'j [Layer<'j>],
-    /// The calls of each layer: what they read.
+    /// The inputs of each call of a layer.
     calls: Vec<Vec<Vec<Reference>>>,
     /// The number that calls have for the first call of a model, if it is not 0.
     first: UntrustedMap<&'j str, usize>,
@@ -189,7 +189,7 @@ impl<'j> Network<'j> {
             }
             let outputs = call(layer, groups[at].clone(), lowering, &inputs)?;
             let key = (layer.name, self.first.get(layer.name).copied().unwrap_or(0) + number);
-            // Nobody can read a call without outputs.
+            // A call without outputs has no readers.
             if !outputs.is_empty() {
                 queue.release(key);
             }
@@ -205,10 +205,10 @@ impl<'j> Network<'j> {
     }
 }
 
-/// Calls in the order of the file, each once all that it reads is there.
+/// Calls in file order, each as soon as its inputs are ready.
 struct Queue<'n> {
     ready: BinaryHeap<Reverse<usize>>,
-    /// For each call, how many of its inputs are missing.
+    /// For each call, the number of missing inputs.
     missing: Vec<usize>,
     /// The calls that wait for a call of a layer.
     waiting: UntrustedMap<(&'n str, usize), Vec<usize>>,
@@ -232,7 +232,7 @@ impl<'n> Queue<'n> {
         queue
     }
 
-    /// A call was made.
+    /// Marks a call as done.
     fn release(&mut self, key: (&'n str, usize)) {
         for index in self.waiting.remove(&key).unwrap_or_default() {
             self.missing[index] -= 1;
@@ -242,7 +242,7 @@ impl<'n> Queue<'n> {
         }
     }
 
-    /// The first call that waits forever, and a layer that it waits for.
+    /// The first call that can never run, and a layer that it waits for.
     fn blocked(&self) -> Option<(&'n str, usize)> {
         let first = self.missing.iter().position(|missing| *missing > 0)?;
         let layers = self.waiting.iter().filter(|(_, calls)| calls.contains(&first)).map(|((layer, _), _)| *layer);

@@ -79,7 +79,7 @@ fn cell(class: &str, config: Config<'_>, lowering: &mut Lowering, x: &Value) -> 
     Some((state, gates == 4))
 }
 
-/// The first of as many parts of the last dimension as there are gates.
+/// The first of the gates, which split the last dimension.
 fn first_part(lowering: &mut Lowering, x: &Value, gates: i64, units: i64) -> Value {
     if gates == 1 {
         return x.clone();
@@ -112,7 +112,7 @@ fn outputs(config: Config<'_>, lowering: &mut Lowering, x: &Value, flat: &Value,
     all
 }
 
-/// Batch and time steps as dimensions of their own again.
+/// Splits batch and time steps into two dimensions again.
 fn unflattened(lowering: &mut Lowering, x: &Value, flat: &Value, inner: &[i64]) -> Value {
     let dims = [&[x.dim(0), x.dim(1)][..], inner].concat();
     let sizes = lowering.sizes(&dims, x.tensor);

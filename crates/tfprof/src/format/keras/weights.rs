@@ -15,11 +15,11 @@ pub struct Weights {
     places: UntrustedMap<String, Vec<u32>>,
 }
 
-/// How Keras calls the directory of layers within a model.
+/// Keras's name for the directory of layers in a model.
 const LAYERS: [&str; 2] = ["layers/", "_layer_checkpoint_dependencies/"];
 
 impl Weights {
-    /// Lists the weights of a file, and says what is wrong with it.
+    /// Lists the weights of a file, with the damage found.
     pub fn of(file: Result<Hdf5, Damage>) -> (Weights, Option<String>) {
         let mut damage = Vec::new();
         let found = file.and_then(|file| file.datasets(&mut damage));
@@ -119,7 +119,7 @@ pub fn snake_case(class: &str) -> String {
     for (at, letter) in letters.iter().enumerate() {
         let before = at.checked_sub(1).map(|at| letters[at]);
         let after = letters.get(at + 1);
-        // As Keras: at a capital before a small letter, or after one.
+        // As Keras does: at a capital letter next to a lower-case one.
         let starts = letter.is_ascii_uppercase()
             && before.is_some_and(|before| before.is_ascii_lowercase() || after.is_some_and(char::is_ascii_lowercase));
         if starts {

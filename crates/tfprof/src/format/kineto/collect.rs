@@ -25,9 +25,9 @@ enum Kind {
     Call,
     Launch,
     Device(DeviceWork),
-    /// Known to PyTorch's profiler, but no work of its own.
+    /// A category of PyTorch's profiler that is not work.
     Mark,
-    /// Of another program.
+    /// A category of another program.
     Plain,
 }
 
@@ -76,7 +76,7 @@ pub struct Collector {
     pub trace: HeldTrace,
     pub top: TopLevel,
     wanted: Wanted,
-    /// Names as they are written, to the names that they stand for.
+    /// Raw names to decoded names.
     written: Names,
     name_of: Vec<NameId>,
     lines: LineCache,
@@ -93,13 +93,13 @@ pub struct Collector {
     pub counts: Counts,
 }
 
-/// How many events there were.
+/// The number of events.
 #[derive(Clone, Debug, Default)]
 pub struct Counts {
-    /// Of a category that only PyTorch's profiler writes.
+    /// Events of a category that only PyTorch's profiler writes.
     pub kineto: u64,
     pub ops: u64,
-    /// A span without a start, or with one that is no number.
+    /// Spans without a start, or with one that is not a number.
     pub untimed: u64,
     pub unclosed: u64,
     pub with_shapes: bool,
@@ -133,7 +133,7 @@ impl Collector {
         }
     }
 
-    /// The trace is complete: names its lines and planes.
+    /// Ends the trace: names its lines and planes.
     pub fn finish(&mut self) {
         let is_kineto = self.is_kineto();
         let Collector { trace, begins, plain, counts, titles, processes, .. } = self;
@@ -188,7 +188,7 @@ impl Collector {
         self.counts.kineto > 0 || self.top.schema.is_some()
     }
 
-    /// The name that is written so.
+    /// The decoded form of a raw name.
     fn name(&mut self, written: &[u8]) -> NameId {
         let (id, _) = self.written.intern_bytes(written);
         if id.index() >= self.name_of.len() {
@@ -320,7 +320,7 @@ impl Collector {
 
     fn work(&mut self, event: &Event<'_>, kind: DeviceWork, start: i64, end: i64) {
         let args = &event.args;
-        // The device is an argument; the process says the same, but for files that tools wrote.
+        // The device is an argument; the process agrees, except in files that tools wrote.
         let with_device = if args.device.is_empty() { *event } else { Event { process: args.device, ..*event } };
         let line = self.line(LineKind::Device, &with_device);
         let attributes = if self.wanted.kernels { self.launch_attributes(args) } else { NONE };

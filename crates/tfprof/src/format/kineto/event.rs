@@ -2,7 +2,7 @@
 
 use super::scan::{Scanned, Stop, blanks, fields, scalar, string, value};
 
-/// An event. Texts are as written: escapes are decoded only for new names.
+/// An event. Strings are raw: escapes are decoded only for new names.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Event<'b> {
     pub phase: u8,
@@ -43,13 +43,13 @@ pub struct Args<'b> {
     pub out_elements: &'b [u8],
     pub dtype: &'b [u8],
     pub group_size: &'b [u8],
-    /// Of events that name a process or a thread.
+    /// The argument of events that name a process or a thread.
     pub name: &'b [u8],
     pub labels: &'b [u8],
 }
 
 impl<'b> Event<'b> {
-    /// Reads the event that begins at a brace, and the position behind it.
+    /// Reads the event that begins at a brace; returns it with the position after it.
     pub fn read(bytes: &'b [u8], at: usize) -> Scanned<(Event<'b>, usize)> {
         let mut event = Event::default();
         let end = fields(bytes, at, |key, at| {
@@ -121,7 +121,7 @@ impl<'b> Args<'b> {
     }
 }
 
-/// The text of a value, and the position behind it.
+/// The text of a value, and the position after it.
 #[inline]
 fn content(bytes: &[u8], at: usize) -> Scanned<(&[u8], usize)> {
     match bytes.get(at) {

@@ -1,4 +1,4 @@
-//! The events of a trace by lane, to be drawn: threads with their ops, calls of the runtime and of Python, and streams.
+//! The events of a trace by lane, for pictures: threads with their ops, runtime calls and Python calls, and streams.
 
 use super::TraceFile;
 use super::collect::Collector;

@@ -42,7 +42,7 @@ pub struct TraceFile {
 #[derive(Debug)]
 enum Content {
     File(PathBuf, Limits),
-    /// Of a pipe, or of memory; how its compressed data ended early, if it did.
+    /// A pipe or memory; and how its compressed data ended early, if it did.
     Memory(Vec<u8>, Option<String>),
 }
 
@@ -51,7 +51,7 @@ pub(crate) fn recognizes(head: &[u8]) -> bool {
     foreign::is_trace(head)
 }
 
-/// Opens a trace. A file is read when it is asked for; a pipe at once.
+/// Opens a trace. A file is read on demand, a pipe at once.
 pub fn open(path: &Path, mut source: Source<'_>) -> Result<TraceFile, Error> {
     let name = source.name.clone();
     if path.is_file() && name != STDIN {
@@ -137,7 +137,7 @@ impl TraceFile {
         Ok(warnings)
     }
 
-    /// Warnings about events that are not as they should be.
+    /// Warnings about malformed events.
     fn oddities(&self, collector: &Collector, warnings: &mut Vec<Warning>) {
         let at = || Location { file: self.name.clone(), spot: None };
         let mut warn = |code, message: String| warnings.push(Warning::new(code, message).at(at()));

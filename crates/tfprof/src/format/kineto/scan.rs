@@ -1,6 +1,6 @@
 //! A scanner of JSON in memory: positions instead of values, no recursion, no allocation.
 //!
-//! Every function takes the bytes and a position and returns the position behind what it read. [`Stop::End`] means that
+//! Every function takes the bytes and a position and returns the position after the value. [`Stop::End`] means that
 //! the bytes ended first, so that the caller can read more and try again.
 
 use memchr::{memchr, memchr3};
@@ -10,13 +10,13 @@ use memchr::{memchr, memchr3};
 pub enum Stop {
     /// The bytes end within a value.
     End,
-    /// No JSON, at this position.
+    /// Not JSON, at this position.
     Bad(usize),
 }
 
 pub type Scanned<T> = Result<T, Stop>;
 
-/// The position of the next byte that is not a blank.
+/// The position of the next non-blank byte.
 #[inline]
 pub fn blanks(bytes: &[u8], mut at: usize) -> Scanned<usize> {
     loop {
@@ -28,14 +28,14 @@ pub fn blanks(bytes: &[u8], mut at: usize) -> Scanned<usize> {
     }
 }
 
-/// Skips blanks and this byte.
+/// Skips blanks, then this byte.
 #[inline]
 pub fn expect(bytes: &[u8], at: usize, byte: u8) -> Scanned<usize> {
     let at = blanks(bytes, at)?;
     if bytes[at] == byte { Ok(at + 1) } else { Err(Stop::Bad(at)) }
 }
 
-/// A string that begins at a quote: its content, and the position behind it.
+/// A string that begins at a quote: its content, and the position after it.
 #[inline]
 pub fn string(bytes: &[u8], at: usize) -> Scanned<(&[u8], usize)> {
     let start = at + 1;
@@ -111,7 +111,7 @@ pub fn nested(bytes: &[u8], at: usize) -> Scanned<usize> {
 }
 
 /// The fields of an object that begins at a brace: calls `field` with key, value and its kind; returns the position
-/// behind the object.
+/// after the object.
 #[inline]
 pub fn fields<'b>(
     bytes: &'b [u8],
@@ -193,7 +193,7 @@ pub fn unescape(content: &[u8]) -> String {
     crate::model::names::escape_invalid(&out)
 }
 
-/// The character of `XXXX` behind `\u`, which may need a second escape, and how many bytes it took.
+/// The character of the `XXXX` in `\uXXXX`, which may need a second escape, and the number of bytes read.
 fn unicode(rest: &[u8]) -> (char, usize) {
     let code = |digits: Option<&[u8]>| -> Option<u32> {
         let digits = std::str::from_utf8(digits?).ok()?;
@@ -210,13 +210,13 @@ fn unicode(rest: &[u8]) -> (char, usize) {
     (char::from_u32(first).unwrap_or(char::REPLACEMENT_CHARACTER), 4)
 }
 
-/// A number of microseconds as nanoseconds, exactly; digits behind the nanoseconds are rounded. `None` if it is none.
+/// Microseconds to nanoseconds, exact; finer digits are rounded. `None` if it is not a number.
 #[inline]
 pub fn nanos(text: &[u8]) -> Option<i64> {
     decimal(text, 3)
 }
 
-/// A whole number; `None` if it is none, or does not fit.
+/// An integer; `None` if it is not one, or does not fit.
 #[inline]
 pub fn integer(text: &[u8]) -> Option<i64> {
     decimal(text, 0)
@@ -267,7 +267,7 @@ fn decimal(text: &[u8], places: i32) -> Option<i64> {
     any.then_some(if negative { -number } else { number })
 }
 
-/// `1.5e6` and the like, which few files have, exactly; digits behind the last place are rounded.
+/// Numbers such as `1.5e6`, which are rare: exact up to the last place, then rounded.
 #[cold]
 fn by_exponent(text: &[u8], places: i32) -> Option<i64> {
     let at = text.iter().position(|byte| matches!(byte, b'e' | b'E'))?;
@@ -283,7 +283,7 @@ fn by_exponent(text: &[u8], places: i32) -> Option<i64> {
     if !is_number || digits.clone().next().is_none() {
         return None;
     }
-    // So many digits are in front of the last place; zeros may follow.
+    // The number of digits before the last place; zeros may follow.
     let wanted = i32::try_from(point).ok()?.checked_add(exponent)?.checked_add(places)?;
     let mut number: i64 = 0;
     let mut taken = 0;

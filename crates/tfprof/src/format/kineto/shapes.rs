@@ -36,7 +36,7 @@ impl ShapeTable {
     }
 }
 
-/// `[[4, 3], [], 5]`: a list of tensors has lists of its own, of which the sizes are not told apart.
+/// `[[4, 3], [], 5]`: a list of tensors is nested once more, and its sizes are not kept apart.
 fn dims(text: &[u8]) -> Vec<Vec<i64>> {
     let mut all = Vec::new();
     if !text.starts_with(b"[") {

@@ -1,5 +1,5 @@
-//! A trace as a stream of events through a sliding window: the top level of the file, its list of events, and the way
-//! back into the list behind broken text.
+//! A trace as a stream of events through a sliding window: the top level of the file, its list of events, and
+//! resynchronization after broken text.
 
 use super::event::{Event, begins};
 use super::scan::{Stop, blanks, string, value};
@@ -9,7 +9,7 @@ use tfprof_proto::window::Window;
 
 /// The largest event, and the largest value at the top level that is looked at.
 const MOST: u64 = 16 << 20;
-/// How many bytes are asked for at a time.
+/// Bytes per read.
 const PACE: u64 = 64 << 10;
 
 /// The parts of a file, as they come.
@@ -23,18 +23,18 @@ pub trait Visitor {
 /// How the reading of a file ended.
 #[derive(Debug, Default)]
 pub struct Outcome {
-    /// Events that were read.
+    /// Events read.
     pub events: u64,
     /// Places where the text is broken: an event is lost at each.
     pub lost: u64,
     /// The offset of the first.
     pub first_lost: Option<u64>,
-    /// Events with bytes that are no UTF-8, and so no JSON, and the offset of the first.
+    /// Events with invalid UTF-8, which is not JSON, and the offset of the first.
     pub garbled: u64,
     pub first_garbled: Option<u64>,
     /// Where the file ends too early, and why.
     pub cut: Option<(u64, String)>,
-    /// It has a list of events, or is one.
+    /// Whether the file has a list of events, or is one.
     pub has_list: bool,
     pub is_bare_list: bool,
 }
@@ -67,7 +67,7 @@ pub fn read(input: impl Read, visitor: &mut impl Visitor) -> Result<Outcome, Fau
     Ok(stream.outcome)
 }
 
-/// Whether compressed data ended early, rather than a disk failed.
+/// Whether compressed data ended early; otherwise a read failed.
 pub fn is_damage(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::UnexpectedEof | io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput)
 }
@@ -212,7 +212,7 @@ impl<I: Read> Stream<I> {
             });
             match found {
                 Ok(found) => return Ok(Some(found)),
-                // A key that the user added may have bare quotes: go to its colon.
+                // A key that a user added may have bare quotes: skip to its colon.
                 Err(Stop::Bad(at)) => return Ok(Some((Vec::new(), at))),
                 Err(Stop::End) if (self.window.bytes().len() as u64) < MOST && self.grow()? => {}
                 Err(Stop::End) => return Ok(None),
@@ -275,7 +275,7 @@ impl<I: Read> Stream<I> {
         }
     }
 
-    /// Behind broken text at the top level: goes to the list of events, if one follows.
+    /// Resynchronizes at the top level: skips to the list of events, if one follows.
     fn find_list(&mut self) -> Result<bool, Fault> {
         const LIST: &[u8] = b"\"traceEvents\"";
         if self.outcome.has_list {
@@ -372,12 +372,12 @@ impl<I: Read> Stream<I> {
         }
     }
 
-    /// Goes to the next event behind broken text, which begins at the window; false if there is none.
+    /// Resynchronizes: skips broken text, which begins at the window, up to the next event; false if there is none.
     ///
     /// A place is tried if an event may begin there. A try that fails far away moves on by half of that way, so that all
     /// tries together cost no more than the text is long.
     fn resynchronize(&mut self, bad: usize) -> Result<bool, Fault> {
-        // The event itself begins here: look behind it.
+        // The broken event begins here: look after it.
         let mut from = bad.clamp(1, 64);
         loop {
             let bytes = self.window.bytes();
@@ -416,7 +416,7 @@ impl<I: Read> Stream<I> {
     }
 }
 
-/// Whether the bytes before a brace are such as before an event: a comma or the bracket of the list.
+/// Whether the bytes before a brace can precede an event: a comma, or the bracket of the list.
 fn follows_event(bytes: &[u8], at: usize) -> bool {
     let before = bytes[..at].iter().rev().take(64).find(|byte| !byte.is_ascii_whitespace());
     // At the start of the window nothing is known.

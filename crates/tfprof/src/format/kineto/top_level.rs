@@ -1,5 +1,5 @@
-//! Facts about the recording, beside its events. Keys that are not listed here are never looked at: some files
-//! carry the environment of the machine that recorded them.
+//! Facts about the recording, beside its events. Keys that are not listed here are never read: some files
+//! carry the environment variables of the machine that recorded them.
 
 use super::scan::{bits, fields, integer, items, text, unescape, value};
 

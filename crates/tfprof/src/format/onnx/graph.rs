@@ -1,5 +1,5 @@
-//! Graphs of ONNX to bodies. Graphs inside of nodes become functions; the outer values that they read become arguments.
-//! Open graphs wait on a stack of our own, so nesting does not exhaust the native stack.
+//! ONNX graphs to bodies. Subgraphs of nodes become functions; the outer values that they read become arguments.
+//! Open graphs wait on an explicit stack, so that nesting does not exhaust the native stack.
 
 use super::lower::{self, Around};
 use super::wire::{Attribute, AttributeValue, Node, Tensor as Constant, ValueInfo, Walk};
@@ -38,10 +38,10 @@ pub struct Shared {
 /// More functions than any model has; calls beyond are unknown.
 const MAX_FUNCTIONS: usize = 10_000;
 
-/// Graphs inside of graphs are followed this far; nodes with deeper ones are unknown.
+/// The deepest nesting of graphs; nodes with deeper subgraphs are unknown.
 const DEEPEST: usize = 256;
 
-/// A graph in the making.
+/// A graph under construction.
 #[derive(Default)]
 struct Frame {
     body: Body,
@@ -57,7 +57,7 @@ struct Frame {
     names: UniqueNames,
     /// Outer values that became arguments.
     captures: Vec<String>,
-    /// Values may come from the graph around.
+    /// Values may come from the enclosing graph.
     is_inner: bool,
     /// Inputs that name a value before its node.
     forward: Vec<(usize, String)>,
@@ -68,7 +68,7 @@ struct Frame {
     count: usize,
 }
 
-/// A node whose graphs are read first.
+/// A node that waits for its subgraphs.
 struct Waiting {
     node: Node,
     left: Vec<(&'static str, ByteRange)>,
@@ -89,7 +89,7 @@ pub struct Reader<'w, 'f> {
     pub nodes: usize,
 }
 
-/// Numbers for the values of attributes: equal ones have the same. A value that a function hands on is written out once.
+/// Ids of attribute values; equal values share one. A value that a function passes on is stored once.
 #[derive(Default)]
 struct KnownValues {
     by_place: UntrustedMap<*const AttributeValue, (Rc<AttributeValue>, usize)>,
@@ -236,7 +236,7 @@ impl<'w, 'f> Reader<'w, 'f> {
     fn close(&mut self) {
         let Some(mut frame) = self.frames.pop() else { return };
         let is_main = self.frames.is_empty() && frame.name.is_empty();
-        // Weights that no node reads are parameters of the model all the same.
+        // Weights that no node reads are parameters of the model, too.
         for name in if is_main { std::mem::take(&mut frame.unread_order) } else { Vec::new() } {
             if let Some(weight) =
                 frame.unread.remove(&name).filter(|weight| weight.dtype.is_float() && !weight.dims.is_empty())
@@ -273,7 +273,7 @@ impl<'w, 'f> Reader<'w, 'f> {
         self.lowered.functions.push((name, frame.body));
     }
 
-    /// Lowers a node, or puts it off until the graphs inside of it are read.
+    /// Lowers a node, or defers it until its subgraphs are read.
     fn node(&mut self, mut node: Node) {
         let is_deepest = self.frames.len() >= DEEPEST;
         let Some(frame) = self.frames.last_mut() else { return };
@@ -329,7 +329,7 @@ impl<'w, 'f> Reader<'w, 'f> {
         Some(name)
     }
 
-    /// Pushes a node whose graphs are functions now.
+    /// Pushes a node whose subgraphs have become functions.
     fn call_graphs(&mut self, waiting: Waiting) {
         let Waiting { node, done, captures, .. } = waiting;
         let Some(frame) = self.frames.last_mut() else { return };
@@ -383,7 +383,7 @@ struct Surroundings<'a> {
 }
 
 impl Surroundings<'_> {
-    /// The graphs in which a value of the innermost one may be.
+    /// The graphs that may define a value of the innermost one.
     fn visible(&self) -> impl Iterator<Item = &Frame> {
         let outermost = self.frames.iter().rposition(|frame| !frame.is_inner).unwrap_or(0);
         self.frames[outermost..].iter().rev()
@@ -471,7 +471,7 @@ impl Frame {
         tensor
     }
 
-    /// A number that no view shows.
+    /// A constant that no view shows.
     fn hidden(&mut self, n: i64) -> Tensor {
         push_hidden(&mut self.body, &Input::Int(n))
     }

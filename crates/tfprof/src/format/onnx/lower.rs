@@ -1,5 +1,5 @@
 //! Lowers an op of ONNX: to an op that rules and formulas know, its inputs in the order of that op, and its
-//! attributes. `model/dialects.rs` has the ops that need no more than another name.
+//! attributes. `model/dialects.rs` has the ops that only need another name.
 
 use super::wire::{self, Node};
 use crate::format::lowered::{Input, Made, Setting};
@@ -22,7 +22,7 @@ fn all(op: &'static str, node: &Node) -> Made {
     Made::new(op, (0..node.inputs.len()).map(Input::Of).collect())
 }
 
-/// Whether the ops of a domain are the ones we know by their names.
+/// Whether the ops of a domain are ONNX's own.
 pub fn is_known_domain(domain: &str) -> bool {
     matches!(
         domain,
@@ -30,7 +30,7 @@ pub fn is_known_domain(domain: &str) -> bool {
     )
 }
 
-/// Lowers a node that has no graphs inside.
+/// Lowers a node without subgraphs.
 pub fn lower(node: &Node, around: &dyn Around) -> Made {
     if !is_known_domain(&node.domain) {
         return all("", node);
@@ -65,7 +65,7 @@ fn computing(node: &Node, around: &dyn Around) -> Option<Made> {
         "ArgMax" | "ArgMin" => Made::new(ONNX.lowered(&node.op), vec![Input::Of(0), Input::Int(axis(node, 0))])
             .flag("keep_dims", node.int("keepdims").unwrap_or(1) != 0)
             .with("output_type", Setting::Type(DType::INT64)),
-        // Of two numbers, which sizes may follow from.
+        // For two integers, since sizes may follow from the result.
         "Max" if node.inputs.len() == 2 => all("Maximum", node),
         "Min" if node.inputs.len() == 2 => all("Minimum", node),
         "Einsum" => all("Einsum", node).with("equation", Setting::Text(with_arrow(node.text("equation")))),
@@ -167,7 +167,7 @@ fn quantizing(node: &Node, around: &dyn Around) -> Option<Made> {
             all("QuantizeLinear", node).with("out_type", Setting::Type(stated.unwrap_or(zero)))
         }
         "DynamicQuantizeLinear" => all("QuantizeLinear", node).with("out_type", Setting::Type(DType::UINT8)),
-        // Quantized addition and multiplication have a scale and a zero point behind each operand.
+        // In quantized addition and multiplication, a scale and a zero point follow each operand.
         "QLinearAdd" | "QLinearMul" => Made::new(ONNX.lowered(&node.op), vec![Input::Of(0), Input::Of(3)]),
         _ => return None,
     })
@@ -177,7 +177,7 @@ fn axis(node: &Node, default: i64) -> i64 {
     node.int("axis").unwrap_or(default)
 }
 
-/// Whether an input of a node sets how it works, so that a constant there is no weight.
+/// Whether an input is a setting of the node, so that a constant there is not a weight.
 pub fn is_setting(node: &Node, at: usize) -> bool {
     match node.op.as_str() {
         "QuantizeLinear"
@@ -201,7 +201,7 @@ pub fn is_setting(node: &Node, at: usize) -> bool {
         | "Reshape"
         | "Squeeze"
         | "Unsqueeze" => at > 0,
-        // Lengths of sequences, and the states in which they begin.
+        // Lengths of sequences, and initial states.
         "LSTM" | "GRU" | "RNN" => matches!(at, 4..=6),
         "QLinearConv" => !matches!(at, 0 | 3 | 8),
         "QLinearMatMul" | "QLinearAdd" | "QLinearMul" => !matches!(at, 0 | 3),
@@ -211,7 +211,7 @@ pub fn is_setting(node: &Node, at: usize) -> bool {
     }
 }
 
-/// Whether a constant of one element is no weight here: a factor or a bound, not a bias.
+/// Whether a constant of one element is a factor or a bound here rather than a weight.
 pub fn is_factor(node: &Node) -> bool {
     matches!(
         node.op.as_str(),
@@ -404,7 +404,7 @@ fn resize(node: &Node, around: &dyn Around) -> Made {
     }
     let old = node.op == "Upsample" || around.version(&node.domain) < 11;
     let (scales, sizes) = if old { (1, 2) } else { (2, 3) };
-    // Empty scales stand for none.
+    // An empty list of scales is no list.
     if node.input(sizes).is_some() {
         return Made::new(op, vec![Input::Of(0), Input::Of(sizes)]);
     }

@@ -159,7 +159,7 @@ pub fn recognizes(head: &[u8]) -> bool {
     match next() {
         Some((2, Value::Bytes(producer))) => is_word(producer),
         Some((7 | 8, Value::Bytes(_))) => true,
-        // A graph that is longer than the head.
+        // The graph extends beyond the head.
         None => head.get(2) == Some(&0x3a),
         _ => false,
     }

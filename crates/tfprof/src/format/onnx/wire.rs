@@ -99,7 +99,7 @@ pub struct Node {
 #[derive(Clone, Debug, Default)]
 pub struct Attribute {
     pub name: String,
-    /// Functions hand values on to the calls inside of them: each is stored once.
+    /// Functions pass values on to their calls: each is stored once.
     pub value: Rc<AttributeValue>,
     /// The attribute of the calling node that this one stands for, inside a function.
     pub of_call: Option<String>,
@@ -275,7 +275,7 @@ fn outside(walk: &mut Walk<'_>, entries: &[ByteRange], most: u64) -> io::Result<
     Ok(read.is_ok().then_some(bytes))
 }
 
-/// A value's type and shape; sizes that the file only names are open, and named.
+/// A value's type and shape; a size that the file only names is open, and keeps its name.
 #[derive(Clone, Debug, Default)]
 pub struct ValueInfo {
     pub name: String,

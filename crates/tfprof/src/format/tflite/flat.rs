@@ -7,14 +7,14 @@ use crate::words::lossy;
 use std::cell::RefCell;
 use std::io;
 
-/// Pages of the file that were read, so that small reads that lie close cost one.
+/// Cached pages of the file, so that small reads close together cost one.
 const PAGE: u64 = 8 * 1024;
 const MOST_PAGES: usize = 256;
 
 /// Longer texts are cut.
 const LONGEST_TEXT: u64 = 4096;
 
-/// Why a file cannot be read further.
+/// The reason to stop reading a file.
 #[derive(Debug)]
 pub enum FlatError {
     Io(io::Error),
@@ -31,15 +31,15 @@ pub struct FlatFile<'f> {
     pages: RefCell<TrustedMap<u64, Box<[u8]>>>,
 }
 
-/// Lists may lead to one table often, for four bytes each.
+/// Lists may refer to one table many times, at four bytes each.
 const WORK_PER_TABLE: u64 = 64;
 
-/// A table: its position, and where its fields are listed.
+/// A table: its position, and that of its vtable.
 #[derive(Clone, Copy, Debug)]
 pub struct Table {
     at: u64,
     vtable: u64,
-    /// Bytes of the list of fields.
+    /// The size of the vtable in bytes.
     size: u64,
 }
 
@@ -55,7 +55,7 @@ impl<'f> FlatFile<'f> {
         FlatFile { bytes, length: bytes.whole().end, pages: RefCell::default() }
     }
 
-    /// Reads bytes, all of which must be there.
+    /// Reads exactly this many bytes.
     fn read(&self, at: u64, into: &mut [u8]) -> Flat<()> {
         let end = at.checked_add(into.len() as u64).filter(|end| *end <= self.length);
         if end.is_none() {
@@ -180,7 +180,7 @@ impl<'f> FlatFile<'f> {
         Ok(Vector { at: at + 4, count })
     }
 
-    /// The table that an element of a vector of offsets leads to.
+    /// The table at an element of a vector of offsets.
     pub fn element(&self, vector: Vector, index: u64) -> Flat<Option<Table>> {
         if index >= vector.count {
             return Ok(None);

@@ -6,7 +6,7 @@ use crate::format::lowered::{Input, Made, Setting};
 use crate::model::dialects::tflite::TFLITE;
 use crate::model::dtype::DType;
 
-/// An operator, as far as lowering looks at it.
+/// The parts of an operator that lowering reads.
 pub struct Operator<'a> {
     pub op: &'a str,
     pub inputs: &'a [i64],

@@ -27,7 +27,7 @@ use lower::Operator;
 use std::collections::{BTreeMap, BTreeSet};
 use tfprof_proto::stream::Spot;
 
-/// More elements are not read: no sizes follow from them.
+/// Longer tensors are not read: no sizes follow from them.
 const LONGEST_TENSOR: i64 = 512;
 
 /// The most signatures and entries of metadata that an overview shows, and the longest text of one.
@@ -182,7 +182,7 @@ impl<'a, 'f> Model<'a, 'f> {
         if data.count > 0 {
             return Ok(Some(data));
         }
-        // Large models keep their weights behind the tables.
+        // Large models keep their weights after the tables.
         let (at, count) = (self.file.long(buffer, 1)?, self.file.long(buffer, 2)?);
         Ok((at > 1 && count > 0).then_some(Vector { at, count }))
     }
@@ -219,7 +219,7 @@ struct Subgraph<'m, 'a, 'f> {
     tensors: Vec<TensorInfo>,
     /// By tensor, the node that makes it.
     values: Vec<Option<Tensor>>,
-    /// By tensor, whether it only starts a loop, which puts another value in its place.
+    /// By tensor, whether it only initializes a loop variable.
     starts: Vec<bool>,
     /// By buffer, the parameter that it holds: several tensors may share one.
     parameters: BTreeMap<(u64, Vec<i64>), Tensor>,
@@ -351,8 +351,8 @@ impl<'m, 'a, 'f> Subgraph<'m, 'a, 'f> {
         Ok(())
     }
 
-    /// Marks the tensors that only start a loop, because its body replaces them: a constant there, such as a state of
-    /// zeros, is no weight. It may be stored as float16, with a `DEQUANTIZE` in between.
+    /// Marks the tensors that only initialize a loop variable: a constant there, such as a state of
+    /// zeros, is not a weight. It may be stored as float16, with a `DEQUANTIZE` in between.
     fn mark_starts(&mut self) -> Flat<()> {
         let file = self.model.file;
         let mut widened = Vec::new();

@@ -94,7 +94,7 @@ pub fn flops(name: &str, inputs: Inputs<'_>) -> Option<i64> {
             let (features, rows) = input.split_last()?;
             matrix_product(&[product(rows), *features], &[*features, *weight.first()?])
         }
-        // The weight as the user has it comes behind the packed one.
+        // The user's weight follows the packed one.
         "_mkl_linear" => {
             let (input, weight) = (inputs.tensor(0)?, inputs.tensor(2)?);
             let (features, rows) = input.split_last()?;

@@ -8,7 +8,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-/// How likely the estimate is right.
+/// The confidence of an estimate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Confidence {
     /// The time is measured, but the cause is a guess, or only part of it can be saved.
@@ -54,7 +54,7 @@ pub struct Finding {
     pub title: &'static str,
     /// The problem and its figures, as a sentence without a full stop.
     pub problem: String,
-    /// How the saving follows from the figures.
+    /// The arithmetic behind the saving.
     pub arithmetic: String,
     /// What to change, as an order: `Prefetch the input`.
     pub change: String,

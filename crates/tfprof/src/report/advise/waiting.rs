@@ -170,7 +170,7 @@ mod tests {
         assert!(!found.reports[0].contains("accelerator"), "{}", found.reports[0]);
     }
 
-    /// What looks like a gap may be the work of a device of a kind that tfprof does not know.
+    /// An apparent gap may be work of a device that tfprof does not know.
     #[test]
     fn gaps_beside_an_unknown_device_are_no_finding() {
         let mut model = profile(&[(Activity::Host, 100)], 900, "/host:CPU");

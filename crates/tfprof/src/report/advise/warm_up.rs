@@ -5,7 +5,7 @@ use super::{Advice, Evidence, micros};
 use crate::model::TimeUnit;
 use crate::model::hosts::{HostFacts, StepRule};
 
-/// The fewest steps from which a first one can be told.
+/// The fewest steps for which a first one stands out.
 const LEAST_STEPS: usize = 4;
 /// How many times as long as the median of the others …
 const LONGER: f64 = 1.5;

@@ -302,7 +302,7 @@ fn pairs<'m>(variables: &'m str, ops: &'m str) -> Vec<Pair<'m>> {
     pairs
 }
 
-/// The innermost scope with a name: with the same one and perhaps a number behind it, or else but for numbers.
+/// The innermost scope with a name: the same name, perhaps with a number appended, or else the same up to numbers.
 fn namesake<'m>(ops: &'m str, name: &str) -> Option<&'m str> {
     let around = || {
         std::iter::successors(Some(ops), |ops| Some(scope(ops))).take(DEEPEST.into()).take_while(|ops| !ops.is_empty())

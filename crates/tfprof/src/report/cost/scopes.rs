@@ -207,7 +207,7 @@ impl Scopes {
 
 /// The children of each scope.
 pub(super) struct Children {
-    /// Where the list of a scope ends, one place behind its number.
+    /// The end of the list of a scope, at the index after its number.
     ends: Vec<u32>,
     rows: Vec<u32>,
 }

@@ -1,5 +1,5 @@
 //! The table of hosts and steps as a picture: one box for each step of each host, coloured by its time. Large fleets are
-//! drawn coarser: a box then shows the slowest of the steps behind it.
+//! drawn coarser: a box then shows the slowest of its steps.
 
 use super::Side;
 use crate::render::markup::{Xml, fit};
@@ -19,7 +19,7 @@ const COLOURS: [(&str, f64, &str); 7] = [
     ("#e2703a", 2.0, "up to twice as slow"),
     ("#a3122b", f64::INFINITY, "slower"),
 ];
-/// The room for all boxes across and down, and the least and most of a box; few boxes are drawn large.
+/// The size of the picture, and the smallest and largest size of a box.
 const ROOM: (usize, usize) = (900, 600);
 const LEAST: usize = 3;
 const MOST: (usize, usize) = (28, 18);

@@ -9,10 +9,10 @@ use crate::part::{Block, Partial, Recording};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// How many slow hosts are explained, and by how many ops.
+/// The number of slow hosts that are explained, and the ops listed for each.
 const SLOWEST: usize = 5;
 const OPS: usize = 5;
-/// How many outlier steps, steps of most skew, and rows with percentiles are listed.
+/// The most outlier steps, skewed steps and rows with percentiles in the answer.
 const LISTED: usize = 20;
 /// A step is an outlier of its host if it is beyond this many deviations of the median, and a quarter above it.
 const DEVIATIONS: f64 = 5.0;
@@ -22,7 +22,7 @@ const BEYOND: f64 = 1.25;
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Fleet {
     pub hosts: Vec<Host>,
-    /// How much slower the slowest host of a step is than the median one, for the median step.
+    /// By how much the slowest host of the median step is slower than the median host.
     pub skew_percent: Option<f64>,
     pub skewed_steps: Vec<SkewedStep>,
     pub slowest: Vec<SlowHost>,
@@ -161,7 +161,7 @@ impl Fleet {
         self.hosts = sides.into_iter().map(|side| side.host).collect();
     }
 
-    /// By step, how far the slowest host is behind the median one.
+    /// By step, by how much the slowest host is slower than the median one.
     fn skew(&mut self, sides: &[Side]) {
         let mut by_step: BTreeMap<i64, Vec<(f64, usize)>> = BTreeMap::new();
         for (at, side) in sides.iter().enumerate() {

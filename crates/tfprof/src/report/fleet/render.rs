@@ -10,7 +10,7 @@ use crate::units::Amount;
 use serde::Serialize;
 use std::io::{self, Write};
 
-/// How many hosts text lists; JSON has all.
+/// The most hosts in text; JSON has all.
 const HOSTS: usize = 20;
 
 pub fn write(fleet: &Fleet, style: Style<'_>, out: &mut dyn Write) -> io::Result<()> {

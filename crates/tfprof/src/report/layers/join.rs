@@ -1,7 +1,7 @@
 //! Times of a run joined to the nodes of a model. Files may name a node apart: a trace has `functional_1/dense_1/MatMul`, and
 //! the saved model `StatefulPartitionedCall/functional_1/dense_1/MatMul`. A measured op without a cost of its own belongs to
 //! the node of the same type whose name ends like its own, if there is only one. TensorFlow also replaces ops before it runs
-//! them: `_MklMatMul` is a `MatMul`, and `_FusedConv2D` stands for a `Conv2D` and the ops behind it.
+//! them: `_MklMatMul` is a `MatMul`, and `_FusedConv2D` stands for a `Conv2D` and the ops after it.
 
 use crate::budget;
 use crate::hash::{TrustedMap, TrustedSet, UntrustedMap};
@@ -26,7 +26,7 @@ pub struct Joined {
 /// The parts of a name that calls of functions add.
 const CALLS: [&str; 3] = ["StatefulPartitionedCall", "PartitionedCall", "jit"];
 
-/// The figures that move with the time of an op.
+/// The figures that are joined with the time of an op.
 const TIMES: [Metric; 6] = [
     Metric::Micros,
     Metric::AcceleratorMicros,
@@ -138,7 +138,7 @@ fn find(model: &Model, index: &Unrun<'_>, op: NodeId) -> Option<NodeId> {
     best.filter(|_| !is_tie).map(|(_, node)| node)
 }
 
-/// How many parts at the ends of two names are equal, calls of functions left out.
+/// The number of equal parts at the ends of two names, not counting function calls.
 fn equal_ends(one: &str, other: &str) -> usize {
     let is_name = |part: &&str| !CALLS.iter().any(|call| part.starts_with(call));
     let pairs = one.rsplit('/').filter(is_name).zip(other.rsplit('/').filter(is_name));

@@ -1,5 +1,5 @@
-//! The memory that a model needs, from its shapes alone: parameters, gradients, optimizer state, activations, and the most
-//! that is alive at one time if ops run in the order of the graph, one after the other.
+//! The memory that a model needs, from its shapes alone: parameters, gradients, optimizer state, activations, and the peak
+//! of live memory if ops run one after the other, in the order of the graph.
 
 use crate::metric::Metric;
 use crate::model::Model;
@@ -113,18 +113,18 @@ const SAME_MEMORY: &[&str] = &[
     "ApplyGradientDescent", "ApplyAdam", "ApplyMomentum", "ResourceApplyAdamWithAmsgrad", "ResourceApplyKerasMomentum",
 ];
 
-/// Ops that may write their result over an input that nobody else needs.
+/// Ops that may reuse the buffer of an input that has no other reader.
 #[rustfmt::skip]
 const IN_PLACE: &[&str] = &[
     "Add", "AddV2", "BiasAdd", "Sub", "Mul", "RealDiv", "Relu", "Relu6", "Elu", "Sigmoid", "Tanh", "Exp", "Log", "Neg", "Square",
     "Sqrt", "Rsqrt", "Maximum", "Minimum", "ReluGrad", "Relu6Grad", "SigmoidGrad", "TanhGrad", "RsqrtGrad", "Softmax", "AddN", "Cast",
 ];
 
-/// Nodes, each tensor's bytes, and who reads them.
+/// Nodes, the bytes of each tensor, and its readers.
 struct Schedule {
     /// By node: the inputs that hold memory, by place.
     reads: Vec<Vec<u32>>,
-    /// By node: whose memory its output is; itself if it is new.
+    /// By node: the owner of its output's buffer; itself if the buffer is new.
     bytes: Vec<i64>,
     holder: Vec<u32>,
     in_place: Vec<bool>,
@@ -179,7 +179,7 @@ impl Schedule {
     /// The most bytes that are alive at once.
     fn peak(&self) -> i64 {
         let order = self.order();
-        // Whose memory it is in the end; a chain of looks at one tensor is short-circuited in the order of the schedule.
+        // Resolve each owner; chains of views of one tensor are shortened in the order of the schedule.
         let mut holder = self.holder.clone();
         for at in &order {
             let next = holder[*at as usize];

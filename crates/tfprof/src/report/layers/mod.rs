@@ -57,7 +57,7 @@ pub struct LayerReport {
     pub utilization: Option<f64>,
     pub batch: Option<i64>,
     pub memory: Memory,
-    /// Which peaks were compared with.
+    /// The peaks for comparison.
     pub peaks: Vec<String>,
     pub warnings: Vec<Warning>,
 }
@@ -185,7 +185,7 @@ impl Sums {
         self.row[metric as usize]
     }
 
-    /// Whether the FLOPs are those of the measured time. Constants that were folded hardly matter.
+    /// Whether the FLOPs belong to the measured time. Folded constants hardly matter.
     fn is_timed(&self) -> bool {
         self.has_fused || self.untimed <= self.get(Metric::FloatOps) / 100
     }

@@ -1,4 +1,4 @@
-//! What if: the least time, the memory and the cost of a step at another batch size, precision or device, by roofline. Each
+//! `whatif`: the least time, the memory and the cost of a step at another batch size, precision or device, by roofline. Each
 //! op takes its FLOPs or its bytes at the peak, whichever is longer, and no op waits for another.
 
 use super::memory::Memory;

@@ -51,7 +51,7 @@ pub struct Straggler {
 }
 
 impl Straggler {
-    /// How much longer than the median it computes.
+    /// By how much its compute exceeds the median.
     pub fn extra(&self) -> i64 {
         self.compute.saturating_sub(self.median)
     }

@@ -230,7 +230,7 @@ fn steps(host: &HostFacts) -> String {
     format!("{count} by {word} ({about}{marker}); {length}; {outside:.2}% of op time lies in none")
 }
 
-/// The time of a step by what it was spent on, on average.
+/// The breakdown of the average step.
 fn step_parts(host: &HostFacts) -> Option<Fact> {
     let mut all = StepParts::default();
     host.step_parts.iter().for_each(|parts| all.add(parts));
@@ -242,7 +242,7 @@ fn step_parts(host: &HostFacts) -> Option<Fact> {
     (whole > 0).then(|| Fact::new("  of a step", all.each().map(part).collect::<Vec<_>>().join(", ")))
 }
 
-/// How busy the devices were that have ops.
+/// The utilization of the devices that have ops.
 fn duty_cycles(host: &HostFacts) -> impl Iterator<Item = Fact> {
     let devices = host.devices.iter().filter(|device| device.name.starts_with("/device:"));
     devices.filter_map(|device| {

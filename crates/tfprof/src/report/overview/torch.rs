@@ -1,4 +1,4 @@
-//! What `info` says of PyTorch's traces besides: the recording, ranks and their collectives, and what was not recorded.
+//! The part of `info` for PyTorch's traces: the recording, ranks and their collectives, and missing data.
 
 use super::hosts::micros;
 use super::missing::Missing;
@@ -65,7 +65,7 @@ pub fn recording(hosts: &[HostFacts]) -> Vec<Fact> {
     facts
 }
 
-/// How the work of each GPU overlaps, and what it exchanges with others.
+/// The overlap of each GPU's work, and its collectives.
 pub fn communication(hosts: &[HostFacts]) -> Vec<Fact> {
     let mut facts = Vec::new();
     let several = hosts.len() > 1;

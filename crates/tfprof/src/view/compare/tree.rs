@@ -20,7 +20,7 @@ pub fn join(before: &View, after: &View, comparing: &Comparing) -> JoinedTree {
     let (old, new) = (rows(before), rows(after));
     let unique_names = matches!(after.kind, ViewKind::Scope | ViewKind::Graph);
     let pairs = pairing::pair(&old, &new, &How { renames: &comparing.renames, guess: true, unique_names });
-    // Rows after keep their numbers; removed rows come behind them.
+    // Rows of the second side keep their numbers; removed rows follow.
     let mut list: Vec<JoinedRow> = Vec::with_capacity(new.len());
     let mut parents: Vec<u32> = Vec::with_capacity(new.len());
     for (i, partner) in pairs.after.iter().enumerate() {

@@ -140,7 +140,7 @@ fn number_after(settings: &[u8], name: &str) -> Option<i64> {
     std::str::from_utf8(&rest[..end]).ok()?.parse().ok()
 }
 
-/// The text behind a name that stands alone.
+/// The text after a name that is a word of its own.
 fn after<'a>(settings: &'a [u8], name: &str) -> Option<&'a [u8]> {
     let is_word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
     let found = memchr::memmem::find_iter(settings, name).find(|at| {
