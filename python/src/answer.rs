@@ -170,9 +170,7 @@ impl Profile {
         outfile: &str,
         lines: usize,
     ) -> PyResult<(Vec<(String, Bound<'py, PyBytes>)>, Vec<String>, Vec<Vec<String>>)> {
-        let (form, dress) = dress_of(form)?;
-        let mut question = Question { kind: view_kind(cmd)?, options: question::options(options, original)? };
-        question.options.output = Output { form: form.to_owned(), outfile: outfile.to_owned() };
+        let (question, dress) = question_of(cmd, form, options, original, outfile)?;
         let WrittenAnswer { files, warnings, notes } = self.ask(py, move |shared| {
             // The original infers nothing.
             if !original {
@@ -477,7 +475,7 @@ impl Shared {
 }
 
 /// The form that a word of Python means, and how it is presented.
-pub fn dress_of(form: &str) -> PyResult<(&str, Dress<'static>)> {
+fn dress_of(form: &str) -> PyResult<(&str, Dress<'static>)> {
     let plain = Dress { spelling: Spelling::Python, ..Dress::PLAIN };
     let (form, dress) = match form {
         "report" => (Output::SCREEN, Dress { legend: false, ..plain }),
@@ -486,6 +484,20 @@ pub fn dress_of(form: &str) -> PyResult<(&str, Dress<'static>)> {
     };
     render::form_of(form).map_err(|error| PyValueError::new_err(error.to_string()))?;
     Ok((form, dress))
+}
+
+/// A question with its output, and how its answer is presented.
+pub fn question_of(
+    cmd: &str,
+    form: &str,
+    options: &Bound<'_, PyDict>,
+    original: bool,
+    outfile: &str,
+) -> PyResult<(Question, Dress<'static>)> {
+    let (form, dress) = dress_of(form)?;
+    let mut question = Question { kind: view_kind(cmd)?, options: question::options(options, original)? };
+    question.options.output = Output { form: form.to_owned(), outfile: outfile.to_owned() };
+    Ok((question, dress))
 }
 
 /// Writes all parts of an answer, at most `lines` of each.

@@ -1,6 +1,6 @@
 //! `Comparison`: two profiles and how they are compared. It answers as a profile does.
 
-use crate::answer::{Profile, Shared, WrittenAnswer, dress_of, view_kind, write_parts};
+use crate::answer::{Profile, Shared, WrittenAnswer, question_of, view_kind, write_parts};
 use crate::arrow::TypedRows;
 use crate::columns::Columns;
 use crate::interrupt::interruptible;
@@ -50,9 +50,7 @@ impl Comparison {
         outfile: &str,
         lines: usize,
     ) -> PyResult<(Vec<(String, Bound<'py, PyBytes>)>, Vec<String>, Vec<Vec<String>>)> {
-        let (form, dress) = dress_of(form)?;
-        let mut question = Question { kind: view_kind(cmd)?, options: question::options(options, original)? };
-        question.options.output = Output { form: form.to_owned(), outfile: outfile.to_owned() };
+        let (question, dress) = question_of(cmd, form, options, original, outfile)?;
         let to_nowhere = question.options.output.to_nowhere();
         let WrittenAnswer { files, warnings, notes } =
             self.ask(py, question, move |answer| write_parts(answer, &dress, lines, to_nowhere))?;

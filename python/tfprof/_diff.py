@@ -7,7 +7,7 @@ from typing import Any, overload
 
 from tfprof import _native, _options
 from tfprof._open import Profile, open
-from tfprof._view import Numbers, Row, View
+from tfprof._view import Numbers, Row, View, answered
 from tfprof._views import Views
 
 _FIGURES = ("before", "after", "difference", "percent", "low", "high")
@@ -62,15 +62,7 @@ class Diff(Views):
 
     def _view(self, command: str, options: Mapping[str, Any]) -> Difference:
         asked = _options.given(options, command)
-        target = _native.Profile.target({"output": asked["output"]}) if "output" in asked else None
-        view = Difference(self._native, command, asked)
-        if target is not None:
-            form, outfile = target
-            if form == "stdout":
-                print(view)
-            elif form != "none":
-                view.to_file(outfile, form)
-        return view
+        return answered(Difference, self._native, command, asked)
 
 
 class Sides:

@@ -14,7 +14,7 @@ from tfprof import _graphs, _messages, _native, _options
 from tfprof._api import write_file
 from tfprof._cost import Cost, is_keras
 from tfprof._facts import Facts
-from tfprof._view import Advice, View, keep_inputs, path_of
+from tfprof._view import Advice, View, answered, keep_inputs, path_of
 from tfprof._views import Views
 
 class DataWarning(UserWarning):
@@ -116,15 +116,7 @@ class Profile(Views):
     def _view(self, command: str, options: Mapping[str, Any]) -> View:
         asked = _options.given(options, command)
         asked.setdefault("original_quirks", self._original)
-        target = _native.Profile.target({"output": asked["output"]}) if "output" in asked else None
-        view = View(self._native, command, asked)
-        if target is not None:
-            form, outfile = target
-            if form == "stdout":
-                print(view)
-            elif form != "none":
-                view.to_file(outfile, form)
-        return view
+        return answered(View, self._native, command, asked)
 
     def advise(self, checkers: str | Iterable[str] | None = None) -> Advice:
         """The findings of checkers; of all of them by default."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, overload
+from typing import Any, TypeVar, overload
 
 from tfprof import _native
 from tfprof._api import write_file
@@ -219,6 +219,24 @@ class View(Table, Sequence["Row"]):
     def folded(self, path: str | os.PathLike[str]) -> list[str]:
         """Writes collapsed stacks of one metric."""
         return self.to_file(path, "folded")
+
+
+_Kind = TypeVar("_Kind", bound=View)
+
+
+def answered(
+    kind: type[_Kind], native: _native.Profile | _native.Comparison, command: str, options: dict[str, Any]
+) -> _Kind:
+    """Asks, and prints the answer or writes it to a file if `output` says so."""
+    target = _native.Profile.target({"output": options["output"]}) if "output" in options else None
+    view = kind(native, command, options)
+    if target is not None:
+        form, outfile = target
+        if form == "stdout":
+            print(view)
+        elif form != "none":
+            view.to_file(outfile, form)
+    return view
 
 
 class Row:

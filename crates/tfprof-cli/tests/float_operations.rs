@@ -292,6 +292,79 @@ fn switch_and_merge_count_one_branch_as_if_does() {
     assert!(either.starts_with("_TFProfRoot (--/128 flops,") && either.ends_with("--/1 unknown)"), "{either}");
 }
 
+/// A constant integer as a node, and its text for functions.
+fn integer(kind: &str, name: &str, value: i64) -> String {
+    format!(
+        r#"{kind} {{ name: "{name}" op: "Const" attr {{ key: "dtype" value {{ type: DT_INT32 }} }}
+           attr {{ key: "value" value {{ tensor {{ dtype: DT_INT32 tensor_shape {{}} int_val: {value} }} }} }} }}"#
+    )
+}
+
+#[test]
+fn a_lowered_case_counts_one_branch() {
+    let float = r#"attr { key: "T" value { type: DT_FLOAT } } attr { key: "num_outs" value { i: 3 } }"#;
+    let case = |test: &str, index: i64| {
+        let predicate = integer("node", "p", index);
+        let graph = conditional(&predicate)
+            .replace("\"Switch\"", "\"_SwitchN\"")
+            .replace(
+                r#"op: "Merge" input: "cheap" input: "dear""#,
+                r#"op: "Merge" input: "cheap" input: "dear" input: "a:2""#,
+            )
+            .replace(r#"attr { key: "T" value { type: DT_FLOAT } }"#, float);
+        total(&[&file(test, &graph)]).0
+    };
+    // As for the conditional above: a sum, a product, and the input itself, also for an index out of range.
+    for (index, flops) in [(0, 16), (1, 144), (2, 8), (7, 8), (-1, 8)] {
+        let line = case(&format!("case_{index}"), index);
+        assert!(line.starts_with(&format!("_TFProfRoot (--/{flops} flops,")), "{index}: {line}");
+        assert!(line.ends_with("--/0 unknown)"), "{index}: {line}");
+    }
+}
+
+#[test]
+fn the_loop_of_a_gradient_runs_as_often_as_the_forward_loop() {
+    let int = r#"attr { key: "T" value { type: DT_INT32 } }"#;
+    let signature = |name: &str, outputs: &str| {
+        format!(
+            r#"signature {{ name: "{name}" input_arg {{ name: "i" type: DT_INT32 }} input_arg {{ name: "n" type: DT_INT32 }} {outputs} }}"#
+        )
+    };
+    let condition = signature("condition", r#"output_arg { name: "r" type: DT_BOOL }"#);
+    let body = signature("body", r#"output_arg { name: "a" type: DT_INT32 } output_arg { name: "b" type: DT_INT32 }"#);
+    let while_loop = |name: &str, limit: &str| {
+        format!(
+            r#"node {{ name: "{name}" op: "While" input: "zero" input: "{limit}"
+               attr {{ key: "cond" value {{ func {{ name: "condition" }} }} }} attr {{ key: "body" value {{ func {{ name: "body" }} }} }}
+               attr {{ key: "T" value {{ list {{ type: DT_INT32 type: DT_INT32 }} }} }} }}"#
+        )
+    };
+    let graph = format!(
+        r#"{} {} {} {}
+        library {{
+          function {{ {condition} node_def {{ name: "less" op: "Less" input: "i" input: "n" {int} }} ret {{ key: "r" value: "less:z:0" }} }}
+          function {{ {body} {} node_def {{ name: "next" op: "AddV2" input: "i" input: "one:output:0" {int} }}
+            ret {{ key: "a" value: "next:z:0" }} ret {{ key: "b" value: "n" }} }}
+        }}"#,
+        integer("node", "zero", 0),
+        integer("node", "limit", 5),
+        while_loop("forward", "limit"),
+        while_loop("backward", "forward"),
+        integer("node_def", "one", 1),
+    );
+    let graph = file("gradient_loop", &graph);
+    let cost = |flags: &[&str]| {
+        let answer = tfprof(&[&["cost", &graph, "--format=json"], flags].concat());
+        assert_eq!(answer.code, 0, "{}", answer.err);
+        serde_json::from_str::<serde_json::Value>(&answer.out).expect("JSON")
+    };
+    // Each loop adds five times and compares six times.
+    let found = cost(&[]);
+    assert_eq!((&found["float_ops"], found["warnings"].as_array().map(Vec::len)), (&22.into(), Some(0)), "{found}");
+    // The user's trip count of the first is that of the second, too.
+    assert_eq!(cost(&["--trip_count=forward=7"])["float_ops"], 30);
+}
+
 #[test]
 fn a_frozen_graph_says_so_and_quantized_constants_are_weights() {
     let graph = r#"node { name: "w" op: "Const" attr { key: "dtype" value { type: DT_QUINT8 } } attr { key: "value" value {

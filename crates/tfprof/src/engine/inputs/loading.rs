@@ -187,7 +187,6 @@ impl Inputs {
         Ok(files)
     }
 
-    /// Loads the profiles of hosts, several at a time.
     /// The warning that a log directory has other runs, if nobody chose one.
     fn unread_runs(&self) -> Option<Warning> {
         const LISTED: usize = 5;
@@ -206,6 +205,7 @@ impl Inputs {
         Some(Warning::new("other_runs", message).with_fix(Fix::with_value("choose one with", "run", "NAME")))
     }
 
+    /// Loads the profiles of hosts, several at a time.
     fn load_hosts(&self, profiler: &mut Profiler, done: &dyn Fn(&str, u64)) -> Result<(), Error> {
         let hosts: Vec<&Input> = self.of(Role::Host).collect();
         if hosts.is_empty() {

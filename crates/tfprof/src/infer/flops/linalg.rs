@@ -1,7 +1,7 @@
 //! Matrix decompositions, linear solvers and Fourier transforms: the leading terms of the usual algorithms.
 
 use super::super::fact::Fact;
-use super::{Count, Flops, Formula, Op, UnknownReason, Work, elements, formula, log2_ceil, product};
+use super::{Count, Flops, Formula, Op, UnknownReason, Work, dim, elements, formula, log2_ceil, product};
 
 #[rustfmt::skip]
 pub const FORMULAS: &[Formula] = &[
@@ -31,6 +31,11 @@ pub const FORMULAS: &[Formula] = &[
     }, "2 · n³ / 3 for each matrix, and 2 · n · N(in1)")),
     formula(&["MatrixTriangularSolve", "BatchMatrixTriangularSolve"], Count::By(
         |op| Ok(Work::plain(product(&[square_size(op)?, elements(op.output()?)]))), "n · N(out)")),
+    formula(&["BandedTriangularSolve"], Count::By(|op| {
+        let bands = op.input(0)?;
+        let bands = dim(bands, bands.len().checked_sub(2).ok_or(UnknownReason::Malformed)?)?;
+        Ok(Work::plain(product(&[2, bands, elements(op.output()?)])))
+    }, "2 · bands · N(out)")),
     formula(&["TridiagonalSolve"], Count::By(|op| Ok(Work::plain(elements(op.input(1)?).saturating_mul(8))), "8 · N(in1)")),
     formula(&["MatrixSolveLs", "BatchMatrixSolveLs"], Count::By(|op| rectangle(op, 2), "2 · m · n · min(m, n)")),
     formula(&["Qr"], Count::By(|op| rectangle(op, 2), "2 · m · n · min(m, n)")),

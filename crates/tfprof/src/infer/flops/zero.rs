@@ -17,7 +17,7 @@ pub const FORMULAS: &[Formula] = &[
         "LoopCond", "Merge", "MutexLock", "MutexV2", "ConsumeMutexLock", "NextIteration", "NoOp", "Placeholder",
         "PlaceholderV2", "PlaceholderWithDefault", "PreventGradient", "Print", "PrintV2", "ReadVariableOp", "RefEnter", "RefExit",
         "RefIdentity", "RefMerge", "RefNextIteration", "RefSelect", "RefSwitch", "ResourceInitializedOp", "SleepIdentityOp",
-        "Snapshot", "StopGradient", "StubResourceHandleOp", "Switch", "TemporaryVariable", "Timestamp", "ToBool",
+        "GetSessionHandleV2", "Snapshot", "StopGradient", "StubResourceHandleOp", "Switch", "TemporaryVariable", "Timestamp", "ToBool",
         "Parameter", "VarHandleOp", "VarIsInitializedOp", "Variable", "VariableV2", "_Arg", "_DeviceArg", "_DeviceRetval", "_EagerConst",
         "_HostRecv", "_HostSend", "_ReadVariablesOp", "_Recv", "_Retval", "_Send", "_SwitchN", "_XlaMerge", "Send", "Recv",
         "SleepOp", "SyncDevice", "DumpTensor", "DeleteSeedGenerator", "DeleteRandomSeedGenerator", "ThreadPoolHandle",
@@ -57,7 +57,7 @@ pub const FORMULAS: &[Formula] = &[
     ], Io::None),
     // Data movement.
     zero(&[
-        "Assign", "AssignVariableOp", "BatchMatrixBandPart", "BatchMatrixDiag", "BatchMatrixDiagPart", "BatchToSpace",
+        "Assign", "AssignVariableOp", "SparseTensorToCSRSparseMatrix", "BatchMatrixBandPart", "BatchMatrixDiag", "BatchMatrixDiagPart", "BatchToSpace",
         "BatchToSpaceND", "BroadcastTo", "Cast", "Complex", "Concat", "ConcatV2", "ConjugateTranspose", "DepthToSpace", "Diag", "DiagPart",
         "DynamicPartition", "DynamicStitch", "Empty", "ExtractImagePatches", "ExtractVolumePatches", "Fill", "Imag", "LinSpace",
         "MatrixBandPart", "MatrixDiag", "MatrixDiagPart", "MatrixDiagPartV2", "MatrixDiagPartV3", "MatrixDiagV2", "MatrixDiagV3",

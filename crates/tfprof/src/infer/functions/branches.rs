@@ -1,9 +1,11 @@
-//! Conditionals of TensorFlow 1: `Switch` sends a tensor into one of two branches, `Merge` joins them.
+//! Conditionals of TensorFlow 1: `Switch` sends a tensor into one of two branches, `_SwitchN` of a lowered `Case` into one of
+//! several, and `Merge` joins them.
 //!
-//! The policy is that of `If`: the branch that is taken counts, if that is known, otherwise the costliest. Switches of
+//! The policy is that of `If` and `Case`: the branch that is taken counts, if that is known, otherwise the costliest. Switches of
 //! loops, whose predicate is a `LoopCond`, are no conditionals; [`frames`](super::frames) counts them.
 
 use crate::hash::TrustedMap;
+use crate::model::attr_value;
 use crate::model::body::{Body, Tensor};
 use std::collections::BTreeMap;
 
@@ -29,23 +31,32 @@ struct Branch {
     parent: u32,
     depth: u32,
     predicate: Tensor,
-    /// The output of the `Switch`: 1 if the predicate holds.
+    /// The output of the `Switch`: 1 if the predicate holds; or that of the `_SwitchN`.
     side: u32,
+    /// The last output; an index out of range means that one.
+    last: u32,
+}
+
+impl Branch {
+    /// Whether the branch is taken at a value of its predicate.
+    fn is_taken(&self, value: i64) -> bool {
+        u32::try_from(value).map_or(self.last, |value| value.min(self.last)) == self.side
+    }
 }
 
 /// FLOPs, bytes and unknown nodes: the order of costs.
 pub type Price = (i64, i64, i64);
 
-/// The conditionals in a branch, by predicate: the branches for false and true, if they have nodes.
-type Conditionals = Vec<((u32, Tensor), [Option<u32>; 2])>;
+/// The conditionals in a branch, by predicate: the branches that have nodes.
+type Conditionals = Vec<((u32, Tensor), Vec<u32>)>;
 
 impl Branches {
     /// Finds the branches of a body. Linear in its size.
     pub fn new(body: &Body) -> Branches {
-        if !body.ops().0.any(|op| matches!(op, "Switch" | "RefSwitch")) {
+        if !body.ops().0.any(|op| matches!(op, "Switch" | "RefSwitch" | "_SwitchN")) {
             return Branches::default();
         }
-        let outside = Branch { parent: OUTSIDE, depth: 0, predicate: Tensor { node: 0, output: 0 }, side: 0 };
+        let outside = Branch { parent: OUTSIDE, depth: 0, predicate: Tensor { node: 0, output: 0 }, side: 0, last: 0 };
         let mut finder = Finder {
             body,
             found: Branches { of: vec![OUTSIDE; body.len()], list: vec![outside], merges: BTreeMap::new() },
@@ -67,7 +78,7 @@ impl Branches {
         let Some(mut at) = self.merges.get(&merge).and_then(|inputs| inputs.get(input)).copied() else { return true };
         while at != self.of[merge as usize] && at != OUTSIDE {
             let branch = self.list[at as usize];
-            if value(branch.predicate).is_some_and(|value| u32::from(value != 0) != branch.side) {
+            if value(branch.predicate).is_some_and(|value| !branch.is_taken(value)) {
                 return false;
             }
             at = branch.parent;
@@ -96,10 +107,14 @@ impl Branches {
         taken[OUTSIDE as usize] = true;
         // Inner conditionals are decided first, since the chosen branch is part of the price of the outer one.
         for ((parent, predicate), sides) in self.conditionals() {
-            let known = value(predicate).map(|value| usize::from(value != 0));
-            // Of equals the first: the branch for true, as for `If`.
-            let costliest = || [1, 0].into_iter().rev().max_by_key(|side| sides[*side].map(|at| prices[at as usize]));
-            if let Some(chosen) = sides[known.or_else(costliest).unwrap_or(1)] {
+            let branch = |at: u32| self.list[at as usize];
+            // Of equals the first, as for `Case`; of two the branch for true, as for `If`.
+            let rank = |at: u32| if branch(at).last == 1 { branch(at).side } else { branch(at).last - branch(at).side };
+            let chosen = match value(predicate) {
+                Some(value) => sides.iter().copied().find(|at| branch(*at).is_taken(value)),
+                None => sides.iter().copied().max_by_key(|at| (prices[*at as usize], rank(*at))),
+            };
+            if let Some(chosen) = chosen {
                 taken[chosen as usize] = true;
                 let price = prices[chosen as usize];
                 add(&mut prices[parent as usize], price);
@@ -122,10 +137,10 @@ impl Branches {
         for (at, branch) in self.list.iter().enumerate().skip(1) {
             let key = (branch.parent, branch.predicate);
             let place = *places.entry(key).or_insert_with(|| {
-                all.push((key, [None; 2]));
+                all.push((key, Vec::new()));
                 all.len() - 1
             });
-            all[place].1[branch.side.min(1) as usize] = Some(at as u32);
+            all[place].1.push(at as u32);
         }
         // A branch has a higher number than its parent.
         all.sort_by_key(|((parent, _), _)| std::cmp::Reverse(*parent));
@@ -160,7 +175,7 @@ impl Finder<'_> {
     /// The branch in which a tensor exists.
     fn branch_of(&mut self, tensor: Tensor) -> u32 {
         let Some(of) = self.found.of.get(tensor.node as usize).copied() else { return OUTSIDE };
-        let Some(predicate) = self.predicate(tensor.node) else { return of };
+        let Some((predicate, last)) = self.predicate(tensor.node) else { return of };
         let depth = self.found.list[of as usize].depth + 1;
         // Within a branch, a switch on the same predicate leads nowhere else.
         let mut outer = of;
@@ -175,18 +190,26 @@ impl Finder<'_> {
             return of;
         }
         let found = &mut self.found;
-        *self.ids.entry((of, predicate, tensor.output)).or_insert_with(|| {
-            found.list.push(Branch { parent: of, depth, predicate, side: tensor.output });
+        *self.ids.entry((of, predicate, tensor.output.min(last))).or_insert_with(|| {
+            found.list.push(Branch { parent: of, depth, predicate, side: tensor.output.min(last), last });
             found.list.len() as u32 - 1
         })
     }
 
-    /// The predicate of a `Switch` that is not part of a loop.
-    fn predicate(&self, node: u32) -> Option<Tensor> {
+    /// The predicate of a `Switch` that is not part of a loop, and its last output.
+    fn predicate(&self, node: u32) -> Option<(Tensor, u32)> {
         let body = self.body;
-        let predicate = *body.inputs(node).get(1).filter(|_| matches!(body.op(node), "Switch" | "RefSwitch"))?;
+        let last = match body.op(node) {
+            "Switch" | "RefSwitch" => 1,
+            "_SwitchN" => {
+                let outputs = body.attribute(node, "num_outs").and_then(attr_value::int).unwrap_or(0);
+                u32::try_from(outputs).unwrap_or(0).saturating_sub(1)
+            }
+            _ => return None,
+        };
+        let predicate = *body.inputs(node).get(1)?;
         let is_loop = body.op_of(predicate.node).is_none_or(|op| op == "LoopCond");
-        (!is_loop).then_some(predicate)
+        (!is_loop).then_some((predicate, last))
     }
 
     /// Whether a node ends a conditional.

@@ -422,7 +422,14 @@ impl Resolver<'_> {
             }
         };
         let Some(cond) = self.instance(cond_function, &facts)? else { return Ok(Resolved::default()) };
-        let counts = if last { self.trips_of(call, cond, body) } else { [1; Point::ALL.len()] };
+        let trips = self.trips(call, |resolver, point| {
+            trips::of_functions(resolver.loop_function(cond, point), resolver.loop_function(body, point), call.inputs)
+        });
+        let counts = if last { self.counts(call, trips) } else { [1; Point::ALL.len()] };
+        // The loop of a gradient runs as often as the counter of the forward loop says in the end.
+        for (at, fact) in facts.iter_mut().enumerate().filter(|(_, fact)| fact.shape.rank() == Some(0)) {
+            *fact = Fact::at_each(|point| self.last_value(fact.plain(point), at, call, body, trips, point));
+        }
         let targets = vec![
             Target::new(cond, "cond".to_owned(), counts.map(|count| count.saturating_add(1)), 0),
             Target::new(body, "body".to_owned(), counts, 0),
@@ -435,26 +442,33 @@ impl Resolver<'_> {
         Ok(Resolved { outputs: facts, targets })
     }
 
-    /// The trip counts of a loop at each size of the batch, from the instances of its condition and its body.
-    fn trips_of(&mut self, call: &Op<'_>, cond: u32, body: u32) -> [i64; Point::ALL.len()] {
-        self.trip_counts(call, |resolver, point| {
-            let part = |at: u32| {
-                let inferred = &resolver.done.instances[at as usize];
-                let facts = Facts { instance: &inferred.instance, point };
-                LoopFunction { body: resolver.program.body(inferred.function), facts }
-            };
-            trips::of_functions(part(cond), part(body), call.inputs)
-        })
+    /// The condition or the body of a loop.
+    fn loop_function(&self, instance: u32, point: Point) -> LoopFunction<'_> {
+        let inferred = &self.done.instances[instance as usize];
+        let facts = Facts { instance: &inferred.instance, point };
+        LoopFunction { body: self.program.body(inferred.function), facts }
     }
 
-    /// The trip counts of a loop at each size of the batch: what the user says, else what `find` finds, else 1.
-    fn trip_counts(&mut self, call: &Op<'_>, find: impl Fn(&Self, Point) -> Option<Trips>) -> [i64; Point::ALL.len()] {
-        let name = call.body.name(call.node);
-        if let Some(count) = self.program.trip_count(name) {
-            return [count; Point::ALL.len()];
+    /// A loop variable after the loop: a counter has a number if the trip count is known.
+    fn last_value(&self, fact: Fact, at: usize, call: &Op<'_>, body: u32, trips: TripsAtEach, point: Point) -> Fact {
+        let count = Point::ALL.iter().zip(trips).find(|(of, _)| **of == point).and_then(|(_, trips)| trips);
+        let Some(Trips { count, exact: true }) = count.filter(|_| fact.integer().is_none()) else { return fact };
+        let counter = trips::variable(self.loop_function(body, point), call.inputs, at);
+        match counter.and_then(|counter| counter.after(count)) {
+            Some(number) => Fact::with_value(fact.dtype, fact.shape, Some(vec![number])),
+            None => fact,
         }
-        let trips = Point::ALL.map(|point| find(self, point));
-        self.done.warnings.extend(trips::warning(name, trips[0].as_ref()));
+    }
+
+    /// The trip counts of a loop at each size of the batch: what the user says, else what `find` finds.
+    fn trips(&self, call: &Op<'_>, find: impl Fn(&Self, Point) -> Option<Trips>) -> TripsAtEach {
+        let given = self.program.trip_count(call.body.name(call.node));
+        Point::ALL.map(|point| given.map(|count| Trips { count, exact: true }).or_else(|| find(self, point)))
+    }
+
+    /// How often a loop counts; with a warning if that is uncertain.
+    fn counts(&mut self, call: &Op<'_>, trips: TripsAtEach) -> [i64; Point::ALL.len()] {
+        self.done.warnings.extend(trips::warning(call.body.name(call.node), trips[0].as_ref()));
         trips.map(|trips| trips.map_or(1, |trips| trips.count))
     }
 
@@ -473,7 +487,7 @@ impl Resolver<'_> {
             if is_sequence(at) { fact.map(|fact| element_of(&fact)) } else { fact }
         }));
         let Some(instance) = self.instance(body, &args)? else { return Ok(Resolved::default()) };
-        let counts = self.trip_counts(call, |_, point| {
+        let trips = self.trips(call, |_, point| {
             let range: Vec<_> = call.inputs.iter().take(3).map(|fact| fact.at(point).integer()).collect();
             match range[..] {
                 [Some(start), Some(limit), Some(delta)] => trips::of_range(start, limit, delta),
@@ -485,6 +499,7 @@ impl Resolver<'_> {
                 }
             }
         });
+        let counts = self.counts(call, trips);
         let skipped = if has_index { 2 } else { 3 };
         let targets = vec![Target::new(instance, "body".to_owned(), counts, skipped)];
         let mut outputs = self.returns(instance);
@@ -515,7 +530,8 @@ impl Resolver<'_> {
         let Some(instance) = self.instance(function, &args)? else { return Ok(Resolved::default()) };
         let length =
             |point| call.inputs.iter().take(mapped).map(|fact| fact.at(point).shape.dim(0)).find(|dim| *dim >= 0);
-        let counts = self.trip_counts(call, |_, point| length(point).map(|count| Trips { count, exact: true }));
+        let trips = self.trips(call, |_, point| length(point).map(|count| Trips { count, exact: true }));
+        let counts = self.counts(call, trips);
         let batched = |fact: &Fact| {
             Fact::at_each(|point| {
                 let dims = fact.at(point).shape.dims().map(|dims| [&[length(point).unwrap_or(ANY)], dims].concat());
@@ -542,6 +558,9 @@ impl Resolver<'_> {
         self.program.library.find(name)
     }
 }
+
+/// The trip count of a loop at each of [`Point::ALL`].
+type TripsAtEach = [Option<Trips>; Point::ALL.len()];
 
 /// An element of a tensor along its first dimension.
 fn element_of(fact: &Fact) -> Fact {

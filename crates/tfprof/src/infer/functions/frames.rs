@@ -66,7 +66,10 @@ pub fn runs(body: &Body, facts: Facts<'_>, given: &dyn Fn(&str) -> Option<i64>) 
             needed.into_inner().into_iter().for_each(|frame: u32| waiting[frame as usize].push(node));
         }
     }
-    for (frame, trips) in known.into_iter().enumerate().skip(1) {
+    // A frame that was entered before its parent was known has no nodes.
+    let mut has_nodes = vec![false; frames.len()];
+    frame_of.iter().for_each(|frame| has_nodes[*frame as usize] = true);
+    for (frame, trips) in known.into_iter().enumerate().skip(1).filter(|(frame, _)| has_nodes[*frame]) {
         warnings.extend(trips::warning(names_of(&frames[frame]).1, trips.as_ref()));
         frames[frame].trips = trips.map_or(1, |trips| trips.count);
     }
@@ -217,7 +220,7 @@ impl InFrame<'_> {
                 let base = self.fact(*entered)?.integer()?;
                 let merge = Tensor { node: at.node, output: 0 };
                 let step = trips::step(self.body, self.facts, &|node| self.passed(node), merge, *next)?;
-                return base.checked_add(step.checked_mul(trips.count)?);
+                return Affine { base, step }.after(trips.count);
             }
             if at.node as usize >= self.body.len() {
                 return None;

@@ -23,6 +23,13 @@ pub struct Affine {
     pub step: i64,
 }
 
+impl Affine {
+    /// The number after some iterations.
+    pub fn after(self, trips: i64) -> Option<i64> {
+        self.base.checked_add(self.step.checked_mul(trips)?)
+    }
+}
+
 /// The limit of nested sums.
 const MAX_DEPTH: u32 = 32;
 
@@ -113,13 +120,17 @@ impl Numbers for Functions<'_> {
     }
 
     fn counter(&self, tensor: Tensor) -> Option<Affine> {
-        let index = self.cond.body.arg(tensor.node)?;
-        let base = self.args.get(index)?.at(self.cond.facts.point).integer()?;
-        let LoopFunction { body, facts } = self.body;
-        let arg = Tensor { node: *body.args.get(index)?, output: 0 };
-        let step = step(body, facts, &|node| passed(body, node), arg, *body.returns.get(index)?)?;
-        Some(Affine { base, step })
+        variable(self.body, self.args, self.cond.body.arg(tensor.node)?)
     }
+}
+
+/// A variable of a `While` as a counter, if its body adds the same number in each iteration.
+pub fn variable(body: LoopFunction<'_>, args: &[Fact], index: usize) -> Option<Affine> {
+    let LoopFunction { body, facts } = body;
+    let base = args.get(index)?.at(facts.point).integer()?;
+    let arg = Tensor { node: *body.args.get(index)?, output: 0 };
+    let step = step(body, facts, &|node| passed(body, node), arg, *body.returns.get(index)?)?;
+    Some(Affine { base, step })
 }
 
 /// The increment from `before` to `after`.

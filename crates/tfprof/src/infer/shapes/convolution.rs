@@ -11,7 +11,11 @@ use crate::model::dtype::DType;
 pub const RULES: Family = &[
     (&["Conv2D", "_FusedConv2D", "Conv3D", "_FusedConv3D", "Conv", "_FusedConv"], |op| one(op, convolved(op, op.shape(0), Channels::OfFilter))),
     (&["DepthwiseConv2dNative", "_FusedDepthwiseConv2dNative"], |op| one(op, convolved(op, op.shape(0), Channels::Depthwise))),
-    (&["QuantizedConv2D", "QuantizedConv2DPerChannel", "QuantizedConv2DWithBias", "QuantizedConv2DAndRelu",
+    (&["QuantizedConv2DPerChannel"], |op| {
+        let range = Fact::new(DType::FLOAT, Shape::of(&[op.shape(1).dim(-1)]));
+        vec![Fact::new(op.dtype("out_type"), convolved(op, op.shape(0), Channels::OfFilter)), range.clone(), range]
+    }),
+    (&["QuantizedConv2D", "QuantizedConv2DWithBias", "QuantizedConv2DAndRelu",
        "QuantizedConv2DWithBiasAndRelu", "QuantizedConv2DWithBiasAndReluAndRequantize",
        "QuantizedConv2DWithBiasSumAndRelu", "QuantizedConv2DWithBiasSumAndReluAndRequantize",
        "QuantizedConv2DWithBiasSignedSumAndReluAndRequantize",
@@ -40,7 +44,10 @@ pub const RULES: Family = &[
         vec![Fact::new(op.t(), shape.clone()), Fact::new(op.dtype_or("Targmax", DType::INT64), shape)]
     }),
     (&["AvgPoolGrad", "AvgPool3DGrad"], |op| vec![Fact::new(op.dtype_or("T", op.input(1).dtype), shape_from(op.input(0)))]),
-    (&["FractionalMaxPool", "FractionalAvgPool"], |op| vec![Fact::new(op.t(), Shape::of_rank(4))]),
+    (&["FractionalMaxPool", "FractionalAvgPool"], |op| {
+        let regions = Fact::new(DType::INT64, Shape::of_rank(1));
+        vec![Fact::new(op.t(), Shape::of_rank(4)), regions.clone(), regions]
+    }),
     (&["FusedBatchNorm"], |op| batch_norm(op, 5)),
     (&["FusedBatchNormV2"], |op| batch_norm(op, 5)),
     (&["FusedBatchNormV3", "_FusedBatchNormEx"], |op| batch_norm(op, 6)),

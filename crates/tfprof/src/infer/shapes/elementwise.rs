@@ -3,7 +3,7 @@
 use super::super::fact::{ANY, Fact, Shape, UNKNOWN};
 use super::super::floats;
 use super::fold::{self, is_integer, zip_elements};
-use super::{Family, Op, broadcast, like_first, typed};
+use super::{Family, Op, broadcast, like_first, one, typed};
 use crate::model::dtype::DType;
 
 pub const RULES: Family = &[
@@ -212,7 +212,20 @@ pub const RULES: Family = &[
     }),
     (&["QuantizeV2", "Quantize"], |op| {
         let dtype = op.dtype("T");
-        vec![Fact::new(dtype, op.shape(0).clone()), bound(), bound()]
+        // Each slice along an axis may have a range of its own.
+        let axis = op.int("axis").filter(|axis| *axis >= 0);
+        let range = axis.map_or_else(bound, |axis| Fact::new(DType::FLOAT, Shape::of(&[op.shape(0).dim(axis)])));
+        vec![Fact::new(dtype, op.shape(0).clone()), range.clone(), range]
+    }),
+    (&["UniformQuantize", "UniformDequantize", "UniformRequantize"], |op| typed(op.dtype("Tout"), op.shape(0).clone())),
+    (&["UniformQuantizedClipByValue"], |op| one(op, op.shape(0).clone())),
+    (&["UniformQuantizedAdd"], |op| typed(op.dtype("Tout"), broadcast(op.shape(0), op.shape(1)))),
+    (&["PopulationCount"], |op| typed(DType::UINT8, op.shape(0).clone())),
+    (&["IsotonicRegression"], |op| {
+        vec![
+            Fact::new(op.dtype_or("output_dtype", op.t()), op.shape(0).clone()),
+            Fact::new(DType::INT32, op.shape(0).clone()),
+        ]
     }),
     (&["Dequantize"], |op| typed(op.dtype_or("dtype", DType::FLOAT), op.shape(0).clone())),
     (&["Requantize", "QuantizeDownAndShrinkRange", "RequantizePerChannel"], |op| {

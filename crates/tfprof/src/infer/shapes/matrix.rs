@@ -79,9 +79,28 @@ pub const RULES: Family = &[
         }
         _ => vec![Fact::new(op.t(), Shape::UNKNOWN); 2],
     }),
-    (&["SelfAdjointEigV2"], |op| match op.shape(0).dims() {
-        Some([batch @ .., n, _]) => vec![Fact::new(op.t(), Shape::of(&[batch, &[*n]].concat())), Fact::new(op.t(), op.shape(0).clone())],
-        _ => vec![Fact::new(op.t(), Shape::UNKNOWN); 2],
+    (&["SelfAdjointEigV2", "Eig"], |op| {
+        let dtype = op.dtype_or("Tout", op.t());
+        let values = op.shape(0).dims().and_then(|dims| dims.split_last()).map(|(_, values)| Shape::of(values));
+        let has_vectors = op.attribute("compute_v").is_none_or(attr_value::flag);
+        let vectors = if has_vectors { op.shape(0).clone() } else { Shape::of(&[0]) };
+        vec![Fact::new(dtype, values.unwrap_or_default()), Fact::new(dtype, vectors)]
+    }),
+    (&["Lu"], |op| {
+        let rows = op.shape(0).dims().and_then(|dims| dims.split_last()).map(|(_, rows)| Shape::of(rows));
+        vec![Fact::new(op.t(), op.shape(0).clone()), Fact::new(op.dtype_or("output_idx_type", DType::INT32), rows.unwrap_or_default())]
+    }),
+    (&["BandedTriangularSolve"], |op| match (op.shape(0).dims(), op.shape(1).dims()) {
+        (Some([left @ .., _, _]), Some([right @ .., n, columns])) => {
+            let batch = broadcast(&Shape::of(left), &Shape::of(right));
+            one(op, batch.dims().map(|batch| Shape::of(&[batch, &[*n, *columns]].concat())).unwrap_or_default())
+        }
+        _ => one(op, Shape::UNKNOWN),
+    }),
+    (&["TridiagonalSolve"], |op| one(op, op.shape(1).clone())),
+    (&["TridiagonalMatMul"], |op| one(op, op.shape(3).clone())),
+    (&["UniformQuantizedDot", "UniformQuantizedDotHybrid"], |op| {
+        typed(op.dtype("Tout"), Shape::of(&[op.shape(0).dim(0), op.shape(1).dim(1)]))
     }),
 ];
 

@@ -2,6 +2,7 @@
 
 use super::super::fact::{ANY, Fact, LONGEST_VALUE, Shape, UNKNOWN};
 use super::super::floats;
+use super::elementwise::bound;
 use super::fold::{self, is_integer};
 use super::shape_math::reshape;
 use super::{Family, Op, axes, axis_of, minus, one, over, plus, shape_from, times};
@@ -30,6 +31,10 @@ pub const RULES: Family = &[
     (&["ConcatV2"], |op| match op.inputs.split_last() {
         Some((axis, parts)) => vec![concat(op, parts, axis)],
         None => Vec::new(),
+    }),
+    (&["QuantizedConcat"], |op| {
+        let parts = op.inputs.get(1..=op.count("N")).unwrap_or_default();
+        vec![concat(op, parts, op.input(0)), bound(), bound()]
     }),
     (&["Concat"], |op| match op.inputs.split_first() {
         Some((axis, parts)) => vec![concat(op, parts, axis)],
@@ -60,6 +65,7 @@ pub const RULES: Family = &[
         one(op, dims.map(|dims| Shape::of(&[dims, &dims[dims.len() - 1..]].concat())).unwrap_or_default())
     }),
     (&["MatrixDiagV2", "MatrixDiagV3"], band),
+    (&["MatrixDiagPartV2", "MatrixDiagPartV3"], diagonals),
     (&["MatrixDiagPart", "BatchMatrixDiagPart"], |op| match op.shape(0).dims() {
         Some([batch @ .., rows, columns]) => {
             let short = if *rows < 0 || *columns < 0 { ANY } else { (*rows).min(*columns) };
@@ -294,6 +300,22 @@ fn blocks(op: &Op<'_>, space: fn(i64, i64, [i64; 2]) -> i64, batch: fn(i64, i64)
 }
 
 /// A matrix built from its diagonals, whose range is the second input. It is square unless rows or columns are given.
+/// The diagonals of matrices from one number to another; shorter ones are padded.
+fn diagonals(op: &Op<'_>) -> Vec<Fact> {
+    let numbers = op.input(1).known_integers().and_then(|k| Some((*k.first()?, *k.last()?)));
+    let (Some([batch @ .., rows, columns]), Some((low, high))) = (op.shape(0).dims(), numbers) else {
+        return one(op, Shape::UNKNOWN);
+    };
+    let length = if *rows < 0 || *columns < 0 {
+        ANY
+    } else {
+        rows.saturating_add(high.min(0)).min(columns.saturating_sub(low.max(0))).max(ANY)
+    };
+    let count = high.saturating_sub(low).saturating_add(1).max(ANY);
+    let of = if count == 1 { vec![length] } else { vec![count, length] };
+    one(op, Shape::of(&[batch, &of].concat()))
+}
+
 fn band(op: &Op<'_>) -> Vec<Fact> {
     let diagonals = op.input(1).known_integers().and_then(|k| Some((*k.first()?, *k.last()?)));
     let (Some(dims), Some((low, high))) = (op.shape(0).dims(), diagonals) else { return one(op, Shape::UNKNOWN) };

@@ -2,7 +2,7 @@
 
 use super::super::constant;
 use super::super::fact::{ANY, Fact, Shape};
-use super::{Family, Op, none, scalar, shape_from, typed};
+use super::{Family, Op, none, one, scalar, shape_from, typed};
 use crate::model::attr_value;
 use crate::model::dtype::DType;
 use crate::model::lowered::PARAMETER;
@@ -105,7 +105,28 @@ pub const RULES: Family = &[
     (&["AnonymousIterator", "AnonymousIteratorV2"], |_| {
         vec![Fact::new(DType::RESOURCE, Shape::scalar()), Fact::new(DType::VARIANT, Shape::scalar())]
     }),
-    (&["LookupTableFind", "LookupTableFindV2"], |op| typed(op.dtype("Tout"), op.shape(1).clone())),
+    (&["LookupTableFind", "LookupTableFindV2"], |op| {
+        // The values of a table are scalars, or tensors like the default.
+        let shape = op.shape(1).dims().zip(op.shape(2).dims()).map(|(keys, value)| Shape::of(&[keys, value].concat()));
+        typed(op.dtype("Tout"), shape.unwrap_or_default())
+    }),
+    (&["LookupTableExport", "LookupTableExportV2"], |op| {
+        vec![Fact::new(op.dtype("Tkeys"), Shape::UNKNOWN), Fact::new(op.dtype("Tvalues"), Shape::UNKNOWN)]
+    }),
+    (&["GetSessionHandleV2"], |_| typed(DType::RESOURCE, Shape::scalar())),
+    (&["Batch"], |op| {
+        let unsized_batch = |input: &Fact| {
+            let dims = input.shape.dims().and_then(|dims| dims.get(1..)).map(|dims| Shape::of(&[&[ANY], dims].concat()));
+            Fact::new(input.dtype, dims.unwrap_or_default())
+        };
+        let mut facts: Vec<Fact> = op.inputs.iter().map(unsized_batch).collect();
+        facts.extend([Fact::new(DType::INT64, Shape::of(&[ANY, 3])), Fact::new(DType::INT64, Shape::scalar())]);
+        facts
+    }),
+    (&["Unbatch"], |op| {
+        let dims = op.shape(0).dims().and_then(|dims| dims.get(1..)).map(|dims| Shape::of(&[&[ANY], dims].concat()));
+        one(op, dims.unwrap_or_default())
+    }),
     (&["LookupTableSize", "LookupTableSizeV2", "DatasetCardinality", "ExperimentalDatasetCardinality"], |_| {
         typed(DType::INT64, Shape::scalar())
     }),

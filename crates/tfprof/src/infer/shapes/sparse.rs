@@ -1,7 +1,7 @@
 //! Sparse and ragged tensors, and ops that parse examples.
 
 use super::super::fact::{ANY, Fact, Shape};
-use super::{Family, Op, shape_from, typed};
+use super::{Family, Op, plus, shape_from, typed};
 use crate::model::dtype::DType;
 
 #[rustfmt::skip]
@@ -26,16 +26,49 @@ pub const RULES: Family = &[
             Fact::new(DType::INT64, Shape::of(&[op.shape(0).dim(0)])),
         ]
     }),
-    (&["SparseConcat", "SparseSlice", "SparseAdd", "SparseCross", "SparseCrossV2", "SparseCrossHashed"], |op| {
-        let dtype = op.dtype_or("out_type", op.t());
-        sparse_tensor(dtype, op.shape(0).dim(1))
+    (&["SparseConcat", "SparseSlice", "SparseAdd", "SparseSparseMaximum", "SparseSparseMinimum"], |op| {
+        sparse_tensor(op.t(), op.shape(0).dim(1))
     }),
+    // Crosses of features are lists, whatever the features are.
+    (&["SparseCross"], |op| sparse_tensor(op.dtype("out_type"), 2)),
+    (&["SparseCrossV2"], |_| sparse_tensor(DType::STRING, 2)),
+    (&["SparseCrossHashed"], |_| sparse_tensor(DType::INT64, 2)),
+    (&["SparseSplit"], |op| {
+        let part = sparse_tensor(op.t(), Shape::of(&[op.shape(1).dim(1)]).and(op.shape(3)).dim(0));
+        part.into_iter().flat_map(|fact| vec![fact; op.count("num_split")]).collect()
+    }),
+    (&["DenseCountSparseOutput"], |op| {
+        sparse_tensor(op.dtype("output_type"), op.shape(0).rank().map_or(ANY, |rank| rank as i64))
+    }),
+    (&["SparseTensorToCSRSparseMatrix"], |_| typed(DType::VARIANT, Shape::scalar())),
+    (&["SerializeSparse"], |op| typed(op.dtype_or("out_type", DType::STRING), Shape::of(&[3]))),
+    (&["SerializeManySparse"], |op| typed(op.dtype_or("out_type", DType::STRING), Shape::of(&[ANY, 3]))),
     (&["SparseReduceSum", "SparseReduceMax"], |op| vec![Fact::new(op.dtype("T"), Shape::UNKNOWN)]),
     (&["DeserializeSparse", "DeserializeManySparse"], |op| sparse_tensor(op.dtype("dtype"), ANY)),
     (&["RaggedTensorToTensor"], |op| vec![Fact::new(op.dtype("T"), shape_from(op.input(0)))]),
     (&["RaggedRange"], |op| {
-        let splits = op.dtype_or("Tsplits", DType::INT64);
-        vec![Fact::new(splits, Shape::of_rank(1)), Fact::new(op.dtype("T"), Shape::of_rank(1))]
+        // A row for each entry of a vector; scalars are the same for all rows.
+        let vectors = || op.inputs.iter().filter(|input| input.shape.rank() != Some(0));
+        let known = vectors().map(|input| input.shape.dim(0)).find(|rows| *rows >= 0);
+        let rows = if vectors().next().is_none() { 1 } else { known.unwrap_or(ANY) };
+        let splits = Fact::new(op.dtype_or("Tsplits", DType::INT64), Shape::of(&[plus(rows, 1)]));
+        vec![splits, Fact::new(op.dtype("T"), Shape::of_rank(1))]
+    }),
+    (&["RaggedTensorToSparse"], |op| {
+        let splits = op.count("RAGGED_RANK");
+        let rank = op.shape(splits).rank().map_or(ANY, |rank| (rank + splits) as i64);
+        sparse_tensor(op.t(), rank)
+    }),
+    (&["RaggedGather"], |op| {
+        let values = op.shape(op.count("PARAMS_RAGGED_RANK"));
+        let rows = values.dims().and_then(|dims| dims.get(1..)).map(|row| Shape::of(&[&[ANY], row].concat()));
+        let splits = Fact::new(op.dtype_or("Tsplits", DType::INT64), Shape::of_rank(1));
+        let mut facts = vec![splits; op.count("OUTPUT_RAGGED_RANK")];
+        facts.push(Fact::new(op.dtype("Tvalues"), rows.unwrap_or_default()));
+        facts
+    }),
+    (&["RaggedBincount"], |op| {
+        typed(op.dtype_or("T", op.input(3).dtype), Shape::of(&[ANY, op.input(2).integer().unwrap_or(ANY)]))
     }),
     (&["ParseExample"], |op| {
         let batch = op.shape(0).dim(0);
@@ -60,6 +93,15 @@ pub const RULES: Family = &[
             let dims = batch.zip(shape.dims()).map(|(batch, dims)| Shape::of(&[batch, dims].concat()));
             Fact::new(dtype, dims.unwrap_or_default())
         }));
+        // Ragged features: all values, then the splits of each into rows.
+        let values = op.dtypes("ragged_value_types").into_iter();
+        facts.extend(values.map(|dtype| Fact::new(dtype, Shape::of_rank(1))));
+        let rows = match batch {
+            Some([size]) => plus(*size, 1),
+            _ => ANY,
+        };
+        let splits = op.dtypes("ragged_split_types").into_iter();
+        facts.extend(splits.map(|dtype| Fact::new(dtype, Shape::of(&[rows]))));
         facts
     }),
     (&["DenseToDenseSetOperation", "DenseToSparseSetOperation"], |op| {

@@ -1,7 +1,7 @@
 //! Strings, files and summaries.
 
 use super::super::fact::{ANY, Fact, Shape};
-use super::{Family, broadcast, typed};
+use super::{Family, broadcast, minus, plus, times, typed};
 use crate::model::dtype::DType;
 
 #[rustfmt::skip]
@@ -23,6 +23,16 @@ pub const RULES: Family = &[
        "IteratorToStringHandle", "ReaderSerializeStateV2", "Fact"], |_| typed(DType::STRING, Shape::scalar())),
     (&["ReduceJoin", "UnsortedSegmentJoin"], |_| typed(DType::STRING, Shape::UNKNOWN)),
     (&["MatchingFiles"], |_| typed(DType::STRING, Shape::of_rank(1))),
+    (&["StringNGrams"], |op| {
+        vec![Fact::new(DType::STRING, Shape::of_rank(1)), Fact::new(op.dtype_or("Tsplits", DType::INT64), op.shape(1).clone())]
+    }),
+    (&["UnicodeDecode", "UnicodeDecodeWithOffsets"], |op| {
+        let texts = op.shape(0).dims().map_or(ANY, |dims| dims.iter().fold(1, |all, size| times(all, *size)));
+        let splits = Fact::new(op.dtype_or("Tsplits", DType::INT64), Shape::of(&[plus(texts, 1)]));
+        vec![splits, Fact::new(DType::INT32, Shape::of_rank(1)), Fact::new(DType::INT64, Shape::of_rank(1))]
+    }),
+    (&["UnicodeEncode"], |op| typed(DType::STRING, Shape::of(&[minus(op.shape(1).dim(0), 1)]))),
+    (&["EncodeWav", "GetSessionHandle"], |_| typed(DType::STRING, Shape::scalar())),
     (&["StringSplit", "StringSplitV2"], |_| {
         vec![
             Fact::new(DType::INT64, Shape::of(&[ANY, 2])),
@@ -30,7 +40,7 @@ pub const RULES: Family = &[
             Fact::new(DType::INT64, Shape::of(&[2])),
         ]
     }),
-    (&["DecodeRaw"], |op| {
+    (&["DecodeRaw", "DecodePaddedRaw"], |op| {
         let dims = op.shape(0).dims().map(|dims| Shape::of(&[dims, &[ANY]].concat()));
         typed(op.dtype("out_type"), dims.unwrap_or_default())
     }),

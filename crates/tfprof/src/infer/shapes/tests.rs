@@ -364,3 +364,41 @@ fn rules_of_rare_ops() {
     let parts = all("DynamicPartition", &[f(&[3, 2]), v(&[0, 1, 0])], &[("num_partitions", int(2))]);
     assert_eq!(parts, "[2,2] [1,2]");
 }
+
+#[test]
+fn rules_of_sparse_ragged_and_quantized_ops() {
+    let all = |op: &str, inputs: &[Fact], attributes: &[(&str, Vec<u8>)]| {
+        let shapes: Vec<String> =
+            outputs(op, inputs, attributes).iter().map(|fact| format!("{:?}", fact.shape)).collect();
+        shapes.join(" ")
+    };
+    let sparse = || [f(&[6, 3]), f(&[6]), f(&[3])];
+    assert_eq!(all("SparseCross", &sparse(), &[]), "[?,2] [?] [2]");
+    assert_eq!(outputs("SparseCrossV2", &sparse(), &[])[1].dtype, DType::STRING);
+    let [indices, values, dense] = sparse();
+    let split = [n(0), indices, values, dense];
+    assert_eq!(all("SparseSplit", &split, &[("num_split", int(2))]), "[?,3] [?,3] [?] [?] [3] [3]");
+    assert_eq!(all("DenseCountSparseOutput", &[f(&[4, 5]), f(&[0])], &[]), "[?,2] [?] [2]");
+    assert_eq!(all("RaggedRange", &[v(&[1, 2, 3]), n(9), n(1)], &[]), "[4] [?]");
+    assert_eq!(all("RaggedRange", &[n(0), n(9), n(1)], &[]), "[2] [?]");
+    assert_eq!(all("RaggedRange", &[n(0), f(&[-1]), n(1)], &[]), "[?] [?]");
+    let ragged = [f(&[5]), f(&[10, 3]), v(&[0, 2])];
+    assert_eq!(all("RaggedTensorToSparse", &ragged, &[("RAGGED_RANK", int(1))]), "[?,3] [?] [3]");
+    let ranks = [("PARAMS_RAGGED_RANK", int(1)), ("OUTPUT_RAGGED_RANK", int(1))];
+    assert_eq!(all("RaggedGather", &ragged, &ranks), "[?] [?,3]");
+    assert_eq!(all("UnicodeDecode", &[f(&[2, 3])], &[]), "[7] [?] [?]");
+    let quantized = |axis: i64| all("QuantizeV2", &[f(&[2, 8, 3]), f(&[3]), f(&[3])], &[("axis", int(axis))]);
+    assert_eq!((quantized(-1).as_str(), quantized(2).as_str()), ("[2,8,3] [] []", "[2,8,3] [3] [3]"));
+    let parts = [n(1), f(&[2, 4]), f(&[2, 5]), f(&[]), f(&[]), f(&[]), f(&[])];
+    assert_eq!(all("QuantizedConcat", &parts, &[("N", int(2))]), "[2,9] [] []");
+    assert_eq!(all("UniformQuantizedDot", &[f(&[2, 4]), f(&[4, 6])], &[]), "[2,6]");
+    assert_eq!(all("SelfAdjointEigV2", &[f(&[3, 5, 5])], &[]), "[3,5] [3,5,5]");
+    assert_eq!(all("SelfAdjointEigV2", &[f(&[3, 5, 5])], &[("compute_v", vec![0x28, 0])]), "[3,5] [0]");
+    assert_eq!(all("Lu", &[f(&[3, 5, 5])], &[]), "[3,5,5] [3,5]");
+    assert_eq!(all("BandedTriangularSolve", &[f(&[3, 2, 5]), f(&[1, 5, 4])], &[]), "[3,5,4]");
+    assert_eq!(all("MatrixDiagPartV3", &[f(&[3, 4, 5]), v(&[-1, 1]), f(&[])], &[]), "[3,3,4]");
+    assert_eq!(all("MatrixDiagPartV3", &[f(&[3, 4, 5]), n(-2), f(&[])], &[]), "[3,2]");
+    assert_eq!(all("LookupTableFindV2", &[f(&[]), f(&[4]), f(&[3])], &[]), "[4,3]");
+    assert_eq!(all("LookupTableFindV2", &[f(&[]), f(&[4]), f(&[])], &[]), "[4]");
+    assert_eq!(all("Batch", &[f(&[1, 3]), f(&[1])], &[]), "[?,3] [?] [?,3] []");
+}
