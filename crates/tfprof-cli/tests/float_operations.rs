@@ -354,7 +354,7 @@ fn the_loop_of_a_gradient_runs_as_often_as_the_forward_loop() {
     );
     let graph = file("gradient_loop", &graph);
     let cost = |flags: &[&str]| {
-        let answer = tfprof(&[&["cost", &graph, "--format=json"], flags].concat());
+        let answer = tfprof(&[&["cost", &graph, "--format=json"][..], flags].concat());
         assert_eq!(answer.code, 0, "{}", answer.err);
         serde_json::from_str::<serde_json::Value>(&answer.out).expect("JSON")
     };

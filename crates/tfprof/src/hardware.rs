@@ -236,9 +236,12 @@ pub struct Device {
 impl Device {
     fn fits(&self, name: &str) -> bool {
         let name = name.to_ascii_lowercase();
+        // Most devices are known by their cores alone, `cc9.4:304` of `cc9.4:304@2100`.
+        let cores = name.split_once('@').map_or(name.as_str(), |(cores, _)| cores);
         let fits = |known: &String| {
             let known = known.to_ascii_lowercase();
-            if self.exact || known.starts_with("cc") { known == name } else { name.contains(&known) }
+            let is_capability = known.starts_with("cc") && (known == name || known == cores);
+            is_capability || if self.exact { known == name } else { !known.starts_with("cc") && name.contains(&known) }
         };
         self.matches.iter().any(fits)
     }
