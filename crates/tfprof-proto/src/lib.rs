@@ -3,6 +3,7 @@
 //!
 //! * [`wire`] iterates over the fields of one message in memory, without copying; of damaged messages, what precedes the
 //!   damage counts. [`shape`] and [`node_def`] read shapes and nodes of graphs this way.
+//! * [`quick`] does the same for millions of usual records, and gives up at anything else.
 //! * [`window`] is the sliding window through which inputs are read, with random access where an input has it.
 //! * [`stream`] walks a whole file through a window and hands out one record at a time, as selected by a
 //!   [`Layout`](stream::Layout).
@@ -14,6 +15,7 @@
 pub mod canonical;
 pub mod fields;
 pub mod node_def;
+pub mod quick;
 pub mod schema;
 pub mod shape;
 pub mod stream;

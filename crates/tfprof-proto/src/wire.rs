@@ -5,6 +5,7 @@
 //! returns the first fault that it met, at any depth.
 
 use crate::fields::map_entry::{KEY, VALUE};
+use crate::quick;
 use std::cell::Cell;
 use std::fmt;
 
@@ -304,21 +305,25 @@ impl std::error::Error for WireError {}
 // ---- lenient reading
 
 thread_local! {
-    /// The first fault since [`first_fault`] began. Only `first_fault` reads it, so no decoder has to pass it on.
+    /// Whether there was a fault since [`first_fault`] began.
+    static IS_FAULTY: Cell<bool> = const { Cell::new(false) };
+    /// The first of them. Only `first_fault` reads it, so no decoder has to pass it on.
     static FAULT: Cell<Option<WireError>> = const { Cell::new(None) };
 }
 
 /// Runs `decode` and returns the first fault that the functions below met in it.
 #[inline]
 pub fn first_fault(decode: impl FnOnce()) -> Option<WireError> {
-    FAULT.take();
+    IS_FAULTY.set(false);
     decode();
-    FAULT.take()
+    if IS_FAULTY.get() { FAULT.take() } else { None }
 }
 
 #[cold]
 fn note(error: WireError) {
-    FAULT.set(FAULT.take().or(Some(error)));
+    if !IS_FAULTY.replace(true) {
+        FAULT.set(Some(error));
+    }
 }
 
 /// The next field; `None` at the end of the message and at a fault.
@@ -351,6 +356,10 @@ pub fn each_message<'a>(fields: Fields<'a>, wanted: u32, mut each: impl FnMut(Fi
 /// The text in the field `wanted`. The last one counts.
 pub fn last_bytes(fields: Fields<'_>, wanted: u32) -> Option<&[u8]> {
     let mut last = None;
+    if quick::last_bytes(fields.rest(), wanted, &mut last).is_some() {
+        return last;
+    }
+    last = None;
     each_message(fields, wanted, |text| last = Some(text.rest()));
     last
 }

@@ -20,7 +20,11 @@ pub fn write_string(text: &str, out: &mut dyn Write) -> io::Result<()> {
 /// Appends a quoted string; non-ASCII text stays as it is.
 pub fn push_string(text: &str, out: &mut Vec<u8>) {
     out.push(b'"');
-    escape::<false>(text, out);
+    if is_plain(text.as_bytes()) {
+        out.extend_from_slice(text.as_bytes());
+    } else {
+        escape::<false>(text, out);
+    }
     out.push(b'"');
 }
 
@@ -34,10 +38,24 @@ pub fn push_ascii(text: &[u8], out: &mut Vec<u8>) {
     out.push(b'"');
 }
 
-/// Whether a text is printable ASCII that needs no escapes.
+/// Whether a text is printable ASCII that needs no escapes. Most texts are, so many bytes are looked at together.
 #[inline]
 pub fn is_plain(text: &[u8]) -> bool {
-    text.iter().all(|byte| is_plain_byte(*byte))
+    let (chunks, rest) = text.as_chunks::<CHUNK>();
+    let chunks_are_plain = chunks.iter().all(|chunk| !has_special(chunk));
+    // The last bytes once more with those before them, unless there are too few.
+    chunks_are_plain
+        && match text.last_chunk() {
+            Some(last) => rest.is_empty() || !has_special(last),
+            None => rest.iter().all(|byte| is_plain_byte(*byte)),
+        }
+}
+
+const CHUNK: usize = 16;
+
+#[inline]
+fn has_special(chunk: &[u8; CHUNK]) -> bool {
+    chunk.iter().fold(0, |found, byte| found | u8::from(!is_plain_byte(*byte))) != 0
 }
 
 #[inline]
@@ -252,6 +270,19 @@ mod tests {
         check(|out| push_ascii(b"\"\\\n\t\x01\x7f", out), r#""\"\\\n\t\u0001\u007f""#);
         check(|out| push_ascii("é😀𝄞.".as_bytes(), out), r#""\u00e9\ud83d\ude00\ud834\udd1e.""#);
         check(|out| push_ascii(b"\xff", out), r#""\\xff""#);
+    }
+
+    #[test]
+    fn a_special_byte_is_found_anywhere() {
+        for length in 0..70 {
+            let plain = vec![b'~'; length];
+            assert!(is_plain(&plain), "{length}");
+            for (at, byte) in (0..length).flat_map(|at| [b'"', b'\\', 0x1f, 0x7f, 0x80, 0xff].map(|byte| (at, byte))) {
+                let mut text = plain.clone();
+                text[at] = byte;
+                assert!(!is_plain(&text), "{byte} at {at} of {length}");
+            }
+        }
     }
 
     #[test]

@@ -5,16 +5,98 @@ use crate::metric::Unit;
 /// Appends `n` in its unit. As the original: divided in double precision and rounded as C does.
 #[inline]
 pub fn push(out: &mut Vec<u8>, unit: Unit, n: i64) {
+    let mut room = [0; NUMBER];
+    let length = put(unit, n, &mut room);
+    out.extend_from_slice(&room[..length]);
+}
+
+/// Appends two numbers and a slash between them.
+#[inline]
+pub fn push_pair(out: &mut Vec<u8>, unit: Unit, first: i64, second: i64) {
+    let mut room = [0; NUMBER];
+    let mut length = put(unit, first, &mut room);
+    room[length] = b'/';
+    out.extend_from_slice(&room[..=length]);
+    if first != second {
+        length = put(unit, second, &mut room);
+    }
+    out.extend_from_slice(&room[..length]);
+}
+
+/// The longest number with its unit, and the room that is written to beyond its end.
+const NUMBER: usize = 64;
+
+/// Writes a number in its unit and returns its length. Reports have millions of them.
+#[inline]
+fn put(unit: Unit, n: i64, room: &mut [u8; NUMBER]) -> usize {
     let (plain, steps) = steps(unit);
-    let suffix = if n < SMALL {
-        push_int(out, n);
-        plain
+    let (length, suffix) = if n < SMALL {
+        (put_int(n, room), plain)
     } else {
         let (divisor, suffix) = steps.iter().rev().find(|(least, _)| n >= *least).copied().unwrap_or((1, plain));
-        push_hundredths(out, n as f64 / divisor as f64);
-        suffix
+        (put_hundredths(n as f64 / divisor as f64, room), suffix)
     };
-    out.extend_from_slice(suffix.as_bytes());
+    // A fixed size takes no call.
+    if let Some(room) = room[length..].first_chunk_mut() {
+        *room = suffix.text;
+    }
+    length + suffix.length
+}
+
+#[inline]
+fn put_int(n: i64, room: &mut [u8; NUMBER]) -> usize {
+    let sign = usize::from(n < 0);
+    room[0] = b'-';
+    match n.unsigned_abs() {
+        digit @ 0..10 => {
+            room[sign] = b'0' + digit as u8;
+            sign + 1
+        }
+        n => sign + room[sign..].first_chunk_mut().map_or(0, |room| put_digits(n, room)),
+    }
+}
+
+/// Writes a number as [`push_hundredths`] does.
+#[inline]
+fn put_hundredths(x: f64, room: &mut [u8; NUMBER]) -> usize {
+    let hundredths = scaled(x, 100).filter(|_| x >= 0.0);
+    let Some((hundredths, digits)) = hundredths.zip(room.first_chunk_mut()) else {
+        let mut text = Vec::new();
+        push_hundredths(&mut text, x);
+        let length = text.len().min(NUMBER);
+        room[..length].copy_from_slice(&text[..length]);
+        return length;
+    };
+    let whole = put_digits(hundredths / 100, digits);
+    let rest = (hundredths % 100) as u8;
+    if let Some(fraction) = room[whole..].first_chunk_mut() {
+        *fraction = [b'.', b'0' + rest / 10, b'0' + rest % 10];
+    }
+    whole + 3
+}
+
+/// The name of a unit behind a number.
+#[derive(Clone, Copy)]
+struct Suffix {
+    text: [u8; 8],
+    length: usize,
+}
+
+impl Suffix {
+    const fn new(name: &str) -> Suffix {
+        let name = name.as_bytes();
+        let mut text = [0; 8];
+        let mut i = 0;
+        while i < name.len() {
+            text[i] = name[i];
+            i += 1;
+        }
+        Suffix { text, length: name.len() }
+    }
+
+    fn bytes(&self) -> &[u8] {
+        &self.text[..self.length]
+    }
 }
 
 /// Smaller numbers are shown in the plain unit.
@@ -26,29 +108,53 @@ pub fn push_real(out: &mut Vec<u8>, unit: Unit, x: f64) {
     let x = if unit == Unit::Share { 100.0 * x } else { x };
     let (divisor, suffix) = steps.iter().rev().find(|(least, _)| x >= *least as f64).copied().unwrap_or((1, plain));
     push_hundredths(out, x / divisor as f64);
-    out.extend_from_slice(suffix.as_bytes());
+    out.extend_from_slice(suffix.bytes());
 }
 
-/// The unit of small numbers, and larger units with what they stand for.
-fn steps(unit: Unit) -> (&'static str, &'static [(i64, &'static str)]) {
-    match unit {
-        Unit::Count => ("", &[(1_000, "k"), (1_000_000, "m"), (1_000_000_000, "b")]),
-        Unit::Micros => ("us", &[(1_000, "ms"), (1_000_000, "sec")]),
-        Unit::Bytes => ("B", &[(1_000, "KB"), (1_000_000, "MB")]),
-        Unit::BytesPerSecond => {
-            ("B/s", &[(1_000, "KB/s"), (1_000_000, "MB/s"), (1_000_000_000, "GB/s"), (1_000_000_000_000, "TB/s")])
-        }
-        Unit::Share => ("%", &[]),
-        Unit::FlopsPerSecond => (
-            "FLOP/s",
-            &[
-                (1_000, "kFLOP/s"),
-                (1_000_000, "MFLOP/s"),
-                (1_000_000_000, "GFLOP/s"),
-                (1_000_000_000_000, "TFLOP/s"),
-                (1_000_000_000_000_000, "PFLOP/s"),
-            ],
-        ),
+/// Larger units, each with the smallest number that is shown in it.
+type Steps = &'static [(i64, Suffix)];
+
+const KILO: i64 = 1_000;
+const MEGA: i64 = 1_000_000;
+const GIGA: i64 = 1_000_000_000;
+const TERA: i64 = 1_000_000_000_000;
+const PETA: i64 = 1_000_000_000_000_000;
+
+static COUNTS: (Suffix, Steps) =
+    (Suffix::new(""), &[(KILO, Suffix::new("k")), (MEGA, Suffix::new("m")), (GIGA, Suffix::new("b"))]);
+static TIMES: (Suffix, Steps) = (Suffix::new("us"), &[(KILO, Suffix::new("ms")), (MEGA, Suffix::new("sec"))]);
+static SIZES: (Suffix, Steps) = (Suffix::new("B"), &[(KILO, Suffix::new("KB")), (MEGA, Suffix::new("MB"))]);
+static SHARES: (Suffix, Steps) = (Suffix::new("%"), &[]);
+static BYTE_RATES: (Suffix, Steps) = (
+    Suffix::new("B/s"),
+    &[
+        (KILO, Suffix::new("KB/s")),
+        (MEGA, Suffix::new("MB/s")),
+        (GIGA, Suffix::new("GB/s")),
+        (TERA, Suffix::new("TB/s")),
+    ],
+);
+static FLOP_RATES: (Suffix, Steps) = (
+    Suffix::new("FLOP/s"),
+    &[
+        (KILO, Suffix::new("kFLOP/s")),
+        (MEGA, Suffix::new("MFLOP/s")),
+        (GIGA, Suffix::new("GFLOP/s")),
+        (TERA, Suffix::new("TFLOP/s")),
+        (PETA, Suffix::new("PFLOP/s")),
+    ],
+);
+
+/// The unit of small numbers, and larger units.
+#[inline]
+fn steps(unit: Unit) -> (Suffix, Steps) {
+    *match unit {
+        Unit::Count => &COUNTS,
+        Unit::Micros => &TIMES,
+        Unit::Bytes => &SIZES,
+        Unit::BytesPerSecond => &BYTE_RATES,
+        Unit::Share => &SHARES,
+        Unit::FlopsPerSecond => &FLOP_RATES,
     }
 }
 

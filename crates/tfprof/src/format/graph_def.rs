@@ -8,11 +8,13 @@ use crate::format::source::Source;
 use crate::hash::UntrustedSet;
 use crate::model::builder::Builder;
 use crate::model::functions::CALL_OPS;
+use crate::model::names::NameId;
 use crate::model::nodes::NodeId;
 use crate::model::type_names::{OPTIMIZER_SLOT, TRAINABLE};
 use tfprof_proto::fields::meta_graph_def::{self, meta_info_def};
 use tfprof_proto::fields::{self, function_def_library, graph_def, node_def, op_def, variable_def};
 use tfprof_proto::node_def::{Attribute, NodeDecoder, NodeDef};
+use tfprof_proto::quick::{Quick, content_tag};
 use tfprof_proto::schema;
 use tfprof_proto::stream::{Layout, Record, Rule, Spot, Tag};
 use tfprof_proto::wire::{Fields, Value, each_field, each_message, map_entry};
@@ -131,22 +133,91 @@ fn add_node(builder: &mut Builder, node: &NodeDef<'_>) {
             graph.push_node(node);
         }
     }
-    let op = builder.name(node.op, node.offset());
-    let Some(id) = builder.add_node(name, op) else {
-        let text = builder.model.names.get(name).to_owned();
-        builder.warn("duplicate_node", Some(Spot::Byte(node.offset())), || {
-            format!("there is a node `{text}` already; the first definition counts")
-        });
-        return;
-    };
-    if !node.device.is_empty() {
-        let device = builder.device_name(node.device, node.offset());
-        builder.model.nodes.declared_device[id.index()] = device;
-    }
+    let op = builder.common_name(node.op, node.offset());
+    let Some(id) = define(builder, name, op, node.device, node.offset()) else { return };
     if keep.inputs {
         node.inputs.iter().for_each(|input| builder.add_input(input, node.offset_of(input)));
     }
     add_attributes(builder, id, node);
+}
+
+/// Adds a node with its device, unless there is one of that name.
+fn define(builder: &mut Builder, name: NameId, op: NameId, device: &[u8], offset: u64) -> Option<NodeId> {
+    let Some(id) = builder.add_node(name, op) else {
+        let text = builder.model.names.get(name).to_owned();
+        builder.warn("duplicate_node", Some(Spot::Byte(offset)), || {
+            format!("there is a node `{text}` already; the first definition counts")
+        });
+        return None;
+    };
+    if !device.is_empty() {
+        let device = builder.device_name(device, offset);
+        builder.model.nodes.declared_device[id.index()] = device;
+    }
+    Some(id)
+}
+
+const NAME_TAG: u8 = content_tag(node_def::NAME);
+const OP_TAG: u8 = content_tag(node_def::OP);
+const DEVICE_TAG: u8 = content_tag(node_def::DEVICE);
+const ATTR_TAG: u8 = content_tag(node_def::ATTR);
+
+/// Adds a node of which little is kept: inputs and attributes are skipped, except the shape of a variable. False if more
+/// is kept, or the node is damaged or unusual.
+fn add_quickly(builder: &mut Builder, bytes: &[u8], offset: u64) -> bool {
+    let keep = builder.keep;
+    if keep.costs || keep.inputs || keep.attributes || keep.output_shapes {
+        return false;
+    }
+    let Some((name, op, device, shape)) = quick_node(bytes) else { return false };
+    if keep.functions && CALL_OPS.iter().any(|call| call.as_bytes() == op) {
+        return false;
+    }
+    let name = builder.name(name, offset);
+    let op = builder.common_name(op, offset);
+    if let (Some(id), Some(shape)) = (define(builder, name, op, device, offset), shape) {
+        builder.set_shape_attribute(id, Some(shape));
+    }
+    true
+}
+
+/// Name, op, device and the attribute `shape`.
+type QuickNode<'a> = (&'a [u8], &'a [u8], &'a [u8], Option<&'a [u8]>);
+
+fn quick_node(bytes: &[u8]) -> Option<QuickNode<'_>> {
+    let (mut name, mut op, mut device, mut shape) = (&b""[..], &b""[..], &b""[..], None);
+    let mut fields = Quick::new(bytes);
+    while let Some(tag) = fields.tag() {
+        match tag {
+            NAME_TAG => name = fields.text()?,
+            OP_TAG => op = fields.text()?,
+            DEVICE_TAG => device = fields.text()?,
+            ATTR_TAG => {
+                let entry = fields.text()?;
+                // Nearly all attributes start with their name.
+                if let [0x0a, length, key, ..] = entry
+                    && (*length, *key) != (5, b's')
+                    && is_usual_entry(entry)
+                {
+                    continue;
+                }
+                if let (b"shape", Some(value)) = map_entry(entry) {
+                    shape = Some(value);
+                }
+            }
+            _ => fields.skip(tag)?,
+        }
+    }
+    Some((name, op, device, shape))
+}
+
+/// Whether an entry of a map is a key and a value that ends it.
+fn is_usual_entry(entry: &[u8]) -> bool {
+    const KEY: u8 = content_tag(fields::map_entry::KEY);
+    const VALUE: u8 = content_tag(fields::map_entry::VALUE);
+    let mut fields = Quick::new(entry);
+    let mut is = |tag| fields.tag() == Some(tag) && fields.text().is_some();
+    is(KEY) && is(VALUE) && fields.tag().is_none()
 }
 
 fn add_attributes(builder: &mut Builder, id: NodeId, node: &NodeDef<'_>) {
@@ -220,7 +291,11 @@ impl FormatReader for Reader<'_> {
     fn take(&mut self, tag: Tag, record: Record<'_>) {
         let Value::Bytes(bytes) = record.value else { return };
         match tag {
-            NODE => self.decoder.decode(bytes, record.offset, |node| add_node(self.builder, node)),
+            NODE => {
+                if !add_quickly(self.builder, bytes, record.offset) {
+                    self.decoder.decode(bytes, record.offset, |node| add_node(self.builder, node));
+                }
+            }
             VERSIONS => self.builder.program.graph.read_versions(bytes),
             COLLECTION => self.collections.read(bytes, record.offset),
             FUNCTION => {

@@ -88,7 +88,7 @@ impl<'b> OpLogReader<'b> {
                 }
             }
             (op_log_entry::TYPES, Value::Bytes(ty)) => {
-                let ty = self.builder.name(ty, all.offset());
+                let ty = self.builder.common_name(ty, all.offset());
                 self.builder.add_type(node, ty);
             }
             (op_log_entry::CODE_DEF, Value::Bytes(code)) => {

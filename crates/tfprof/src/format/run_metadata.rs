@@ -1,5 +1,7 @@
 //! `RunMetadata`: the executions of one step, record by record.
 
+mod quick;
+
 use super::detect::{Head, first_field, is_name};
 use super::{FormatReader, drive};
 use crate::error::Error;
@@ -105,17 +107,29 @@ impl<'b> RunMetadataReader<'b> {
             self.shapes(bytes, offset);
         }
         if !keep.records {
+            if let Some((name, figures)) = quick::read(bytes, keep.memory, None) {
+                if keep.peaks {
+                    self.run.peaks.op(device, figures.peak());
+                }
+                return self.builder.add_figures(&mut self.run, device, &mut self.batch, name, &figures, offset);
+            }
             let execution = read_execution(bytes, offset, keep.memory, None);
             if keep.peaks {
                 self.run.peaks.op(device, execution.peak());
             }
-            self.batch.push(&execution, offset);
-            if self.batch.is_full() {
-                self.builder.add_batch(&mut self.run, device, &mut self.batch);
-            }
+            self.builder.add_batch(&mut self.run, device, &mut self.batch);
+            self.builder.add_execution(&mut self.run, device, &execution, offset);
             return;
         }
         let mut details = std::mem::take(&mut self.details);
+        if let Some((name, figures)) = quick::read(bytes, keep.memory, Some(&mut details)) {
+            if keep.peaks {
+                self.run.peaks.op(device, figures.peak());
+            }
+            self.builder.add_detailed(&mut self.run, device, name, &figures, &details, offset);
+            self.details = details;
+            return;
+        }
         let mut execution = read_execution(bytes, offset, keep.memory, Some(&mut details));
         execution.details = Some(&details);
         if keep.peaks {

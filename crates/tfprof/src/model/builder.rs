@@ -13,7 +13,7 @@ use crate::model::program::ProgramBuilder;
 use crate::model::stacks::{Frame, StackId, Stacks, StringIds};
 use crate::model::type_names::IN_CHECKPOINT;
 pub use keep::Keep;
-pub use runs::{Batch, Execution, Run};
+pub use runs::{Batch, Execution, Figures, Run};
 use std::collections::{BTreeMap, BTreeSet};
 use tfprof_proto::node_def::Attribute;
 use tfprof_proto::shape::{attribute_shape, attribute_shapes, shape_dims};
@@ -37,12 +37,19 @@ pub struct Builder {
     deferred_types: Vec<(NodeId, NameId)>,
     /// The last device as spelled, and its name: most nodes have the device of the node before.
     last_device: (Vec<u8>, NameId),
+    /// Names that were looked up last, by their lengths and ends.
+    common_names: [NameId; COMMON_NAMES],
+    /// By node, the one whose record came next.
+    followers: Vec<u32>,
     /// Scratch space.
     dims: Vec<i64>,
 }
 
 /// Above this count of types of a node, defer: inserting one by one is quadratic.
 const MANY_TYPES: usize = 16;
+
+/// How many names of ops and types are found without a hash table.
+const COMMON_NAMES: usize = 64;
 
 /// Warnings of one kind beyond this count are only counted.
 const WARNINGS_OF_A_KIND: u64 = 5;
@@ -62,6 +69,8 @@ impl Builder {
             warned: TrustedMap::default(),
             deferred_types: Vec::new(),
             last_device: (Vec::new(), NameId::EMPTY),
+            common_names: [NameId::EMPTY; COMMON_NAMES],
+            followers: Vec::new(),
             dims: Vec::new(),
         }
     }
@@ -143,6 +152,19 @@ impl Builder {
             });
         }
         id
+    }
+
+    /// Interns a name that many nodes have, such as that of an op.
+    pub fn common_name(&mut self, bytes: &[u8], offset: u64) -> NameId {
+        let ends = [bytes.first(), bytes.last()].map(|byte| byte.map_or(0, |byte| usize::from(*byte)));
+        let slot = (bytes.len() + 7 * ends[0] + 3 * ends[1]) % COMMON_NAMES;
+        let known = self.common_names[slot];
+        if known.index() < self.model.names.len() && self.model.names.get(known).as_bytes() == bytes {
+            return known;
+        }
+        let name = self.name(bytes, offset);
+        self.common_names[slot] = name;
+        name
     }
 
     /// Interns the name of a device. Devices that differ in case are one.

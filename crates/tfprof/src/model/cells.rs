@@ -365,6 +365,37 @@ impl Cell {
         self.add_sums(sums, start, end);
     }
 
+    /// The same for numbers that did not overflow.
+    #[inline]
+    pub fn record_numbers(&mut self, numbers: &[i64; Measure::COUNT], peak: i64, start: i64, end: i64) {
+        self.peaks.record(peak);
+        let (times, memory) = numbers.split_at(Measure::MEMORY);
+        for (i, n) in times.iter().enumerate() {
+            self.add_number(i, *n);
+        }
+        // Most questions are not about memory.
+        if memory.iter().fold(0, |any, n| any | n) != 0 {
+            for (i, n) in (Measure::MEMORY..).zip(memory) {
+                self.add_number(i, *n);
+            }
+        }
+        self.add_times(start, end);
+    }
+
+    #[inline(always)]
+    fn add_number(&mut self, i: usize, n: i64) {
+        let (sum, over) = self.sums[i].overflowing_add(n);
+        self.sums[i] = sum;
+        if over {
+            self.carry(i, n);
+        }
+    }
+
+    #[cold]
+    fn carry(&mut self, i: usize, n: i64) {
+        self.carries[i] = self.carries[i].saturating_add(if n < 0 { -1 } else { 1 });
+    }
+
     #[inline(always)]
     fn add_sums(&mut self, sums: &Sums, start: i64, end: i64) {
         self.add_measures(sums, 0..Measure::MEMORY);

@@ -33,6 +33,8 @@ pub fn sort<'n>(nodes: &mut [NodeId], order: NameOrder, name: impl Fn(NodeId) ->
     let mut open = vec![(0..pieces.len(), 0)];
     while let Some((range, depth)) = open.pop() {
         let alike = &mut pieces[range.clone()];
+        // Scopes repeat long beginnings, which would take a round of sorting for every eight bytes.
+        let depth = if alike.len() > FEW { depth + common_to_all(alike, depth, &name) } else { depth };
         if alike.len() <= FEW {
             // Of names that have ended, one may end in a slash where the other has nothing: they count as equal.
             alike.sort_unstable_by(|a, b| {
@@ -63,6 +65,19 @@ pub fn sort<'n>(nodes: &mut [NodeId], order: NameOrder, name: impl Fn(NodeId) ->
     nodes.iter_mut().zip(pieces).for_each(|(node, piece)| *node = piece.node);
 }
 
+/// The length of the common prefix of all names behind `depth`.
+fn common_to_all<'n>(alike: &[Piece], depth: usize, name: &impl Fn(NodeId) -> &'n [u8]) -> usize {
+    let [first, others @ ..] = alike else { return 0 };
+    let mut common = rest(name(first.node), depth);
+    for piece in others {
+        common = &common[..common_length(common, rest(name(piece.node), depth))];
+        if common.is_empty() {
+            break;
+        }
+    }
+    common.len()
+}
+
 fn rest(name: &[u8], depth: usize) -> &[u8] {
     name.get(depth..).unwrap_or_default()
 }
@@ -83,10 +98,15 @@ pub(crate) fn common_length(a: &[u8], b: &[u8]) -> usize {
 
 impl NameOrder {
     /// The first eight bytes, padded with 0, as a number that compares as they do.
+    #[inline]
     fn eight(self, name: &[u8]) -> u64 {
+        if let Some(bytes) = name.first_chunk() {
+            let number = u64::from_be_bytes(*bytes);
+            return if self == NameOrder::Bytes { number } else { slash_first(number) };
+        }
         let mut bytes = [0; 8];
-        let length = name.len().min(8);
-        bytes[..length].copy_from_slice(&name[..length]);
+        let length = name.len();
+        bytes[..length].copy_from_slice(name);
         let number = u64::from_be_bytes(bytes);
         if self == NameOrder::Bytes || length == 0 {
             return number;

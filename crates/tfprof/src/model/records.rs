@@ -6,6 +6,7 @@
 use super::devices::DeviceId;
 use super::join::Renumber;
 use super::nodes::NodeId;
+use crate::budget;
 
 /// When a node ran on a device. Records without a start time are left out; the cells have their device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -197,11 +198,11 @@ impl Records {
         self.allocations.iter_mut().for_each(|allocation| change(&mut allocation.node, &mut allocation.device));
     }
 
-    /// Groups records by node. Files often have them grouped; then the sort is fast.
+    /// Groups records by node.
     pub fn sort(&mut self) {
-        self.timings.sort_by_key(|row| row.node);
-        self.memory.sort_by_key(|row| row.node);
-        self.allocations.sort_by_key(|row| row.node);
+        group(&mut self.timings, |row| row.node);
+        group(&mut self.memory, |row| row.node);
+        group(&mut self.allocations, |row| row.node);
     }
 
     /// Drops everything except persistent memory of accelerators, which other steps need.
@@ -213,6 +214,32 @@ impl Records {
         *self = Records { memory, ..Records::default() };
         self.sort();
     }
+}
+
+/// Sorts rows by node, stably: by counting if there are not many more nodes than rows.
+fn group<T: Copy>(rows: &mut Vec<T>, node_of: impl Fn(&T) -> NodeId) {
+    if rows.is_sorted_by_key(&node_of) {
+        return;
+    }
+    let nodes = rows.iter().map(|row| node_of(row).index() + 1).max().unwrap_or(0);
+    if nodes / 4 > rows.len() || u32::try_from(rows.len()).is_err() {
+        return rows.sort_by_key(node_of);
+    }
+    budget::reserve((size_of::<T>() * rows.len() + size_of::<u32>() * nodes) as u64);
+    let mut places = vec![0_u32; nodes];
+    rows.iter().for_each(|row| places[node_of(row).index()] += 1);
+    let mut start = 0;
+    for place in &mut places {
+        // Counts become positions.
+        start += std::mem::replace(place, start);
+    }
+    let mut sorted = rows.clone();
+    for row in rows.iter() {
+        let place = &mut places[node_of(row).index()];
+        sorted[*place as usize] = *row;
+        *place += 1;
+    }
+    *rows = sorted;
 }
 
 /// The rows of a node, of rows that are sorted by node. No index: a step may have one node of a million.

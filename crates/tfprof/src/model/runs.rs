@@ -232,7 +232,13 @@ impl Runs {
     /// Updates the bound after numbers were added to a cell of [`Runs::cell`]; `ran` is its run count.
     #[inline]
     pub fn note(&mut self, sums: &Sums, ran: i64) {
-        self.sizes.note(sums);
+        self.note_numbers(sums.map(Sum::limited), ran);
+    }
+
+    /// The same for numbers that did not overflow.
+    #[inline]
+    pub fn note_numbers(&mut self, numbers: [i64; Measure::COUNT], ran: i64) {
+        self.sizes.note_numbers(numbers);
         self.most_often = self.most_often.max(ran.unsigned_abs());
     }
 

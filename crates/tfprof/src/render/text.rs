@@ -353,9 +353,13 @@ fn push_numbers(view: &View, columns: &[Column], row: &VisibleRow, out: &mut Vec
 
 fn push_pair(view: &View, metric: Metric, row: &VisibleRow, out: &mut Vec<u8>) {
     let own = if view.is_accounted(row) { view.number(Side::SelfOnly, metric, row) } else { Number::Missing };
+    let total = view.number(Side::Total, metric, row);
+    if let (Number::Int(own), Number::Int(total)) = (own, total) {
+        return units::push_pair(out, metric.info().unit, own, total);
+    }
     push_number(own, metric, out);
     out.push(b'/');
-    push_number(view.number(Side::Total, metric, row), metric, out);
+    push_number(total, metric, out);
 }
 
 pub(super) fn push_number(value: Number, metric: Metric, out: &mut Vec<u8>) {

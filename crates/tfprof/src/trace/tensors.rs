@@ -4,12 +4,13 @@ use super::record::allocation;
 use super::survey::Survey;
 use super::writer::Events;
 use super::{Peak, Step, TensorLife, TraceOptions, describe, walk};
-use crate::hash::TrustedMap;
+use crate::hash::{TrustedMap, UntrustedState};
 use crate::model::names::{NameId, Names, escape_invalid};
 use crate::render::chrome::{Micros, Point};
+use crate::units;
 use hashbrown::HashTable;
 use std::borrow::Cow;
-use std::hash::{DefaultHasher, Hasher};
+use std::hash::{BuildHasher, Hasher};
 use std::io;
 
 /// The tensors of one step, by name.
@@ -21,8 +22,13 @@ pub(super) enum Tensors {
     Lives(Lives),
 }
 
-/// Makers by fingerprint, in parts, so that a growing table copies only one part.
-pub(super) struct Makers(Vec<HashTable<Maker>>);
+/// Makers by fingerprint.
+pub(super) struct Makers {
+    /// In parts, so that a growing table copies only one part.
+    parts: Vec<HashTable<Maker>>,
+    /// Random, so that nobody can make a file whose names collide.
+    hashes: [UntrustedState; 2],
+}
 
 /// The op that made a tensor last.
 pub(super) struct Maker {
@@ -63,37 +69,44 @@ struct Change {
 pub(super) fn walk(step: &Step<'_>, survey: &Survey, tensors: &mut Tensors, events: &mut Events<'_>) -> io::Result<()> {
     let mut numbered = Vec::new();
     walk::records(step, survey, |device, record, lane| {
-        let mut place = 0;
-        let mut written = Ok(());
-        record.each_output(|description| {
-            let name = if place == 0 {
-                record.name
-            } else {
-                numbered.clear();
-                numbered.extend_from_slice(record.name);
-                numbered.extend_from_slice(format!(":{place}").as_bytes());
-                &numbered
-            };
-            place += 1;
-            let origin = Point { process: device.compute, lane, time: record.end() };
-            match tensors {
-                Tensors::None => {}
-                Tensors::Makers(makers) => makers.make(name, origin),
-                Tensors::Lives(lives) => {
-                    let born = Point { process: device.tensors, lane, time: record.start };
-                    let id = lives.make(name, born, origin, &allocation(description));
-                    let id = events.tensors_before + id;
-                    if written.is_ok() {
-                        written = events.tensor_created(name, born, id).and_then(|()| {
-                            let seen = Point { time: record.end() - 1, ..born };
-                            events.tensor_snapshot(name, seen, id, &describe::tensor(description))
-                        });
-                    }
+        let origin = Point { process: device.compute, lane, time: record.end() };
+        let lives = match tensors {
+            Tensors::None => return Ok(()),
+            Tensors::Makers(makers) => {
+                for place in 0..record.outputs {
+                    makers.make(tensor_name(record.name, place, &mut numbered), origin);
                 }
+                return Ok(());
+            }
+            Tensors::Lives(lives) => lives,
+        };
+        let (mut place, mut written) = (0, Ok(()));
+        record.each_output(|description| {
+            let name = tensor_name(record.name, place, &mut numbered);
+            place += 1;
+            let born = Point { process: device.tensors, lane, time: record.start };
+            let id = events.tensors_before + lives.make(name, born, origin, &allocation(description));
+            if written.is_ok() {
+                written = events.tensor_created(name, born, id).and_then(|()| {
+                    let seen = Point { time: record.end() - 1, ..born };
+                    events.tensor_snapshot(name, seen, id, &describe::tensor(description))
+                });
             }
         });
         written
     })
+}
+
+/// The name of an output of an op: the first has the name of the op.
+fn tensor_name<'n>(op: &'n [u8], place: u64, numbered: &'n mut Vec<u8>) -> &'n [u8] {
+    if place == 0 {
+        return op;
+    }
+    numbered.clear();
+    numbered.extend_from_slice(op);
+    numbered.push(b':');
+    units::push_unsigned(numbered, place);
+    numbered
 }
 
 impl Tensors {
@@ -247,36 +260,39 @@ impl Maker {
 
 impl Default for Makers {
     fn default() -> Self {
-        Makers((0..64).map(|_| HashTable::new()).collect())
+        let hashes = [UntrustedState::default(), UntrustedState::default()];
+        Makers { parts: (0..64).map(|_| HashTable::new()).collect(), hashes }
     }
 }
 
 impl Makers {
+    #[inline]
     fn make(&mut self, name: &[u8], origin: Point) {
-        let name = fingerprint(name);
+        let name = self.fingerprint(name);
         let maker = Maker::new(name, origin);
-        let part = name[1] as usize % self.0.len();
-        let part = &mut self.0[part];
+        let part = name[1] as usize % self.parts.len();
+        let part = &mut self.parts[part];
         match part.find_mut(name[0], |maker| maker.name == name) {
             Some(old) => *old = maker,
             None => drop(part.insert_unique(name[0], maker, |maker| maker.name[0])),
         }
     }
 
+    #[inline]
     fn origin(&self, name: &[u8]) -> Option<Point> {
-        let name = fingerprint(name);
-        let part = &self.0[name[1] as usize % self.0.len()];
+        let name = self.fingerprint(name);
+        let part = &self.parts[name[1] as usize % self.parts.len()];
         part.find(name[0], |maker| maker.name == name).map(Maker::origin)
     }
-}
 
-fn fingerprint(name: &[u8]) -> [u64; 2] {
-    [0, 1].map(|seed| {
-        let mut hasher = DefaultHasher::new();
-        hasher.write_u8(seed);
-        hasher.write(name);
-        hasher.finish()
-    })
+    #[inline]
+    fn fingerprint(&self, name: &[u8]) -> [u64; 2] {
+        [0, 1].map(|i| {
+            let mut hasher = self.hashes[i].build_hasher();
+            hasher.write(name);
+            hasher.finish()
+        })
+    }
 }
 
 fn clean(name: &[u8]) -> Cow<'_, str> {

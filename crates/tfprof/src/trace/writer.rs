@@ -1,25 +1,36 @@
 //! The events of a `RunMetadata` trace, as TensorFlow's own `timeline` module names them.
 
 use super::record::OpRun;
-use crate::render::chrome::{Event, EventWriter, Layout, Point};
-use crate::units;
+use crate::render::chrome::{ArgKey, Event, EventWriter, Layout, Point};
 use std::io::{self, Write};
 
 pub(super) struct Events<'w> {
     writer: EventWriter<'w>,
     flows: u64,
+    name: ArgKey,
+    op: ArgKey,
     /// `input0`, `input1`, …
-    input_key: Vec<u8>,
+    inputs: Vec<ArgKey>,
     /// Tensors of earlier steps: ids are unique across steps.
     pub tensors_before: u64,
 }
 
-const INPUT: &[u8] = b"input";
+/// Keys of inputs beyond these are made each time.
+const KEPT_INPUTS: usize = 64;
+
+fn key(name: &str) -> ArgKey {
+    ArgKey::of_text(name.as_bytes(), &Layout::INDENTED)
+}
+
+fn input_key(i: usize) -> ArgKey {
+    key(&format!("input{i}"))
+}
 
 impl<'w> Events<'w> {
     pub fn begin(out: &'w mut dyn Write) -> Self {
         let writer = EventWriter::begin(&Layout::INDENTED, out);
-        Events { writer, flows: 0, input_key: INPUT.to_vec(), tensors_before: 0 }
+        let inputs = (0..KEPT_INPUTS).map(input_key).collect();
+        Events { writer, flows: 0, name: key("name"), op: key("op"), inputs, tensors_before: 0 }
     }
 
     pub fn end(self) -> io::Result<()> {
@@ -35,12 +46,13 @@ impl<'w> Events<'w> {
         let OpRun { begin, duration, name, op } = *run;
         let event = Event { phase: "X", category: "Op", name: op, at: begin, duration: Some(duration), id: None };
         self.writer.event_with(&event, |args| {
-            args.string(b"name", name);
-            args.string(b"op", op);
+            args.text(&self.name, name);
+            args.text(&self.op, op);
             for (i, input) in inputs.enumerate() {
-                self.input_key.truncate(INPUT.len());
-                units::push_unsigned(&mut self.input_key, i as u64);
-                args.string(&self.input_key, input);
+                match self.inputs.get(i) {
+                    Some(key) => args.text(key, input),
+                    None => args.text(&input_key(i), input),
+                }
             }
         })
     }

@@ -34,11 +34,68 @@ impl Execution<'_> {
         self.peak_bytes.limited().saturating_sub(self.repeated_temp)
     }
 
+    /// The figures, wrapped where they overflow.
+    fn wrapped(&self) -> Figures {
+        Figures {
+            start: self.start,
+            length: self.length,
+            requested_bytes: self.requested_bytes.wrapped(),
+            peak_bytes: self.peak_bytes.wrapped(),
+            residual_bytes: self.residual_bytes.wrapped(),
+            output_bytes: self.output_bytes.wrapped(),
+            repeated_temp: self.repeated_temp,
+        }
+    }
+
     /// Whether a time or a count is implausible. As unsigned numbers, negative ones are the largest.
     #[inline]
     fn is_odd(&self) -> bool {
         let bytes = self.requested_bytes.wrapped() | self.peak_bytes.wrapped() | self.output_bytes.wrapped();
         self.start as u64 > LAST_START || self.length as u64 > LONGEST || bytes < 0
+    }
+}
+
+/// The figures of an execution, if no sum in them overflows.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Figures {
+    pub start: i64,
+    /// The duration in microseconds.
+    pub length: i64,
+    pub requested_bytes: i64,
+    pub peak_bytes: i64,
+    pub residual_bytes: i64,
+    pub output_bytes: i64,
+    /// See [`Execution::repeated_temp`].
+    pub repeated_temp: i64,
+}
+
+impl Figures {
+    /// See [`Execution::peak`].
+    #[inline]
+    pub fn peak(&self) -> i64 {
+        self.peak_bytes.saturating_sub(self.repeated_temp)
+    }
+
+    fn execution(&self) -> Execution<'static> {
+        Execution {
+            name: b"",
+            start: self.start,
+            length: self.length,
+            requested_bytes: Sum::new(self.requested_bytes),
+            peak_bytes: Sum::new(self.peak_bytes),
+            residual_bytes: Sum::new(self.residual_bytes),
+            output_bytes: Sum::new(self.output_bytes),
+            repeated_temp: self.repeated_temp,
+            details: None,
+        }
+    }
+
+    /// Whether it has no start, or a time or a count is implausible.
+    #[inline]
+    fn is_odd(&self) -> bool {
+        let bytes = self.requested_bytes | self.peak_bytes | self.output_bytes;
+        // As an unsigned number, the start 0 becomes the largest.
+        (self.start as u64).wrapping_sub(1) >= LAST_START || self.length as u64 > LONGEST || bytes < 0
     }
 }
 
@@ -59,6 +116,8 @@ pub struct Run {
     last: u32,
     gpu: bool,
     streams: bool,
+    /// A device, and whether it is a CPU.
+    cpu: (DeviceId, bool),
 }
 
 /// Executions on one device that are looked up together: the time goes into cache misses, and many misses at once
@@ -67,21 +126,15 @@ pub struct Run {
 pub struct Batch {
     names: Vec<u8>,
     /// Each with the end of its name and its offset in the file.
-    executions: Vec<(Execution<'static>, usize, u64)>,
+    executions: Vec<(Figures, usize, u64)>,
 }
 
 impl Batch {
     const SIZE: usize = 32;
 
-    #[inline]
-    pub fn push(&mut self, execution: &Execution<'_>, offset: u64) {
-        self.names.extend_from_slice(execution.name);
-        let execution = Execution { name: &[], details: None, ..*execution };
-        self.executions.push((execution, self.names.len(), offset));
-    }
-
-    pub fn is_full(&self) -> bool {
-        self.executions.len() >= Self::SIZE
+    fn push(&mut self, name: &[u8], figures: &Figures, offset: u64) {
+        self.names.extend_from_slice(name);
+        self.executions.push((*figures, self.names.len(), offset));
     }
 }
 
@@ -93,7 +146,7 @@ impl Builder {
     pub fn begin_run(&mut self, step: i64) -> Run {
         let cells = self.model.runs.begin_run(step).then(Cells::default);
         let (peaks, records) = (PeakFinder::default(), Records::default());
-        Run { peaks, step, cells, records, last: 0, gpu: false, streams: false }
+        Run { peaks, step, cells, records, last: 0, gpu: false, streams: false, cpu: (DeviceId::NONE, false) }
     }
 
     /// Records that the run has executions on this device.
@@ -108,11 +161,42 @@ impl Builder {
     /// to concurrency.
     #[inline]
     pub fn node_near(&self, last: u32, name: &[u8]) -> Option<NodeId> {
-        let hash = NameHash::of(name);
         let guess = last.wrapping_add(1);
-        self.node_within(guess, AHEAD, name, hash)
-            .or_else(|| self.node_within(guess.saturating_sub(BEHIND), BEHIND, name, hash))
+        if let Some(next) = self.model.nodes.name.get(guess as usize)
+            && self.model.names.get(*next).as_bytes() == name
+        {
+            return Some(NodeId(guess));
+        }
+        let hash = NameHash::of(name);
+        self.node_within(guess, NEAR, name, hash)
+            .or_else(|| self.node_within(guess.saturating_sub(NEAR), NEAR, name, hash))
+            .or_else(|| self.node_within(guess.saturating_add(NEAR), NEAR, name, hash))
             .or_else(|| self.model.names.find_hashed(name, hash).and_then(|name| self.model.node(name)))
+    }
+
+    /// The node that ran after the last record's node before, if this record is of it. Devices list much the same ops in
+    /// much the same order, and so do steps.
+    #[inline]
+    fn follower(&self, last: u32, name: &[u8]) -> Option<NodeId> {
+        let node = NodeId(*self.followers.get(last as usize)?);
+        let known = self.model.names.get(*self.model.nodes.name.get(node.index())?).as_bytes();
+        // Names near each other begin in the same way, so look at the end first.
+        let end = known.len().checked_sub(1)?;
+        if name.get(end) != known.get(end) {
+            return None;
+        }
+        match name.strip_prefix(known)? {
+            // As in `node_name`: no name that was looked up has a colon.
+            [] | [b':', ..] => Some(node),
+            _ => None,
+        }
+    }
+
+    fn learn_follower(&mut self, last: u32, node: NodeId) {
+        if last as usize >= self.followers.len() {
+            self.followers.resize(self.model.nodes.len().max(last as usize + 1), u32::MAX);
+        }
+        self.followers[last as usize] = node.0;
     }
 
     /// The node of a name if it is among the `count` nodes from `start` on.
@@ -126,26 +210,102 @@ impl Builder {
         (self.model.name(node).as_bytes() == name).then_some(node)
     }
 
+    /// Adds one execution, or puts it into the batch.
+    #[inline]
+    pub fn add_figures(
+        &mut self,
+        run: &mut Run,
+        device: DeviceId,
+        batch: &mut Batch,
+        name: &[u8],
+        figures: &Figures,
+        offset: u64,
+    ) {
+        if batch.executions.is_empty()
+            && let Some(node) = self.follower(run.last, name)
+        {
+            return self.add_figures_of(run, device, node, figures, None, offset);
+        }
+        batch.push(name, figures, offset);
+        if batch.executions.len() >= Batch::SIZE {
+            self.add_batch(run, device, batch);
+        }
+    }
+
     /// Adds the executions of a batch and empties it.
     pub fn add_batch(&mut self, run: &mut Run, device: DeviceId, batch: &mut Batch) {
-        let mut start = 0;
-        let names = batch
-            .executions
-            .iter()
-            .map(|(_, end, _)| node_name(&batch.names[std::mem::replace(&mut start, *end)..*end]));
         let mut nodes = [None; Batch::SIZE];
-        for (node, name) in nodes.iter_mut().zip(names) {
-            *node = self.node_near(run.last, name);
+        let (mut start, mut last) = (0, run.last);
+        for (node, (_, end, _)) in nodes.iter_mut().zip(&batch.executions) {
+            let name = &batch.names[start..*end];
+            start = *end;
+            *node = self.follower(last, name).or_else(|| self.node_near(run.last, node_name(name)));
+            if let Some(node) = *node {
+                self.learn_follower(last, node);
+                last = node.0;
+            }
         }
         let mut start = 0;
-        for ((execution, end, offset), node) in batch.executions.iter().zip(nodes) {
-            let name = node_name(&batch.names[start..*end]);
+        for ((figures, end, offset), node) in batch.executions.iter().zip(nodes) {
+            let name = &batch.names[start..*end];
             start = *end;
-            let Some(node) = node.or_else(|| self.node_outside_graph(name, *offset)) else { continue };
-            self.add_execution_of(run, device, node, execution, *offset);
+            let Some(node) = node.or_else(|| self.node_outside_graph(node_name(name), *offset)) else { continue };
+            self.add_figures_of(run, device, node, figures, None, *offset);
         }
         batch.names.clear();
         batch.executions.clear();
+    }
+
+    /// Adds one execution with its details.
+    pub fn add_detailed(
+        &mut self,
+        run: &mut Run,
+        device: DeviceId,
+        name: &[u8],
+        figures: &Figures,
+        details: &Details,
+        offset: u64,
+    ) {
+        let node = self.follower(run.last, name).or_else(|| self.node_near(run.last, node_name(name)));
+        if let Some(node) = node.or_else(|| self.node_outside_graph(node_name(name), offset)) {
+            self.learn_follower(run.last, node);
+            self.add_figures_of(run, device, node, figures, Some(details), offset);
+        }
+    }
+
+    #[inline]
+    fn add_figures_of(
+        &mut self,
+        run: &mut Run,
+        device: DeviceId,
+        node: NodeId,
+        figures: &Figures,
+        details: Option<&Details>,
+        offset: u64,
+    ) {
+        if figures.is_odd() {
+            let execution = Execution { details, ..figures.execution() };
+            return self.add_execution_of(run, device, node, &execution, offset);
+        }
+        run.last = node.0;
+        let device = self.note_placement(node, device);
+        let counts = self.model.counts(node, device, true);
+        // As the original: an execution takes at least a microsecond.
+        let length = if figures.length == 0 { 1 } else { figures.length };
+        let Figures { start, requested_bytes, peak_bytes, residual_bytes, output_bytes, repeated_temp, .. } = *figures;
+        let numbers = [1, length, requested_bytes, peak_bytes, residual_bytes, output_bytes, repeated_temp];
+        match &mut run.cells {
+            Some(cells) => cells.at(node, device).record_numbers(&numbers, figures.peak(), start, start + length),
+            None => {
+                let cell = self.model.runs.cell(node, device, counts);
+                cell.record_numbers(&numbers, figures.peak(), start, start + length);
+                let ran = cell.sum(Measure::Runs).wrapped();
+                self.model.runs.note_numbers(numbers, ran);
+            }
+        }
+        if let Some(details) = details {
+            self.add_details(run, node, device, figures, details);
+        }
     }
 
     /// Adds one execution of a node on a device.
@@ -157,7 +317,6 @@ impl Builder {
         }
     }
 
-    #[inline]
     fn add_execution_of(
         &mut self,
         run: &mut Run,
@@ -199,8 +358,7 @@ impl Builder {
             self.model.runs.note(&sums, ran);
         }
         if let Some(details) = execution.details {
-            run.records.push_timing(Timing { node, device, start: execution.start, length });
-            self.add_memory(&mut run.records, node, device, execution, details);
+            self.add_details(run, node, device, &execution.wrapped(), details);
         }
         if execution.is_odd() {
             self.warn_odd(node, execution, offset);
@@ -236,33 +394,36 @@ impl Builder {
         }
     }
 
-    /// Adds the memory of one execution, unless it is on a stream: streams repeat ops that are scheduled elsewhere.
-    fn add_memory(
-        &self,
-        records: &mut Records,
-        node: NodeId,
-        device: DeviceId,
-        execution: &Execution<'_>,
-        details: &Details,
-    ) {
+    /// Adds one execution to the records, and its memory unless it is on a stream: streams repeat ops that are scheduled
+    /// elsewhere.
+    fn add_details(&self, run: &mut Run, node: NodeId, device: DeviceId, figures: &Figures, details: &Details) {
+        let start = figures.start;
+        // As the original: an execution takes at least a microsecond.
+        let length = if figures.length == 0 { 1 } else { figures.length };
+        run.records.push_timing(Timing { node, device, start, length });
         if matches!(self.model.devices.kind(device), DeviceKind::AllStreams | DeviceKind::OneStream) {
             return;
         }
         let mut memory = MemoryUse::new(node, device);
-        memory.micros = execution.start.wrapping_add(execution.length);
-        memory.requested = execution.requested_bytes.wrapped();
-        memory.peak = execution.peak_bytes.wrapped();
-        memory.residual = execution.residual_bytes.wrapped();
-        memory.output = execution.output_bytes.wrapped();
+        // The end as the file has it: of an execution of 0 us, its start.
+        memory.micros = start.wrapping_add(figures.length);
+        memory.requested = figures.requested_bytes;
+        memory.peak = figures.peak_bytes;
+        memory.residual = figures.residual_bytes;
+        memory.output = figures.output_bytes;
         memory.allocator_in_use = details.allocator_in_use;
-        if self.model.names.get(self.model.devices.name(device)).contains("cpu") {
+        if run.cpu.0 != device {
+            let name = self.model.names.get(self.model.devices.name(device));
+            run.cpu = (device, name.contains("cpu"));
+        }
+        if run.cpu.1 {
             (memory.host_temp, memory.host_persistent) = (details.temp, details.persistent);
         } else {
             (memory.accelerator_temp, memory.accelerator_persistent) = (details.temp, details.persistent);
         }
-        records.push_memory(memory, &details.outputs);
+        run.records.push_memory(memory, &details.outputs);
         for (micros, bytes) in &details.allocations {
-            records.push_allocation(Allocation { node, device, micros: *micros, bytes: *bytes });
+            run.records.push_allocation(Allocation { node, device, micros: *micros, bytes: *bytes });
         }
     }
 
@@ -319,10 +480,9 @@ fn node_name(name: &[u8]) -> &[u8] {
     }
 }
 
-/// The range of the search around the last node: executors run some dozens of ops concurrently, and a batch of records is
-/// looked up at once.
-const AHEAD: u32 = 128;
-const BEHIND: u32 = 64;
+/// The search around the last node goes this far behind it, and twice as far ahead: executors run some dozens of ops
+/// concurrently, and a batch of records is looked up at once.
+const NEAR: u32 = 64;
 
 /// The position of a hash. Searches in blocks that the compiler vectorizes.
 #[inline]

@@ -12,7 +12,9 @@ pub struct Fragment {
     long: Box<[u8]>,
 }
 
-const SHORT: usize = 32;
+const SHORT: usize = 96;
+/// Most fragments are no longer than this; fewer bytes are copied for them.
+const SHORTEST: usize = 32;
 
 impl Default for Fragment {
     fn default() -> Self {
@@ -80,7 +82,10 @@ impl<'w> Buffer<'w> {
 
     #[inline]
     pub fn fragment(&mut self, fragment: &Fragment) {
-        if fragment.length <= SHORT {
+        if let (true, Some(text)) = (fragment.length <= SHORTEST, fragment.short.first_chunk::<SHORTEST>()) {
+            *self.room() = *text;
+            self.at += fragment.length;
+        } else if fragment.length <= SHORT {
             *self.room() = fragment.short;
             self.at += fragment.length;
         } else {
@@ -104,15 +109,19 @@ impl<'w> Buffer<'w> {
 
     /// A JSON string in ASCII.
     pub fn string(&mut self, text: &[u8]) {
+        self.fixed(b"\"");
+        self.unquoted(text);
+        self.fixed(b"\"");
+    }
+
+    /// A JSON string in ASCII whose quotes are part of the fragments around it.
+    pub fn unquoted(&mut self, text: &[u8]) {
         if json::is_plain(text) {
-            self.fixed(b"\"");
-            self.put(text);
-            self.fixed(b"\"");
-        } else {
-            let mut quoted = Vec::with_capacity(text.len() + 8);
-            json::push_ascii(text, &mut quoted);
-            self.put(&quoted);
+            return self.put(text);
         }
+        let mut quoted = Vec::with_capacity(text.len() + 8);
+        json::push_ascii(text, &mut quoted);
+        self.put(&quoted[1..quoted.len() - 1]);
     }
 
     #[inline]

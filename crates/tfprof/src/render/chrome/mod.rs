@@ -6,6 +6,7 @@ mod lanes;
 pub use buffer::{Buffer, Fragment};
 pub use lanes::Lanes;
 
+use crate::json;
 use std::io::{self, Write};
 
 /// Microseconds. Wider than the 64-bit times of files: an end is the sum of two of them.
@@ -46,8 +47,6 @@ enum Field {
 use Field::{Args as ArgsField, Category, Duration, Id, Lane, Name, Phase, Process, Time};
 
 impl Field {
-    const ALL: [Field; 9] = [Phase, Category, Name, Process, Lane, Time, Duration, Id, ArgsField];
-
     fn key(self) -> &'static str {
         match self {
             Phase => "ph",
@@ -106,6 +105,17 @@ impl Layout {
         event_fields: [Phase, Category, Name, Process, Lane, Time, Duration, Id, ArgsField],
         name_fields: [Phase, Name, Process, Lane, ArgsField],
     };
+
+    /// A key with the space around it.
+    fn key(&self, field: Field) -> Vec<u8> {
+        let space = if self.is_indented { " " } else { "" };
+        [self.line_starts[1], format!("\"{}\":{space}", field.key()).as_bytes()].concat()
+    }
+
+    /// The line break before the end of an object.
+    fn line_before_end(&self, depth: usize) -> &'static [u8] {
+        if self.is_indented { self.line_starts[depth] } else { b"" }
+    }
 }
 
 /// Writes events to a file in one layout.
@@ -113,23 +123,92 @@ impl Layout {
 pub struct EventWriter<'w> {
     buffer: Buffer<'w>,
     layout: &'static Layout,
-    /// By field: its key with what stands around it.
-    keys: [Fragment; Field::ALL.len()],
+    /// The kinds of events so far.
+    kinds: Vec<Kind>,
     /// Nothing stands yet in the list or object that is being written.
     is_first: bool,
     depth: usize,
+}
+
+/// Events of one phase and category with the same fields: the text between their values never changes.
+#[derive(Debug)]
+struct Kind {
+    phase: &'static str,
+    category: &'static str,
+    /// Whether they have a duration, an id and arguments.
+    has: [bool; 3],
+    /// Each value with the text before it.
+    values: Vec<(Fragment, Field)>,
+    end: Fragment,
+}
+
+impl Kind {
+    fn new(phase: &'static str, category: &'static str, has: [bool; 3], layout: &Layout) -> Kind {
+        let [has_duration, has_id, has_args] = has;
+        let mut values = Vec::new();
+        let mut text = [layout.line_starts[0], b"{"].concat();
+        let is_there = |field: &&Field| match field {
+            Duration => has_duration,
+            Id => has_id,
+            ArgsField => has_args,
+            _ => true,
+        };
+        for (i, field) in layout.event_fields.iter().filter(is_there).enumerate() {
+            text.extend_from_slice(if i > 0 { b"," } else { b"" });
+            text.extend_from_slice(&layout.key(*field));
+            match field {
+                Phase => text.extend_from_slice(format!("\"{phase}\"").as_bytes()),
+                Category => text.extend_from_slice(format!("\"{category}\"").as_bytes()),
+                _ => {
+                    let (before, after): (&[u8], &[u8]) = match field {
+                        Name => (b"\"", b"\""),
+                        ArgsField => (b"{", b"}"),
+                        _ => (b"", b""),
+                    };
+                    text.extend_from_slice(before);
+                    values.push((Fragment::new(&text), *field));
+                    text.clear();
+                    if *field == ArgsField {
+                        text.extend_from_slice(layout.line_before_end(1));
+                    }
+                    text.extend_from_slice(after);
+                }
+            }
+        }
+        text.extend_from_slice(layout.line_before_end(0));
+        text.push(b'}');
+        Kind { phase, category, has, values, end: Fragment::new(&text) }
+    }
+
+    #[inline]
+    fn is(&self, phase: &'static str, category: &'static str, has: [bool; 3]) -> bool {
+        let same = |a: &'static str, b: &'static str| a.as_ptr() == b.as_ptr() && a.len() == b.len();
+        same(self.phase, phase) && same(self.category, category) && self.has == has
+    }
+}
+
+/// A key of the arguments of events, with the text around it.
+#[derive(Debug)]
+pub struct ArgKey {
+    first: Fragment,
+    later: Fragment,
+}
+
+impl ArgKey {
+    /// The key of a text.
+    pub fn of_text(key: &[u8], layout: &Layout) -> ArgKey {
+        let mut text = layout.line_starts[2].to_vec();
+        json::push_ascii(key, &mut text);
+        text.extend_from_slice(if layout.is_indented { b": \"" } else { b":\"" });
+        ArgKey { first: Fragment::new(&text), later: Fragment::new(&[b",", &text[..]].concat()) }
+    }
 }
 
 impl<'w> EventWriter<'w> {
     pub fn begin(layout: &'static Layout, out: &'w mut dyn Write) -> Self {
         let mut buffer = Buffer::new(out);
         buffer.put(layout.begin.as_bytes());
-        let key = |field: Field| {
-            let space = if layout.is_indented { " " } else { "" };
-            let quoted = format!("\"{}\":{space}", field.key());
-            Fragment::new(&[layout.line_starts[1], quoted.as_bytes()].concat())
-        };
-        EventWriter { buffer, layout, keys: Field::ALL.map(key), is_first: true, depth: 0 }
+        EventWriter { buffer, layout, kinds: Vec::new(), is_first: true, depth: 0 }
     }
 
     pub fn end(mut self) -> io::Result<()> {
@@ -177,21 +256,31 @@ impl<'w> EventWriter<'w> {
 
     fn write(&mut self, event: &Event<'_>, args: Option<impl FnOnce(&mut Args<'_, 'w>)>) -> io::Result<()> {
         let mut args = args;
-        self.open();
-        for field in &self.layout.event_fields {
+        let has = [event.duration.is_some(), event.id.is_some(), args.is_some()];
+        let kind = self.kinds.iter().position(|kind| kind.is(event.phase, event.category, has));
+        let kind = kind.unwrap_or_else(|| {
+            self.kinds.push(Kind::new(event.phase, event.category, has, self.layout));
+            self.kinds.len() - 1
+        });
+        self.comma();
+        for value in 0..self.kinds[kind].values.len() {
+            let (before, field) = &self.kinds[kind].values[value];
+            self.buffer.fragment(before);
             match field {
-                Phase => self.string(Phase, event.phase.as_bytes()),
-                Category => self.string(Category, event.category.as_bytes()),
-                Name => self.string(Name, event.name),
-                Process => self.number(Process, event.at.process.into()),
-                Lane => self.number(Lane, event.at.lane.into()),
-                Time => self.number(Time, event.at.time),
-                Duration => event.duration.into_iter().for_each(|duration| self.number(Duration, duration)),
-                Id => event.id.into_iter().for_each(|id| self.number(Id, id.into())),
-                ArgsField => args.take().into_iter().for_each(|args| self.args(args)),
+                Name => self.buffer.unquoted(event.name),
+                Process => self.buffer.unsigned(event.at.process.into()),
+                Lane => self.buffer.unsigned(event.at.lane.into()),
+                Time => self.buffer.wide_integer(event.at.time),
+                Duration => event.duration.into_iter().for_each(|duration| self.buffer.wide_integer(duration)),
+                Id => event.id.into_iter().for_each(|id| self.buffer.unsigned(id)),
+                _ => {
+                    (self.is_first, self.depth) = (true, 2);
+                    args.take().into_iter().for_each(|args| args(&mut Args { writer: self }));
+                }
             }
         }
-        self.close();
+        self.buffer.fragment(&self.kinds[kind].end);
+        (self.is_first, self.depth) = (false, 0);
         self.buffer.flush_if_full()
     }
 
@@ -214,10 +303,9 @@ impl<'w> EventWriter<'w> {
         self.buffer.wide_integer(n);
     }
 
-    #[inline]
     fn key(&mut self, field: Field) {
         self.comma();
-        self.buffer.fragment(&self.keys[field as usize]);
+        self.buffer.put(&self.layout.key(field));
     }
 
     #[inline]
@@ -240,9 +328,7 @@ impl<'w> EventWriter<'w> {
     /// Ends an event, its arguments or an object within them.
     fn close(&mut self) {
         self.depth -= 1;
-        if self.layout.is_indented {
-            self.buffer.put(self.layout.line_starts[self.depth]);
-        }
+        self.buffer.put(self.layout.line_before_end(self.depth));
         self.buffer.fixed(b"}");
         self.is_first = false;
     }
@@ -255,6 +341,15 @@ pub struct Args<'e, 'w> {
 }
 
 impl<'w> Args<'_, 'w> {
+    /// A text under a key that many events have. It must not be within an object.
+    pub fn text(&mut self, key: &ArgKey, text: &[u8]) {
+        let writer = &mut *self.writer;
+        writer.buffer.fragment(if writer.is_first { &key.first } else { &key.later });
+        writer.is_first = false;
+        writer.buffer.unquoted(text);
+        writer.buffer.fixed(b"\"");
+    }
+
     pub fn string(&mut self, key: &[u8], text: &[u8]) {
         self.key(key);
         self.writer.buffer.string(text);

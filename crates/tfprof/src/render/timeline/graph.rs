@@ -8,7 +8,7 @@ use crate::model::devices::{DeviceId, DeviceKind};
 use crate::model::names::NameId;
 use crate::model::nodes::NodeId;
 use crate::model::records::{Records, Timing};
-use crate::render::chrome::{Event, EventWriter, Lanes, Layout, Micros, Point};
+use crate::render::chrome::{ArgKey, Event, EventWriter, Lanes, Layout, Micros, Point};
 use crate::view::View;
 use crate::view::values::Values;
 use std::io::{self, Write};
@@ -25,6 +25,7 @@ pub fn write(view: &View, step: i64, out: &mut dyn Write) -> io::Result<Vec<Peak
 
     // Names and ops come first, then arrows and counters.
     let mut events = EventWriter::begin(&Layout::SORTED, out);
+    let name_key = ArgKey::of_text(b"name", &Layout::SORTED);
     for (process, Process { name, .. }) in (0..).zip(&timeline.processes) {
         let kind = if name.contains("stream") { "execution" } else { "scheduling" };
         events.process_name(process, &format!("Op {kind} threads: {name}"))?;
@@ -36,7 +37,7 @@ pub fn write(view: &View, step: i64, out: &mut dyn Write) -> io::Result<Vec<Peak
             let at = Point { process, lane: execution.lane, time: execution.start.into() };
             let (name, duration) = (view.model.name(execution.node).as_bytes(), Some(execution.length.into()));
             let event = Event { phase: "X", category: "Op", name, at, duration, id: None };
-            events.event_with(&event, |args| args.string(b"name", name))?;
+            events.event_with(&event, |args| args.text(&name_key, name))?;
         }
     }
     let memory_processes = (timeline.processes.len() as u32..).step_by(2);
@@ -74,6 +75,7 @@ pub fn push_ops(view: &View, step: i64, side: &str, first: u32, events: &mut Eve
     timeline.run(&nodes);
     let starts = timeline.processes.iter().flat_map(|process| &process.executions).map(|execution| execution.start);
     let begin = starts.min().unwrap_or(0);
+    let name_key = ArgKey::of_text(b"name", &Layout::SORTED);
     for (process, Process { name, executions, .. }) in (first..).zip(&timeline.processes) {
         events.process_name(process, &format!("{side}: {name}"))?;
         for execution in executions {
@@ -81,7 +83,7 @@ pub fn push_ops(view: &View, step: i64, side: &str, first: u32, events: &mut Eve
             let at = Point { process, lane: execution.lane, time };
             let (name, duration) = (view.model.name(execution.node).as_bytes(), Some(execution.length.into()));
             let event = Event { phase: "X", category: "Op", name, at, duration, id: None };
-            events.event_with(&event, |args| args.string(b"name", name))?;
+            events.event_with(&event, |args| args.text(&name_key, name))?;
         }
     }
     Ok(first + timeline.processes.len() as u32)

@@ -6,7 +6,7 @@ use crate::model::Model;
 use crate::model::devices::{DeviceId, DeviceKind};
 use crate::model::nodes::NodeId;
 use crate::model::records::Records;
-use crate::render::chrome::{Args, Event, EventWriter, Point};
+use crate::render::chrome::{ArgKey, Args, Event, EventWriter, Layout, Point};
 use crate::view::View;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -85,6 +85,7 @@ impl<'m> DeviceMemory<'m> {
         self.changes.sort_by_key(|change| change.micros);
         let mut changes = self.changes.iter().peekable();
         let mut live = Live { model, amounts: TrustedMap::default(), ranked: BTreeSet::new() };
+        let mut top = TopWriter::new();
         let (mut last, mut peak) = (0, 0);
         for (i, InUse { micros, bytes }) in self.in_use.iter().enumerate() {
             // As the original: the last of several at the same time counts.
@@ -106,7 +107,7 @@ impl<'m> DeviceMemory<'m> {
             events.event_with(&counter(process, "Allocated Bytes"), |args| {
                 args.number(b"Allocator Bytes in Use", (*bytes).into());
             })?;
-            events.event_with(&counter(process + 1, "Top Allocations"), |args| write_top(&live, *bytes, args))?;
+            events.event_with(&counter(process + 1, "Top Allocations"), |args| top.write(&live, *bytes, args))?;
         }
         let gpu = self.name.contains("gpu");
         Ok(gpu.then(|| Peak { device: self.name.to_owned(), bytes: peak }))
@@ -152,16 +153,39 @@ impl Live<'_> {
     }
 }
 
-fn write_top(live: &Live<'_>, bytes: i64, args: &mut Args<'_, '_>) {
-    let (top, left) = live.top(bytes);
-    args.string(b"Not Displayed", format!("{:.2} MB", left as f64 / 1e6).as_bytes());
-    for i in 0..MOST_NAMED {
-        let text = match top.get(i) {
-            Some((amount, name)) => format!("{} MB from {name}", six_digits(*amount as f64 / 1e6)),
-            None if i > 0 => "N/A".to_owned(),
-            None => continue,
-        };
-        args.string(format!("Top Allocation {i:02}").as_bytes(), text.as_bytes());
+/// Writes the largest ops. Many points have the same ones.
+struct TopWriter {
+    rest: ArgKey,
+    places: Vec<ArgKey>,
+    /// Amounts of bytes as text.
+    amounts: TrustedMap<i64, String>,
+    text: Vec<u8>,
+}
+
+impl TopWriter {
+    fn new() -> TopWriter {
+        let key = |name: &str| ArgKey::of_text(name.as_bytes(), &Layout::SORTED);
+        let places = (0..MOST_NAMED).map(|i| key(&format!("Top Allocation {i:02}"))).collect();
+        TopWriter { rest: key("Not Displayed"), places, amounts: TrustedMap::default(), text: Vec::new() }
+    }
+
+    fn write(&mut self, live: &Live<'_>, bytes: i64, args: &mut Args<'_, '_>) {
+        let (top, left) = live.top(bytes);
+        args.text(&self.rest, format!("{:.2} MB", left as f64 / 1e6).as_bytes());
+        for (i, key) in self.places.iter().enumerate() {
+            match top.get(i) {
+                Some((amount, name)) => {
+                    let amount = self.amounts.entry(*amount).or_insert_with(|| six_digits(*amount as f64 / 1e6));
+                    self.text.clear();
+                    self.text.extend_from_slice(amount.as_bytes());
+                    self.text.extend_from_slice(b" MB from ");
+                    self.text.extend_from_slice(name.as_bytes());
+                    args.text(key, &self.text);
+                }
+                None if i > 0 => args.text(key, b"N/A"),
+                None => {}
+            }
+        }
     }
 }
 
