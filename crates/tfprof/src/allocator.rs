@@ -1,7 +1,7 @@
 //! An allocator that counts the bytes each thread holds, so that [`budget`](crate::budget) can check memory where it
 //! is allocated. A program opts in: `#[global_allocator] static A: CountingAllocator = CountingAllocator;`.
 
-// One of two places with `unsafe` (`hardware/measure.rs` is the other): Rust has no other way to write an allocator. All calls go to the system's allocator.
+// Rust has no way to write an allocator without `unsafe`. All calls go to the system's allocator.
 #![allow(unsafe_code)]
 
 use std::alloc::{GlobalAlloc, Layout, System};
