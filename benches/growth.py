@@ -19,7 +19,8 @@ import tempfile
 
 import alone
 import growth_models
-from growth_models import number, text, varint
+import growth_traces
+from growth_models import attr, entry, event, node, node_def, number, plane, text, varint
 
 MOST = 1.15
 
@@ -27,20 +28,8 @@ MOST = 1.15
 # ---- protobuf and tables
 
 
-def attr(key, value):
-    return text(5, text(1, key) + text(2, value))
-
-
 def function_attr(key, name):
     return attr(key, text(10, text(1, name)))
-
-
-def node_def(name, op, inputs=(), attrs=b""):
-    return text(1, name) + text(2, op) + b"".join(text(3, i) for i in inputs) + attrs
-
-
-def node(*words):
-    return text(1, node_def(*words))
 
 
 def placeholder(name, dims):
@@ -65,18 +54,6 @@ def library(*functions):
 
 
 IDENTITY = node_def("r", "Identity", ["x"])
-
-
-def entry(field, key, message):
-    return text(field, number(1, key) + text(2, message))
-
-
-def plane(name, line, *rest):
-    return text(1, number(1, 2) + text(2, name) + text(3, number(1, 1) + text(2, "Stream #1") + line) + b"".join(rest))
-
-
-def event(meta, offset, length):
-    return text(4, number(1, meta) + number(2, offset) + number(3, length))
 
 
 CRC = [0] * 256
@@ -339,7 +316,7 @@ CASES = {
     objects: 5000, op_log_string: 1000, timeline_runs: 2000, allocators: 2000, planes: 2000, plane_name: 1000,
     shared_string: 1000, scattered_ids: 4000, nested_events: 10000, program_frames: 2000, shared_prefix: 500,
     bad_restarts: 5000, shared_bytes: 200, one_wide_name: 1000, huge_empty: 1000, same_hash: 5000,
-    **growth_models.CASES,
+    **growth_models.CASES, **growth_traces.CASES,
 }  # fmt: skip
 
 # Each row has the whole name by contract, so the answer grows with the square of one long name, up to the budget.

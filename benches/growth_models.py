@@ -26,6 +26,34 @@ def number(field, n):
     return varint(field << 3) + varint(n)
 
 
+# ---- graphs and XSpaces
+
+
+def attr(key, value):
+    return text(5, text(1, key) + text(2, value))
+
+
+def node_def(name, op, inputs=(), attrs=b""):
+    return text(1, name) + text(2, op) + b"".join(text(3, i) for i in inputs) + attrs
+
+
+def node(*words):
+    return text(1, node_def(*words))
+
+
+def entry(field, key, message):
+    """An entry of a map whose values are messages."""
+    return text(field, number(1, key) + text(2, message))
+
+
+def plane(name, line, *rest):
+    return text(1, number(1, 2) + text(2, name) + text(3, number(1, 1) + text(2, "Stream #1") + line) + b"".join(rest))
+
+
+def event(meta, offset, length):
+    return text(4, number(1, meta) + number(2, offset) + number(3, length))
+
+
 # ---- Keras: each layer is a dictionary of its config
 
 

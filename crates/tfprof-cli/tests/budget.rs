@@ -199,6 +199,44 @@ fn bundle(dir: &Path, name: &str, shape: &[i64], size: u64) {
 }
 
 #[test]
+fn one_text_that_many_events_name_is_charged() {
+    let dir = scratch("one_text");
+    let entry = |field: u32, id: i64, name: &[u8]| {
+        text(field, &[number(1, id), text(2, &[number(1, id), text(2, name)].concat())].concat())
+    };
+    let long = ["a/".repeat(100_000).as_bytes(), b"x:MatMul"].concat();
+    let event = |k: i64| {
+        // Another ordinal each time, so that no event is like one before.
+        let stats = [text(4, &[number(1, 1), number(7, 3)].concat()), text(4, &[number(1, 2), number(4, k)].concat())];
+        text(4, &[number(1, 1), number(2, 9 * k), number(3, 3), stats.concat()].concat())
+    };
+    let line = [number(1, 1), (1..3_000).flat_map(event).collect()].concat();
+    let names = [entry(5, 1, b"tf_op"), entry(5, 2, b"device_ordinal"), entry(5, 3, &long), entry(4, 1, b"kernel")];
+    let plane = [number(1, 2), text(2, b"/device:GPU:0"), text(3, &line), names.concat()].concat();
+    put(dir.join("h.xplane.pb"), &text(1, &plane));
+    // A few hundred bytes for each event; to look at all of them takes 600 MB.
+    refused("", &["info", "h.xplane.pb", "--max_work=5000000"], &dir, "--max_work");
+}
+
+#[test]
+fn one_trace_that_many_nodes_name_is_charged() {
+    let dir = scratch("one_trace");
+    let fixed = |field: u32, n: u64| [&[(field << 3 | 1) as u8][..], &n.to_le_bytes()].concat();
+    let frame = |k: u64| text(4, &[fixed(1, k), text(2, &number(2, k as i64))].concat());
+    let frames: Vec<u8> = (1..1_000).flat_map(frame).collect();
+    let ids: Vec<u8> = (1..1_000_u64).flat_map(u64::to_le_bytes).collect();
+    let trace = text(6, &[fixed(1, 7), text(2, &text(2, &ids))].concat());
+    let of_nodes: Vec<u8> =
+        (0..1_000).flat_map(|k| text(5, &[text(1, format!("n{k}").as_bytes()), fixed(2, 7)].concat())).collect();
+    let nodes: Vec<u8> = (0..1_000).flat_map(|k| node(&format!("n{k}"), "Add")).collect();
+    let info = [text(1, b"model.py"), frames, trace, of_nodes].concat();
+    put(dir.join("g.pb"), &[nodes, text(5, &info)].concat());
+    refused("", &["code", "g.pb", "-select", "params,float_ops", "--max_work=500000"], &dir, "--max_work");
+    let (code, err) = run("", &["code", "g.pb", "-select", "params,float_ops", "-max_depth", "3"], &dir);
+    assert_eq!(code, Some(0), "{err}");
+}
+
+#[test]
 fn a_hole_of_twenty_gigabytes_weighs_nothing() {
     let dir = scratch("sparse");
     bundle(&dir, "c", &[5 << 20, 1 << 10], 20 << 30);

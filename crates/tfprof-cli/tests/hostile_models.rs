@@ -8,6 +8,7 @@ mod common;
 use common::scratch;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use tfprof::internal::part::{About, Packed, Partial, Recording, steps::StepSet};
 use tfprof_proto::write;
 
 fn text(number: u32, content: &[u8]) -> Vec<u8> {
@@ -247,4 +248,32 @@ fn a_partial_takes_room_for_its_rows_alone() {
     let file = ("a.pt.trace.json", trace.as_bytes());
     answered(ask("part_rows", file, 1000, &["save", "--partial", "-outfile=x.part", "--max_memory=80MB"]), "");
     answered(ask("part_rows", file, 1000, &["fleet", "--max_memory=80MB"]), "aten::op");
+}
+
+#[test]
+fn steps_that_a_partial_claims_are_counted() {
+    // A block that would unpack to two hundred times its size, if anyone did.
+    let mut noise = 7_u64;
+    let mut random = || {
+        noise = noise.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (noise >> 56) as u8
+    };
+    let mut claimed: Vec<u8> = (0..100_000).map(|_| random()).collect();
+    claimed.resize(18_000_000, 0);
+    let recording = Recording { host: "host".to_owned(), ..Recording::default() };
+    let about = About {
+        per_micro: Some(1_000_000),
+        is_trace: true,
+        steps: StepSet::new((0..2_000_000).collect()),
+        ..About::default()
+    };
+    let id = recording.id();
+    let partial = Partial {
+        about,
+        recordings: [(id, recording)].into(),
+        blocks: [(id, Packed::new(&claimed))].into(),
+        ..Partial::default()
+    };
+    let file = ("x.part", &partial.to_bytes()[..]);
+    refused(ask("part_steps", file, 400, &["op"]), "--max_memory");
 }

@@ -43,6 +43,18 @@ fn count(bytes: isize) {
     HELD.set(HELD.get().wrapping_add(bytes));
 }
 
+/// The bytes that an allocation takes: a header and whole units, as common allocators have them. A text of a few letters takes
+/// several times its length.
+#[inline]
+const fn taken(size: usize) -> isize {
+    let whole = size.saturating_add(HEADER + UNIT - 1) & !(UNIT - 1);
+    if whole < LEAST { LEAST as isize } else { whole as isize }
+}
+
+const HEADER: usize = size_of::<usize>();
+const UNIT: usize = 2 * size_of::<usize>();
+const LEAST: usize = 4 * size_of::<usize>();
+
 /// Says that memory is refused, without allocating any.
 #[cold]
 fn refused(bytes: usize) {
@@ -64,7 +76,7 @@ unsafe impl GlobalAlloc for CountingAllocator {
         if memory.is_null() {
             refused(layout.size());
         } else {
-            count(layout.size() as isize);
+            count(taken(layout.size()));
         }
         memory
     }
@@ -76,7 +88,7 @@ unsafe impl GlobalAlloc for CountingAllocator {
         if memory.is_null() {
             refused(layout.size());
         } else {
-            count(layout.size() as isize);
+            count(taken(layout.size()));
         }
         memory
     }
@@ -85,7 +97,7 @@ unsafe impl GlobalAlloc for CountingAllocator {
     unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
         // SAFETY: as above.
         unsafe { System.dealloc(memory, layout) };
-        count(-(layout.size() as isize));
+        count(-taken(layout.size()));
     }
 
     #[inline]
@@ -95,8 +107,20 @@ unsafe impl GlobalAlloc for CountingAllocator {
         if moved.is_null() {
             refused(size);
         } else {
-            count(size as isize - layout.size() as isize);
+            count(taken(size) - taken(layout.size()));
         }
         moved
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[cfg(target_pointer_width = "64")]
+    fn small_allocations_take_more_than_they_hold() {
+        assert_eq!([1, 24, 25, 40, 41].map(taken), [32, 32, 48, 48, 64]);
+        assert_eq!(taken(1 << 20), (1 << 20) + 16);
     }
 }

@@ -35,6 +35,8 @@ const MEMORY_PER_BYTE: u64 = 40;
 const LEAST_WORK: u64 = 2_000_000;
 /// Units of work for each byte that is read.
 const WORK_PER_BYTE: u64 = 100;
+/// Unpacked bytes count as input up to this multiple of the packed ones.
+pub const PACKED_GROWTH: u64 = 25;
 /// The memory and work that a thread may accumulate before it reports to the account.
 const MEMORY_STEP: isize = 256 << 10;
 const WORK_STEP: u64 = 4096;
@@ -161,6 +163,11 @@ impl Account {
         self.0.system.map_or(own, |system| system.min(own))
     }
 
+    /// How many bytes more may be held.
+    pub fn memory_left(&self) -> u64 {
+        self.memory_limit().saturating_sub(u64::try_from(self.0.held.load(Ordering::Relaxed)).unwrap_or(0))
+    }
+
     fn work_limit(&self) -> u64 {
         let by_input = || LEAST_WORK.saturating_add(self.input().saturating_mul(WORK_PER_BYTE));
         self.0.limits.work.unwrap_or_else(|| if self.0.by_input { by_input() } else { u64::MAX })
@@ -275,6 +282,17 @@ pub fn work(units: u64) {
     } else {
         check();
     }
+}
+
+/// The same where nothing may unwind: the error is for the caller to return.
+pub fn spend(units: u64) -> Result<(), Error> {
+    tell();
+    let spent = CURRENT.with_borrow(|account| {
+        let Some(account) = account else { return Ok(()) };
+        account.0.work.fetch_add(units, Ordering::Relaxed);
+        account.afford_work(0).and_then(|()| account.afford_memory(0))
+    });
+    spent.map_err(Exceeded::into_error)
 }
 
 /// Whether the account can pay for more work and memory. Charges the work if so. Without an account, there is no limit.

@@ -304,6 +304,30 @@ fn public_values(tokens: &[String]) -> Vec<String> {
 }
 
 #[test]
+fn security_lists_unsafe_code() {
+    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let promises = std::fs::read_to_string(workspace.join("SECURITY.md")).expect("SECURITY.md");
+    let mut found = 0;
+    for part in [
+        "crates/tfprof/src",
+        "crates/tfprof-cli/src",
+        "crates/tfprof-proto/src",
+        "crates/tfprof-server/src",
+        "python/src",
+    ] {
+        for file in sources(&workspace.join(part)) {
+            let text = std::fs::read_to_string(workspace.join(part).join(&file)).expect("a source");
+            // A lint of the workspace denies it elsewhere.
+            if text.contains("allow(unsafe_code)") {
+                found += 1;
+                assert!(promises.contains(&format!("`{file}`")), "SECURITY.md does not name {part}/{file}");
+            }
+        }
+    }
+    assert!(found > 0);
+}
+
+#[test]
 fn paths_are_found_in_every_spelling() {
     let check = |file: &str, text: &str, expect: &[&str]| {
         let paths = crate_paths(text, &module_path(file));

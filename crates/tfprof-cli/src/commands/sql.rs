@@ -103,8 +103,12 @@ fn statements(script: &str) -> Vec<&str> {
     let mut list = Vec::new();
     let (mut start, mut quote, mut before) = (0, None, ' ');
     let mut comment = None;
+    // The first letter of the statement.
+    let mut first = None;
     for (at, c) in script.char_indices() {
-        let is_dot = script[start..].trim_start().starts_with('.');
+        if !c.is_whitespace() {
+            first.get_or_insert(c);
+        }
         match (quote, comment, c) {
             (_, Some('-'), '\n') => comment = None,
             (_, Some('*'), '/') if before == '*' => comment = None,
@@ -114,11 +118,11 @@ fn statements(script: &str) -> Vec<&str> {
             (None, None, '*') if before == '/' => comment = Some('*'),
             (None, None, ';') => {
                 list.push(&script[start..at]);
-                start = at + 1;
+                (start, first) = (at + 1, None);
             }
-            (None, None, '\n') if is_dot => {
+            (None, None, '\n') if first == Some('.') => {
                 list.push(&script[start..at]);
-                start = at + 1;
+                (start, first) = (at + 1, None);
             }
             _ => {}
         }
@@ -141,5 +145,7 @@ mod tests {
         assert_eq!(split(".tables\n.schema nodes\nselect 1\n;\n"), [".tables", ".schema nodes", "select 1"]);
         assert_eq!(split("/* ; */ select 1;"), ["/* ; */ select 1"]);
         assert!(split(" ;\n; ").is_empty());
+        // In one pass: with a look at the whole statement for each letter, this takes minutes.
+        assert_eq!(split(&("\n ".repeat(500_000) + ".tables\n")), [".tables"]);
     }
 }

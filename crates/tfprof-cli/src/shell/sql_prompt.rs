@@ -13,6 +13,7 @@ use rustyline::validate::Validator;
 use rustyline::{CompletionType, Config, Context, Editor, Helper};
 use std::io::Write;
 use tfprof::Error;
+use tfprof::internal::budget::Account;
 use tfprof::internal::sql::Database;
 use tfprof::internal::tables::TABLES;
 
@@ -57,7 +58,9 @@ pub fn interact(database: &Database, request: &Request, out: &mut dyn Write, err
         history.iter().for_each(|file| history::save(&mut editor, file));
         let mut screen = Screen::new(out, editor.dimensions(), pager.clone());
         let (outcome, shown) = pager.keep_ctrl_c(|| {
-            let outcome = line(database, whole.trim(), request, &mut screen);
+            // Each statement is an answer of its own.
+            let account = Account::again(request.flags.inputs.limits);
+            let outcome = account.guard(|| line(database, whole.trim(), request, &mut screen));
             (outcome, screen.finish())
         });
         shown.map_err(|source| Error::Io { file: "standard output".to_owned(), action: "cannot write", source })?;

@@ -185,7 +185,7 @@ fn figures(site: &Site, asked: &Asked) -> Result<Value, Problem> {
         _ => overview.steps.iter().collect(),
     };
     let spans: Vec<i64> = chosen.iter().map(|step| step.span).filter(|span| *span > 0).collect();
-    let span = (!spans.is_empty()).then(|| spans.iter().sum::<i64>() as f64 / spans.len() as f64);
+    let span = (!spans.is_empty()).then(|| spans.iter().map(|span| *span as f64).sum::<f64>() / spans.len() as f64);
     let steps_note = match (asked.step(), spans.len()) {
         (_, 0) => "no step is recorded".to_owned(),
         (Step::At(step), _) => format!("step {step}"),

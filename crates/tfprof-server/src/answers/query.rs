@@ -8,7 +8,6 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
-use tfprof::internal::budget::Account;
 use tfprof::internal::columnar::Datum;
 use tfprof::internal::sql::Database;
 use tfprof::internal::tables::{TABLES, TableInfo};
@@ -31,11 +30,8 @@ pub fn query(site: &Site, params: &mut Params) -> Result<Reply, Problem> {
     }
     let (began, stop) = (Instant::now(), Arc::clone(&params.stop));
     let source = Arc::clone(site.sql_source());
-    let answer = Account::of_process()
-        .guard(|| {
-            Database::new(source, move || began.elapsed() > PATIENCE || stop.load(Ordering::Relaxed))?.query(&statement)
-        })
-        .map_err(Problem::from)?;
+    let ends = move || began.elapsed() > PATIENCE || stop.load(Ordering::Relaxed);
+    let answer = Database::new(source, ends).and_then(|database| database.query(&statement)).map_err(Problem::from)?;
     let columns: Vec<Value> =
         answer.fields.iter().map(|field| json!({ "name": field.name, "type": field.kind.sql() })).collect();
     let shown = answer.rows.rows().min(limit);

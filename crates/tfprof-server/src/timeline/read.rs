@@ -217,7 +217,7 @@ fn steps_of_hosts(model: &Model, zero: i64) -> Vec<StepMark> {
         let (start, end) = (at(step.start), at(step.start.saturating_add(step.length)));
         let mark = steps.entry(step.number).or_insert(StepMark { step: step.number, start, end, events: 0 });
         (mark.start, mark.end) = (mark.start.min(start), mark.end.max(end));
-        mark.events += ops.runs.max(0) as u64;
+        mark.events = mark.events.saturating_add(ops.runs.max(0) as u64);
     }
     steps.into_values().collect()
 }

@@ -19,7 +19,8 @@ impl Profiler {
     #[cfg(feature = "sql")]
     #[doc(hidden)]
     pub fn sql_source(&self, inputs: &Inputs) -> Arc<Source> {
-        Arc::new(Source::new(Arc::clone(self.model()), inputs.facts(), self.warnings().to_vec()))
+        let source = Source::new(Arc::clone(self.model()), inputs.facts(), self.warnings().to_vec());
+        Arc::new(source.limited(self.limits(), self.input()))
     }
 }
 

@@ -21,7 +21,6 @@ use crate::model::executions::SpanLog;
 use crate::model::hosts::HostFacts;
 use crate::model::op_facts::Launch;
 use regex::Regex;
-use std::borrow::Cow;
 use walk::{Tally, Wanted};
 
 /// The trace file of one host, opened. The files of all hosts are read side by side.
@@ -233,8 +232,9 @@ pub enum Key {
 pub struct KeyTexts(UntrustedMap<String, u32>);
 
 impl KeyTexts {
-    pub fn key(&mut self, text: Cow<'_, str>) -> Key {
+    pub fn key(&mut self, text: &str) -> Key {
         let next = self.0.len() as u32;
-        Key::Text(*self.0.entry(text.into_owned()).or_insert(next))
+        let known = self.0.get(text).copied();
+        Key::Text(known.unwrap_or_else(|| *self.0.entry(text.to_owned()).or_insert(next)))
     }
 }

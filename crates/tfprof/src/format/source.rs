@@ -31,8 +31,6 @@ impl std::fmt::Debug for Source<'_> {
 
 /// No real profile compresses this well: the text of a graph shrinks up to 370 times, runs of zeros a thousand times.
 const GROWTH: u64 = 500;
-/// Unpacked bytes pay for memory and work up to this multiple of the packed ones.
-const PACKED_GROWTH: u64 = 25;
 /// Up to this size, growth does not matter.
 const HARMLESS: u64 = 128 << 20;
 const MOST_UNPACKED: u64 = 64 << 30;
@@ -161,9 +159,9 @@ impl<R: Read> Read for Unpacked<R> {
         let at = self.count;
         let placed = |error: io::Error| io::Error::new(error.kind(), format!("{error}, after {at} unpacked bytes"));
         let length = self.packed.read(buffer).map_err(placed)?;
-        let before = self.count.min(self.packed.get_ref().count.saturating_mul(PACKED_GROWTH));
+        let before = self.count.min(self.packed.get_ref().count.saturating_mul(budget::PACKED_GROWTH));
         self.count += length as u64;
-        let after = self.count.min(self.packed.get_ref().count.saturating_mul(PACKED_GROWTH));
+        let after = self.count.min(self.packed.get_ref().count.saturating_mul(budget::PACKED_GROWTH));
         budget::add_input(after.saturating_sub(before));
         budget::check();
         let grown = self.packed.get_ref().count.saturating_mul(GROWTH);

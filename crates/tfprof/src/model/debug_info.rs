@@ -2,7 +2,11 @@
 
 use super::names::{NameId, Names};
 use super::stacks::{Frame, FrameId, StackId, Stacks, StringIds};
+use crate::budget;
 use crate::hash::UntrustedMap;
+
+/// Bytes of a text that are one unit of work.
+const BYTES_PER_WORK: u64 = 16;
 
 /// Stack traces by the names of nodes: `node`, or `node@function`.
 #[derive(Debug, Default)]
@@ -43,6 +47,7 @@ impl DebugInfo {
             None => self.trace_of_node.get(node).or_else(|| self.trace_of_node.get(&format!("{node}@"))),
         }?;
         let mut stack = StackId::EMPTY;
+        // Many nodes may name one trace.
         for id in self.traces.get(trace)? {
             let Some(line) = self.frames.get(id) else { continue };
             let frame = self.frame(line, names, stacks);
@@ -52,7 +57,11 @@ impl DebugInfo {
     }
 
     fn frame(&self, line: &SourceLine, names: &mut Names, stacks: &mut Stacks) -> FrameId {
-        let mut name = |text: &str| if text.is_empty() { NameId::EMPTY } else { names.intern(text) };
+        budget::work(1);
+        let mut name = |text: &str| {
+            budget::work(text.len() as u64 / BYTES_PER_WORK);
+            if text.is_empty() { NameId::EMPTY } else { names.intern(text) }
+        };
         let file = name(self.files.get(line.file).map_or("", String::as_str));
         let (function, code) = (name(&line.function), name(&line.code));
         stacks.intern_frame(Frame {

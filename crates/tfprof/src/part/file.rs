@@ -59,10 +59,11 @@ impl Packed {
 
     fn unpack(&self) -> Result<Vec<u8>, Fault> {
         self.check()?;
+        budget::reserve(self.length);
         let mut bytes = Vec::new();
         let mut input = DeflateDecoder::new(&*self.bytes).take(self.length + 1);
         input.read_to_end(&mut bytes).map_err(|error| format!("its packed data is damaged ({error})"))?;
-        budget::add_input(bytes.len() as u64);
+        budget::add_input((bytes.len() as u64).min(self.bytes.len() as u64 * budget::PACKED_GROWTH));
         budget::check();
         if bytes.len() as u64 == self.length {
             Ok(bytes)

@@ -4,7 +4,9 @@ use super::gather::{KINDS, LATE, LAYERS, REASONS};
 use super::rows::{
     self, FLOAT_OPS, INCLUSIVE, IO_BYTES, KNOWS_BYTES, KNOWS_FLOPS, MISSES_FLOPS, NO_STACK, Row, STEP_PEAKS,
 };
+use super::steps::StepSet;
 use super::{Block, Partial, Recording};
+use crate::budget;
 use crate::hardware::Precision;
 use crate::metric::MetricSet;
 use crate::model::activity::{Activity, DeviceFacts, StepParts};
@@ -60,6 +62,8 @@ struct Filler<'p> {
     builder: &'p mut Builder,
     names: Vec<NameId>,
     stacks: Vec<StackId>,
+    /// By set of steps, how many there are.
+    counts: Vec<u32>,
     devices: BTreeMap<u32, DeviceId>,
     totals: Cells,
     everything: Cells,
@@ -96,10 +100,16 @@ impl<'p> Filler<'p> {
             }
             devices.insert(*text, id);
         }
-        let steps = partial.about.steps.each();
-        let steps = steps.map(|step| (step, rows.sampled.contains(&step).then(Cells::default))).collect();
+        let count = |set: &StepSet| u32::try_from(set.count()).unwrap_or(u32::MAX);
+        let counts = rows.step_sets.iter().map(count).collect();
+        // A file may state more steps than it has bytes.
+        let mut steps = BTreeMap::new();
+        for step in partial.about.steps.each() {
+            budget::work(1);
+            steps.insert(step, rows.sampled.contains(&step).then(Cells::default));
+        }
         let (totals, everything) = (Cells::default(), Cells::default());
-        Filler { partial, builder, names, stacks, devices, totals, everything, steps, seen: Vec::new() }
+        Filler { partial, builder, names, stacks, counts, devices, totals, everything, steps, seen: Vec::new() }
     }
 
     fn node(&mut self, at: usize) {
@@ -127,7 +137,7 @@ impl<'p> Filler<'p> {
             self.facts(row, node);
         }
         self.cells(row, node);
-        let [any, first] = row.steps.map(|set| u32::try_from(rows.step_sets[set as usize].count()).unwrap_or(u32::MAX));
+        let [any, first] = row.steps.map(|set| self.counts[set as usize]);
         if any > 0 {
             self.seen.push((node, StepCount { any_device: any, first_device: first }));
         }

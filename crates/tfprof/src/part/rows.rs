@@ -339,6 +339,7 @@ impl Rows {
     fn spelled(&self, mut stack: u32) -> Vec<([&str; 3], i32, i32)> {
         let mut frames = Vec::new();
         while stack > EMPTY_STACK {
+            budget::work(1);
             let (outer, frame) = self.stacks[stack as usize];
             let Frame { texts, line, function_start } = self.frames[frame as usize];
             frames.push((texts.map(|text| self.get(text)), line, function_start));

@@ -1,6 +1,7 @@
 //! Sets of steps as ranges, and the sample of steps whose sums a partial keeps.
 
 use super::bytes::{Cursor, Fault, put, put_len, put_signed};
+use crate::budget;
 use std::collections::BTreeSet;
 
 /// Step numbers as ascending ranges (first, last) that do not touch.
@@ -30,6 +31,7 @@ impl StepSet {
 
     #[must_use]
     pub fn union(&self, other: &StepSet) -> StepSet {
+        budget::work((self.0.len() + other.0.len()) as u64);
         let mut ranges: Vec<(i64, i64)> = self.0.iter().chain(&other.0).copied().collect();
         ranges.sort_unstable();
         StepSet::joined(ranges.into_iter())
@@ -78,6 +80,7 @@ impl StepSet {
 pub fn sample(all: &StepSet) -> BTreeSet<i64> {
     let mut steps: Vec<(u64, i64)> = Vec::new();
     for step in all.each() {
+        budget::work(1);
         steps.push((mix(step), step));
         // Memory follows the sample, not the steps.
         if steps.len() >= 64 * SAMPLED {

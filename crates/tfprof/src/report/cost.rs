@@ -294,7 +294,8 @@ impl Cost {
                     self.data_dependent = self.data_dependent.saturating_add(unknown_nodes);
                 }
                 let why = if costs.unlisted > 0 { "in functions that are too many to list" } else { reason(costs.why) };
-                *unknown.entry((op, why)).or_default() += unknown_nodes;
+                let nodes = unknown.entry((op, why)).or_default();
+                *nodes = nodes.saturating_add(unknown_nodes);
             }
         }
         self.op_types = by_op.into_values().collect();

@@ -26,6 +26,9 @@ pub struct Source {
     pub model: Arc<Model>,
     pub files: Vec<FileFact>,
     pub warnings: Vec<Warning>,
+    /// What a statement may cost, and the bytes of the files.
+    limits: Limits,
+    input: u64,
     /// By table, its columns, once they were needed.
     loaded: Vec<OnceLock<Result<Indexed, String>>>,
     /// Why a table could not be put into columns, for the answer.
@@ -35,7 +38,14 @@ pub struct Source {
 impl Source {
     pub fn new(model: Arc<Model>, files: Vec<FileFact>, warnings: Vec<Warning>) -> Source {
         let loaded = TABLES.iter().map(|_| OnceLock::new()).collect();
-        Source { model, files, warnings, loaded, failure: Mutex::new(None) }
+        let (limits, input) = Default::default();
+        Source { model, files, warnings, limits, input, loaded, failure: Mutex::new(None) }
+    }
+
+    /// The same with limits for each statement, unless the thread charges an account for it.
+    #[must_use]
+    pub fn limited(self, limits: Limits, input: u64) -> Source {
+        Source { limits, input, ..self }
     }
 
     /// The columns of a table, by its place in [`TABLES`].
@@ -54,11 +64,18 @@ impl Source {
         // SQLite calls this, and an exhausted budget must not unwind through C.
         budget::guard(Limits::default(), u64::MAX, load).map(Indexed::new).map_err(|error| {
             let message = error.to_string();
-            if let Ok(mut failure) = self.failure.lock() {
-                *failure = Some(error);
-            }
+            self.fails(Err(error));
             message
         })
+    }
+
+    /// Keeps an error for the answer, since it must not unwind through SQLite.
+    fn fails(&self, outcome: Result<(), Error>) -> bool {
+        let failed = outcome.is_err();
+        if let (Err(error), Ok(mut failure)) = (outcome, self.failure.lock()) {
+            *failure = Some(error);
+        }
+        failed
     }
 }
 
@@ -75,8 +92,9 @@ impl std::fmt::Debug for Database {
     }
 }
 
-/// The number of SQLite's virtual machine steps between two checks for cancellation.
+/// The number of SQLite's virtual machine steps between two checks whether it should stop. A row takes ten or twenty steps.
 const STEPS_BETWEEN_LOOKS: i32 = 10_000;
+const WORK_BETWEEN_LOOKS: u64 = 100;
 
 impl Database {
     /// `stop` says whether the statement at hand should end, because someone pressed Ctrl-C.
@@ -94,7 +112,7 @@ impl Database {
             let looked = move || {
                 let stops = stop();
                 note.fetch_or(stops, Ordering::SeqCst);
-                stops
+                stops || held.fails(budget::spend(WORK_BETWEEN_LOOKS))
             };
             connection.progress_handler(STEPS_BETWEEN_LOOKS, Some(looked))?;
             connection.authorizer(Some(|context: AuthContext<'_>| may(&context.action)))?;
@@ -106,8 +124,12 @@ impl Database {
 
     /// Runs one statement that reads, and returns its columns and rows.
     pub fn query(&self, statement: &str) -> Result<QueryAnswer, Error> {
+        budget::guard(self.source.limits, self.source.input, || self.answer(statement))
+    }
+
+    fn answer(&self, statement: &str) -> Result<QueryAnswer, Error> {
         self.stopped.store(false, Ordering::SeqCst);
-        let limit = Account::current().map_or(u64::MAX, |account| account.memory_limit());
+        let limit = Account::current().map_or(u64::MAX, |account| account.memory_left());
         let _limited = virtual_table::MemoryLimit::set(limit);
         let mut statement = self.connection.prepare(statement).map_err(|error| self.explain(error))?;
         if statement.column_count() == 0 {
@@ -278,6 +300,21 @@ mod tests {
         assert!(error("select 1; select 2").contains("one statement"));
         assert!(error("selec 1").contains("syntax error"));
         assert!(error("").contains("SQL"));
+    }
+
+    #[test]
+    fn a_statement_stops_when_its_work_is_done() {
+        let source = Source::new(Arc::default(), Vec::new(), Vec::new());
+        let database = Database::new(Arc::new(source), || false).unwrap();
+        let limits = Limits { work: Some(10_000), ..Limits::default() };
+        for wanted in ["count(*)", "x"] {
+            let endless =
+                format!("with recursive n(x) as (select 1 union all select x + 1 from n) select {wanted} from n");
+            let error = budget::guard(limits, 0, || database.query(&endless)).unwrap_err().to_string();
+            assert!(error.contains("--max_work"), "{error}");
+        }
+        // The next one is not to blame.
+        assert_eq!(cells(&database, "select 1"), [["1"]]);
     }
 
     #[test]

@@ -24,7 +24,7 @@ pub struct MemoryLimit {
 impl MemoryLimit {
     pub fn set(bytes: u64) -> MemoryLimit {
         // 0 means no limit to SQLite.
-        let bytes = i64::try_from(bytes).unwrap_or(0).max(0);
+        let bytes = i64::try_from(bytes.max(1)).unwrap_or(0);
         // SAFETY: it takes a number, and SQLite guards it with a lock of its own.
         MemoryLimit { before: unsafe { sqlite3_hard_heap_limit64(bytes) } }
     }

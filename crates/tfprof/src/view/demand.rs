@@ -109,10 +109,11 @@ pub fn check_original(options: &Options, selection: Selection) -> Result<(), Err
 pub fn check_known(unknown: MetricSet, options: &Options) -> Result<(), Error> {
     let known = || {
         let known = METRICS.iter().filter(|info| !unknown.has_part_of(info.metric));
-        known.filter_map(|info| info.word).collect::<Vec<_>>().join(", ")
+        let known = known.filter_map(|info| info.word).collect::<Vec<_>>().join(", ");
+        if known.is_empty() { "no metric of it is known".to_owned() } else { format!("it has {known}") }
     };
     let refuse = |option: &str, word: &str| {
-        Err(Error::option(option, format!("this profile does not have {word}; it has {}", known())))
+        Err(Error::option(option, format!("this profile does not have {word}; {}", known())))
     };
     if let OrderBy::Metric(metric) = options.order_by
         && unknown.has_part_of(metric)

@@ -5,6 +5,7 @@ use super::dataset::{Chunked, Dataset};
 use super::{Cursor, Hdf5, filters};
 use crate::budget;
 use crate::checkpoint::Damage;
+use crate::checkpoint::read::elements;
 use crate::hash::UntrustedSet;
 
 /// How chunks are found.
@@ -51,8 +52,8 @@ impl Hdf5 {
         let rank = chunked.dims.len();
         let shape: Vec<u64> = dataset.shape.iter().take(rank).map(|dim| *dim as u64).collect();
         let wrong = |what: &str| self.source.damage(dataset.offset, what.to_owned());
-        let elements: u64 = shape.iter().product();
-        if shape.len() != rank || elements.checked_mul(chunked.element_size) != Some(size) {
+        let count = dataset.shape.get(..rank).and_then(elements);
+        if count.and_then(|count| count.checked_mul(chunked.element_size)) != Some(size) {
             return Err(wrong("the shape of its chunks does not fit its own; is the file damaged?"));
         }
         let chunk_size = chunked.dims.iter().fold(chunked.element_size, |product, dim| product.saturating_mul(*dim));

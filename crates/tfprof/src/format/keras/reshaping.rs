@@ -51,9 +51,14 @@ fn reshape(layer: &Layer<'_>, lowering: &mut Lowering, inputs: &[Value]) -> Opti
     let mut target = dims(layer.config.get("target_shape"))?;
     let rest = x.dims.as_ref()?.get(1..)?.to_vec();
     if let Some(open) = target.iter().position(|size| *size < 0) {
-        let known: i64 = target.iter().filter(|size| **size >= 0).product();
-        let all = if rest.iter().any(|size| *size < 0) { None } else { Some(rest.iter().product::<i64>()) };
-        target[open] = all.and_then(|all| all.checked_div(known)).unwrap_or(-1);
+        let product = |sizes: &[i64]| {
+            let mut sizes = sizes.iter().copied();
+            sizes.try_fold(1, i64::checked_mul)
+        };
+        let known: Vec<i64> = target.iter().copied().filter(|size| *size >= 0).collect();
+        let known = product(&known);
+        let all = if rest.iter().any(|size| *size < 0) { None } else { product(&rest) };
+        target[open] = all.zip(known).and_then(|(all, known)| all.checked_div(known)).unwrap_or(-1);
     }
     let dims = [&[x.dim(0)], &target[..]].concat();
     if target.contains(&-1) {

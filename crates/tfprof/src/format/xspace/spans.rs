@@ -1,7 +1,7 @@
 //! Turns the events of a file into spans, with the clues by which they mark steps and name launches, and walks over them.
 
 use super::classify::{ClassCache, Classifier, LineKind};
-use super::wire::event::Event;
+use super::wire::event::{BYTES_PER_WORK, Event};
 use super::wire::plane::{LineOfPlane, LineReader, Plane, Space, Stop};
 use super::wire::stats::{OP_STATS, Stat, StatMask, StatSnapshot};
 use crate::budget;
@@ -132,6 +132,7 @@ impl FileWalk<'_, '_, '_> {
                 walk.collector.add_device_step(device_mark(event, device_step_number(event), ""));
             } else if is_module_line {
                 let name = event.full_name();
+                budget::work(name.len() as u64 / BYTES_PER_WORK);
                 // `jit_f(36)`: the number is that of one compilation.
                 let program = name.split('(').next().unwrap_or_default();
                 walk.collector.add_module_run(device_mark(event, None, program));

@@ -4,6 +4,7 @@ use super::wire::event::{Event, RawValue, raw_stat};
 use super::wire::plane::{self, LineHeads, LineReader, Plane, Space, Stop};
 use super::wire::stats::{self, DamageList, Dangling, LenientFields, Stat, StatMask, StoredValue};
 use super::{ProfileFile, check, host_of, warn_damage, warn_odd};
+use crate::budget;
 use crate::error::{Error, Warning};
 use crate::format::file_bytes::FileBytes;
 use std::io;
@@ -203,6 +204,9 @@ impl NamesOfEvent {
     }
 }
 
+/// Stats that are one unit of work.
+const STATS_PER_WORK: u64 = 8;
+
 impl TracedEvent<'_> {
     /// The arrows that begin here, and those that end here.
     #[inline]
@@ -232,6 +236,8 @@ impl TracedEvent<'_> {
             return;
         }
         met.begin();
+        // Many events may have one metadata.
+        budget::work(meta.len() as u64 / STATS_PER_WORK);
         while let Some((id, value, next)) = raw_stat(bytes, at, end) {
             at = next;
             if let Some(name) = plane.string(id)

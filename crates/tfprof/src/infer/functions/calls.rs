@@ -82,24 +82,27 @@ impl Program {
             recursive: recursive(&self.library),
             known: vec![UntrustedMap::default(); self.library.len()],
             done: Inferred::default(),
-            missing: None,
+            missing: Vec::new(),
             nodes: 0,
             conflicts: BTreeMap::new(),
         };
-        let inference = Inference::new(&self.graph, &[], &resolver);
-        let mut waiting = vec![Pending { function: None, args: Vec::new(), inference }];
+        let mut waiting = vec![Pending { function: None, args: Vec::new(), inference: None }];
         while let Some(mut pending) = waiting.pop() {
-            let body = self.body(pending.function);
-            let overrides = if pending.function.is_some() { &no_overrides } else { overrides };
-            if pending.inference.run(body, overrides, &mut resolver) {
-                let instance = pending.inference.finish();
-                resolver.finish(pending.function, pending.args, instance);
+            // Another caller may have needed it first.
+            if pending.inference.is_none() && resolver.knows(pending.function, &pending.args) {
                 continue;
             }
-            waiting.push(pending);
-            if let Some(Missing { function, args }) = resolver.missing.take() {
-                let inference = Inference::new(&self.library.get(function).body, &args, &resolver);
-                waiting.push(Pending { function: Some(function), args, inference });
+            let body = self.body(pending.function);
+            let overrides = if pending.function.is_some() { &no_overrides } else { overrides };
+            let inference = pending.inference.get_or_insert_with(|| Inference::new(body, &pending.args, &resolver));
+            resolver.missing.clear();
+            if !inference.run(body, overrides, &mut resolver) {
+                waiting.push(pending);
+                let missing = std::mem::take(&mut resolver.missing).into_iter().rev();
+                let later = |Missing { function, args }| Pending { function: Some(function), args, inference: None };
+                waiting.extend(missing.map(later));
+            } else if let Pending { function, args, inference: Some(inference) } = pending {
+                resolver.finish(function, args, inference.finish());
             }
         }
         resolver.warn_of_conflicts();
@@ -116,17 +119,17 @@ struct Pending {
     /// `None` for the graph.
     function: Option<u32>,
     args: Vec<Fact>,
-    inference: Inference,
+    inference: Option<Inference>,
 }
 
-/// Answers calls from finished instances, and remembers the first missing one.
+/// Answers calls from finished instances, and remembers the missing ones.
 struct Resolver<'p> {
     program: &'p Program,
     recursive: Vec<bool>,
     /// By function: the arguments and indices of its finished instances.
     known: Vec<UntrustedMap<Vec<Fact>, u32>>,
     done: Inferred,
-    missing: Option<Missing>,
+    missing: Vec<Missing>,
     nodes: usize,
     /// Contradictory shapes, by function and node.
     conflicts: BTreeMap<(Option<u32>, u32), (Shape, Shape)>,
@@ -154,7 +157,7 @@ impl Calls for Resolver<'_> {
         match self.resolve(call, false) {
             Ok(resolved) => Answer::Outputs(resolved.outputs),
             Err(missing) => {
-                self.missing = Some(missing);
+                self.missing.push(missing);
                 Answer::Later
             }
         }
@@ -266,6 +269,10 @@ impl Resolver<'_> {
         self.done.warnings.insert(Warning::new("shape_conflict", what));
     }
 
+    fn knows(&self, function: Option<u32>, args: &[Fact]) -> bool {
+        function.is_some_and(|function| self.known[function as usize].contains_key(args))
+    }
+
     /// The instance of a function for these arguments; `None` if the function is not expanded.
     fn instance(&mut self, function: u32, args: &[Fact]) -> Result<Option<u32>, Missing> {
         let name = || self.program.library.get(function).name.clone();
@@ -357,11 +364,22 @@ impl Resolver<'_> {
     ) -> Result<Resolved, Missing> {
         let args = call.inputs.get(1..).unwrap_or_default();
         let mut targets = Vec::new();
+        // All missing ones at once: the branches are looked at again after they are inferred.
+        let (mut missing, mut seen) = (Vec::new(), BTreeSet::new());
         for (part, function) in functions {
-            let Some(function) = *function else { continue };
-            if let Some(instance) = self.instance(function, args)? {
-                targets.push(Target::new(instance, part.clone(), [0; Point::ALL.len()], 1));
+            let Some(function) = function.filter(|function| !seen.contains(function)) else { continue };
+            match self.instance(function, args) {
+                Ok(Some(instance)) => targets.push(Target::new(instance, part.clone(), [0; Point::ALL.len()], 1)),
+                Ok(None) => {}
+                Err(more) => {
+                    seen.insert(function);
+                    missing.push(more);
+                }
             }
+        }
+        if let Some(last) = missing.pop() {
+            self.missing.extend(missing);
+            return Err(last);
         }
         let all_known = targets.len() == functions.len();
         if targets.is_empty() {

@@ -1,6 +1,6 @@
 //! Load imbalance: an accelerator or parameter server with much more work than the others.
 
-use super::{Advice, DeviceCell, Evidence, largest, micros};
+use super::{Advice, DeviceCell, Evidence, grow, largest, micros};
 use crate::metric::Unit;
 use crate::model::devices::DeviceKind;
 use std::collections::BTreeMap;
@@ -30,7 +30,7 @@ pub(super) fn check(evidence: &Evidence<'_>, advice: &mut Advice) {
         return advice.note("there are no two GPUs, TPUs or parameter servers to compare");
     }
     for (what, loads) in groups {
-        let total: i64 = loads.values().map(|load| load.time).sum();
+        let total = loads.values().map(|load| load.time).fold(0, i64::saturating_add);
         let Some((name, Load { time: most, ops })) = loads.iter().max_by_key(|(_, load)| load.time) else { continue };
         let mean = total as f64 / loads.len() as f64;
         let extra = (*most as f64 - mean) / steps as f64;
@@ -53,7 +53,7 @@ fn loads<'m>(evidence: &'m Evidence<'_>, member: fn(&str, DeviceKind) -> Option<
         let Some(member) = member(device, kind) else { continue };
         let load = loads.entry(member).or_default();
         load.time = load.time.saturating_add(evidence.time_of(cell));
-        *load.ops.entry(evidence.op(cell)).or_default() += evidence.time_of(cell);
+        grow(load.ops.entry(evidence.op(cell)).or_default(), evidence.time_of(cell));
     }
     loads
 }

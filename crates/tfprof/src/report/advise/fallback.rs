@@ -1,6 +1,6 @@
 //! CPU fallback: ops that ran on the CPU although ops of the same type ran on an accelerator.
 
-use super::{Advice, DeviceCell, Evidence, largest, micros, percent};
+use super::{Advice, DeviceCell, Evidence, grow, largest, micros, percent};
 use crate::metric::Unit;
 use crate::model::devices::DeviceKind;
 use std::collections::{BTreeMap, BTreeSet};
@@ -37,14 +37,14 @@ pub(super) fn check(evidence: &Evidence<'_>, advice: &mut Advice) {
         let on_cpu = kind == DeviceKind::Placement && device.contains("cpu") && !device.contains("/job:ps");
         let op = evidence.op(cell);
         if on_cpu && gpu_ops.contains(op) && !accelerated.contains(&cell.node) {
-            *ops.entry(op).or_default() += evidence.time_of(cell);
+            grow(ops.entry(op).or_default(), evidence.time_of(cell));
             let name = evidence.model.name(cell.node);
             let first = example.entry(op).or_insert(name);
             *first = (*first).min(name);
         }
     }
     let steps = evidence.steps();
-    let time: i64 = ops.values().sum();
+    let time = ops.values().copied().fold(0, i64::saturating_add);
     let share = percent(time, total);
     if share < MUCH || time / steps < LEAST_MICROS {
         return;

@@ -293,6 +293,11 @@ fn largest<'n>(sums: impl IntoIterator<Item = (&'n str, i64)>, count: usize, uni
     shown.join(", ")
 }
 
+/// Adds to a sum, which stays at its limit.
+fn grow(sum: &mut i64, more: i64) {
+    *sum = sum.saturating_add(more);
+}
+
 /// `part` of `whole` in percent.
 fn percent(part: i64, whole: i64) -> f64 {
     if whole == 0 { 0.0 } else { 100.0 * part as f64 / whole as f64 }

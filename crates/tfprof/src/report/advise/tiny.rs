@@ -1,6 +1,6 @@
 //! Ops that cost more to start than to run.
 
-use super::{Advice, DeviceCell, Evidence, largest, micros, percent};
+use super::{Advice, DeviceCell, Evidence, grow, largest, micros, percent};
 use crate::metric::Unit;
 use crate::model::cells::Measure;
 use crate::model::devices::DeviceKind;
@@ -78,7 +78,7 @@ fn tiny(evidence: &Evidence<'_>, advice: &mut Advice) {
         if evidence.time_of(cell) / runs <= TINY_MICROS {
             count = count.saturating_add(runs);
             time = time.saturating_add(evidence.time_of(cell));
-            *ops.entry(evidence.op(cell)).or_default() += runs;
+            grow(ops.entry(evidence.op(cell)).or_default(), runs);
         }
     }
     let steps = evidence.steps();

@@ -1,6 +1,6 @@
 //! Copies between host and GPU that take long compared with the kernels.
 
-use super::{Advice, DeviceCell, Evidence, largest, micros, percent};
+use super::{Advice, DeviceCell, Evidence, grow, largest, micros, percent};
 use crate::metric::Unit;
 use crate::model::devices::DeviceKind;
 use std::collections::BTreeMap;
@@ -26,7 +26,7 @@ pub(super) fn check(evidence: &Evidence<'_>, advice: &mut Advice) {
             if op.starts_with("Memcpy") && op != "MemcpyDToD" {
                 saw_copies = true;
                 of_gpu.copies = of_gpu.copies.saturating_add(evidence.time_of(cell));
-                *of_gpu.of_node.entry(evidence.model.name(cell.node)).or_default() += evidence.time_of(cell);
+                grow(of_gpu.of_node.entry(evidence.model.name(cell.node)).or_default(), evidence.time_of(cell));
             } else {
                 of_gpu.kernels = of_gpu.kernels.saturating_add(evidence.time_of(cell));
             }
@@ -39,7 +39,7 @@ pub(super) fn check(evidence: &Evidence<'_>, advice: &mut Advice) {
         } else if stream.starts_with("memcpy") {
             saw_copies = true;
             of_gpu.copies = of_gpu.copies.saturating_add(evidence.time_of(cell));
-            *of_gpu.of_node.entry(evidence.model.name(cell.node)).or_default() += evidence.time_of(cell);
+            grow(of_gpu.of_node.entry(evidence.model.name(cell.node)).or_default(), evidence.time_of(cell));
         }
     }
     if !saw_copies {

@@ -171,7 +171,7 @@ impl Sums {
     }
 
     fn include(&mut self, other: &Sums) {
-        self.nodes += other.nodes;
+        self.nodes = self.nodes.saturating_add(other.nodes);
         self.untimed = self.untimed.saturating_add(other.untimed);
         self.has_fused |= other.has_fused;
         self.row.iter_mut().zip(&other.row).for_each(|(sum, n)| *sum = plus(*sum, *n, false));

@@ -50,9 +50,9 @@ pub fn facts(before: &Overview, after: &Overview) -> Vec<Fact> {
         fact("steps", "steps", Unit::Count, &|side| Some(side.steps.len() as i64)),
         fact("micros", "time of all ops in a step", Unit::Micros, &|side| some(side.micros, ran(side))),
         fact("span_micros", "from the first start to the last end", Unit::Micros, &|side| {
-            let spans: i64 = side.steps.iter().map(|step| step.span).sum();
-            let count = side.steps.len() as i64;
-            some(spans / count.max(1), spans > 0)
+            let spans: i128 = side.steps.iter().map(|step| i128::from(step.span)).sum();
+            let count = side.steps.len() as i128;
+            some((spans / count.max(1)) as i64, spans > 0)
         }),
         fact("peak_bytes", "most memory at one time", Unit::Bytes, &|side| Some(side.memory_peak.as_ref()?.bytes)),
     ];

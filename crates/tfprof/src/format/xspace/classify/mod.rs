@@ -4,7 +4,7 @@ pub mod hlo;
 mod kernels;
 mod line_kind;
 
-use super::wire::event::Event;
+use super::wire::event::{BYTES_PER_WORK, Event};
 use super::wire::plane::{Plane, Space};
 use super::wire::stats::{OP_STATS, Stat, StatSnapshot, StoredValue};
 use crate::budget;
@@ -181,6 +181,7 @@ impl<'f> Classifier<'f> {
     }
 
     fn classify(&mut self, line: LineKind, event: &Event<'_>) -> io::Result<Class> {
+        budget::work(1 + event.name().len() as u64 / BYTES_PER_WORK);
         let is_host = matches!(line, LineKind::Host | LineKind::HostCpu);
         let none = |kind| Ok(Class::no_op(kind));
         if is_host && event.name().starts_with('$') {

@@ -7,11 +7,17 @@ use super::plane::{Line, Meta, Plane};
 use super::stats::{
     self, DamageList, EventStats, LenientFields, OwnValue, Slice, Stat, StatMask, StatReader, StatSnapshot, StoredValue,
 };
+use crate::budget;
 use crate::events::{Key, KeyTexts};
 use crate::model::names::escape_invalid;
 use std::borrow::Cow;
 use tfprof_proto::fields::{xevent, xline, xstat};
 use tfprof_proto::wire::Value;
+
+/// Bytes of a text that are one unit of work.
+pub const BYTES_PER_WORK: u64 = 16;
+/// A longer text is no number.
+const LONGEST_NUMBER: usize = 100;
 
 /// An event, and access to its stats.
 #[derive(Debug)]
@@ -175,12 +181,18 @@ impl<'a> Event<'a> {
     pub fn number(&self, stat: Stat) -> Option<i64> {
         self.int(stat).or_else(|| match self.get(stat)? {
             Either::Own(OwnValue::Double(n)) | Either::Stored(&StoredValue::Double(n)) => Some(n as i64),
-            _ => self.text(stat)?.trim().parse().ok(),
+            _ => self.text(stat).filter(|text| text.len() <= LONGEST_NUMBER)?.trim().parse().ok(),
         })
     }
 
-    /// Text, or a number as text.
+    /// Text, or a number as text. Many events may refer to one long text, so each look at it is charged.
     pub fn text(&self, stat: Stat) -> Option<Cow<'a, str>> {
+        let text = self.read_text(stat)?;
+        budget::work(text.len() as u64 / BYTES_PER_WORK);
+        Some(text)
+    }
+
+    fn read_text(&self, stat: Stat) -> Option<Cow<'a, str>> {
         let bytes = self.bytes;
         Some(match self.get(stat)? {
             Either::Own(OwnValue::Name(at)) => Cow::Borrowed(&*self.plane.strings[at as usize]),
@@ -207,7 +219,7 @@ impl<'a> Event<'a> {
             Either::Own(OwnValue::Int(n)) | Either::Stored(&StoredValue::Int(n)) => Key::Number(n as u64),
             Either::Own(OwnValue::Uint(n)) | Either::Stored(&StoredValue::Uint(n)) => Key::Number(n),
             Either::Own(OwnValue::Double(n)) | Either::Stored(&StoredValue::Double(n)) => Key::Double(n.to_bits()),
-            _ => texts.key(self.text(stat)?),
+            _ => texts.key(&self.text(stat)?),
         })
     }
 

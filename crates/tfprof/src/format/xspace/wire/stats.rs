@@ -1,8 +1,9 @@
 //! Stats: the ones that some rule looks at, their values, and the decoder for those of events. Most equal those of the
 //! last event with the same metadata, so only differences are decoded.
 
-use super::event::{RawValue, StatHead, VARINT, is_varint, raw_value, stat_head, tag, word};
+use super::event::{BYTES_PER_WORK, RawValue, StatHead, VARINT, is_varint, raw_value, stat_head, tag, word};
 use super::plane::{NO_NAME, NO_STAT, Plane};
+use crate::budget;
 use crate::model::names::escape_invalid;
 use flate2::read::GzDecoder;
 use std::io::Read;
@@ -156,6 +157,7 @@ const MAX_TEXT: u64 = 1 << 20;
 pub fn gunzip(bytes: &[u8]) -> Option<String> {
     let mut text = Vec::new();
     GzDecoder::new(bytes).take(MAX_TEXT).read_to_end(&mut text).ok()?;
+    budget::work(text.len() as u64 / BYTES_PER_WORK);
     Some(escape_invalid(&text))
 }
 

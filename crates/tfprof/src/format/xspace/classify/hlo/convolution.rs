@@ -60,7 +60,9 @@ pub fn dilations(bytes: &[u8]) -> [bool; 2] {
 pub fn flops(dimensions: &[u8], steps: &[u8], input: &Array, kernel: &Array, output: &Array) -> Option<i64> {
     let Dimensions { kernel_outputs, kernel: taps, input: inputs, output: outputs } = read(dimensions)?;
     let steps = window(steps)?;
-    if [taps.len(), inputs.len(), outputs.len()] != [steps.len(); 3] {
+    if [taps.len(), inputs.len(), outputs.len()] != [steps.len(); 3]
+        || [kernel, output].iter().any(|array| array.dims.len() > MOST_DIMENSIONS)
+    {
         return None;
     }
     let size = |array: &Array, dimension: i64| array.dims.get(usize::try_from(dimension).ok()?).copied();
@@ -95,6 +97,8 @@ fn read(bytes: &[u8]) -> Option<Dimensions> {
 
 /// No real window is larger in both of its sizes. The limit keeps the cost of a small message small.
 const MOST: i64 = 4096;
+/// No real array has more dimensions.
+const MOST_DIMENSIONS: usize = 64;
 
 impl Step {
     /// How many pairs of an output and a tap meet an element of the input: neither padding nor a hole.

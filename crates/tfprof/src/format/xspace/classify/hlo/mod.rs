@@ -6,6 +6,7 @@ mod costs;
 mod custom_calls;
 mod module;
 
+use super::super::wire::event::BYTES_PER_WORK;
 use crate::budget;
 use crate::events::{OpCost, SourceLine};
 use crate::hash::{UntrustedMap, UntrustedSet};
@@ -64,7 +65,7 @@ impl Program {
         let mut seen = UntrustedSet::default();
         while at > 0 && at <= self.frames.len() && stack.len() < MAX_DEPTH && seen.insert(at) {
             let Frame { file, function, line, outer } = &self.frames[at - 1];
-            budget::check();
+            budget::work(1 + (file.len() + function.len()) as u64 / BYTES_PER_WORK);
             stack.push(SourceLine { file: file.to_string(), function: function.to_string(), line: *line });
             at = *outer;
         }

@@ -39,42 +39,57 @@ pub struct Instruction<'a> {
     pub settings: &'a [u8],
 }
 
-/// The arrays of a shape: one, or those of a tuple, however deeply nested.
+/// The first array of a shape, which is the only one unless it is a tuple, and the size of all. Sums are made once: many
+/// instructions may read one.
 #[derive(Clone, Debug, Default)]
 pub struct Shape {
-    pub arrays: Vec<Array>,
+    first: Option<Array>,
+    elements: Option<i64>,
+    bytes: Option<i64>,
 }
 
 #[derive(Clone, Debug, Default)]
 pub struct Array {
     pub dims: Vec<i64>,
+    elements: Option<i64>,
     /// The bits of an element; `None` for a type that we do not know.
     bits: Option<i64>,
 }
 
 impl Array {
+    fn new(dims: Vec<i64>, bits: Option<i64>) -> Array {
+        Array { elements: product(&dims), dims, bits }
+    }
+
     pub fn elements(&self) -> Option<i64> {
-        product(&self.dims)
+        self.elements
     }
 
     pub fn bytes(&self) -> Option<i64> {
-        let bits = i128::from(self.elements()?) * i128::from(self.bits?);
+        let bits = i128::from(self.elements?) * i128::from(self.bits?);
         Some(i64::try_from((bits + 7) / 8).unwrap_or(i64::MAX))
     }
 }
 
 impl Shape {
-    /// The only array, or the first of a tuple.
+    fn new(arrays: Vec<Array>) -> Shape {
+        let sum = |size: fn(&Array) -> Option<i64>| {
+            arrays.iter().try_fold(0, |sum: i64, array| Some(sum.saturating_add(size(array)?)))
+        };
+        Shape { elements: sum(Array::elements), bytes: sum(Array::bytes), first: arrays.into_iter().next() }
+    }
+
+    /// The only array, or the first of a tuple, however deeply nested.
     pub fn first(&self) -> Option<&Array> {
-        self.arrays.first()
+        self.first.as_ref()
     }
 
     pub fn elements(&self) -> Option<i64> {
-        self.arrays.iter().try_fold(0, |sum: i64, array| Some(sum.saturating_add(array.elements()?)))
+        self.elements
     }
 
     pub fn bytes(&self) -> Option<i64> {
-        self.arrays.iter().try_fold(0, |sum: i64, array| Some(sum.saturating_add(array.bytes()?)))
+        self.bytes
     }
 }
 
@@ -185,10 +200,10 @@ fn read_shape(bytes: &[u8]) -> Result<Shape, WireError> {
         })?;
         open[first..].reverse();
         if kind != TUPLE {
-            arrays.push(Array { dims, bits: bits(kind) });
+            arrays.push(Array::new(dims, bits(kind)));
         }
     }
-    Ok(Shape { arrays })
+    Ok(Shape::new(arrays))
 }
 
 const TUPLE: u64 = 13;
