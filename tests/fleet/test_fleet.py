@@ -6,6 +6,8 @@ import os
 import pathlib
 import random
 import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -143,6 +145,35 @@ def test_a_task_that_kills_its_process_harms_no_other(paths: list[str]) -> None:
     engine.close()
     assert engine.error(deadly) is not None
     assert [engine.error(other) for other in others] == [None] * 6
+
+
+HANGING = """
+import sys, time
+from tfprof._fleet import engines, schedule, tasks
+
+class Hanging(engines.Processes):
+    hangs = True
+
+    def submit(self, task, *args):
+        if task is tasks.part_of and args[0][0].path.endswith("007.xplane.pb") and self.hangs:
+            self.hangs = False
+            return super().submit(time.sleep, 3600)
+        return super().submit(task, *args)
+
+if __name__ == "__main__":
+    engine = Hanging(2)
+    outcome = schedule.Run(engine, None, lambda done: None).run([[tasks.File(path)] for path in sys.argv[2:]])
+    engine.close()
+    open(sys.argv[1], "wb").write(outcome.part)
+    print(outcome.resubmitted)
+"""
+
+
+def test_a_program_ends_before_a_task_that_hangs(paths: list[str], expected: bytes, tmp_path: pathlib.Path) -> None:
+    (tmp_path / "fleet.py").write_text(HANGING)
+    words = [sys.executable, str(tmp_path / "fleet.py"), str(tmp_path / "fleet.part"), *paths]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=300, check=True)
+    assert done.stdout == "1\n" and (tmp_path / "fleet.part").read_bytes() == expected
 
 
 @pytest.mark.parametrize("on", ["processes", "dask"])

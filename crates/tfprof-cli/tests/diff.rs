@@ -150,6 +150,36 @@ fn warm_up_is_left_out_and_can_be_kept() {
     assert!(none_left.code == 2 && none_left.err.contains("has 8 steps, so 8 leave none"), "{}", none_left.err);
 }
 
+/// A question about times keeps nothing else of each step; one about memory keeps all sums of it.
+#[test]
+fn times_of_steps_say_what_all_their_sums_say() {
+    let scratch = scratch("diff_9");
+    let (a, b) = (write_run(&scratch, "a", BEFORE, 9), write_run(&scratch, "b", AFTER, 9));
+    let slow: Vec<_> = AFTER.iter().map(|(name, op, size)| (*name, *op, size * 10)).collect();
+    let warm = write_run(&scratch, "warm", &slow, 1);
+    std::fs::copy(format!("{warm}/run_meta_0"), format!("{b}/run_meta_0")).expect("a file");
+    // An op that runs in some steps only.
+    let rare = std::fs::read_to_string(format!("{b}/run_meta_3")).expect("a file");
+    std::fs::write(format!("{b}/run_meta_3"), rare.replace("node_name: 'b/Conv'", "node_name: 'b/Rare'"))
+        .expect("a file");
+    let rows = |view: &str, select: &str, options: &[&str]| {
+        let answer =
+            json(&[&["diff", view, &a, &b, "-select", select, "--unchanged", "--format=json"], options].concat());
+        let of = |row: &Value, key: &str| (row[key]["total"]["micros"].clone(), row[key]["total"]["runs"].clone());
+        let figures = |row: &Value| ["before", "after", "low", "high"].map(|key| of(row, key));
+        let rows = answer["rows"].as_array().expect("rows").iter();
+        let mut rows: Vec<_> = rows.map(|row| (row["name"].to_string(), figures(row))).collect();
+        rows.sort_by(|a, b| a.0.cmp(&b.0));
+        (answer["before"].clone(), answer["after"].clone(), format!("{rows:?}"))
+    };
+    for view in ["scope", "op", "graph"] {
+        for options in [&[][..], &["--warmup=keep"], &["--warmup=3"], &["-account_type_regexes", "Conv2D|Relu"]] {
+            let times = rows(view, "micros,occurrence", options);
+            assert_eq!(times, rows(view, "micros,occurrence,bytes", options), "{view} {options:?}");
+        }
+    }
+}
+
 #[test]
 fn a_baseline_stands_for_the_run_that_it_keeps() {
     let scratch = scratch("diff_6");

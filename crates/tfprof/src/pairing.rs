@@ -19,6 +19,11 @@ pub struct Row<'a> {
     pub name: &'a str,
     /// The name among its siblings.
     pub label: &'a str,
+}
+
+/// What a row is recognized by if not by its name. Found only for rows without a partner of their name.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Likeness {
     /// A digest of type and shapes; 0 for a row that has none, such as a scope.
     pub structure: u64,
     /// A digest of the line of source; 0 if it is not known.
@@ -57,8 +62,6 @@ pub fn label(name: &str, before: Option<&str>, is_guess: bool) -> String {
 #[derive(Clone, Debug, Default)]
 pub struct How<'a> {
     pub renames: &'a [Rename],
-    /// Pair by structure, too.
-    pub guess: bool,
     /// A name occurs once in a tree, so rows may be paired wherever they lie.
     pub unique_names: bool,
 }
@@ -151,8 +154,13 @@ pub struct Pairs {
     pub after: Vec<Option<(u32, Match)>>,
 }
 
-/// Pairs two trees, each with its root first.
-pub fn pair(before: &[Row<'_>], after: &[Row<'_>], how: &How<'_>) -> Pairs {
+/// Pairs two trees, each with its root first. `likeness` tells that of a row of the first side (0) or the second (1).
+pub fn pair(
+    before: &[Row<'_>],
+    after: &[Row<'_>],
+    how: &How<'_>,
+    likeness: impl Fn(usize, usize) -> Likeness,
+) -> Pairs {
     let mut pairing = Pairing {
         sides: [Side::new(before), Side::new(after)],
         renamed: renamed(before, how.renames),
@@ -167,8 +175,8 @@ pub fn pair(before: &[Row<'_>], after: &[Row<'_>], how: &How<'_>) -> Pairs {
     if how.unique_names {
         pairing.by_whole_name();
     }
-    if how.guess && pairing.both_have_free() {
-        pairing.guess();
+    if pairing.both_have_free() {
+        pairing.guess(likeness);
     }
     pairing.pairs
 }
@@ -213,15 +221,27 @@ impl<'r, 'a> Side<'r, 'a> {
         &self.children[self.starts[row] as usize..self.starts[row + 1] as usize]
     }
 
-    /// A digest of each row and everything below it, whatever the numbers in its labels are.
-    fn digests(&self) -> Vec<u64> {
-        let mut digests: Vec<u64> = self.rows.iter().map(|row| row.structure).collect();
-        for i in (1..self.rows.len()).rev() {
-            let row = &self.rows[i];
-            let below = digest(&(stem(row.label), digests[i]));
-            digests[row.parent] = digests[row.parent].wrapping_add(below | 1);
+    /// Of each free row and the rows below it: its likeness, and a digest of it and everything below it, whatever the
+    /// numbers in its labels are. The other rows, which most are, cost nothing.
+    fn described(
+        &self,
+        is_free: impl Fn(u32) -> bool,
+        likeness: impl Fn(usize) -> Likeness,
+    ) -> Vec<Option<(Likeness, u64)>> {
+        let mut described: Vec<Option<(Likeness, u64)>> = vec![None; self.rows.len()];
+        for (i, row) in self.rows.iter().enumerate() {
+            if is_free(i as u32) || described[row.parent].is_some() {
+                let likeness = likeness(i);
+                described[i] = Some((likeness, likeness.structure));
+            }
         }
-        digests
+        for i in (1..self.rows.len()).rev() {
+            let Row { parent, label, .. } = self.rows[i];
+            if let (Some((_, own)), Some((_, around))) = (described[i], &mut described[parent]) {
+                *around = around.wrapping_add(digest(&(stem(label), own)) | 1);
+            }
+        }
+        described
     }
 }
 
@@ -323,8 +343,9 @@ impl<'a> Pairing<'_, 'a> {
     }
 
     /// Pairs what is left among the children of pairs, and then what lies below.
-    fn guess(&mut self) {
-        let digests = [self.sides[0].digests(), self.sides[1].digests()];
+    fn guess(&mut self, likeness: impl Fn(usize, usize) -> Likeness) {
+        let described =
+            [0, 1].map(|side| self.sides[side].described(|row| self.is_free(side, row), |row| likeness(side, row)));
         let mut at = 0;
         while at < self.found.len() {
             let (before, after) = self.found[at];
@@ -334,8 +355,8 @@ impl<'a> Pairing<'_, 'a> {
                 let children = self.sides[side].children(row as usize).iter();
                 let free = children.copied().filter(|row| self.is_free(side, *row));
                 let candidate = |row: u32| {
-                    let Row { label, structure, line, .. } = rows[row as usize];
-                    let digest = digests[side][row as usize];
+                    let label = rows[row as usize].label;
+                    let (Likeness { structure, line }, digest) = described[side][row as usize].unwrap_or_default();
                     Candidate { row, stem: stem(label), numbers: numbers(label), structure, digest, line, label }
                 };
                 free.map(candidate).collect()
@@ -462,22 +483,24 @@ mod tests {
     use super::*;
 
     /// Rows of slashed names, with `name=type` for rows that have a structure.
-    fn rows(names: &[&'static str]) -> Vec<Row<'static>> {
-        let mut rows = vec![Row { parent: 0, name: "", label: "", structure: 0, line: 0 }];
+    fn rows(names: &[&'static str]) -> (Vec<Row<'static>>, Vec<Likeness>) {
+        let mut rows = vec![Row { parent: 0, name: "", label: "" }];
+        let mut likeness = vec![Likeness::default()];
         for text in names {
             let (name, kind) = text.split_once('=').unwrap_or((text, ""));
             let (around, label) = name.rsplit_once('/').unwrap_or(("", name));
             let parent = rows.iter().rposition(|row| row.name == around).unwrap();
-            let structure = if kind.is_empty() { 0 } else { digest_of(&kind) };
-            rows.push(Row { parent, name, label, structure, line: 0 });
+            rows.push(Row { parent, name, label });
+            likeness.push(Likeness { structure: if kind.is_empty() { 0 } else { digest_of(&kind) }, line: 0 });
         }
-        rows
+        (rows, likeness)
     }
 
     fn pairs(before: &[&'static str], after: &[&'static str], renames: &[&str]) -> Vec<(String, String, Match)> {
         let renames: Vec<_> = renames.iter().map(|text| Rename::parse(text).unwrap()).collect();
-        let (old, new) = (rows(before), rows(after));
-        let pairs = pair(&old, &new, &How { renames: &renames, guess: true, unique_names: true });
+        let ((old, was), (new, is)) = (rows(before), rows(after));
+        let how = How { renames: &renames, unique_names: true };
+        let pairs = pair(&old, &new, &how, |side, row| if side == 0 { was[row] } else { is[row] });
         let pair = |(i, found): (usize, &Option<(u32, Match)>)| {
             found.map(|(j, by)| (old[i].name.to_owned(), new[j as usize].name.to_owned(), by))
         };

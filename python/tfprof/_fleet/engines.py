@@ -55,6 +55,8 @@ class Processes:
         self._workers = workers or os.cpu_count() or 1
         self.resubmitted = 0
         self._pool = self._new_pool(self._workers)
+        self._alone: list[Any] = []
+        self._left_behind = False
 
     def _new_pool(self, workers: int) -> concurrent.futures.ProcessPoolExecutor:
         # A fork would copy the threads' locks of whatever the user's program runs.
@@ -73,6 +75,7 @@ class Processes:
             # It may be the task that ends its process: alone, it harms no other.
             alone = self._new_pool(1)
             call.future = alone.submit(call.task, *call.args)
+            self._alone += _processes_of(alone)
             alone.shutdown(wait=False)
             return
         try:
@@ -108,11 +111,20 @@ class Processes:
         return handle.future.exception()
 
     def cancel(self, handle: _Call) -> None:
-        if handle.future is not None:
-            handle.future.cancel()
+        if handle.future is not None and not handle.future.cancel():
+            self._left_behind |= not handle.future.done()
 
     def close(self) -> None:
+        processes = [*_processes_of(self._pool), *self._alone]
         self._pool.shutdown(wait=False, cancel_futures=True)
+        if self._left_behind:
+            # The program would not end before a task that nobody waits for.
+            for process in processes:
+                process.terminate()
+
+
+def _processes_of(pool: concurrent.futures.ProcessPoolExecutor) -> list[Any]:
+    return list((getattr(pool, "_processes", None) or {}).values())
 
 
 class Dask:

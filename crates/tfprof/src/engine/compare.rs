@@ -5,9 +5,12 @@ use super::profiler::{Answer, Profiler};
 use super::question::Question;
 use crate::budget;
 use crate::error::Error;
+use crate::format::Role;
+use crate::metric::Metric;
 use crate::model::builder::Keep;
 use crate::model::runs::KeepSteps;
 use crate::options::{Comparing, Step};
+use crate::quirks::Quirks;
 use crate::view::View;
 
 /// Joins the answers of two profilers to one question. Each comes with its name for people, such as its path.
@@ -69,7 +72,18 @@ impl Question {
     /// The parts of the files of a side that a comparison needs: those of the question, and each step, for the noise.
     pub fn needs_to_compare(&self, inputs: &Inputs) -> Result<Keep, Error> {
         let keep = self.needs(inputs)?;
-        let steps = if self.options.step == Step::Average { KeepSteps::Each } else { keep.steps };
+        let options = &self.options;
+        // Sums of each step take most of the memory, and most questions are about times.
+        let times = [Metric::Micros, Metric::AcceleratorMicros, Metric::CpuMicros, Metric::Runs];
+        let are_times = |metric: Metric| !metric.info().averaged || times.contains(&metric);
+        let asks_times = options.selection(true).given().map(Metric::summed).all(are_times);
+        let only_runs = [Role::Profile, Role::Host, Role::Partial].iter().all(|role| inputs.of(*role).next().is_none());
+        let plain = !keep.memory && options.quirks == Quirks::NONE;
+        let steps = match keep.steps {
+            steps if options.step != Step::Average => steps,
+            KeepSteps::TotalsOnly if asks_times && only_runs && plain => KeepSteps::Times,
+            _ => KeepSteps::Each,
+        };
         Ok(Keep { steps, ..keep })
     }
 }

@@ -245,7 +245,7 @@ impl Merger<'_> {
             let keeps = match self.keep {
                 KeepSteps::TotalsOnly => false,
                 KeepSteps::One(kept) => kept == number,
-                KeepSteps::Each => true,
+                KeepSteps::Times | KeepSteps::Each => true,
             };
             if keeps {
                 let cells = self.runs.steps.entry(number).or_default().get_or_insert_with(Cells::default);
@@ -466,7 +466,7 @@ impl Merger<'_> {
             runs.totals = runs.everything.clone();
         }
         // A step that is kept has (possibly empty) sums.
-        if self.keep == KeepSteps::Each {
+        if matches!(self.keep, KeepSteps::Times | KeepSteps::Each) {
             runs.steps.values_mut().filter(|cells| cells.is_none()).for_each(|cells| *cells = Some(Cells::default()));
         }
         let model = &mut builder.model;

@@ -449,7 +449,7 @@ impl KeptSteps {
                 let at = steps.list.iter().position(|step| step.number == number);
                 at.map(|step| KeptSteps::One(step as u32))
             }
-            KeepSteps::Each => Some(KeptSteps::Each),
+            KeepSteps::Times | KeepSteps::Each => Some(KeptSteps::Each),
         }
     }
 }

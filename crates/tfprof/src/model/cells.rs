@@ -246,8 +246,9 @@ impl Cells {
         &mut self.rows[row]
     }
 
+    /// The row of a node on a device. Creates it if necessary.
     #[inline]
-    fn row(&mut self, node: NodeId, device: DeviceId) -> usize {
+    pub fn row(&mut self, node: NodeId, device: DeviceId) -> usize {
         let mut last = NONE;
         let mut row = self.first_row(node);
         for _ in 0..FEW_DEVICES {
@@ -273,6 +274,11 @@ impl Cells {
         // The entry without a device holds the node's last row.
         let last = self.many.insert((node, DeviceId::NONE), new).unwrap_or(last);
         self.push(node, device, last)
+    }
+
+    #[inline]
+    pub fn row_mut(&mut self, row: usize) -> &mut Cell {
+        &mut self.rows[row]
     }
 
     /// Adds a row after another of the same node, or as its first.

@@ -37,6 +37,7 @@ pub mod shared;
 pub mod span_log;
 mod spill;
 pub mod stacks;
+pub mod step_times;
 pub mod type_names;
 
 use crate::hash::UntrustedMap;

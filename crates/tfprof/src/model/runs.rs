@@ -5,6 +5,7 @@ use super::devices::{DeviceId, DeviceKind, Devices};
 use super::join::Renumber;
 use super::nodes::NodeId;
 use super::records::Records;
+use super::step_times::StepTimes;
 use std::collections::BTreeMap;
 
 /// Which steps are kept individually. Sums over all steps are always kept.
@@ -13,6 +14,8 @@ pub enum KeepSteps {
     /// None. Each step must arrive in one piece: if it comes back, it counts as another step.
     TotalsOnly,
     One(i64),
+    /// Of each, how often and how long nodes ran. As with `TotalsOnly`, each must arrive in one piece.
+    Times,
     #[default]
     Each,
 }
@@ -30,6 +33,11 @@ pub struct Runs {
     steps: BTreeMap<i64, Option<Cells>>,
     /// By step, if single executions are kept. Of other steps, only the parts that kept steps need.
     records: BTreeMap<i64, Records>,
+    /// By step, with [`KeepSteps::Times`].
+    times: BTreeMap<i64, StepTimes>,
+    /// Those of the current run, and the row of its last record.
+    times_of_run: StepTimes,
+    last_row: usize,
     totals: Cells,
     /// Sums over all steps and everything outside of steps, if files have such.
     everything: Option<Cells>,
@@ -165,6 +173,11 @@ impl Runs {
         self.steps.get(&step)?.as_ref()
     }
 
+    /// How often and how long nodes ran in one step, by row of [`Runs::totals`], if that is all that was kept.
+    pub fn times(&self, step: i64) -> Option<&StepTimes> {
+        self.times.get(&step)
+    }
+
     /// The executions of one step, if they were kept.
     pub fn records(&self, step: i64) -> Option<&Records> {
         self.records.get(&step)
@@ -221,7 +234,11 @@ impl Runs {
             seen.last_first = self.run;
             seen.steps.first_device += 1;
         }
-        self.totals.at(node, device).begin(self.run)
+        self.last_row = self.totals.row(node, device);
+        if self.keep == KeepSteps::Times {
+            self.times_of_run.see(self.last_row);
+        }
+        self.totals.row_mut(self.last_row).begin(self.run)
     }
 
     /// Like [`Runs::cell`], for a step that was already counted for this node.
@@ -229,7 +246,7 @@ impl Runs {
         self.totals.at(node, device)
     }
 
-    /// Updates the bound after numbers were added to a cell of [`Runs::cell`]; `ran` is its run count.
+    /// Updates the bound after numbers were added to the last cell of [`Runs::cell`]; `ran` is its run count.
     #[inline]
     pub fn note(&mut self, sums: &Sums, ran: i64) {
         self.note_numbers(sums.map(Sum::limited), ran);
@@ -238,6 +255,9 @@ impl Runs {
     /// The same for numbers that did not overflow.
     #[inline]
     pub fn note_numbers(&mut self, numbers: [i64; Measure::COUNT], ran: i64) {
+        if self.keep == KeepSteps::Times {
+            self.times_of_run.add(self.last_row, numbers);
+        }
         self.sizes.note_numbers(numbers);
         self.most_often = self.most_often.max(ran.unsigned_abs());
     }
@@ -245,6 +265,13 @@ impl Runs {
     /// Ends a run of a step that was only summed.
     pub fn end_run(&mut self, step: i64) {
         self.steps.entry(step).or_default();
+        if self.keep == KeepSteps::Times {
+            let times = std::mem::take(&mut self.times_of_run);
+            match self.times.get_mut(&step) {
+                Some(before) => before.merge(&times, |row| row),
+                None => drop(self.times.insert(step, times)),
+            }
+        }
     }
 
     /// Adds later steps, whose ids of nodes and devices differ.
@@ -276,14 +303,35 @@ impl Runs {
             steps.any_device += seen.steps.any_device;
             steps.first_device += seen.steps.first_device;
         }
+        let mut row_of = |cell: &Cell| {
+            let node = numbers.node(cell.node);
+            self.totals.row(node, numbers.device(node, cell.device))
+        };
+        if self.keep == KeepSteps::Times {
+            let rows: Vec<usize> = later.totals.rows().iter().map(&mut row_of).collect();
+            for (step, times) in &later.times {
+                self.times.entry(*step).or_default().merge(times, |row| rows[row]);
+            }
+        }
         self.totals.merge(&numbers.cells(later.totals, Cell::add_steps), Cell::add_steps);
     }
 
     /// The same without some of the steps. All of them must have been kept.
     #[must_use]
     pub fn without(&self, left_out: &[i64], placement: &[DeviceId], devices: &Devices) -> Runs {
-        let mut runs = Runs { keep: KeepSteps::Each, everything: self.everything.clone(), ..Runs::default() };
-        for (step, cells) in self.steps.iter().filter(|(step, _)| !left_out.contains(step)) {
+        let keep = if self.times.is_empty() { KeepSteps::Each } else { KeepSteps::Times };
+        let mut runs = Runs { keep, everything: self.everything.clone(), ..Runs::default() };
+        let mut row_of = vec![0; if keep == KeepSteps::Times { self.totals.rows().len() } else { 0 }];
+        for (step, times) in self.times.iter().filter(|(step, _)| !left_out.contains(step)) {
+            runs.fold(*step, times.cells(&self.totals), placement, devices);
+            for (row, _) in times.rows() {
+                let Cell { node, device, .. } = self.totals.rows()[row];
+                row_of[row] = runs.totals.row(node, device);
+            }
+            runs.times.entry(*step).or_default().merge(times, |row| row_of[row]);
+        }
+        let steps = self.steps.iter().filter(|(step, _)| keep == KeepSteps::Each && !left_out.contains(step));
+        for (step, cells) in steps {
             runs.fold(*step, cells.clone().unwrap_or_default(), placement, devices);
         }
         let records = self.records.iter().filter(|(step, _)| !left_out.contains(step));
@@ -306,7 +354,7 @@ impl Runs {
     /// Whether the step is kept individually.
     pub fn keeps(&self, step: i64) -> bool {
         match self.keep {
-            KeepSteps::TotalsOnly => false,
+            KeepSteps::TotalsOnly | KeepSteps::Times => false,
             KeepSteps::One(kept) => kept == step,
             KeepSteps::Each => true,
         }

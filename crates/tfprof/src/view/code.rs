@@ -206,7 +206,7 @@ impl<'m> Lines<'m> {
         let mut open: Vec<(u32, usize)> = children[0].iter().rev().map(|row| (*row, 0)).collect();
         while let Some((row, parent)) = open.pop() {
             let line = &self.rows[row as usize];
-            let at = tree.push(parent, line.label, lengths[row as usize]);
+            let at = tree.push_own(parent, line.label, lengths[row as usize]);
             line.nodes.iter().for_each(|node| tree.push_node(*node));
             tree.push_frame(line.frame, line.gradient);
             open.extend(children[row as usize + 1].iter().rev().map(|child| (*child, at)));

@@ -26,7 +26,7 @@ pub fn group_by_shapes(values: &Values<'_>, filter: NodeFilter) -> Tree {
     let labels: Vec<NameId> = rows.keys().map(|row| names.intern(row)).collect();
     let mut tree = Tree::with_names(names);
     for ((row, nodes), label) in rows.into_iter().zip(labels) {
-        tree.push(0, label, row.len());
+        tree.push_own(0, label, row.len());
         nodes.into_iter().for_each(|node| tree.push_node(node));
     }
     tree

@@ -2,6 +2,7 @@
 
 mod joined;
 mod rules;
+mod steps;
 
 pub use joined::Joined;
 pub use rules::Rules;
@@ -121,6 +122,20 @@ struct Sums {
     around: Vec<u32>,
 }
 
+impl Sums {
+    /// Adds the number of each kept row to the row around it.
+    fn add_up(&self, table: &mut Table, wrap: bool) {
+        for column in table.columns_mut() {
+            for row in (1..self.keep.len()).rev() {
+                if self.keep[row] {
+                    let parent = self.around[row] as usize;
+                    column[parent] = plus(column[parent], column[row], wrap);
+                }
+            }
+        }
+    }
+}
+
 impl<'q, 'm> Pipeline<'q, 'm> {
     /// `metrics` are those to show; metrics to sort or filter by are added.
     #[expect(clippy::large_types_passed_by_value, reason = "once for each view")]
@@ -166,19 +181,6 @@ impl<'q, 'm> Pipeline<'q, 'm> {
             other: None,
             tree,
         }
-    }
-
-    /// The tree, and the totals of all its rows.
-    pub fn totals(mut self) -> (Tree, Table) {
-        self.account();
-        if self.rules.chain {
-            self.totals = self.self_values.clone();
-            let rows: Vec<usize> = (1..self.tree.len()).filter(|row| self.accounted[*row]).collect();
-            self.cumulate(&rows);
-        } else {
-            self.sum();
-        }
-        (self.tree, self.totals)
     }
 
     pub fn run(mut self) -> Rows {
@@ -272,7 +274,14 @@ impl<'q, 'm> Pipeline<'q, 'm> {
 
     /// The sums alone, without listing the rows that are kept.
     fn sum(&mut self) -> Sums {
-        let wrap = self.values.lens.quirks.numbers_wrap;
+        let sums = self.sums();
+        self.totals = self.self_values.clone();
+        sums.add_up(&mut self.totals, self.values.lens.quirks.numbers_wrap);
+        sums
+    }
+
+    /// Which rows are kept, and what each is added to.
+    fn sums(&self) -> Sums {
         let rows = self.tree.len();
         let mut keep = self.accounted.clone();
         // The row that each total is added to: the nearest ancestor that does not vanish.
@@ -282,7 +291,6 @@ impl<'q, 'm> Pipeline<'q, 'm> {
             let vanishes = self.rules.unaccounted_vanish && parent != 0 && !self.accounted[parent];
             around.push(if vanishes { around[parent] } else { parent as u32 });
         }
-        self.totals = self.self_values.clone();
         if !self.rules.unaccounted_vanish {
             for row in (1..rows).rev() {
                 if keep[row] {
@@ -291,14 +299,6 @@ impl<'q, 'm> Pipeline<'q, 'm> {
             }
         }
         keep[0] = false;
-        for column in self.totals.columns_mut() {
-            for row in (1..rows).rev() {
-                if keep[row] {
-                    let parent = around[row] as usize;
-                    column[parent] = plus(column[parent], column[row], wrap);
-                }
-            }
-        }
         Sums { keep, around }
     }
 

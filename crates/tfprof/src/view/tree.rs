@@ -17,7 +17,7 @@ pub struct Tree {
     nodes: Vec<NodeId>,
     nodes_end: Vec<u32>,
     /// Names that the model does not have, such as those of code lines.
-    own_names: Option<Names>,
+    own_names: Names,
     /// In code view, the line that each row stands for, and whether for its gradients.
     frames: Vec<Option<(FrameId, bool)>>,
 }
@@ -25,9 +25,12 @@ pub struct Tree {
 /// A name, or the beginning of one: scopes are beginnings of node names.
 #[derive(Clone, Copy, Debug)]
 struct Label {
-    name: NameId,
+    /// A name of the model or, with [`OWN`] added, of the tree.
+    name: u32,
     length: u32,
 }
+
+const OWN: u32 = 1 << 31;
 
 impl Tree {
     /// A tree with nothing but a root.
@@ -37,23 +40,45 @@ impl Tree {
         tree
     }
 
-    /// A tree whose names are not those of the model.
+    /// A tree that has names besides those of the model.
     pub fn with_names(names: Names) -> Self {
-        Tree { own_names: Some(names), ..Tree::new() }
+        Tree { own_names: names, ..Tree::new() }
     }
 
     /// Adds a row below `parent`, which must be the last row or one of its ancestors.
     pub fn push(&mut self, parent: usize, name: NameId, length: usize) -> usize {
+        self.push_label(parent, Label { name: name.0, length: length as u32 })
+    }
+
+    /// The same with a name of the tree's own.
+    pub fn push_own(&mut self, parent: usize, name: NameId, length: usize) -> usize {
+        self.push_label(parent, Label { name: name.0 | OWN, length: length as u32 })
+    }
+
+    /// Adds a row with the name that it has in `other`, a tree of the same model whose names this one has.
+    pub fn push_as_in(&mut self, other: &Tree, row: usize, parent: usize) -> usize {
+        self.push_label(parent, other.labels[row])
+    }
+
+    /// Adds a row with the name that it has in a tree of another model.
+    pub fn push_from(&mut self, (other, model): (&Tree, &Model), row: usize, parent: usize) -> usize {
+        let Label { name, length } = other.labels[row];
+        // The whole name, of which there is one for a scope and all that is in it.
+        let name = self.own_names.intern(other.whole_name(name, model));
+        self.push_own(parent, name, length as usize)
+    }
+
+    fn push_label(&mut self, parent: usize, label: Label) -> usize {
         budget::check();
         self.parents.push(parent as u32);
-        self.labels.push(Label { name, length: length as u32 });
+        self.labels.push(label);
         self.nodes_end.push(self.nodes.len() as u32);
         self.parents.len() - 1
     }
 
-    /// A name of the tree's own, whose beginnings may name rows.
-    pub fn own_name(&mut self, name: &str) -> NameId {
-        self.own_names.get_or_insert_default().intern(name)
+    /// The names that the model does not have.
+    pub fn own_names(&self) -> &Names {
+        &self.own_names
     }
 
     /// Adds a node to the row that was pushed last.
@@ -94,8 +119,12 @@ impl Tree {
             return ROOT;
         }
         let Label { name, length } = self.labels[row];
-        let names = self.own_names.as_ref().unwrap_or(&model.names);
-        &names.get(name)[..length as usize]
+        &self.whole_name(name, model)[..length as usize]
+    }
+
+    #[inline]
+    fn whole_name<'t>(&'t self, name: u32, model: &'t Model) -> &'t str {
+        if name & OWN == 0 { model.names.get(NameId(name)) } else { self.own_names.get(NameId(name & !OWN)) }
     }
 
     /// The nodes of a row, without those of rows below it.

@@ -194,13 +194,13 @@ impl<'m> Values<'m> {
         (flops || is_logged, facts.knows_bytes || is_counted)
     }
 
-    /// Adds a cell to the row; false if the question does not count its device.
+    /// The metric that the time of a cell counts as, and whether its memory counts; none if its device does not.
     #[inline]
-    fn add(&self, cell: &Cell, row: &mut Row) -> bool {
+    pub fn counted_as(&self, cell: &Cell) -> Option<(Option<Metric>, bool)> {
         let kind = self.model.devices.kind(cell.device);
         let is_apart = self.lens.kernels_apart && kind == DeviceKind::AllStreams;
         if is_apart || !self.counts(cell, kind) {
-            return false;
+            return None;
         }
         let other = !self.lens.quirks.other_devices_are_free;
         let time = match kind {
@@ -210,6 +210,18 @@ impl<'m> Values<'m> {
             DeviceKind::Nameless | DeviceKind::NamelessLate if other => Some(Metric::CpuMicros),
             _ => None,
         };
+        let memory = match kind {
+            DeviceKind::Placement | DeviceKind::Nameless => true,
+            DeviceKind::Other | DeviceKind::NamelessLate => other,
+            DeviceKind::AllStreams | DeviceKind::OneStream => false,
+        };
+        Some((time, memory))
+    }
+
+    /// Adds a cell to the row; false if the question does not count its device.
+    #[inline]
+    fn add(&self, cell: &Cell, row: &mut Row) -> bool {
+        let Some((time, memory)) = self.counted_as(cell) else { return false };
         let wrap = self.lens.quirks.numbers_wrap;
         let sum = |measure: Measure| if wrap { cell.sum(measure).wrapped() } else { cell.sum(measure).limited() };
         let mut add = |metric: Metric, n: i64| row[metric as usize] = plus(row[metric as usize], n, wrap);
@@ -217,11 +229,6 @@ impl<'m> Values<'m> {
             add(time, sum(Measure::Micros));
             add(Metric::Micros, sum(Measure::Micros));
         }
-        let memory = match kind {
-            DeviceKind::Placement | DeviceKind::Nameless => true,
-            DeviceKind::Other | DeviceKind::NamelessLate => other,
-            DeviceKind::AllStreams | DeviceKind::OneStream => false,
-        };
         if memory {
             if time.is_some() {
                 add(Metric::Runs, sum(Measure::Runs));

@@ -5,7 +5,7 @@ use super::stats::Change;
 use crate::checkpoint::{Checkpoint, Damage, Tensor};
 use crate::error::Error;
 use crate::options::{Comparing, Options};
-use crate::pairing::{self, How, Match, Row};
+use crate::pairing::{self, How, Likeness, Match, Row};
 
 #[derive(Debug)]
 pub struct Comparison<'c> {
@@ -102,8 +102,8 @@ impl<'c> Comparison<'c> {
     ) -> Result<Comparison<'c>, Error> {
         let filter = Filter::new(options)?;
         let mut comparison = Comparison { before, after, rows: Vec::new(), same: 0, has_stats, damage: Vec::new() };
-        let how = How { renames: &comparing.renames, guess: true, unique_names: true };
-        let pairs = pairing::pair(&rows(before), &rows(after), &how);
+        let how = How { renames: &comparing.renames, unique_names: true };
+        let pairs = pairing::pair(&rows(before), &rows(after), &how, |side, row| likeness([before, after][side], row));
         for (tensor, partner) in before.tensors.iter().zip(pairs.before.iter().skip(1)) {
             let other = partner.map(|(row, by)| (&after.tensors[row as usize - 1], by));
             let by = other.map_or(Match::Name, |(_, by)| by);
@@ -155,10 +155,14 @@ impl<'c> Comparison<'c> {
 
 /// The tensors as the children of one root, to be paired by name, then by type, shape and name without numbers.
 fn rows(checkpoint: &Checkpoint) -> Vec<Row<'_>> {
-    let mut rows = vec![Row { parent: 0, name: "", label: "", structure: 0, line: 0 }];
-    for Tensor { name, dtype, shape, .. } in &checkpoint.tensors {
-        let structure = pairing::digest_of(&(dtype.name(), shape));
-        rows.push(Row { parent: 0, name, label: name, structure, line: 0 });
-    }
+    let mut rows = vec![Row { parent: 0, name: "", label: "" }];
+    rows.extend(checkpoint.tensors.iter().map(|Tensor { name, .. }| Row { parent: 0, name, label: name }));
     rows
+}
+
+/// Type and shape of the tensor of a row.
+fn likeness(checkpoint: &Checkpoint, row: usize) -> Likeness {
+    let tensor = row.checked_sub(1).and_then(|at| checkpoint.tensors.get(at));
+    let structure = tensor.map_or(0, |tensor| pairing::digest_of(&(tensor.dtype.name(), &tensor.shape)));
+    Likeness { structure, line: 0 }
 }

@@ -2,7 +2,7 @@
 
 use super::{Cost, Figures, Scopes};
 use crate::options::Comparing;
-use crate::pairing::{self, How, Match, Row};
+use crate::pairing::{self, How, Likeness, Match, Row};
 use serde::Serialize;
 use std::borrow::Cow;
 
@@ -72,9 +72,9 @@ impl JoinedScope {
 
 impl<'c> Joined<'c> {
     fn new(before: &'c Scopes, after: &'c Scopes, comparing: &Comparing) -> Joined<'c> {
-        let how = How { renames: &comparing.renames, guess: true, unique_names: true };
+        let how = How { renames: &comparing.renames, unique_names: true };
         let (old, new) = (names(before), names(after));
-        let pairs = pairing::pair(&rows(before, &old), &rows(after, &new), &how);
+        let pairs = pairing::pair(&rows(before, &old), &rows(after, &new), &how, |_, _| Likeness::default());
         let mut list: Vec<JoinedScope> = Vec::with_capacity(after.len());
         for (at, partner) in pairs.after.iter().enumerate() {
             let old = partner.map(|(row, by)| (row as usize, by));
@@ -121,7 +121,7 @@ fn rows<'n>(scopes: &Scopes, names: &'n [Cow<'_, str>]) -> Vec<Row<'n>> {
     let row = |at: usize| {
         let (name, parent) = (&*names[at], scopes.parent(at));
         let inner = name.strip_prefix(&*names[parent]).and_then(|rest| rest.strip_prefix('/'));
-        Row { parent, name, label: inner.unwrap_or(name), structure: 0, line: 0 }
+        Row { parent, name, label: inner.unwrap_or(name) }
     };
     (0..scopes.len()).map(row).collect()
 }

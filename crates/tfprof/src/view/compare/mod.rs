@@ -100,6 +100,8 @@ struct JoinedRow {
     before: Option<u32>,
     after: Option<u32>,
     by: Match,
+    /// Its names differ.
+    is_renamed: bool,
     status: Status,
 }
 
@@ -402,9 +404,8 @@ impl Compared {
 
     /// The name of a row on the first side, if it was another.
     pub fn before_name(&self, row: &VisibleRow) -> Option<&str> {
-        let JoinedRow { before, after, .. } = self.rows[row.row];
-        let name = self.before.name(&self.before.rows()[before? as usize]);
-        (self.after.name(&self.after.rows()[after? as usize]) != name).then_some(name)
+        let JoinedRow { before, is_renamed, .. } = self.rows[row.row];
+        is_renamed.then(|| self.before.name(&self.before.rows()[before.unwrap_or(0) as usize]))
     }
 
     /// The shift that rows have in common, as a factor, for the first metric with noise.

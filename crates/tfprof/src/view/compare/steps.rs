@@ -30,11 +30,11 @@ pub fn leave_out_warmup(
         Step::At(step) => return Ok(SideSteps { counted: vec![step], warmup: Vec::new() }),
         Step::All => return Ok(SideSteps::default()),
     }
-    let kept: Vec<&Cells> = all.iter().filter_map(|step| side.model.runs.step(*step)).collect();
+    let runs = &side.model.runs;
+    let time_of = |step: &i64| runs.step(*step).map(time).or_else(|| Some(runs.times(*step)?.micros()));
+    let kept: Vec<f64> = all.iter().filter_map(time_of).collect();
     let first = match warmup {
-        Warmup::Auto if kept.len() == all.len() => {
-            noise::warm_up(&kept.iter().map(|cells| time(cells)).collect::<Vec<_>>())
-        }
+        Warmup::Auto if kept.len() == all.len() => noise::warm_up(&kept),
         Warmup::Keep | Warmup::Auto => 0,
         Warmup::First(n) if n > 0 && n >= all.len() => {
             let why = format!("{} has {} steps, so {n} leave none", side.name, all.len());
@@ -121,8 +121,17 @@ impl Numbers<'_> {
 /// The totals of each row in each step, at most [`MOST_STEPS`] of them.
 fn step_totals(view: &View, steps: &[i64], mut metrics: MetricSet) -> Vec<Table> {
     metrics.add(Metric::Runs);
-    let kept: Vec<i64> = steps.iter().copied().filter(|step| view.model.runs.step(*step).is_some()).collect();
+    let runs = &view.model.runs;
+    let is_kept = |step: &i64| runs.step(*step).is_some() || runs.times(*step).is_some();
+    let kept: Vec<i64> = steps.iter().copied().filter(is_kept).collect();
     let every = kept.len().div_ceil(MOST_STEPS).max(1);
+    let times: Vec<_> = kept.iter().step_by(every).filter_map(|step| runs.times(*step)).collect();
+    if !times.is_empty() {
+        let Ok(filters) = Filters::new(&view.options) else { return Vec::new() };
+        let (rules, tree) = (Rules::of(view.kind), view.rows.tree.clone());
+        let pipeline = Pipeline::new(rules, &view.options, filters, view.values(), tree, metrics, None);
+        return pipeline.totals_of_times(&times);
+    }
     let mut tree = view.rows.tree.clone();
     let mut tables = Vec::new();
     for step in kept.into_iter().step_by(every) {
