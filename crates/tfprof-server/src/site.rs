@@ -185,9 +185,9 @@ impl Site {
     pub fn asked(&self, params: &mut Params) -> Result<Asked, Problem> {
         let leaves_out = params.flag("warm");
         let asked = Asked::take(params, self.default_metric(), &self.setup.defaults)?;
-        let warm_up = answers::steps::warm_up(&self.overview);
-        match warm_up.only_other {
-            Some(step) if leaves_out && asked.step() == tfprof::Step::Average => asked.at_step(step),
+        let warm_up = answers::steps::warm_up(&self.overview, self.profiler.model());
+        match warm_up.others {
+            Some(steps) if leaves_out && asked.step() == tfprof::Step::Average => asked.at_steps(steps),
             _ => Ok(asked),
         }
     }

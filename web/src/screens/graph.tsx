@@ -6,7 +6,7 @@ import type { GraphAnswer, GraphEdge } from "../api";
 import { useAnswer } from "../ask";
 import { mix, token } from "../color";
 import { count, exact, figure, share, type Unit } from "../format";
-import { joined, ladder, layers, type Layout, type Placed } from "../ladder";
+import { ladder, layers, type Layout, type Placed } from "../ladder";
 import { go, metric, question, select, source, state, theme } from "../store";
 import { DirKeys, Key, Pending, Refused, useKeys, useSize } from "../ui/bits";
 import { hideTip, showTip } from "../ui/float";
@@ -22,7 +22,7 @@ export function Graph(): JSX.Element {
   const [box, size] = useSize<HTMLDivElement>();
   const params = { ...question.value, view: undefined, expand: source.live ? state.value.expand : undefined };
   const asked = useAnswer<GraphAnswer>("graph", params, true);
-  const { answer: data, sums } = useMemo(() => (asked.data ? joined(asked.data) : { answer: null, sums: 0 }), [asked.data]);
+  const { data } = asked;
   return (
     <div class={asked.dim ? "graphscreen dim" : "graphscreen"}>
       <div class="bar">
@@ -31,8 +31,8 @@ export function Graph(): JSX.Element {
         <DirKeys />
         {data?.ladder ? <Key color="var(--line2)">kept for the gradient</Key> : null}
         <span class="sp" />
-        {sums ? <span class="mut">{count(sums, "sum")} of gradients drawn as edges</span> : null}
-        {data?.left_out ? <span class="mut">{data.left_out.rows.toLocaleString("en-US")} left out: {data.left_out.why}</span> : null}
+        {data?.sums.count ? <span class="mut">{count(data.sums.count, "sum")} of gradients, {figure(data.sums.value, data.columns[0]?.unit ?? "us")}, drawn as edges</span> : null}
+        {data?.left_out ? <span class="mut">{count(data.left_out.rows, "smaller scope")} drawn as edges</span> : null}
         <button class="btn ghost small" disabled={!state.value.expand} onClick={() => go({ expand: "" })}>Collapse all</button>
       </div>
       <div class="graphbox" ref={box}>

@@ -13,12 +13,9 @@ use tfprof::{METRICS, Metric, MetricSource, OPTIONS, Role, Unit, ViewKind};
 
 pub fn meta(site: &Site, _: &mut Params) -> Result<Reply, Problem> {
     let overview = &site.overview;
-    let warm_up = warm_up(overview);
-    let rest = if warm_up.only_other.is_some() {
-        json!({ "steps": warm_up.steps, "can_leave_out": true, "rule": RULE })
-    } else {
-        json!({ "steps": warm_up.steps, "can_leave_out": false, "rule": RULE })
-    };
+    let warm_up = warm_up(overview, site.profiler.model());
+    let can_leave_out = warm_up.others.is_some();
+    let rest = json!({ "steps": warm_up.steps, "can_leave_out": can_leave_out, "rule": RULE });
     let loading = site.profiler.warnings();
     let losses: Value = loading
         .iter()

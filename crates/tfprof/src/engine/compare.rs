@@ -69,7 +69,7 @@ impl Question {
     /// The parts of the files of a side that a comparison needs: those of the question, and each step, for the noise.
     pub fn needs_to_compare(&self, inputs: &Inputs) -> Result<Keep, Error> {
         let keep = self.needs(inputs)?;
-        let steps = if self.options.step == Step::Average { KeepSteps::Each } else { keep.steps };
+        let steps = if self.options.step.is_average() { KeepSteps::Each } else { keep.steps };
         Ok(Keep { steps, ..keep })
     }
 }
