@@ -5,7 +5,7 @@ import type { Finding, Missing, OverviewAnswer, OverviewStep, Part, Row } from "
 import { useAnswer } from "../ask";
 import { axisMarks, axisStep, axisTime, exact, figure, parts, share } from "../format";
 import { go, meta, metric, plainQuestion, reveal, select, state } from "../store";
-import { Bars, CodeBox, Empty, Key, Pending, Refused, rowBar, sentence, useKeys } from "../ui/bits";
+import { Bars, CodeBox, Key, Pending, Refused, rowBar, sentence, useKeys } from "../ui/bits";
 import { hideTip, showTip } from "../ui/float";
 
 export function Overview(): JSX.Element {
@@ -131,7 +131,7 @@ const OneStep = ({ step }: { step: OverviewStep }): JSX.Element => (
 
 function NoSteps({ data }: { data: OverviewAnswer }): JSX.Element {
   const missing = data.missing.find((m) => /step|run|time/.test(m.code)) ?? data.missing[0];
-  return missing ? <p class="say">Not in the data: {missing.what}. {sentence(missing.why)}. The lines that record it are <button class="inline" onClick={() => document.getElementById("missing")?.scrollIntoView({ block: "nearest" })}>below</button>.</p> : <Empty title="No steps" why="Nothing that is loaded has recorded a step." />;
+  return missing ? <p class="say">Not in the data: {missing.what}. {sentence(missing.why)}. The lines that record it are <button class="inline" onClick={() => document.getElementById("missing")?.scrollIntoView({ block: "nearest" })}>below</button>.</p> : <p class="say">Nothing that is loaded has recorded a step.</p>;
 }
 
 function StepBins({ bins }: { bins: NonNullable<OverviewAnswer["step_bins"]> }): JSX.Element {

@@ -19,8 +19,8 @@ pub struct Part {
 /// The keys of answers. Those of rows are spelled one by one, since a deep row's key has the names of all rows around it.
 pub enum Keys {
     All(Vec<String>),
-    /// The children of the rows of a view.
-    Rows(ViewKind, Params),
+    /// The children of so many of the largest rows of a view.
+    Rows(ViewKind, Params, usize),
     /// The details of the largest rows of some views.
     Details(Vec<ViewKind>, Params),
     /// When these ran.
@@ -35,7 +35,7 @@ impl Keys {
                 let count = keys.len();
                 (Box::new(keys.into_iter()), count)
             }
-            Keys::Rows(view, asked) => rows(site, view, asked),
+            Keys::Rows(view, asked, most) => rows(site, view, asked, most),
             Keys::Details(views, plain) => {
                 largest_rows(site, &views, move |sel| spelled("node", &with(&plain, "sel", sel)))
             }
@@ -62,6 +62,8 @@ fn with(params: &Params, name: &'static str, value: impl Into<String>) -> Params
 const MOST_STEPS: usize = 20;
 /// The most rows whose children are in it, for each question.
 const MOST_PARENTS: usize = 20_000;
+/// The same for metrics besides the most important one.
+const MOST_PARENTS_OF_OTHERS: usize = 100;
 /// The most rows whose details are in it.
 const MOST_DETAILS: usize = 300;
 /// The deepest level of tiles: 512 of them.
@@ -109,18 +111,18 @@ pub fn parts(site: &Site, settings: &Settings) -> Vec<Part> {
         part(format!("the metric {name}"), Keys::All(glance(metric, &variants)), true);
     }
     // The rows of all metrics and steps, the most important first.
-    for metric in metrics.iter() {
-        for variant in &variants {
+    for (at, metric) in metrics.iter().enumerate() {
+        for (number, variant) in variants.iter().enumerate() {
             let plain: Params = variant.iter().chain(metric).cloned().collect();
+            let most = if at == 0 { MOST_PARENTS } else { MOST_PARENTS_OF_OTHERS };
             for view in &views {
                 let asked = if *view == ViewKind::Scope { plain.clone() } else { with(&plain, "view", view.word()) };
-                part(format!("rows of the {} view", view.word()), Keys::Rows(*view, asked), true);
+                part(format!("rows of the {} view", view.word()), Keys::Rows(*view, asked, most), true);
             }
-            let is_first = metric.is_empty() && std::ptr::eq(variant, &variants[0]);
-            if is_first {
+            if (at, number) == (0, 0) {
                 part("events of single rows".to_owned(), Keys::Events(views.clone()), true);
+                part("details of single rows".to_owned(), Keys::Details(views.clone(), plain), true);
             }
-            part("details of single rows".to_owned(), Keys::Details(views.clone(), plain), true);
         }
     }
     for level in 3..=DEEPEST {
@@ -189,7 +191,7 @@ fn timeline(from: u32, to: u32) -> Vec<String> {
 }
 
 /// The children of every row, the largest rows first.
-fn rows(site: &Site, view: ViewKind, asked: Params) -> (Box<dyn Iterator<Item = String>>, usize) {
+fn rows(site: &Site, view: ViewKind, asked: Params, most: usize) -> (Box<dyn Iterator<Item = String>>, usize) {
     let mut params = crate::params::Params::default();
     asked.iter().for_each(|(name, value)| params.push(name, value));
     let Ok(tree) = site.asked(&mut params).and_then(|asked: Asked| site.tree(&asked)) else {
@@ -198,7 +200,7 @@ fn rows(site: &Site, view: ViewKind, asked: Params) -> (Box<dyn Iterator<Item = 
     debug_assert_eq!(tree.view.kind, view);
     let mut parents: Vec<usize> = (1..tree.len()).filter(|id| !tree.kids(*id).is_empty()).collect();
     parents.sort_by_key(|id| std::cmp::Reverse(tree.parts(*id)));
-    parents.truncate(MOST_PARENTS);
+    parents.truncate(most);
     let count = parents.len();
     let key = move |id| spelled("rows", &with(&asked, "parent", tree.path(id)));
     (Box::new(parents.into_iter().map(key)), count)
