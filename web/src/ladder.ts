@@ -102,7 +102,7 @@ export function layers(answer: GraphAnswer, width: number): Layout {
     const sorted = list.map((box) => ({ box, at: wish(box) })).sort((a, b) => a.at - b.at);
     const total = sorted.length * (w + 24);
     const mean = sorted.reduce((sum, s) => sum + s.at, 0) / sorted.length;
-    const start = Math.max(12, Math.min(inner - total, mean - total / 2));
+    const start = Math.max(12, Math.min(inner - total, mean - (total - 24) / 2));
     sorted.forEach(({ box }, i) => {
       const x = start + i * (w + 24);
       centre.set(box.id, x + w / 2);

@@ -74,7 +74,8 @@ fn a_name_has_all_its_places_in_the_middle() {
     let conv = by_type["rows"].as_array().unwrap().iter().find(|row| row["name"] == "Conv2D").unwrap();
     for key in ["flame?around=op%3AConv2D", "flame?around=op%3AConv2D&invert=1"] {
         let answer = ask(&site, key);
-        assert_eq!((&answer["root"]["total"][0], &answer["places"]), (&conv["total"][0], &json!(31)), "{key}");
+        assert_eq!(answer["root"]["total"][0].as_f64(), conv["total"][0].as_f64(), "{key}");
+        assert_eq!(answer["places"], 31, "{key}");
     }
     let up = ask(&site, "flame?around=name%3Aconv1&invert=1");
     let down = ask(&site, "flame?around=name%3Aconv1");

@@ -50,6 +50,9 @@ export function Flame(): JSX.Element {
 const hasDirections = (answer: FlameAnswer | null): boolean => !answer || answer.boxes.dir.some((dir) => dir > 0);
 const modeOf = (answer: FlameAnswer | null): string => (state.value.color === "dir" && !hasDirections(answer) ? "unit" : state.value.color);
 
+/** The rows of a name stand for themselves: nothing is around their box. */
+const sandwiched = (answer: FlameAnswer): Scene => ({ answer, from: 0, left: 0, scale: 1, above: [], rows: answer.depth });
+
 /** All rows of a name or op type as one box: who leads to them above, what is in them below. A click puts another name in the middle. */
 function Sandwich({ base, height }: { base: Params; height: number }): JSX.Element {
   const { around } = state.value;
@@ -58,7 +61,7 @@ function Sandwich({ base, height }: { base: Params; height: number }): JSX.Eleme
   const scroller = useRef<HTMLDivElement>(null);
   const rh = 22;
   const [up, down] = [above.data, below.data];
-  const scenes = useMemo(() => [up, down].map((answer) => (answer ? sceneOf(answer, answer.root.path) : null)), [up, down]);
+  const scenes = useMemo(() => [up, down].map((answer) => (answer ? sandwiched(answer) : null)), [up, down]);
   const room = Math.max(200, height - 80);
   const needs = scenes.map((scene) => (scene ? scene.rows * rh + 6 : rh));
   const top = Math.min(needs[0] ?? 0, Math.max(room / 2, room - (needs[1] ?? 0)));

@@ -119,7 +119,7 @@ function edgePath(a: Placed, b: Placed, edge: GraphEdge, laddered: boolean): str
 function Edge({ edge, layout, most }: { edge: GraphEdge; layout: Layout; most: number }): JSX.Element | null {
   const [a, b] = [layout.boxes.get(edge.from), layout.boxes.get(edge.to)];
   if (!a || !b || a === b) return null;
-  const width = edge.bytes ? Math.max(0.8, Math.sqrt(edge.bytes / most) * 6) : 0.8;
+  const width = edge.bytes ? Math.max(0.8, Math.sqrt(edge.bytes / most) * 6) : layout.ladder ? 0.8 : 1.4;
   const color = edge.kept ? "var(--line2)" : a.column === "g" || b.column === "g" ? "var(--grad)" : a.column === "f" ? "var(--fwd)" : "var(--oth)";
   const chosen = state.value.sel === `scope:${a.box.path}` || state.value.sel === `scope:${b.box.path}`;
   const card = () => (
@@ -130,7 +130,7 @@ function Edge({ edge, layout, most }: { edge: GraphEdge; layout: Layout; most: n
     </>
   );
   return (
-    <path d={edgePath(a, b, edge, layout.ladder)} fill="none" stroke={chosen ? "var(--accent)" : color} stroke-width={width} opacity={edge.kept ? 0.6 : a.column === "f" && b.column === "o" ? 0.2 : 0.25 + 0.55 * Math.sqrt((edge.bytes ?? 0) / most)} stroke-dasharray={edge.bytes === null ? "3 3" : undefined}
+    <path d={edgePath(a, b, edge, layout.ladder)} fill="none" stroke={chosen ? "var(--accent)" : color} stroke-width={width} opacity={edge.kept ? 0.6 : edge.bytes === null && !layout.ladder ? 0.8 : a.column === "f" && b.column === "o" ? 0.2 : 0.25 + 0.55 * Math.sqrt((edge.bytes ?? 0) / most)} stroke-dasharray={edge.bytes === null ? "3 3" : undefined}
       onMouseMove={(event) => showTip(event, card)} onMouseLeave={hideTip} />
   );
 }

@@ -7,7 +7,7 @@ use crate::budget;
 use crate::error::Error;
 use crate::model::builder::Keep;
 use crate::model::runs::KeepSteps;
-use crate::options::{Comparing, Step};
+use crate::options::Comparing;
 use crate::view::View;
 
 /// Joins the answers of two profilers to one question. Each comes with its name for people, such as its path.
