@@ -29,6 +29,7 @@ export function Graph(): JSX.Element {
         <span class="lab">heat</span><span class="key">{metric.value?.label}</span>
         <span class="lab">edges</span><span class="key">width is bytes of tensors</span>
         <DirKeys />
+        {data?.edges.some((edge) => edge.bytes === null) ? <span class="key">dashed: size unknown</span> : null}
         {data?.ladder ? <Key color="var(--line2)">kept for the gradient</Key> : null}
         <span class="sp" />
         {data?.sums.count ? <span class="mut">{count(data.sums.count, "sum")} of gradients, {figure(data.sums.value, data.columns[0]?.unit ?? "us")}, drawn as edges</span> : null}
@@ -91,6 +92,12 @@ function Kept({ data, layout }: { data: GraphAnswer; layout: Layout }): JSX.Elem
 function edgePath(a: Placed, b: Placed, edge: GraphEdge, laddered: boolean): string {
   if (!laddered) {
     const [x1, y1, x2, y2] = [a.x + a.w / 2, a.y + a.h, b.x + b.w / 2, b.y];
+    if (y2 - y1 > 60 && Math.abs(x2 - x1) < a.w / 2) {
+      // Past the boxes between them, further out the further it goes.
+      const [from, to] = [a.x + a.w, b.x + b.w];
+      const far = Math.max(from, to) + 16 + Math.min(110, (y2 - y1) * 0.2);
+      return `M${from} ${y1 - a.h / 2}C${far} ${y1} ${far} ${y2} ${to} ${y2 + b.h / 2}`;
+    }
     const bend = Math.max(12, Math.abs(y2 - y1) / 2);
     return `M${x1} ${y1}C${x1} ${y1 + bend} ${x2} ${y2 - bend} ${x2} ${y2}`;
   }
