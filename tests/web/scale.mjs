@@ -59,7 +59,7 @@ const pan = (page) => page.evaluate(() => new Promise((done) => {
 }));
 
 const began = performance.now();
-const server = await serve(tfprof, [file], root);
+const server = await serve(tfprof, [file], root, 600_000);
 say("until the address is printed", `${((performance.now() - began) / 1e3).toFixed(2)} s, ${cpu(server.pid).toFixed(2)} CPU s, ${status(server.pid, "VmRSS").toFixed(0)} MB`);
 const browser = await launch();
 try {

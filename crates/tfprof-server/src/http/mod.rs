@@ -185,8 +185,9 @@ async fn api(state: &Arc<State>, key: String, gzip: bool) -> Answer {
         match answer {
             Body::Json(bytes) => body(status, "application/json; charset=utf-8", bytes, gzip, "no-store"),
             // The page asks with the version of the model in mind: a new server is a new address or a new cookie.
+            // Tiles are not compressed: a finger is on the wheel, and the way is short.
             Body::Bytes(bytes) => {
-                body(status, "application/octet-stream", bytes, gzip, "private, max-age=31536000, immutable")
+                body(status, "application/octet-stream", bytes, false, "private, max-age=31536000, immutable")
             }
         }
     });

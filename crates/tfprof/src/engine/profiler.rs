@@ -53,8 +53,16 @@ pub struct Profiler {
     /// The budget of answers: the limits, and the bytes that were read.
     limits: Limits,
     input: u64,
-    /// The last model without its first steps: of which model it is, and its first step.
-    later: Mutex<Option<(Weak<Model>, i64, Arc<Model>)>>,
+    /// The last that was asked for.
+    later: Mutex<Option<Later>>,
+}
+
+/// A model without its first steps.
+#[derive(Debug)]
+struct Later {
+    of: Weak<Model>,
+    first: i64,
+    model: Arc<Model>,
 }
 
 /// The maximum number of warnings about one damaged checkpoint.
@@ -322,17 +330,14 @@ impl Profiler {
     /// The model of a question; one without its first steps is kept for the next question.
     fn with_steps_of(&self, step: Step) -> Result<Arc<Model>, Error> {
         let Step::From(first) = step else { return Ok(Arc::clone(&self.model)) };
+        let of = Arc::downgrade(&self.model);
         let mut later = self.later.lock().unwrap_or_else(PoisonError::into_inner);
-        match &*later {
-            Some((of, from, model)) if *from == first && of.ptr_eq(&Arc::downgrade(&self.model)) => {
-                Ok(Arc::clone(model))
-            }
-            _ => {
-                let model = from_step(&self.model, first)?;
-                *later = Some((Arc::downgrade(&self.model), first, Arc::clone(&model)));
-                Ok(model)
-            }
+        if let Some(known) = later.as_ref().filter(|known| known.first == first && known.of.ptr_eq(&of)) {
+            return Ok(Arc::clone(&known.model));
         }
+        let model = from_step(&self.model, first)?;
+        *later = Some(Later { of, first, model: Arc::clone(&model) });
+        Ok(model)
     }
 
     /// An overview of the loaded files, which `inputs` lists.
