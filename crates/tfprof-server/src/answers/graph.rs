@@ -5,6 +5,7 @@ use crate::reply::{Problem, Reply};
 use crate::site::Site;
 use crate::tree::{Direction, Tree};
 use serde_json::{Value, json};
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use tfprof::internal::model::Model;
 use tfprof::internal::model::nodes::{Input, NodeId};
@@ -150,7 +151,7 @@ fn boxes(tree: &Tree, opened: &[String]) -> Vec<Place> {
 /// As many sums of gradients are drawn as boxes.
 const FEW_SUMS: usize = 2;
 
-/// Takes out the sums of gradients that stand beside scopes, if there is a ladder: a column of a hundred AddN tells nothing, and the
+/// Takes out the sums of gradients that stand beside scopes, if there is a ladder: a column of a hundred `AddN` tells nothing, and the
 /// edges through them tell which scopes they join.
 fn take_sums(tree: &Tree, boxes: &mut Vec<Place>) -> Vec<usize> {
     if twins(tree, boxes).iter().all(Option::is_none) {
@@ -291,8 +292,8 @@ fn through(model: &Model, place: &dyn Fn(NodeId) -> Option<usize>) -> HashMap<No
                 tensors.dedup();
                 tensors.truncate(MOST_THROUGH);
                 reached.insert(node, tensors);
-            } else if !reached.contains_key(&node) {
-                reached.insert(node, Vec::new());
+            } else if let Entry::Vacant(first) = reached.entry(node) {
+                first.insert(Vec::new());
                 waiting.push((node, true));
                 waiting.extend(inputs(node).map(|(from, _)| (from, false)).filter(|(from, _)| place(*from).is_none()));
             }
