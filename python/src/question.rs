@@ -44,9 +44,9 @@ pub fn options(given: &Bound<'_, PyDict>, original: bool) -> PyResult<Options> {
             continue;
         }
         let text = match option.value {
-            // A number, or the word `all`.
-            ValueKind::Number if option.name == "step" && value.extract::<&str>().is_ok_and(|word| word == "all") => {
-                "all".to_owned()
+            // A number, or a text: `all`, or `5:` for a step and all later ones.
+            ValueKind::Number if option.name == "step" && value.extract::<&str>().is_ok() => {
+                value.extract::<String>()?
             }
             ValueKind::Number => {
                 value.extract::<i64>().map_err(|_| wrong("a whole number that 64 bits hold"))?.to_string()

@@ -31,7 +31,7 @@ class Options(TypedDict, total=False):
     min_occurrence: int
     """hide rows that ran less often; in op view, that have fewer nodes"""
     step: int | str
-    """the step to show; -1 is the average over the steps in which a node ran, all the sum of everything"""
+    """the step to show; -1 is the average over the steps in which a node ran, 5: that of step 5 and later ones, all the sum of everything"""
     order_by: str
     """the order of rows: by name (ascending), a metric (descending), or depth; by default the name, in op view the first selected metric"""
     account_type_regexes: str | Sequence[str]

@@ -20,11 +20,14 @@ describe("every screen, in both themes", () => {
     jax: [join(root, "corpus/xspace/jax_mlp")],
     saved_model: [join(root, "tests/models/mobilenet_v2")],
     torch: [join(root, "corpus/kineto/gpu.json.gz")],
+    onnx: [join(root, "tests/dialects/samples/shapes.onnx")],
+    partial: [join(out, "jax.part")],
     empty: [join(root, "corpus/xspace/empty")],
     damaged: ["-graph_path", join(demo, "graph.pb.gz"), "-run_meta_path", cut(join(root, "corpus/resnet32/run_meta_100.gz"), join(out, "damaged"))],
   };
   for (const [name, words] of Object.entries(inputs)) {
     test(name, async () => {
+      if (name === "partial") execFileSync(tfprof, ["save", "--partial", join(root, "corpus/xspace/jax_mlp"), `-outfile=${words[0]}`], { stdio: "ignore" });
       await withPage(words, name, async (page) => {
         for (const screen of SCREENS) {
           await visit(page, `/${screen}`);
@@ -36,6 +39,17 @@ describe("every screen, in both themes", () => {
       });
     });
   }
+
+  test("a narrow window cuts nothing off", async () => {
+    await withPage([demo], "narrow", async (page) => {
+      for (const screen of SCREENS) {
+        await visit(page, `/${screen}`);
+        const [wide, over] = await page.evaluate(() => [document.documentElement.scrollWidth - innerWidth, document.querySelector("#screen").scrollWidth - document.querySelector("#screen").clientWidth]);
+        assert.ok(wide <= 0 && over <= 0, `${screen}: ${wide} and ${over} pixels too wide`);
+        await shoot(page, `narrow-${screen}`);
+      }
+    }, { width: 820 });
+  });
 
   test("pictures are drawn", async () => {
     await withPage([demo], "pictures", async (page) => {

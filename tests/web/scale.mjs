@@ -3,7 +3,7 @@
 //
 //   python benches/many_events.py 10000000 big.xplane.pb && TFPROF=path/to/tfprof node tests/web/scale.mjs big.xplane.pb
 
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { launch, quiet, serve, settled, visitor } from "./harness.mjs";
@@ -16,6 +16,22 @@ const status = (pid, key) => Number(new RegExp(`${key}:\\s+(\\d+)`).exec(readFil
 const cpu = (pid) => {
   const fields = readFileSync(`/proc/${pid}/stat`, "utf8").replace(/.*\) /, "").split(" ");
   return (Number(fields[11]) + Number(fields[12])) / 100;
+};
+/** CPU seconds of a process and all below it: those of the browser, whatever else the machine does. */
+const cpuBelow = (top) => {
+  const parents = new Map();
+  for (const pid of readdirSync("/proc").filter((name) => /^\d+$/.test(name))) {
+    try {
+      parents.set(Number(pid), Number(readFileSync(`/proc/${pid}/stat`, "utf8").replace(/.*\) /, "").split(" ")[1]));
+    } catch {
+      // It has just ended.
+    }
+  }
+  const isBelow = (pid) => {
+    for (let at = pid; at > 1; at = parents.get(at) ?? 0) if (parents.get(at) === top) return true;
+    return false;
+  };
+  return [...parents.keys()].filter((pid) => pid !== server.pid && isBelow(pid)).reduce((sum, pid) => sum + cpu(pid), 0);
 };
 const at = (list, part) => [...list].sort((a, b) => a - b)[Math.min(list.length - 1, Math.floor(list.length * part))];
 const say = (what, text) => console.log(`${what.padEnd(34)} ${text}`);
@@ -43,7 +59,7 @@ const pan = (page) => page.evaluate(() => new Promise((done) => {
 }));
 
 const began = performance.now();
-const server = await serve(tfprof, [file], root);
+const server = await serve(tfprof, [file], root, 600_000);
 say("until the address is printed", `${((performance.now() - began) / 1e3).toFixed(2)} s, ${cpu(server.pid).toFixed(2)} CPU s, ${status(server.pid, "VmRSS").toFixed(0)} MB`);
 const browser = await launch();
 try {
@@ -71,11 +87,13 @@ try {
     await page.waitForTimeout(800);
     const zoomed = [...tiles];
     tiles.length = 0;
+    const before = cpuBelow(process.pid);
     const frames = await pan(page);
+    const used = (cpuBelow(process.pid) - before) / (frames.length + 2);
     await page.waitForTimeout(500);
     const of = (list) => (list.length ? `${list.length} tiles, ${at(list.map((t) => t.ms), 0.5).toFixed(1)} ms (at most ${at(list.map((t) => t.ms), 1).toFixed(1)}), ${(at(list.map((t) => t.bytes), 0.5) / 1e3).toFixed(1)} kB` : "no new tile");
     say(`zoom to ${name}`, of(zoomed));
-    say("  panning", `median frame ${at(frames, 0.5).toFixed(1)} ms, 95 % ${at(frames, 0.95).toFixed(1)} ms; ${of(tiles)}`);
+    say("  panning", `median frame ${at(frames, 0.5).toFixed(1)} ms, 95 % ${at(frames, 0.95).toFixed(1)} ms, CPU of the browser ${(used * 1e3).toFixed(1)} ms a frame; ${of(tiles)}`);
   }
   const heap = await page.evaluate(() => performance.memory?.usedJSHeapSize ?? 0);
   say("memory", `server ${status(server.pid, "VmRSS").toFixed(0)} MB (peak ${status(server.pid, "VmHWM").toFixed(0)}), page ${(heap / 1e6).toFixed(0)} MB of JavaScript`);

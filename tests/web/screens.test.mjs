@@ -8,7 +8,7 @@ import { describe, test } from "node:test";
 import { pathToFileURL } from "node:url";
 import { quiet, settled, visit, visitor } from "./harness.mjs";
 import { EVIL, evil } from "./inputs.mjs";
-import { browser, command, demo, hashOf, out, root, run, shoot, text, tfprof, withPage } from "./pages.mjs";
+import { browser, colours, command, demo, hashOf, out, root, run, shoot, text, tfprof, withPage } from "./pages.mjs";
 
 const api = (page, key) => page.evaluate(async (to) => (await fetch(`/api/${to}`)).json(), key);
 
@@ -64,6 +64,49 @@ describe("roofline", () => {
   });
 });
 
+describe("a name in the middle", () => {
+  test("who leads to it above, what is in it below, with the figures of the op view", async () => {
+    await withPage([demo], "sandwich", async (page) => {
+      await visit(page, "/table?view=op");
+      const { rows } = run(await command(page));
+      const conv = rows.find((row) => row.name === "Conv2D").total.micros;
+      await visit(page, "/flame?sel=op:Conv2D");
+      await page.getByRole("button", { name: "Sandwich" }).click();
+      await page.waitForSelector("#callers");
+      await quiet(page);
+      const { root } = await api(page, "flame?around=op%3AConv2D&warm=1");
+      assert.equal(root.total[0], conv);
+      assert.match(await text(page, "#flame-value"), /766 ms · 6\.6 % · in 31 places/);
+      for (const id of ["callers", "callees"]) assert.ok((await colours(page, id)) > 3, id);
+      await shoot(page, "sandwich");
+      // A click on who leads to it puts that in the middle; Back returns.
+      const box = await page.locator("#callers").boundingBox();
+      await page.mouse.click(box.x + 20, box.y + box.height - 35);
+      await page.waitForFunction(() => /around=name/.test(location.hash));
+      await page.goBack();
+      await page.waitForFunction(() => /around=op:Conv2D/.test(location.hash));
+      await page.getByRole("button", { name: "Back to the whole" }).click();
+      await page.waitForSelector("#flame");
+    });
+  });
+
+  test("the panel focuses and hides", async () => {
+    await withPage([demo], "filters", async (page) => {
+      await visit(page, "/table?sel=scope:gradients");
+      await page.locator("#panel").getByRole("button", { name: "Hide" }).click();
+      await quiet(page);
+      assert.equal(await page.locator(".chip").innerText().then((chip) => chip.includes("gradients(/.*)?")), true);
+      const { rows } = run(await command(page));
+      assert.equal(rows.some((row) => row.name === "gradients"), false);
+      await page.keyboard.press("Escape");
+      await visit(page, "/table?sel=op:Conv2D");
+      await page.locator("#panel").getByRole("button", { name: "Only these" }).click();
+      await quiet(page);
+      assert.match(await command(page), /-account_type_regexes Conv2D/);
+    });
+  });
+});
+
 describe("query", () => {
   const sql = "select op, sum(runs) as runs from totals group by op order by op";
   const of = (statement) => `/query?sql=${encodeURIComponent(statement)}`;
@@ -72,8 +115,11 @@ describe("query", () => {
     await withPage([demo], "query", async (page) => {
       await page.keyboard.press("9");
       await page.locator("#sql").fill(sql);
-      await page.keyboard.press("Control+Enter");
+      // The example in the box has its answer at once.
       await page.waitForSelector(".qrows tbody tr");
+      await page.keyboard.press("Control+Enter");
+      await page.waitForFunction((line) => document.getElementById("command").textContent.includes(line), "group by op order by op");
+      await quiet(page);
       const line = await command(page);
       const { rows } = JSON.parse(execFileSync("sh", ["-c", `${line.replace(/^tfprof\b/, `'${tfprof}'`)} --format=json`], { encoding: "utf8" }));
       assert.match(await text(page, "#result"), new RegExp(`^${rows.length} rows`));

@@ -2,8 +2,8 @@
 
 import { spawn } from "node:child_process";
 
-/** Starts `tfprof web` and waits for the address that it prints. */
-export function serve(tfprof, words, cwd) {
+/** Starts `tfprof web` and waits for the address that it prints, so many milliseconds at most. */
+export function serve(tfprof, words, cwd, patience = 60_000) {
   const child = spawn(tfprof, ["web", ...words, "--no_open"], { cwd, stdio: ["ignore", "pipe", "pipe"] });
   return new Promise((done, fail) => {
     let text = "";
@@ -15,6 +15,6 @@ export function serve(tfprof, words, cwd) {
     child.stdout.on("data", read);
     child.stderr.on("data", read);
     child.on("exit", (code) => fail(new Error(`tfprof web ${words.join(" ")} ended with ${code}: ${text}`)));
-    setTimeout(() => fail(new Error(`tfprof web ${words.join(" ")} printed no address: ${text}`)), 60_000).unref();
+    setTimeout(() => fail(new Error(`tfprof web ${words.join(" ")} printed no address: ${text}`)), patience).unref();
   });
 }

@@ -34,6 +34,9 @@ export interface Row {
   total: Num[];
   own: Num[];
   share: Num[];
+  /** Of an op type on the overview. */
+  forward?: number;
+  gradient?: number;
 }
 
 export interface MetricInfo { key: string; word: string; label: string; unit: Unit; about: string; group: string; known: boolean; why: string; averaged: boolean }
@@ -103,6 +106,8 @@ export interface PathAnswer extends Answer { columns: Column[]; rows: Row[] }
 export interface AllAnswer extends Answer { columns: Column[]; rows: (Row & { parent: number })[]; count: number }
 
 export interface FlameAnswer extends Answer {
+  /** How many rows the root stands for. */
+  places: number;
   columns: Column[];
   root: Row;
   crumbs: Row[];
@@ -127,7 +132,7 @@ export interface ChangeRow {
   sign: number; heat: number; status: Status; match: "name" | "rename" | "guess" | null; before_name: string | null;
 }
 export interface CompareFigure { key: string; label: string; unit: Unit; before: Num; after: Num; difference: Num; percent: Num; note: string; command: string }
-export interface CompareAnswer extends Omit<FlameAnswer, "root" | "crumbs" | "found" | "merged"> {
+export interface CompareAnswer extends Omit<FlameAnswer, "root" | "crumbs" | "found" | "merged" | "places"> {
   sides: { name: string; steps: number; warm_up: number[] }[];
   root: ChangeRow;
   crumbs: { path: string; name: string }[];
@@ -164,7 +169,6 @@ export interface NodeAnswer extends Answer {
   devices: string[];
   shapes: string[];
   kernels: string[];
-  attributes: { name: string; value: string }[];
   sel: string;
 }
 
@@ -235,6 +239,7 @@ export interface GraphAnswer extends Answer {
   ladder: boolean;
   boxes: GraphBox[];
   edges: GraphEdge[];
+  sums: { count: number; value: Num };
   kept: { bytes: Num; edges: number; widest: { name: string; bytes: Num }[] };
 }
 

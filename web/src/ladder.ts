@@ -1,6 +1,6 @@
 // Places the boxes of a graph: a ladder of forward scopes with each gradient beside, or layers where there are none.
 
-import type { GraphAnswer, GraphBox, GraphEdge } from "./api";
+import type { GraphAnswer, GraphBox } from "./api";
 
 export interface Placed { box: GraphBox; x: number; y: number; w: number; h: number; column: "f" | "g" | "o"; depth: number }
 export interface Layout { boxes: Map<number, Placed>; width: number; height: number; ladder: boolean }
@@ -31,46 +31,6 @@ function ordered(boxes: GraphBox[]): GraphBox[] {
     stack.push(...[...(kids.get(box.id) ?? [])].reverse());
   }
   return out;
-}
-
-/** Sums of gradients between scopes are drawn as the edges that they join; a ladder of sixty AddN tells nothing. */
-export function joined(answer: GraphAnswer): { answer: GraphAnswer; sums: number } {
-  const twinned = new Set(answer.boxes.flatMap((box) => (box.twin === null ? [] : [box.id, box.twin])));
-  const degree = new Map<number, [number, number]>(answer.boxes.map((box) => [box.id, [0, 0]]));
-  for (const edge of answer.edges) {
-    const [to, from] = [degree.get(edge.to), degree.get(edge.from)];
-    if (to) to[0]++;
-    if (from) from[1]++;
-  }
-  // A sum that joins many with many stays a box: as edges it would be a knot.
-  const few = (id: number) => {
-    const [into, out] = degree.get(id) ?? [0, 0];
-    return into * out <= 6;
-  };
-  const sums = new Set(answer.boxes.filter((box) => box.dir === "g" && !box.kids && box.parent === null && !twinned.has(box.id) && few(box.id)).map((box) => box.id));
-  if (!answer.ladder || sums.size < 3 || sums.size === answer.boxes.length) return { answer, sums: 0 };
-  const out = new Map<number, number[]>();
-  for (const edge of answer.edges) if (sums.has(edge.from)) out.set(edge.from, [...(out.get(edge.from) ?? []), edge.to]);
-  const edges = new Map<string, GraphEdge>();
-  const add = (edge: GraphEdge, to: number) => {
-    const key = `${edge.from}/${to}/${edge.kept}`;
-    const old = edges.get(key);
-    if (edge.from !== to && !((old?.bytes ?? -1) >= (edge.bytes ?? 0))) edges.set(key, { ...edge, to });
-  };
-  for (const edge of answer.edges) {
-    if (sums.has(edge.from)) continue;
-    // Sums may feed sums.
-    const seen = new Set<number>();
-    const todo = [edge.to];
-    while (todo.length) {
-      const at = todo.pop() as number;
-      if (seen.has(at)) continue;
-      seen.add(at);
-      if (sums.has(at)) todo.push(...(out.get(at) ?? []));
-      else add(edge, at);
-    }
-  }
-  return { answer: { ...answer, boxes: answer.boxes.filter((box) => !sums.has(box.id)), edges: [...edges.values()] }, sums: sums.size };
 }
 
 /** The column of a box. What reads gradients and has none of its own updates; so do sums of gradients that belong to no scope. */
@@ -142,7 +102,7 @@ export function layers(answer: GraphAnswer, width: number): Layout {
     const sorted = list.map((box) => ({ box, at: wish(box) })).sort((a, b) => a.at - b.at);
     const total = sorted.length * (w + 24);
     const mean = sorted.reduce((sum, s) => sum + s.at, 0) / sorted.length;
-    const start = Math.max(12, Math.min(inner - total, mean - total / 2));
+    const start = Math.max(12, Math.min(inner - total, mean - (total - 24) / 2));
     sorted.forEach(({ box }, i) => {
       const x = start + i * (w + 24);
       centre.set(box.id, x + w / 2);

@@ -15,6 +15,7 @@ export const DEFAULTS = {
   sel: "",
   zoom: "",
   invert: "",
+  around: "",
   order: "",
   find: "",
   account: "",
@@ -41,7 +42,7 @@ export const DEFAULTS = {
 export type State = { -readonly [K in keyof typeof DEFAULTS]: (typeof DEFAULTS)[K] };
 
 /** Changes to these make a new entry in the history; changes to the others replace the present one. */
-const PUSHES: ReadonlySet<string> = new Set(["screen", "zoom", "view", "file", "invert", "swap", "sql", ...FILTERS]);
+const PUSHES: ReadonlySet<string> = new Set(["screen", "zoom", "view", "file", "invert", "around", "swap", "sql", ...FILTERS]);
 
 export const isScreen = (word: string): word is Screen => (SCREENS as readonly string[]).includes(word);
 

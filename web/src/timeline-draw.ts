@@ -115,6 +115,10 @@ function note({ all, open }: Labels, label: Label, begins: boolean, goesOn: bool
   else open.delete(label.lane.id);
 }
 
+/** Flags of a box that begins before its tile, and of one that ends after it. */
+const BEFORE = 4;
+const AFTER = 8;
+
 /** Writes one lane of one tile into its row of texels, and notes boxes that are wide enough for a name. */
 function writeLane(scene: Scene, tile: Tile, [start, end]: [number, number], out: Uint32Array, colors: Uint32Array[], clip: [number, number], ratio: number, lane: LaneRow, labels: Labels, match: ((name: number) => boolean) | null): void {
   const perTexel = (scene.to - scene.from) / out.length;
@@ -133,10 +137,11 @@ function writeLane(scene: Scene, tile: Tile, [start, end]: [number, number], out
     if (a >= clip[1]) break;
     const wide = b - a;
     // The edge of a tile cuts a box, but does not end it.
-    const begins = a <= clip[0];
-    const goesOn = b > clip[1] || (b === clip[1] && (tile.x[i] as number) + (tile.width[i] as number) >= TILE * 32);
-    if (a < clip[0]) a = clip[0];
-    if (b > clip[1]) b = clip[1];
+    const flags = tile.flags[i] as number;
+    const begins = a < clip[0] || (flags & BEFORE) !== 0;
+    const goesOn = b > clip[1] || (flags & AFTER) !== 0;
+    if (begins) a = clip[0];
+    if (goesOn) b = clip[1];
     const color = byName ? (Math.imul(tile.name[i] as number, 2654435761) >>> 26) : byOp ? (tile.op[i] as number) : ((tile.flags[i] as number) & 3) * 16 + ((tile.name[i] as number) & 15);
     let strength = w < 0.5 && tile.events[i] === 1 ? thin : full;
     if (quiet || (match && !match(tile.name[i] as number))) strength = faint;
@@ -417,9 +422,9 @@ function miniature(g: CanvasRenderingContext2D, scene: Scene, width: number): vo
   const whole = scene.answer.t1_ns || 1;
   if (best) {
     const shot = smallPicture(scene, best.tile);
-    const h = Math.min(MINI - 8, shot.height * 6);
+    const h = MINI - 8;
     const used = Math.max(1, Math.min(TILE, (whole / scene.answer.tile_ns) * TILE));
-    g.imageSmoothingEnabled = true;
+    g.imageSmoothingEnabled = shot.height > h;
     g.drawImage(shot, 0, 0, used, shot.height, GUTTER, 4, plot, h);
   }
   const a = GUTTER + (Math.max(0, scene.from) / whole) * plot;

@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { GraphAnswer, GraphBox } from "../src/api";
-import { joined, ladder, layers } from "../src/ladder";
+import { ladder, layers } from "../src/ladder";
 import { spell } from "../src/source";
 import { python } from "../src/python";
 
 const box = (id: number, path: string, dir: GraphBox["dir"], more: Partial<GraphBox> = {}): GraphBox => ({ id, path, name: path, dir, kids: 0, open: false, parent: null, twin: null, rank: id, value: 1, share: 0.1, heat: 0, ...more });
-const answer = (boxes: GraphBox[], laddered: boolean, edges: GraphAnswer["edges"] = []): GraphAnswer => ({ command: "", python: "", warnings: [], left_out: null, ms: 0, columns: [], ladder: laddered, boxes, edges, kept: { bytes: null, edges: 0, widest: [] } });
+const answer = (boxes: GraphBox[], laddered: boolean, edges: GraphAnswer["edges"] = []): GraphAnswer => ({ command: "", python: "", warnings: [], left_out: null, ms: 0, columns: [], ladder: laddered, boxes, edges, sums: { count: 0, value: 0 }, kept: { bytes: null, edges: 0, widest: [] } });
 
 test("a gradient stands beside its forward scope", () => {
   const { boxes } = ladder(answer([box(0, "a", "f"), box(1, "b", "f"), box(2, "ga", "g", { twin: 0 }), box(3, "gb", "g", { twin: 1 }), box(4, "lone", "g", { kids: 2 }), box(5, "train", "o")], true), 1200);
@@ -16,17 +16,6 @@ test("a gradient stands beside its forward scope", () => {
   assert.ok(at(2).x > at(0).x + at(0).w);
   assert.ok(at(4).y > at(3).y);
   assert.ok(at(5).x > at(3).x + at(3).w);
-});
-
-test("sums between gradients become edges", () => {
-  const sum = (id: number) => box(id, `AddN_${id}`, "g");
-  const edge = (from: number, to: number, bytes: number) => ({ from, to, bytes, tensors: 1, shapes: [], kept: false, back: false });
-  const graph = answer([box(0, "a", "f"), box(1, "ga", "g", { twin: 0 }), box(2, "gb", "g", { kids: 3 }), sum(3), sum(4), sum(5)], true, [edge(1, 3, 8), edge(3, 4, 8), edge(4, 2, 8), edge(4, 3, 1), edge(1, 5, 2)]);
-  const { answer: drawn, sums } = joined(graph);
-  assert.equal(sums, 3);
-  assert.deepEqual(drawn.boxes.map((b) => b.id), [0, 1, 2]);
-  assert.deepEqual(drawn.edges.map((e) => [e.from, e.to, e.bytes]), [[1, 2, 8]]);
-  assert.equal(joined(answer([box(0, "a", "f")], true)).sums, 0);
 });
 
 test("no two boxes share a place", () => {

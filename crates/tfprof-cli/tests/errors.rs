@@ -23,7 +23,10 @@ fn wrong_questions_list_the_valid_words() {
     check(&["-select", "micro"], "tfprof: unknown metric `micro` in -select; did you mean `micros`?");
     check(&["-order_by", "beauty"], "unknown order `beauty` in -order_by; expected one of name, bytes");
     check(&["-step", "3"], "-step: there is no step 3; no steps are loaded");
-    check(&["-step", "x"], "-step: expected a whole number or `all`, found `x`");
+    check(
+        &["-step", "x"],
+        "-step: expected a whole number, one with a colon for it and all later steps, or `all`, found `x`",
+    );
     check(&["-output", "paper"], "unknown form `paper` in -output; expected one of stdout, file");
     check(&["-output", "json"], "-output: the form `json` needs a file");
     check(

@@ -321,3 +321,29 @@ fn a_saved_profile_counts_temporary_memory_once_too() {
         }
     }
 }
+
+#[test]
+fn an_average_can_begin_with_a_later_step() {
+    let rows = |step: &str| {
+        let words = [
+            "demo",
+            "scope",
+            "-select",
+            "micros,bytes,peak_bytes,occurrence",
+            "-step",
+            step,
+            "-output",
+            "json:outfile=-",
+        ];
+        let answer: serde_json::Value = serde_json::from_str(&ok(&words).out).expect("JSON");
+        answer["rows"].clone()
+    };
+    assert_eq!(rows("1:"), rows("100"), "the only later step is its own average");
+    assert_eq!(rows("0:"), rows("-1"));
+    assert_ne!(rows("1:"), rows("-1"));
+    let none = tfprof(&["demo", "scope", "-step", "101:"]);
+    assert_ne!(none.code, 0);
+    assert!(none.err.contains("no step is 101 or later; loaded steps: 0, 100"), "{}", none.err);
+    let wrong = tfprof(&["demo", "scope", "-step", "x:"]);
+    assert!(wrong.err.contains("expected a whole number, one with a colon"), "{}", wrong.err);
+}

@@ -175,10 +175,13 @@ impl Asked {
         Asked::new(kind, words, None, others.cloned().collect())
     }
 
-    pub fn at_step(&self, step: i64) -> Result<Asked, Problem> {
+    pub fn at_steps(&self, steps: Step) -> Result<Asked, Problem> {
         let words: Vec<&str> = self.words();
         let mut others: Vec<_> = self.others();
-        others.push(("step".to_owned(), step.to_string()));
+        let options = Options { step: steps, ..Options::default() };
+        let name = "step".to_owned();
+        let value = OPTIONS.iter().find(|option| option.name == name).map(|option| option.show(&options));
+        others.extend(value.map(|value| (name, value)));
         Asked::new(self.kind, &words, None, others)
     }
 

@@ -11,6 +11,7 @@ use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 use tfprof::internal::budget::Account;
+use tfprof::reports::Missing;
 use tfprof::{Error, Inputs, Metric, Overview, Profiler, ViewKind};
 
 /// The settings of a page.
@@ -61,6 +62,26 @@ const MOST_VIEWS: usize = 64;
 const MOST_BYTES: usize = 48 << 20;
 const MOST_REPLIES: usize = 2000;
 
+/// How to record something, for whoever recorded nothing.
+const RECORD_XSPACE: &[&str] = &[
+    "with jax.profiler.trace('logdir'):",
+    "    for i in range(10):",
+    "        with jax.profiler.StepTraceAnnotation('train', step_num=i):",
+    "            jax.block_until_ready(step())",
+    "# the same in TensorFlow",
+    "with tf.profiler.experimental.Profile('logdir'):",
+    "    for i in range(10):",
+    "        with tf.profiler.experimental.Trace('train', step_num=i, _r=1):",
+    "            step()",
+];
+const RECORD_TORCH: &[&str] = &[
+    "with torch.profiler.profile() as prof:",
+    "    for _ in range(10):",
+    "        step()",
+    "        prof.step()",
+    "prof.export_chrome_trace('trace.json')",
+];
+
 impl Site {
     /// `profiler` must hold everything of the inputs.
     pub fn new(profiler: Profiler, inputs: Inputs, setup: Setup) -> Result<Site, Error> {
@@ -94,6 +115,10 @@ impl Site {
     /// The same for a trace without events; `why` is the sentence about it.
     #[must_use]
     pub fn without_events(mut self, why: String) -> Site {
+        let how = if why.contains(".json") { RECORD_TORCH } else { RECORD_XSPACE };
+        let how = how.iter().map(|line| (*line).to_owned()).collect();
+        let why_short = "the profiler was on, and nothing ran";
+        self.overview.missing = vec![Missing { code: "no_steps", what: "events", why: why_short.to_owned(), how }];
         self.nothing = Some(why);
         self
     }
@@ -185,9 +210,9 @@ impl Site {
     pub fn asked(&self, params: &mut Params) -> Result<Asked, Problem> {
         let leaves_out = params.flag("warm");
         let asked = Asked::take(params, self.default_metric(), &self.setup.defaults)?;
-        let warm_up = answers::steps::warm_up(&self.overview);
-        match warm_up.only_other {
-            Some(step) if leaves_out && asked.step() == tfprof::Step::Average => asked.at_step(step),
+        let warm_up = answers::steps::warm_up(&self.overview, self.profiler.model());
+        match warm_up.others {
+            Some(steps) if leaves_out && asked.step() == tfprof::Step::Average => asked.at_steps(steps),
             _ => Ok(asked),
         }
     }

@@ -7,6 +7,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::ops::Range;
 use std::sync::OnceLock;
 use tfprof::internal::budget::check;
+use tfprof::internal::model::Model;
 use tfprof::internal::model::nodes::NodeId;
 use tfprof::internal::render::direction;
 use tfprof::{Line, Metric, Number, Side, Unit, View, ViewKind, VisibleRow};
@@ -38,6 +39,12 @@ impl Direction {
     }
 }
 
+/// Whether names tell forward from gradient. A graph without gradients is all forward; a trace without their names may hold them.
+pub fn tells_directions(model: &Model) -> bool {
+    let is_gradient = |node: NodeId| direction::is_gradient_scope(model.names.get(model.nodes.name[node.index()]));
+    !model.is_trace || model.nodes.all().any(is_gradient)
+}
+
 /// Ops that update, save or feed a model: neither forward nor gradient.
 fn is_bookkeeping(op: &str) -> bool {
     const STARTS: &[&str] =
@@ -60,6 +67,7 @@ pub struct Tree {
     directions: OnceLock<Vec<Direction>>,
     units: OnceLock<Vec<f32>>,
     by_path: OnceLock<HashMap<u64, u32>>,
+    rows_of_nodes: OnceLock<HashMap<NodeId, usize>>,
     /// Code view: the hashes of call paths.
     hashes: OnceLock<Vec<u64>>,
     /// The start of the hashes of names.
@@ -94,9 +102,9 @@ impl Tree {
             next[row.parent] += 1;
         }
         let levels = if view.kind == ViewKind::Op { rows.len() } else { levels + 1 };
-        let (directions, units, by_path, hashes) = Default::default();
+        let (directions, units, by_path, rows_of_nodes, hashes) = Default::default();
         let seed = RandomState::new().hash_one(levels);
-        Tree { view, asked, end, kids, kids_end, directions, units, by_path, hashes, seed, levels }
+        Tree { view, asked, end, kids, kids_end, directions, units, by_path, rows_of_nodes, hashes, seed, levels }
     }
 
     pub fn len(&self) -> usize {
@@ -222,6 +230,14 @@ impl Tree {
         hashes
     }
 
+    /// By node, the row of the op or code view that it is in.
+    pub fn rows_of_nodes(&self) -> &HashMap<NodeId, usize> {
+        self.rows_of_nodes.get_or_init(|| {
+            let nodes = |id: usize| self.view.bag(self.row(id)).map(move |node| (node, id));
+            (1..self.len()).flat_map(nodes).collect()
+        })
+    }
+
     /// The node of a row of the scope or graph view.
     pub fn node(&self, id: usize) -> Option<NodeId> {
         self.view.node(self.row(id))
@@ -260,8 +276,20 @@ impl Tree {
                     }
                 }
                 ViewKind::Scope | ViewKind::Graph => 0,
+                ViewKind::Op => {
+                    let names = &self.view.model.names;
+                    let nodes = &self.view.model.nodes;
+                    let of = |node: NodeId| match Direction::of(
+                        names.get(nodes.name[node.index()]),
+                        names.get(nodes.op[node.index()]),
+                    ) {
+                        Direction::Gradient => GRADIENT,
+                        Direction::Other => OTHER,
+                        _ => FORWARD,
+                    };
+                    self.view.bag(row).fold(0, |has, node| has | of(node))
+                }
                 _ if direction::is_gradient(&self.view, row) => GRADIENT,
-                ViewKind::Op if is_bookkeeping(self.view.name(row)) => OTHER,
                 _ => FORWARD,
             };
             has[id] |= own;
@@ -269,11 +297,12 @@ impl Tree {
                 has[row.parent] |= has[id];
             }
         }
+        let tells = tells_directions(&self.view.model);
         // The preparation of an update is part of it.
         let direction = |has: u8| match (has & GRADIENT != 0, has & FORWARD != 0, has & OTHER != 0) {
             (false, ..) if has & UPDATE != 0 => Direction::Other,
             (true, false, _) => Direction::Gradient,
-            (false, true, _) => Direction::Forward,
+            (false, true, _) if tells => Direction::Forward,
             (false, false, true) => Direction::Other,
             _ => Direction::Unknown,
         };
@@ -439,6 +468,10 @@ pub fn label(metric: Metric) -> String {
         Metric::Runs => "Runs",
         Metric::FloatOps => "Float operations",
         Metric::Parameters => "Parameters",
+        Metric::IoBytes => "Bytes in and out",
+        Metric::FlopsPerByte => "FLOPs per byte",
+        Metric::FlopsPerSecond => "FLOP/s",
+        Metric::BytesPerSecond => "Bytes/s",
         _ => "",
     };
     if !known.is_empty() {

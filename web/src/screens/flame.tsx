@@ -6,7 +6,8 @@ import type { CompareAnswer, FlameAnswer, ListsAnswer } from "../api";
 import { useAnswer } from "../ask";
 import { fit, SANS, textWidth, type Surface } from "../canvas";
 import { DIRS, diverge, family, FAMILY_KEYS, inkOn, mix, isDark, shade, token, unitShade } from "../color";
-import { exact, figure, share, type Unit } from "../format";
+import { count, exact, figure, share, type Unit } from "../format";
+import type { Params } from "../source";
 import { addPattern, literal } from "../state";
 import { go, question, select, source, state, theme } from "../store";
 import { Bars, DirKeys, itemBar, Key, ownBar, Pending, Refused, Segment, useKeys, useSize, ViewSegment } from "../ui/bits";
@@ -22,23 +23,68 @@ export function Flame(): JSX.Element {
   const s = state.value;
   const base = { ...question.value, sort: s.order || undefined, invert: s.invert || undefined };
   const px = roundUp(size.width);
+  // Where nothing tells forward from gradient, units have the colours.
   const params = size.width ? { ...base, zoom: s.zoom, px: px === 1200 ? undefined : px, find: source.live ? s.find : undefined } : null;
   const wide = { ...base, px: px === 1200 ? undefined : px };
   // A report has the whole only: zooming in it stretches what is there.
-  const asked = useAnswer<FlameAnswer>("flame", params && (source.live || source.has("flame", params)) ? params : size.width ? wide : null, true);
-  const lists = useAnswer<ListsAnswer>("lists", source.has("lists", { ...base, zoom: s.zoom }) ? { ...base, sort: undefined, zoom: s.zoom } : null);
+  const sandwich = s.around !== "" && source.live;
+  const asked = useAnswer<FlameAnswer>("flame", sandwich ? null : params && (source.live || source.has("flame", params)) ? params : size.width ? wide : null, !sandwich);
+  const lists = useAnswer<ListsAnswer>("lists", !sandwich && source.has("lists", { ...base, zoom: s.zoom }) ? { ...base, sort: undefined, zoom: s.zoom } : null);
+  const directed = hasDirections(asked.data);
+  const mode = modeOf(asked.data);
   return (
     <div class="flamescreen" ref={box}>
       <div class="bar">
         <ViewSegment />
         <Segment name="Order" of="order" choices={[{ word: "", label: "Largest first" }, { word: "name", label: "By name", off: source.live ? "" : "needs the program" }]} />
-        <button class="btn small" aria-pressed={s.invert === "1"} disabled={!source.live} title="From the ops up: who leads to them" onClick={() => go({ invert: s.invert ? "" : "1", zoom: "" })}>{s.invert ? "✓ " : ""}Invert</button>
+        <button class="btn small" aria-pressed={s.invert === "1"} disabled={!source.live} title="From the ops up: who leads to them" onClick={() => go({ invert: s.invert ? "" : "1", zoom: "", around: "" })}>{s.invert ? "✓ " : ""}Invert</button>
         <span class="lab">colour</span>
-        <Segment name="Colour" of="color" choices={[{ word: "dir", label: "Direction" }, { word: "op", label: "Op type" }, { word: "unit", label: "Unit" }]} />
-        {s.color === "op" ? FAMILY_KEYS.map(([name, label]) => <Key key={name} color={`var(--${name})`}>{label}</Key>) : s.color === "dir" ? <DirKeys /> : <span class="key">a hue for each unit</span>}
+        <Segment name="Colour" of="color" now={mode} choices={[{ word: "dir", label: "Direction", off: directed ? "" : "nothing here tells forward from gradient" }, { word: "op", label: "Op type" }, { word: "unit", label: "Unit" }]} />
+        {mode === "op" ? FAMILY_KEYS.map(([name, label]) => <Key key={name} color={`var(--${name})`}>{label}</Key>) : mode === "dir" ? <DirKeys /> : <span class="key">a hue for each unit</span>}
       </div>
-      {asked.data ? <Picture answer={asked.data} lists={lists.data} dim={asked.dim} height={size.height} /> : asked.error ? <Refused error={asked.error} /> : <Pending />}
+      {sandwich ? <Sandwich base={wide} height={size.height} /> : asked.data ? <Picture answer={asked.data} lists={lists.data} dim={asked.dim} height={size.height} /> : asked.error ? <Refused error={asked.error} /> : <Pending />}
     </div>
+  );
+}
+
+const hasDirections = (answer: FlameAnswer | null): boolean => !answer || answer.boxes.dir.some((dir) => dir > 0);
+const modeOf = (answer: FlameAnswer | null): string => (state.value.color === "dir" && !hasDirections(answer) ? "unit" : state.value.color);
+
+/** The rows of a name stand for themselves: nothing is around their box. */
+const sandwiched = (answer: FlameAnswer): Scene => ({ answer, from: 0, left: 0, scale: 1, above: [], rows: answer.depth });
+
+/** All rows of a name or op type as one box: who leads to them above, what is in them below. A click puts another name in the middle. */
+function Sandwich({ base, height }: { base: Params; height: number }): JSX.Element {
+  const { around } = state.value;
+  const above = useAnswer<FlameAnswer>("flame", { ...base, invert: "1", around });
+  const below = useAnswer<FlameAnswer>("flame", { ...base, invert: undefined, around }, true);
+  const scroller = useRef<HTMLDivElement>(null);
+  const rh = 22;
+  const [up, down] = [above.data, below.data];
+  const scenes = useMemo(() => [up, down].map((answer) => (answer ? sandwiched(answer) : null)), [up, down]);
+  const room = Math.max(200, height - 80);
+  const needs = scenes.map((scene) => (scene ? scene.rows * rh + 6 : rh));
+  const top = Math.min(needs[0] ?? 0, Math.max(room / 2, room - (needs[1] ?? 0)));
+  useEffect(() => {
+    if (scroller.current) scroller.current.scrollTop = scroller.current.scrollHeight;
+  }, [up, top]);
+  if (!down) return below.error ? <Refused error={below.error} /> : <Pending />;
+  const unit = down.columns[0]?.unit ?? "us";
+  const center = (answer: FlameAnswer) => (i: number) => go({ around: `name:${answer.names[answer.boxes.name[i] as number] ?? ""}` });
+  const part = (scene: Scene | null | undefined, id: string, flip: boolean) => (scene ? <Boxes id={id} scene={scene} rh={rh} unit={unit} mode={modeOf(scene.answer as FlameAnswer)} flip={flip} scroller={flip ? scroller : undefined} onPick={center(scene.answer as FlameAnswer)} card={(i) => <BoxCard answer={scene.answer as FlameAnswer} i={i} unit={unit} hint="Click puts it in the middle" />} /> : null);
+  return (
+    <>
+      <div class="bar thin">
+        <b class="cut">{down.root.name}</b>
+        <span class="mut" id="flame-value">{figure(down.root.total[0] ?? null, unit)} · {share(down.root.share[0])} · in {count(down.places, "place")}</span>
+        <span class="sp" />
+        <span class="mut">{down.merged.count ? `${count(down.merged.count, "box", "boxes")} narrower than half a pixel` : ""}</span>
+        <button class="btn small" onClick={() => go({ around: "" })}>Back to the whole</button>
+      </div>
+      <div class={above.dim ? "flamebox dim" : "flamebox"} style={{ height: `${top}px` }}>{part(scenes[0], "callers", true)}</div>
+      <div class="bar thin middle"><span class="mut">↑ who leads to it</span><span class="sp" /><span class="mut">what is in it ↓</span></div>
+      <div class={below.dim ? "flamebox dim" : "flamebox"} style={{ height: `${Math.min(needs[1] ?? 0, room - top)}px` }}>{part(scenes[1], "callees", false)}</div>
+    </>
   );
 }
 
@@ -93,7 +139,7 @@ function Picture({ answer, lists, dim, height }: { answer: FlameAnswer; lists: L
         <span class="sp" />
         <span class="mut">{zoomed && !source.live ? "stretched from the whole; the program has finer boxes" : answer.merged.count ? `${answer.merged.count.toLocaleString("en-US")} boxes narrower than half a pixel, ${figure(answer.merged.value, unit)} together` : ""}</span>
       </div>
-      <div class={dim ? "flamebox dim" : "flamebox"} style={{ height: `${picture}px` }}><Boxes scene={scene} rh={rh} unit={unit} mode={state.value.color} card={(i) => <BoxCard answer={answer} i={i} unit={unit} />} /></div>
+      <div class={dim ? "flamebox dim" : "flamebox"} style={{ height: `${picture}px` }}><Boxes scene={scene} rh={rh} unit={unit} mode={modeOf(answer)} card={(i) => <BoxCard answer={answer} i={i} unit={unit} />} /></div>
       <Lists lists={lists} unit={unit} name={scene.answer.names[answer.boxes.name[scene.from] ?? 0] ?? "all"} />
     </>
   );
@@ -130,15 +176,21 @@ export const quiet = (status: string | undefined): boolean => status === "noise"
 
 interface Hit { i: number; x: number; y: number; w: number }
 
-interface BoxesProps { scene: Scene; rh: number; unit: Unit; mode: string; card: (i: number) => JSX.Element; id?: string }
+interface BoxesProps {
+  scene: Scene; rh: number; unit: Unit; mode: string; card: (i: number) => JSX.Element; id?: string;
+  /** The first box is at the bottom. */
+  flip?: boolean;
+  scroller?: { current: HTMLDivElement | null };
+  onPick?: (i: number) => void;
+}
 
-export function Boxes({ scene, rh, unit, mode, card, id = "flame" }: BoxesProps): JSX.Element {
+export function Boxes({ scene, rh, unit, mode, card, id = "flame", flip = false, scroller, onPick }: BoxesProps): JSX.Element {
   const { answer } = scene;
   const hits = useRef<Hit[]>([]);
   const sel = state.value.sel;
   const paint = useCallback((surface: Surface, scroll: number) => {
-    hits.current = drawBoxes(surface, scroll, scene, { rh, sel, mode, unit });
-  }, [scene, rh, sel, mode, unit, theme.value]);
+    hits.current = drawBoxes(surface, scroll, scene, { rh, sel, mode, unit, flip });
+  }, [scene, rh, sel, mode, unit, flip, state.value.find, theme.value]);
   const at = (event: MouseEvent): number | null => {
     const { offsetX: x, offsetY: y } = event;
     const hit = hits.current.find((h) => y >= h.y && y < h.y + rh && x >= h.x && x < h.x + Math.max(1, h.w));
@@ -148,6 +200,7 @@ export function Boxes({ scene, rh, unit, mode, card, id = "flame" }: BoxesProps)
     const i = at(event);
     if (i === null) return;
     if (i < 0) return go({ zoom: scene.above[-1 - i]?.path ?? "" });
+    if (onPick) return onPick(i);
     pick(answer, i, event);
   };
   const hover = (event: MouseEvent) => {
@@ -156,22 +209,25 @@ export function Boxes({ scene, rh, unit, mode, card, id = "flame" }: BoxesProps)
     if (i === null || i < 0) return hideTip();
     showTip(event, () => card(i));
   };
-  useKeys((event) => flameKey(event, answer, scene));
+  useKeys((event) => (onPick ? undefined : flameKey(event, answer, scene)));
   useEffect(() => hideTip, []);
   const label = `Flame graph of ${answer.columns[0]?.label ?? "the metric"}; arrows walk the boxes, the Table screen has the same rows as text`;
-  return <ScrollCanvas id={id} content={scene.rows * rh + 4} paint={paint} label={label} events={{ onClick: click, onMouseMove: hover, onMouseLeave: hideTip }} />;
+  return <ScrollCanvas id={id} content={scene.rows * rh + 4} paint={paint} label={label} scroller={scroller} events={{ onClick: click, onMouseMove: hover, onMouseLeave: hideTip }} />;
 }
 
 function pick(answer: Drawn, i: number, event: MouseEvent): void {
   const path = pathOf(answer, i);
   if (event.shiftKey && path) return go({ start: literal(path), zoom: "" });
+  if ((event.ctrlKey || event.metaKey) && path && source.live && "places" in answer) return go({ around: `name:${answer.names[answer.boxes.name[i] as number] ?? ""}` });
   if (event.altKey && path) return go({ hide: addPattern(state.value.hide, `${literal(path)}(/.*)?`) });
   const sel = path ? `${state.value.view}:${path}` : "";
   if (state.value.invert) return select(sel);
   go({ zoom: (answer.boxes.kids[i] ?? 0) > 0 ? path : state.value.zoom, sel });
 }
 
-function BoxCard({ answer, i, unit }: { answer: FlameAnswer; i: number; unit: Unit }): JSX.Element {
+const HINT = "Click selects and zooms · Shift-click starts there · Alt-click hides · Ctrl-click: who leads to all of this name";
+
+function BoxCard({ answer, i, unit, hint = HINT }: { answer: FlameAnswer; i: number; unit: Unit; hint?: string }): JSX.Element {
   const { boxes, names, ops } = answer;
   const path = boxes.path ? "" : pathOf(answer, i);
   const name = names[boxes.name[i] as number] ?? "";
@@ -184,15 +240,15 @@ function BoxCard({ answer, i, unit }: { answer: FlameAnswer; i: number; unit: Un
         <dt>{answer.columns[0]?.label}</dt><dd title={exact(boxes.value[i], unit)}>{figure(boxes.value[i], unit)}</dd><dd class="mut">{share(boxes.share?.[i])}</dd>
         <dt>of its own</dt><dd>{figure(boxes.own?.[i], unit)}</dd><dd />
       </dl>
-      <div class="hint">Click selects and zooms · Shift-click starts there · Alt-click hides</div>
+      {source.live ? <div class="hint">{hint}</div> : null}
     </>
   );
 }
 
-interface Style { rh: number; sel: string; mode: string; unit: Unit }
+interface Style { rh: number; sel: string; mode: string; unit: Unit; flip?: boolean }
 
 /** Draws from the zoomed box down; the boxes above it are full rows. Returns where everything is. */
-function drawBoxes({ g, width, height }: Surface, scroll: number, scene: Scene, { rh, sel, mode, unit }: Style): Hit[] {
+function drawBoxes({ g, width, height }: Surface, scroll: number, scene: Scene, { rh, sel, mode, unit, flip }: Style): Hit[] {
   const { answer, left, scale, above } = scene;
   const { boxes, names } = answer;
   const hits: Hit[] = [];
@@ -209,6 +265,7 @@ function drawBoxes({ g, width, height }: Surface, scroll: number, scene: Scene, 
     hits.push({ i: -1 - i, x: 0, y, w: width });
   });
   const offset = above.length - (boxes.depth[scene.from] ?? 0);
+  const floor = Math.max(height, scene.rows * rh + 4) - scroll;
   const finding = !!boxes.hit && state.value.find !== "";
   let outline: Hit | null = null;
   const kind = sel.slice(0, sel.indexOf(":"));
@@ -216,7 +273,8 @@ function drawBoxes({ g, width, height }: Surface, scroll: number, scene: Scene, 
   for (let i = 0; i < boxes.x.length; i++) {
     const x = ((boxes.x[i] as number) - left) * scale * width;
     const w = (boxes.w[i] as number) * scale * width;
-    const y = ((boxes.depth[i] as number) + offset) * rh - scroll;
+    const row = (boxes.depth[i] as number) + offset;
+    const y = flip ? floor - (row + 1) * rh : row * rh - scroll;
     if (w < 0.4 || x + w <= 0 || x >= width || y + rh < 0 || y > height || (boxes.depth[i] as number) < (boxes.depth[scene.from] ?? 0)) continue;
     const hit = { i, x: Math.max(0, x), y, w: Math.min(width, x + w) - Math.max(0, x) };
     hits.push(hit);
@@ -299,10 +357,9 @@ function flameKey(event: KeyboardEvent, answer: Drawn, scene: Scene): void {
 function Lists({ lists, unit, name }: { lists: ListsAnswer | null; unit: Unit; name: string }): JSX.Element {
   const where = name === "all" || !name ? "the whole" : name;
   if (!lists) return <div class="lists"><p class="say">{source.live ? "" : "What is inside a zoom needs the program; the whole has its lists."}</p></div>;
-  const findName = (text: string) => source.live && go({ find: text });
   return (
     <div class="lists">
-      <section><header><h2>Same name <span class="mut light">all places, inside {where}</span></h2></header><Bars rows={lists.same_name.map(itemBar)} unit={unit} onPick={(bar) => (bar.sel ? select(bar.sel) : findName(bar.label))} /></section>
+      <section><header><h2>Same name <span class="mut light">all places, inside {where}</span></h2></header><Bars rows={lists.same_name.map(itemBar)} unit={unit} onPick={(bar) => source.live && go({ around: `name:${bar.label}` })} /></section>
       <section><header><h2>Op types <span class="mut light">own, inside {where}</span></h2></header><Bars rows={lists.op_types.map(itemBar)} unit={unit} onPick={(bar) => select(bar.sel)} /></section>
       <section><header><h2>Single ops <span class="mut light">own, the largest</span></h2></header><Bars rows={lists.single.map((row) => ownBar(row, row.kind === "code" ? row.name : row.path))} unit={unit} onPick={(bar) => select(bar.sel)} /></section>
     </div>

@@ -6,7 +6,7 @@ import type { GraphAnswer, GraphEdge } from "../api";
 import { useAnswer } from "../ask";
 import { mix, token } from "../color";
 import { count, exact, figure, share, type Unit } from "../format";
-import { joined, ladder, layers, type Layout, type Placed } from "../ladder";
+import { ladder, layers, type Layout, type Placed } from "../ladder";
 import { go, metric, question, select, source, state, theme } from "../store";
 import { DirKeys, Key, Pending, Refused, useKeys, useSize } from "../ui/bits";
 import { hideTip, showTip } from "../ui/float";
@@ -22,17 +22,18 @@ export function Graph(): JSX.Element {
   const [box, size] = useSize<HTMLDivElement>();
   const params = { ...question.value, view: undefined, expand: source.live ? state.value.expand : undefined };
   const asked = useAnswer<GraphAnswer>("graph", params, true);
-  const { answer: data, sums } = useMemo(() => (asked.data ? joined(asked.data) : { answer: null, sums: 0 }), [asked.data]);
+  const { data } = asked;
   return (
     <div class={asked.dim ? "graphscreen dim" : "graphscreen"}>
       <div class="bar">
         <span class="lab">heat</span><span class="key">{metric.value?.label}</span>
         <span class="lab">edges</span><span class="key">width is bytes of tensors</span>
         <DirKeys />
+        {data?.edges.some((edge) => edge.bytes === null) ? <span class="key">dashed: size unknown</span> : null}
         {data?.ladder ? <Key color="var(--line2)">kept for the gradient</Key> : null}
         <span class="sp" />
-        {sums ? <span class="mut">{count(sums, "sum")} of gradients drawn as edges</span> : null}
-        {data?.left_out ? <span class="mut">{data.left_out.rows.toLocaleString("en-US")} left out: {data.left_out.why}</span> : null}
+        {data?.sums.count ? <span class="mut">{count(data.sums.count, "sum")} of gradients, {figure(data.sums.value, data.columns[0]?.unit ?? "us")}, drawn as edges</span> : null}
+        {data?.left_out ? <span class="mut">{count(data.left_out.rows, "smaller scope")} drawn as edges</span> : null}
         <button class="btn ghost small" disabled={!state.value.expand} onClick={() => go({ expand: "" })}>Collapse all</button>
       </div>
       <div class="graphbox" ref={box}>
@@ -91,6 +92,12 @@ function Kept({ data, layout }: { data: GraphAnswer; layout: Layout }): JSX.Elem
 function edgePath(a: Placed, b: Placed, edge: GraphEdge, laddered: boolean): string {
   if (!laddered) {
     const [x1, y1, x2, y2] = [a.x + a.w / 2, a.y + a.h, b.x + b.w / 2, b.y];
+    if (y2 - y1 > 60 && Math.abs(x2 - x1) < a.w / 2) {
+      // Past the boxes between them, further out the further it goes.
+      const [from, to] = [a.x + a.w, b.x + b.w];
+      const far = Math.max(from, to) + 16 + Math.min(110, (y2 - y1) * 0.2);
+      return `M${from} ${y1 - a.h / 2}C${far} ${y1} ${far} ${y2} ${to} ${y2 + b.h / 2}`;
+    }
     const bend = Math.max(12, Math.abs(y2 - y1) / 2);
     return `M${x1} ${y1}C${x1} ${y1 + bend} ${x2} ${y2 - bend} ${x2} ${y2}`;
   }
@@ -119,7 +126,7 @@ function edgePath(a: Placed, b: Placed, edge: GraphEdge, laddered: boolean): str
 function Edge({ edge, layout, most }: { edge: GraphEdge; layout: Layout; most: number }): JSX.Element | null {
   const [a, b] = [layout.boxes.get(edge.from), layout.boxes.get(edge.to)];
   if (!a || !b || a === b) return null;
-  const width = edge.bytes ? Math.max(0.8, Math.sqrt(edge.bytes / most) * 6) : 0.8;
+  const width = edge.bytes ? Math.max(0.8, Math.sqrt(edge.bytes / most) * 6) : layout.ladder ? 0.8 : 1.4;
   const color = edge.kept ? "var(--line2)" : a.column === "g" || b.column === "g" ? "var(--grad)" : a.column === "f" ? "var(--fwd)" : "var(--oth)";
   const chosen = state.value.sel === `scope:${a.box.path}` || state.value.sel === `scope:${b.box.path}`;
   const card = () => (
@@ -130,7 +137,7 @@ function Edge({ edge, layout, most }: { edge: GraphEdge; layout: Layout; most: n
     </>
   );
   return (
-    <path d={edgePath(a, b, edge, layout.ladder)} fill="none" stroke={chosen ? "var(--accent)" : color} stroke-width={width} opacity={edge.kept ? 0.6 : a.column === "f" && b.column === "o" ? 0.2 : 0.25 + 0.55 * Math.sqrt((edge.bytes ?? 0) / most)} stroke-dasharray={edge.bytes === null ? "3 3" : undefined}
+    <path d={edgePath(a, b, edge, layout.ladder)} fill="none" stroke={chosen ? "var(--accent)" : color} stroke-width={width} opacity={edge.kept ? 0.6 : edge.bytes === null && !layout.ladder ? 0.8 : a.column === "f" && b.column === "o" ? 0.2 : 0.25 + 0.55 * Math.sqrt((edge.bytes ?? 0) / most)} stroke-dasharray={edge.bytes === null ? "3 3" : undefined}
       onMouseMove={(event) => showTip(event, card)} onMouseLeave={hideTip} />
   );
 }

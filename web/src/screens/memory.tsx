@@ -9,7 +9,7 @@ import { dirToken, dirVar, mix, token } from "../color";
 import { axisMarks, axisStep, axisTime, count, exact, figure, share } from "../format";
 import { go, meta, select, source, state, theme } from "../store";
 import { visible } from "../tree";
-import { DirKeys, Pending, Refused, Segment, useKeys, useSize } from "../ui/bits";
+import { DirKeys, PathText, Pending, Refused, Segment, useKeys, useSize } from "../ui/bits";
 import { hideTip, showTip } from "../ui/float";
 import { ScrollCanvas } from "../ui/scroll";
 
@@ -23,7 +23,7 @@ export function Memory(): JSX.Element {
   const { data } = asked;
   if (!data) return asked.error ? <Refused error={asked.error} /> : <Pending />;
   return (
-    <div class={asked.dim ? "memscreen dim" : "memscreen"}>
+    <div class={`memscreen ${asked.dim ? "dim" : ""} ${data.holders.length ? "" : "alone"}`}>
       <Toolbar data={data} />
       <div class="memtop">
         <AtPeak data={data} />
@@ -41,7 +41,7 @@ function Toolbar({ data }: { data: MemoryAnswer }): JSX.Element {
     <div class="bar">
       {data.step !== null && steps.length > 1 && steps.length <= 8 ? <Segment name="Step" of="step" now={String(data.step)} choices={steps.map((s) => ({ word: String(s.step), label: `Step ${s.step}`, off: source.live || source.has("memory", { step: String(s.step) }) ? "" : "needs the program" }))} /> : data.step === null ? null : <span class="lab">step {data.step}</span>}
       {data.devices.length > 1 ? <Segment name="Device" of="device" now={data.device} choices={data.devices.slice(0, 6).map((d) => ({ word: d.name, label: `${short(d.name)} ${figure(d.peak, "bytes")}` }))} /> : <span class="lab" title={data.device}>{short(data.device)}</span>}
-      <DirKeys />
+      {data.series?.length ? <DirKeys /> : null}
       <span class="sp" />
       <span class="mut cut" title={data.source}>{data.source}</span>
     </div>
@@ -216,7 +216,7 @@ function HolderRow({ h, top, place, peak }: { h: Holder; top: number; place: (t:
   const left = Math.max(0, place(h.t0_ns));
   return (
     <button class="hr" style={{ top: `${top}px` }} aria-pressed={!!h.sel && h.sel === state.value.sel} disabled={!h.sel} title={h.name} onClick={() => h.sel && go({ sel: h.sel })}>
-      <span class="cutfront"><bdi>{h.dir === "g" ? "∂ " : ""}{h.name}</bdi></span>
+      <PathText text={h.name} />
       <span class="num" title={exact(h.bytes, "bytes")}>{figure(h.bytes, "bytes")}</span>
       <span class="life"><i class={h.t1_ns === null ? "open" : ""} style={{ left: `${left}%`, width: `${Math.max(0.2, right - left)}%`, background: dirVar(h.dir) }} /><u style={{ left: `${peak}%` }} /></span>
     </button>

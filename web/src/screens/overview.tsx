@@ -5,7 +5,7 @@ import type { Finding, Missing, OverviewAnswer, OverviewStep, Part, Row } from "
 import { useAnswer } from "../ask";
 import { axisMarks, axisStep, axisTime, exact, figure, parts, share } from "../format";
 import { go, meta, metric, plainQuestion, reveal, select, state } from "../store";
-import { Bars, CodeBox, Empty, Key, Pending, Refused, rowBar, sentence, useKeys } from "../ui/bits";
+import { Bars, CodeBox, Key, Pending, Refused, rowBar, sentence, useKeys } from "../ui/bits";
 import { hideTip, showTip } from "../ui/float";
 
 export function Overview(): JSX.Element {
@@ -26,6 +26,7 @@ export function Overview(): JSX.Element {
       <StepCard data={data} />
       <PartsCard data={data} />
       {data.top.map((top) => <TopCard key={top.view} top={top} />)}
+      {data.top.some((top) => top.view === "code") ? null : <TopCard top={{ view: "code", title: "Lines of code", columns: data.top[0]?.columns ?? [], rows: [] }} />}
       <Findings data={data} />
       <MissingCard data={data} />
     </div>
@@ -130,7 +131,7 @@ const OneStep = ({ step }: { step: OverviewStep }): JSX.Element => (
 
 function NoSteps({ data }: { data: OverviewAnswer }): JSX.Element {
   const missing = data.missing.find((m) => /step|run|time/.test(m.code)) ?? data.missing[0];
-  return missing ? <div class="pad"><p class="say0">Not in the data: {missing.what}. {sentence(missing.why)}.</p><CodeBox text={missing.how} /></div> : <Empty title="No steps" why="Nothing that is loaded has recorded a step." />;
+  return missing ? <p class="say">Not in the data: {missing.what}. {sentence(missing.why)}. The lines that record it are <button class="inline" onClick={() => document.getElementById("missing")?.scrollIntoView({ block: "nearest" })}>below</button>.</p> : <p class="say">Nothing that is loaded has recorded a step.</p>;
 }
 
 function StepBins({ bins }: { bins: NonNullable<OverviewAnswer["step_bins"]> }): JSX.Element {
@@ -186,9 +187,9 @@ function TopCard({ top }: { top: OverviewAnswer["top"][number] }): JSX.Element {
     <section class="card span4" id={`top-${top.view}`}>
       <header>
         <h2>{top.title}</h2><small>by {column?.label.toLowerCase()}</small><span class="sp" />
-        <button class="more" title="All of them, in the table" onClick={() => go({ screen: "table", view: top.view, zoom: "" })}>all</button>
+        {rows.length ? <button class="more" title="All of them, in the table" onClick={() => go({ screen: "table", view: top.view, zoom: "" })}>all</button> : null}
       </header>
-      {rows.length ? <Bars rows={rows.map((row) => rowBar(row, name(row)))} unit={column?.unit ?? "us"} onPick={(bar) => select(bar.sel)} /> : <p class="say">{meta.value.views.find((v) => v.word === top.view)?.why || `Nothing here has any ${column?.label.toLowerCase()}.`}</p>}
+      {rows.length ? <Bars rows={rows.map((row) => rowBar(row, name(row)))} unit={column?.unit ?? "us"} onPick={(bar) => select(bar.sel)} /> : <p class="say">{sentence(meta.value.views.find((v) => v.word === top.view)?.why ?? "") || `Nothing here has any ${column?.label.toLowerCase()}.`}</p>}
     </section>
   );
 }

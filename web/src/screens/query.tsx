@@ -30,9 +30,11 @@ function Editor(): JSX.Element {
   useEffect(() => {
     if (state.value.sql && state.value.sql !== text) setText(state.value.sql);
   }, [state.value.sql]);
-  const run = (sql = text) => {
-    if (!sql.trim()) return say("Type a statement first");
-    go({ sql });
+  // At first the statement in the box is an example, with its answer below.
+  const sql = state.value.sql || (EXAMPLES[0]?.sql ?? "");
+  const run = (typed = text) => {
+    if (!typed.trim()) return say("Type a statement first");
+    go({ sql: typed });
     setTurn((n) => n + 1);
   };
   const insert = (word: string) => {
@@ -67,7 +69,7 @@ function Editor(): JSX.Element {
         <Schema tables={tables.data?.tables ?? []} insert={insert} />
         <div class="qmain">
           <textarea ref={area} id="sql" aria-label="Statement in SQL" spellcheck={false} autocapitalize="off" autocomplete="off" rows={Math.max(4, Math.min(12, text.split("\n").length + 1))} value={text} onInput={(event) => setText(event.currentTarget.value)} onKeyDown={keys} />
-          {state.value.sql ? <Result key={`${turn}/${state.value.sql}`} sql={state.value.sql} /> : <div class="qhint"><p class="say">Run a statement, or choose an example. The tables are at the left; a click on a name inserts it.</p></div>}
+          <Result key={`${turn}/${sql}`} sql={sql} />
         </div>
       </div>
     </div>

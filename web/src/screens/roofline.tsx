@@ -8,7 +8,7 @@ import { dirVar } from "../color";
 import { count, exact, figure, share } from "../format";
 import { go, meta, plainQuestion, question, select, source, state } from "../store";
 import { visible } from "../tree";
-import { CodeBox, DirKeys, Empty, Pending, Refused, sentence, Swatch, useKeys, useSize, ViewSegment } from "../ui/bits";
+import { CodeBox, DirKeys, Empty, PathText, Pending, Refused, sentence, Swatch, useKeys, useSize, ViewSegment } from "../ui/bits";
 import { hideTip, showTip } from "../ui/float";
 
 const ROW = 24;
@@ -118,6 +118,7 @@ function Picture({ answer }: { answer: RooflineAnswer }): JSX.Element {
   const x = axisOf([...answer.dots.map((dot) => dot.intensity), ...ridges], left, width - right);
   const y = axisOf([...answer.dots.map((dot) => dot.flops), ...roofs.map((roof) => roof.flops)], height - bottom, top);
   const [any, needle] = [answer.dots.some(isSelected), state.value.find.toLowerCase()];
+  const most = Math.max(1e-9, ...answer.dots.map((dot) => dot.share));
   return (
     <div class="roofpic" ref={box}>
       {width > 120 && height > 120 ? (
@@ -129,7 +130,7 @@ function Picture({ answer }: { answer: RooflineAnswer }): JSX.Element {
           {answer.dots.map((dot) => {
             const quiet = (any && !isSelected(dot)) || (!!needle && !dot.name.toLowerCase().includes(needle));
             return (
-              <circle key={dot.sel} class={`dot ${isSelected(dot) ? "sel" : ""} ${quiet ? "quiet" : ""}`} data-sel={dot.sel} cx={x.at(dot.intensity)} cy={y.at(dot.flops)} r={Math.max(2.5, 34 * Math.sqrt(dot.share))} fill={dirVar(dot.dir)}
+              <circle key={dot.sel} class={`dot ${isSelected(dot) ? "sel" : ""} ${quiet ? "quiet" : ""}`} data-sel={dot.sel} cx={x.at(dot.intensity)} cy={y.at(dot.flops)} r={Math.max(2.5, 15 * Math.sqrt(dot.share / most))} fill={dirVar(dot.dir)}
                 onClick={() => select(dot.sel)} onMouseMove={(event) => showTip(event, () => <DotCard dot={dot} />)} onMouseLeave={hideTip} />
             );
           })}
@@ -215,7 +216,7 @@ function Rows({ answer }: { answer: RooflineAnswer }): JSX.Element {
             {gap(from)}
             {rows.slice(from, to).map((dot) => (
               <tr key={dot.sel} class={isSelected(dot) ? "sel" : undefined} data-sel={dot.sel} onClick={() => select(dot.sel)}>
-                <td title={dot.name}><span class="name"><Swatch dir={dot.dir} /><span class="cutfront"><bdi>{dot.name}</bdi></span></span></td>
+                <td title={dot.name}><span class="name"><Swatch dir={dot.dir} /><PathText text={dot.name} /></span></td>
                 <td title={exact(dot.micros, "us")} data-value={dot.micros}>{figure(dot.micros, "us")}</td>
                 <td title={exact(dot.flops, "flop_per_s")} data-value={dot.flops}>{figure(dot.flops, "flop_per_s").replace("FLOP/s", "")}</td>
                 {known ? <><td title={exact(dot.of_roofline, "share")}>{share(dot.of_roofline)}</td><td class="l mut">{dot.bound ?? "–"}</td></> : <td>{plain(Number(dot.intensity.toPrecision(3)))}</td>}

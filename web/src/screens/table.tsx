@@ -6,7 +6,7 @@ import type { AllAnswer, Column, PathAnswer, Row, RowsAnswer } from "../api";
 import { fetchAnswer, useAnswer } from "../ask";
 import { exact, figure, share } from "../format";
 import { Refusal, spell, type Params } from "../source";
-import { fault, go, meta, metric, question, reveal, select, source, state } from "../store";
+import { fault, go, meta, metric, question, reveal, say, select, source, state } from "../store";
 import { flatten, visible, type Branch, type Level, type Line } from "../tree";
 import { Caret, Empty, Pending, Refused, Swatch, Triangle, useKeys, useSize, ViewSegment } from "../ui/bits";
 import { Menu, MenuItem } from "../ui/float";
@@ -51,7 +51,8 @@ class Levels {
         this.arrived();
       },
       (error: unknown) => {
-        if (error instanceof Refusal) fault.value = error;
+        if (error instanceof Refusal && error.why === "absent") say("These rows are not in the report; tfprof has them");
+        else if (error instanceof Refusal) fault.value = error;
         this.map.set(parent, this.map.get(parent) ?? { items: [], total: 0 });
         this.arrived();
       },
@@ -193,15 +194,16 @@ function Grid({ lines, columns, open, more, redraw }: GridProps): JSX.Element {
     if (box) box.scrollTop = Math.max(0, i * ROW - box.clientHeight / 3);
   });
   useKeys((event) => gridKey(event, { lines, at, moveTo, toggle, page: Math.floor(size.height / ROW) - 1 }));
+  const least = { minWidth: `${240 + 206 + 112 * (columns.length - 1)}px` };
   const template = useMemo(() => `minmax(240px,1fr) ${columns.map((_, i) => (i ? "112px" : "206px")).join(" ")}`, [columns]);
   const [from, to] = visible(top, size.height, ROW, lines.length);
   return (
     <div class="tt" role="treegrid" aria-label={`${HEADS[view]}, by ${columns[0]?.label}`} aria-rowcount={lines.length + 1} aria-colcount={columns.length + 1}>
-      <div class="h" role="row" style={{ gridTemplateColumns: template }}>
+      <div class="h" role="row" style={{ ...least, gridTemplateColumns: template }}>
         <Head word="name" label={HEADS[view] ?? view} about="" first />
         {columns.map((column) => <Head key={column.key} word={column.word} label={column.label} about={column.about} metric={columns[0]?.word} />)}
       </div>
-      <div class="vp" ref={viewport} tabIndex={0} onScroll={(event) => setTop(event.currentTarget.scrollTop)} aria-label="Rows">
+      <div class="vp" ref={viewport} tabIndex={0} style={least} onScroll={(event) => setTop(event.currentTarget.scrollTop)} aria-label="Rows">
         <div class="rows" style={{ height: `${lines.length * ROW}px` }}>
           {lines.slice(from, to).map((line, i) => (
             <LineRow key={line.kind + line.path} line={line} index={from + i} template={template} columns={columns} toggle={toggle} more={more} pick={setCursor} />

@@ -32,6 +32,20 @@ export const DirKeys = (): JSX.Element => (
   </>
 );
 
+/** A path that is cut in the middle: its last part, and the begin of the way there. ∂ stands for the scope of all gradients. */
+export function PathText({ text, gradient = false }: { text: string; gradient?: boolean }): JSX.Element {
+  const marked = text.startsWith("∂ ");
+  const plain = (marked ? text.slice(2) : text).replace(/^(gradients|gradient_tape)\//, "");
+  const mark = marked || gradient || plain.length < text.length - (marked ? 2 : 0) ? "∂ " : "";
+  const at = plain.lastIndexOf("/", plain.length - 2) + 1;
+  return (
+    <span class="pathtext">
+      {at ? <span class="cut head">{mark}{plain.slice(0, at)}</span> : null}
+      <span class="cutfront tail"><bdi>{at ? "" : mark}{plain.slice(at)}</bdi></span>
+    </span>
+  );
+}
+
 /** A figure with its exact value as title. */
 export function Fig({ v, unit }: { v: Num; unit: Unit }): JSX.Element {
   return <span title={exact(v, unit)} class={v === 0 || v === null ? "zero" : undefined}>{figure(v, unit)}</span>;
@@ -54,7 +68,7 @@ export function Segment({ name, of, choices, now, set }: { name: string; of: key
 const VIEW_LABELS: Record<string, string> = { scope: "Scope", graph: "Graph", op: "Op type", code: "Code" };
 export function ViewSegment(): JSX.Element {
   const choices = meta.value.views.map((v) => ({ word: v.word, label: VIEW_LABELS[v.word] ?? v.word, off: v.known ? "" : v.why || "not in the data" }));
-  return <Segment name="View" of="view" choices={choices} set={(view) => go({ view, zoom: "", sort: "" })} />;
+  return <Segment name="View" of="view" choices={choices} set={(view) => go({ view, zoom: "", around: "", sort: "" })} />;
 }
 
 /** Rows with a bar behind the name: length is the value, halves are forward and gradient. */
@@ -78,7 +92,7 @@ export function Bars({ rows, unit, onPick }: { rows: Bar[]; unit: Unit; onPick: 
                   <i style={{ left: `${width * (split[0] ?? 0)}%`, width: `${width * (split[1] ?? 0)}%`, background: "var(--grad)" }} />
                 </>
               )}
-              {row.label.includes("/") ? <span class="cutfront"><bdi>{row.label}</bdi></span> : <span class="cut">{row.label}</span>}
+              {/^\S*\w\/\w\S*$/.test(row.label.replace(/^∂ /, "")) ? <PathText text={row.label} /> : <span class="cut">{row.label}</span>}
             </span>
             <span class="num" title={exact(row.value, unit)}>{figure(row.value, unit)}</span>
             <span class="num mut">{row.right}</span>
@@ -91,7 +105,7 @@ export function Bars({ rows, unit, onPick }: { rows: Bar[]; unit: Unit; onPick: 
 
 export const rowBar = (row: Row, label = row.path || row.name): Bar => ({
   key: `${row.kind}:${row.path}`, label: (row.dir === "g" && row.kind !== "op" && !label.includes("∂") ? "∂ " : "") + label, value: row.total[0] ?? null, right: share(row.share[0]),
-  forward: 0, gradient: 0, dir: row.dir, sel: `${row.kind}:${row.path}`, title: row.path,
+  forward: row.forward ?? 0, gradient: row.gradient ?? 0, dir: row.dir, sel: `${row.kind}:${row.path}`, title: row.path,
 });
 /** The row without the rows inside it. */
 export const ownBar = (row: Row, label: string): Bar => ({ ...rowBar(row, label), value: row.own[0] ?? null, right: "" });

@@ -6,17 +6,14 @@ import { useAnswer } from "../ask";
 import { dirVar } from "../color";
 import { exact, figure, share } from "../format";
 import type { Params } from "../source";
-import { go, meta, metric, plainQuestion, question, reveal, select, state } from "../store";
-import type { Change, Screen } from "../state";
+import { go, meta, metric, plainQuestion, reveal, select, source, state } from "../store";
+import { addPattern, literal, type Change, type Screen } from "../state";
 import { Fig } from "./bits";
 import { LABELS, screensShown } from "./frame";
 
-/** The question of the panel: filters count, the view is that of the selection. */
+/** The question of the panel; the selection says which view it is of. */
 export function nodeQuestion(): Params {
-  const { sel, view } = state.value;
-  if (!sel) return { ...plainQuestion.value };
-  const kind = sel.slice(0, sel.indexOf(":"));
-  return { ...plainQuestion.value, sel, view: kind === view && view !== "scope" ? question.value.view : undefined };
+  return { ...plainQuestion.value, sel: state.value.sel };
 }
 
 export function Panel(): JSX.Element {
@@ -62,6 +59,7 @@ function About({ node }: { node: NodeAnswer }): JSX.Element {
       {node.parts ? <Direction parts={node.parts} node={node} /> : null}
       {node.steps.length > 1 ? <StepRows node={node} /> : null}
       {whole ? null : <ShowIn node={node} />}
+      {whole || !source.live ? null : <Filters node={node} />}
       {node.lines.length ? <Lines node={node} /> : null}
       {node.twin ? <Twin row={node.twin} dir={row.dir} /> : null}
       {node.inside.length ? <Inside node={node} /> : null}
@@ -158,6 +156,28 @@ function ShowIn({ node }: { node: NodeAnswer }): JSX.Element {
   );
 }
 
+/** Filters about the selection, as pprof has them. */
+function Filters({ node }: { node: NodeAnswer }): JSX.Element {
+  const { sel, view, screen, start, hide, account } = state.value;
+  const { kind, path, name } = node.row;
+  const pattern = literal(path);
+  const isName = kind === "scope" || kind === "graph";
+  const shown: Change = screen === "flame" || screen === "table" || screen === "graph" ? {} : { screen: "flame" };
+  const around = kind === "op" ? `op:${path}` : `name:${name}`;
+  const sandwich = () => go({ screen: "flame", around, zoom: "", invert: "", view: kind === "op" ? (view === "op" ? "scope" : view) : kind });
+  return (
+    <section>
+      <h3>Filter</h3>
+      <div class="links">
+        {kind === "op" ? <button title={`account: ${pattern}`} aria-current={account === pattern} onClick={() => go({ ...shown, account: account === pattern ? "" : pattern })}>Only these</button> : null}
+        {isName ? <button title={`start: ${pattern}`} aria-current={start === pattern} onClick={() => go({ ...shown, view: kind, start: start === pattern ? "" : pattern, zoom: "" })}>Focus</button> : null}
+        {isName ? <button title={`hide: ${pattern}`} onClick={() => go({ ...shown, view: kind, hide: addPattern(hide, `${pattern}(/.*)?`), zoom: "", sel: "" })}>Hide</button> : null}
+        {sel ? <button title="Who leads to all of this name, and what is in them" onClick={sandwich}>Sandwich</button> : null}
+      </div>
+    </section>
+  );
+}
+
 function Lines({ node }: { node: NodeAnswer }): JSX.Element {
   const unit = node.columns[0]?.unit ?? "us";
   return (
@@ -217,7 +237,7 @@ function Ops({ node }: { node: NodeAnswer }): JSX.Element {
 }
 
 function Facts({ node }: { node: NodeAnswer }): JSX.Element | null {
-  const facts: [string, string[]][] = [["Devices", node.devices], ["Shapes", node.shapes], ["Kernels", node.kernels], ["Attributes", node.attributes.map((a) => `${a.name} = ${a.value}`)]];
+  const facts: [string, string[]][] = [["Devices", node.devices], ["Shapes", node.shapes], ["Kernels", node.kernels]];
   const known = facts.filter(([, list]) => list.length);
   if (!known.length) return null;
   return (

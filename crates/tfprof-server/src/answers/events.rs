@@ -28,7 +28,7 @@ fn frame(site: &Site) -> Frame {
 pub fn timeline(site: &Site, params: &mut Params) -> Result<Reply, Problem> {
     params.take("step");
     let timeline = site.timeline()?;
-    let warm_up = warm_up(&site.overview);
+    let warm_up = warm_up(&site.overview, site.profiler.model());
     let groups: Value = timeline
         .groups
         .iter()
@@ -162,8 +162,10 @@ pub fn range(site: &Site, params: &mut Params) -> Result<Reply, Problem> {
         params.take("lanes").map(|list| list.split(',').filter_map(|id| id.parse().ok()).collect::<HashSet<usize>>());
     let mut sums = vec![Sum::default(); timeline.names.len()];
     let mut spans: Option<Vec<(u64, u64)>> = Some(Vec::new());
-    let mut events = 0_u64;
-    for (id, LaneInfo { lane, .. }) in timeline.lanes.iter().enumerate() {
+    let (mut events, mut outer) = (0_u64, 0_u64);
+    for (id, LaneInfo { lane, name, thread }) in timeline.lanes.iter().enumerate() {
+        // Further lanes of a thread hold calls within those of its first; those of a device have names of their own.
+        let is_inner = name.is_empty() && id > 0 && timeline.lanes[id - 1].thread == *thread;
         if lanes.as_ref().is_some_and(|lanes| !lanes.contains(&id)) {
             continue;
         }
@@ -177,6 +179,7 @@ pub fn range(site: &Site, params: &mut Params) -> Result<Reply, Problem> {
             let (start, end) = (lane.start_of(at).max(from), lane.end_of(at).min(to));
             let sum = &mut sums[lane.name_of(at) as usize];
             let time = end.saturating_sub(start);
+            outer = outer.saturating_add(if is_inner { 0 } else { time });
             *sum = Sum { runs: sum.runs + 1, time: sum.time.saturating_add(time), longest: sum.longest.max(time) };
             if let Some(spans) = &mut spans {
                 spans.push((start, end));
@@ -194,7 +197,7 @@ pub fn range(site: &Site, params: &mut Params) -> Result<Reply, Problem> {
         "busy_ns": busy,
         "sum_ns": all,
         "events": events,
-        "parallel": per_wall(all),
+        "parallel": per_wall(outer),
         "busy_share": busy.and_then(per_wall),
         "rows": rows.into_iter().take(MOST_ROWS).collect::<Value>(),
     })))

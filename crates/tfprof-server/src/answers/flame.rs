@@ -144,14 +144,32 @@ impl Picture<'_> {
     fn draw_inverted(&mut self, root: usize) {
         let tree = self.tree;
         let with_own = tree.below(root).filter(|id| tree.own_parts(*id) > 0).map(|id| (id, id)).collect();
-        let width = tree.parts(root);
-        let top = Place { id: root, parent: -1, depth: 0, start: 0, width, own: 0, kids: 0 };
+        self.draw_up(root, root, true, with_own, Tree::own_parts);
+    }
+
+    /// Draws who contains rows, with all that is in these.
+    fn draw_around(&mut self, rows: &[usize]) {
+        self.draw_up(0, rows[0], false, rows.iter().map(|id| (*id, *id)).collect(), Tree::parts);
+    }
+
+    /// Draws rows and the names around them, up to `root`. `of_all`: the first box is not theirs, but that of everything.
+    fn draw_up(
+        &mut self,
+        root: usize,
+        first: usize,
+        of_all: bool,
+        rows: Vec<(usize, usize)>,
+        parts: fn(&Tree, usize) -> i64,
+    ) {
+        let tree = self.tree;
+        let width = self.whole as i64;
+        let top = Place { id: first, parent: -1, depth: 0, start: 0, width, own: 0, kids: 0 };
         // The rows whose figures a box holds, each with the row around it that the box shows.
-        let mut waiting: Vec<(Place, Vec<(usize, usize)>)> = vec![(top, with_own)];
+        let mut waiting: Vec<(Place, Vec<(usize, usize)>)> = vec![(top, rows)];
         while let Some((place, rows)) = waiting.pop() {
             // The rows are looked at again on each level.
             budget::work(rows.len() as u64);
-            let (depth, mut start, is_top) = (place.depth + 1, place.start, place.depth == 0);
+            let (depth, mut start, is_top) = (place.depth + 1, place.start, of_all && place.depth == 0);
             let mut groups: BTreeMap<String, Vec<(usize, usize)>> = BTreeMap::new();
             for (row, at) in rows {
                 if !is_top && at == root {
@@ -163,7 +181,7 @@ impl Picture<'_> {
                 }
             }
             let sum =
-                |rows: &[(usize, usize)]| rows.iter().map(|(row, _)| tree.own_parts(*row)).fold(0, i64::saturating_add);
+                |rows: &[(usize, usize)]| rows.iter().map(|(row, _)| parts(tree, *row)).fold(0, i64::saturating_add);
             let mut sized: Vec<(i64, Vec<(usize, usize)>)> =
                 groups.into_values().map(|rows| (sum(&rows), rows)).collect();
             sized.sort_by_key(|(width, _)| std::cmp::Reverse(*width));
@@ -180,12 +198,68 @@ impl Picture<'_> {
             }
         }
     }
+
+    /// Draws rows as one box, and below it the rows in them, those of one name as one box.
+    fn draw_merged(&mut self, rows: Vec<usize>) {
+        let tree = self.tree;
+        let sum = |rows: &[usize], parts: fn(&Tree, usize) -> i64| {
+            rows.iter().map(|id| parts(tree, *id)).fold(0, i64::saturating_add)
+        };
+        let (width, own) = (self.whole as i64, sum(&rows, Tree::own_parts));
+        let top = Place { id: rows[0], parent: -1, depth: 0, start: 0, width, own, kids: 0 };
+        let mut waiting = vec![(top, rows)];
+        while let Some((place, rows)) = waiting.pop() {
+            budget::work(rows.len() as u64);
+            let mut groups: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+            for kid in rows.iter().flat_map(|id| tree.kids(*id)).map(|kid| *kid as usize) {
+                groups.entry(tree.short_name(kid)).or_default().push(kid);
+            }
+            let mut sized: Vec<(i64, Vec<usize>)> = groups
+                .into_values()
+                .map(|rows| (sum(&rows, Tree::parts), rows))
+                .filter(|(width, _)| *width > 0)
+                .collect();
+            sized.sort_by_key(|(width, _)| std::cmp::Reverse(*width));
+            let (depth, mut start) = (place.depth + 1, place.start);
+            let parent = self.push(&Place { kids: sized.len(), ..place });
+            for (width, rows) in sized {
+                if (width as f64) < self.least {
+                    self.merge(rows.len() as u64, width);
+                    continue;
+                }
+                let own = sum(&rows, Tree::own_parts);
+                waiting.push((Place { id: rows[0], parent, depth, start, width, own, kids: 0 }, rows));
+                start = start.saturating_add(width);
+            }
+        }
+    }
+}
+
+/// The outermost rows of a name or an op type, as in `name:conv1` or `op:Conv2D`.
+fn rows_around(tree: &Tree, around: &str) -> Result<Vec<usize>, Problem> {
+    let (kind, name) = around.split_once(':').unwrap_or(("", around));
+    let is_it = |id: usize| match kind {
+        "name" => Ok(tree.short_name(id) == name),
+        "op" => Ok(tree.op(id) == name),
+        _ => Err(Problem::parameter("around", "is name:NAME or op:TYPE")),
+    };
+    let (mut rows, mut counted_until) = (Vec::new(), 0);
+    for id in 1..tree.len() {
+        if id >= counted_until && is_it(id)? && tree.parts(id) > 0 {
+            rows.push(id);
+            counted_until = tree.below(id).end;
+        }
+    }
+    if rows.is_empty() {
+        return Err(Problem::not_found(format!("no row is called `{name}` under these filters")));
+    }
+    Ok(rows)
 }
 
 pub fn flame(site: &Site, params: &mut Params) -> Result<Reply, Problem> {
     let (zoom, text) = (params.text("zoom"), params.text("find"));
     let width = params.number("px")?.unwrap_or(WIDTH).clamp(1.0, 20_000.0);
-    let invert = params.flag("invert");
+    let (invert, around) = (params.flag("invert"), params.text("around"));
     let asked = site.asked(params)?;
     if asked.metric().is_ratio() {
         return Err(Problem::parameter("metric", "is a ratio, which cannot be drawn as a sum; choose another"));
@@ -193,7 +267,8 @@ pub fn flame(site: &Site, params: &mut Params) -> Result<Reply, Problem> {
     let tree = site.tree(&asked)?;
     let root = row_of(&tree, &zoom)?;
     let found = search(&tree, root, &text);
-    let whole = tree.parts(root).max(1) as f64;
+    let rows = if around.is_empty() { vec![root] } else { rows_around(&tree, &around)? };
+    let whole = rows.iter().map(|id| tree.parts(*id)).fold(0, i64::saturating_add).max(1) as f64;
     let mut picture = Picture {
         tree: &tree,
         boxes: Boxes::default(),
@@ -206,10 +281,18 @@ pub fn flame(site: &Site, params: &mut Params) -> Result<Reply, Problem> {
     };
     picture.names.number("");
     picture.ops.number("");
-    if invert {
-        picture.draw_inverted(root);
-    } else {
-        picture.draw(root);
+    let mut top = tree.row_json(rows[0]);
+    if !around.is_empty() {
+        top["total"] = json!([tree.whole(whole as i64)]);
+        top["share"] = json!([tree.share_of(tree.asked.metric(), whole)]);
+        top["name"] = around.split_once(':').map_or("", |(_, name)| name).into();
+    }
+    let places = rows.len();
+    match (invert, around.is_empty()) {
+        (false, true) => picture.draw(root),
+        (true, true) => picture.draw_inverted(root),
+        (false, false) => picture.draw_merged(rows),
+        (true, false) => picture.draw_around(&rows),
     }
     let Picture { boxes, names, ops, merged, .. } = picture;
     let depth = boxes.depth.iter().max().map_or(0, |depth| depth + 1);
@@ -217,7 +300,8 @@ pub fn flame(site: &Site, params: &mut Params) -> Result<Reply, Problem> {
     frame.warnings.retain(|warning| warning.code != "nothing_to_draw");
     Ok(frame.reply(json!({
         "columns": tree.columns(),
-        "root": tree.row_json(root),
+        "root": top,
+        "places": places,
         "crumbs": tree.rows_json(tree.fitting(&tree.chain(root)).iter().copied()),
         "names": names.list,
         "ops": ops.list,

@@ -5,6 +5,7 @@ use crate::reply::{Problem, Reply};
 use crate::site::Site;
 use crate::tree::{Direction, Tree};
 use serde_json::{Value, json};
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use tfprof::internal::model::Model;
 use tfprof::internal::model::nodes::{Input, NodeId};
@@ -46,7 +47,9 @@ pub fn graph(site: &Site, params: &mut Params) -> Result<Reply, Problem> {
     let asked = site.asked(params)?;
     let tree = site.tree(&asked.with(ViewKind::Scope, &asked.words())?)?;
     let model = &tree.view.model;
-    let mut boxes = merge(&tree, boxes(&tree, &opened));
+    let mut all = boxes(&tree, &opened);
+    let sums = take_sums(&tree, &mut all);
+    let mut boxes = merge(&tree, all);
     let left = shorten(&tree, &mut boxes);
     let box_of = boxes_of_rows(&tree, &boxes);
     let row_of: HashMap<NodeId, usize> = (1..tree.len()).filter_map(|row| Some((tree.node(row)?, row))).collect();
@@ -98,9 +101,11 @@ pub fn graph(site: &Site, params: &mut Params) -> Result<Reply, Problem> {
             })
         })
         .collect();
-    let frame = site.frame(&tree).leaving_out(left, "scopes smaller than those shown");
+    let frame = site.frame(&tree).leaving_out(left, "scopes smaller than those shown, which are part of the edges");
+    let of_sums = sums.iter().map(|row| tree.parts(*row)).fold(0, i64::saturating_add);
     Ok(frame.reply(json!({
         "columns": tree.columns(),
+        "sums": { "count": sums.len(), "value": tree.whole(of_sums) },
         "ladder": ladder,
         "boxes": list,
         "edges": drawn,
@@ -141,6 +146,37 @@ fn boxes(tree: &Tree, opened: &[String]) -> Vec<Place> {
         }
     }
     boxes
+}
+
+/// As many sums of gradients are drawn as boxes.
+const FEW_SUMS: usize = 2;
+
+/// Takes out the sums of gradients that stand beside scopes, if there is a ladder: a column of a hundred `AddN` tells nothing, and the
+/// edges through them tell which scopes they join.
+fn take_sums(tree: &Tree, boxes: &mut Vec<Place>) -> Vec<usize> {
+    if twins(tree, boxes).iter().all(Option::is_none) {
+        return Vec::new();
+    }
+    let is_sum = |place: &Place| {
+        let is_alone = tree.kids(place.row).is_empty() && place.parent.is_none();
+        is_alone && tree.op(place.row) == "AddN" && tree.direction(place.row) == Direction::Gradient
+    };
+    let sums: Vec<usize> = boxes.iter().filter(|place| is_sum(place)).map(|place| place.row).collect();
+    if sums.len() <= FEW_SUMS {
+        return Vec::new();
+    }
+    let mut number = vec![None; boxes.len()];
+    let mut kept = 0;
+    for (place, number) in boxes.iter().zip(&mut number) {
+        if is_sum(place) {
+            continue;
+        }
+        *number = Some(kept);
+        kept += 1;
+    }
+    boxes.retain(|place| !is_sum(place));
+    boxes.iter_mut().for_each(|place| place.parent = place.parent.and_then(|parent| number[parent]));
+    sums
 }
 
 /// Puts single nodes of one op type and direction beside scopes into one box if there are many.
@@ -226,15 +262,61 @@ fn boxes_of_rows(tree: &Tree, boxes: &[Place]) -> Vec<Option<usize>> {
     box_of
 }
 
-/// The tensors that go from one box to another; each counts once for each pair.
+/// A tensor: an output of a node.
+type Tensor = (NodeId, u32);
+
+/// The most tensors that are followed through nodes without a box.
+const MOST_THROUGH: usize = 64;
+
+/// By node without a box, the tensors of boxes that reach it through others of its kind.
+fn through(model: &Model, place: &dyn Fn(NodeId) -> Option<usize>) -> HashMap<NodeId, Vec<Tensor>> {
+    let mut reached: HashMap<NodeId, Vec<Tensor>> = HashMap::new();
+    let inputs = |node: NodeId| {
+        let inputs = model.nodes.inputs(node).iter();
+        inputs.filter_map(|Input { source, output }| Some((model.node(*source)?, *output)))
+    };
+    for start in model.nodes.all().filter(|node| place(*node).is_none()) {
+        // Each node twice: first for what it reads, then for itself. One that is met again within itself has nothing yet.
+        let mut waiting = vec![(start, false)];
+        while let Some((node, is_ready)) = waiting.pop() {
+            if is_ready {
+                let mut tensors: Vec<Tensor> = Vec::new();
+                for (from, output) in inputs(node) {
+                    if place(from).is_some() {
+                        tensors.push((from, output));
+                    } else if let Some(more) = reached.get(&from) {
+                        tensors.extend(more);
+                    }
+                }
+                tensors.sort_unstable();
+                tensors.dedup();
+                tensors.truncate(MOST_THROUGH);
+                reached.insert(node, tensors);
+            } else if let Entry::Vacant(first) = reached.entry(node) {
+                first.insert(Vec::new());
+                waiting.push((node, true));
+                waiting.extend(inputs(node).map(|(from, _)| (from, false)).filter(|(from, _)| place(*from).is_none()));
+            }
+        }
+    }
+    reached
+}
+
+/// The tensors that go from one box to another, also through nodes that have no box; each counts once for each pair.
 fn edges(model: &Model, place: &dyn Fn(NodeId) -> Option<usize>) -> BTreeMap<(usize, usize), Edge> {
     let sizes = tensor_bytes(model);
+    let through = through(model, place);
     let mut seen: HashSet<(NodeId, u32, usize)> = HashSet::new();
     let mut edges: BTreeMap<(usize, usize), Edge> = BTreeMap::new();
     for node in model.nodes.all() {
         let Some(to) = place(node) else { continue };
-        for Input { source, output } in model.nodes.inputs(node) {
-            let Some(from) = model.node(*source) else { continue };
+        let read = model.nodes.inputs(node).iter().filter_map(|input| Some((model.node(input.source)?, input.output)));
+        let read = read.flat_map(|(from, output)| match through.get(&from) {
+            Some(tensors) => tensors.clone(),
+            None => vec![(from, output)],
+        });
+        for (from, output) in &read.collect::<Vec<Tensor>>() {
+            let from = *from;
             let Some(box_from) = place(from).filter(|number| *number != to) else { continue };
             if !seen.insert((from, *output, to)) {
                 continue;

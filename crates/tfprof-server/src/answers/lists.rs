@@ -5,7 +5,7 @@ use super::table::row_of;
 use crate::params::Params;
 use crate::reply::{Problem, Reply};
 use crate::site::Site;
-use crate::tree::{Direction, Tree};
+use crate::tree::{Direction, Tree, tells_directions};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use tfprof::ViewKind;
@@ -53,12 +53,14 @@ pub fn lists(site: &Site, params: &mut Params) -> Result<Reply, Problem> {
 fn items(tree: &Tree, items: BTreeMap<String, Item>, sel: &dyn Fn(&str) -> Value) -> Value {
     let mut sorted: Vec<(String, Item)> = items.into_iter().filter(|(_, item)| item.parts.sum() > 0).collect();
     sorted.sort_by_key(|(_, item)| std::cmp::Reverse(item.parts.sum()));
+    let tells = tells_directions(&tree.view.model);
+    let part = |n: i64| if tells { tree.whole(n) } else { 0.0 };
     let one = |(name, item): &(String, Item)| {
         let sum = item.parts.sum();
         json!({
             "name": name, "n": item.n, "value": tree.whole(sum),
             "share": tree.share_of(tree.asked.metric(), sum as f64),
-            "forward": tree.whole(item.parts.forward), "gradient": tree.whole(item.parts.gradient),
+            "forward": part(item.parts.forward), "gradient": part(item.parts.gradient),
             "sel": sel(name),
         })
     };

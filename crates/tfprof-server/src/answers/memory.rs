@@ -144,7 +144,10 @@ fn part_of(life: &TensorLife, op: &str) -> (String, Direction) {
     }
 }
 
-/// The parts by what they hold at the peak; small ones are others.
+/// The forward tensors of all smaller units.
+const OTHER_SCOPES: &str = "other scopes";
+
+/// The parts by what they hold at the peak.
 struct Parts {
     names: Vec<(String, Direction)>,
     of_life: Vec<usize>,
@@ -172,10 +175,11 @@ impl Parts {
             .map(|(name, _)| ((*name).to_owned(), Direction::Forward))
             .collect();
         names.sort_by(|a, b| a.0.cmp(&b.0));
+        names.push((OTHER_SCOPES.to_owned(), Direction::Forward));
         names.push(("gradients".to_owned(), Direction::Gradient));
         names.push(("other".to_owned(), Direction::Other));
-        let number =
-            |part: &(String, Direction)| names.iter().position(|name| name.0 == part.0).unwrap_or(names.len() - 1);
+        let small = names.len() - 3;
+        let number = |part: &(String, Direction)| names.iter().position(|name| name.0 == part.0).unwrap_or(small);
         let of_life = parts.iter().map(number).collect();
         Parts { names, of_life }
     }

@@ -13,12 +13,9 @@ use tfprof::{METRICS, Metric, MetricSource, OPTIONS, Role, Unit, ViewKind};
 
 pub fn meta(site: &Site, _: &mut Params) -> Result<Reply, Problem> {
     let overview = &site.overview;
-    let warm_up = warm_up(overview);
-    let rest = if warm_up.only_other.is_some() {
-        json!({ "steps": warm_up.steps, "can_leave_out": true, "rule": RULE })
-    } else {
-        json!({ "steps": warm_up.steps, "can_leave_out": false, "rule": RULE })
-    };
+    let warm_up = warm_up(overview, site.profiler.model());
+    let can_leave_out = warm_up.others.is_some();
+    let rest = json!({ "steps": warm_up.steps, "can_leave_out": can_leave_out, "rule": RULE });
     let loading = site.profiler.warnings();
     let losses: Value = loading
         .iter()
@@ -141,6 +138,8 @@ fn screens(site: &Site) -> Value {
         json!({ "word": word, "known": known, "why": if known { "" } else { why }, "missing": missing })
     };
     let nothing = "the files have no op";
+    let of_partial = "a partial has sums, not single events; open one of its recordings for them";
+    let unless_partial = |why| if model.is_partial { of_partial } else { why };
     let has_hosts = site.inputs.of(Role::Host).next().is_some();
     let has_records =
         model.runs.steps().any(|step| model.runs.records(step).is_some_and(|records| !records.is_empty()));
@@ -157,9 +156,14 @@ fn screens(site: &Site) -> Value {
         screen("overview", true, "", &[]),
         screen("flame", has_nodes, nothing, NO_RUNS),
         screen("table", has_nodes, nothing, NO_RUNS),
-        screen("timeline", has_hosts || has_records, "no run of an op was recorded with its start", NO_RUNS),
+        screen(
+            "timeline",
+            has_hosts || has_records,
+            unless_partial("no run of an op was recorded with its start"),
+            NO_RUNS
+        ),
         screen("graph", has_edges, "the files do not say which op reads from which", &["no_graph"]),
-        screen("memory", has_memory, "no memory was recorded", NO_RUNS),
+        screen("memory", has_memory, unless_partial("no memory was recorded"), NO_RUNS),
         screen("code", code.is_ok(), code.as_ref().err().map_or("", Problem::message), NO_CODE),
         screen("roofline", has_times, "no time of an op was recorded", NO_RUNS),
         screen("query", cfg!(feature = "sql"), "this program was built without SQL", &[]),

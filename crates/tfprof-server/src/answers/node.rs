@@ -10,8 +10,8 @@ use crate::site::Site;
 use crate::tree::{Direction, Tree, label, line_name, unit};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::collections::HashMap;
 use std::sync::Arc;
+use tfprof::internal::model::Model;
 use tfprof::internal::model::nodes::NodeId;
 use tfprof::internal::view::values::Values;
 use tfprof::{METRICS, Quirks, Side, Step, ViewKind};
@@ -60,8 +60,7 @@ pub fn node(site: &Site, params: &mut Params) -> Result<Reply, Problem> {
         "ops": op_types(&tree, id),
         "devices": devices,
         "shapes": shapes,
-        "kernels": [],
-        "attributes": [],
+        "kernels": kernels(model, &nodes),
         "sel": tree.sel(id),
     })))
 }
@@ -117,12 +116,13 @@ fn metrics(site: &Site, tree: &Tree, id: usize) -> Result<Value, Problem> {
 
 /// The metric of a row in each step: the sum of its nodes.
 fn steps(site: &Site, tree: &Tree, id: usize, nodes: &[NodeId]) -> Value {
-    let model = &tree.view.model;
+    // That of the view may lack the warm-up.
+    let model = site.profiler.model();
     let metric = tree.asked.metric();
     if !metric.info().averaged || metric.is_ratio() {
         return json!([]);
     }
-    let warm_up = warm_up(&site.overview);
+    let warm_up = warm_up(&site.overview, model);
     let whole = |n: i64| n as f64 / model.parts(metric) as f64;
     let is_all = id == 0
         && tree.asked.given.iter().all(|(name, _)| matches!(name.as_str(), "select" | "order_by" | "step" | "frames"));
@@ -161,10 +161,7 @@ fn lines(site: &Site, tree: &Tree, nodes: &[NodeId]) -> Value {
     let Ok(code) = tree.asked.unfiltered(ViewKind::Code, &[word]).and_then(|asked| site.tree(&asked)) else {
         return json!([]);
     };
-    let mut row_of: HashMap<NodeId, usize> = HashMap::new();
-    for id in 1..code.len() {
-        row_of.extend(code.view.bag(code.row(id)).map(|node| (node, id)));
-    }
+    let row_of = code.rows_of_nodes();
     let values = tree.view.values();
     let mut sums: BTreeMap<(String, i32), (i64, usize)> = BTreeMap::new();
     for node in nodes {
@@ -183,6 +180,14 @@ fn lines(site: &Site, tree: &Tree, nodes: &[NodeId]) -> Value {
         })
     };
     sorted.iter().take(MOST).map(one).collect()
+}
+
+/// The kernels of nodes, those of most time first.
+fn kernels(model: &Model, nodes: &[NodeId]) -> Vec<String> {
+    let mut kernels: Vec<_> =
+        nodes.iter().filter_map(|node| model.op_facts.get(*node)).flat_map(|facts| &facts.kernels).collect();
+    kernels.sort_by_key(|kernel| std::cmp::Reverse(kernel.time));
+    kernels.iter().take(MOST).map(ToString::to_string).collect()
 }
 
 fn shapes(tree: &Tree, node: NodeId) -> Vec<String> {

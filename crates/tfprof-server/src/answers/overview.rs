@@ -1,17 +1,19 @@
 //! The first screen: the most important figures, the steps, the largest rows, findings, and what is missing.
 
+use super::lists::each_node;
 use super::steps::{self, Parts, WarmUp, directions, parts_of_step, warm_up};
 use crate::params::Params;
 use crate::question::Asked;
 use crate::reply::{Problem, Reply};
 use crate::site::Site;
-use crate::tree::{Direction, Tree};
+use crate::tree::{Direction, Tree, tells_directions};
 use serde_json::{Value, json};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tfprof::internal::report::advise;
-use tfprof::{CHECKERS, Metric, Quirks, Step, Unit, ViewKind};
+use tfprof::internal::units;
+use tfprof::{CHECKERS, Metric, Quirks, Step, ViewKind};
 
 /// The most steps that are drawn as bars.
 const BARS: usize = 400;
@@ -20,7 +22,7 @@ const TOP: usize = 6;
 
 pub fn overview(site: &Site, params: &mut Params) -> Result<Reply, Problem> {
     let asked = site.asked(params)?;
-    let warm_up = warm_up(&site.overview);
+    let warm_up = warm_up(&site.overview, site.profiler.model());
     let words = asked.words();
     let scopes = site.tree(&asked.with(ViewKind::Scope, &words)?)?;
     let mut top = Vec::new();
@@ -28,7 +30,11 @@ pub fn overview(site: &Site, params: &mut Params) -> Result<Reply, Problem> {
     for (kind, title) in [(ViewKind::Op, "Op types"), (ViewKind::Scope, "Scopes"), (ViewKind::Code, "Lines of Python")]
     {
         let Ok(tree) = asked.with(kind, &words).and_then(|asked| site.tree(&asked)) else { continue };
-        let rows = if kind == ViewKind::Code { lines(&tree) } else { tree.rows_json(largest(&tree)) };
+        let rows = match kind {
+            ViewKind::Code => lines(&tree),
+            ViewKind::Op => largest(&tree).into_iter().map(|id| op_row(&tree, id)).collect(),
+            _ => tree.rows_json(largest(&tree)),
+        };
         match kind {
             ViewKind::Code => slowest["line"] = rows[0].clone(),
             ViewKind::Scope => slowest["op"] = single(&tree).map_or(Value::Null, |id| tree.row_json(id)),
@@ -88,6 +94,22 @@ fn largest(tree: &Tree) -> Vec<usize> {
     rows.sort_by_key(|id| Reverse(tree.parts(*id)));
     rows.truncate(TOP);
     rows
+}
+
+/// The row of an op type, and how its figure splits.
+fn op_row(tree: &Tree, id: usize) -> Value {
+    let model = &tree.view.model;
+    let mut parts = Parts::default();
+    each_node(tree, id, &mut |node, n| {
+        let name = |id| model.names.get(id);
+        parts.add(Direction::of(name(model.nodes.name[node.index()]), name(model.nodes.op[node.index()])), n);
+    });
+    let mut row = tree.row_json(id);
+    if tells_directions(model) {
+        row["forward"] = tree.whole(parts.forward).into();
+        row["gradient"] = tree.whole(parts.gradient).into();
+    }
+    row
 }
 
 /// The lines by what they made themselves, however they were called: forward ops and gradients apart.
@@ -182,6 +204,7 @@ fn figures(site: &Site, asked: &Asked) -> Result<Value, Problem> {
     let figure = |key: &str, label: &str, value: Value, unit: &str, note: String, command: &str| json!({ "key": key, "label": label, "value": value, "unit": unit, "note": note, "command": command });
     let chosen: Vec<_> = match asked.step() {
         Step::At(step) => overview.steps.iter().filter(|time| time.step == step).collect(),
+        Step::From(first) => overview.steps.iter().filter(|time| time.step >= first).collect(),
         _ => overview.steps.iter().collect(),
     };
     let spans: Vec<i64> = chosen.iter().map(|step| step.span).filter(|span| *span > 0).collect();
@@ -190,6 +213,7 @@ fn figures(site: &Site, asked: &Asked) -> Result<Value, Problem> {
         (_, 0) => "no step is recorded".to_owned(),
         (Step::At(step), _) => format!("step {step}"),
         (_, 1) => "one step".to_owned(),
+        (Step::From(first), n) => format!("average of {n} steps from {first} on"),
         (_, n) => format!("average of {n} steps"),
     };
     let (op_time, op_command) = total(Metric::Micros)?;
@@ -197,12 +221,13 @@ fn figures(site: &Site, asked: &Asked) -> Result<Value, Problem> {
     let device = overview.devices.first().map(|device| device.name.rsplit('/').next().unwrap_or("").to_owned());
     let op_note = match (at_a_time, device) {
         (Some(n), Some(device)) => format!("{n:.2} at a time on {}", device.trim_start_matches("device:")),
+        _ if op_time.is_null() => "no time is recorded".to_owned(),
         _ => "of all ops together".to_owned(),
     };
     let (float_ops, flop_command) = total(Metric::FloatOps)?;
     let (rate, rate_command) = total(Metric::FlopsPerSecond)?;
     let params_note = match overview.trainable {
-        Some(trainable) => format!("{} trained", tfprof::internal::units::text(Unit::Count, trainable)),
+        Some(trainable) => format!("{} trained", units::grouped(trainable)),
         None if overview.parameters == 0 => "no variable is known".to_owned(),
         None => "in all variables".to_owned(),
     };
@@ -210,13 +235,14 @@ fn figures(site: &Site, asked: &Asked) -> Result<Value, Problem> {
     let cover = overview.float_ops_cover.filter(|cover| *cover < 0.9995);
     let float_ops_note = match cover {
         _ if float_ops.is_null() => "no op with known shapes".to_owned(),
-        Some(cover) => format!("known for {:.1} % of device time", 100.0 * cover),
+        Some(cover) => format!("known for {:.1} % of time", 100.0 * cover),
+        None if op_time.is_null() => "one run of the graph".to_owned(),
         None => "a step".to_owned(),
     };
     let rate_note = match (rate.is_null(), op_time.is_null()) {
         (false, _) => "FLOPs over device time",
         (true, true) => "no time is recorded",
-        (true, false) => "the FLOPs of some ops are unknown",
+        (true, false) => "some FLOPs are unknown",
     };
     let peak = memory_peak(site);
     let peak_note =

@@ -3,6 +3,7 @@
 use crate::tree::Direction;
 use serde_json::{Value, json};
 use tfprof::internal::model::Model;
+use tfprof::internal::view::compare::noise;
 use tfprof::internal::view::values::Values;
 use tfprof::reports::StepTime;
 use tfprof::{Metric, Overview, Quirks, Step};
@@ -11,25 +12,31 @@ use tfprof::{Metric, Overview, Quirks, Step};
 #[derive(Debug)]
 pub struct WarmUp {
     pub steps: Vec<i64>,
-    /// The one step that is left without them; an average of several others cannot leave any out.
-    pub only_other: Option<i64>,
+    /// The steps that are left without them: one, or those from one on. None if nothing can be left out.
+    pub others: Option<Step>,
 }
 
-/// The first step is warm-up if it took a tenth longer than the median of the others.
-pub const RULE: &str = "the first step, if it took a tenth longer than the median of the others";
+/// The rule of `tfprof diff`; of fewer than four steps it says nothing.
+pub const RULE: &str = "the first steps, while they are clearly longer than those of the second half; of two or three steps \
+                        the first, if it took a tenth longer than the median of the others";
 
-pub fn warm_up(overview: &Overview) -> WarmUp {
-    let none = WarmUp { steps: Vec::new(), only_other: None };
-    let [first, others @ ..] = &overview.steps[..] else { return none };
-    let length = |step: &StepTime| if step.span > 0 { step.span } else { step.micros };
-    let mut lengths: Vec<i64> = others.iter().map(length).collect();
-    lengths.sort_unstable();
-    let Some(median) = lengths.get(lengths.len() / 2) else { return none };
-    if (length(first) as f64) < 1.1 * *median as f64 {
-        return none;
-    }
-    let only_other = if let [other] = others { Some(other.step) } else { None };
-    WarmUp { steps: vec![first.step], only_other }
+pub fn warm_up(overview: &Overview, model: &Model) -> WarmUp {
+    let list = &overview.steps;
+    let lengths: Vec<f64> =
+        list.iter().map(|step| if step.span > 0 { step.span as f64 } else { step.micros as f64 }).collect();
+    let count = match &lengths[..] {
+        [first, one] => usize::from(*first >= 1.1 * one),
+        [first, one, other] => usize::from(*first >= 1.1 * one.max(*other)),
+        lengths => noise::warm_up(lengths),
+    };
+    let steps: Vec<i64> = list[..count].iter().map(|step| step.step).collect();
+    let are_apart = model.runs.steps().all(|step| model.runs.step(step).is_some());
+    let others = match &list[count..] {
+        [one] => Some(Step::At(one.step)),
+        [first, ..] if are_apart => Some(Step::From(first.step)),
+        _ => None,
+    };
+    WarmUp { others: others.filter(|_| count > 0), steps }
 }
 
 /// The time of forward ops, gradients and others.

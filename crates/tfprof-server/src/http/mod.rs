@@ -42,9 +42,17 @@ struct State {
     site: Arc<Site>,
     guard: Guard,
     page: Page,
-    /// Questions that are answered at the same time.
+    /// Questions that are answered at the same time. Those that wait for the same view take no processor, so there may be more
+    /// than processors.
     work: Semaphore,
+    /// Of these, some answer in a moment; they never wait for the others.
+    quick: Semaphore,
 }
+
+/// Requests that are answered from what is there: a finger is on the wheel.
+const QUICK: [&str; 3] = ["tile", "names", "at"];
+/// Questions at the same time for each processor.
+const EACH: usize = 4;
 
 /// Connections at the same time; more wait.
 const MOST_CONNECTIONS: usize = 512;
@@ -60,7 +68,8 @@ impl Server {
         listener.set_nonblocking(true)?;
         let guard = Guard::new(listener.local_addr()?.port(), Token::new()?, Token::new()?);
         let threads = std::thread::available_parallelism().map_or(2, usize::from);
-        let state = Arc::new(State { site, guard, page, work: Semaphore::new(threads.max(2)) });
+        let (work, quick) = (Semaphore::new(EACH * threads), Semaphore::new(threads));
+        let state = Arc::new(State { site, guard, page, work, quick });
         Ok(Server { listener, state })
     }
 
@@ -162,7 +171,9 @@ fn enter(cookie: &str) -> Answer {
 }
 
 async fn api(state: &Arc<State>, key: String, gzip: bool) -> Answer {
-    let Ok(_turn) = state.work.acquire().await else {
+    let route = key.split('?').next().unwrap_or(&key);
+    let turns = if QUICK.contains(&route) { &state.quick } else { &state.work };
+    let Ok(_turn) = turns.acquire().await else {
         return plain(StatusCode::SERVICE_UNAVAILABLE, "the server stops");
     };
     let site = Arc::clone(&state.site);
@@ -174,8 +185,9 @@ async fn api(state: &Arc<State>, key: String, gzip: bool) -> Answer {
         match answer {
             Body::Json(bytes) => body(status, "application/json; charset=utf-8", bytes, gzip, "no-store"),
             // The page asks with the version of the model in mind: a new server is a new address or a new cookie.
+            // Tiles are not compressed: a finger is on the wheel, and the way is short.
             Body::Bytes(bytes) => {
-                body(status, "application/octet-stream", bytes, gzip, "private, max-age=31536000, immutable")
+                body(status, "application/octet-stream", bytes, false, "private, max-age=31536000, immutable")
             }
         }
     });

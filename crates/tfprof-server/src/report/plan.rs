@@ -5,8 +5,6 @@ use crate::answers::{meta, steps};
 use crate::params::key;
 use crate::question::Asked;
 use crate::site::Site;
-use crate::tree::Tree;
-use std::sync::Arc;
 use tfprof::{METRICS, Metric, ViewKind};
 
 /// Answers that belong together.
@@ -21,10 +19,12 @@ pub struct Part {
 /// The keys of answers. Those of rows are spelled one by one, since a deep row's key has the names of all rows around it.
 pub enum Keys {
     All(Vec<String>),
-    /// The children of the rows of a view.
-    Rows(ViewKind, Params),
+    /// The children of so many of the largest rows of a view.
+    Rows(ViewKind, Params, usize),
     /// The details of the largest rows of some views.
     Details(Vec<ViewKind>, Params),
+    /// When these ran.
+    Events(Vec<ViewKind>),
 }
 
 impl Keys {
@@ -35,8 +35,11 @@ impl Keys {
                 let count = keys.len();
                 (Box::new(keys.into_iter()), count)
             }
-            Keys::Rows(view, asked) => rows(site, view, asked),
-            Keys::Details(views, plain) => details(site, &views, plain),
+            Keys::Rows(view, asked, most) => rows(site, view, asked, most),
+            Keys::Details(views, plain) => {
+                largest_rows(site, &views, move |sel| spelled("node", &with(&plain, "sel", sel)))
+            }
+            Keys::Events(views) => largest_rows(site, &views, |sel| spelled("events", &vec![("sel", sel)])),
         }
     }
 }
@@ -59,6 +62,8 @@ fn with(params: &Params, name: &'static str, value: impl Into<String>) -> Params
 const MOST_STEPS: usize = 20;
 /// The most rows whose children are in it, for each question.
 const MOST_PARENTS: usize = 20_000;
+/// The same for metrics besides the most important one.
+const MOST_PARENTS_OF_OTHERS: usize = 100;
 /// The most rows whose details are in it.
 const MOST_DETAILS: usize = 300;
 /// The deepest level of tiles: 512 of them.
@@ -105,16 +110,20 @@ pub fn parts(site: &Site, settings: &Settings) -> Vec<Part> {
         let name = metric.first().map_or("", |(_, word)| word.as_str());
         part(format!("the metric {name}"), Keys::All(glance(metric, &variants)), true);
     }
-    for metric in first {
-        for view in &views {
-            for variant in &variants {
-                let plain: Params = variant.iter().chain(metric).cloned().collect();
-                let asked = if *view == ViewKind::Scope { plain } else { with(&plain, "view", view.word()) };
-                part(format!("rows of the {} view", view.word()), Keys::Rows(*view, asked), true);
+    // The rows of all metrics and steps, the most important first.
+    for (at, metric) in metrics.iter().enumerate() {
+        for (number, variant) in variants.iter().enumerate() {
+            let plain: Params = variant.iter().chain(metric).cloned().collect();
+            let most = if at == 0 { MOST_PARENTS } else { MOST_PARENTS_OF_OTHERS };
+            for view in &views {
+                let asked = if *view == ViewKind::Scope { plain.clone() } else { with(&plain, "view", view.word()) };
+                part(format!("rows of the {} view", view.word()), Keys::Rows(*view, asked, most), true);
+            }
+            if (at, number) == (0, 0) {
+                part("events of single rows".to_owned(), Keys::Events(views.clone()), true);
+                part("details of single rows".to_owned(), Keys::Details(views.clone(), plain), true);
             }
         }
-        let plain: Params = variants[0].iter().chain(metric).cloned().collect();
-        part("details of single rows".to_owned(), Keys::Details(views.clone(), plain), true);
     }
     for level in 3..=DEEPEST {
         part("the timeline zoomed in".to_owned(), Keys::All(timeline(level, level)), false);
@@ -125,7 +134,7 @@ pub fn parts(site: &Site, settings: &Settings) -> Vec<Part> {
 /// The average without warm-up as the page asks it, the average, and each step.
 fn variants(site: &Site) -> Vec<Params> {
     let mut variants: Vec<Params> = Vec::new();
-    if steps::warm_up(&site.overview).only_other.is_some() {
+    if steps::warm_up(&site.overview, site.profiler.model()).others.is_some() {
         variants.push(vec![("warm", "1".to_owned())]);
     }
     variants.push(Vec::new());
@@ -182,7 +191,7 @@ fn timeline(from: u32, to: u32) -> Vec<String> {
 }
 
 /// The children of every row, the largest rows first.
-fn rows(site: &Site, view: ViewKind, asked: Params) -> (Box<dyn Iterator<Item = String>>, usize) {
+fn rows(site: &Site, view: ViewKind, asked: Params, most: usize) -> (Box<dyn Iterator<Item = String>>, usize) {
     let mut params = crate::params::Params::default();
     asked.iter().for_each(|(name, value)| params.push(name, value));
     let Ok(tree) = site.asked(&mut params).and_then(|asked: Asked| site.tree(&asked)) else {
@@ -191,15 +200,19 @@ fn rows(site: &Site, view: ViewKind, asked: Params) -> (Box<dyn Iterator<Item = 
     debug_assert_eq!(tree.view.kind, view);
     let mut parents: Vec<usize> = (1..tree.len()).filter(|id| !tree.kids(*id).is_empty()).collect();
     parents.sort_by_key(|id| std::cmp::Reverse(tree.parts(*id)));
-    parents.truncate(MOST_PARENTS);
+    parents.truncate(most);
     let count = parents.len();
     let key = move |id| spelled("rows", &with(&asked, "parent", tree.path(id)));
     (Box::new(parents.into_iter().map(key)), count)
 }
 
-/// The details of the largest rows.
-fn details(site: &Site, views: &[ViewKind], plain: Params) -> (Box<dyn Iterator<Item = String>>, usize) {
-    let mut largest: Vec<(Arc<Tree>, usize)> = Vec::new();
+/// A key for each of the largest rows.
+fn largest_rows(
+    site: &Site,
+    views: &[ViewKind],
+    key: impl Fn(String) -> String + 'static,
+) -> (Box<dyn Iterator<Item = String>>, usize) {
+    let mut largest: Vec<String> = Vec::new();
     for view in views {
         let word = site.default_metric().info().word.unwrap_or_default();
         let tree = Asked::new(*view, &[word], None, Vec::new()).and_then(|asked| site.tree(&asked));
@@ -207,12 +220,8 @@ fn details(site: &Site, views: &[ViewKind], plain: Params) -> (Box<dyn Iterator<
         let mut rows: Vec<usize> = (1..tree.len()).filter(|id| tree.parts(*id) > 0).collect();
         rows.sort_by_key(|id| std::cmp::Reverse(tree.parts(*id)));
         rows.truncate(MOST_DETAILS);
-        largest.extend(rows.into_iter().map(|id| (Arc::clone(&tree), id)));
+        largest.extend(rows.into_iter().map(|id| tree.sel(id)));
     }
-    let count = 2 * largest.len();
-    let keys = move |(tree, id): (Arc<Tree>, usize)| {
-        let details = spelled("node", &with(&plain, "sel", tree.sel(id)));
-        [details, spelled("events", &vec![("sel", tree.sel(id))])]
-    };
-    (Box::new(largest.into_iter().flat_map(keys)), count)
+    let count = largest.len();
+    (Box::new(largest.into_iter().map(key)), count)
 }

@@ -7,7 +7,7 @@ use super::lane::Event;
 use super::{Group, Name, StepMark, Timeline};
 use crate::reply::Problem;
 use crate::site::Site;
-use crate::tree::Direction;
+use crate::tree::{Direction, tells_directions};
 use std::collections::{BTreeMap, HashMap};
 use tfprof::internal::format::xspace::trace::{FlowKey, HostTrace, KeyTexts};
 use tfprof::internal::model::Model;
@@ -23,6 +23,9 @@ pub fn read(site: &Site) -> Result<Timeline, Problem> {
         let why = "no run of an op was recorded with its start";
         let missing = site.overview.missing.iter().find(|missing| matches!(missing.code, "no_steps" | "no_times"));
         return Err(Problem::no_data(why, missing.cloned()));
+    }
+    if !tells_directions(site.profiler.model()) {
+        timeline.names.iter_mut().for_each(|name| name.direction = Direction::Unknown);
     }
     timeline.finish();
     Ok(timeline)

@@ -9,7 +9,7 @@ use crate::format::Role;
 use crate::metric::Metric;
 use crate::model::builder::Keep;
 use crate::model::runs::KeepSteps;
-use crate::options::{Comparing, Step};
+use crate::options::Comparing;
 use crate::quirks::Quirks;
 use crate::view::View;
 
@@ -80,7 +80,7 @@ impl Question {
         let only_runs = [Role::Profile, Role::Host, Role::Partial].iter().all(|role| inputs.of(*role).next().is_none());
         let plain = !keep.memory && options.quirks == Quirks::NONE;
         let steps = match keep.steps {
-            steps if options.step != Step::Average => steps,
+            steps if !options.step.is_average() => steps,
             KeepSteps::TotalsOnly if asks_times && only_runs && plain => KeepSteps::Times,
             _ => KeepSteps::Each,
         };

@@ -108,6 +108,7 @@ impl Question {
             // A step in several files is put together while it is kept.
             _ if steps.len() < runs || profiles > 1 || (profiles == 1 && runs > 0) => KeepSteps::Each,
             Step::Average if records => KeepSteps::Each,
+            Step::From(_) => KeepSteps::Each,
             Step::Average | Step::All => KeepSteps::TotalsOnly,
             Step::At(step) => KeepSteps::One(step),
         };

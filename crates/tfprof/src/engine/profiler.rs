@@ -34,11 +34,12 @@ use crate::report::layers::what_if::{self, Case};
 use crate::report::overview::{Overview, Sources};
 use crate::view::View;
 use crate::view::compare::Subject;
+use crate::view::steps::from_step;
 use regex::Regex;
 use std::io::{self, Write};
 use std::ops::{Deref, DerefMut};
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 /// A model and what ran of it. Files are added one by one; views share the model, and adding more leaves them as they
 /// are.
@@ -52,6 +53,16 @@ pub struct Profiler {
     /// The budget of answers: the limits, and the bytes that were read.
     limits: Limits,
     input: u64,
+    /// The last that was asked for.
+    later: Mutex<Option<Later>>,
+}
+
+/// A model without its first steps.
+#[derive(Debug)]
+struct Later {
+    of: Weak<Model>,
+    first: i64,
+    model: Arc<Model>,
 }
 
 /// The maximum number of warnings about one damaged checkpoint.
@@ -77,6 +88,7 @@ impl Profiler {
             checkpoints: Vec::new(),
             limits: Limits::default(),
             input: 0,
+            later: Mutex::default(),
         }
     }
 
@@ -309,10 +321,23 @@ impl Profiler {
     pub fn view(&self, kind: ViewKind, options: &Options) -> Result<View, Error> {
         self.guard(|| {
             let demand = render::form(&options.output)?.demand;
-            let mut view = View::new(Arc::clone(&self.model), kind, options, demand)?;
+            let mut view = View::new(self.with_steps_of(options.step)?, kind, options, demand)?;
             view.checkpoints.clone_from(&self.checkpoints);
             Ok(view)
         })
+    }
+
+    /// The model of a question; one without its first steps is kept for the next question.
+    fn with_steps_of(&self, step: Step) -> Result<Arc<Model>, Error> {
+        let Step::From(first) = step else { return Ok(Arc::clone(&self.model)) };
+        let of = Arc::downgrade(&self.model);
+        let mut later = self.later.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = later.as_ref().filter(|known| known.first == first && known.of.ptr_eq(&of)) {
+            return Ok(Arc::clone(&known.model));
+        }
+        let model = from_step(&self.model, first)?;
+        *later = Some(Later { of, first, model: Arc::clone(&model) });
+        Ok(model)
     }
 
     /// An overview of the loaded files, which `inputs` lists.
@@ -429,9 +454,15 @@ impl Answer {
     pub(super) fn new(profiler: &Profiler, question: &Question) -> Result<Answer, Error> {
         let Question { kind, options } = question;
         let form = question.form()?;
-        let each_step = form.demand.executions && *kind == ViewKind::Graph && options.step == Step::Average;
-        let mut steps =
-            if each_step { profiler.model().runs.steps().map(Step::At).collect() } else { vec![options.step] };
+        let first = match options.step {
+            Step::Average => Some(i64::MIN),
+            Step::From(first) => Some(first),
+            _ => None,
+        };
+        let mut steps = match first.filter(|_| form.demand.executions && *kind == ViewKind::Graph) {
+            Some(first) => profiler.model().runs.steps().filter(|step| *step >= first).map(Step::At).collect(),
+            None => vec![options.step],
+        };
         if steps.is_empty() {
             let missing = Error::Missing("a timeline of the graph view needs steps, and there are none".to_owned());
             return Err(missing.with_fix(Fix::new("load some with", "run_meta_path")));
@@ -499,6 +530,7 @@ impl Answer {
             Step::Average => "-1".to_owned(),
             Step::All => "all".to_owned(),
             Step::At(step) => step.to_string(),
+            Step::From(first) => format!("from_{first}"),
         };
         let outfile = &output.outfile;
         let file = match json_ending(outfile) {

@@ -46,8 +46,17 @@ pub enum Step {
     /// For each node, the average of the steps that have it.
     Average,
     At(i64),
+    /// The same average without the steps before this one, such as those of the warm-up.
+    From(i64),
     /// The sum of everything, including what belongs to no step.
     All,
+}
+
+impl Step {
+    /// Whether the question is about an average of steps.
+    pub(crate) fn is_average(self) -> bool {
+        matches!(self, Step::Average | Step::From(_))
+    }
 }
 
 /// Which events of a profile are nodes.

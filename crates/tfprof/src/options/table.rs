@@ -165,17 +165,22 @@ const ORIGINAL: &[OptionInfo] = &[
     OptionInfo {
         name: "step",
         value: ValueKind::Number,
-        about: "the step to show; -1 is the average over the steps in which a node ran, all the sum of everything",
+        about: "the step to show; -1 is the average over the steps in which a node ran, 5: that of step 5 and later ones, all \
+                the sum of everything",
         original: true,
         words: Vec::new,
         access: Access::Field {
             set: |o, v| {
                 o.step = match v.trim() {
                     "all" => Step::All,
-                    text => match text.parse::<i64>() {
-                        Ok(n) if n < 0 => Step::Average,
-                        Ok(n) => Step::At(n),
-                        Err(_) => return Err(format!("expected a whole number or `all`, found `{v}`")),
+                    text => match (text.parse::<i64>(), text.strip_suffix(':').map(str::parse::<u32>)) {
+                        (Ok(n), _) if n < 0 => Step::Average,
+                        (Ok(n), _) => Step::At(n),
+                        (_, Some(Ok(first))) => Step::From(first.into()),
+                        _ => {
+                            let expected = "a whole number, one with a colon for it and all later steps, or `all`";
+                            return Err(format!("expected {expected}, found `{v}`"));
+                        }
                     },
                 };
                 Ok(())
@@ -184,6 +189,7 @@ const ORIGINAL: &[OptionInfo] = &[
                 Step::All => "all".to_owned(),
                 Step::Average => "-1".to_owned(),
                 Step::At(step) => step.to_string(),
+                Step::From(first) => format!("{first}:"),
             },
         },
     },

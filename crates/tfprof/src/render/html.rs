@@ -98,6 +98,7 @@ fn write_question(view: &View, out: &mut dyn Write) -> io::Result<()> {
         (Step::At(step), _) => write!(out, " · step {step}")?,
         (Step::Average, 1) => write!(out, " · one step")?,
         (Step::Average, n) => write!(out, " · average of {} steps", grouped(n))?,
+        (Step::From(first), n) => write!(out, " · average of {} steps from {first} on", grouped(n))?,
         (Step::All, n) => write!(out, " · sum of {} steps and of what lies in none", grouped(n))?,
     }
     let usual = Options::default();

@@ -12,6 +12,7 @@ mod op;
 mod pipeline;
 mod scope;
 mod source_text;
+pub mod steps;
 pub mod tree;
 pub mod values;
 
@@ -33,6 +34,7 @@ pub use pipeline::VisibleRow;
 use pipeline::{Filters, LeftOut, Pipeline, Rows, Rules};
 use source_text::SourceText;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use steps::{check_step, from_step};
 use values::{Lens, Values};
 
 /// The visible rows in print order, with their numbers. Row 0 is the root.
@@ -93,9 +95,11 @@ impl View {
         options: &Options,
         demand: Demand,
     ) -> Result<Self, Error> {
-        if let Step::At(step) = options.step {
-            check_step(&model, step)?;
-        }
+        let model = match options.step {
+            Step::At(step) => check_step(&model, step).map(|()| model)?,
+            Step::From(first) => from_step(&model, first)?,
+            _ => model,
+        };
         let filters = Filters::new(options)?;
         let quirks = &options.quirks;
         let mut warnings = Vec::new();
@@ -497,25 +501,6 @@ fn check_partial(kind: ViewKind, options: &Options) -> Result<(), Error> {
         _ if kind == ViewKind::Code => lacks("Python calls"),
         _ => Ok(()),
     }
-}
-
-fn check_step(model: &Model, step: i64) -> Result<(), Error> {
-    if model.is_partial && model.runs.has(step) && model.runs.step(step).is_none() {
-        let kept: Vec<_> = model.runs.steps().filter(|step| model.runs.step(*step).is_some()).collect();
-        let kept = kept.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-        let why = format!("the sums of step {step} are not in the partial, which keeps a sample of steps: {kept}");
-        return Err(Error::option("step", why));
-    }
-    if model.runs.has(step) {
-        return Ok(());
-    }
-    let steps: Vec<_> = model.runs.steps().map(|step| step.to_string()).collect();
-    let loaded = match steps.len() {
-        0 => "no steps are loaded".to_owned(),
-        1..=20 => format!("loaded steps: {}", steps.join(", ")),
-        n => format!("{n} steps are loaded, from {} to {}", steps[0], steps[n - 1]),
-    };
-    Err(Error::option("step", format!("there is no step {step}; {loaded}")))
 }
 
 /// Why a model file of a dialect has no lines of code, and where to find what it has instead.

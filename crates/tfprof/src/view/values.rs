@@ -88,7 +88,8 @@ impl<'m> Values<'m> {
     /// `lens` must have been made for this model.
     pub fn through(lens: Lens, model: &'m Model) -> Self {
         let cells = match lens.step {
-            Step::Average => Some(model.runs.totals()),
+            // The model of a view has only the steps that count.
+            Step::Average | Step::From(_) => Some(model.runs.totals()),
             Step::At(step) => model.runs.step(step),
             Step::All => Some(model.runs.everything()),
         };
@@ -131,7 +132,7 @@ impl<'m> Values<'m> {
             }
         }
         row[Metric::InclusiveMicros as usize] = of_trace.inclusive;
-        if ran && self.lens.step == Step::Average {
+        if ran && self.lens.step.is_average() {
             let seen = self.model.runs.steps_seen(node);
             let steps = if self.lens.quirks.first_device_only { seen.first_device } else { seen.any_device };
             if steps > 1 {
@@ -240,7 +241,7 @@ impl<'m> Values<'m> {
                 match self.lens.step {
                     _ if self.lens.quirks.peaks_add_up => plus(sum(Measure::PeakBytes), repeated.wrapping_neg(), wrap),
                     Step::All => cell.peaks.highest,
-                    Step::Average | Step::At(_) => cell.peaks.sum(),
+                    Step::Average | Step::From(_) | Step::At(_) => cell.peaks.sum(),
                 },
             );
             add(Metric::ResidualBytes, sum(Measure::ResidualBytes));

@@ -8,6 +8,7 @@ use crate::model::Model;
 use crate::model::cells::{Cells, Measure};
 use crate::options::{Options, Selection, Step, Warmup};
 use crate::view::pipeline::{Filters, Pipeline, Rules};
+use crate::view::steps::{from_step, without};
 use crate::view::tree::Tree;
 use crate::view::values::Values;
 use crate::view::{View, VisibleRow};
@@ -27,6 +28,11 @@ pub fn leave_out_warmup(
     // A step that was asked for is the only one that counts, and all of everything has no steps.
     match step {
         Step::Average => {}
+        Step::From(first) => {
+            let (warmup, counted) = all.into_iter().partition(|step| *step < first);
+            *model = from_step(side.model, first)?;
+            return Ok(SideSteps { counted, warmup });
+        }
         Step::At(step) => return Ok(SideSteps { counted: vec![step], warmup: Vec::new() }),
         Step::All => return Ok(SideSteps::default()),
     }
@@ -48,9 +54,7 @@ pub fn leave_out_warmup(
     };
     let (warmup, counted) = all.split_at(first);
     if !warmup.is_empty() {
-        let mut shorter = Model::clone(side.model);
-        shorter.runs = side.model.runs.without(warmup, &side.model.placement, &side.model.devices);
-        *model = Arc::new(shorter);
+        *model = without(side.model, warmup);
     }
     Ok(SideSteps { counted: counted.to_vec(), warmup: warmup.to_vec() })
 }
@@ -70,7 +74,7 @@ impl Compared {
             }
         }
         let enough = self.steps.iter().all(|side| side.counted.len() >= FEWEST_STEPS);
-        if step != Step::Average || !enough || metrics == MetricSet::default() {
+        if !step.is_average() || !enough || metrics == MetricSet::default() {
             return;
         }
         let before = step_totals(&self.before, &self.steps[0].counted, metrics);
