@@ -109,7 +109,9 @@ fn layers_of_a_run_have_time_and_shares() {
 
 #[test]
 fn a_page_of_what_if_has_a_picture() {
-    let page = tfprof(&["whatif", &model("dense_export"), "--batch=1,8", "-device", "h100", "--format=html", "--outfile=-"]).out;
+    let page =
+        tfprof(&["whatif", &model("dense_export"), "--batch=1,8", "-device", "h100", "--format=html", "--outfile=-"])
+            .out;
     assert!(page.contains("<title>least step time</title>") && page.contains("batch 8, NVIDIA H100 SXM"), "{page}");
 }
 
@@ -196,8 +198,10 @@ fn event(category: &str, name: &str, thread: i64, start: i64, length: i64) -> St
 }
 
 fn events(list: &[(&str, &str, i64, i64, i64)]) -> String {
-    let texts: Vec<String> =
-        list.iter().map(|(category, name, thread, start, length)| event(category, name, *thread, *start, *length)).collect();
+    let texts: Vec<String> = list
+        .iter()
+        .map(|(category, name, thread, start, length)| event(category, name, *thread, *start, *length))
+        .collect();
     texts.join(",")
 }
 

@@ -270,13 +270,12 @@ impl Labels {
         let width = letters as f64 * LETTER;
         let gap = radius + 3.0;
         let (right, left, middle) = (cx + gap, cx - gap - width, cx - width / 2.0);
-        let beside = [(right, cy + 4.0), (left, cy + 4.0), (middle, cy - gap), (middle, cy + gap + LINE - 3.0)];
+        let beside = [(right, cy + 4.0), (left, cy + 4.0), (middle, cy - gap - 2.0), (middle, cy + gap + LINE - 3.0)];
         let box_of = |(x, y): (f64, f64)| [x, y - LINE + 3.0, x + width, y + 3.0];
         let is_free = |[left, top, right, bottom]: [f64; 4]| {
             let inside = left >= LEFT && right <= WIDTH - RIGHT && top >= TOP && bottom <= HEIGHT - BOTTOM;
-            let apart = |other: &[f64; 4]| {
-                right <= other[0] || other[2] <= left || bottom <= other[1] || other[3] <= top
-            };
+            let apart =
+                |other: &[f64; 4]| right <= other[0] || other[2] <= left || bottom <= other[1] || other[3] <= top;
             inside && self.taken.iter().all(apart)
         };
         let found = beside.into_iter().find(|place| is_free(box_of(*place)))?;

@@ -1,8 +1,8 @@
 //! Accelerators that wait for the host.
 
 use super::finding::{Confidence, Finding};
-use super::{synchronisation, waiting};
 use super::{Advice, Evidence};
+use super::{synchronisation, waiting};
 use crate::model::activity::Activity;
 use crate::options::ViewKind;
 

@@ -45,10 +45,8 @@ pub fn bars(cases: &[Case]) -> String {
         let base = top + 14.0;
         let _ = writeln!(svg, "<text x=\"{}\" y=\"{base}\" text-anchor=\"end\">{}</text>", LEFT - 8.0, Xml(&name));
         for (class, x, width) in [("compute", LEFT, compute), ("memory", LEFT + compute, width - compute)] {
-            let _ = writeln!(
-                svg,
-                "<rect class=\"{class}\" x=\"{x:.1}\" y=\"{top}\" width=\"{width:.1}\" height=\"18\"/>"
-            );
+            let _ =
+                writeln!(svg, "<rect class=\"{class}\" x=\"{x:.1}\" y=\"{top}\" width=\"{width:.1}\" height=\"18\"/>");
         }
         let least = if case.unknown_ops > 0 { "≥ " } else { "" };
         let time = Amount { n: (micros * 1e6) as i64, parts: 1_000_000 }.text(Unit::Micros);
