@@ -108,6 +108,20 @@ fn layers_of_a_run_have_time_and_shares() {
 }
 
 #[test]
+fn a_page_of_what_if_has_a_picture() {
+    let page =
+        tfprof(&["whatif", &model("dense_export"), "--batch=1,8", "-device", "h100", "--format=html", "--outfile=-"])
+            .out;
+    assert!(page.contains("<title>least step time</title>") && page.contains("batch 8, NVIDIA H100 SXM"), "{page}");
+}
+
+#[test]
+fn a_device_without_bandwidth_says_why_there_is_no_time() {
+    let answer = tfprof(&["whatif", &model("dense_export"), "-device", "a100"]).out;
+    assert!(answer.contains("--") && answer.contains("the bandwidth of its memory is unknown"), "{answer}");
+}
+
+#[test]
 fn what_if_bounds_the_step_from_below() {
     let words =
         ["whatif", &model("dense_export"), "--batch=1,8", "-device", "h100,cpu:avx2:8x3.0GHz", "-peak_bandwidth", "1T"];
@@ -170,6 +184,103 @@ fn savings(trace: &str, checker: &str) -> Vec<f64> {
     let advice = json(&["advise", trace, &format!("--checkers={checker}"), "--format=json"]);
     let findings = advice["rows"][0]["findings"].as_array().expect("findings").clone();
     findings.iter().filter_map(|finding| finding["saving_micros"].as_f64()).collect()
+}
+
+/// An event of a trace of PyTorch: its category, name, thread, start and length.
+fn event(category: &str, name: &str, thread: i64, start: i64, length: i64) -> String {
+    let (process, args) = match category {
+        "kernel" | "gpu_memcpy" => (0, r#""device":0,"stream":7"#),
+        _ => (1, ""),
+    };
+    format!(
+        r#"{{"ph":"X","cat":"{category}","name":"{name}","pid":{process},"tid":{thread},"ts":{start},"dur":{length},"args":{{{args}}}}}"#
+    )
+}
+
+fn events(list: &[(&str, &str, i64, i64, i64)]) -> String {
+    let texts: Vec<String> = list
+        .iter()
+        .map(|(category, name, thread, start, length)| event(category, name, *thread, *start, *length))
+        .collect();
+    texts.join(",")
+}
+
+#[test]
+fn waits_for_the_device_are_found() {
+    let kernel = ("kernel", "gemm", 7, 1000, 400);
+    let check = |name: &str, call: (&str, &str, i64, i64, i64), found: &[f64]| {
+        assert_eq!(savings(&torch_trace(name, &events(&[kernel, call])), "SynchronisationChecker"), found, "{call:?}");
+    };
+    // The device is idle during 600 of the 1000, but the host waits during 500 only.
+    check("waits", ("cuda_runtime", "cudaStreamSynchronize", 1, 1400, 500), &[500.0]);
+    check("waits_long", ("cuda_runtime", "hipDeviceSynchronize", 1, 1000, 1000), &[600.0]);
+    check("launches", ("cuda_runtime", "cudaLaunchKernel", 1, 1400, 500), &[]);
+    check("waits_short", ("cuda_runtime", "cudaStreamSynchronize", 1, 1400, 40), &[]);
+}
+
+#[test]
+fn waits_for_the_data_loader_are_found() {
+    let next = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__";
+    let check = |name: &str, range: &str, length: i64, found: &[f64]| {
+        let trace = torch_trace(name, &events(&[("user_annotation", range, 1, 1000, length)]));
+        assert_eq!(savings(&trace, "LoaderChecker"), found, "{range}");
+    };
+    check("loader", next, 300, &[300.0]);
+    check("loader_workers", "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__", 300, &[300.0]);
+    check("loader_short", next, 40, &[]);
+    check("no_loader", "forward", 300, &[]);
+}
+
+#[test]
+fn pageable_copies_are_found() {
+    let kernel = ("kernel", "gemm", 7, 1500, 300);
+    let check = |name: &str, copy: &str, found: &[f64]| {
+        let trace = torch_trace(name, &events(&[kernel, ("gpu_memcpy", copy, 7, 1100, 300)]));
+        assert_eq!(savings(&trace, "CopyChecker"), found, "{copy}");
+    };
+    check("pageable", "Memcpy HtoD (Pageable -> Device)", &[300.0]);
+    check("pinned", "Memcpy HtoD (Pinned -> Device)", &[]);
+}
+
+/// Copies that return when they are done wait: if the device does nothing meanwhile, its work was not recorded, and it is not
+/// the host that holds it up.
+#[test]
+fn a_host_that_waits_for_unrecorded_work_is_not_said_to_hold_up_the_device() {
+    let check = |name: &str, call: &str, host: &[f64], waits: &[f64]| {
+        let list = [
+            ("kernel", "gemm", 7, 1000, 50),
+            ("cpu_op", "aten::copy_", 1, 1000, 1000),
+            ("cuda_runtime", call, 1, 1000, 1000),
+        ];
+        let trace = torch_trace(name, &events(&list));
+        assert_eq!(savings(&trace, "HostChecker"), host, "{call}");
+        assert_eq!(savings(&trace, "SynchronisationChecker"), waits, "{call}");
+    };
+    check("blocking_copy", "hipMemcpyWithStream", &[], &[950.0]);
+    check("busy_host", "cudaLaunchKernel", &[950.0], &[]);
+}
+
+/// A trace that names a GPU without any of its work has times of launches, not of work.
+#[test]
+fn times_beside_an_unseen_device_are_not_judged() {
+    let copies = torch_trace("unseen", &event("cpu_op", "aten::copy_", 1, 1000, 600));
+    assert!(savings(&copies, "LayoutChecker").is_empty());
+    let kernel = [("cpu_op", "aten::copy_", 1, 1000, 600), ("kernel", "gemm", 7, 1000, 50)];
+    assert_eq!(savings(&torch_trace("seen", &events(&kernel)), "LayoutChecker"), [600.0]);
+}
+
+#[test]
+fn rules_for_models_keep_from_traces_of_other_programs() {
+    let path = scratch("browser").join("trace.json");
+    let event = |name: &str, start: i64| {
+        format!(r#"{{"ph":"X","cat":"toplevel","name":"{name}","pid":1,"tid":1,"ts":{start},"dur":100}}"#)
+    };
+    std::fs::write(&path, format!("[{},{}]", event("a", 0), event("b", 100_000))).expect("a file");
+    let advice = json(&["advise", &path.display().to_string(), "--format=json"]);
+    for row in advice["rows"].as_array().expect("rows") {
+        let spoke = !row["reports"].as_array().expect("reports").is_empty();
+        assert_eq!(spoke, row["name"] == "ExpensiveOperationChecker", "{row}");
+    }
 }
 
 #[test]

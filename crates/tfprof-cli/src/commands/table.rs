@@ -63,7 +63,7 @@ pub const COMMANDS: &[CommandInfo] = &[
     CommandInfo {
         word: "whatif",
         about: "the least step time, and the memory, at other batch sizes, precisions, lengths or devices",
-        usage: "MODEL [--batch 1,8,32] [--dtype bf16] [-device h100,a100] [--seq 8192] [-output FILE.html]",
+        usage: "MODEL [--batch 1,8,32] [--dtype bf16] [-device h100,mi300x] [--seq 8192] [-output FILE.html]",
         reads: true,
         takes: &[All(Group::Limits), All(Group::Output), All(Group::Inputs), All(Group::Model), All(Group::Reading)],
         run: what_if::run,

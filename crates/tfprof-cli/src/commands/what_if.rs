@@ -39,7 +39,10 @@ pub fn run(request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Resul
             cases.push(case);
         }
     }
-    said.extend(targets.iter().map(|(name, ceiling)| format!("{name}: {ceiling}")));
+    said.extend(targets.iter().map(|(name, ceiling)| {
+        let missing = "; the bandwidth of its memory is unknown, so there is no time: name one model of it, or give -peak_bandwidth";
+        format!("{name}: {ceiling}{}", if ceiling.bandwidth().is_none() { missing } else { "" })
+    }));
     let title = format!("what if: {}", request.named.join(", "));
     deliver(
         request,

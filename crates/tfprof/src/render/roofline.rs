@@ -20,18 +20,21 @@ pub const DEMAND: Demand = Demand {
     ..Demand::ROWS
 };
 
-const WIDTH: f64 = 960.0;
+const WIDTH: f64 = 1100.0;
 const HEIGHT: f64 = 620.0;
 /// Room at the left, top, right and bottom.
 const LEFT: f64 = 80.0;
 const TOP: f64 = 70.0;
-const RIGHT: f64 = 30.0;
+const RIGHT: f64 = 170.0;
 const BOTTOM: f64 = 60.0;
 /// The radius of a dot that has all of the time.
 const RADIUS: f64 = 34.0;
 const SMALLEST: f64 = 2.5;
-/// Rows with a name beside their dot: those that take most time.
+/// Rows with a name beside their dot, if it has room: those that take most time.
 const NAMED: usize = 12;
+/// The room of a letter.
+const LETTER: f64 = 6.8;
+const LINE: f64 = 13.0;
 
 const STYLE: &str = ".paper{fill:#fff}text{font:12px system-ui,sans-serif;fill:#222}.title{font-size:16px}.faint{fill:#777}\
 .grid{stroke:#e4e4e4}.roof{stroke:#333;stroke-width:2;fill:none}.dot{fill-opacity:.55;stroke:#fff}.memory{fill:#2a78c2}\
@@ -219,14 +222,14 @@ fn push_roofs(ceiling: &Ceiling, roofs: &[(String, f64)], x: Axis, y: Axis, svg:
         let (at, end) = (y.at(*flops), WIDTH - RIGHT);
         let _ = writeln!(svg, "<path class=\"roof\" d=\"M{:.1} {at:.1}H{end}\"/>", x.at(from));
         let label = format!("{} {word}", rate(*flops, "FLOP/s"));
-        lowest_label = (at - 5.0).max(lowest_label + 14.0);
-        let _ =
-            writeln!(svg, "<text x=\"{end}\" y=\"{lowest_label:.1}\" text-anchor=\"end\">{}</text>", label.trim_end());
+        lowest_label = (at + 4.0).max(lowest_label + LINE);
+        let _ = writeln!(svg, "<text x=\"{:.1}\" y=\"{lowest_label:.1}\">{}</text>", end + 6.0, label.trim_end());
     }
 }
 
 fn push_dots(view: &View, dots: &[Dot], ceiling: &Ceiling, x: Axis, y: Axis, svg: &mut String) {
     let ridge = ceiling.flops(None).zip(ceiling.bandwidth()).map(|(flops, bandwidth)| flops / bandwidth);
+    let mut labels = Labels::default();
     for (at, dot) in dots.iter().enumerate() {
         let row = &view.rows()[dot.row];
         let (cx, cy) = (x.at(dot.intensity), y.at(dot.flops_per_second));
@@ -248,14 +251,56 @@ fn push_dots(view: &View, dots: &[Dot], ceiling: &Ceiling, x: Axis, y: Axis, svg
         );
         if at < NAMED {
             let short = fit(name.rsplit('/').next().unwrap_or(name), 32);
-            let _ = writeln!(svg, "<text x=\"{:.1}\" y=\"{:.1}\">{}</text>", cx + radius + 3.0, cy + 4.0, Xml(&short));
+            if let Some((x, y)) = labels.place(cx, cy, radius, short.chars().count()) {
+                let _ = writeln!(svg, "<text x=\"{x:.1}\" y=\"{y:.1}\">{}</text>", Xml(&short));
+            }
         }
+    }
+}
+
+/// The names that were written, as boxes: left, top, right and bottom.
+#[derive(Default)]
+struct Labels {
+    taken: Vec<[f64; 4]>,
+}
+
+impl Labels {
+    /// Where a name of so many letters begins beside its dot without covering another; `None` if there is no room.
+    fn place(&mut self, cx: f64, cy: f64, radius: f64, letters: usize) -> Option<(f64, f64)> {
+        let width = letters as f64 * LETTER;
+        let gap = radius + 3.0;
+        let (right, left, middle) = (cx + gap, cx - gap - width, cx - width / 2.0);
+        let beside = [(right, cy + 4.0), (left, cy + 4.0), (middle, cy - gap - 2.0), (middle, cy + gap + LINE - 3.0)];
+        let box_of = |(x, y): (f64, f64)| [x, y - LINE + 3.0, x + width, y + 3.0];
+        let is_free = |[left, top, right, bottom]: [f64; 4]| {
+            let inside = left >= LEFT && right <= WIDTH - RIGHT && top >= TOP && bottom <= HEIGHT - BOTTOM;
+            let apart =
+                |other: &[f64; 4]| right <= other[0] || other[2] <= left || bottom <= other[1] || other[3] <= top;
+            inside && self.taken.iter().all(apart)
+        };
+        let found = beside.into_iter().find(|place| is_free(box_of(*place)))?;
+        self.taken.push(box_of(found));
+        Some(found)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_beside_dots_do_not_cover_each_other() {
+        let mut labels = Labels::default();
+        assert_eq!(labels.place(500.0, 300.0, 5.0, 10), Some((508.0, 304.0)));
+        // The same place once more: to the left, above, below, and then nowhere.
+        let (x, y) = labels.place(500.0, 300.0, 5.0, 10).expect("room at the left");
+        assert!(x + 10.0 * LETTER < 500.0 && y > 300.0, "{x} {y}");
+        assert!(labels.place(500.0, 300.0, 5.0, 10).is_some_and(|(_, y)| y < 300.0));
+        assert!(labels.place(500.0, 300.0, 5.0, 10).is_some_and(|(_, y)| y > 304.0));
+        assert_eq!(labels.place(500.0, 300.0, 5.0, 10), None);
+        // At the right edge, to the left.
+        assert!(labels.place(WIDTH - RIGHT - 2.0, 100.0, 5.0, 10).is_some_and(|(x, _)| x < WIDTH - RIGHT - 70.0));
+    }
 
     #[test]
     fn an_axis_has_whole_powers_of_ten() {

@@ -99,7 +99,7 @@ pub struct Counts {
     /// Events of a category that only PyTorch's profiler writes.
     pub kineto: u64,
     pub ops: u64,
-    /// Spans without a start, or with one that is not a number.
+    /// Spans without a start, or whose start or length is not a number.
     pub untimed: u64,
     pub unclosed: u64,
     pub with_shapes: bool,
@@ -184,6 +184,11 @@ impl Collector {
         trace.shapes = std::mem::take(&mut self.shapes).list;
     }
 
+    /// Whether there is any event besides those that name processes and threads.
+    pub fn has_events(&self) -> bool {
+        self.counts.phases.keys().any(|phase| *phase != b'M')
+    }
+
     pub fn is_kineto(&self) -> bool {
         self.counts.kineto > 0 || self.top.schema.is_some()
     }
@@ -218,11 +223,13 @@ impl Collector {
     }
 
     fn complete(&mut self, event: &Event<'_>, kind: Kind) {
-        let Some(start) = nanos(event.start) else {
+        // An event without a length is a mark; one whose length is no number has no time.
+        let length = if event.duration.is_empty() { Some(0) } else { nanos(event.duration) };
+        let (Some(start), Some(length)) = (nanos(event.start), length) else {
             self.counts.untimed += 1;
             return;
         };
-        let end = start.saturating_add(nanos(event.duration).unwrap_or(0).max(0));
+        let end = start.saturating_add(length.max(0));
         self.note_time(start);
         match kind {
             Kind::Op | Kind::Range => self.op(event, kind, start, end),

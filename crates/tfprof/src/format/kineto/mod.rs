@@ -111,8 +111,7 @@ impl TraceFile {
             return Err(refuse("it has no list `traceEvents`; was the trace written completely?"));
         }
         if outcome.events == 0 && outcome.lost == 0 && outcome.cut.is_none() {
-            let why = format!("this trace {}; let the profiler run while the model does", super::NO_EVENTS);
-            return Err(refuse(&why));
+            return Err(self.no_events());
         }
         let mut warnings = Vec::new();
         if let Some(offset) = outcome.first_lost {
@@ -137,12 +136,19 @@ impl TraceFile {
         Ok(warnings)
     }
 
+    fn no_events(&self) -> Error {
+        let message = format!("this trace {}; let the profiler run while the model does", super::NO_EVENTS);
+        Error::Input { location: Location { file: self.name.clone(), spot: None }, message }
+    }
+
     /// Warnings about malformed events.
     fn oddities(&self, collector: &Collector, warnings: &mut Vec<Warning>) {
         let at = || Location { file: self.name.clone(), spot: None };
         let mut warn = |code, message: String| warnings.push(Warning::new(code, message).at(at()));
         if collector.counts.untimed > 0 {
-            warn("untimed_events", format!("{} events have no start, and are left out", collector.counts.untimed));
+            let count = collector.counts.untimed;
+            let events = if count == 1 { "one event has".to_owned() } else { format!("{count} events have") };
+            warn("untimed_events", format!("{events} no start, or no number as start or length: left out"));
         }
         if collector.counts.unclosed > 0 {
             let count = collector.counts.unclosed;
@@ -164,6 +170,9 @@ impl HostFile for TraceFile {
         let mut collector = Collector::new(settings.wanted);
         let outcome = self.visit(&mut collector)?;
         let mut warnings = self.damage(&outcome)?;
+        if warnings.is_empty() && !collector.has_events() {
+            return Err(self.no_events());
+        }
         collector.finish();
         self.oddities(&collector, &mut warnings);
         let facts = self.facts(&collector, &outcome);

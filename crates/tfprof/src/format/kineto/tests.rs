@@ -327,3 +327,18 @@ fn lanes_are_threads_and_streams() {
         ]
     );
 }
+
+#[test]
+fn names_of_processes_alone_are_no_events() {
+    let text = trace(&[r#"{"ph": "M", "name": "process_name", "pid": 1, "args": {"name": "python"}}"#.to_owned()]);
+    let error = read(text.as_bytes()).unwrap_err().to_string();
+    assert!(error.contains("no events"), "{error}");
+}
+
+#[test]
+fn an_event_whose_length_is_no_number_is_left_out() {
+    let events = [event("cpu_op", "endless", "1", "10", "Infinity", ""), event("cpu_op", "short", "1", "10", "5", "")];
+    let host = read(trace(&events).as_bytes()).unwrap();
+    assert_eq!(ops(&host), [row("short", "/host:CPU", 1, 5000)]);
+    assert_eq!(host.warnings[0].code, "untimed_events");
+}

@@ -24,7 +24,7 @@ pub(super) fn check(evidence: &Evidence<'_>, advice: &mut Advice) {
     if evidence.model.runs.is_empty() {
         return advice.note("no step is loaded");
     }
-    let ops = work::ops(evidence);
+    let Some(ops) = work::known_ops(evidence, advice) else { return };
     // XLA has fused its programs already.
     let is_compiled =
         |op: &OpWork<'_>| evidence.model.op_facts.get(op.node).is_some_and(|facts| !facts.categories.is_empty());

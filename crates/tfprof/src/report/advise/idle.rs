@@ -7,8 +7,7 @@ use super::{Advice, Evidence};
 pub(super) fn check(evidence: &Evidence<'_>, advice: &mut Advice) {
     let Some(step) = waiting::any_average(evidence, advice) else { return };
     // An accelerator of another kind may work in the gaps, or one that was not recorded.
-    let named = step.host.about.iter().find(|(key, names)| key == "devices" && !names.is_empty());
-    if let (Some((_, names)), false) = (named, waiting::has_accelerator(step.host)) {
+    if let Some(names) = waiting::unseen_devices(step.host) {
         return advice
             .note(&format!("the trace names {names}, but no work of it that tfprof knows, so gaps tell nothing"));
     }

@@ -16,7 +16,7 @@ pub(super) fn check(evidence: &Evidence<'_>, advice: &mut Advice) {
     if evidence.model.runs.is_empty() {
         return advice.note("no step is loaded");
     }
-    let ops = work::ops(evidence);
+    let Some(ops) = work::known_ops(evidence, advice) else { return };
     let moving: Vec<&OpWork<'_>> = ops.iter().filter(|op| moves(evidence, op)).collect();
     let time = moving.iter().map(|op| op.micros).sum::<f64>();
     let Some(share) = work::share(time, work::total(&ops)) else { return };

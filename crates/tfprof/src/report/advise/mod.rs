@@ -59,41 +59,53 @@ pub struct Checker {
     /// The original has it, with the same figures.
     pub original: bool,
     check: Option<fn(&Evidence<'_>, &mut Advice)>,
-    /// Its rules are about ops of TensorFlow and JAX.
-    is_of_graphs: bool,
+    subject: Subject,
+}
+
+/// The programs that a checker's rules are about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Subject {
+    /// TensorFlow and JAX.
+    Graphs,
+    /// Those, and PyTorch.
+    Models,
+    /// Also browsers, compilers and others that write Chrome traces.
+    Any,
 }
 
 impl Checker {
-    const fn of_graphs(self) -> Checker {
-        Checker { is_of_graphs: true, ..self }
+    const fn about(self, subject: Subject) -> Checker {
+        Checker { subject, ..self }
     }
 }
 
 const fn original(name: &'static str, check: fn(&Evidence<'_>, &mut Advice), about: &'static str) -> Checker {
-    Checker { name, about, original: true, check: Some(check), is_of_graphs: false }
+    Checker { name, about, original: true, check: Some(check), subject: Subject::Models }
 }
 
 const fn ours(name: &'static str, check: fn(&Evidence<'_>, &mut Advice), about: &'static str) -> Checker {
-    Checker { name, about, original: false, check: Some(check), is_of_graphs: false }
+    Checker { name, about, original: false, check: Some(check), subject: Subject::Models }
 }
 
 /// All checkers, in the order in which they report.
 pub const CHECKERS: &[Checker] = &[
     original("AcceleratorUtilizationChecker", accelerator::check, "how busy each GPU or TPU was"),
-    original("OperationChecker", operation::check, "ops for which there are faster ones").of_graphs(),
-    original("ExpensiveOperationChecker", expensive::check, "op types, scopes and lines that take the most time"),
+    original("OperationChecker", operation::check, "ops for which there are faster ones").about(Subject::Graphs),
+    original("ExpensiveOperationChecker", expensive::check, "op types, scopes and lines that take the most time")
+        .about(Subject::Any),
     // As the original: a valid name that checks nothing.
     Checker {
         name: "JobChecker",
         about: "nothing; the original has the name only",
         original: true,
         check: None,
-        is_of_graphs: false,
+        subject: Subject::Any,
     },
-    ours("TransferChecker", transfers::check, "copies between host and GPU against the work of the GPU").of_graphs(),
+    ours("TransferChecker", transfers::check, "copies between host and GPU against the work of the GPU")
+        .about(Subject::Graphs),
     ours("BalanceChecker", balance::check, "devices or parameter servers that wait for one of them"),
     ours("FallbackChecker", fallback::check, "ops that ran on the CPU although their kind runs on the accelerator")
-        .of_graphs(),
+        .about(Subject::Graphs),
     ours("TinyOpChecker", tiny::check, "ops that cost more to start than to run"),
     ours("InputChecker", input::check, "accelerators that wait for input"),
     ours("HostChecker", host::check, "accelerators that wait for ops of the host"),
@@ -146,10 +158,14 @@ pub fn advise(model: &Arc<Model>, names: &[String], quirks: Quirks) -> Result<Ve
             let Checker { name, original, .. } = *checker;
             let mut advice =
                 Advice { checker: name, original, reports: Vec::new(), findings: Vec::new(), notes: Vec::new() };
-            if checker.is_of_graphs && evidence.is_other_trace() {
-                advice.note("its rules are for graphs of TensorFlow and JAX; this is another kind of trace");
-            } else {
-                check(&evidence, &mut advice);
+            match checker.subject {
+                Subject::Graphs if evidence.is_other_trace() => {
+                    advice.note("its rules are for graphs of TensorFlow and JAX; this is another kind of trace");
+                }
+                Subject::Graphs | Subject::Models if evidence.is_of_another_program() => {
+                    advice.note("its rules are for models; this is the trace of another program");
+                }
+                _ => check(&evidence, &mut advice),
             }
             Some(advice)
         })
@@ -182,6 +198,12 @@ impl Evidence<'_> {
     /// Whether a trace of PyTorch or of another program was read.
     fn is_other_trace(&self) -> bool {
         self.model.hosts.iter().any(|host| host.recording.is_some())
+    }
+
+    /// Whether nothing but traces of programs were read that are no models: of browsers, compilers and others.
+    fn is_of_another_program(&self) -> bool {
+        let hosts = &self.model.hosts;
+        !hosts.is_empty() && hosts.iter().all(|host| host.recording.is_some() && host.framework.is_none())
     }
 
     /// The number of steps to average over, at least 1.

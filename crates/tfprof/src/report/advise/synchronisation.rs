@@ -1,26 +1,24 @@
 //! Calls in which the host waits until the device is done. After each, the device has no work until the host launches more.
 
 use super::finding::{Confidence, Finding};
-use super::waiting;
+use super::waiting::{self, Average};
 use super::{Advice, Evidence};
 use crate::model::activity::Activity;
 use crate::model::layers::Layer;
 use crate::options::ViewKind;
 
-/// Calls of CUDA and HIP that wait.
+/// Calls of CUDA and HIP that wait, among them copies that return when they are done.
 #[rustfmt::skip]
-const WAITS: [&str; 9] = [
+const WAITS: [&str; 12] = [
     "cudaStreamSynchronize", "cudaEventSynchronize", "cudaDeviceSynchronize", "cuStreamSynchronize", "cuEventSynchronize",
     "cuCtxSynchronize", "hipStreamSynchronize", "hipEventSynchronize", "hipDeviceSynchronize",
+    "cudaMemcpy", "hipMemcpy", "hipMemcpyWithStream",
 ];
 
 pub(super) fn check(evidence: &Evidence<'_>, advice: &mut Advice) {
     let Some(step) = waiting::average(evidence, advice) else { return };
-    // Without steps, the profiler's own wait at the end cannot be told from the program's.
-    let is_whole = step.is_whole();
-    let is_wait = |name: &str| WAITS.contains(&name) && !(is_whole && name.ends_with("DeviceSynchronize"));
-    let calls = evidence.by_name(Layer::Runtime, |cell| is_wait(evidence.op(cell.cell)));
-    let waited = calls.iter().fold(0_i64, |sum, (_, time)| sum.saturating_add(*time));
+    let calls = calls(evidence, &step);
+    let waited = waited(evidence, &calls);
     let after = step.part(&[Activity::Host]).saturating_add(step.idle());
     let saving = waited.min(after);
     let (Some(share), Some(_)) = (step.share(waited), step.share(saving)) else { return };
@@ -35,4 +33,18 @@ pub(super) fn check(evidence: &Evidence<'_>, advice: &mut Advice) {
             )
             .shown_by(ViewKind::Op, calls),
     );
+}
+
+/// The calls that wait, with their time a step, those of all hosts together.
+pub(super) fn calls(evidence: &Evidence<'_>, step: &Average<'_>) -> Vec<(String, i64)> {
+    // Without steps, the profiler's own wait at the end cannot be told from the program's.
+    let is_whole = step.is_whole();
+    let is_wait = |name: &str| WAITS.contains(&name) && !(is_whole && name.ends_with("DeviceSynchronize"));
+    evidence.by_name(Layer::Runtime, |cell| is_wait(evidence.op(cell.cell)))
+}
+
+/// The time a step that one host waits in these calls, on average.
+pub(super) fn waited(evidence: &Evidence<'_>, calls: &[(String, i64)]) -> i64 {
+    let hosts = i64::try_from(evidence.model.hosts.len()).unwrap_or(i64::MAX).max(1);
+    calls.iter().fold(0_i64, |sum, (_, time)| sum.saturating_add(*time)) / hosts
 }

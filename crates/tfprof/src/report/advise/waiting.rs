@@ -41,6 +41,12 @@ impl Average<'_> {
         self.part(&Activity::ALL).saturating_add(self.idle())
     }
 
+    /// The part in which an accelerator does anything.
+    pub fn on_device(&self) -> i64 {
+        let others = self.part(&[Activity::Host, Activity::HostInput]);
+        self.part(&Activity::ALL).saturating_sub(others)
+    }
+
     /// Nothing marks steps, so that all of the recording counts as one.
     pub fn is_whole(&self) -> bool {
         self.host.rule == StepRule::WholeProfile
@@ -78,6 +84,12 @@ pub(super) fn average<'m>(evidence: &Evidence<'m>, advice: &mut Advice) -> Optio
 
 pub(super) fn has_accelerator(host: &HostFacts) -> bool {
     host.devices.iter().any(|device| is_accelerator(&device.name))
+}
+
+/// The devices that a trace names without any work of theirs: the times of ops may be those of launches and waits.
+pub(super) fn unseen_devices(host: &HostFacts) -> Option<&str> {
+    let (_, names) = host.about.iter().find(|(key, names)| key == "devices" && !names.is_empty())?;
+    (!has_accelerator(host)).then_some(names)
 }
 
 /// The same, also if only a CPU was recorded.

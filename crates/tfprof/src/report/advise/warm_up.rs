@@ -18,6 +18,7 @@ pub(super) fn check(evidence: &Evidence<'_>, advice: &mut Advice) {
     if with_steps.is_empty() {
         return advice.note("there are not enough steps in a trace to tell the first from the others");
     }
+    let several = with_steps.len() > 1;
     for host in with_steps {
         let of = |picos: i64| picos / TimeUnit::Picos.per_micro();
         let Some((first, others)) = host.steps.split_first() else { continue };
@@ -30,8 +31,9 @@ pub(super) fn check(evidence: &Evidence<'_>, advice: &mut Advice) {
         let count = host.steps.len() as i64;
         let extra = (first_micros - median) / count;
         let problem = format!(
-            "the first step ({}) takes {}, the median of the {} others {}; averages over all steps are up to {} too high",
+            "the first step ({}{}) takes {}, the median of the {} others {}; averages over all steps are up to {} too high",
             first.number,
+            if several { format!(" of {}", host.host) } else { String::new() },
             micros(first_micros),
             count - 1,
             micros(median),

@@ -2,7 +2,7 @@
 //! on the host.
 
 use super::finding::Finding;
-use super::{Evidence, micros, percent};
+use super::{Advice, Evidence, micros, percent, waiting};
 use crate::metric::Metric;
 use crate::model::TimeUnit;
 use crate::model::cells::{Cell, Measure};
@@ -34,6 +34,17 @@ impl OpWork<'_> {
         let op = self.op.rsplit("::").next().unwrap_or(self.op).to_ascii_lowercase();
         op.strip_suffix('_').map(str::to_owned).unwrap_or(op)
     }
+}
+
+/// All ops that took time, if their times are those of their work; else a note says why they are not.
+pub(super) fn known_ops<'m>(evidence: &Evidence<'m>, advice: &mut Advice) -> Option<Vec<OpWork<'m>>> {
+    if let Some(names) = evidence.model.hosts.iter().find_map(waiting::unseen_devices) {
+        advice.note(&format!(
+            "the trace names {names}, but no work of it that tfprof knows, so that the times of ops may be those of launches"
+        ));
+        return None;
+    }
+    Some(ops(evidence))
 }
 
 /// All ops that took time.

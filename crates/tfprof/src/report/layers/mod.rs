@@ -3,6 +3,7 @@
 
 mod join;
 pub mod memory;
+mod picture;
 pub mod render;
 pub mod what_if;
 

@@ -213,6 +213,7 @@ pub fn write_layers_json(report: &LayerReport, out: &mut dyn Write) -> io::Resul
 pub fn write_cases(cases: &[Case], assumptions: &[String], style: Style<'_>, out: &mut dyn Write) -> io::Result<()> {
     let Style::Html(title, container) = style else { return write_case_parts(cases, assumptions, style, out) };
     html::begin(title, container, out)?;
+    out.write_all(super::picture::bars(cases).as_bytes())?;
     write_case_parts(cases, assumptions, style, out)?;
     html::end(container, out)
 }
