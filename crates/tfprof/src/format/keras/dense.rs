@@ -1,7 +1,7 @@
 //! Dense layers and embeddings.
 
 use super::config::{Config, Layer};
-use super::elementwise::activate;
+use super::elementwise::{activate, by_constant};
 use super::layers::Lower;
 use super::lowering::{Lowering, Value, Values};
 use crate::model::attr_value::AttrValue;
@@ -10,7 +10,7 @@ pub const LAYERS: &[(&[&str], Lower)] = &[
     (&["Dense"], dense),
     (&["EinsumDense"], einsum_dense),
     (&["Embedding"], embedding),
-    (&["ReversibleEmbedding"], embedding),
+    (&["ReversibleEmbedding"], reversible),
 ];
 
 fn dense(layer: &Layer<'_>, lowering: &mut Lowering, inputs: &[Value]) -> Option<Values> {
@@ -94,4 +94,30 @@ fn embedding(layer: &Layer<'_>, lowering: &mut Lowering, inputs: &[Value]) -> Op
     let tensor = lowering.op("GatherV2", &[table.tensor, indices, axis], &[]);
     let dims = x.dims.as_ref().map(|dims| [&dims[..], &[size]].concat());
     Some(vec![Value::new(tensor, dims)])
+}
+
+/// An embedding that also leads back: a product with its table, or with one of its own.
+fn reversible(layer: &Layer<'_>, lowering: &mut Lowering, inputs: &[Value]) -> Option<Values> {
+    let (config, x) = (layer.config, &inputs[0]);
+    let (size, count) = (config.int("output_dim")?, config.int("input_dim")?);
+    let is_tied = config.flag("tie_weights", true);
+    if layer.argument(1, "reverse").and_then(serde_json::Value::as_bool) != Some(true) {
+        let found = embedding(layer, lowering, inputs);
+        if !is_tied {
+            lowering.parameter("reverse_embeddings", &[size, count], true);
+        }
+        return found;
+    }
+    let table = lowering.parameter("embeddings", &[count, size], true);
+    let other = (!is_tied).then(|| lowering.parameter("reverse_embeddings", &[size, count], true));
+    let kernel = other.unwrap_or(table);
+    let dims = x.dims.as_ref().map(|dims| [&dims[..dims.len().saturating_sub(1)], &[count]].concat());
+    let turned = [("adj_y", AttrValue::Flag(is_tied))];
+    let product = Value::new(lowering.op("BatchMatMulV2", &[x.tensor, kernel.tensor], &turned), dims);
+    if config.get("logit_soft_cap").is_null() {
+        return Some(vec![product]);
+    }
+    let scaled = by_constant("RealDiv", lowering, &product);
+    let bent = lowering.map("Tanh", &scaled);
+    Some(vec![by_constant("Mul", lowering, &bent)])
 }
