@@ -129,8 +129,12 @@ impl<'j> Layer<'j> {
     }
 }
 
+/// No size of a layer is larger, and products of two sizes are numbers still.
+const LARGEST: i64 = 1 << 31;
+
 pub fn integer(json: &Json) -> Option<i64> {
-    json.as_i64().or_else(|| json.as_f64().filter(|n| n.fract() == 0.0 && n.abs() < 1e15).map(|n| n as i64))
+    let number = json.as_i64().or_else(|| json.as_f64().filter(|n| n.fract() == 0.0).map(|n| n as i64));
+    number.map(|number| number.clamp(-LARGEST, LARGEST))
 }
 
 /// A shape: open sizes are -1.

@@ -2,7 +2,7 @@
 //! Keras.
 
 use super::config::{Config, Layer};
-use super::dense::add_bias;
+use super::dense::{adapted, add_bias};
 use super::elementwise::activate;
 use super::layers::Lower;
 use super::lowering::{Lowering, Value, Values};
@@ -62,7 +62,7 @@ impl Window {
             let reach = (self.size[at] - 1).saturating_mul(self.dilations[at]).saturating_add(1);
             match size {
                 size if size < 0 => -1,
-                size if self.same => (size + self.strides[at] - 1) / self.strides[at].max(1),
+                size if self.same => size.saturating_add(self.strides[at] - 1) / self.strides[at].max(1),
                 size => ((size - reach).max(-1) / self.strides[at].max(1) + i64::from(size >= reach)).max(0),
             }
         };
@@ -183,6 +183,7 @@ fn convolution(layer: &Layer<'_>, lowering: &mut Lowering, inputs: &[Value]) -> 
     let (_, _, channels) = parts(&x, spatial, window.first)?;
     let inner = if channels < 0 { -1 } else { channels / groups };
     let kernel = lowering.parameter("kernel", &[&window.size[..], &[inner, filters]].concat(), true);
+    let kernel = adapted(config, lowering, kernel);
     let product = convolve(lowering, &x, &kernel, &window)?;
     Some(vec![finish(config, lowering, product, filters, window.first)])
 }
@@ -259,11 +260,11 @@ fn transposed(layer: &Layer<'_>, lowering: &mut Lowering, inputs: &[Value]) -> O
         let (stride, reach) = (window.strides[at], (window.size[at] - 1) * window.dilations[at] + 1);
         match (&more, *size) {
             (_, size) if size < 0 => -1,
-            (None, size) if window.same => size * stride,
-            (None, size) => size * stride + (reach - stride).max(0),
+            (None, size) if window.same => size.saturating_mul(stride),
+            (None, size) => size.saturating_mul(stride).saturating_add((reach - stride).max(0)),
             (Some(more), size) => {
                 let pad = if window.same { reach / 2 } else { 0 };
-                (size - 1) * stride + reach - 2 * pad + more[at]
+                (size - 1).saturating_mul(stride).saturating_add(reach - 2 * pad + more[at])
             }
         }
     };

@@ -250,7 +250,10 @@ pub fn joined(lowering: &mut Lowering, inputs: &[Value], axis: i64) -> Value {
     let mut tensors: Vec<_> = inputs.iter().map(|value| value.tensor).collect();
     tensors.push(lowering.scalar(axis));
     let tensor = lowering.op("ConcatV2", &tensors, &[("N", AttrValue::Int(inputs.len() as i64))]);
-    let sum = inputs.iter().map(|value| value.dim(axis)).try_fold(0, |sum, dim| (dim >= 0).then_some(sum + dim));
+    let sum = inputs
+        .iter()
+        .map(|value| value.dim(axis))
+        .try_fold(0_i64, |sum, dim| (dim >= 0).then_some(sum.saturating_add(dim)));
     let dims = inputs.first().and_then(|first| first.dims.clone()).map(|mut dims| {
         let rank = dims.len() as i64;
         let at = if axis < 0 { axis + rank } else { axis };

@@ -231,10 +231,23 @@ impl Lowering {
             self.parameters.insert(name, known.clone());
             return known;
         }
+        if let Some(packed) = self.packed(asked, dims) {
+            let stored = self.push_parameter(name.clone(), packed.shape.clone(), Some(packed.dtype), trainable);
+            let value = self.moved(&stored, dims.to_vec());
+            self.parameters.insert(name, value.clone());
+            return value;
+        }
         let stored = self.stored_for(&name, asked, dims);
         let dtype = stored.map(|weight| weight.dtype).filter(|dtype| dtype.is_float() || dtype.is_integer());
         let dims = stored.map_or(dims, |weight| &weight.shape).to_vec();
         self.push_parameter(name, dims, dtype, trainable)
+    }
+
+    /// A weight of small integers, of which the file has several in a byte.
+    fn packed(&self, place: usize, dims: &[i64]) -> Option<Weight> {
+        let weight = self.stored.get(place).filter(|weight| weight.dtype.is_integer())?;
+        let is_other = weight.shape.len() == dims.len() && !fits(&weight.shape, dims) && !dims.contains(&-1);
+        is_other.then(|| weight.clone())
     }
 
     /// A parameter of which the file has the shape.

@@ -137,7 +137,11 @@ fn repeat(layer: &Layer<'_>, lowering: &mut Lowering, inputs: &[Value]) -> Optio
 /// Pads each dimension before and after.
 pub fn padded(lowering: &mut Lowering, x: &Value, pads: &[(i64, i64)]) -> Option<Value> {
     let dims = x.dims.as_ref().filter(|dims| dims.len() == pads.len())?;
-    let dims = dims.iter().zip(pads).map(|(dim, (a, b))| if *dim < 0 { -1 } else { (dim + a + b).max(0) }).collect();
+    let dims = dims
+        .iter()
+        .zip(pads)
+        .map(|(dim, (a, b))| if *dim < 0 { -1 } else { dim.saturating_add(a + b).max(0) })
+        .collect();
     let numbers: Vec<i64> = pads.iter().flat_map(|(a, b)| [*a, *b]).collect();
     let numbers = lowering.constant(&numbers);
     let sizes = lowering.constant(&[pads.len() as i64, 2]);
@@ -181,7 +185,7 @@ fn cropping(layer: &Layer<'_>, lowering: &mut Lowering, inputs: &[Value]) -> Opt
     let pads = all_pairs(layer, "cropping");
     let x = &inputs[0];
     let dims = x.dims.as_ref().filter(|dims| dims.len() == pads.len())?;
-    let kept = dims.iter().zip(&pads).map(|(dim, (a, b))| if *dim < 0 { -1 } else { (dim - a - b).max(0) });
+    let kept = dims.iter().zip(&pads).map(|(dim, (a, b))| if *dim < 0 { -1 } else { dim.saturating_sub(a + b).max(0) });
     let kept: Vec<i64> = kept.collect();
     Some(vec![lowering.moved(x, kept)])
 }
@@ -195,7 +199,7 @@ fn up_sampling(layer: &Layer<'_>, lowering: &mut Lowering, inputs: &[Value]) -> 
     let mut wanted = dims;
     for (at, times) in times.iter().enumerate() {
         let size = &mut wanted[from + at];
-        *size = if *size < 0 { -1 } else { *size * times };
+        *size = if *size < 0 { -1 } else { size.saturating_mul(*times) };
     }
     if spatial == 2 && !first && wanted[1] >= 0 && wanted[2] >= 0 {
         return resize(lowering, x, &wanted[1..3], config);
