@@ -93,8 +93,11 @@ impl<'j> Layer<'j> {
 
     /// Whether it is an op on tensors, which Keras 3 lists among the layers.
     pub fn is_op(&self) -> bool {
-        let module = self.json["module"].as_str().unwrap_or_default();
-        module.starts_with("keras.src.ops") || module.starts_with("keras.ops")
+        match self.json["module"].as_str() {
+            Some(module) => module.starts_with("keras.src.ops") || module.starts_with("keras.ops"),
+            // An `.h5` file does not name modules, but each layer says whether it is trained.
+            None => self.config.get("trainable").is_null() && self.config.get("dtype").is_null(),
+        }
     }
 
     /// An argument of the call that is no tensor, by its place or its name.

@@ -39,7 +39,8 @@ pub fn lower(layer: &Layer<'_>, lowering: &mut Lowering, inputs: &[Value]) -> Va
 }
 
 fn find(layer: &Layer<'_>) -> Option<Lower> {
-    find_in(if layer.is_op() { ops::OPS } else { LAYERS }, layer.class)
+    let (first, second) = if layer.is_op() { (ops::OPS, LAYERS) } else { (LAYERS, ops::OPS) };
+    find_in(first, layer.class).or_else(|| find_in(second, layer.class))
 }
 
 /// The function of a class in tables.

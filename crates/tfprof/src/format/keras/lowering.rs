@@ -297,9 +297,9 @@ impl Lowering {
         named.or(self.stored.get(place).filter(|weight| fits(&weight.shape, dims)))
     }
 
-    /// Makes parameters of the weights that the file has for a layer besides those that it asked for: factors of quantized
-    /// weights, and weights that were added to a trained layer.
-    pub fn push_rest(&mut self, trainable: bool) {
+    /// Makes parameters of the weights that the file has for a layer besides those that it asked for: the factors of quantized
+    /// weights.
+    pub fn push_rest(&mut self) {
         // Calls after the first have the same weights, and so has the same layer in another model.
         if !self.is_first || !self.earlier.is_empty() {
             return;
@@ -318,7 +318,7 @@ impl Lowering {
         };
         let rest: Vec<Weight> = self.stored.iter().filter(|weight| is_rest(weight)).cloned().collect();
         for weight in rest {
-            self.stored_parameter(&weight, trainable);
+            self.stored_parameter(&weight, false);
         }
     }
 

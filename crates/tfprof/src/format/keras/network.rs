@@ -97,7 +97,9 @@ fn call(layer: &Layer<'_>, group: String, lowering: &mut Lowering, inputs: &[Val
         lower_network(layer, lowering, Some(inputs))
     } else {
         let outputs = layers::lower(layer, lowering, inputs);
-        lowering.push_rest(!layer.is_quantized());
+        if layer.is_quantized() {
+            lowering.push_rest();
+        }
         Ok(outputs)
     };
     lowering.leave(outer, false);

@@ -78,6 +78,8 @@ const FUNCTIONS: &[(&str, &str, &[(&str, &str)])] = &[
     ("relu6", "Relu6", &[]),
     ("repeat", "Repeat", &[]),
     ("reshape", "Reshape", &[("shape", "newshape")]),
+    ("resize", "Resize", &[("method", "interpolation")]),
+    ("resize_images_v2", "Resize", &[("method", "interpolation")]),
     ("reverse", "Flip", &[]),
     ("roll", "Roll", &[]),
     ("round", "Round", &[]),
@@ -123,6 +125,9 @@ fn called(layer: &Layer<'_>, lowering: &mut Lowering, inputs: &[Value]) -> Optio
     }
     if class == "Split" {
         borders(&mut config)?;
+    }
+    if class == "Resize" {
+        config.entry("interpolation").or_insert(json!("bilinear"));
     }
     let config = Json::Object(config);
     let own = Layer { class, config: Config(&config), call: given, ..*layer };
