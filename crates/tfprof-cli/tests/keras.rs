@@ -83,6 +83,125 @@ fn calls_of_a_model_are_counted_from_one() {
     check("calls.json", &config, &["\"parameters\":80", "\"macs\":144"]);
 }
 
+/// A functional model of Keras 3 with one input of `shape` and layers behind it.
+fn functional(shape: &str, layers: &[String], output: &str) -> String {
+    let input = format!(
+        r#"{{"class_name":"InputLayer","module":"keras.layers","config":{{"batch_shape":{shape},"dtype":"float32","name":"x"}},"name":"x","inbound_nodes":[]}}"#
+    );
+    format!(
+        r#"{{"class_name":"Functional","module":"keras","registered_name":null,"config":{{"name":"m","layers":[{input},{}],"input_layers":["x",0,0],"output_layers":["{output}",0,0]}}}}"#,
+        layers.join(",")
+    )
+}
+
+/// A layer or an op that is called with arguments, of which tensors are written `@name`.
+fn called(module: &str, class: &str, name: &str, config: &str, arguments: &str) -> String {
+    let mut parts = arguments.split('@');
+    let mut text = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let (layer, rest) = part.split_at(part.find([',', ']']).expect("an end"));
+        text += &format!(
+            r#"{{"class_name":"__keras_tensor__","config":{{"dtype":"float32","keras_history":["{layer}",0,0]}}}}{rest}"#
+        );
+    }
+    format!(
+        r#"{{"class_name":"{class}","module":"{module}","config":{{"name":"{name}"{config}}},"name":"{name}","inbound_nodes":[{{"args":{text},"kwargs":{{}}}}]}}"#
+    )
+}
+
+fn op(class: &str, name: &str, config: &str, arguments: &str) -> String {
+    called("keras.src.ops.numpy", class, name, config, arguments)
+}
+
+fn dense(name: &str, units: usize, input: &str) -> String {
+    let config = format!(r#","units":{units},"use_bias":false"#);
+    called("keras.layers", "Dense", name, &config, &format!("[@{input}]"))
+}
+
+/// Each op is followed by a dense layer, whose work shows that the shape is right.
+#[test]
+fn ops_on_tensors_have_shapes_and_flops() {
+    let known = |name: &str, layers: &[String], macs: i64| {
+        let words = [format!("\"macs\":{macs},"), "\"unknown_ops\":0".to_owned()];
+        check(name, &functional("[null,5,6]", layers, "fc"), &[&words[0], &words[1]]);
+    };
+    let whole = r#"{"class_name":"__slice__","config":{"start":null,"stop":null,"step":null}}"#;
+    let part = r#"{"class_name":"__slice__","config":{"start":1,"stop":-1,"step":2}}"#;
+    let dots = r#"{"class_name":"__ellipsis__","config":{}}"#;
+    known("first.json", &[op("GetItem", "y", "", &format!("[@x,[{whole},0]]")), dense("fc", 3, "y")], 18);
+    known("part.json", &[op("GetItem", "y", "", &format!("[@x,[{whole},{part}]]")), dense("fc", 3, "y")], 2 * 18);
+    known("dots.json", &[op("GetItem", "y", "", &format!("[@x,[{dots},null,{part}]]")), dense("fc", 3, "y")], 5 * 6);
+    known("mean.json", &[op("Mean", "y", r#","axis":1,"keepdims":false"#, "[@x]"), dense("fc", 3, "y")], 18);
+    known("reshape.json", &[op("Reshape", "y", r#","newshape":[-1,15,2]"#, "[@x]"), dense("fc", 3, "y")], 15 * 6);
+    known("turned.json", &[op("Transpose", "y", r#","axes":[0,2,1]"#, "[@x]"), dense("fc", 3, "y")], 6 * 15);
+    known("stack.json", &[op("Stack", "y", r#","axis":1"#, "[[@x,@x]]"), dense("fc", 3, "y")], 2 * 5 * 18);
+    known("pair.json", &[op("Subtract", "y", "", "[1.0,@x]"), dense("fc", 3, "y")], 5 * 18);
+    known(
+        "split.json",
+        &[op("Split", "y", r#","indices_or_sections":[4],"axis":-1"#, "[@x]"), dense("fc", 3, "y")],
+        5 * 12,
+    );
+    // 5 by 6 times 6 by 5, then a layer.
+    let turned = op("Transpose", "t", r#","axes":[0,2,1]"#, "[@x]");
+    known("matmul.json", &[turned, op("Matmul", "y", "", "[@x,@t]"), dense("fc", 3, "y")], 150 + 25 * 3);
+    known(
+        "einsum.json",
+        &[op("Einsum", "y", r#","subscripts":"bij,bkj->bik""#, "[@x,@x]"), dense("fc", 3, "y")],
+        150 + 25 * 3,
+    );
+}
+
+/// The ops of TensorFlow in a model of tf.keras 2 name their arguments.
+#[test]
+fn functions_of_tensorflow_are_ops_as_well() {
+    let input = r#"{"class_name":"InputLayer","name":"x","config":{"batch_input_shape":[null,5,6],"name":"x"},"inbound_nodes":[]}"#;
+    let last = r#"{"class_name":"Dense","name":"fc","config":{"name":"fc","units":3,"use_bias":false},"inbound_nodes":[[["y",0,0,{}]]]}"#;
+    let known = |name: &str, class: &str, function: &str, arguments: &str, macs: i64| {
+        let layer = format!(
+            r#"{{"class_name":"{class}","name":"y","config":{{"name":"y","function":"{function}"}},"inbound_nodes":[["x",0,0,{arguments}]]}}"#
+        );
+        let config = format!(
+            r#"{{"class_name":"Functional","config":{{"name":"m","layers":[{input},{layer},{last}],"input_layers":[["x",0,0]],"output_layers":[["fc",0,0]]}},"keras_version":"2.15.0"}}"#
+        );
+        check(name, &config, &[&format!("\"macs\":{macs},"), "\"unknown_ops\":0"]);
+    };
+    known("reduced.json", "TFOpLambda", "math.reduce_mean", r#"{"axis":1}"#, 18);
+    known("turned2.json", "TFOpLambda", "transpose", r#"{"perm":[0,2,1]}"#, 90);
+    known("parts.json", "TFOpLambda", "split", r#"{"num_or_size_splits":[4,2],"axis":-1}"#, 60);
+    let slice = r#"{"slice_spec":[{"start":null,"stop":null,"step":null},0]}"#;
+    known("slice.json", "SlicingOpLambda", "__operators__.getitem", slice, 18);
+    known("product.json", "TFOpLambda", "linalg.matmul", r#"{"b":["x",0,0],"transpose_b":true}"#, 150 + 75);
+}
+
+/// Numbers that no tensor has end in an unknown op, not in a fault.
+#[test]
+fn odd_arguments_of_ops_leave_the_op_unknown() {
+    let odd = [
+        ("Mean", r#","axis":[]"#, "[@x]"),
+        ("Split", r#","indices_or_sections":9223372036854775807,"axis":[]"#, "[@x]"),
+        ("Split", r#","indices_or_sections":0,"axis":0"#, "[@x]"),
+        ("Tile", r#","repeats":[9223372036854775807,2,3]"#, "[@x]"),
+        ("Swapaxes", r#","axis1":9,"axis2":-9"#, "[@x]"),
+        ("Moveaxis", r#","source":[0,0],"destination":[5,1]"#, "[@x]"),
+        ("GetItem", "", r#"[@x,[0,0,0,0,0]]"#),
+        (
+            "GetItem",
+            "",
+            r#"[@x,[{"class_name":"__slice__","config":{"start":-9223372036854775807,"stop":3,"step":-9223372036854775807}}]]"#,
+        ),
+        ("Take", r#","axis":2"#, "[@x,[[1]]]"),
+        ("Tensordot", r#","axes":-7"#, "[@x,@x]"),
+        ("Squeeze", r#","axis":[1,1]"#, "[@x]"),
+        ("Pad", r#","pad_width":[[1,9223372036854775807],[0,0],[0,0]]"#, "[@x]"),
+        ("Argmax", r#","axis":null"#, "[@x]"),
+    ];
+    for (at, (class, config, arguments)) in odd.into_iter().enumerate() {
+        let config = functional("[null,5,6]", &[op(class, "y", config, arguments)], "y");
+        let answer = cost(&format!("odd{at}.json"), &config);
+        assert_eq!(answer.code, 0, "{class}: {}{}", answer.out, answer.err);
+    }
+}
+
 #[test]
 fn an_unknown_layer_is_listed_by_its_class() {
     let config = r#"{"class_name":"Sequential","config":{"name":"m","layers":[{"class_name":"Mine","registered_name":"p>Mine","config":{"name":"mine","batch_input_shape":[null,8]}}]},"keras_version":"3"}"#;

@@ -1,5 +1,6 @@
 //! Values of a config, by key. A missing one has Keras's default.
 
+use crate::model::dtype::DType;
 use serde_json::Value as Json;
 
 /// The config of a layer.
@@ -63,6 +64,8 @@ pub struct Layer<'j> {
     pub config: Config<'j>,
     pub name: &'j str,
     pub json: &'j Json,
+    /// The arguments of the call that is lowered: tensors, and the numbers between them.
+    pub call: &'j Json,
 }
 
 impl<'j> Layer<'j> {
@@ -72,7 +75,7 @@ impl<'j> Layer<'j> {
         let class = class.rsplit('>').next().unwrap_or(class);
         let config = Config(&json["config"]);
         let name = json["name"].as_str().or_else(|| config.get("name").as_str()).unwrap_or(class);
-        Some(Layer { class, config, name, json })
+        Some(Layer { class, config, name, json, call: &Json::Null })
     }
 
     /// Whether it comes from Keras itself: a user's class may have the name of one of Keras's.
@@ -88,9 +91,38 @@ impl<'j> Layer<'j> {
         }
     }
 
+    /// Whether it is an op on tensors, which Keras 3 lists among the layers.
+    pub fn is_op(&self) -> bool {
+        match self.json["module"].as_str() {
+            Some(module) => module.starts_with("keras.src.ops") || module.starts_with("keras.ops"),
+            // An `.h5` file does not name modules, but each layer says whether it is trained.
+            None => self.config.get("trainable").is_null() && self.config.get("dtype").is_null(),
+        }
+    }
+
+    /// An argument of the call that is no tensor, by its place or its name.
+    pub fn argument(&self, place: usize, name: &str) -> Option<&'j Json> {
+        let named = self.call["kwargs"].get(name).or_else(|| self.call.get(name));
+        self.call["args"].get(place).or(named)
+    }
+
     /// Whether it is a model with layers of its own.
     pub fn is_network(&self) -> bool {
         self.config.get("layers").is_array() || self.class == "Sequential" && self.config.0.is_array()
+    }
+
+    /// Whether its weights were made integers.
+    pub fn is_quantized(&self) -> bool {
+        self.config.get("dtype")["class_name"] == "QuantizedDTypePolicy"
+    }
+
+    /// The type of its variables, if the config says it. In mixed precision, they have 32 bits.
+    pub fn variable_type(&self) -> Option<DType> {
+        let stated = self.config.get("dtype");
+        let policy = &stated["config"];
+        let name = stated.as_str().or_else(|| policy["name"].as_str()).or_else(|| policy["source_name"].as_str())?;
+        let name = name.rsplit("from_").next().unwrap_or(name);
+        if name.starts_with("mixed_") { Some(DType::FLOAT) } else { DType::named(name) }
     }
 
     /// The shape of its input as it was built.
@@ -100,8 +132,12 @@ impl<'j> Layer<'j> {
     }
 }
 
+/// No size of a layer is larger, and products of two sizes are numbers still.
+const LARGEST: i64 = 1 << 31;
+
 pub fn integer(json: &Json) -> Option<i64> {
-    json.as_i64().or_else(|| json.as_f64().filter(|n| n.fract() == 0.0 && n.abs() < 1e15).map(|n| n as i64))
+    let number = json.as_i64().or_else(|| json.as_f64().filter(|n| n.fract() == 0.0).map(|n| n as i64));
+    number.map(|number| number.clamp(-LARGEST, LARGEST))
 }
 
 /// A shape: open sizes are -1.

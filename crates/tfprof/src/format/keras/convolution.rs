@@ -2,7 +2,7 @@
 //! Keras.
 
 use super::config::{Config, Layer};
-use super::dense::add_bias;
+use super::dense::{adapted, add_bias};
 use super::elementwise::activate;
 use super::layers::Lower;
 use super::lowering::{Lowering, Value, Values};
@@ -20,6 +20,13 @@ pub const LAYERS: &[(&[&str], Lower)] = &[
     (&["AveragePooling1D", "AveragePooling2D", "AveragePooling3D"], |layer, lowering, inputs| {
         pool(layer, lowering, inputs, "AvgPool")
     }),
+    (&["AdaptiveMaxPooling1D", "AdaptiveMaxPooling2D", "AdaptiveMaxPooling3D"], |layer, lowering, inputs| {
+        adaptive(layer, lowering, inputs, "MaxPool")
+    }),
+    (
+        &["AdaptiveAveragePooling1D", "AdaptiveAveragePooling2D", "AdaptiveAveragePooling3D"],
+        |layer, lowering, inputs| adaptive(layer, lowering, inputs, "AvgPool"),
+    ),
     (&["GlobalAveragePooling1D", "GlobalAveragePooling2D", "GlobalAveragePooling3D"], |layer, lowering, inputs| {
         Some(global(layer, lowering, inputs, "Mean"))
     }),
@@ -55,7 +62,7 @@ impl Window {
             let reach = (self.size[at] - 1).saturating_mul(self.dilations[at]).saturating_add(1);
             match size {
                 size if size < 0 => -1,
-                size if self.same => (size + self.strides[at] - 1) / self.strides[at].max(1),
+                size if self.same => size.saturating_add(self.strides[at] - 1) / self.strides[at].max(1),
                 size => ((size - reach).max(-1) / self.strides[at].max(1) + i64::from(size >= reach)).max(0),
             }
         };
@@ -176,6 +183,7 @@ fn convolution(layer: &Layer<'_>, lowering: &mut Lowering, inputs: &[Value]) -> 
     let (_, _, channels) = parts(&x, spatial, window.first)?;
     let inner = if channels < 0 { -1 } else { channels / groups };
     let kernel = lowering.parameter("kernel", &[&window.size[..], &[inner, filters]].concat(), true);
+    let kernel = adapted(config, lowering, kernel);
     let product = convolve(lowering, &x, &kernel, &window)?;
     Some(vec![finish(config, lowering, product, filters, window.first)])
 }
@@ -252,11 +260,11 @@ fn transposed(layer: &Layer<'_>, lowering: &mut Lowering, inputs: &[Value]) -> O
         let (stride, reach) = (window.strides[at], (window.size[at] - 1) * window.dilations[at] + 1);
         match (&more, *size) {
             (_, size) if size < 0 => -1,
-            (None, size) if window.same => size * stride,
-            (None, size) => size * stride + (reach - stride).max(0),
+            (None, size) if window.same => size.saturating_mul(stride),
+            (None, size) => size.saturating_mul(stride).saturating_add((reach - stride).max(0)),
             (Some(more), size) => {
                 let pad = if window.same { reach / 2 } else { 0 };
-                (size - 1) * stride + reach - 2 * pad + more[at]
+                (size - 1).saturating_mul(stride).saturating_add(reach - 2 * pad + more[at])
             }
         }
     };
@@ -276,14 +284,43 @@ fn transposed(layer: &Layer<'_>, lowering: &mut Lowering, inputs: &[Value]) -> O
 }
 
 fn pool(layer: &Layer<'_>, lowering: &mut Lowering, inputs: &[Value], op: &str) -> Option<Values> {
-    let (config, spatial) = (layer.config, spatial(layer.class));
+    pool_of_rank(layer.config, lowering, &inputs[0], spatial(layer.class), op)
+}
+
+/// A pool with windows of so many dimensions.
+pub fn pool_of_rank(
+    config: Config<'_>,
+    lowering: &mut Lowering,
+    x: &Value,
+    spatial: usize,
+    op: &str,
+) -> Option<Values> {
+    if !(1..=3).contains(&spatial) {
+        return None;
+    }
     let old = config.sizes("pool_length", spatial, 2);
     let size = if config.get("pool_size").is_null() { old } else { config.sizes("pool_size", spatial, 2) };
     let strides = if config.get("strides").is_null() { size.clone() } else { config.sizes("strides", spatial, 1) };
     let window = Window { strides, dilations: vec![1; spatial], size, ..Window::of(config, spatial) };
-    let (batch, sizes, channels) = parts(&inputs[0], spatial, window.first)?;
+    pooled(lowering, x, &window, op)
+}
+
+/// A pool whose result has given sizes, if windows of one size give it.
+fn adaptive(layer: &Layer<'_>, lowering: &mut Lowering, inputs: &[Value], op: &str) -> Option<Values> {
+    let (config, spatial) = (layer.config, spatial(layer.class));
+    let window = Window::of(config, spatial);
+    let (_, sizes, _) = parts(&inputs[0], spatial, window.first)?;
+    let wanted = config.sizes("output_size", spatial, -1);
+    let size = |(size, wanted): (&i64, &i64)| (*size > 0 && *wanted > 0 && size % wanted == 0).then(|| size / wanted);
+    let size: Vec<i64> = sizes.iter().zip(&wanted).map(size).collect::<Option<_>>()?;
+    pooled(lowering, &inputs[0], &Window { strides: size.clone(), size, ..window }, op)
+}
+
+fn pooled(lowering: &mut Lowering, x: &Value, window: &Window, op: &str) -> Option<Values> {
+    let spatial = window.size.len();
+    let (batch, sizes, channels) = parts(x, spatial, window.first)?;
     let dims = window.image(batch, &window.results(&sizes), channels);
-    let wide = widened(lowering, &inputs[0], spatial, window.first);
+    let wide = widened(lowering, x, spatial, window.first);
     let op = if spatial == 3 { format!("{op}3D") } else { op.to_owned() };
     let tensor = window.op(&op, lowering, &[wide.tensor], true);
     Some(vec![narrowed(lowering, tensor, spatial, window.first, dims)])

@@ -1,7 +1,7 @@
 //! Dense layers and embeddings.
 
 use super::config::{Config, Layer};
-use super::elementwise::activate;
+use super::elementwise::{activate, by_constant};
 use super::layers::Lower;
 use super::lowering::{Lowering, Value, Values};
 use crate::model::attr_value::AttrValue;
@@ -10,16 +10,28 @@ pub const LAYERS: &[(&[&str], Lower)] = &[
     (&["Dense"], dense),
     (&["EinsumDense"], einsum_dense),
     (&["Embedding"], embedding),
-    (&["ReversibleEmbedding"], embedding),
+    (&["ReversibleEmbedding"], reversible),
 ];
 
 fn dense(layer: &Layer<'_>, lowering: &mut Lowering, inputs: &[Value]) -> Option<Values> {
     let (config, x) = (layer.config, &inputs[0]);
     let units = config.int("units").or_else(|| config.int("output_dim"))?;
     let kernel = lowering.parameter("kernel", &[x.dim(-1), units], true);
+    let kernel = adapted(config, lowering, kernel);
     let product = multiply(lowering, x, &kernel);
     let result = add_bias(config, lowering, product, units);
     Some(vec![activate(config.activation("activation"), lowering, result)])
+}
+
+/// A kernel with the product of two small ones that LoRA adds. A file has the sum alone, but Keras makes them again.
+pub fn adapted(config: Config<'_>, lowering: &mut Lowering, kernel: Value) -> Value {
+    let (Some(rank), Some(dims)) = (config.int("lora_rank"), kernel.dims.clone()) else { return kernel };
+    let [rows @ .., last] = &dims[..] else { return kernel };
+    let down = lowering.parameter("lora_kernel_a", &[rows, &[rank]].concat(), true);
+    let up = lowering.parameter("lora_kernel_b", &[rank, *last], true);
+    let product = multiply(lowering, &down, &up);
+    let scaled = by_constant("Mul", lowering, &product);
+    lowering.zip("AddV2", &kernel, &scaled)
 }
 
 /// The product with a matrix.
@@ -63,6 +75,7 @@ fn einsum_dense(layer: &Layer<'_>, lowering: &mut Lowering, inputs: &[Value]) ->
     let size = |label: char| sizes.iter().find(|(known, _)| *known == label).map_or(-1, |(_, size)| *size);
     let kernel: Vec<i64> = kernel_labels.chars().map(size).collect();
     let kernel = lowering.parameter("kernel", &kernel, true);
+    let kernel = adapted(config, lowering, kernel);
     let dims = output_labels.iter().map(|label| size(*label)).collect();
     let product = lowering.op("Einsum", &[x.tensor, kernel.tensor], &[("equation", AttrValue::Text(equation))]);
     let mut result = Value::new(product, Some(dims));
@@ -92,6 +105,39 @@ fn embedding(layer: &Layer<'_>, lowering: &mut Lowering, inputs: &[Value]) -> Op
     let axis = lowering.scalar(0);
     let indices = lowering.op("Cast", &[x.tensor], &[("DstT", AttrValue::Type(crate::model::dtype::DType::INT32))]);
     let tensor = lowering.op("GatherV2", &[table.tensor, indices, axis], &[]);
-    let dims = x.dims.as_ref().map(|dims| [&dims[..], &[size]].concat());
-    Some(vec![Value::new(tensor, dims)])
+    let with = |size: i64| x.dims.as_ref().map(|dims| [&dims[..], &[size]].concat());
+    let found = Value::new(tensor, with(size));
+    let Some(rank) = config.int("lora_rank") else { return Some(vec![found]) };
+    let down = lowering.parameter("lora_embeddings_a", &[config.int("input_dim")?, rank], true);
+    let up = lowering.parameter("lora_embeddings_b", &[rank, size], true);
+    let rows = Value::new(lowering.op("GatherV2", &[down.tensor, indices, axis], &[]), with(rank));
+    let product = multiply(lowering, &rows, &up);
+    let scaled = by_constant("Mul", lowering, &product);
+    Some(vec![lowering.zip("AddV2", &found, &scaled)])
+}
+
+/// An embedding that also leads back: a product with its table, or with one of its own.
+fn reversible(layer: &Layer<'_>, lowering: &mut Lowering, inputs: &[Value]) -> Option<Values> {
+    let (config, x) = (layer.config, &inputs[0]);
+    let (size, count) = (config.int("output_dim")?, config.int("input_dim")?);
+    let is_tied = config.flag("tie_weights", true);
+    if layer.argument(1, "reverse").and_then(serde_json::Value::as_bool) != Some(true) {
+        let found = embedding(layer, lowering, inputs);
+        if !is_tied {
+            lowering.parameter("reverse_embeddings", &[size, count], true);
+        }
+        return found;
+    }
+    let table = lowering.parameter("embeddings", &[count, size], true);
+    let other = (!is_tied).then(|| lowering.parameter("reverse_embeddings", &[size, count], true));
+    let kernel = other.unwrap_or(table);
+    let dims = x.dims.as_ref().map(|dims| [&dims[..dims.len().saturating_sub(1)], &[count]].concat());
+    let turned = [("adj_y", AttrValue::Flag(is_tied))];
+    let product = Value::new(lowering.op("BatchMatMulV2", &[x.tensor, kernel.tensor], &turned), dims);
+    if config.get("logit_soft_cap").is_null() {
+        return Some(vec![product]);
+    }
+    let scaled = by_constant("RealDiv", lowering, &product);
+    let bent = lowering.map("Tanh", &scaled);
+    Some(vec![by_constant("Mul", lowering, &bent)])
 }

@@ -1,26 +1,16 @@
 //! Activations, merges of several inputs, layers that do nothing at inference, and ops on tensors.
 
-use super::config::{Config, Layer, integer};
+use super::config::{Layer, integer};
 use super::layers::Lower;
 use super::lowering::{Lowering, Value, Values};
 use crate::model::attr_value::AttrValue;
+use crate::model::body::Tensor;
 
 pub const LAYERS: &[(&[&str], Lower)] = &[
     (&["Activation"], |layer, lowering, inputs| {
         Some(vec![activate(layer.config.activation("activation"), lowering, inputs[0].clone())])
     }),
-    (&["ReLU"], |layer, lowering, inputs| {
-        let leaks = layer.config.get("negative_slope").as_f64().is_some_and(|slope| slope != 0.0);
-        let max = layer.config.get("max_value");
-        let op = if leaks {
-            "LeakyRelu"
-        } else if max.as_f64() == Some(6.0) {
-            "Relu6"
-        } else {
-            "Relu"
-        };
-        Some(vec![lowering.map(op, &inputs[0])])
-    }),
+    (&["ReLU"], relu),
     (&["LeakyReLU"], |_, lowering, inputs| Some(vec![lowering.map("LeakyRelu", &inputs[0])])),
     (&["ELU"], |_, lowering, inputs| Some(vec![lowering.map("Elu", &inputs[0])])),
     (&["Softmax"], |_, lowering, inputs| Some(vec![lowering.map("Softmax", &inputs[0])])),
@@ -79,7 +69,6 @@ pub const LAYERS: &[(&[&str], Lower)] = &[
             "CutMix",
             "RandomHeight",
             "RandomWidth",
-            "StopGradient",
         ],
         |_, lowering, inputs| Some(vec![lowering.map("Identity", &inputs[0])]),
     ),
@@ -87,48 +76,11 @@ pub const LAYERS: &[(&[&str], Lower)] = &[
         let scaled = by_constant("Mul", lowering, &inputs[0]);
         Some(vec![by_constant("AddV2", lowering, &scaled)])
     }),
-    (&["Masking"], |_, lowering, inputs| Some(vec![lowering.map("Identity", &inputs[0])])),
-    (
-        &[
-            "Relu",
-            "Relu6",
-            "Sigmoid",
-            "Tanh",
-            "Elu",
-            "Selu",
-            "Softplus",
-            "Softsign",
-            "LogSoftmax",
-            "Exp",
-            "Sqrt",
-            "Rsqrt",
-            "Square",
-            "Log",
-            "Abs",
-            "Erf",
-            "Sin",
-            "Cos",
-            "Round",
-            "Floor",
-            "Sign",
-            "Cast",
-        ],
-        |layer, lowering, inputs| Some(vec![lowering.map(layer.class, &inputs[0])]),
-    ),
-    (&["Absolute"], |_, lowering, inputs| Some(vec![lowering.map("Abs", &inputs[0])])),
-    (&["Negative"], |_, lowering, inputs| Some(vec![lowering.map("Neg", &inputs[0])])),
-    (&["Silu", "Gelu", "HardSigmoid", "HardSilu", "Mish"], |layer, lowering, inputs| {
-        let name = match layer.class {
-            "Silu" => "silu",
-            "Gelu" => "gelu",
-            "HardSigmoid" => "hard_sigmoid",
-            "HardSilu" => "hard_silu",
-            _ => "mish",
-        };
-        Some(vec![activate(name, lowering, inputs[0].clone())])
+    (&["Masking"], |_, lowering, inputs| {
+        let differs = by_constant("NotEqual", lowering, &inputs[0]);
+        let any = lowering.reduce("Any", &differs, &[-1], true);
+        Some(vec![lowering.zip("Mul", &inputs[0], &any)])
     }),
-    (&["Power"], |_, lowering, inputs| merge("Pow", lowering, inputs)),
-    (&["TFOpLambda"], |layer, lowering, inputs| tensorflow_op(layer.config, lowering, inputs)),
 ];
 
 /// Applies an activation by its name.
@@ -158,25 +110,99 @@ pub fn activate(name: &str, lowering: &mut Lowering, x: Value) -> Value {
             let sum = by_constant("AddV2", lowering, &erf);
             return lowering.zip("Mul", &half, &sum);
         }
+        _ => return composed(name, lowering, &x),
+    };
+    lowering.map(op, &x)
+}
+
+/// An activation of several ops.
+fn composed(name: &str, lowering: &mut Lowering, x: &Value) -> Value {
+    match name {
         "hard_sigmoid" | "hard_silu" | "hard_swish" => {
-            let sum = by_constant("AddV2", lowering, &x);
+            let sum = by_constant("AddV2", lowering, x);
             let cut = lowering.map("Relu6", &sum);
             let gate = by_constant("Mul", lowering, &cut);
-            return if name == "hard_sigmoid" { gate } else { lowering.zip("Mul", &x, &gate) };
+            if name == "hard_sigmoid" { gate } else { lowering.zip("Mul", x, &gate) }
         }
         "mish" => {
-            let plus = lowering.map("Softplus", &x);
+            let plus = lowering.map("Softplus", x);
             let gate = lowering.map("Tanh", &plus);
-            return lowering.zip("Mul", &x, &gate);
+            lowering.zip("Mul", x, &gate)
+        }
+        "celu" => {
+            let above = by_constant("Maximum", lowering, x);
+            let below = by_constant("Minimum", lowering, x);
+            let scaled = by_constant("RealDiv", lowering, &below);
+            let bent = lowering.map("Expm1", &scaled);
+            let bent = by_constant("Mul", lowering, &bent);
+            lowering.zip("AddV2", &above, &bent)
+        }
+        "glu" => glu(lowering, x),
+        "hard_tanh" => {
+            let below = by_constant("Minimum", lowering, x);
+            by_constant("Maximum", lowering, &below)
+        }
+        "log_sigmoid" => {
+            let negative = lowering.map("Neg", x);
+            let plus = lowering.map("Softplus", &negative);
+            lowering.map("Neg", &plus)
+        }
+        "softmin" => {
+            let negative = lowering.map("Neg", x);
+            lowering.map("Softmax", &negative)
+        }
+        "squareplus" => {
+            let square = lowering.map("Square", x);
+            let sum = by_constant("AddV2", lowering, &square);
+            let root = lowering.map("Sqrt", &sum);
+            let sum = lowering.zip("AddV2", x, &root);
+            by_constant("RealDiv", lowering, &sum)
+        }
+        "tanh_shrink" => {
+            let bent = lowering.map("Tanh", x);
+            lowering.zip("Sub", x, &bent)
+        }
+        "threshold" => {
+            let above = by_constant("Greater", lowering, x);
+            chosen(lowering, &above, x)
+        }
+        "hard_shrink" => {
+            let size = lowering.map("Abs", x);
+            let above = by_constant("Greater", lowering, &size);
+            chosen(lowering, &above, x)
+        }
+        "soft_shrink" => {
+            let (above, below) = (by_constant("Greater", lowering, x), by_constant("Less", lowering, x));
+            let (less, more) = (by_constant("Sub", lowering, x), by_constant("AddV2", lowering, x));
+            let inner = chosen(lowering, &below, &more);
+            let tensor = lowering.op("SelectV2", &[above.tensor, less.tensor, inner.tensor], &[]);
+            Value::new(tensor, x.dims.clone())
         }
         // An activation of the user's own.
-        _ => "",
-    };
-    if op.is_empty() {
-        let dims = x.dims.clone();
-        return lowering.unknown(&[x], dims).remove(0);
+        _ => {
+            let dims = x.dims.clone();
+            lowering.unknown(std::slice::from_ref(x), dims).remove(0)
+        }
     }
-    lowering.map(op, &x)
+}
+
+/// A tensor where a condition holds, else a number.
+fn chosen(lowering: &mut Lowering, condition: &Value, x: &Value) -> Value {
+    let number = lowering.scalar(0);
+    Value::new(lowering.op("SelectV2", &[condition.tensor, x.tensor, number], &[]), x.dims.clone())
+}
+
+/// The first half, gated by the second.
+fn glu(lowering: &mut Lowering, x: &Value) -> Value {
+    let axis = lowering.scalar(-1);
+    let halves = lowering.op("Split", &[axis, x.tensor], &[("num_split", AttrValue::Int(2))]);
+    let mut dims = x.dims.clone();
+    if let Some(last) = dims.as_mut().and_then(|dims| dims.last_mut()) {
+        *last = if *last < 0 { -1 } else { *last / 2 };
+    }
+    let value = Value::new(halves, dims.clone());
+    let gate = lowering.map("Sigmoid", &Value::new(Tensor { output: 1, ..halves }, dims));
+    lowering.zip("Mul", &value, &gate)
 }
 
 /// An op with a constant number.
@@ -186,7 +212,7 @@ pub fn by_constant(op: &str, lowering: &mut Lowering, x: &Value) -> Value {
 }
 
 /// One op after the other over all inputs.
-fn merge(op: &str, lowering: &mut Lowering, inputs: &[Value]) -> Option<Values> {
+pub fn merge(op: &str, lowering: &mut Lowering, inputs: &[Value]) -> Option<Values> {
     let (first, others) = inputs.split_first()?;
     // With a number.
     if others.is_empty() {
@@ -209,34 +235,9 @@ fn prelu(layer: &Layer<'_>, lowering: &mut Lowering, inputs: &[Value]) -> Option
     let above = lowering.map("Relu", x);
     let negative = lowering.map("Neg", x);
     let below = lowering.map("Relu", &negative);
-    let scaled = lowering.zip("Mul", &below, &alpha);
-    Some(vec![lowering.zip("Sub", &above, &scaled)])
-}
-
-/// An op of TensorFlow that was called on the tensors of a model.
-fn tensorflow_op(config: Config<'_>, lowering: &mut Lowering, inputs: &[Value]) -> Option<Values> {
-    let op = match config.text("function").rsplit('.').next()? {
-        "add" | "__operators__add" => "AddV2",
-        "subtract" => "Sub",
-        "multiply" => "Mul",
-        "truediv" | "divide" => "RealDiv",
-        "maximum" => "Maximum",
-        "minimum" => "Minimum",
-        "relu" => "Relu",
-        "relu6" => "Relu6",
-        "sigmoid" => "Sigmoid",
-        "tanh" => "Tanh",
-        "exp" => "Exp",
-        "sqrt" => "Sqrt",
-        "square" => "Square",
-        "softmax" => "Softmax",
-        "negative" => "Neg",
-        _ => return None,
-    };
-    if matches!(op, "AddV2" | "Sub" | "Mul" | "RealDiv" | "Maximum" | "Minimum") {
-        return merge(op, lowering, inputs);
-    }
-    Some(vec![lowering.map(op, &inputs[0])])
+    let factor = lowering.map("Neg", &alpha);
+    let scaled = lowering.zip("Mul", &below, &factor);
+    Some(vec![lowering.zip("AddV2", &above, &scaled)])
 }
 
 /// Joins tensors along an axis.
@@ -249,7 +250,10 @@ pub fn joined(lowering: &mut Lowering, inputs: &[Value], axis: i64) -> Value {
     let mut tensors: Vec<_> = inputs.iter().map(|value| value.tensor).collect();
     tensors.push(lowering.scalar(axis));
     let tensor = lowering.op("ConcatV2", &tensors, &[("N", AttrValue::Int(inputs.len() as i64))]);
-    let sum = inputs.iter().map(|value| value.dim(axis)).try_fold(0, |sum, dim| (dim >= 0).then_some(sum + dim));
+    let sum = inputs
+        .iter()
+        .map(|value| value.dim(axis))
+        .try_fold(0_i64, |sum, dim| (dim >= 0).then_some(sum.saturating_add(dim)));
     let dims = inputs.first().and_then(|first| first.dims.clone()).map(|mut dims| {
         let rank = dims.len() as i64;
         let at = if axis < 0 { axis + rank } else { axis };
@@ -259,4 +263,39 @@ pub fn joined(lowering: &mut Lowering, inputs: &[Value], axis: i64) -> Value {
         dims
     });
     Value::new(tensor, dims)
+}
+
+/// As Keras runs it: a slope and a threshold are ops of their own, and so is a bound other than 6.
+fn relu(layer: &Layer<'_>, lowering: &mut Lowering, inputs: &[Value]) -> Option<Values> {
+    let (x, config) = (&inputs[0], layer.config);
+    let number = |key: &str| config.get(key).as_f64();
+    let (slope, threshold) = (number("negative_slope").unwrap_or(0.0), number("threshold").unwrap_or(0.0));
+    let (max, mut result) = (number("max_value"), x.clone());
+    if slope != 0.0 && threshold == 0.0 && max.is_none() {
+        return Some(vec![lowering.map("LeakyRelu", x)]);
+    }
+    let below = (slope != 0.0).then(|| {
+        let mut negative = lowering.map("Neg", x);
+        if threshold != 0.0 {
+            negative = by_constant("AddV2", lowering, &negative);
+        }
+        lowering.map("Relu", &negative)
+    });
+    if threshold != 0.0 {
+        let above = by_constant("Greater", lowering, x);
+        result = chosen(lowering, &above, x);
+    } else if max == Some(6.0) {
+        result = lowering.map("Relu6", x);
+    } else {
+        result = lowering.map("Relu", &result);
+    }
+    if max.is_some_and(|max| max != 6.0) || (threshold != 0.0 && max.is_some()) {
+        let low = by_constant("Minimum", lowering, &result);
+        result = by_constant("Maximum", lowering, &low);
+    }
+    if let Some(below) = below {
+        let scaled = by_constant("Mul", lowering, &below);
+        result = lowering.zip("Sub", &result, &scaled);
+    }
+    Some(vec![result])
 }

@@ -2,9 +2,9 @@
 //! it made before: a layer that is called twice has its parameters once.
 
 use super::config::Layer;
-use super::weights::{Weights, snake_case};
+use super::weights::{Weight, Weights, snake_case};
 use crate::budget;
-use crate::hash::UntrustedMap;
+use crate::hash::{UntrustedMap, UntrustedSet};
 use crate::model::attr_value::{AttrValue, Elements};
 use crate::model::body::Tensor;
 use crate::model::dtype::DType;
@@ -52,16 +52,24 @@ pub struct Lowering {
     /// The op as views show it.
     class: String,
     trainable: bool,
+    /// The type of variables, unless the file has another.
+    dtype: DType,
     /// Parameters by name, so that each is made once.
     parameters: UntrustedMap<String, Value>,
     /// The weights of the layer in the file, and how many parameters it has asked for.
-    stored: Vec<(String, Vec<i64>)>,
+    stored: Vec<Weight>,
     asked: usize,
     /// The parameters that each layer has made, by its scope, and those that earlier calls of this layer made.
     made: UntrustedMap<String, Vec<(String, Value)>>,
     earlier: Vec<(String, Value)>,
     /// In archives, the place of the first layer of a class and name.
     homes: UntrustedMap<String, Home>,
+    /// The layers that were called, by scope, and whether this is the first call of one.
+    called: UntrustedSet<String>,
+    is_first: bool,
+    /// The shapes of all parameters, and the number of those before this layer.
+    shapes: Vec<Vec<i64>>,
+    first_shape: usize,
 }
 
 /// The place of a layer, and whether the file has weights for it.
@@ -76,9 +84,12 @@ struct Home {
 pub struct Outer {
     class: String,
     trainable: bool,
-    stored: Vec<(String, Vec<i64>)>,
+    dtype: DType,
+    stored: Vec<Weight>,
     asked: usize,
     earlier: Vec<(String, Value)>,
+    is_first: bool,
+    first_shape: usize,
     layer: usize,
     depth: (usize, usize),
 }
@@ -93,6 +104,7 @@ impl Lowering {
             groups: Vec::new(),
             class: String::new(),
             trainable: true,
+            dtype: DType::FLOAT,
             parameters: UntrustedMap::default(),
             stored: Vec::new(),
             asked: 0,
@@ -100,6 +112,10 @@ impl Lowering {
             made: UntrustedMap::default(),
             earlier: Vec::new(),
             homes: UntrustedMap::default(),
+            called: UntrustedSet::default(),
+            is_first: false,
+            shapes: Vec::new(),
+            first_shape: 0,
         }
     }
 
@@ -110,6 +126,7 @@ impl Lowering {
     /// Enters the scope of a layer. `group` is where its weights are.
     pub fn enter(&mut self, layer: &Layer<'_>, group: String) -> Outer {
         let outer = self.enter_part(layer.name, layer.class, group, layer.config.flag("trainable", true), true);
+        self.dtype = layer.variable_type().unwrap_or(self.dtype);
         self.share(layer);
         outer
     }
@@ -118,6 +135,7 @@ impl Lowering {
     pub fn enter_inner(&mut self, layer: &Layer<'_>, group: &str) -> Outer {
         let trainable = layer.config.flag("trainable", true);
         let outer = self.enter_part(layer.name, layer.class, group.to_owned(), trainable, false);
+        self.dtype = layer.variable_type().unwrap_or(self.dtype);
         self.share(layer);
         outer
     }
@@ -152,9 +170,14 @@ impl Lowering {
             (self.stored.clone(), self.earlier.clone(), self.layer)
         };
         budget::work(earlier.len() as u64);
+        let is_first = if reload { self.called.insert(self.names.join("/")) } else { self.is_first };
+        let first_shape = if reload { self.shapes.len() } else { self.first_shape };
         Outer {
+            is_first: std::mem::replace(&mut self.is_first, is_first),
+            first_shape: std::mem::replace(&mut self.first_shape, first_shape),
             class: std::mem::replace(&mut self.class, class.to_owned()),
             trainable: std::mem::replace(&mut self.trainable, within),
+            dtype: self.dtype,
             stored: std::mem::replace(&mut self.stored, stored),
             asked: if reload { std::mem::replace(&mut self.asked, 0) } else { self.asked },
             earlier: std::mem::replace(&mut self.earlier, earlier),
@@ -169,8 +192,10 @@ impl Lowering {
         self.groups.truncate(outer.depth.1);
         self.class = outer.class;
         self.trainable = outer.trainable;
+        self.dtype = outer.dtype;
         self.stored = outer.stored;
         self.earlier = outer.earlier;
+        (self.is_first, self.first_shape) = (outer.is_first, outer.first_shape);
         self.layer = outer.layer;
         if !keep {
             self.asked = outer.asked;
@@ -206,12 +231,37 @@ impl Lowering {
             self.parameters.insert(name, known.clone());
             return known;
         }
-        let stored = if dims.contains(&-1) { self.stored_shape(&name, asked, dims) } else { None };
-        let dims = stored.unwrap_or_else(|| dims.to_vec());
+        if let Some(packed) = self.packed(asked, dims) {
+            let stored = self.push_parameter(name.clone(), packed.shape.clone(), Some(packed.dtype), trainable);
+            let value = self.moved(&stored, dims.to_vec());
+            self.parameters.insert(name, value.clone());
+            return value;
+        }
+        let stored = self.stored_for(&name, asked, dims);
+        let dtype = stored.map(|weight| weight.dtype).filter(|dtype| dtype.is_float() || dtype.is_integer());
+        let dims = stored.map_or(dims, |weight| &weight.shape).to_vec();
+        self.push_parameter(name, dims, dtype, trainable)
+    }
+
+    /// A weight of small integers, of which the file has several in a byte.
+    fn packed(&self, place: usize, dims: &[i64]) -> Option<Weight> {
+        let weight = self.stored.get(place).filter(|weight| weight.dtype.is_integer())?;
+        let is_other = weight.shape.len() == dims.len() && !fits(&weight.shape, dims) && !dims.contains(&-1);
+        is_other.then(|| weight.clone())
+    }
+
+    /// A parameter of which the file has the shape.
+    pub fn stored_parameter(&mut self, weight: &Weight, trainable: bool) -> Value {
+        self.parameter(&weight.path, &weight.shape, trainable)
+    }
+
+    fn push_parameter(&mut self, name: String, dims: Vec<i64>, dtype: Option<DType>, trainable: bool) -> Value {
+        let dtype = dtype.unwrap_or(self.dtype);
         let unique = self.lowered.unique(&name);
-        let trainable = Some(trainable && self.trainable);
+        let trainable = Some(trainable && self.trainable && !dtype.is_integer());
         let class = self.class.clone();
-        let tensor = self.lowered.graph.push_parameter(&unique, &class, DType::FLOAT, &Shape::of(&dims), trainable);
+        let tensor = self.lowered.graph.push_parameter(&unique, &class, dtype, &Shape::of(&dims), trainable);
+        self.shapes.push(dims.clone());
         let value = Value::new(tensor, Some(dims));
         self.made.entry(self.names[..self.layer].join("/")).or_default().push((name.clone(), value.clone()));
         self.parameters.insert(name, value.clone());
@@ -231,20 +281,45 @@ impl Lowering {
     /// All parameters that the layer has made, in this call or before: a weight of the file is one of them if there is one of
     /// its shape, whatever its name.
     fn made_by_shape(&self) -> UntrustedMap<Vec<i64>, Vec<Tensor>> {
-        let made = self.made.get(&self.names[..self.layer].join("/")).into_iter().flatten();
+        let made = self.made.get(&self.names[..self.layer].join("/")).map_or(&[][..], Vec::as_slice);
         let mut by_shape: UntrustedMap<Vec<i64>, Vec<Tensor>> = UntrustedMap::default();
-        for (_, value) in made.rev() {
+        for (_, value) in made.iter().rev() {
             budget::work(1);
             by_shape.entry(value.dims.clone().unwrap_or_default()).or_default().push(value.tensor);
         }
         by_shape
     }
 
-    /// The shape of a weight in the file: that of its name, or else the one at its place, since Keras 3 numbers weights.
-    fn stored_shape(&self, name: &str, place: usize, dims: &[i64]) -> Option<Vec<i64>> {
+    /// A weight in the file: that of its name, or else the one at its place, since Keras 3 numbers weights.
+    fn stored_for(&self, name: &str, place: usize, dims: &[i64]) -> Option<&Weight> {
         let wanted = last(name);
-        let named = self.stored.iter().find(|(path, shape)| last(path) == wanted && fits(shape, dims));
-        named.or(self.stored.get(place).filter(|(_, shape)| fits(shape, dims))).map(|(_, shape)| shape.clone())
+        let named = self.stored.iter().find(|weight| last(&weight.path) == wanted && fits(&weight.shape, dims));
+        named.or(self.stored.get(place).filter(|weight| fits(&weight.shape, dims)))
+    }
+
+    /// Makes parameters of the weights that the file has for a layer besides those that it asked for: the factors of quantized
+    /// weights.
+    pub fn push_rest(&mut self) {
+        // Calls after the first have the same weights, and so has the same layer in another model.
+        if !self.is_first || !self.earlier.is_empty() {
+            return;
+        }
+        let mut made: UntrustedMap<&[i64], usize> = UntrustedMap::default();
+        for shape in &self.shapes[self.first_shape..] {
+            budget::work(1);
+            *made.entry(shape.as_slice()).or_default() += 1;
+        }
+        let mut is_rest = |weight: &&Weight| match made.get_mut(weight.shape.as_slice()) {
+            Some(count) if *count > 0 => {
+                *count -= 1;
+                false
+            }
+            _ => true,
+        };
+        let rest: Vec<Weight> = self.stored.iter().filter(|weight| is_rest(weight)).cloned().collect();
+        for weight in rest {
+            self.stored_parameter(&weight, false);
+        }
     }
 
     /// A constant of integers.
@@ -346,9 +421,9 @@ impl Lowering {
         let stored = self.stored.clone();
         let mut tensors: Vec<Tensor> = inputs.iter().map(|value| value.tensor).collect();
         let mut made = self.made_by_shape();
-        for (name, shape) in &stored {
-            let known = made.get_mut(shape).and_then(Vec::pop);
-            tensors.push(known.unwrap_or_else(|| self.parameter(name, shape, true).tensor));
+        for weight in &stored {
+            let known = made.get_mut(&weight.shape).and_then(Vec::pop);
+            tensors.push(known.unwrap_or_else(|| self.stored_parameter(weight, true).tensor));
         }
         let tensor = self.op("", &tensors, &[]);
         let like = inputs.first().map(|value| value.like.unwrap_or(value.tensor));

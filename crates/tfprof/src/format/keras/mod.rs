@@ -12,11 +12,14 @@ mod dense;
 mod elementwise;
 mod layers;
 mod lowering;
+mod moving;
 mod network;
 mod normalization;
 mod old;
+mod ops;
 mod recurrent;
 mod reshaping;
+mod tensorflow;
 mod weights;
 
 use super::ModelFile;

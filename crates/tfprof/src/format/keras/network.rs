@@ -4,6 +4,7 @@
 use super::config::{Layer, dims};
 use super::layers;
 use super::lowering::{Lowering, Value, Values, groups};
+use super::weights::Weight;
 use crate::budget;
 use crate::hash::{UntrustedMap, UntrustedSet};
 use crate::model::dtype::DType;
@@ -24,13 +25,13 @@ pub fn lower_model(json: &Json, lowering: &mut Lowering) -> Result<(), String> {
 }
 
 fn lower_opaque(model: &Layer<'_>, lowering: &mut Lowering) {
-    let all: Vec<(String, Vec<i64>)> =
-        lowering.weights.all().map(|(path, shape)| (path.to_owned(), shape.to_vec())).collect();
+    let all = lowering.weights.all().to_vec();
     let outer = lowering.enter_part(model.name, model.class, String::new(), true, false);
     let shape = model.built_shape();
     let input = shape.map(|shape| lowering.input("input", DType::FLOAT, Some(&shape)));
-    for (path, shape) in all {
-        lowering.parameter(&path.replace("vars/", "").replace("layers/", ""), &shape, true);
+    for weight in all {
+        let path = weight.path.replace("vars/", "").replace("layers/", "");
+        lowering.stored_parameter(&Weight { path, ..weight }, true);
     }
     lowering.unknown(&input.into_iter().collect::<Vec<_>>(), None);
     lowering.leave(outer, false);
@@ -95,7 +96,11 @@ fn call(layer: &Layer<'_>, group: String, lowering: &mut Lowering, inputs: &[Val
     let outcome = if layer.is_network() {
         lower_network(layer, lowering, Some(inputs))
     } else {
-        Ok(layers::lower(layer, lowering, inputs))
+        let outputs = layers::lower(layer, lowering, inputs);
+        if layer.is_quantized() {
+            lowering.push_rest();
+        }
+        Ok(outputs)
     };
     lowering.leave(outer, false);
     outcome
@@ -182,12 +187,12 @@ impl<'j> Network<'j> {
             budget::work(1 + references.len() as u64);
             let mut inputs: Values =
                 references.iter().filter_map(|reference| resolve(reference, &done, lowering)).collect();
-            let layer = &self.layers[at];
+            let layer = Layer { call: &self.layers[at].json["inbound_nodes"][number], ..self.layers[at] };
             // A layer of several calls was built for the first one.
             if let ([input], [_]) = (inputs.as_mut_slice(), self.calls[at].as_slice()) {
                 *input = lowering.restored(input.clone(), layer.built_shape());
             }
-            let outputs = call(layer, groups[at].clone(), lowering, &inputs)?;
+            let outputs = call(&layer, groups[at].clone(), lowering, &inputs)?;
             let key = (layer.name, self.first.get(layer.name).copied().unwrap_or(0) + number);
             // A call without outputs has no readers.
             if !outputs.is_empty() {

@@ -4,6 +4,7 @@ use super::config::Layer;
 use super::elementwise::by_constant;
 use super::layers::{Lower, lower_inner};
 use super::lowering::{Lowering, Value, Values};
+use crate::model::attr_value::AttrValue;
 
 pub const LAYERS: &[(&[&str], Lower)] = &[
     (&["BatchNormalization", "SyncBatchNormalization", "BatchNormalizationV1", "BatchNormalizationV2"], batch),
@@ -74,11 +75,21 @@ fn normalized(
     Value { dims: x.dims.clone(), ..all }
 }
 
-/// Mean and variance over axes, then as above.
-fn by_moments(lowering: &mut Lowering, x: &Value, axes: &[i64], gamma: Option<&Value>, beta: Option<&Value>) -> Value {
+/// Mean and variance over axes.
+pub fn moments(lowering: &mut Lowering, x: &Value, axes: &[i64], keep: bool) -> (Value, Value) {
     let mean = lowering.reduce("Mean", x, axes, true);
     let squares = lowering.zip("SquaredDifference", x, &mean);
-    let variance = lowering.reduce("Mean", &squares, axes, true);
+    let variance = lowering.reduce("Mean", &squares, axes, keep);
+    if keep {
+        return (mean, variance);
+    }
+    let tensor = lowering.op("Squeeze", &[mean.tensor], &[("squeeze_dims", AttrValue::Ints(axes))]);
+    (Value::new(tensor, variance.dims.clone()), variance)
+}
+
+/// Mean and variance over axes, then as above.
+fn by_moments(lowering: &mut Lowering, x: &Value, axes: &[i64], gamma: Option<&Value>, beta: Option<&Value>) -> Value {
+    let (mean, variance) = moments(lowering, x, axes, true);
     normalized(lowering, x, &mean, &variance, gamma, beta)
 }
 
@@ -86,8 +97,23 @@ fn layer_norm(layer: &Layer<'_>, lowering: &mut Lowering, inputs: &[Value]) -> O
     let (config, x) = (layer.config, &inputs[0]);
     let axes = axes(layer, x)?;
     let gamma = config.flag("scale", true).then(|| scale(lowering, "gamma", x, &axes, true));
+    if config.flag("rms_scaling", false) {
+        // Keras divides by the deviation, without a shift.
+        let (_, variance) = moments(lowering, x, &axes, true);
+        let normalized = by_deviation(lowering, x, &variance);
+        return Some(vec![match gamma {
+            Some(gamma) => lowering.zip("Mul", &normalized, &gamma),
+            None => normalized,
+        }]);
+    }
     let beta = config.flag("center", true).then(|| scale(lowering, "beta", x, &axes, true));
     Some(vec![by_moments(lowering, x, &axes, gamma.as_ref(), beta.as_ref())])
+}
+
+fn by_deviation(lowering: &mut Lowering, x: &Value, variance: &Value) -> Value {
+    let sum = by_constant("AddV2", lowering, variance);
+    let factor = lowering.map("Rsqrt", &sum);
+    lowering.zip("Mul", x, &factor)
 }
 
 /// Each group of channels has moments of its own, as many as there are groups: the sums run over all elements once.
@@ -100,9 +126,10 @@ fn group(layer: &Layer<'_>, lowering: &mut Lowering, inputs: &[Value]) -> Option
     Some(vec![by_moments(lowering, x, &others, gamma.as_ref(), beta.as_ref())])
 }
 
-fn by_length(lowering: &mut Lowering, x: &Value, axes: &[i64]) -> Value {
+pub fn by_length(lowering: &mut Lowering, x: &Value, axes: &[i64]) -> Value {
     let squares = lowering.map("Square", x);
     let sum = lowering.reduce("Sum", &squares, axes, true);
+    let sum = by_constant("Maximum", lowering, &sum);
     let factor = lowering.map("Rsqrt", &sum);
     lowering.zip("Mul", x, &factor)
 }
@@ -110,20 +137,24 @@ fn by_length(lowering: &mut Lowering, x: &Value, axes: &[i64]) -> Value {
 fn rms(layer: &Layer<'_>, lowering: &mut Lowering, inputs: &[Value]) -> Option<Values> {
     let axes = axes(layer, &inputs[0])?;
     let scale = scale(lowering, "scale", &inputs[0], &axes, true);
-    let normalized = by_length(lowering, &inputs[0], &axes);
+    let squares = lowering.map("Square", &inputs[0]);
+    let mean = lowering.reduce("Mean", &squares, &axes, true);
+    let normalized = by_deviation(lowering, &inputs[0], &mean);
     Some(vec![lowering.zip("Mul", &normalized, &scale)])
 }
 
 fn normalization(layer: &Layer<'_>, lowering: &mut Lowering, inputs: &[Value]) -> Option<Values> {
     let x = &inputs[0];
     let config = layer.config;
-    let axes = if config.get("axis").is_null() { Vec::new() } else { axes(layer, x)? };
+    let is_whole = config.get("axis").is_null() || config.get("axis").as_array().is_some_and(Vec::is_empty);
+    let axes = if is_whole { Vec::new() } else { axes(layer, x)? };
     if config.get("mean").is_null() {
         let mean = scale(lowering, "mean", x, &axes, false);
         let variance = scale(lowering, "variance", x, &axes, false);
         lowering.parameter("count", &[], false);
         let centred = lowering.zip("Sub", x, &mean);
         let deviation = lowering.map("Sqrt", &variance);
+        let deviation = by_constant("Maximum", lowering, &deviation);
         let all = lowering.zip("RealDiv", &centred, &deviation);
         return Some(vec![Value { dims: x.dims.clone(), ..all }]);
     }

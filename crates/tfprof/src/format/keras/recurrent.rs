@@ -4,7 +4,7 @@
 use super::config::{Config, Layer};
 use super::convolution::{Window, channels_first, convolve, spatial};
 use super::dense::{add_bias, multiply};
-use super::elementwise::{activate, joined};
+use super::elementwise::{activate, by_constant, joined};
 use super::layers::{Lower, lower_inner};
 use super::lowering::{Lowering, Value, Values};
 use crate::model::attr_value::AttrValue;
@@ -39,11 +39,15 @@ fn cell(class: &str, config: Config<'_>, lowering: &mut Lowering, x: &Value) -> 
     let recurrent = lowering.parameter("recurrent_kernel", &[units, units * gates], true);
     let mut product = multiply(lowering, x, &kernel);
     let fused = class.starts_with("CuDNN");
+    let mut second = None;
     let two = gates == 3 && (fused || config.flag("reset_after", false));
     if two && config.flag("use_bias", true) {
         let bias = lowering.parameter("bias", &[2, units * gates], true);
-        let both = lowering.reduce("Sum", &bias, &[0], false);
-        product = lowering.zip("AddV2", &product, &both);
+        // One for the input, one for the state.
+        let tensor = lowering.op("Unpack", &[bias.tensor], &[("num", AttrValue::Int(2)), ("axis", AttrValue::Int(0))]);
+        let row = |output| Value::new(Tensor { output, ..tensor }, Some(vec![units * gates]));
+        product = lowering.zip("AddV2", &product, &row(0));
+        second = Some(row(1));
     } else if fused {
         let bias = lowering.parameter("bias", &[2 * units * gates], true);
         let _ = bias;
@@ -51,7 +55,10 @@ fn cell(class: &str, config: Config<'_>, lowering: &mut Lowering, x: &Value) -> 
         product = add_bias(config, lowering, product, units * gates);
     }
     let state = first_part(lowering, &product, gates, units);
-    let more = multiply(lowering, &state, &recurrent);
+    let mut more = multiply(lowering, &state, &recurrent);
+    if let Some(bias) = second {
+        more = lowering.zip("AddV2", &more, &bias);
+    }
     let sum = lowering.zip("AddV2", &product, &more);
     let gate = first_part(lowering, &sum, gates, units);
     let inner = config.text_or("recurrent_activation", "sigmoid");
@@ -71,7 +78,8 @@ fn cell(class: &str, config: Config<'_>, lowering: &mut Lowering, x: &Value) -> 
             let reset = lowering.zip("Mul", &gated[0], &state);
             let candidate = activate(activation, lowering, reset);
             let kept = lowering.zip("Mul", &gated[1], &state);
-            let added = lowering.zip("Mul", &gated[1], &candidate);
+            let rest = by_constant("Sub", lowering, &gated[1]);
+            let added = lowering.zip("Mul", &rest, &candidate);
             lowering.zip("AddV2", &kept, &added)
         }
         _ => activate(activation, lowering, gate),
@@ -215,7 +223,7 @@ fn bidirectional(layer: &Layer<'_>, lowering: &mut Lowering, inputs: &[Value]) -
         Some("mul") => vec![lowering.zip("Mul", &a, &b)],
         Some("ave") => {
             let sum = lowering.zip("AddV2", &a, &b);
-            vec![super::elementwise::by_constant("Mul", lowering, &sum)]
+            vec![by_constant("Mul", lowering, &sum)]
         }
         _ => vec![a, b],
     };

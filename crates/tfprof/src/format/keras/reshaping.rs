@@ -26,10 +26,59 @@ pub const LAYERS: &[(&[&str], Lower)] = &[
     }),
     (&["Concatenate"], |layer, lowering, inputs| Some(concatenate(layer, lowering, inputs))),
     (&["Dot"], dot),
-    (&["StringLookup", "IntegerLookup", "Hashing", "Discretization"], |_, lowering, inputs| {
-        Some(vec![lowering.map("Identity", &inputs[0])])
+    (&["Hashing"], |layer, lowering, inputs| {
+        encoded(layer.config, lowering, &inputs[0], layer.config.int("num_bins").unwrap_or(-1))
+    }),
+    (&["Discretization"], |layer, lowering, inputs| {
+        let borders = layer.config.get("bin_boundaries").as_array().map_or(-1, |all| all.len() as i64 + 1);
+        let found = lowering.map("Bucketize", &inputs[0]);
+        encoded(layer.config, lowering, &found, borders)
+    }),
+    (&["CategoryEncoding"], |layer, lowering, inputs| {
+        encoded(layer.config, lowering, &inputs[0], layer.config.int("num_tokens").unwrap_or(-1))
+    }),
+    (&["StringLookup", "IntegerLookup"], |layer, lowering, inputs| {
+        let config = layer.config;
+        let known = config.get("vocabulary").as_array().map(|words| words.len() as i64);
+        let known = known.or_else(|| config.int("vocabulary_size"));
+        let oov = config.int("num_oov_indices").unwrap_or(1);
+        let found = lowering.map("Identity", &inputs[0]);
+        encoded(config, lowering, &found, known.map_or(-1, |known| known.saturating_add(oov)))
+    }),
+    (&["TextVectorization"], |layer, lowering, inputs| {
+        let x = &inputs[0];
+        let length = layer.config.int("output_sequence_length")?;
+        let is_int = layer.config.text_or("output_mode", "int") == "int";
+        is_int.then(|| vec![lowering.moved(x, vec![x.dim(0), length])])
     }),
 ];
+
+/// Numbers of classes as vectors, if the layer makes these of them.
+fn encoded(config: Config<'_>, lowering: &mut Lowering, x: &Value, classes: i64) -> Option<Values> {
+    let mode = config.text_or("output_mode", if config.get("num_tokens").is_null() { "int" } else { "multi_hot" });
+    if mode == "int" {
+        return Some(vec![x.clone()]);
+    }
+    if classes < 0 || !["one_hot", "multi_hot", "count"].contains(&mode) {
+        return None;
+    }
+    let mut dims = x.dims.clone()?;
+    let (depth, on, off) = (lowering.scalar(classes), lowering.scalar(1), lowering.scalar(0));
+    let mut tensor = x.tensor;
+    // A single number for each example needs no dimension of its own.
+    if mode == "one_hot" && dims.len() > 1 && dims.last() == Some(&1) {
+        tensor = lowering.op("Squeeze", &[tensor], &[("squeeze_dims", AttrValue::Ints(&[-1]))]);
+        dims.pop();
+    }
+    let tensor = lowering.op("OneHot", &[tensor, depth, on, off], &[("axis", AttrValue::Int(-1))]);
+    dims.push(classes);
+    let vectors = Value::new(tensor, Some(dims));
+    Some(vec![match mode {
+        "multi_hot" => lowering.reduce("Max", &vectors, &[-2], false),
+        "count" => lowering.reduce("Sum", &vectors, &[-2], false),
+        _ => vectors,
+    }])
+}
 
 fn flatten(_: &Layer<'_>, lowering: &mut Lowering, inputs: &[Value]) -> Option<Values> {
     let rest = inputs[0].dims.as_ref()?.get(1..)?;
@@ -93,7 +142,11 @@ fn repeat(layer: &Layer<'_>, lowering: &mut Lowering, inputs: &[Value]) -> Optio
 /// Pads each dimension before and after.
 pub fn padded(lowering: &mut Lowering, x: &Value, pads: &[(i64, i64)]) -> Option<Value> {
     let dims = x.dims.as_ref().filter(|dims| dims.len() == pads.len())?;
-    let dims = dims.iter().zip(pads).map(|(dim, (a, b))| if *dim < 0 { -1 } else { (dim + a + b).max(0) }).collect();
+    let dims = dims
+        .iter()
+        .zip(pads)
+        .map(|(dim, (a, b))| if *dim < 0 { -1 } else { dim.saturating_add(a + b).max(0) })
+        .collect();
     let numbers: Vec<i64> = pads.iter().flat_map(|(a, b)| [*a, *b]).collect();
     let numbers = lowering.constant(&numbers);
     let sizes = lowering.constant(&[pads.len() as i64, 2]);
@@ -137,7 +190,7 @@ fn cropping(layer: &Layer<'_>, lowering: &mut Lowering, inputs: &[Value]) -> Opt
     let pads = all_pairs(layer, "cropping");
     let x = &inputs[0];
     let dims = x.dims.as_ref().filter(|dims| dims.len() == pads.len())?;
-    let kept = dims.iter().zip(&pads).map(|(dim, (a, b))| if *dim < 0 { -1 } else { (dim - a - b).max(0) });
+    let kept = dims.iter().zip(&pads).map(|(dim, (a, b))| if *dim < 0 { -1 } else { dim.saturating_sub(a + b).max(0) });
     let kept: Vec<i64> = kept.collect();
     Some(vec![lowering.moved(x, kept)])
 }
@@ -151,7 +204,7 @@ fn up_sampling(layer: &Layer<'_>, lowering: &mut Lowering, inputs: &[Value]) -> 
     let mut wanted = dims;
     for (at, times) in times.iter().enumerate() {
         let size = &mut wanted[from + at];
-        *size = if *size < 0 { -1 } else { *size * times };
+        *size = if *size < 0 { -1 } else { size.saturating_mul(*times) };
     }
     if spatial == 2 && !first && wanted[1] >= 0 && wanted[2] >= 0 {
         return resize(lowering, x, &wanted[1..3], config);
@@ -159,12 +212,16 @@ fn up_sampling(layer: &Layer<'_>, lowering: &mut Lowering, inputs: &[Value]) -> 
     Some(vec![lowering.moved(x, wanted)])
 }
 
-fn resize(lowering: &mut Lowering, x: &Value, sizes: &[i64], config: Config<'_>) -> Option<Values> {
+pub fn resize(lowering: &mut Lowering, x: &Value, sizes: &[i64], config: Config<'_>) -> Option<Values> {
     x.dims.as_ref().filter(|dims| dims.len() == 4)?;
-    let nearest =
-        config.text_or("interpolation", if config.get("size").is_null() { "bilinear" } else { "nearest" }) == "nearest";
+    let default = if config.get("size").is_null() { "bilinear" } else { "nearest" };
+    let op = match config.text_or("interpolation", default) {
+        "nearest" => "ResizeNearestNeighbor",
+        "bilinear" => "ResizeBilinear",
+        "bicubic" => "ResizeBicubic",
+        _ => return None,
+    };
     let numbers = lowering.constant(sizes);
-    let op = if nearest { "ResizeNearestNeighbor" } else { "ResizeBilinear" };
     let tensor = lowering.op(op, &[x.tensor, numbers], &[]);
     Some(vec![Value::new(tensor, Some(vec![x.dim(0), sizes[0], sizes[1], x.dim(3)]))])
 }

@@ -5,11 +5,20 @@ use crate::budget;
 use crate::checkpoint::Damage;
 use crate::checkpoint::hdf5::Hdf5;
 use crate::hash::UntrustedMap;
+use crate::model::dtype::DType;
+
+/// A weight of the file. The path of one of a layer begins behind that layer's.
+#[derive(Clone, Debug)]
+pub struct Weight {
+    pub path: String,
+    pub shape: Vec<i64>,
+    pub dtype: DType,
+}
 
 #[derive(Debug, Default)]
 pub struct Weights {
-    /// Path and shape, in the order of the file.
-    all: Vec<(String, Vec<i64>)>,
+    /// In the order of the file.
+    all: Vec<Weight>,
     by_name: bool,
     /// Where to look for the weights of a layer: by the first and the last name on the way to it, or by its groups.
     places: UntrustedMap<String, Vec<u32>>,
@@ -25,12 +34,14 @@ impl Weights {
         let found = file.and_then(|file| file.datasets(&mut damage));
         match found {
             Ok(found) => {
-                let shaped = found.into_iter().filter_map(|found| Some((found.path, found.dataset.ok()?.shape)));
-                let mut all: Vec<(String, Vec<i64>)> = shaped
-                    .filter(|(path, _)| !path.starts_with("optimizer") && !path.contains("seed_generator"))
-                    .collect();
-                let by_name = all.iter().any(|(path, _)| path.starts_with("model_weights/"));
-                all.sort_by_cached_key(|(path, _)| key(path));
+                let shaped = found.into_iter().filter_map(|found| {
+                    let dataset = found.dataset.ok()?;
+                    Some(Weight { path: found.path, dtype: dataset.datatype.dtype(), shape: dataset.shape })
+                });
+                let is_own = |path: &str| !path.starts_with("optimizer") && !path.contains("seed_generator");
+                let mut all: Vec<Weight> = shaped.filter(|weight| is_own(&weight.path)).collect();
+                let by_name = all.iter().any(|weight| weight.path.starts_with("model_weights/"));
+                all.sort_by_cached_key(|weight| key(&weight.path));
                 let warning = damage.first().map(|damage| damage.what.clone());
                 let mut weights = Weights { all, by_name, places: UntrustedMap::default() };
                 weights.list_places();
@@ -41,8 +52,8 @@ impl Weights {
     }
 
     /// All of them.
-    pub fn all(&self) -> impl Iterator<Item = (&str, &[i64])> {
-        self.all.iter().map(|(path, shape)| (path.as_str(), shape.as_slice()))
+    pub fn all(&self) -> &[Weight] {
+        &self.all
     }
 
     /// Whether the file has the weights of a layer once, however many models call it: archives do, `.h5` files do not.
@@ -52,7 +63,7 @@ impl Weights {
 
     /// Lists each weight under every layer that it may belong to.
     fn list_places(&mut self) {
-        for (number, (path, _)) in self.all.iter().enumerate() {
+        for (number, Weight { path, .. }) in self.all.iter().enumerate() {
             let mut list = |place: String| {
                 budget::work(1 + place.len() as u64 / 16);
                 let listed = self.places.entry(place).or_default();
@@ -77,7 +88,7 @@ impl Weights {
     }
 
     /// The weights of a layer: by the names on the way to it, and by the groups that Keras 3 makes of classes.
-    pub fn of_layer(&self, names: &[String], groups: &[String]) -> Vec<(String, Vec<i64>)> {
+    pub fn of_layer(&self, names: &[String], groups: &[String]) -> Vec<Weight> {
         let (Some(outer), Some(name)) = (names.first(), names.last()) else { return Vec::new() };
         let belongs = |path: &str| -> Option<String> {
             if self.by_name {
@@ -99,7 +110,7 @@ impl Weights {
         let listed = self.places.get(&place).map_or(&[][..], Vec::as_slice);
         budget::work(listed.len() as u64);
         let found = listed.iter().map(|number| &self.all[*number as usize]);
-        found.filter_map(|(path, shape)| Some((belongs(path)?, shape.clone()))).collect()
+        found.filter_map(|weight| Some(Weight { path: belongs(&weight.path)?, ..weight.clone() })).collect()
     }
 }
 

@@ -106,6 +106,11 @@ fn shaping(node: &Node, _: &dyn Around) -> Option<Made> {
                 None => made,
             }
         }
+        "RandomNormal" | "RandomUniform" => {
+            let shape = Input::Ints(node.ints("shape").unwrap_or_default().to_vec());
+            Made::new(ONNX.lowered(&node.op), vec![shape])
+                .with("dtype", Setting::Type(wire::dtype(node.int("dtype").unwrap_or(1))))
+        }
         "Size" => all("Size", node).with("out_type", Setting::Type(DType::INT64)),
         "ConstantOfShape" => {
             let value = node.attribute("value").and_then(|value| value.tensor.clone());
@@ -143,6 +148,10 @@ fn moving(node: &Node, around: &dyn Around) -> Option<Made> {
         }
         "OneHot" => all("OneHot", node).int("axis", axis(node, -1)),
         "Resize" | "Upsample" => resize(node, around),
+        "RoiAlign" => all("RoiAlign", node)
+            .int("output_height", node.int("output_height").unwrap_or(1))
+            .int("output_width", node.int("output_width").unwrap_or(1))
+            .int("sampling_ratio", node.int("sampling_ratio").unwrap_or(0)),
         "Identity" | "Dropout" => Made::new("Identity", vec![Input::Of(0)]),
         _ => return None,
     })

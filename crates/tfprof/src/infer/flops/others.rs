@@ -67,6 +67,11 @@ pub const FORMULAS: &[Formula] = &[
     formula(&["ReduceLogSum"], Count::In(1)),
     formula(&["ReduceLogSumExp"], Count::In(3)),
     formula(&["ResizeScaled", "GridSample"], Count::Out(9)),
+    // As many samples for each element of the result as the attribute says, each between four elements.
+    formula(&["RoiAlign"], Count::By(|op| {
+        let samples = (op.attribute)("sampling_ratio").and_then(attr_value::int).unwrap_or(0).max(1);
+        Ok(Work::plain(product(&[9, samples, samples, elements(op.output()?)])))
+    }, "9 · samples² · N(out), samples in each direction")),
 ];
 
 fn recurrent(op: &Op<'_>) -> Flops {

@@ -19,6 +19,10 @@ pub const FORMULAS: &[Formula] = &[
     // Each box is compared with each box kept: two areas, their intersection, a quotient.
     formula(&["NonMaxSuppression", "NonMaxSuppressionV2", "NonMaxSuppressionV3", "NonMaxSuppressionV4", "NonMaxSuppressionV5"],
             Count::By(|op| Ok(boxes(op, dim(op.input(0)?, 0)?, 1)), "16 · boxes · min(boxes, in2)")),
+    formula(&["SelectedBoxes"], Count::By(|op| {
+        let scores = op.input(1)?;
+        Ok(boxes(op, dim(scores, 2)?, dim(scores, 0)?.saturating_mul(dim(scores, 1)?)))
+    }, "16 · boxes · min(boxes, in2), for each image and class")),
     formula(&["NonMaxSuppressionWithOverlaps"], Count::In(1)),
     formula(&["CombinedNonMaxSuppression"], Count::By(|op| {
         let scores = op.input(1)?;

@@ -26,6 +26,12 @@ pub const RULES: Family = &[
     (&["Flatten"], flatten),
     (&["GatherElements"], |op| one(op, op.shape(1).clone())),
     (&["NonZero"], |op| typed(DType::INT64, Shape::of(&[op.shape(0).rank().map_or(ANY, |rank| rank as i64), ANY]))),
+    (&["SelectedBoxes"], |_| typed(DType::INT64, Shape::of(&[ANY, 3]))),
+    (&["RoiAlign"], |op| {
+        let (image, regions) = (op.shape(0), op.shape(1));
+        let size = |key: &str| op.int(key).unwrap_or(ANY);
+        one(op, Shape::of(&[regions.dim(0), image.dim(1), size("output_height"), size("output_width")]))
+    }),
     (&["SliceAxes"], slice),
     (&["PadEnds"], pad),
     (&["ResizeScaled", "ResizeScaledNearest"], resize),
