@@ -13,7 +13,8 @@ pub fn write(head: &TableHead<'_>, width: Option<usize>, fill: Fill<'_>, out: &m
     let mut collected = Collected::default();
     fill(&mut collected)?;
     let all = collected.all;
-    let names: Vec<&str> = head.fields.iter().map(|field| &*field.name).collect();
+    let names: Vec<String> = head.fields.iter().map(|field| one_line(&field.name)).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let cells = |row: usize| all.columns.iter().map(|column| one_line(&shown(column.datum(row)))).collect();
     let rows: Vec<Vec<String>> = (0..all.rows()).map(cells).collect();
     let is_number = |at: usize| matches!(head.fields[at].kind, Kind::Int | Kind::Real);

@@ -17,6 +17,7 @@ use crate::model::costs::{Costs, MissingShape, NodeCosts, Outputs, RunCost, Unkn
 use crate::model::lowered::PARAMETER;
 use crate::model::names::NameId;
 use crate::model::nodes::{Input, NodeId, ShapeId};
+use crate::model::stacks::StackId;
 use crate::model::type_names::{CONST_PARAMETER, SAME_VARIABLE, TRAINABLE};
 use crate::model::{Model, attr_value};
 use tfprof_proto::fields::node_def::experimental_debug_info::{ORIGINAL_FUNC_NAMES, ORIGINAL_NODE_NAMES};
@@ -69,6 +70,8 @@ struct Annotator<'p> {
     costs: Costs,
     /// The model's node that is expected next.
     next: u32,
+    /// By trace of the debug info, its call stack.
+    stacks: UntrustedMap<u64, StackId>,
     /// The inputs of the program.
     inputs: UntrustedSet<&'p str>,
     /// Variables whose handle we have seen, and further handles of the same variables.
@@ -100,7 +103,7 @@ impl Annotator<'_> {
         if builder.keep.output_shapes {
             self.outputs(node, id, builder);
         }
-        find_stack(node, id, builder);
+        find_stack(node, id, &mut self.stacks, builder);
         self.reads.extend(node.variables.iter().flatten().map(|variable| (builder.model.names.intern(variable), id)));
         if matches!(node.why, Some(UnknownReason::Shape | UnknownReason::Data)) && self.costs.missing.len() < LISTED {
             let (why, fix) = node.blame(&self.inputs);
@@ -239,14 +242,14 @@ impl Annotator<'_> {
 }
 
 /// Finds the call stack of a node, by its name or by the name it had before the graph was rewritten.
-fn find_stack(node: &Node<'_>, id: NodeId, builder: &mut Builder) {
+fn find_stack(node: &Node<'_>, id: NodeId, known: &mut UntrustedMap<u64, StackId>, builder: &mut Builder) {
     if builder.program.debug_info.is_empty() || builder.model.nodes.stack[id.index()].has_frames() {
         return;
     }
     let Builder { model, program, .. } = builder;
     let debug_info = &program.debug_info;
     let Model { names, stacks, .. } = model;
-    let mut stack = debug_info.stack(node.body.name(node.id), node.function_name, names, stacks);
+    let mut stack = debug_info.stack(node.body.name(node.id), node.function_name, known, (&mut *names, &mut *stacks));
     if stack.is_none()
         && let Some(original) = node.body.attribute(node.id, ORIGINAL_NAMES)
     {
@@ -258,7 +261,8 @@ fn find_stack(node: &Node<'_>, id: NodeId, builder: &mut Builder) {
         });
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let (of_node, of_function) = (of_node.map(text), of_function.filter(|name| !name.is_empty()).map(text));
-        stack = of_node.and_then(|of_node| debug_info.stack(&of_node, of_function.as_deref(), names, stacks));
+        stack = of_node
+            .and_then(|of_node| debug_info.stack(&of_node, of_function.as_deref(), known, (&mut *names, &mut *stacks)));
     }
     if let Some(stack) = stack {
         model.nodes.stack[id.index()] = stack;

@@ -40,19 +40,32 @@ impl DebugInfo {
         u64::MAX - self.without_id
     }
 
-    /// The call stack of a node of the graph, or of a function.
-    pub fn stack(&self, node: &str, function: Option<&str>, names: &mut Names, stacks: &mut Stacks) -> Option<StackId> {
+    /// The call stack of a node of the graph, or of a function. Many nodes may name one trace, so `known` has those that were
+    /// looked up before.
+    pub fn stack(
+        &self,
+        node: &str,
+        function: Option<&str>,
+        known: &mut UntrustedMap<u64, StackId>,
+        (names, stacks): (&mut Names, &mut Stacks),
+    ) -> Option<StackId> {
         let trace = match function {
             Some(function) => self.trace_of_node.get(&format!("{node}@{function}")),
             None => self.trace_of_node.get(node).or_else(|| self.trace_of_node.get(&format!("{node}@"))),
         }?;
-        let mut stack = StackId::EMPTY;
-        // Many nodes may name one trace.
-        for id in self.traces.get(trace)? {
-            let Some(line) = self.frames.get(id) else { continue };
-            let frame = self.frame(line, names, stacks);
-            stack = stacks.push(stack, frame);
-        }
+        let stack = match known.get(trace) {
+            Some(stack) => *stack,
+            None => {
+                let mut stack = StackId::EMPTY;
+                for id in self.traces.get(trace)? {
+                    let Some(line) = self.frames.get(id) else { continue };
+                    let frame = self.frame(line, names, stacks);
+                    stack = stacks.push(stack, frame);
+                }
+                known.insert(*trace, stack);
+                stack
+            }
+        };
         stack.has_frames().then_some(stack)
     }
 

@@ -10,6 +10,7 @@ use crate::units;
 use crate::view::columns::Number;
 use crate::view::compare::{Compared, Figure, SideSteps, Status};
 use crate::view::{Side, View, VisibleRow};
+use crate::words::is_deceptive;
 use std::borrow::Cow;
 use std::io::{self, Write};
 
@@ -61,7 +62,9 @@ pub(super) fn summary(view: &View, compared: &Compared) -> Vec<String> {
             (n, 0) => format!(" ({})", many(n, "step")),
             (n, slow) => format!(" ({}; the first {slow} left out as warm-up)", many(n, "step")),
         };
-        lines.push(format!("{word}  {}{steps}", compared.names[i]));
+        let harmless = |c: char| if c.is_control() || is_deceptive(c) { ' ' } else { c };
+        let name: String = compared.names[i].chars().map(harmless).collect();
+        lines.push(format!("{word}  {name}{steps}"));
     }
     let count = |status| compared.count(status);
     let mut parts = vec![

@@ -7,7 +7,9 @@ use crate::error::{Error, Warning};
 use crate::format::kineto::stream::Visitor;
 use crate::format::kineto::{Event, TraceFile, is_step, nanos, step_number, unescape};
 use crate::hash::{UntrustedMap, UntrustedSet};
+use crate::words::{is_deceptive, lossy};
 use regex::Regex;
+use std::borrow::Cow;
 use std::io::{self, Write};
 
 /// Which events to keep.
@@ -195,6 +197,23 @@ impl Visitor for Survey {
     }
 }
 
+/// The same JSON with control codes and deceptive characters spelled out.
+fn harmless(raw: &[u8]) -> Cow<'_, [u8]> {
+    let is_space = |c: char| matches!(c, '\n' | '\r' | '\t');
+    if raw.iter().all(|byte| matches!(byte, b' '..=b'~') || is_space(char::from(*byte))) {
+        return Cow::Borrowed(raw);
+    }
+    let mut text = String::with_capacity(raw.len() + 16);
+    for c in lossy(raw).chars() {
+        if is_deceptive(c) || (c.is_control() && !is_space(c)) {
+            text.push_str(&format!("\\u{:04x}", u32::from(c)));
+        } else {
+            text.push(c);
+        }
+    }
+    Cow::Owned(text.into_bytes())
+}
+
 /// Copies the events that are kept.
 struct Copy<'t, 'f, 'o> {
     trace: &'t ExcerptTrace<'f>,
@@ -210,12 +229,27 @@ impl Visitor for Copy<'_, '_, '_> {
         }
         let before: &[u8] = if self.is_first { b"\n" } else { b",\n" };
         self.is_first = false;
-        self.error = self.out.write_all(before).and_then(|()| self.out.write_all(raw)).err();
+        self.error = self.out.write_all(before).and_then(|()| self.out.write_all(&harmless(raw))).err();
     }
 
     fn top_level(&mut self, _key: &[u8], _value: &[u8]) {}
 
     fn wants(&self, _key: &[u8]) -> bool {
         false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn copied_events_have_no_deceptive_characters() {
+        let plain = b"{\"name\": \"aten::mm\",\n\t\"ts\": 1}";
+        assert!(matches!(harmless(plain), Cow::Borrowed(_)));
+        let odd = "{\"name\": \"a\u{202e}b\u{2028}\u{9b}\u{7f}\u{1b}界\"}";
+        let expected = "{\"name\": \"a\\u202eb\\u2028\\u009b\\u007f\\u001b界\"}";
+        assert_eq!(String::from_utf8_lossy(&harmless(odd.as_bytes())), expected);
+        assert_eq!(&*harmless(b"\xff"), "\u{fffd}".as_bytes());
     }
 }
