@@ -23,7 +23,7 @@ fn dense(layer: &Layer<'_>, lowering: &mut Lowering, inputs: &[Value]) -> Option
     Some(vec![activate(config.activation("activation"), lowering, result)])
 }
 
-/// A kernel with the product of two small ones that LoRA adds. A file has the sum alone, but Keras makes them again.
+/// A kernel with the product of two small ones that `LoRA` adds. A file has the sum alone, but Keras makes them again.
 pub fn adapted(config: Config<'_>, lowering: &mut Lowering, kernel: Value) -> Value {
     let (Some(rank), Some(dims)) = (config.int("lora_rank"), kernel.dims.clone()) else { return kernel };
     let [rows @ .., last] = &dims[..] else { return kernel };

@@ -10,7 +10,7 @@ pub const LAYERS: &[(&[&str], Lower)] = &[
     (&["Activation"], |layer, lowering, inputs| {
         Some(vec![activate(layer.config.activation("activation"), lowering, inputs[0].clone())])
     }),
-    (&["ReLU"], relu),
+    (&["ReLU"], |layer, lowering, inputs| Some(relu(layer, lowering, inputs))),
     (&["LeakyReLU"], |_, lowering, inputs| Some(vec![lowering.map("LeakyRelu", &inputs[0])])),
     (&["ELU"], |_, lowering, inputs| Some(vec![lowering.map("Elu", &inputs[0])])),
     (&["Softmax"], |_, lowering, inputs| Some(vec![lowering.map("Softmax", &inputs[0])])),
@@ -266,13 +266,13 @@ pub fn joined(lowering: &mut Lowering, inputs: &[Value], axis: i64) -> Value {
 }
 
 /// As Keras runs it: a slope and a threshold are ops of their own, and so is a bound other than 6.
-fn relu(layer: &Layer<'_>, lowering: &mut Lowering, inputs: &[Value]) -> Option<Values> {
+fn relu(layer: &Layer<'_>, lowering: &mut Lowering, inputs: &[Value]) -> Values {
     let (x, config) = (&inputs[0], layer.config);
     let number = |key: &str| config.get(key).as_f64();
     let (slope, threshold) = (number("negative_slope").unwrap_or(0.0), number("threshold").unwrap_or(0.0));
     let (max, mut result) = (number("max_value"), x.clone());
     if slope != 0.0 && threshold == 0.0 && max.is_none() {
-        return Some(vec![lowering.map("LeakyRelu", x)]);
+        return vec![lowering.map("LeakyRelu", x)];
     }
     let below = (slope != 0.0).then(|| {
         let mut negative = lowering.map("Neg", x);
@@ -289,7 +289,7 @@ fn relu(layer: &Layer<'_>, lowering: &mut Lowering, inputs: &[Value]) -> Option<
     } else {
         result = lowering.map("Relu", &result);
     }
-    if max.is_some_and(|max| max != 6.0) || (threshold != 0.0 && max.is_some()) {
+    if max.is_some() && (max != Some(6.0) || threshold != 0.0) {
         let low = by_constant("Minimum", lowering, &result);
         result = by_constant("Maximum", lowering, &low);
     }
@@ -297,5 +297,5 @@ fn relu(layer: &Layer<'_>, lowering: &mut Lowering, inputs: &[Value]) -> Option<
         let scaled = by_constant("Mul", lowering, &below);
         result = lowering.zip("Sub", &result, &scaled);
     }
-    Some(vec![result])
+    vec![result]
 }

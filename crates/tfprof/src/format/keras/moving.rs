@@ -19,14 +19,14 @@ pub const OPS: &[(&[&str], Lower)] = &[
             Json::Null => (0..rank).rev().collect(),
             named => axes(named, &inputs[0])?,
         };
-        transposed(lowering, &inputs[0], &order)
+        Some(transposed(lowering, &inputs[0], &order))
     }),
     (&["Swapaxes"], |layer, lowering, inputs| {
         let a = axis(layer.config.get("axis1"), &inputs[0])?;
         let b = axis(layer.config.get("axis2"), &inputs[0])?;
         let mut order: Vec<i64> = (0..inputs[0].rank()? as i64).collect();
         order.swap(a as usize, b as usize);
-        transposed(lowering, &inputs[0], &order)
+        Some(transposed(lowering, &inputs[0], &order))
     }),
     (&["Moveaxis"], moveaxis),
     (&["ExpandDims"], expand),
@@ -90,10 +90,10 @@ fn parts(tensor: Tensor, dims: Vec<Vec<i64>>) -> Values {
     (0..).zip(dims).map(part).collect()
 }
 
-fn transposed(lowering: &mut Lowering, x: &Value, order: &[i64]) -> Option<Values> {
+fn transposed(lowering: &mut Lowering, x: &Value, order: &[i64]) -> Values {
     let sizes = order.iter().map(|axis| x.dim(*axis)).collect();
     let axes = lowering.constant(order);
-    Some(vec![Value::new(lowering.op("Transpose", &[x.tensor, axes], &[]), Some(sizes))])
+    vec![Value::new(lowering.op("Transpose", &[x.tensor, axes], &[]), Some(sizes))]
 }
 
 fn moveaxis(layer: &Layer<'_>, lowering: &mut Lowering, inputs: &[Value]) -> Option<Values> {
@@ -105,7 +105,7 @@ fn moveaxis(layer: &Layer<'_>, lowering: &mut Lowering, inputs: &[Value]) -> Opt
     for (to, from) in moves {
         order.insert(usize::try_from(to).ok()?.min(order.len()), from);
     }
-    transposed(lowering, x, &order)
+    Some(transposed(lowering, x, &order))
 }
 
 /// One index of a slice as it is written: a number, a range, a new axis, or the dots.

@@ -9,7 +9,10 @@ use serde_json::{Map, Value as Json, json};
 pub const LAYERS: &[(&[&str], Lower)] = &[(&["TFOpLambda", "SlicingOpLambda"], called)];
 
 /// The last name of a function, the op, and the arguments with other names.
-const FUNCTIONS: &[(&str, &str, &[(&str, &str)])] = &[
+type Function = (&'static str, &'static str, &'static [(&'static str, &'static str)]);
+
+/// By name, sorted.
+const FUNCTIONS: &[Function] = &[
     ("abs", "Absolute", &[]),
     ("add", "Add", &[]),
     ("argmax", "Argmax", &[]),
