@@ -183,7 +183,7 @@ fn odd_arguments_of_ops_leave_the_op_unknown() {
         ("Tile", r#","repeats":[9223372036854775807,2,3]"#, "[@x]"),
         ("Swapaxes", r#","axis1":9,"axis2":-9"#, "[@x]"),
         ("Moveaxis", r#","source":[0,0],"destination":[5,1]"#, "[@x]"),
-        ("GetItem", "", r#"[@x,[0,0,0,0,0]]"#),
+        ("GetItem", "", r"[@x,[0,0,0,0,0]]"),
         (
             "GetItem",
             "",

@@ -121,15 +121,19 @@ mod tests {
     use crate::wire::{Fields, Value};
     use proptest::prelude::*;
 
+    /// The number of a field, and its value: a number or bytes.
+    type Seen<'b> = (u32, Option<u64>, Option<&'b [u8]>);
+
     /// The fields as the quick way has them, if it does not give up.
-    fn quickly(bytes: &[u8]) -> Option<Vec<(u32, Option<u64>, Option<&[u8]>)>> {
+    fn quickly(bytes: &[u8]) -> Option<Vec<Seen<'_>>> {
         let mut quick = Quick::new(bytes);
         let mut seen = Vec::new();
         while let Some(tag) = quick.tag() {
             let number = u32::from(tag >> 3);
+            let wire_type = tag & 7;
             match tag {
-                8..=0x7f if tag & 7 == 0 => seen.push((number, Some(quick.number()?), None)),
-                8..=0x7f if tag & 7 == 2 => seen.push((number, None, Some(quick.text()?))),
+                8..=0x7f if wire_type == 0 => seen.push((number, Some(quick.number()?), None)),
+                8..=0x7f if wire_type == 2 => seen.push((number, None, Some(quick.text()?))),
                 _ => quick.skip(tag)?,
             }
         }

@@ -348,5 +348,5 @@ fn statements_only_read() {
     // The files pay for statements as well.
     let endless = "with recursive t(x) as (select 1 union all select x + 1 from t) select x from t";
     let (status, answer) = ask(endless);
-    assert_eq!((status, answer["error"]["option"].as_str()), (422, Some("max_work")), "{answer}");
+    assert_eq!((status, answer["error"]["fix"].as_str()), (422, Some("allow more with --max_work")), "{answer}");
 }

@@ -157,7 +157,7 @@ impl Account {
     }
 
     /// How many bytes of memory may be held.
-    pub fn memory_limit(&self) -> u64 {
+    fn memory_limit(&self) -> u64 {
         let by_input = || LEAST_MEMORY.saturating_add(self.input().saturating_mul(MEMORY_PER_BYTE));
         let own = self.0.limits.memory.unwrap_or_else(|| if self.0.by_input { by_input() } else { u64::MAX });
         self.0.system.map_or(own, |system| system.min(own))

@@ -291,11 +291,8 @@ impl FormatReader for Reader<'_> {
     fn take(&mut self, tag: Tag, record: Record<'_>) {
         let Value::Bytes(bytes) = record.value else { return };
         match tag {
-            NODE => {
-                if !add_quickly(self.builder, bytes, record.offset) {
-                    self.decoder.decode(bytes, record.offset, |node| add_node(self.builder, node));
-                }
-            }
+            NODE if add_quickly(self.builder, bytes, record.offset) => {}
+            NODE => self.decoder.decode(bytes, record.offset, |node| add_node(self.builder, node)),
             VERSIONS => self.builder.program.graph.read_versions(bytes),
             COLLECTION => self.collections.read(bytes, record.offset),
             FUNCTION => {

@@ -266,12 +266,27 @@ impl Evidence<'_> {
 
     /// The same for another layer.
     fn by_name(&self, layer: Layer, wanted: impl Fn(&DeviceCell<'_>) -> bool) -> Vec<(String, i64)> {
+        self.sums(layer, |cell| wanted(cell).then(|| self.op(cell.cell)))
+    }
+
+    /// Calls of the runtime, such as `cudaLaunchKernel`, by the names of their rows: one op type has them all.
+    fn runtime_calls(&self, wanted: impl Fn(&str) -> bool) -> Vec<(String, i64)> {
+        self.sums(Layer::Runtime, |cell| {
+            let row = self.model.names.get(self.model.nodes.name[cell.cell.node.index()]);
+            wanted(row.rsplit('/').next().unwrap_or(row)).then_some(row)
+        })
+    }
+
+    /// The time a step of the cells that get a name, by that name.
+    fn sums<'s>(&'s self, layer: Layer, name: impl Fn(&DeviceCell<'_>) -> Option<&'s str>) -> Vec<(String, i64)> {
         let mut sums: BTreeMap<&str, i64> = BTreeMap::new();
-        for cell in self.cells_of(layer).filter(|cell| wanted(cell)) {
-            let sum = sums.entry(self.op(cell.cell)).or_default();
+        for cell in self.cells_of(layer) {
+            let Some(name) = name(&cell) else { continue };
+            let sum = sums.entry(name).or_default();
             *sum = sum.saturating_add(self.time_of(cell.cell));
         }
-        sums.into_iter().map(|(op, time)| (op.to_owned(), time / self.steps())).filter(|(_, time)| *time > 0).collect()
+        let a_step = |(name, time): (&str, i64)| (name.to_owned(), time / self.steps());
+        sums.into_iter().map(a_step).filter(|(_, time)| *time > 0).collect()
     }
 
     fn op(&self, cell: &Cell) -> &str {

@@ -4,7 +4,6 @@ use super::finding::{Confidence, Finding};
 use super::waiting::{self, Average};
 use super::{Advice, Evidence};
 use crate::model::activity::Activity;
-use crate::model::layers::Layer;
 use crate::options::ViewKind;
 
 /// Calls of CUDA and HIP that wait, among them copies that return when they are done.
@@ -31,7 +30,7 @@ pub(super) fn check(evidence: &Evidence<'_>, advice: &mut Advice) {
                 saving,
                 "the time of these calls, or of the step without work on the device if that is less".to_owned(),
             )
-            .shown_by(ViewKind::Op, calls),
+            .shown_by(ViewKind::Scope, calls),
     );
 }
 
@@ -40,7 +39,7 @@ pub(super) fn calls(evidence: &Evidence<'_>, step: &Average<'_>) -> Vec<(String,
     // Without steps, the profiler's own wait at the end cannot be told from the program's.
     let is_whole = step.is_whole();
     let is_wait = |name: &str| WAITS.contains(&name) && !(is_whole && name.ends_with("DeviceSynchronize"));
-    evidence.by_name(Layer::Runtime, |cell| is_wait(evidence.op(cell.cell)))
+    evidence.runtime_calls(is_wait)
 }
 
 /// The time a step that one host waits in these calls, on average.
