@@ -48,7 +48,7 @@ def test_the_graphs_of_functions_have_costs(tmp_path):
     assert {path.name for path in graphs} < set(manifest(tmp_path / "run")["files"])
     step = tfprof.cost(max(graphs, key=lambda path: path.stat().st_size))
     # Sixteen inputs, four outputs, batches of eight: forward, and the gradient of the weights.
-    matmuls = [row for row in step.op_types if row["op"] == "MatMul"]
+    matmuls = [row for row in step.details["op_types"] if row["op"] == "MatMul"]
     assert [(row["nodes"], row["float_ops"]) for row in matmuls] == [(2, 2 * 2 * 8 * 16 * 4)]
     assert step.unknown_ops == 0
     assert step.parameters >= 16 * 4 + 4
