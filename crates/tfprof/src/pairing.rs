@@ -21,7 +21,7 @@ pub struct Row<'a> {
     pub label: &'a str,
 }
 
-/// What a row is recognized by if not by its name. Found only for rows without a partner of their name.
+/// The features of a row besides its name. They are computed only for rows without a partner of the same name.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Likeness {
     /// A digest of type and shapes; 0 for a row that has none, such as a scope.

@@ -53,7 +53,7 @@ pub struct Profiler {
     /// The budget of answers: the limits, and the bytes that were read.
     limits: Limits,
     input: u64,
-    /// The last that was asked for.
+    /// The model of the last question with [`Step::From`].
     later: Mutex<Option<Later>>,
 }
 

@@ -26,7 +26,7 @@ pub struct Source {
     pub model: Arc<Model>,
     pub files: Vec<FileFact>,
     pub warnings: Vec<Warning>,
-    /// What a statement may cost, and the bytes of the files.
+    /// The limits for the cost of a statement, and the bytes of the files.
     limits: Limits,
     input: u64,
     /// By table, its columns, once they were needed.

@@ -14,7 +14,7 @@ use crate::model::hosts::{EventKind, SpanSums};
 use crate::model::names::NameId;
 
 impl Summary {
-    /// What launches and memory events need to find their ops.
+    /// The links from launches and memory events to their ops.
     pub(super) fn requests(&mut self) -> Vec<Request> {
         for span in &self.trace.device {
             if span.id != 0 {

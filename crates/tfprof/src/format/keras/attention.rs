@@ -41,7 +41,7 @@ pub fn attend(lowering: &mut Lowering, query: &Value, key: &Value, value: &Value
     (einsum(lowering, "adbc,acde->abde", &weights, value, dims), weights)
 }
 
-/// What a query lets through of the result.
+/// The result, scaled by the gate that a query computes.
 fn gated(config: Config<'_>, lowering: &mut Lowering, query: &Value, attended: Value) -> Value {
     if !config.flag("use_gate", false) {
         return attended;
