@@ -1,4 +1,4 @@
-//! A minimal FlatBuffers builder for Arrow's messages: the buffer grows toward the front.
+//! A minimal `FlatBuffers` builder for Arrow's messages: the buffer grows toward the front.
 
 /// A buffer that grows toward the front. Offsets count from the end, so prepending does not change them.
 #[derive(Debug, Default)]
