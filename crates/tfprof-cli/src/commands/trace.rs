@@ -2,7 +2,9 @@
 
 use super::{Exit, open, refuse_damage, to_file, warn};
 use crate::flags::{Flags, Request};
-use std::io::{Read, Write};
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use std::io::{self, Read, Write};
 use std::path::Path;
 use std::rc::Rc;
 use tfprof::internal::trace::excerpt::{Excerpt, ExcerptTrace};
@@ -22,7 +24,7 @@ pub fn run(request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Resul
     warn(&trace.warnings, err);
     let exit = refuse_damage(&trace.warnings, flags.strict)?;
     let file = if options.output.to_screen() { "-" } else { &options.output.outfile };
-    to_file(file, &flags.files(), out, |out| trace.write(out).map(|_| ()))?;
+    to_file(file, &flags.files(), out, |out| compressed(file, out, |out| trace.write(out).map(|_| ())))?;
     open::say_and_open(request, file, "timeline", err);
     Ok(exit)
 }
@@ -52,7 +54,7 @@ fn profiles(request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Resu
     warn(&trace.warnings, err);
     let exit = refuse_damage(&trace.warnings, flags.strict)?;
     let file = if options.output.to_screen() { "-" } else { &options.output.outfile };
-    to_file(file, &flags.files(), out, |out| trace.write(out))?;
+    to_file(file, &flags.files(), out, |out| compressed(file, out, |out| trace.write(out)))?;
     open::say_and_open(request, file, "timeline", err);
     Ok(exit)
 }
@@ -63,9 +65,19 @@ fn part(request: &Request, trace: &ExcerptTrace<'_>, out: &mut dyn Write, err: &
     warn(&trace.warnings, err);
     let exit = refuse_damage(&trace.warnings, flags.strict)?;
     let file = if options.output.to_screen() { "-" } else { &options.output.outfile };
-    to_file(file, &flags.files(), out, |out| trace.write(out))?;
+    to_file(file, &flags.files(), out, |out| compressed(file, out, |out| trace.write(out)))?;
     open::say_and_open(request, file, "timeline", err);
     Ok(exit)
+}
+
+/// Writes to a file, gzipped if its name says so.
+fn compressed(file: &str, out: &mut dyn Write, fill: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+    if !file.ends_with(".gz") {
+        return fill(out);
+    }
+    let mut gzip = GzEncoder::new(out, Compression::default());
+    fill(&mut gzip)?;
+    gzip.finish().map(|_| ())
 }
 
 fn steps(flags: &Flags) -> Result<Vec<Step<'static>>, Error> {
