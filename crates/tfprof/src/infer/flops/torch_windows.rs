@@ -93,9 +93,9 @@ fn rank_of(op: &str) -> Option<usize> {
 pub(super) fn recurrent_on_gpu(op: &str, inputs: Inputs<'_>) -> Option<i64> {
     let &[steps, batch, features] = inputs.tensor(0)? else { return None };
     // cuDNN has a buffer of all weights and a size of projections besides.
-    let from = if op == "_cudnn_rnn" { 6 } else { 5 };
+    let after = usize::from(op == "_cudnn_rnn");
+    let from = 5 + after;
     let value = |at: usize| -> Option<i64> { inputs.values.get(from + at)?.trim().parse().ok() };
-    let after = if op == "_cudnn_rnn" { 1 } else { 0 };
     let gates: i64 = match value(0)? {
         0 | 1 => 1,
         2 => 4,
