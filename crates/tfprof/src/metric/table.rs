@@ -59,9 +59,16 @@ impl MetricSet {
 }
 
 /// One number per metric and row. Columns of metrics that are not needed are empty, and so are those of ratios.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Table {
     columns: [Vec<i64>; Metric::COUNT],
+}
+
+// Not derived: the standard library derives it for arrays of at most 32.
+impl Default for Table {
+    fn default() -> Table {
+        Table { columns: std::array::from_fn(|_| Vec::new()) }
+    }
 }
 
 /// Bytes of a number in a column.
