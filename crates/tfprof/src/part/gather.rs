@@ -171,7 +171,7 @@ impl Gatherer<'_> {
     fn each_cell(&mut self, cells: &Cells, node: NodeId, row: &mut Row, add: impl Fn(&mut Cell, Sums)) {
         for (cell, trace) in cells.with_trace_sums(node) {
             let device = self.device(cell.device);
-            let mut sums = sums(cell);
+            let mut sums = sums(&cell);
             if self.model.is_trace {
                 sums.added[INCLUSIVE] = trace.inclusive.into();
                 sums.added[FLOAT_OPS] = trace.float_ops.into();
@@ -216,12 +216,12 @@ impl Gatherer<'_> {
     }
 }
 
-fn sums(cell: &cells::Cell) -> Sums {
-    let mut sums = Sums { highest_peak: cell.peaks.highest, ..Sums::default() };
+fn sums(cell: &cells::Cell<'_>) -> Sums {
+    let mut sums = Sums { highest_peak: cell.peaks().highest, ..Sums::default() };
     for (mine, sum) in sums.added.iter_mut().zip(cell.sums()) {
         *mine = sum.exact();
     }
-    sums.added[STEP_PEAKS] = cell.peaks.sum().into();
+    sums.added[STEP_PEAKS] = cell.peaks().sum().into();
     sums.span = (cell.first_start != 0).then_some((cell.first_start, cell.last_end));
     sums
 }
@@ -288,8 +288,8 @@ fn steps_of_trace(facts: &HostFacts) -> Vec<StepRow> {
 /// Of steps of TensorFlow 1, only the time from the first start to the last end is known.
 fn steps_of_cells(model: &Model) -> Vec<StepRow> {
     let step_row = |number: i64| {
-        let rows = model.runs.step(number).map_or(&[][..], Cells::rows);
-        let started = || rows.iter().filter(|cell| cell.first_start > 0);
+        let cells = model.runs.step(number);
+        let started = || cells.into_iter().flat_map(Cells::rows).filter(|cell| cell.first_start > 0);
         let start = started().map(|cell| cell.first_start).min();
         let end = started().map(|cell| cell.last_end).max();
         let wall = start.zip(end).map(|(start, end)| end.saturating_sub(start));

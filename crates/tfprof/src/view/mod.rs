@@ -454,7 +454,7 @@ fn layers(model: &Model, kind: ViewKind, options: &Options) -> Result<Layers, Er
         let missing = || Error::option("group_by", format!("no shapes of inputs are in this profile; {how}"));
         return if has(Layer::Shapes) { Ok(Layers::SHAPES) } else { Err(missing()) };
     }
-    let has_ops = || model.runs.everything().rows().iter().any(|cell| model.nodes.layer(cell.node) == Layer::Ops);
+    let has_ops = || model.runs.everything().rows().any(|cell| model.nodes.layer(cell.node) == Layer::Ops);
     Ok(match options.events {
         Events::All => Layers::ALL_EVENTS,
         _ if !has_ops() => Layers::ALL_EVENTS,

@@ -126,7 +126,7 @@ impl<'m> Values<'m> {
         let mut ran = false;
         let mut of_trace = TraceSums::default();
         for (cell, sums) in self.cells.into_iter().flat_map(|cells| cells.with_trace_sums(node)) {
-            if self.add(cell, &mut row) {
+            if self.add(&cell, &mut row) {
                 ran = true;
                 of_trace.add(sums);
             }
@@ -197,7 +197,7 @@ impl<'m> Values<'m> {
 
     /// The metric that the time of a cell counts as, and whether its memory counts; none if its device does not.
     #[inline]
-    pub fn counted_as(&self, cell: &Cell) -> Option<(Option<Metric>, bool)> {
+    pub fn counted_as(&self, cell: &Cell<'_>) -> Option<(Option<Metric>, bool)> {
         let kind = self.model.devices.kind(cell.device);
         let is_apart = self.lens.kernels_apart && kind == DeviceKind::AllStreams;
         if is_apart || !self.counts(cell, kind) {
@@ -221,7 +221,7 @@ impl<'m> Values<'m> {
 
     /// Adds a cell to the row; false if the question does not count its device.
     #[inline]
-    fn add(&self, cell: &Cell, row: &mut Row) -> bool {
+    fn add(&self, cell: &Cell<'_>, row: &mut Row) -> bool {
         let Some((time, memory)) = self.counted_as(cell) else { return false };
         let wrap = self.lens.quirks.numbers_wrap;
         let sum = |measure: Measure| if wrap { cell.sum(measure).wrapped() } else { cell.sum(measure).limited() };
@@ -240,8 +240,8 @@ impl<'m> Values<'m> {
                 Metric::PeakBytes,
                 match self.lens.step {
                     _ if self.lens.quirks.peaks_add_up => plus(sum(Measure::PeakBytes), repeated.wrapping_neg(), wrap),
-                    Step::All => cell.peaks.highest,
-                    Step::Average | Step::From(_) | Step::At(_) => cell.peaks.sum(),
+                    Step::All => cell.peaks().highest,
+                    Step::Average | Step::From(_) | Step::At(_) => cell.peaks().sum(),
                 },
             );
             add(Metric::ResidualBytes, sum(Measure::ResidualBytes));
@@ -259,7 +259,7 @@ impl<'m> Values<'m> {
         })
     }
 
-    fn counts(&self, cell: &Cell, kind: DeviceKind) -> bool {
+    fn counts(&self, cell: &Cell<'_>, kind: DeviceKind) -> bool {
         kind != DeviceKind::Placement || self.counts_on(cell.node, cell.device)
     }
 
@@ -276,7 +276,7 @@ impl<'m> Values<'m> {
                 .cells
                 .into_iter()
                 .flat_map(|cells| cells.of(node))
-                .any(|cell| cell.first_start != 0 && self.counts(cell, self.model.devices.kind(cell.device)))
+                .any(|cell| cell.first_start != 0 && self.counts(&cell, self.model.devices.kind(cell.device)))
     }
 
     /// Adds the computed costs, times the runs; if the node never ran, times the trip count of the program. FLOPs of an op
@@ -298,7 +298,7 @@ impl<'m> Values<'m> {
     fn ever_ran(&self, node: NodeId, ran: bool) -> bool {
         ran || {
             let mut cells = self.model.runs.everything().of(node);
-            cells.any(|cell| self.counts(cell, self.model.devices.kind(cell.device)))
+            cells.any(|cell| self.counts(&cell, self.model.devices.kind(cell.device)))
         }
     }
 

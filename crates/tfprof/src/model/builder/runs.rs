@@ -2,7 +2,7 @@
 
 use super::Builder;
 use crate::model::Model;
-use crate::model::cells::{Cells, Measure, Sum, Sums};
+use crate::model::cells::{Cells, Sum, Sums};
 use crate::model::devices::{DeviceId, DeviceKind};
 use crate::model::names::NameHash;
 use crate::model::nodes::NodeId;
@@ -297,9 +297,9 @@ impl Builder {
         match &mut run.cells {
             Some(cells) => cells.at(node, device).record_numbers(&numbers, figures.peak(), start, start + length),
             None => {
-                let cell = self.model.runs.cell(node, device, counts);
+                let mut cell = self.model.runs.cell(node, device, counts);
                 cell.record_numbers(&numbers, figures.peak(), start, start + length);
-                let ran = cell.sum(Measure::Runs).wrapped();
+                let ran = cell.runs();
                 self.model.runs.note_numbers(numbers, ran);
             }
         }
@@ -328,7 +328,7 @@ impl Builder {
         run.last = node.0;
         let device = self.note_placement(node, device);
         let counts = self.model.counts(node, device, true);
-        let cell = match &mut run.cells {
+        let mut cell = match &mut run.cells {
             Some(cells) => cells.at(node, device),
             None => self.model.runs.cell(node, device, counts),
         };
@@ -353,7 +353,7 @@ impl Builder {
             Sum::new(execution.repeated_temp),
         ];
         cell.record(&sums, execution.peak(), execution.start, execution.start.saturating_add(length));
-        let ran = cell.sum(Measure::Runs).wrapped();
+        let ran = cell.runs();
         if run.cells.is_none() {
             self.model.runs.note(&sums, ran);
         }

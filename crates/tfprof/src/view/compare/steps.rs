@@ -61,7 +61,7 @@ pub fn leave_out_warmup(
 
 /// The time of a step, on all devices together.
 fn time(cells: &Cells) -> f64 {
-    cells.rows().iter().map(|cell| cell.sum(Measure::Micros).limited() as f64).sum()
+    cells.rows().map(|cell| cell.sum(Measure::Micros).limited() as f64).sum()
 }
 
 impl Compared {

@@ -61,7 +61,7 @@ impl Pipeline<'_, '_> {
                 row_of[node.index()] = row as u32;
             }
         }
-        let target = |cell: &Cell| match self.values.counted_as(cell) {
+        let target = |cell: Cell<'_>| match self.values.counted_as(&cell) {
             Some((time, memory)) => {
                 let counts = match metric {
                     Metric::Runs => memory && time.is_some(),
@@ -72,6 +72,6 @@ impl Pipeline<'_, '_> {
             }
             None => NONE,
         };
-        model.runs.totals().rows().iter().map(target).collect()
+        model.runs.totals().rows().map(target).collect()
     }
 }

@@ -96,10 +96,10 @@ impl Executions {
         }
         for (device, sums) in &self.device_sums {
             let counts = devices.kind(*device) != DeviceKind::Placement || placement[node.index()] == *device;
-            let cell = if is_new { runs.cell(node, *device, counts) } else { runs.counted_cell(node, *device) };
+            let mut cell = if is_new { runs.cell(node, *device, counts) } else { runs.counted_cell(node, *device) };
             let (peak, start, end) = of_device(*device);
             cell.record(sums, peak, start, end);
-            let ran = cell.sum(Measure::Runs).wrapped();
+            let ran = cell.runs();
             runs.note(sums, ran);
         }
     }
