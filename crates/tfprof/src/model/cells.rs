@@ -11,7 +11,7 @@ pub use sums::{Measure, StepPeaks, Sum, Sums};
 use super::devices::DeviceId;
 use super::nodes::NodeId;
 use crate::hash::{TrustedMap, UntrustedMap};
-use cell::{Memory, Row};
+use cell::{Beside, NONE, Row};
 
 /// Sums that only traces have: records of other formats do not pay for them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -35,10 +35,7 @@ impl TraceSums {
 #[derive(Clone, Debug, Default)]
 pub struct Cells {
     rows: Vec<Row>,
-    /// The memory of those rows that have any.
-    memory: Vec<Memory>,
-    /// Parallel to the rows, so that a search does not load the rows themselves.
-    links: Vec<Link>,
+    beside: Beside,
     /// By node, its first row.
     first: Vec<u32>,
     /// The same for nodes whose numbers are far above the count of rows: a step may have one node of a million.
@@ -52,15 +49,6 @@ pub struct Cells {
 /// Up to this many rows of a node are searched one by one.
 const FEW_DEVICES: usize = 32;
 
-#[derive(Clone, Copy, Debug)]
-struct Link {
-    device: DeviceId,
-    /// The next row of the same node.
-    next: u32,
-}
-
-const NONE: u32 = u32::MAX;
-
 /// The relation of cells that are added to others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Parts {
@@ -73,11 +61,11 @@ pub enum Parts {
 impl Cells {
     /// All cells, by row.
     pub fn rows(&self) -> impl ExactSizeIterator<Item = Cell<'_>> + Clone {
-        self.rows.iter().map(|row| row.cell(&self.memory))
+        self.rows.iter().enumerate().map(|(at, row)| row.cell(at, &self.beside))
     }
 
     pub fn get(&self, row: usize) -> Cell<'_> {
-        self.rows[row].cell(&self.memory)
+        self.rows[row].cell(row, &self.beside)
     }
 
     pub fn is_empty(&self) -> bool {
@@ -134,13 +122,13 @@ impl Cells {
         let mut last = NONE;
         let mut row = self.first_row(node);
         for _ in 0..FEW_DEVICES {
-            let Some(link) = self.links.get(row as usize) else {
+            let Some(of_node) = self.rows.get(row as usize) else {
                 return self.push(node, device, last);
             };
-            if link.device == device {
+            if of_node.device == device {
                 return row as usize;
             }
-            (last, row) = (row, link.next);
+            (last, row) = (row, of_node.next);
         }
         self.row_of_many(node, device, last)
     }
@@ -160,18 +148,17 @@ impl Cells {
 
     #[inline]
     pub fn row_mut(&mut self, row: usize) -> CellMut<'_> {
-        CellMut::new(&mut self.rows[row], &mut self.memory)
+        CellMut::new(&mut self.rows[row], row, &mut self.beside)
     }
 
     /// Adds a row after another of the same node, or as its first.
     #[inline(never)]
     fn push(&mut self, node: NodeId, device: DeviceId, last: u32) -> usize {
         let row = self.rows.len();
-        match self.links.get_mut(last as usize) {
-            Some(link) => link.next = row as u32,
+        match self.rows.get_mut(last as usize) {
+            Some(before) => before.next = row as u32,
             None => self.set_first_row(node, row as u32),
         }
-        self.links.push(Link { device, next: NONE });
         self.rows.push(Row::new(node, device));
         row
     }
@@ -189,9 +176,8 @@ impl Cells {
     /// Lowers the peaks of a part of a step to their excess over those of the earlier parts.
     pub fn peaks_beyond(&mut self, earlier: &Cells) {
         for row in &self.rows {
-            let Some(memory) = row.memory_mut(&mut self.memory) else { continue };
             let before = earlier.of(row.node).find(|before| before.device == row.device);
-            memory.peaks.beyond(before.map_or(0, |before| before.peaks().highest));
+            self.beside.peaks_beyond(row, before.map_or(0, |before| before.peaks().highest));
         }
     }
 
@@ -206,10 +192,11 @@ impl Cells {
     pub fn with_trace_sums(&self, node: NodeId) -> impl Iterator<Item = (Cell<'_>, TraceSums)> {
         let mut next = self.first_row(node);
         std::iter::from_fn(move || {
-            let cell = self.rows.get(next as usize)?.cell(&self.memory);
+            let row = self.rows.get(next as usize)?;
+            let cell = row.cell(next as usize, &self.beside);
             let own = || TraceSums { inclusive: cell.sum(Measure::Micros).limited(), ..TraceSums::default() };
             let sums = self.of_traces.get(next as usize).copied().unwrap_or_else(own);
-            next = self.links[next as usize].next;
+            next = row.next;
             Some((cell, sums))
         })
     }
@@ -227,8 +214,9 @@ impl<'a> Iterator for CellsOf<'a> {
 
     #[inline]
     fn next(&mut self) -> Option<Cell<'a>> {
-        let cell = self.cells.rows.get(self.next as usize)?.cell(&self.cells.memory);
-        self.next = self.cells.links[self.next as usize].next;
+        let row = self.cells.rows.get(self.next as usize)?;
+        let cell = row.cell(self.next as usize, &self.cells.beside);
+        self.next = row.next;
         Some(cell)
     }
 }

@@ -83,7 +83,13 @@ impl Amounts {
     }
 }
 
-fn push(facts: &Facts<'_>, out: &mut Writer<'_>, cell: &Cell<'_>, amounts: &Amounts, step: Option<i64>) -> io::Result<()> {
+fn push(
+    facts: &Facts<'_>,
+    out: &mut Writer<'_>,
+    cell: &Cell<'_>,
+    amounts: &Amounts,
+    step: Option<i64>,
+) -> io::Result<()> {
     let (model, node, device) = (facts.model, cell.node, cell.device);
     if !facts.has(node) {
         return Ok(());

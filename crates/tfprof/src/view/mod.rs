@@ -300,6 +300,13 @@ impl View {
         Amount { n: self.rows.totals.get(metric, row.row), parts: self.parts(metric) }
     }
 
+    /// The numbers of rows themselves and their totals, by row of the tree, if all of them are whole and known.
+    pub(crate) fn whole_numbers(&self, metric: Metric) -> Option<[&[i64]; 2]> {
+        let [own, total] = [Side::SelfOnly, Side::Total].map(|side| self.table(side).column(metric));
+        let is_known = self.knows(metric) && !self.model.is_trace && self.parts(metric) == 1 && !metric.is_ratio();
+        (is_known && !own.is_empty() && own.len() == total.len()).then_some([own, total])
+    }
+
     fn table(&self, side: Side) -> &Table {
         match side {
             Side::SelfOnly => &self.rows.self_values,

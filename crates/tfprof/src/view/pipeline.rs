@@ -9,7 +9,7 @@ pub use rules::Rules;
 
 use super::filter::Patterns;
 use super::tree::Tree;
-use super::values::{Lens, TypeFilter, Values, plus, times};
+use super::values::{LIMITS, Lens, TypeFilter, Values, plus, times};
 use crate::error::Error;
 use crate::metric::{METRICS, Metric, MetricSet, Source, Table};
 use crate::model::nodes::NodeId;
@@ -106,6 +106,16 @@ enum Around {
     TooDeep,
     /// They are cut off.
     Trimmed,
+}
+
+/// The numbers of nodes that rows are made of.
+#[derive(Clone, Copy, Debug)]
+enum Needs {
+    Measured,
+    /// Computed ones, too.
+    Costs,
+    /// Also those that compare with peaks.
+    Everything,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -226,15 +236,21 @@ impl<'q, 'm> Pipeline<'q, 'm> {
         // In node order rather than row order: that is how the numbers lie in memory.
         let is_measured =
             |metric: Metric| matches!(metric.info().source, Source::Measured) || metric == Metric::Definitions;
-        let measured_only = self.self_values.metrics().iter().all(is_measured);
+        let needs = if self.self_values.metrics().iter().all(is_measured) {
+            Needs::Measured
+        } else if self.self_values.metrics().iter().any(|metric| LIMITS.contains(&metric)) {
+            Needs::Everything
+        } else {
+            Needs::Costs
+        };
         let metrics: Vec<Metric> = self.self_values.metrics().iter().collect();
         for (node, row) in self.tree.rows_by_node(self.values.model.nodes.len()) {
-            self.account_node(node, row, &metrics, measured_only);
+            self.account_node(node, row, &metrics, needs);
         }
     }
 
     #[inline]
-    fn account_node(&mut self, node: NodeId, row: usize, metrics: &[Metric], measured_only: bool) {
+    fn account_node(&mut self, node: NodeId, row: usize, metrics: &[Metric], needs: Needs) {
         let wrap = self.values.lens.quirks.numbers_wrap;
         let mut count = self.filters.account.count(node, &self.values);
         self.accounted[row] |= count > 0;
@@ -247,7 +263,11 @@ impl<'q, 'm> Pipeline<'q, 'm> {
         if count == 0 {
             return;
         }
-        let numbers = if measured_only { self.values.measured(node) } else { self.values.row(node) };
+        let numbers = match needs {
+            Needs::Measured => self.values.measured(node),
+            Needs::Costs => self.values.costs_and_measured(node),
+            Needs::Everything => self.values.row(node),
+        };
         for metric in metrics.iter().copied() {
             let column = self.self_values.column_mut(metric);
             // As the original: counting a node twice doubles neither its runs nor its definitions.

@@ -77,6 +77,17 @@ pub struct Values<'m> {
     cells: Option<&'m Cells>,
 }
 
+/// The metrics that compare a node with the peaks of its device, or say whether they can.
+pub const LIMITS: [Metric; 7] = [
+    Metric::KnownFlopsMicros,
+    Metric::KnownBytesMicros,
+    Metric::CoveredMicros,
+    Metric::ComputeMicros,
+    Metric::MemoryMicros,
+    Metric::RooflineMicros,
+    Metric::LostMicros,
+];
+
 /// Nodes with the same key have the same types.
 type TypesKey = (NameId, TypesId, NameId);
 
@@ -104,6 +115,14 @@ impl<'m> Values<'m> {
 
     /// All numbers of a node. `Definitions` is 1.
     pub fn row(&self, node: NodeId) -> Row {
+        let mut row = self.costs_and_measured(node);
+        self.add_limits(node, &mut row);
+        row
+    }
+
+    /// The same without what follows from peaks, see [`LIMITS`].
+    #[inline]
+    pub fn costs_and_measured(&self, node: NodeId) -> Row {
         let (mut row, ran, of_trace) = self.measured_sums(node);
         row[Metric::Parameters as usize] = self.parameters(node);
         row[Metric::FloatOps as usize] = self.float_ops(node, ran, row[Metric::Runs as usize]);
@@ -114,7 +133,6 @@ impl<'m> Values<'m> {
             let is_counted = self.model.costs.get(node).counted;
             use_recorded_costs(facts, of_trace, is_counted, &mut row);
         }
-        self.add_limits(node, &mut row);
         row
     }
 

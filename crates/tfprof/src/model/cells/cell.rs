@@ -1,10 +1,12 @@
 //! The sums of one node on one device.
 //!
-//! Of three records one has memory, and most questions are not about it: memory is a row of its own, made when there is
-//! some. That leaves 48 bytes for a cell, less than a line of the cache.
+//! A record touches one row and, if it has memory, one row of memory. Fewer bytes are fewer pages, and a new page costs more
+//! than reading the record that fills it. So a row has 32 bytes: memory, starts and ends, and overflows are beside it, where there
+//! are any.
 
 use super::Parts;
 use super::sums::{Measure, StepPeaks, Sum, Sums};
+use crate::hash::TrustedMap;
 use crate::model::devices::DeviceId;
 use crate::model::nodes::NodeId;
 
@@ -17,18 +19,13 @@ const MEMORY: usize = Measure::COUNT - TIMES;
 pub struct Cell<'c> {
     pub node: NodeId,
     pub device: DeviceId,
-    /// Earliest start and latest end, in microseconds; 0 if no record had a start.
+    /// Earliest start and latest end, in microseconds; 0 if no record had a start, or they are not kept.
     pub first_start: i64,
     pub last_end: i64,
-    times: Added<TIMES>,
+    times: [i64; TIMES],
     memory: Option<&'c Memory>,
-}
-
-/// Numbers that were added, and their overflows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Added<const N: usize> {
-    sums: [i64; N],
-    carries: [i8; N],
+    row: u32,
+    beside: &'c Beside,
 }
 
 /// A cell as it is stored.
@@ -36,90 +33,86 @@ struct Added<const N: usize> {
 pub(super) struct Row {
     pub node: NodeId,
     pub device: DeviceId,
-    first_start: i64,
-    last_end: i64,
-    times: [i64; TIMES],
-    carries: [i8; TIMES],
-    /// The row of its memory, or [`NO_MEMORY`].
+    /// The next row of the same node.
+    pub next: u32,
+    /// The row of its memory.
     memory: u32,
+    times: [i64; TIMES],
 }
 
-const NO_MEMORY: u32 = u32::MAX;
+/// No row.
+pub(super) const NONE: u32 = u32::MAX;
+
+/// The parts of rows that not all of them have.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Beside {
+    memory: Vec<Memory>,
+    /// By row: earliest start and latest end. Shorter than the rows if the last ones have none.
+    spans: Vec<[i64; 2]>,
+    /// By row: how often sums overflowed.
+    carries: TrustedMap<u32, [i8; Measure::COUNT]>,
+}
 
 /// The memory of a cell.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Memory {
-    added: Added<MEMORY>,
-    pub peaks: StepPeaks,
+#[derive(Clone, Copy, Debug, Default)]
+struct Memory {
+    sums: [i64; MEMORY],
+    peaks: StepPeaks,
 }
 
 /// A cell to add to.
 #[derive(Debug)]
 pub struct CellMut<'c> {
     row: &'c mut Row,
-    memory: &'c mut Vec<Memory>,
+    at: u32,
+    beside: &'c mut Beside,
     /// The run that records are of, if peaks are those of single steps; else 0.
     run: u32,
 }
 
-impl<const N: usize> Added<N> {
-    const NOTHING: Added<N> = Added { sums: [0; N], carries: [0; N] };
-
-    fn sum(&self, i: usize) -> Sum {
-        Sum::of_parts(self.sums[i], self.carries[i])
-    }
-
-    #[inline(always)]
-    fn add(&mut self, sums: &[Sum]) {
-        for (i, more) in sums.iter().enumerate().take(N) {
-            let mut sum = self.sum(i);
-            sum.add_sum(*more);
-            (self.sums[i], self.carries[i]) = sum.parts();
-        }
-    }
-
-    #[inline(always)]
-    fn add_numbers(&mut self, numbers: &[i64]) {
-        for (i, n) in numbers.iter().enumerate().take(N) {
-            let (sum, over) = self.sums[i].overflowing_add(*n);
-            self.sums[i] = sum;
-            if over {
-                self.carry(i, *n);
-            }
-        }
-    }
-
-    #[cold]
-    fn carry(&mut self, i: usize, n: i64) {
-        self.carries[i] = self.carries[i].saturating_add(if n < 0 { -1 } else { 1 });
-    }
-}
-
 impl Row {
     pub fn new(node: NodeId, device: DeviceId) -> Row {
-        let (times, carries) = ([0; TIMES], [0; TIMES]);
-        Row { node, device, first_start: 0, last_end: 0, times, carries, memory: NO_MEMORY }
+        Row { node, device, next: NONE, memory: NONE, times: [0; TIMES] }
     }
 
     #[inline]
-    pub fn cell<'c>(&self, memory: &'c [Memory]) -> Cell<'c> {
-        let Row { node, device, first_start, last_end, times, carries, memory: row } = *self;
-        let times = Added { sums: times, carries };
-        Cell { node, device, first_start, last_end, times, memory: memory.get(row as usize) }
+    pub fn cell<'c>(&self, row: usize, beside: &'c Beside) -> Cell<'c> {
+        let Row { node, device, times, .. } = *self;
+        let [first_start, last_end] = beside.spans.get(row).copied().unwrap_or_default();
+        let memory = beside.memory.get(self.memory as usize);
+        Cell { node, device, first_start, last_end, times, memory, row: row as u32, beside }
+    }
+}
+
+impl Beside {
+    /// Lowers the peaks of a row to their excess over those of earlier parts of the step.
+    pub fn peaks_beyond(&mut self, row: &Row, highest_before: i64) {
+        if let Some(memory) = self.memory.get_mut(row.memory as usize) {
+            memory.peaks.beyond(highest_before);
+        }
     }
 
-    pub fn memory_mut<'c>(&self, memory: &'c mut [Memory]) -> Option<&'c mut Memory> {
-        memory.get_mut(self.memory as usize)
+    #[inline]
+    fn carry(&self, row: u32, measure: usize) -> i8 {
+        if self.carries.is_empty() { 0 } else { self.carries.get(&row).map_or(0, |carries| carries[measure]) }
+    }
+
+    #[cold]
+    fn add_carry(&mut self, row: u32, measure: usize, more: i8) {
+        let carry = &mut self.carries.entry(row).or_default()[measure];
+        *carry = carry.saturating_add(more);
     }
 }
 
 impl Cell<'_> {
     #[inline]
     pub fn sum(&self, measure: Measure) -> Sum {
-        match (measure as usize).checked_sub(TIMES) {
-            None => self.times.sum(measure as usize),
-            Some(of_memory) => self.memory.map_or(Sum::default(), |memory| memory.added.sum(of_memory)),
-        }
+        let measure = measure as usize;
+        let n = match measure.checked_sub(TIMES) {
+            None => self.times[measure],
+            Some(of_memory) => self.memory.map_or(0, |memory| memory.sums[of_memory]),
+        };
+        Sum::of_parts(n, self.beside.carry(self.row, measure))
     }
 
     /// All sums, saturated at the limit.
@@ -128,14 +121,9 @@ impl Cell<'_> {
         self.sums().map(Sum::limited)
     }
 
+    #[inline]
     pub fn sums(&self) -> Sums {
-        let mut sums = Sums::default();
-        let (times, memory) = sums.split_at_mut(TIMES);
-        times.iter_mut().enumerate().for_each(|(i, sum)| *sum = self.times.sum(i));
-        if let Some(of) = self.memory {
-            memory.iter_mut().enumerate().for_each(|(i, sum)| *sum = of.added.sum(i));
-        }
-        sums
+        Measure::ALL.map(|measure| self.sum(measure))
     }
 
     /// Whether it has any memory.
@@ -152,15 +140,15 @@ impl Cell<'_> {
 
 impl<'c> CellMut<'c> {
     #[inline]
-    pub(super) fn new(row: &'c mut Row, memory: &'c mut Vec<Memory>) -> CellMut<'c> {
-        CellMut { row, memory, run: 0 }
+    pub(super) fn new(row: &'c mut Row, at: usize, beside: &'c mut Beside) -> CellMut<'c> {
+        CellMut { row, at: at as u32, beside, run: 0 }
     }
 
     /// Starts a run of a step, unless it is the current one.
     #[inline]
     #[must_use]
     pub fn begin(self, run: u32) -> CellMut<'c> {
-        if let Some(memory) = self.memory.get_mut(self.row.memory as usize) {
+        if let Some(memory) = self.beside.memory.get_mut(self.row.memory as usize) {
             memory.peaks.begin(run);
         }
         CellMut { run, ..self }
@@ -175,12 +163,10 @@ impl<'c> CellMut<'c> {
     /// Adds one record and its peak memory.
     #[inline]
     pub fn record(&mut self, sums: &Sums, peak: i64, start: i64, end: i64) {
-        let (times, memory) = sums.split_at(TIMES);
-        self.add_times(times);
-        if peak > 0 || memory.iter().any(|sum| *sum != Sum::default()) {
-            let of = self.memory();
-            of.peaks.record(peak);
-            of.added.add(memory);
+        self.add_sums(0..TIMES, sums);
+        if peak > 0 || sums[TIMES..].iter().any(|sum| *sum != Sum::default()) {
+            self.memory().peaks.record(peak);
+            self.add_sums(TIMES..Measure::COUNT, sums);
         }
         self.span(start, end);
     }
@@ -188,15 +174,11 @@ impl<'c> CellMut<'c> {
     /// The same for numbers that did not overflow.
     #[inline]
     pub fn record_numbers(&mut self, numbers: &[i64; Measure::COUNT], peak: i64, start: i64, end: i64) {
-        let (times, memory) = numbers.split_at(TIMES);
-        let mut sums = Added { sums: self.row.times, carries: self.row.carries };
-        sums.add_numbers(times);
-        (self.row.times, self.row.carries) = (sums.sums, sums.carries);
+        self.add_numbers(0..TIMES, numbers);
         // Most questions are not about memory.
-        if memory.iter().fold(0, |any, n| any | n) != 0 {
-            let of = self.memory();
-            of.peaks.record(peak);
-            of.added.add_numbers(memory);
+        if numbers[TIMES..].iter().fold(0, |any, n| any | n) != 0 {
+            self.memory().peaks.record(peak);
+            self.add_numbers(TIMES..Measure::COUNT, numbers);
         }
         self.span(start, end);
     }
@@ -210,40 +192,75 @@ impl<'c> CellMut<'c> {
 
     /// Adds a cell.
     pub fn add(&mut self, other: Cell<'_>, parts: Parts) {
+        let sums = other.sums();
         if parts == Parts::OfOneStep {
-            return self.record(&other.sums(), other.peaks().highest, other.first_start, other.last_end);
+            return self.record(&sums, other.peaks().highest, other.first_start, other.last_end);
         }
-        if let Some(memory) = other.memory {
-            let of = self.memory();
-            of.peaks.add(memory.peaks);
-            of.added.add(&other.sums()[TIMES..]);
+        self.add_sums(0..TIMES, &sums);
+        if other.has_memory() {
+            self.memory().peaks.add(other.peaks());
+            self.add_sums(TIMES..Measure::COUNT, &sums);
         }
-        self.add_times(&other.sums()[..TIMES]);
         self.span(other.first_start, other.last_end);
     }
 
+    /// The sum of a measure, of memory only if there is any.
     #[inline(always)]
-    fn add_times(&mut self, more: &[Sum]) {
-        let mut times = Added { sums: self.row.times, carries: self.row.carries };
-        times.add(more);
-        (self.row.times, self.row.carries) = (times.sums, times.carries);
+    fn number(&mut self, measure: usize) -> &mut i64 {
+        match measure.checked_sub(TIMES) {
+            None => &mut self.row.times[measure],
+            Some(of_memory) => &mut self.beside.memory[self.row.memory as usize].sums[of_memory],
+        }
+    }
+
+    #[inline(always)]
+    fn add_numbers(&mut self, measures: std::ops::Range<usize>, numbers: &[i64; Measure::COUNT]) {
+        for measure in measures {
+            let n = numbers[measure];
+            let sum = self.number(measure);
+            let (more, over) = sum.overflowing_add(n);
+            *sum = more;
+            if over {
+                self.beside.add_carry(self.at, measure, if n < 0 { -1 } else { 1 });
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn add_sums(&mut self, measures: std::ops::Range<usize>, sums: &Sums) {
+        let numbers = sums.map(Sum::wrapped);
+        self.add_numbers(measures.clone(), &numbers);
+        for measure in measures {
+            if let (_, carry @ (..=-1 | 1..)) = sums[measure].parts() {
+                self.beside.add_carry(self.at, measure, carry);
+            }
+        }
     }
 
     #[inline]
     fn memory(&mut self) -> &mut Memory {
-        if self.row.memory == NO_MEMORY {
-            self.row.memory = self.memory.len() as u32;
-            self.memory.push(Memory { added: Added::NOTHING, peaks: StepPeaks::of_run(self.run) });
+        let all = &mut self.beside.memory;
+        if self.row.memory == NONE {
+            self.row.memory = all.len() as u32;
+            all.push(Memory { sums: [0; MEMORY], peaks: StepPeaks::of_run(self.run) });
         }
-        &mut self.memory[self.row.memory as usize]
+        &mut all[self.row.memory as usize]
     }
 
     #[inline(always)]
     fn span(&mut self, start: i64, end: i64) {
         if start > 0 {
-            let first = &mut self.row.first_start;
-            *first = if *first == 0 { start } else { (*first).min(start) };
-            self.row.last_end = self.row.last_end.max(end);
+            self.add_span(start, end);
         }
+    }
+
+    fn add_span(&mut self, start: i64, end: i64) {
+        let spans = &mut self.beside.spans;
+        if self.at as usize >= spans.len() {
+            spans.resize(self.at as usize + 1, [0; 2]);
+        }
+        let [first, last] = &mut spans[self.at as usize];
+        *first = if *first == 0 { start } else { (*first).min(start) };
+        *last = (*last).max(end);
     }
 }

@@ -17,6 +17,15 @@ pub enum Measure {
 
 impl Measure {
     pub const COUNT: usize = 7;
+    pub(super) const ALL: [Measure; Measure::COUNT] = [
+        Measure::Runs,
+        Measure::Micros,
+        Measure::RequestedBytes,
+        Measure::PeakBytes,
+        Measure::ResidualBytes,
+        Measure::OutputBytes,
+        Measure::RepeatedTemp,
+    ];
     /// The first measure of memory; those after it are of memory, too.
     pub(super) const MEMORY: usize = Measure::RequestedBytes as usize;
 }
