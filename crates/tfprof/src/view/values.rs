@@ -248,10 +248,10 @@ impl<'m> Values<'m> {
             add(time, sum(Measure::Micros));
             add(Metric::Micros, sum(Measure::Micros));
         }
-        if memory {
-            if time.is_some() {
-                add(Metric::Runs, sum(Measure::Runs));
-            }
+        if memory && time.is_some() {
+            add(Metric::Runs, sum(Measure::Runs));
+        }
+        if memory && cell.has_memory() {
             let repeated = if self.lens.quirks.temp_counts_twice { 0 } else { sum(Measure::RepeatedTemp) };
             add(Metric::RequestedBytes, plus(sum(Measure::RequestedBytes), repeated.wrapping_neg(), wrap));
             add(
