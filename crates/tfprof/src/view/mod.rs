@@ -19,7 +19,7 @@ pub mod values;
 use crate::checkpoint::Values as TensorValues;
 use crate::checkpoint::{Checkpoint, Damage};
 use crate::error::{Error, Fix, Warning};
-use crate::metric::{Detail, Metric, MetricSet, Table};
+use crate::metric::{Column, Detail, Metric, MetricSet, Table};
 use crate::model::Model;
 use crate::model::hosts::{self, EventKind};
 use crate::model::layers::{Layer, Layers, NodeFilter};
@@ -301,7 +301,7 @@ impl View {
     }
 
     /// The numbers of rows themselves and their totals, by row of the tree, if all of them are whole and known.
-    pub(crate) fn whole_numbers(&self, metric: Metric) -> Option<[&[i64]; 2]> {
+    pub(crate) fn whole_numbers(&self, metric: Metric) -> Option<[Column<'_>; 2]> {
         let [own, total] = [Side::SelfOnly, Side::Total].map(|side| self.table(side).column(metric));
         let is_known = self.knows(metric) && !self.model.is_trace && self.parts(metric) == 1 && !metric.is_ratio();
         (is_known && !own.is_empty() && own.len() == total.len()).then_some([own, total])

@@ -2,7 +2,7 @@
 //! a fixed size, where writing a number takes no call.
 
 use super::Column;
-use crate::metric::{Metric, Unit};
+use crate::metric::{self, Metric, Unit};
 use crate::units;
 use crate::view::{View, VisibleRow};
 
@@ -16,8 +16,8 @@ pub(super) struct Numbers<'v> {
 
 struct Whole<'v> {
     unit: Unit,
-    own: &'v [i64],
-    total: &'v [i64],
+    own: metric::Column<'v>,
+    total: metric::Column<'v>,
 }
 
 const ROOM: usize = 1024;

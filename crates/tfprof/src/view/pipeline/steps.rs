@@ -34,7 +34,7 @@ impl Pipeline<'_, '_> {
         let of_step = |times: &&StepTimes| {
             let mut table = Table::new(metrics, self.tree.len());
             for (metric, targets) in &targets {
-                let column = table.column_mut(*metric);
+                let mut column = table.column_mut(*metric);
                 for (row, times) in times.rows().filter(|(row, _)| targets[*row] != NONE) {
                     let number = if *metric == Metric::Runs { times.runs } else { times.micros };
                     let target = targets[row] as usize;
