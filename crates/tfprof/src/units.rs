@@ -24,7 +24,7 @@ pub fn push_pair(out: &mut Vec<u8>, unit: Unit, first: i64, second: i64) {
 }
 
 /// The longest number with its unit, and the room that is written to beyond its end.
-pub const NUMBER: usize = 64;
+const NUMBER: usize = 64;
 
 /// Writes a number in its unit and returns its length. Reports have millions of them.
 #[inline]

@@ -15,7 +15,7 @@ use crate::view::columns::Number;
 use crate::view::values::plus;
 use crate::view::{Side, View, VisibleRow};
 use crate::words::is_deceptive;
-use numbers::Numbers;
+use numbers::{Numbers, push_pair};
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 
@@ -374,17 +374,6 @@ fn push_numbers(
     numbers.text(")");
     numbers.flush(out);
     Ok(())
-}
-
-fn push_pair(view: &View, metric: Metric, row: &VisibleRow, out: &mut Vec<u8>) {
-    let own = if view.is_accounted(row) { view.number(Side::SelfOnly, metric, row) } else { Number::Missing };
-    let total = view.number(Side::Total, metric, row);
-    if let (Number::Int(own), Number::Int(total)) = (own, total) {
-        return units::push_pair(out, metric.info().unit, own, total);
-    }
-    push_number(own, metric, out);
-    out.push(b'/');
-    push_number(total, metric, out);
 }
 
 pub(super) fn push_number(value: Number, metric: Metric, out: &mut Vec<u8>) {

@@ -109,11 +109,6 @@ pub struct StepPeaks {
 }
 
 impl StepPeaks {
-    pub fn new(peak: i64) -> StepPeaks {
-        let peak = peak.max(0);
-        StepPeaks { highest: peak, current: peak, ..StepPeaks::default() }
-    }
-
     /// The peaks of steps that were summed before.
     pub fn of_steps(highest: i64, sum: i64) -> StepPeaks {
         StepPeaks { highest, earlier: sum, ..StepPeaks::default() }

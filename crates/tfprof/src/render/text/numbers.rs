@@ -1,10 +1,11 @@
 //! Columns of whole numbers, of which reports have millions: they are found once, and a row's are put together in a buffer of
 //! a fixed size, where writing a number takes no call.
 
-use super::Column;
+use super::{Column, push_number};
 use crate::metric::{self, Metric, Unit};
 use crate::units;
-use crate::view::{View, VisibleRow};
+use crate::view::columns::Number;
+use crate::view::{Side, View, VisibleRow};
 
 /// The numbers of a row under way.
 pub(super) struct Numbers<'v> {
@@ -98,4 +99,16 @@ impl<'v> Whole<'v> {
         let [own, total] = view.whole_numbers(metric)?;
         Some(Whole { unit: metric.info().unit, own, total })
     }
+}
+
+/// Appends the number of a row itself and its total, of any kind.
+pub(super) fn push_pair(view: &View, metric: Metric, row: &VisibleRow, out: &mut Vec<u8>) {
+    let own = if view.is_accounted(row) { view.number(Side::SelfOnly, metric, row) } else { Number::Missing };
+    let total = view.number(Side::Total, metric, row);
+    if let (Number::Int(own), Number::Int(total)) = (own, total) {
+        return units::push_pair(out, metric.info().unit, own, total);
+    }
+    push_number(own, metric, out);
+    out.push(b'/');
+    push_number(total, metric, out);
 }
