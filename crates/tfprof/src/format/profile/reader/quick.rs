@@ -174,7 +174,7 @@ mod tests {
                     pb::bytes(out, map_entry::KEY, device.as_bytes());
                     pb::message(out, map_entry::VALUE, |out| {
                         pb::message(out, exec_time::TIMES, |out| {
-                            pb::packed(out, tuple::INT64_VALUES, &[start, length])
+                            pb::packed(out, tuple::INT64_VALUES, &[start, length]);
                         });
                     });
                 });
