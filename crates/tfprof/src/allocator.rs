@@ -31,7 +31,6 @@ pub(crate) fn held() -> isize {
 /// own their process; budgets stop long before, except where one allocation asks for most of what is left.
 pub fn exit_when_refused() {
     EXITS.store(true, Ordering::Relaxed);
-    system::keep_blocks_movable();
 }
 
 /// Whether [`exit_when_refused`] was called.
@@ -67,51 +66,6 @@ fn refused(bytes: usize) {
     }
 }
 
-/// Blocks of at least this size ask for huge pages: a page of 4 KiB that is new to the process costs more than filling it.
-const HUGE: usize = 4 << 20;
-
-#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
-mod system {
-    use std::ffi::{c_int, c_void};
-
-    const PAGE: usize = 4096;
-    const MADV_HUGEPAGE: c_int = 14;
-
-    unsafe extern "C" {
-        fn madvise(start: *mut c_void, length: usize, advice: c_int) -> c_int;
-    }
-
-    /// Asks for huge pages for a block. If there are none, nothing changes.
-    #[cold]
-    pub fn ask_for_huge_pages(block: *mut u8, size: usize) {
-        let start = block.wrapping_add(block.align_offset(PAGE));
-        let length = size.saturating_sub(2 * PAGE) & !(PAGE - 1);
-        // SAFETY: the pages are within the block, and the advice does not change what they hold. It may be refused.
-        unsafe { madvise(start.cast(), length, MADV_HUGEPAGE) };
-    }
-
-    /// Large blocks stay apart from the heap, so that they grow by moving pages. By default, the C library raises its
-    /// threshold as blocks are freed, and copies those that grow.
-    #[cfg(target_env = "gnu")]
-    pub fn keep_blocks_movable() {
-        const M_MMAP_THRESHOLD: c_int = -3;
-        unsafe extern "C" {
-            fn mallopt(parameter: c_int, value: c_int) -> c_int;
-        }
-        // SAFETY: sets a number of the C library's allocator; if it refuses, nothing changes.
-        unsafe { mallopt(M_MMAP_THRESHOLD, 128 << 10) };
-    }
-
-    #[cfg(not(target_env = "gnu"))]
-    pub fn keep_blocks_movable() {}
-}
-
-#[cfg(not(all(target_os = "linux", target_pointer_width = "64")))]
-mod system {
-    pub fn ask_for_huge_pages(_: *mut u8, _: usize) {}
-    pub fn keep_blocks_movable() {}
-}
-
 // SAFETY: every method hands its arguments to the system's allocator unchanged and returns what that returns. The count
 // is a plain number of the thread: it neither allocates nor unwinds.
 unsafe impl GlobalAlloc for CountingAllocator {
@@ -123,9 +77,6 @@ unsafe impl GlobalAlloc for CountingAllocator {
             refused(layout.size());
         } else {
             count(taken(layout.size()));
-            if layout.size() >= HUGE {
-                system::ask_for_huge_pages(memory, layout.size());
-            }
         }
         memory
     }
@@ -138,9 +89,6 @@ unsafe impl GlobalAlloc for CountingAllocator {
             refused(layout.size());
         } else {
             count(taken(layout.size()));
-            if layout.size() >= HUGE {
-                system::ask_for_huge_pages(memory, layout.size());
-            }
         }
         memory
     }
@@ -160,9 +108,6 @@ unsafe impl GlobalAlloc for CountingAllocator {
             refused(size);
         } else {
             count(taken(size) - taken(layout.size()));
-            if size >= HUGE {
-                system::ask_for_huge_pages(moved, size);
-            }
         }
         moved
     }
