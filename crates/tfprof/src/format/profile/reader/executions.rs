@@ -76,8 +76,10 @@ impl Executions {
     pub fn add(&mut self, node: NodeId, entry: Fields<'_>, builder: &mut Builder) {
         let quick = if builder.keep.records { None } else { self.read_quickly(node, entry.rest(), builder) };
         let Some((step, interval)) = quick.or_else(|| self.read_slowly(node, entry, builder)) else { return };
+        let keep = builder.keep;
         let Model { runs, placement, devices, .. } = &mut builder.model;
         let Interval { device: main, start, end, peak } = interval;
+        let start = if keep.bounds { start } else { 0 };
         let of_device = |device| if device == main { (peak, start, end) } else { (0, 0, 0) };
         if runs.keeps(step) {
             let cells = self.steps.entry(step).or_default();
