@@ -116,6 +116,14 @@ fn layers_come_in_the_order_in_which_they_run() {
 }
 
 #[test]
+fn activations_of_layers_are_those_of_the_whole_model() {
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/dialects/samples/network.tflite");
+    let layers = json(&["layers", file, "--format=json"]);
+    assert_eq!(layers["model"]["activations"].as_i64(), Some(872));
+    assert_eq!(layers["memory"]["activations"].as_i64(), Some(872), "without the input");
+}
+
+#[test]
 fn layers_of_a_run_have_time_and_shares() {
     let words = [&["demo", "layers", "--format=json"], &PEAKS[..]].concat();
     let layers = json(&words);

@@ -181,11 +181,16 @@ impl Sums {
             *first = Some(first.map_or(moment.at, |first| first.min(moment.at)));
         }
         let is_made = schedule::makes_tensor(schedule::op_of(model, node)) && !schedule::is_parameter(model, node);
-        let Some(outputs) = model.costs.outputs(node).filter(|_| is_made) else { return };
-        self.activations = self.activations.zip(outputs.bytes).map(|(sum, bytes)| sum.saturating_add(bytes));
+        let outputs = model.costs.outputs(node);
+        let bytes = outputs.and_then(|outputs| outputs.bytes);
+        if !is_made && (bytes.is_some() || row[Metric::UnknownOps as usize] == 0) {
+            return;
+        }
+        self.activations = self.activations.zip(bytes).map(|(sum, bytes)| sum.saturating_add(bytes));
+        let shape = outputs.map_or(ShapeId::EMPTY, |outputs| outputs.shape);
         let at = moment.map(|moment| moment.at);
-        if outputs.shape != ShapeId::EMPTY && at >= self.last {
-            (self.shape, self.last) = (outputs.shape, at);
+        if shape != ShapeId::EMPTY && at >= self.last {
+            (self.shape, self.last) = (shape, at);
         }
     }
 

@@ -21,12 +21,14 @@ pub(super) fn is_parameter(model: &Model, node: NodeId) -> bool {
 
 /// Whether the outputs of an op are new memory of the step: not variables, constants, or another look at an input.
 pub(super) fn makes_tensor(op: &str) -> bool {
-    !HELD.contains(&op) && !SAME_MEMORY.contains(&op)
+    !HELD.contains(&op) && !FED.contains(&op) && !SAME_MEMORY.contains(&op)
 }
 
 /// Ops whose output is not made by a step.
-const HELD: &[&str] =
-    &["Const", "Constant", "Initializer", "VarHandleOp", "VariableV2", "Variable", "Placeholder", "NoOp"];
+const HELD: &[&str] = &["Const", "Constant", "Initializer", "VarHandleOp", "VariableV2", "Variable", "NoOp"];
+
+/// Inputs of a model, in every dialect.
+const FED: &[&str] = &["Placeholder", "PlaceholderWithDefault", "Input", "InputLayer"];
 
 /// Ops whose output is the memory of their first input.
 #[rustfmt::skip]
@@ -90,9 +92,7 @@ impl Schedule {
         for (moment, at) in (0_u32..).zip(&self.order) {
             let at = *at as usize;
             let op = op_of(model, self.nodes[at]);
-            let is_fed = self.reads[at].is_empty()
-                && (op == "Placeholder" || !HELD.contains(&op))
-                && !is_parameter(model, self.nodes[at]);
+            let is_fed = self.reads[at].is_empty() && !HELD.contains(&op) && !is_parameter(model, self.nodes[at]);
             follows_input[at] = is_fed || self.reads[at].iter().any(|from| follows_input[*from as usize]);
             moments.insert(self.nodes[at], Moment { at: moment, follows_input: follows_input[at] });
         }
