@@ -99,7 +99,7 @@ impl Schedule {
         moments
     }
 
-    /// The most bytes that are alive at once.
+    /// The peak of live bytes.
     pub(super) fn peak(&self) -> i64 {
         // Resolve each owner; chains of views of one tensor are shortened in the order of the schedule.
         let mut holder = self.holder.clone();
