@@ -99,6 +99,7 @@ test-torch: $(if $(filter $(TORCH_VENV)/%,$(TORCH_PYTHON)),$(TORCH_VENV)/ready) 
 	$(CARGO) build $(LOCKED) --workspace
 	$(TORCH_PYTHON) tests/kineto/live.py $(BUILT)/debug/tfprof $(BUILT)/test-torch/live
 	$(TORCH_PYTHON) tests/kineto/flops.py $(BUILT)/debug/tfprof $(BUILT)/test-torch/flops
+	$(PYTHON) tests/kineto/odd_traces.py $(BUILT)/debug/tfprof 1 200
 	$(HTA_PYTHON) tests/kineto/breakdown.py $(BUILT)/debug/tfprof corpus/kineto/hta.json.gz
 	rm -rf $(BUILT)/test-torch/python
 	$(call wheel,$(PY_VENV),dev,--target $(BUILT)/test-torch/python)
