@@ -1,8 +1,6 @@
 //! `tfprof diff` as users and CI call it: two runs in, one answer out, in every form.
 
-mod common;
-
-use common::{corpus, scratch, tfprof};
+use crate::common::{corpus, scratch, tfprof};
 use serde_json::Value;
 use std::fmt::Write as _;
 use std::path::Path;

@@ -1,8 +1,6 @@
 //! Figures beside the peaks of a device, layers, what if, and the measurement of this machine.
 
-mod common;
-
-use common::{scratch, tfprof};
+use crate::common::{scratch, tfprof};
 use serde_json::Value;
 use std::path::Path;
 use std::process::Command;

@@ -1,8 +1,6 @@
 //! Traces, saved profiles and advice through the real binary.
 
-mod common;
-
-use common::{corpus, scratch, tfprof, tfprof_with};
+use crate::common::{corpus, scratch, tfprof, tfprof_with};
 use serde_json::Value;
 use std::io::Read;
 

@@ -1,10 +1,6 @@
 //! Answers of screens: averages without the warm-up, and a name with all that leads to it.
 
-#![allow(clippy::unwrap_used)]
-
-mod common;
-
-use common::{Dir, demo, site};
+use crate::common::{Dir, demo, site};
 use serde_json::{Value, json};
 use tfprof_server::Site;
 use tfprof_server::reply::Body;

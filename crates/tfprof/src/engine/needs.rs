@@ -48,8 +48,8 @@ pub const SAVING: Keep =
 /// The same, as the original does it: it computes nothing.
 pub const SAVING_AS_ORIGINAL: Keep = Keep { costs: false, ..SAVING };
 
-/// A partial: sums of every step, and no layer that repeats the ops.
-pub const PARTIAL: Keep = OVERVIEW;
+/// A partial: sums of every step, edges, and no layer that repeats the ops.
+pub const PARTIAL: Keep = Keep { inputs: true, ..OVERVIEW };
 
 /// [`Cost`](crate::report::cost::Cost).
 pub const COST: Keep = Keep {

@@ -18,7 +18,7 @@ use crate::model::dtype::DType;
 use crate::model::hosts::{AllocatorPeak, HostFacts, SpanSums, StepRule, StepSpan};
 use crate::model::layers::Layer;
 use crate::model::names::NameId;
-use crate::model::nodes::NodeId;
+use crate::model::nodes::{Input, NO_INPUT, NodeId};
 use crate::model::runs::StepCount;
 use crate::model::stacks::{Frame, StackId, StringIds};
 use crate::model::{Model, TimeUnit};
@@ -121,6 +121,10 @@ impl<'p> Filler<'p> {
         let node = if layer == Layer::Ops { model.push_node(name, op) } else { model.push_event(name, op, layer) };
         let mut types: Vec<NameId> = row.words[0].iter().map(|text| self.names[*text as usize]).collect();
         types.sort_unstable_by(|a, b| model.names.get(*a).cmp(model.names.get(*b)));
+        for (source, output) in &row.inputs {
+            let source = Input { source: self.names[*source as usize], output: *output };
+            model.nodes.push_input(if source.source == NameId::EMPTY { NO_INPUT } else { source });
+        }
         let index = node.index();
         model.nodes.types[index] = model.type_sets.intern(&types);
         model.nodes.shape[index] = model.shapes.intern(&row.shape);

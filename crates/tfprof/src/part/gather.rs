@@ -16,7 +16,7 @@ use crate::model::costs::{NodeCosts, UnknownReason};
 use crate::model::devices::{DeviceId, DeviceKind};
 use crate::model::hosts::{HostFacts, SpanSums};
 use crate::model::layers::Layer;
-use crate::model::nodes::NodeId;
+use crate::model::nodes::{NO_INPUT, NodeId};
 use crate::model::stacks::{self, StackId};
 use std::collections::BTreeMap;
 
@@ -122,6 +122,10 @@ impl Gatherer<'_> {
         let mut row = Row { words: [types.collect(), [].into(), [].into()], ..Row::default() };
         row.stack = stack;
         row.shape = model.shapes.get(model.nodes.shape[at]).to_vec();
+        for input in model.nodes.inputs(node) {
+            let source = if *input == NO_INPUT { "" } else { model.names.get(input.source) };
+            row.inputs.push((self.rows.text(source), input.output));
+        }
         row.float_ops = model.nodes.float_ops[at];
         row.inner = model.nodes.inner[at];
         row.declared_device = self.rows.text(model.names.get(model.nodes.declared_device[at]));

@@ -494,7 +494,6 @@ fn check_partial(kind: ViewKind, options: &Options) -> Result<(), Error> {
         |what: &str| Err(Error::Missing(format!("a partial keeps no {what}; ask the files that it was made from")));
     let groups = matches!(options.group_by, GroupBy::Program | GroupBy::Shapes);
     match options.stacks {
-        _ if kind == ViewKind::Graph => lacks("edges between ops, only sums, so it has no graph"),
         _ if options.events == Events::All => lacks("events of the runtime"),
         _ if groups => lacks("ops by program or shapes"),
         CodeStacks::Auto | CodeStacks::Source => Ok(()),
