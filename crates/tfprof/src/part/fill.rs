@@ -188,9 +188,9 @@ fn add(cells: &mut Cells, node: NodeId, device: DeviceId, sums: &rows::Sums, is_
     let (first, last) = sums.span.unwrap_or_default();
     let measures = std::array::from_fn(|at| Sum::from_exact(sums.added[at]));
     let limited = |at: usize| Sum::from_exact(sums.added[at]).limited();
-    let cell = cells.at(node, device);
+    let mut cell = cells.at(node, device);
     cell.record(&measures, 0, first, last);
-    cell.peaks = StepPeaks::of_steps(sums.highest_peak, limited(STEP_PEAKS));
+    cell.set_peaks(StepPeaks::of_steps(sums.highest_peak, limited(STEP_PEAKS)));
     if is_trace {
         let [inclusive, float_ops, io_bytes] = [INCLUSIVE, FLOAT_OPS, IO_BYTES].map(limited);
         cells.add_of_trace(node, device, TraceSums { inclusive, float_ops, io_bytes });

@@ -175,7 +175,7 @@ impl Gatherer<'_> {
     fn each_cell(&mut self, cells: &Cells, node: NodeId, row: &mut Row, add: impl Fn(&mut Cell, Sums)) {
         for (cell, trace) in cells.with_trace_sums(node) {
             let device = self.device(cell.device);
-            let mut sums = sums(cell);
+            let mut sums = sums(&cell);
             if self.model.is_trace {
                 sums.added[INCLUSIVE] = trace.inclusive.into();
                 sums.added[FLOAT_OPS] = trace.float_ops.into();
@@ -220,12 +220,12 @@ impl Gatherer<'_> {
     }
 }
 
-fn sums(cell: &cells::Cell) -> Sums {
-    let mut sums = Sums { highest_peak: cell.peaks.highest, ..Sums::default() };
+fn sums(cell: &cells::Cell<'_>) -> Sums {
+    let mut sums = Sums { highest_peak: cell.peaks().highest, ..Sums::default() };
     for (mine, sum) in sums.added.iter_mut().zip(cell.sums()) {
         *mine = sum.exact();
     }
-    sums.added[STEP_PEAKS] = cell.peaks.sum().into();
+    sums.added[STEP_PEAKS] = cell.peaks().sum().into();
     sums.span = (cell.first_start != 0).then_some((cell.first_start, cell.last_end));
     sums
 }
@@ -292,8 +292,8 @@ fn steps_of_trace(facts: &HostFacts) -> Vec<StepRow> {
 /// Steps of TensorFlow 1 only have a span, from the first start to the last end.
 fn steps_of_cells(model: &Model) -> Vec<StepRow> {
     let step_row = |number: i64| {
-        let rows = model.runs.step(number).map_or(&[][..], Cells::rows);
-        let started = || rows.iter().filter(|cell| cell.first_start > 0);
+        let cells = model.runs.step(number);
+        let started = || cells.into_iter().flat_map(Cells::rows).filter(|cell| cell.first_start > 0);
         let start = started().map(|cell| cell.first_start).min();
         let end = started().map(|cell| cell.last_end).max();
         let wall = start.zip(end).map(|(start, end)| end.saturating_sub(start));
