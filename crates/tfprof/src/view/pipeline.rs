@@ -429,6 +429,9 @@ impl<'q, 'm> Pipeline<'q, 'm> {
 
     /// Sorts siblings and puts all rows into print order.
     fn order(&self, shown: &[Kept]) -> Vec<VisibleRow> {
+        if self.options.order_by == OrderBy::Unordered {
+            return in_order_of_the_tree(shown);
+        }
         // The children of each row by counting sort, which keeps the order of the tree.
         let mut ends = vec![0_u32; shown.len() + 1];
         shown.iter().skip(1).for_each(|kept| ends[kept.parent as usize + 1] += 1);
@@ -545,6 +548,17 @@ impl<'q, 'm> Pipeline<'q, 'm> {
     fn name(&self, row: usize) -> &str {
         self.tree.name(row, self.values.model)
     }
+}
+
+/// Rows in pre-order, as they are.
+fn in_order_of_the_tree(shown: &[Kept]) -> Vec<VisibleRow> {
+    let mut rows: Vec<VisibleRow> = Vec::with_capacity(shown.len());
+    for kept in shown {
+        let parent = kept.parent as usize;
+        let depth = rows.get(parent).map_or(0, |around| around.depth + 1);
+        rows.push(VisibleRow { row: kept.row as usize, parent, depth });
+    }
+    rows
 }
 
 fn recount(totals: &mut Table, own: &Table, shown: &[Kept], wrap: bool) {

@@ -191,9 +191,11 @@ fn ask_side(
 ) -> Result<View, Error> {
     let Options { step, account_type_regexes, source_lines, events, stacks, frames, group_by, quirks, .. } =
         options.clone();
+    // The tree of scopes has its names in order.
+    let order_by = if kind == ViewKind::Scope { OrderBy::Unordered } else { OrderBy::Name };
     let asked = Options {
         max_depth: Some(i64::from(i32::MAX)),
-        order_by: OrderBy::Name,
+        order_by,
         select: Some(selection),
         step,
         account_type_regexes,
