@@ -208,7 +208,9 @@ mod tests {
     fn names_are_alike_up_to_the_first_that_differs() {
         let of = |list: &[&str]| {
             let mut names = Names::default();
-            list.iter().for_each(|name| drop(names.intern(name)));
+            for name in list {
+                names.intern(name);
+            }
             names
         };
         let check = |a: &[&str], b: &[&str], expect: usize| {
