@@ -69,7 +69,7 @@ fn deliver(
 
 /// Writes to a file, gzipped if its name says so.
 fn compressed(file: &str, out: &mut dyn Write, fill: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
-    if Path::new(file).extension().is_none_or(|ending| ending != "gz") {
+    if Path::new(file).extension().is_none_or(|ending| !ending.eq_ignore_ascii_case("gz")) {
         return fill(out);
     }
     let mut gzip = GzEncoder::new(out, Compression::default());

@@ -61,13 +61,20 @@ impl MetricSet {
 
 /// One number per metric and row. Rows lie one after the other, as they are filled, added up and written row by row.
 /// Metrics that are not needed have no numbers, and ratios have none.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Table {
     numbers: Vec<i64>,
     /// The numbers of a row.
     width: usize,
     /// By metric, one more than its place in a row; 0 if it has none.
     places: [u8; Metric::COUNT],
+}
+
+// Not derived: the standard library derives it for arrays of at most 32.
+impl Default for Table {
+    fn default() -> Table {
+        Table { numbers: Vec::new(), width: 0, places: [0; Metric::COUNT] }
+    }
 }
 
 impl Clone for Table {

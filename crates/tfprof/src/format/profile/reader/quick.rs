@@ -192,7 +192,7 @@ mod tests {
 
     /// Whether both ways agree, or the quick one gives up.
     fn agree(entry: &[u8], memory: bool) -> bool {
-        let read = || (Executions::default(), Builder::new(Keep { memory, ..Keep::EVERYTHING }));
+        let read = || (Executions::default(), Builder::new(Keep { memory, records: false, ..Keep::EVERYTHING }));
         let node = |builder: &mut Builder| {
             let name = builder.model.names.intern("node");
             builder.add_node(name, name).unwrap()
@@ -211,7 +211,8 @@ mod tests {
 
     #[test]
     fn usual_executions_are_read() {
-        let (mut executions, mut builder) = (Executions::default(), Builder::new(Keep::EVERYTHING));
+        let (mut executions, mut builder) =
+            (Executions::default(), Builder::new(Keep { records: false, ..Keep::EVERYTHING }));
         let name = builder.model.names.intern("node");
         let node = builder.add_node(name, name).unwrap();
         let entry = entry(&[3, 1_700_000_000_000_000, 130, 70_000, 300, 512]);
