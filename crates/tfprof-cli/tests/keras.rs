@@ -38,7 +38,9 @@ fn spectral_normalization_keeps_a_vector_of_the_last_size_of_the_kernel() {
         r#"{"class_name":"InputLayer","config":{"name":"in","batch_shape":[null,5,5,6]}}"#.to_owned(),
         format!(r#"{{"class_name":"SpectralNormalization","config":{{"name":"s","layer":{inner}}}}}"#),
     ];
-    let config = format!(r#"{{"class_name":"Sequential","config":{{"name":"m","layers":[{}]}}}}"#, layers.join(","));
+    let layers = layers.join(",");
+    let config =
+        format!(r#"{{"class_name":"Sequential","config":{{"name":"m","layers":[{layers}]}},"keras_version":"2.9.0"}}"#);
     check("spectral.json", &config, &["\"parameters\":81", "\"trainable_parameters\":75"]);
 }
 
@@ -49,7 +51,9 @@ fn pools_to_a_given_size_slide_two_windows() {
         r#"{"class_name":"InputLayer","config":{"name":"in","batch_shape":[null,8,2]}}"#,
         r#"{"class_name":"AdaptiveMaxPooling1D","config":{"name":"p","output_size":[3]}}"#,
     ];
-    let config = format!(r#"{{"class_name":"Sequential","config":{{"name":"m","layers":[{}]}}}}"#, layers.join(","));
+    let layers = layers.join(",");
+    let config =
+        format!(r#"{{"class_name":"Sequential","config":{{"name":"m","layers":[{layers}]}},"keras_version":"2.9.0"}}"#);
     check("adaptive.json", &config, &["\"float_ops\":76,"]);
 }
 

@@ -168,17 +168,7 @@ fn composed(name: &str, lowering: &mut Lowering, x: &Value) -> Value {
             let sum = lowering.zip("AddV2", x, &root);
             by_constant("RealDiv", lowering, &sum)
         }
-        "sparse_plus" | "sparse_sigmoid" => {
-            let below = by_constant("LessEqual", lowering, x);
-            let inside = by_constant(if name == "sparse_plus" { "Less" } else { "GreaterEqual" }, lowering, x);
-            let mut bent = by_constant("AddV2", lowering, x);
-            if name == "sparse_plus" {
-                bent = by_constant("Pow", lowering, &bent);
-            }
-            let bent = by_constant("Mul", lowering, &bent);
-            let bent = chosen(lowering, &inside, &bent);
-            chosen(lowering, &below, &bent)
-        }
+        "sparse_plus" | "sparse_sigmoid" => sparse(name, lowering, x),
         "sparsemax" => sparsemax(lowering, x),
         "tanh_shrink" => {
             let bent = lowering.map("Tanh", x);
@@ -228,6 +218,19 @@ fn auto_contrast(layer: &Layer<'_>, lowering: &mut Lowering, inputs: &[Value]) -
     let result = ranged(lowering, Value { dims: x.dims.clone(), ..cut });
     let odd = lowering.map("IsNan", &result);
     Some(vec![chosen(lowering, &odd, &result)])
+}
+
+/// Three pieces: none, a power or a line, all.
+fn sparse(name: &str, lowering: &mut Lowering, x: &Value) -> Value {
+    let below = by_constant("LessEqual", lowering, x);
+    let inside = by_constant(if name == "sparse_plus" { "Less" } else { "GreaterEqual" }, lowering, x);
+    let mut bent = by_constant("AddV2", lowering, x);
+    if name == "sparse_plus" {
+        bent = by_constant("Pow", lowering, &bent);
+    }
+    let bent = by_constant("Mul", lowering, &bent);
+    let bent = chosen(lowering, &inside, &bent);
+    chosen(lowering, &below, &bent)
 }
 
 /// Sorts, sums up to each place, and cuts what lies below a threshold that follows from both.
