@@ -19,7 +19,7 @@ const ENDING: &[i32] = &[
 ];
 
 static OWNED: AtomicBool = AtomicBool::new(false);
-/// How many files are being written, and pagers are up.
+/// The number of files being written, and of running pagers.
 static BUSY: AtomicUsize = AtomicUsize::new(0);
 static HANDLERS: LazyLock<Handlers> = LazyLock::new(Handlers::register);
 

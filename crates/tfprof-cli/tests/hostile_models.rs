@@ -8,7 +8,7 @@ mod common;
 use common::scratch;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use tfprof::internal::part::{About, Packed, Partial, Recording, steps::StepSet};
+use tfprof::internal::part::{Packed, Partial, PartialFacts, Recording, steps::StepSet};
 use tfprof_proto::write;
 
 fn text(number: u32, content: &[u8]) -> Vec<u8> {
@@ -261,11 +261,11 @@ fn steps_that_a_partial_claims_are_counted() {
     let mut claimed: Vec<u8> = (0..100_000).map(|_| random()).collect();
     claimed.resize(18_000_000, 0);
     let recording = Recording { host: "host".to_owned(), ..Recording::default() };
-    let about = About {
+    let about = PartialFacts {
         per_micro: Some(1_000_000),
         is_trace: true,
         steps: StepSet::new((0..2_000_000).collect()),
-        ..About::default()
+        ..PartialFacts::default()
     };
     let id = recording.id();
     let partial = Partial {

@@ -287,7 +287,7 @@ impl<'w, I: Read + Seek> FieldReader<'w, I> {
         self.window.offset()
     }
 
-    /// How many bytes of this message the window holds.
+    /// The number of bytes of this message in the window.
     #[inline]
     fn held(&self) -> usize {
         (self.window.bytes().len() as u64).min(self.end.saturating_sub(self.offset())) as usize

@@ -1,4 +1,4 @@
-//! The parameters of a request: decoded, taken one by one, and complete once each was taken.
+//! The query parameters of a request. Each must be consumed, so that unknown ones are errors.
 
 use crate::reply::Problem;
 use std::sync::Arc;
@@ -8,17 +8,17 @@ use std::sync::atomic::AtomicBool;
 #[derive(Debug, Default)]
 pub struct Params {
     pairs: Vec<(String, String)>,
-    /// Answers are not cut into pages.
+    /// Whether answers are complete instead of paged.
     pub whole: bool,
-    /// Whether nobody waits for the answer any more.
+    /// Set when the client no longer waits for the answer.
     pub stop: Arc<AtomicBool>,
 }
 
-/// The most parameters of a request.
+/// The maximum number of parameters in a request.
 const MOST: usize = 100;
 
 impl Params {
-    /// Reads `name=value&…`. A name that comes twice is refused.
+    /// Parses `name=value&…`. A repeated name is an error.
     pub fn parse(query: &str) -> Result<Params, Problem> {
         let mut pairs: Vec<(String, String)> = Vec::new();
         for part in query.split('&').filter(|part| !part.is_empty()) {
@@ -65,14 +65,14 @@ impl Params {
         self.take(name).is_some_and(|value| value == "1" || value == "true")
     }
 
-    /// Takes all that are left, by name.
+    /// Takes all remaining parameters.
     pub fn rest(&mut self) -> Vec<(String, String)> {
         let mut rest = std::mem::take(&mut self.pairs);
         rest.sort_unstable();
         rest
     }
 
-    /// Refuses parameters that nobody took.
+    /// Rejects parameters that were not consumed.
     pub fn finish(&self) -> Result<(), Problem> {
         match self.pairs.first() {
             Some((name, _)) => Err(Problem::parameter(name, "is not a parameter of this request")),

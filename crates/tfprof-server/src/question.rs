@@ -1,11 +1,11 @@
-//! From parameters to a question, and back to the command line and the Python that ask the same.
+//! Parses parameters into a question, and writes a question as a command line and as Python.
 
 use crate::params::Params;
 use crate::reply::{Problem, SHORT};
 use tfprof::internal::words;
 use tfprof::{Metric, OPTIONS, Options, Step, ViewKind};
 
-/// The parts of a command that say which files are read.
+/// The parts of a command that name its input files.
 #[derive(Clone, Debug)]
 pub struct Command {
     /// `tfprof`, or `tfprof demo`.
@@ -87,24 +87,24 @@ pub fn python_string(text: &str) -> String {
 
 /// A question as the page asks it: the whole tree of a view.
 #[derive(Clone, Debug)]
-pub struct Asked {
+pub struct ViewQuestion {
     pub kind: ViewKind,
     /// The first is the one that boxes and shares are about.
     pub metrics: Vec<Metric>,
     pub options: Options,
     /// The options that differ from their defaults, in the order of a command.
     pub given: Vec<(String, String)>,
-    /// Equal for equal questions.
+    /// The cache key: equal for equal questions.
     pub key: String,
 }
 
-/// Options that a page must not set.
+/// Options that a page may not set.
 const FIXED: &[&str] =
     &["output", "select", "order_by", "max_depth", "original_quirks", "source_lines", "run", "step_marker", "devices"];
 
-impl Asked {
+impl ViewQuestion {
     /// Takes the parameters of a question; `defaults` are options that hold unless it has others.
-    pub fn take(params: &mut Params, default: Metric, defaults: &[(String, String)]) -> Result<Asked, Problem> {
+    pub fn take(params: &mut Params, default: Metric, defaults: &[(String, String)]) -> Result<ViewQuestion, Problem> {
         let view = params.take("view");
         let kind = match view.as_deref() {
             None => ViewKind::Scope,
@@ -126,7 +126,7 @@ impl Asked {
         let is_given = |name: &str| given.iter().any(|(known, _): &(String, String)| known == name);
         let more: Vec<_> = defaults.iter().filter(|(name, _)| !is_given(name)).cloned().collect();
         given.extend(more);
-        Asked::new(kind, &words, sort.as_deref(), given)
+        ViewQuestion::new(kind, &words, sort.as_deref(), given)
     }
 
     /// A question by words: metrics, order, and other options.
@@ -135,7 +135,7 @@ impl Asked {
         words: &[&str],
         sort: Option<&str>,
         others: Vec<(String, String)>,
-    ) -> Result<Asked, Problem> {
+    ) -> Result<ViewQuestion, Problem> {
         let mut options = Options::default();
         let mut metrics = Vec::new();
         for word in words {
@@ -155,34 +155,34 @@ impl Asked {
             return Err(Problem::parameter("metric", "must be a metric"));
         }
         let key = format!("{} {given:?}", kind.word());
-        Ok(Asked { kind, metrics, options, given, key })
+        Ok(ViewQuestion { kind, metrics, options, given, key })
     }
 
     /// The same question about another view, metric or step.
-    pub fn with(&self, kind: ViewKind, words: &[&str]) -> Result<Asked, Problem> {
+    pub fn with(&self, kind: ViewKind, words: &[&str]) -> Result<ViewQuestion, Problem> {
         let kept = |name: &str| match kind {
             ViewKind::Code => true,
             _ => !matches!(name, "frames" | "stacks"),
         };
         let others = self.given.iter().filter(|(name, _)| name != "select" && name != "order_by" && kept(name));
-        Asked::new(kind, words, None, others.cloned().collect())
+        ViewQuestion::new(kind, words, None, others.cloned().collect())
     }
 
     /// The same question without patterns of names, which belong to one view.
-    pub fn unfiltered(&self, kind: ViewKind, words: &[&str]) -> Result<Asked, Problem> {
+    pub fn unfiltered(&self, kind: ViewKind, words: &[&str]) -> Result<ViewQuestion, Problem> {
         let kept = ["step", "account_type_regexes", "events", "group_by"];
         let others = self.given.iter().filter(|(name, _)| kept.contains(&name.as_str()));
-        Asked::new(kind, words, None, others.cloned().collect())
+        ViewQuestion::new(kind, words, None, others.cloned().collect())
     }
 
-    pub fn at_steps(&self, steps: Step) -> Result<Asked, Problem> {
+    pub fn at_steps(&self, steps: Step) -> Result<ViewQuestion, Problem> {
         let words: Vec<&str> = self.words();
         let mut others: Vec<_> = self.others();
         let options = Options { step: steps, ..Options::default() };
         let name = "step".to_owned();
         let value = OPTIONS.iter().find(|option| option.name == name).map(|option| option.show(&options));
         others.extend(value.map(|value| (name, value)));
-        Asked::new(self.kind, &words, None, others)
+        ViewQuestion::new(self.kind, &words, None, others)
     }
 
     /// The options besides metrics, order and step.

@@ -1,4 +1,4 @@
-//! Answers by key, each made once: others that ask the same wait for the first. The one that was used longest ago goes first.
+//! A cache of answers by key. Concurrent requests for one key compute it once; the least recently used entry is evicted first.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -40,7 +40,7 @@ impl<T: Clone> Remembered<T> {
     /// Forgets all values.
     pub fn clear(&self) {
         let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
-        // Freed without the lock.
+        // Drop the values after releasing the lock.
         let gone = std::mem::take(&mut slots.by_key);
         drop(slots);
         drop(gone);

@@ -11,7 +11,7 @@ use tfprof::{Error, Spelling, Warning};
 pub struct Reply {
     pub status: u16,
     pub body: Body,
-    /// It would take more than it may.
+    /// It exceeds the budget.
     pub(crate) is_limit: bool,
 }
 
@@ -97,7 +97,7 @@ fn short_name(option: &str) -> &str {
     SHORT.iter().find(|(_, long)| *long == option).map_or(option, |(short, _)| short)
 }
 
-/// The parts that every answer has besides its own.
+/// The fields common to all answers.
 #[derive(Debug)]
 pub struct Frame {
     pub command: String,

@@ -2,7 +2,7 @@
 
 use crate::answers;
 use crate::params::Params;
-use crate::question::{Asked, Command, python_string};
+use crate::question::{Command, ViewQuestion, python_string};
 use crate::remembered::Remembered;
 use crate::reply::{Body, Frame, Problem, Reply};
 use crate::timeline::Timeline;
@@ -40,7 +40,7 @@ pub struct Site {
     pub inputs: Inputs,
     pub setup: Setup,
     pub overview: Overview,
-    /// Why nothing is loaded, if a trace has no events.
+    /// The reason why nothing is loaded, if a trace has no events.
     pub nothing: Option<String>,
     /// The profile to compare with.
     pub baseline: Option<Baseline>,
@@ -55,14 +55,14 @@ pub struct Site {
     pub(crate) memory: OnceLock<Result<Arc<answers::memory::Steps>, Problem>>,
 }
 
-/// The most rows that remembered views may have together, and the most views.
+/// The capacity of the view cache, in rows and in views.
 const MOST_ROWS: usize = 8_000_000;
 const MOST_VIEWS: usize = 64;
-/// The most bytes that remembered answers may have together, and the most answers.
+/// The capacity of the answer cache, in bytes and in answers.
 const MOST_BYTES: usize = 48 << 20;
 const MOST_REPLIES: usize = 2000;
 
-/// How to record something, for whoever recorded nothing.
+/// The hint on recording, for a trace without events.
 const RECORD_XSPACE: &[&str] = &[
     "with jax.profiler.trace('logdir'):",
     "    for i in range(10):",
@@ -130,8 +130,8 @@ impl Site {
         Ok(self)
     }
 
-    /// Answers a request: `key` is a route and its parameters, as in `flame?metric=bytes`. Many tabs ask the same, so an answer
-    /// is made once.
+    /// Answers a request: `key` is a route and its parameters, as in `flame?metric=bytes`. Tabs ask the same questions, so
+    /// answers are cached.
     pub fn answer(&self, key: &str) -> Reply {
         self.answer_until(key, &Arc::default())
     }
@@ -184,7 +184,7 @@ impl Site {
     }
 
     /// The tree of a question, from memory if it was asked before.
-    pub fn tree(&self, asked: &Asked) -> Result<Arc<Tree>, Problem> {
+    pub fn tree(&self, asked: &ViewQuestion) -> Result<Arc<Tree>, Problem> {
         self.remembered(&asked.key, || {
             let view = self.profiler.view(asked.kind, &asked.options)?;
             Ok(Tree::new(view, asked.clone()))
@@ -194,22 +194,22 @@ impl Site {
     /// A tree by its key, made if it is not there. Others that ask the same wait for the first.
     pub fn remembered(&self, key: &str, make: impl FnOnce() -> Result<Tree, Problem>) -> Result<Arc<Tree>, Problem> {
         let tree = self.trees.get(key, || make().map(Arc::new));
-        // The next time there may be room.
+        // Do not cache a failure: there may be room next time.
         if tree.as_ref().is_err_and(Problem::is_limit) {
             self.trees.forget(key);
         }
         tree
     }
 
-    /// The metric that says most about these files.
+    /// The default metric for these files.
     pub fn default_metric(&self) -> Metric {
         self.overview.metric
     }
 
     /// Takes the parameters of a question, and whether warm-up is left out.
-    pub fn asked(&self, params: &mut Params) -> Result<Asked, Problem> {
+    pub fn asked(&self, params: &mut Params) -> Result<ViewQuestion, Problem> {
         let leaves_out = params.flag("warm");
-        let asked = Asked::take(params, self.default_metric(), &self.setup.defaults)?;
+        let asked = ViewQuestion::take(params, self.default_metric(), &self.setup.defaults)?;
         let warm_up = answers::steps::warm_up(&self.overview, self.profiler.model());
         match warm_up.others {
             Some(steps) if leaves_out && asked.step() == tfprof::Step::Average => asked.at_steps(steps),
@@ -241,12 +241,12 @@ impl Site {
     /// Whether the files can answer a view at all.
     pub fn knows_view(&self, kind: ViewKind) -> Result<(), Problem> {
         let word = self.default_metric().info().word.unwrap_or("params");
-        self.tree(&Asked::new(kind, &[word], None, Vec::new())?).map(drop)
+        self.tree(&ViewQuestion::new(kind, &[word], None, Vec::new())?).map(drop)
     }
 }
 
 impl Reply {
-    /// An answer of bytes that never change.
+    /// An immutable answer as bytes.
     pub fn bytes(bytes: Vec<u8>) -> Reply {
         Reply { status: 200, body: Body::Bytes(bytes), is_limit: false }
     }

@@ -1,6 +1,6 @@
 //! An answer of the engine with an index: children, paths, directions. It is computed once for each question and shared.
 
-use crate::question::Asked;
+use crate::question::ViewQuestion;
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
@@ -58,7 +58,7 @@ fn is_bookkeeping(op: &str) -> bool {
 #[derive(Debug)]
 pub struct Tree {
     pub view: View,
-    pub asked: Asked,
+    pub asked: ViewQuestion,
     /// By row, the end of the rows below it.
     end: Vec<u32>,
     /// The children of each row, one after the other.
@@ -75,11 +75,11 @@ pub struct Tree {
     pub levels: usize,
 }
 
-/// The most bytes of paths in one answer.
+/// The maximum number of path bytes in one answer.
 const MOST_TEXT: usize = 2 << 20;
 
 impl Tree {
-    pub fn new(view: View, asked: Asked) -> Tree {
+    pub fn new(view: View, asked: ViewQuestion) -> Tree {
         let rows = view.rows();
         let mut end: Vec<u32> = (1..=rows.len() as u32).collect();
         let mut counts = vec![0_u32; rows.len()];
@@ -167,7 +167,7 @@ impl Tree {
         if is_inside { name.get(prefix.len()..)?.strip_prefix('/') } else { None }
     }
 
-    /// As many of the rows as there is room for their paths in one answer. Paths of deep rows repeat the rows around them.
+    /// The rows whose paths fit into one answer. Paths of deep rows repeat all their ancestors.
     pub fn fitting<'i>(&self, ids: &'i [usize]) -> &'i [usize] {
         let mut room = MOST_TEXT;
         let fits = |id: &&usize| {
@@ -309,7 +309,7 @@ impl Tree {
         has.into_iter().map(direction).collect()
     }
 
-    /// The place of the row's unit among its siblings, from 0 to 1: units that lie together get similar hues.
+    /// The hue of a row: the position of its unit among its siblings, from 0 to 1, so that neighbours look similar.
     pub fn unit(&self, id: usize) -> f32 {
         self.units.get_or_init(|| self.find_units())[id]
     }
@@ -354,13 +354,13 @@ impl Tree {
         self.share_of(metric, self.view.exact_total(metric, self.row(id)).n as f64)
     }
 
-    /// The share of an amount, in parts, of the whole.
+    /// An amount in stored units as a share of the whole.
     pub fn share_of(&self, metric: Metric, parts: f64) -> Option<f64> {
         let whole = self.view.exact_total(metric, self.row(0)).n as f64;
         (whole > 0.0 && !metric.is_ratio() && self.view.knows(metric)).then(|| parts / whole)
     }
 
-    /// The total of a row in parts of the metric's unit.
+    /// The total of a row in stored units.
     pub fn parts(&self, id: usize) -> i64 {
         self.view.exact_total(self.asked.metric(), self.row(id)).n
     }
@@ -369,7 +369,7 @@ impl Tree {
         self.view.exact_self(self.asked.metric(), self.row(id)).n
     }
 
-    /// An amount in parts as a number of the metric's unit.
+    /// Converts stored units to the metric's unit.
     pub fn whole(&self, parts: i64) -> f64 {
         parts as f64 / self.view.model.parts(self.asked.metric()) as f64
     }
@@ -415,7 +415,7 @@ impl Tree {
         format!("{}:{}", self.view.kind.word(), self.path(id))
     }
 
-    /// How deep the view is, for the command that shows all of it.
+    /// The depth of the view, for the command that shows all of it.
     pub fn command_options(&self) -> Vec<(String, String)> {
         self.asked.command_options(self.levels)
     }

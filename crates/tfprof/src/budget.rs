@@ -156,14 +156,14 @@ impl Account {
         self.0.input.load(Ordering::Relaxed)
     }
 
-    /// How many bytes of memory may be held.
+    /// The memory limit in bytes.
     fn memory_limit(&self) -> u64 {
         let by_input = || LEAST_MEMORY.saturating_add(self.input().saturating_mul(MEMORY_PER_BYTE));
         let own = self.0.limits.memory.unwrap_or_else(|| if self.0.by_input { by_input() } else { u64::MAX });
         self.0.system.map_or(own, |system| system.min(own))
     }
 
-    /// How many bytes more may be held.
+    /// The remaining bytes below the memory limit.
     pub fn memory_left(&self) -> u64 {
         self.memory_limit().saturating_sub(u64::try_from(self.0.held.load(Ordering::Relaxed)).unwrap_or(0))
     }

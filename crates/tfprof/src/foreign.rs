@@ -312,7 +312,7 @@ pub fn of_path(path: &Path) -> Option<(usize, String)> {
     guess(&head, &path.display().to_string())
 }
 
-/// How many bytes of a file are looked at.
+/// The number of bytes of a file that are examined.
 const HEAD: u64 = 64 << 10;
 
 /// The sentence about a file of raw data, if it only stands for that file.

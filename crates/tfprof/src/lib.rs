@@ -100,9 +100,9 @@ pub use view::compare::{Compared, Figure, SideSteps, Status};
 pub use view::{Line, View, VisibleRow};
 
 // Reports: answers that are not a tree. Obtain them with `Profiler::cost`, `Profiler::overview` and `Profiler::advise`.
-pub use report::advise::finding::{Confidence, Finding, Proof};
+pub use report::advise::finding::{Confidence, EvidenceRow, Finding};
 pub use report::advise::{Advice, CHECKERS, Checker};
-pub use report::budget::{Budget, Checked, Over, Place};
+pub use report::budget::{Budget, Checked, LimitTarget, Over};
 pub use report::cost::Cost;
 pub use report::layers::{Layer as ModelLayer, LayerReport};
 pub use report::overview::Overview;
@@ -113,7 +113,7 @@ pub mod reports {
     pub use crate::report::cost::{
         Figures, Linear, MissingShape, OpType, PerBatch, Scope, Scopes, TypedParameters, UnknownType,
     };
-    pub use crate::report::overview::{DeviceTime, InputFile, MemoryPeak, Missing, NextQuestion, StepTime, Top};
+    pub use crate::report::overview::{DeviceTime, InputFile, MemoryPeak, Missing, NextQuestion, StepTime, TopRows};
 }
 
 // Checkpoints: the variables of a model and their values. `Checkpoint::open` reads one without a profiler.

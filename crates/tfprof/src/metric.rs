@@ -187,7 +187,7 @@ metrics! {
         with: &[Metric::Definitions],
         about: "how often the op ran, and how many nodes define it",
     }
-    /// How many nodes of the graph it stands for.
+    /// The number of graph nodes that it stands for.
     Definitions(Source::Graph, "definitions", "", Unit::Count) {
         about: "the number of graph nodes",
     }

@@ -17,7 +17,7 @@ from tfprof._view import keep_inputs, path_of
 
 Progress = Callable[[int, int], None]
 
-# Sizes and tags of files are asked for by so many threads.
+# The number of threads that look up sizes and tags of files.
 _ASKING = 16
 
 
@@ -31,7 +31,7 @@ class Fleet(_open.Profile):
     reasons: dict[str, str]
     """The same by path. A file that is damaged, but was read in part, is in `warnings` alone."""
     cached: int
-    """How many files were not read again, since the cache had their partials."""
+    """The number of files whose partials came from the cache."""
     resubmitted: int
     """How many tasks ran again, because their worker was lost or because they took long. Losses that Dask, Ray and Spark
     make up for are not counted."""

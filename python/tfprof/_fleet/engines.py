@@ -24,23 +24,23 @@ class Engine(Protocol):
     resubmitted: int
 
     def slots(self) -> int:
-        """How many tasks run at one time."""
+        """The number of tasks that run concurrently."""
     def submit(self, task: Task, *args: Any) -> Any: ...
     def wait(self, handles: list[Any], seconds: float) -> list[Any]:
-        """Those that are done, after at most that time."""
+        """Waits for at most that time, and returns the finished handles."""
     def result(self, handle: Any) -> bytes: ...
     def error(self, handle: Any) -> BaseException | None:
-        """Why a task that is done has no result; `None` if it has one."""
+        """The error of a finished task; `None` if it has a result."""
     def cancel(self, handle: Any) -> None: ...
     def close(self) -> None: ...
 
 
-# A task that was lost with its worker is run again so many times. Dask, Ray and Spark have their own numbers for that.
+# The number of retries for a task that was lost with its worker. Dask, Ray and Spark have their own settings.
 _LOSSES = 3
 
 
 class _Call:
-    """A task for a pool: its function and arguments, in case that it has to run again."""
+    """A task for a pool: its function and arguments, in case it has to run again."""
 
     def __init__(self, task: Task, args: tuple[Any, ...]) -> None:
         self.task, self.args = task, args
@@ -59,7 +59,7 @@ class Processes:
         self._left_behind = False
 
     def _new_pool(self, workers: int) -> concurrent.futures.ProcessPoolExecutor:
-        # A fork would copy the threads' locks of whatever the user's program runs.
+        # A fork would copy locks held by other threads of the user's program.
         return concurrent.futures.ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn"))
 
     def slots(self) -> int:
@@ -72,7 +72,7 @@ class Processes:
 
     def _start(self, call: _Call) -> None:
         if call.losses:
-            # It may be the task that ends its process: alone, it harms no other.
+            # This task may be the one that kills its process; on its own, it harms no other.
             alone = self._new_pool(1)
             call.future = alone.submit(call.task, *call.args)
             self._alone += _processes_of(alone)
@@ -118,7 +118,7 @@ class Processes:
         processes = [*_processes_of(self._pool), *self._alone]
         self._pool.shutdown(wait=False, cancel_futures=True)
         if self._left_behind:
-            # The program would not end before a task that nobody waits for.
+            # Otherwise the program would not exit before an abandoned task ends.
             for process in processes:
                 process.terminate()
 
@@ -139,7 +139,7 @@ class Dask:
         return sum(self._client.nthreads().values()) or 1
 
     def submit(self, task: Task, *args: Any) -> Any:
-        # A task that is submitted again is another one: not pure.
+        # Not pure: a resubmitted task must run again.
         return self._client.submit(task, *args, pure=False, retries=2)
 
     def wait(self, handles: list[Any], seconds: float) -> list[Any]:

@@ -17,15 +17,15 @@ from tfprof._fleet import tasks
 from tfprof._fleet.engines import Engine
 from tfprof._fleet.tasks import File
 
-# So many partials are merged at once.
+# The number of partials merged by one task.
 FAN_IN = 16
-# Beyond this share of finished tasks, one that is older than so many medians is submitted again.
-NEARLY_ALL = 0.95
-TOO_OLD = 3
-# Tasks below this age are not worth a second attempt.
-LEAST_AGE = 0.5
-# How long to wait before looking at ages again.
-PATIENCE = 0.2
+# Once this share of tasks has finished, a straggler (this many times the median age) is submitted again.
+STRAGGLER_SHARE = 0.95
+STRAGGLER_AGE = 3
+# Younger tasks are never stragglers.
+MIN_STRAGGLER_SECONDS = 0.5
+# The interval between two looks at the ages of tasks.
+POLL_SECONDS = 0.2
 
 
 @dataclass
@@ -39,7 +39,7 @@ class Group:
 
 @dataclass
 class Outcome:
-    """The merged partial, and how it came about."""
+    """The merged partial, with figures about the run."""
 
     part: bytes
     resubmitted: int
@@ -57,7 +57,7 @@ class Run:
         self._running: list[Group] = []
         self._ages: list[float] = []
         self._merges: list[tuple[int, Any]] = []
-        # By level of the tree, what waits to be merged: handles, and the bytes of files that are lost.
+        # Pending partials by level of the tree: handles, and the bytes of lost files.
         self._levels: list[list[Any]] = []
         self._resubmitted = 0
         self._failed: list[tuple[str, str]] = []
@@ -71,7 +71,7 @@ class Run:
                 self._begin(waiting.popleft())
             done += self._collect()
             self._report(sum(len(group) for group in groups) * done // len(groups))
-            if not waiting and done >= NEARLY_ALL * len(groups):
+            if not waiting and done >= STRAGGLER_SHARE * len(groups):
                 self._try_again()
         return Outcome(self._reduce(), self._resubmitted + self._engine.resubmitted, self._failed)
 
@@ -81,10 +81,10 @@ class Run:
         self._running.append(group)
 
     def _collect(self) -> int:
-        """Takes the results of tasks that are done, and returns how many."""
+        """Collects the results of finished tasks, and returns their number."""
         merges = [handle for _, handle in self._merges]
         handles = [handle for group in self._running for handle in group.attempts]
-        ready = {id(handle) for handle in self._engine.wait(handles + merges, PATIENCE)}
+        ready = {id(handle) for handle in self._engine.wait(handles + merges, POLL_SECONDS)}
         for level, handle in [merge for merge in self._merges if id(merge[1]) in ready]:
             self._merges = [merge for merge in self._merges if merge[1] is not handle]
             self._add(level, handle)
@@ -111,10 +111,10 @@ class Run:
         return True
 
     def _try_again(self) -> None:
-        """Submits the tasks again that are far older than others were; each once."""
+        """Submits stragglers again, each at most once."""
         if not self._ages:
             return
-        limit = max(TOO_OLD * statistics.median(self._ages), LEAST_AGE)
+        limit = max(STRAGGLER_AGE * statistics.median(self._ages), MIN_STRAGGLER_SECONDS)
         for group in self._running:
             if len(group.attempts) == 1 and time.monotonic() - group.begun > limit:
                 self._resubmitted += 1
@@ -132,7 +132,7 @@ class Run:
         self._merges.append((level + 1, self._engine.submit(tasks.merge, *handles)))
 
     def _reduce(self) -> bytes:
-        """Merges what is left. A merge that fails is an error: there is nothing to put in its place."""
+        """Merges the remaining partials. A failed merge is an error, since nothing can replace its result."""
         while True:
             while self._merges:
                 self._collect()

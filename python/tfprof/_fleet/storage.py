@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Iterator
 from typing import Any
 
-# Remote files are copied in pieces of this size.
+# The chunk size for copying remote files.
 _PIECE = 8 << 20
 
 
@@ -77,7 +77,7 @@ def read(path: str) -> bytes | None:
 
 
 def write(path: str, content: bytes) -> None:
-    """Writes a file at once: nobody reads half of it."""
+    """Writes a file atomically, so that nobody reads half of it."""
     if not is_local(path):
         system, inside = _filesystem(path)
         system.pipe_file(inside, content)

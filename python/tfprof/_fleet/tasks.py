@@ -1,4 +1,4 @@
-"""The work of a fleet, as functions that any engine can run on any machine: a partial of some files, a partial of partials.
+"""The tasks of a fleet, as functions that any engine can run on any machine: files to a partial, partials to one.
 
 A file that cannot be read is a partial as well: its ledger names the file and the reason.
 """
@@ -35,7 +35,7 @@ class File:
 
 
 def part_of(files: list[File], cache: str | None = None) -> bytes:
-    """The partial of some files, from the cache where it has one. Fails only if the storage does: then it can be tried again."""
+    """The partial of some files, from the cache if possible. Fails only if the storage does, so that a retry makes sense."""
     return merge(*[_part(file, cache) for file in files])
 
 
@@ -45,7 +45,7 @@ def merge(*parts: bytes) -> bytes:
 
 
 def lost(files: list[File], reason: str) -> bytes:
-    """A partial that only names files, and why they are not part of the sums."""
+    """A partial that only lists files that are missing from the sums, with the reason."""
     return merge(*[_native.lost(file.path, reason) for file in files])
 
 
@@ -60,7 +60,7 @@ def _part(file: File, cache: str | None) -> bytes:
     except FileNotFoundError:
         return _native.lost(file.path, "there is no such file")
     except (_native.Error, IsADirectoryError, PermissionError) as error:
-        # It would be the same on every machine, at every time.
+        # The error is permanent: a retry elsewhere would fail, too.
         return _native.lost(file.path, str(error))
     if kept is not None:
         storage.write(kept, made)
@@ -77,5 +77,5 @@ def _read(file: File) -> bytes:
         try:
             return _native.part([here], [file.path])
         except _native.Error as error:
-            # Nobody else knows the copy.
+            # Name the original file, since the copy is temporary.
             raise _native.Error(str(error).replace(here, file.path)) from None

@@ -1,4 +1,4 @@
-"""The profilers of TensorFlow, JAX and PyTorch behind one face. Nothing here imports a framework that is not loaded."""
+"""The profilers of TensorFlow, JAX and PyTorch behind one interface. Nothing here imports a framework that is not loaded."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Framework:
 
     title: str
     module: str
-    # An attribute of the module that exists once its import is complete.
+    # An attribute that the module has once its import is complete.
     complete: str
 
     @classmethod
@@ -49,11 +49,11 @@ class Framework:
         raise NotImplementedError
 
     def discard(self) -> None:
-        """Ends recording and keeps nothing."""
+        """Stops recording and discards the data."""
         raise NotImplementedError
 
     def restart(self) -> None:
-        """Begins again, without the warm-up."""
+        """Restarts the recording, to drop the warm-up."""
         self.discard()
         self.start()
 
@@ -220,7 +220,7 @@ class Sessions:
         self._sessions.run = run
 
     def remove(self) -> None:
-        """Leaves sessions alone, and writes the graph of the traced runs."""
+        """Stops watching sessions, and writes the graph of the traced runs."""
         self._sessions.run = self._run
         if self._graph is None:
             return
@@ -310,7 +310,7 @@ def fit_callbacks(new_callback: Callable[[], Any]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def quiet_logs() -> Iterator[None]:
-    """Hides the notices of profilers about files, which are moved afterwards."""
+    """Hides the profilers' messages about files, since the files are moved afterwards."""
     loggers = [logging.getLogger(name) for name in ("tensorflow", "absl", "jax")]
     levels = [logger.level for logger in loggers]
     for logger in loggers:

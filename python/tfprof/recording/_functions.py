@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-# Some programs trace a function for each shape; the largest graphs tell most.
+# The maximum number of graphs kept, largest first: some programs trace a function for each shape.
 MOST = 20
 # A file of one function. Commands that open the directory leave it alone; `tfprof cost` and `tfprof layers` take it.
 ENDING = ".function.pb"

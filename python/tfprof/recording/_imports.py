@@ -32,7 +32,7 @@ def when_loaded(name: str, then: Callable[[str], None]) -> Iterator[None]:
 
 
 class _Finder(importlib.abc.MetaPathFinder):
-    """Finds one module as the others do, and watches its loader."""
+    """A meta path finder that delegates to the others, and watches the loader of one module."""
 
     def __init__(self, name: str, then: Callable[[str], None]) -> None:
         self._name, self._then = name, then

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 STEPS = 10
 WARMUP = 1
 MANIFEST = "recording.json"
-# How many steps after the recorded ones are timed, to state what recording costs.
+# The number of steps timed after the recorded ones, to report the overhead of recording.
 TIMED = 10
-# How many lines of the answer are printed.
+# The number of lines of the answer that are printed.
 LINES = 14
 
 
@@ -83,7 +83,7 @@ class Recording:
             print(f"tfprof: the recording was not kept: {own}", file=sys.stderr)
 
     def call(self, function: Callable[..., Any], args: Iterable[Any]) -> Recording:
-        """Calls a function: some times to warm up, then some times recorded."""
+        """Calls a function repeatedly: unrecorded warm-up calls, then recorded ones."""
         args = tuple(args)
         _prepare(self.directory)
         for _ in range(self._warmup):
@@ -128,7 +128,7 @@ class Recording:
                 self._end_step()
 
     def _take_over(self, who: str) -> bool:
-        """Whether `who` marks steps: the first that did, or the program itself."""
+        """Whether `who` may mark steps: the program itself takes precedence, otherwise the first to do so."""
         if who == "step" and self._marked_by not in ("", "step"):
             self._abandon_step()
             self._marked_by = who

@@ -1,4 +1,4 @@
-"""`tfprof run SCRIPT`: records a program as it is."""
+"""`tfprof run SCRIPT`: records an unmodified program."""
 
 from __future__ import annotations
 

@@ -2,13 +2,13 @@
 
 use super::{Exit, open, refuse_damage, to_file, warn};
 use crate::flags::{Flags, Request};
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::path::Path;
 use std::rc::Rc;
 use tfprof::internal::trace::excerpt::{Excerpt, ExcerptTrace};
 use tfprof::internal::trace::profile::ProfileTrace;
 use tfprof::internal::trace::{Step, Trace};
-use tfprof::{Error, Output, Role, Source};
+use tfprof::{Error, Output, Role, Source, Warning};
 
 pub fn run(request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Result<Exit, Error> {
     let Request { options, flags, .. } = request;
@@ -19,17 +19,12 @@ pub fn run(request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Resul
         return profiles(request, out, err);
     }
     let trace = Trace::new(steps(flags)?, flags.trace)?;
-    warn(&trace.warnings, err);
-    let exit = refuse_damage(&trace.warnings, flags.strict)?;
-    let file = if options.output.to_screen() { "-" } else { &options.output.outfile };
-    to_file(file, &flags.files(), out, |out| trace.write(out).map(|_| ()))?;
-    open::say_and_open(request, file, "timeline", err);
-    Ok(exit)
+    deliver(request, &trace.warnings, |out| trace.write(out).map(|_| ()), out, err)
 }
 
 /// Traces profiles of hosts.
 fn profiles(request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Result<Exit, Error> {
-    let Request { options, flags, .. } = request;
+    let flags = &request.flags;
     if flags.inputs.of(Role::Run).next().is_some() {
         let message = "an XSpace and RunMetadata are not drawn as one trace; trace them one by one";
         return Err(Error::Question(message.to_owned()));
@@ -41,7 +36,8 @@ fn profiles(request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Resu
             let message = "the traces of several ranks are not written as one; name the file of one rank";
             return Err(Error::Question(message.to_owned()));
         }
-        return part(request, &ExcerptTrace::new(&file, excerpt)?, out, err);
+        let trace = ExcerptTrace::new(&file, excerpt)?;
+        return deliver(request, &trace.warnings, |out| trace.write(out), out, err);
     }
     if !excerpt.is_everything() {
         let message = "-steps, -min_dur and -lanes choose a part of a trace of PyTorch; an XSpace is written whole";
@@ -49,21 +45,22 @@ fn profiles(request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Resu
     }
     let files = flags.inputs.open_profiles()?;
     let trace = ProfileTrace::new(&files, flags.trace.show_dataflow)?;
-    warn(&trace.warnings, err);
-    let exit = refuse_damage(&trace.warnings, flags.strict)?;
-    let file = if options.output.to_screen() { "-" } else { &options.output.outfile };
-    to_file(file, &flags.files(), out, |out| trace.write(out))?;
-    open::say_and_open(request, file, "timeline", err);
-    Ok(exit)
+    deliver(request, &trace.warnings, |out| trace.write(out), out, err)
 }
 
-/// Writes a part of a trace of PyTorch.
-fn part(request: &Request, trace: &ExcerptTrace<'_>, out: &mut dyn Write, err: &mut dyn Write) -> Result<Exit, Error> {
+/// Prints the warnings of a trace, and writes it to the file that was asked for.
+fn deliver(
+    request: &Request,
+    warnings: &[Warning],
+    write: impl FnMut(&mut dyn Write) -> io::Result<()>,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> Result<Exit, Error> {
     let Request { options, flags, .. } = request;
-    warn(&trace.warnings, err);
-    let exit = refuse_damage(&trace.warnings, flags.strict)?;
+    warn(warnings, err);
+    let exit = refuse_damage(warnings, flags.strict)?;
     let file = if options.output.to_screen() { "-" } else { &options.output.outfile };
-    to_file(file, &flags.files(), out, |out| trace.write(out))?;
+    to_file(file, &flags.files(), out, write)?;
     open::say_and_open(request, file, "timeline", err);
     Ok(exit)
 }
@@ -92,6 +89,6 @@ fn step(flags: &Flags, path: &Path, step: i64) -> Result<Step<'static>, Error> {
         source,
     })?;
     let bytes: Rc<[u8]> = bytes.into();
-    let open = move || Source::new(name.to_string(), Box::new(std::io::Cursor::new(Rc::clone(&bytes))));
+    let open = move || Source::new(name.to_string(), Box::new(io::Cursor::new(Rc::clone(&bytes))));
     Ok(Step { step, open: Box::new(open) })
 }

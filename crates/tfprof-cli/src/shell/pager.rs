@@ -76,7 +76,7 @@ impl Pager {
 pub struct Screen<'a> {
     out: &'a mut dyn Write,
     pager: Pager,
-    /// How many lines and columns fit; `None` if unknown.
+    /// The size of the terminal in lines and columns; `None` if unknown.
     size: Option<(usize, usize)>,
     held: Vec<u8>,
     lines: usize,

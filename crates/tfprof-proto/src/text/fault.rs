@@ -27,7 +27,7 @@ pub(super) fn unclosed(source: &mut Source<'_>, closer: u8, name: &str) -> Strea
     expected(source, &format!("`{closer}` to close `{name}`, which was opened at {line}:{column}"))
 }
 
-/// The most bytes of a token that a message shows.
+/// The maximum number of bytes of a token in a message.
 const LONGEST: usize = 60;
 
 /// The token at the start of `rest`: a word, a number, a string, or any other single character.

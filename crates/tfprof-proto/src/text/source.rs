@@ -8,15 +8,15 @@ use std::io::{self, Read};
 pub(super) struct Source<'a> {
     window: Window<&'a mut dyn Read>,
     /// The position up to which lines are counted; the window holds the text after it.
-    base: Place,
+    base: Position,
     /// The positions of open brackets; the lines of the first `located` were counted when their text was dropped.
-    marks: Vec<Place>,
+    marks: Vec<Position>,
     located: usize,
 }
 
 /// A position in the file, with the number of lines before it and the offset of the start of its line.
 #[derive(Clone, Copy)]
-struct Place {
+struct Position {
     offset: u64,
     line: u64,
     line_start: u64,
@@ -24,7 +24,7 @@ struct Place {
 
 impl<'a> Source<'a> {
     pub fn new(input: &'a mut dyn Read) -> Self {
-        let base = Place { offset: 0, line: 0, line_start: 0 };
+        let base = Position { offset: 0, line: 0, line_start: 0 };
         Source { window: Window::new(input), base, marks: Vec::new(), located: 0 }
     }
 
@@ -146,10 +146,10 @@ impl<'a> Source<'a> {
     }
 
     /// The position of `offset`, which is not before `from`; both are within the window.
-    fn locate(&self, from: Place, offset: u64) -> Place {
+    fn locate(&self, from: Position, offset: u64) -> Position {
         let text = self.window.between(from.offset, offset);
         let line_start = memchr::memrchr(b'\n', text).map(|n| from.offset + n as u64 + 1);
-        Place {
+        Position {
             offset,
             line: from.line + memchr::memchr_iter(b'\n', text).count() as u64,
             line_start: line_start.unwrap_or(from.line_start),
@@ -159,7 +159,7 @@ impl<'a> Source<'a> {
     /// Marks the current position as the start of a message or list, until [`Self::unmark`].
     #[inline]
     pub fn mark(&mut self) {
-        self.marks.push(Place { offset: self.offset(), line: 0, line_start: 0 });
+        self.marks.push(Position { offset: self.offset(), line: 0, line_start: 0 });
     }
 
     /// Removes the last mark.
@@ -208,7 +208,7 @@ fn blanks(bytes: &[u8]) -> usize {
     n
 }
 
-impl Place {
+impl Position {
     fn spot(self) -> Spot {
         Spot::Line { line: self.line + 1, column: self.offset - self.line_start + 1 }
     }

@@ -1,4 +1,4 @@
-//! Source files annotated line by line.
+//! Annotated source files.
 
 use super::table::same_file;
 use crate::params::Params;
@@ -13,10 +13,10 @@ use tfprof::{Amount, Metric, Number, ViewKind};
 /// The largest source file that is shown, in bytes.
 const LARGEST: u64 = 4 << 20;
 
-/// Sums by metric, in parts.
+/// Sums by metric, in stored units.
 type Sums = Vec<i64>;
 
-/// A line, with and without the lines that it calls.
+/// A source line: self and total, with and without the lines that it calls.
 #[derive(Default)]
 struct LineSums {
     function: String,
@@ -123,7 +123,7 @@ fn sums(tree: &Tree) -> BTreeMap<String, FileSums> {
     files
 }
 
-/// Sums as figures; unknown ones and ratios are null.
+/// Sums as JSON numbers; unknown ones and ratios are null.
 fn figures(tree: &Tree, sums: &Sums) -> Value {
     let figure = |(metric, n): (&Metric, &i64)| {
         if metric.is_ratio() || !tree.view.knows(*metric) {
@@ -178,9 +178,9 @@ fn text(site: &Site, file: &str) -> Result<Vec<String>, String> {
     Ok(String::from_utf8_lossy(&bytes).lines().map(|line| line.chars().map(plain).collect()).collect())
 }
 
-/// The file below the root that a name of the profile means: the name itself, or its last parts.
+/// Resolves a file name of the profile below the root: the name itself, or its last components.
 ///
-/// Links are followed before the check, so none leads out of the root.
+/// Symlinks are resolved before the check, so none leads out of the root.
 pub fn locate(root: &Path, file: &str) -> Option<PathBuf> {
     if Path::new(file).extension().is_none_or(|ending| ending != "py") {
         return None;
@@ -200,6 +200,6 @@ pub fn locate(root: &Path, file: &str) -> Option<PathBuf> {
     if parts.contains(&"..") {
         return None;
     }
-    // `/home/me/src/model.py` of another machine may be `src/model.py` or `model.py` here.
+    // `/home/me/src/model.py` of another machine may be `src/model.py` or `model.py` on this one.
     (0..parts.len()).find_map(|from| is_below(&root.join(parts[from..].iter().collect::<PathBuf>())))
 }

@@ -1,14 +1,14 @@
 //! Two profiles side by side: the differential flame graph, and the rows that changed. All figures are those of `tfprof diff`.
 
+use super::flame::{NARROWEST, Strings, WIDTH};
 use super::table::{row_of, search};
 use crate::params::Params;
-use crate::question::{Asked, keywords, python_string};
+use crate::question::{ViewQuestion, keywords, python_string};
 use crate::reply::{Frame, Problem, Reply};
 use crate::site::{Baseline, Site};
 use crate::tree::{Tree, column, number, unit_word};
 use serde::Serialize;
 use serde_json::{Value, json};
-use std::collections::HashMap;
 use std::sync::Arc;
 use tfprof::internal::engine::compare;
 use tfprof::internal::render::nesting::{self, Nested};
@@ -16,15 +16,11 @@ use tfprof::internal::report::overview::difference::{Fact, facts};
 use tfprof::internal::view::compare::{Compared, Figure, SideSteps, Status};
 use tfprof::{Comparing, Match, Number, Question, Side, Unit, ViewKind, VisibleRow, Warmup};
 
-/// The most rows of a list.
+/// The maximum number of rows in a list.
 const MOST: usize = 2000;
-/// The width of a picture, unless the page says its own.
-const WIDTH: f64 = 1200.0;
-/// The narrowest box, in pixels.
-const NARROWEST: f64 = 0.5;
 
 /// A question about both sides.
-struct Both<'s> {
+struct TwoSided<'s> {
     site: &'s Site,
     baseline: &'s Baseline,
     tree: Arc<Tree>,
@@ -33,15 +29,15 @@ struct Both<'s> {
     keeps_warmup: bool,
 }
 
-impl<'s> Both<'s> {
-    fn take(site: &'s Site, params: &mut Params) -> Result<Both<'s>, Problem> {
+impl<'s> TwoSided<'s> {
+    fn take(site: &'s Site, params: &mut Params) -> Result<TwoSided<'s>, Problem> {
         let Some(baseline) = &site.baseline else {
             let typed = site.setup.command.side();
             let how = format!("name a second profile to compare with: tfprof web {typed} --baseline OTHER");
             return Err(Problem::no_data(how, None));
         };
         let (swapped, keeps_warmup) = (params.flag("swap"), params.take("warm").is_some_and(|warm| warm == "0"));
-        let asked = Asked::take(params, site.default_metric(), &site.setup.defaults)?;
+        let asked = ViewQuestion::take(params, site.default_metric(), &site.setup.defaults)?;
         if asked.metric().is_ratio() {
             return Err(Problem::parameter("metric", "is a ratio, which cannot be drawn as a sum; choose another"));
         }
@@ -58,7 +54,7 @@ impl<'s> Both<'s> {
             let view = compare::view(sides[0], sides[1], &question, &comparing)?;
             Ok(Tree::new(view, asked.clone()))
         })?;
-        Ok(Both { site, baseline, tree, swapped, keeps_warmup })
+        Ok(TwoSided { site, baseline, tree, swapped, keeps_warmup })
     }
 
     fn compared(&self) -> Result<&Compared, Problem> {
@@ -104,13 +100,13 @@ impl<'s> Both<'s> {
         self.tree.view.kind == ViewKind::Scope && of(id) == of(other)
     }
 
-    /// More or less than before: 1, -1 or 0.
+    /// The direction of the change: 1, -1 or 0.
     fn sign(&self, id: usize) -> i64 {
         let difference = self.real(Figure::Difference, id).unwrap_or(0.0);
         i64::from(difference > 0.0) - i64::from(difference < 0.0)
     }
 
-    /// From -1, half of it or less, to 1, double or more.
+    /// The change on a scale from -1 (half or less) to 1 (double or more).
     fn heat(&self, id: usize, status: Status) -> f64 {
         match (status, self.real(Figure::Before, id), self.real(Figure::After, id)) {
             (Status::Added, ..) => 1.0,
@@ -162,7 +158,7 @@ fn root_status(compared: &Compared, row: &VisibleRow) -> Status {
     }
 }
 
-/// Boxes as columns; those of a flame graph, and both sides.
+/// Boxes as columns: those of a flame graph, with the figures of both sides.
 #[derive(Default, Serialize)]
 struct Boxes {
     id: Vec<usize>,
@@ -170,8 +166,8 @@ struct Boxes {
     depth: Vec<usize>,
     x: Vec<f64>,
     w: Vec<f64>,
-    name: Vec<usize>,
-    op: Vec<usize>,
+    name: Vec<u32>,
+    op: Vec<u32>,
     dir: Vec<u8>,
     unit: Vec<f32>,
     value: Vec<Value>,
@@ -186,31 +182,10 @@ struct Boxes {
     path: Vec<String>,
 }
 
-/// Texts by number, the first is empty.
-struct Texts {
-    list: Vec<String>,
-    number: HashMap<String, usize>,
-}
-
-impl Texts {
-    fn new() -> Texts {
-        Texts { list: vec![String::new()], number: HashMap::from([(String::new(), 0)]) }
-    }
-
-    fn number(&mut self, text: String) -> usize {
-        if let Some(number) = self.number.get(&text) {
-            return *number;
-        }
-        self.list.push(text.clone());
-        self.number.insert(text, self.list.len() - 1);
-        self.list.len() - 1
-    }
-}
-
 pub fn compare(site: &Site, params: &mut Params) -> Result<Reply, Problem> {
     let (zoom, text) = (params.text("zoom"), params.text("find"));
     let width = params.number("px")?.unwrap_or(WIDTH).clamp(1.0, 20_000.0);
-    let both = Both::take(site, params)?;
+    let both = TwoSided::take(site, params)?;
     let (tree, compared) = (&both.tree, both.compared()?);
     let root = row_of(tree, &zoom)?;
     let found = search(tree, root, &text);
@@ -245,23 +220,23 @@ pub fn compare(site: &Site, params: &mut Params) -> Result<Reply, Problem> {
 
 /// The boxes of at least half a pixel below a row, and how many rows are narrower.
 fn picture(
-    both: &Both<'_>,
+    both: &TwoSided<'_>,
     compared: &Compared,
     root: usize,
     width: f64,
     is_hit: &[bool],
-) -> (Boxes, Texts, Texts, u64) {
+) -> (Boxes, Strings, Strings, u64) {
     let tree = &both.tree;
     let nested = nesting::boxes(&tree.view, tree.asked.metric());
     let below = tree.below(root);
-    let (mut boxes, mut names, mut ops, mut merged) = (Boxes::default(), Texts::new(), Texts::new(), 0);
+    let (mut boxes, mut names, mut ops, mut merged) = (Boxes::default(), Strings::new(), Strings::new(), 0);
     let Some(top) = nested.iter().find(|nested| nested.row == root).copied() else {
         return (boxes, names, ops, merged);
     };
     let whole = top.width.max(1) as f64;
     let is_op = tree.view.kind == ViewKind::Op;
     let has_paths = matches!(tree.view.kind, ViewKind::Code | ViewKind::Graph);
-    // By box of the whole picture: its number in this one.
+    // Maps boxes of the full picture to boxes of this one.
     let mut place = vec![-1_i64; nested.len()];
     for (at, Nested { row: id, parent, depth, start, width: wide, .. }) in nested.iter().copied().enumerate() {
         let is_top = id == root;
@@ -280,8 +255,8 @@ fn picture(
         boxes.depth.push(depth - top.depth);
         boxes.x.push((start - top.start) as f64 / whole);
         boxes.w.push(wide as f64 / whole);
-        boxes.name.push(names.number(tree.short_name(id)));
-        boxes.op.push(ops.number(if is_op && id > 0 { tree.name(id) } else { tree.op(id) }.to_owned()));
+        boxes.name.push(names.number(&tree.short_name(id)));
+        boxes.op.push(ops.number(if is_op && id > 0 { tree.name(id) } else { tree.op(id) }));
         boxes.dir.push(tree.direction(id) as u8);
         boxes.unit.push(tree.unit(id));
         boxes.value.push(both.value(if gone { Figure::Before } else { Figure::After }, id));
@@ -306,7 +281,7 @@ fn sides(compared: &Compared) -> Value {
 }
 
 /// The most important figures of both sides, by `tfprof diff info`.
-fn figures(both: &Both<'_>) -> Value {
+fn figures(both: &TwoSided<'_>) -> Value {
     let (site, baseline) = (both.site, both.baseline);
     let mut overviews = [&baseline.overview, &site.overview];
     let typed = site.setup.command.side();
@@ -341,7 +316,7 @@ fn figures(both: &Both<'_>) -> Value {
 pub fn changes(site: &Site, params: &mut Params) -> Result<Reply, Problem> {
     let limit = params.number("limit")?.unwrap_or(MOST).min(MOST);
     let text = params.text("find").to_lowercase();
-    let both = Both::take(site, params)?;
+    let both = TwoSided::take(site, params)?;
     let (tree, compared) = (&both.tree, both.compared()?);
     let mut counts: Vec<(Status, i64, u64)> = Vec::new();
     let mut rows: Vec<(bool, f64, usize)> = Vec::new();
@@ -351,7 +326,7 @@ pub fn changes(site: &Site, params: &mut Params) -> Result<Reply, Problem> {
             Some((.., n)) => *n += 1,
             None => counts.push((status, sign, 1)),
         }
-        // A row that differs only by a row inside it adds nothing.
+        // Skip rows that differ only by one row inside them.
         let is_that_of_a_kid = tree.kids(id).iter().any(|kid| both.is_same(id, *kid as usize));
         let is_found = text.is_empty() || tree.name(id).to_lowercase().contains(&text);
         let size = both.real(Figure::Difference, id).map_or(0.0, f64::abs);
@@ -359,7 +334,7 @@ pub fn changes(site: &Site, params: &mut Params) -> Result<Reply, Problem> {
             rows.push((status.stands_out(), size, id));
         }
     }
-    // The changes that count, then those within the noise, each by size.
+    // Significant changes first, then those within the noise, each by size.
     rows.sort_by(|a, b| b.0.cmp(&a.0).then(b.1.total_cmp(&a.1)).then(a.2.cmp(&b.2)));
     let all = rows.len();
     rows.truncate(limit);

@@ -3,7 +3,7 @@
 use super::steps::warm_up;
 use super::table::selected;
 use crate::params::Params;
-use crate::question::Asked;
+use crate::question::ViewQuestion;
 use crate::reply::{Frame, Problem, Reply};
 use crate::site::Site;
 use crate::timeline::arrows::{Arrow, End};
@@ -13,12 +13,12 @@ use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashSet};
 use tfprof::ViewKind;
 
-/// The most names of one request.
+/// The maximum number of names in one request.
 const MOST_NAMES: usize = 2000;
-/// The most rows of statistics, and events of a selection.
+/// The maximum number of rows of statistics, and of events in a selection.
 const MOST_ROWS: usize = 50;
 const MOST_EVENTS: usize = 2000;
-/// The most events whose union is computed.
+/// The maximum number of events whose union is computed.
 const MOST_UNION: usize = 4_000_000;
 
 fn frame(site: &Site) -> Frame {
@@ -116,7 +116,7 @@ pub fn at(site: &Site, params: &mut Params) -> Result<Reply, Problem> {
     Ok(frame(site).reply(json!({ "event": event })))
 }
 
-/// The most arrows of an answer.
+/// The maximum number of arrows in an answer.
 const MOST_ARROWS: usize = 500;
 
 /// The arrows from and to an event.
@@ -136,7 +136,7 @@ fn arrows_json(arrows: &[Arrow]) -> Value {
     })
 }
 
-/// The event at a time, or the longest of those that are near.
+/// The event at a time, or the longest one nearby.
 fn nearest(lane: &Lane, time: u64, slack: u64) -> Option<usize> {
     let here = lane.within(time, time.saturating_add(1));
     if let Some(at) = here.clone().next() {
@@ -164,7 +164,7 @@ pub fn range(site: &Site, params: &mut Params) -> Result<Reply, Problem> {
     let mut spans: Option<Vec<(u64, u64)>> = Some(Vec::new());
     let (mut events, mut outer) = (0_u64, 0_u64);
     for (id, LaneInfo { lane, name, thread }) in timeline.lanes.iter().enumerate() {
-        // Further lanes of a thread hold calls within those of its first; those of a device have names of their own.
+        // Further lanes of a thread hold calls nested in those of its first; lanes of a device have names of their own.
         let is_inner = name.is_empty() && id > 0 && timeline.lanes[id - 1].thread == *thread;
         if lanes.as_ref().is_some_and(|lanes| !lanes.contains(&id)) {
             continue;
@@ -175,7 +175,7 @@ pub fn range(site: &Site, params: &mut Params) -> Result<Reply, Problem> {
             spans = None;
         }
         for at in within {
-            // Only the part within the range counts.
+            // Clip to the range.
             let (start, end) = (lane.start_of(at).max(from), lane.end_of(at).min(to));
             let sum = &mut sums[lane.name_of(at) as usize];
             let time = end.saturating_sub(start);
@@ -203,7 +203,7 @@ pub fn range(site: &Site, params: &mut Params) -> Result<Reply, Problem> {
     })))
 }
 
-/// The time that spans cover together.
+/// The length of the union of spans.
 fn union(mut spans: Vec<(u64, u64)>) -> u64 {
     spans.sort_unstable();
     let (mut covered, mut until) = (0, 0);
@@ -216,7 +216,7 @@ fn union(mut spans: Vec<(u64, u64)>) -> u64 {
 
 /// Sums by op type, the largest first.
 fn rows(timeline: &Timeline, sums: &[Sum], all: u64) -> Vec<Value> {
-    // By op: its sum, and the name with the longest run.
+    // For each op type, its sum and the name with the longest run.
     let mut by_op: BTreeMap<&str, (Sum, usize)> = BTreeMap::new();
     for (name, sum) in sums.iter().enumerate().filter(|(_, sum)| sum.runs > 0) {
         let (of_op, example) = by_op.entry(&timeline.names[name].op).or_insert((Sum::default(), name));
@@ -274,7 +274,7 @@ pub fn events(site: &Site, params: &mut Params) -> Result<Reply, Problem> {
         }
     }
     arrows.sort_unstable_by_key(|arrow| (arrow.from.start, arrow.from.lane, arrow.to));
-    // A launch within two nested events comes twice.
+    // A launch inside two nested events occurs twice.
     arrows.dedup();
     arrows.truncate(MOST_ARROWS);
     let frame = frame(site).leaving_out(count - found.len() as u64, "shorter ones");
@@ -297,7 +297,7 @@ fn names_of(site: &Site, timeline: &Timeline, sel: &str) -> Result<Vec<bool>, Pr
     Ok(match kind {
         "op" => timeline.names.iter().map(|name| name.op == path).collect(),
         "code" | "line" => {
-            let code = site.tree(&Asked::new(ViewKind::Code, &[word], None, Vec::new())?)?;
+            let code = site.tree(&ViewQuestion::new(ViewKind::Code, &[word], None, Vec::new())?)?;
             let Some(id) = selected(&code, sel) else { return Ok(vec![false; timeline.names.len()]) };
             let rows = if kind == "line" { id..id + 1 } else { code.below(id) };
             let model = &code.view.model;

@@ -11,9 +11,9 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use tfprof::internal::budget;
 
 /// The width of a picture, unless the page says its own.
-const WIDTH: f64 = 1200.0;
+pub(super) const WIDTH: f64 = 1200.0;
 /// The narrowest box, in pixels.
-const NARROWEST: f64 = 0.5;
+pub(super) const NARROWEST: f64 = 0.5;
 
 /// Boxes as columns.
 #[derive(Default, Serialize)]
@@ -36,15 +36,18 @@ struct Boxes {
     path: Vec<String>,
 }
 
-/// Texts by number.
-#[derive(Default)]
-struct Texts {
-    list: Vec<String>,
+/// Interned strings; the first is empty.
+pub(super) struct Strings {
+    pub list: Vec<String>,
     number: HashMap<String, u32>,
 }
 
-impl Texts {
-    fn number(&mut self, text: &str) -> u32 {
+impl Strings {
+    pub fn new() -> Strings {
+        Strings { list: vec![String::new()], number: HashMap::from([(String::new(), 0)]) }
+    }
+
+    pub fn number(&mut self, text: &str) -> u32 {
         if let Some(number) = self.number.get(text) {
             return *number;
         }
@@ -55,21 +58,21 @@ impl Texts {
     }
 }
 
-/// A picture while it is drawn.
+/// A flame graph under construction.
 struct Picture<'t> {
     tree: &'t Tree,
     boxes: Boxes,
-    names: Texts,
-    ops: Texts,
+    names: Strings,
+    ops: Strings,
     merged: (u64, i64),
-    /// Half a pixel, in parts.
+    /// The minimum width of a box: half a pixel, in stored units.
     least: f64,
     whole: f64,
     hits: HashSet<usize>,
 }
 
-/// A box: its row, its width in parts, what it stands for.
-struct Place {
+/// A box: its row, its extent in stored units, its children.
+struct FlameBox {
     id: usize,
     parent: i64,
     depth: usize,
@@ -80,9 +83,9 @@ struct Place {
 }
 
 impl Picture<'_> {
-    /// Adds a box; the answer is its number.
-    fn push(&mut self, place: &Place) -> i64 {
-        let Place { id, parent, depth, start, width, own, kids } = *place;
+    /// Adds a box and returns its index.
+    fn push(&mut self, place: &FlameBox) -> i64 {
+        let FlameBox { id, parent, depth, start, width, own, kids } = *place;
         let (tree, boxes) = (self.tree, &mut self.boxes);
         boxes.id.push(id);
         boxes.parent.push(parent);
@@ -114,7 +117,7 @@ impl Picture<'_> {
     /// Draws a row and the rows below it.
     fn draw(&mut self, root: usize) {
         let tree = self.tree;
-        let place = |id: usize, parent: i64, depth: usize, start: i64| Place {
+        let place = |id: usize, parent: i64, depth: usize, start: i64| FlameBox {
             id,
             parent,
             depth,
@@ -147,12 +150,12 @@ impl Picture<'_> {
         self.draw_up(root, root, true, with_own, Tree::own_parts);
     }
 
-    /// Draws who contains rows, with all that is in these.
+    /// Draws the callers of rows, weighted by the rows' totals.
     fn draw_around(&mut self, rows: &[usize]) {
         self.draw_up(0, rows[0], false, rows.iter().map(|id| (*id, *id)).collect(), Tree::parts);
     }
 
-    /// Draws rows and the names around them, up to `root`. `of_all`: the first box is not theirs, but that of everything.
+    /// Draws rows and their ancestors, up to `root`. `of_all`: the first box is not theirs, but that of everything.
     fn draw_up(
         &mut self,
         root: usize,
@@ -163,11 +166,11 @@ impl Picture<'_> {
     ) {
         let tree = self.tree;
         let width = self.whole as i64;
-        let top = Place { id: first, parent: -1, depth: 0, start: 0, width, own: 0, kids: 0 };
-        // The rows whose figures a box holds, each with the row around it that the box shows.
-        let mut waiting: Vec<(Place, Vec<(usize, usize)>)> = vec![(top, rows)];
+        let top = FlameBox { id: first, parent: -1, depth: 0, start: 0, width, own: 0, kids: 0 };
+        // The rows that a box sums, each with the ancestor that the box shows.
+        let mut waiting: Vec<(FlameBox, Vec<(usize, usize)>)> = vec![(top, rows)];
         while let Some((place, rows)) = waiting.pop() {
-            // The rows are looked at again on each level.
+            // Each level visits the rows again.
             budget::work(rows.len() as u64);
             let (depth, mut start, is_top) = (place.depth + 1, place.start, of_all && place.depth == 0);
             let mut groups: BTreeMap<String, Vec<(usize, usize)>> = BTreeMap::new();
@@ -185,7 +188,7 @@ impl Picture<'_> {
             let mut sized: Vec<(i64, Vec<(usize, usize)>)> =
                 groups.into_values().map(|rows| (sum(&rows), rows)).collect();
             sized.sort_by_key(|(width, _)| std::cmp::Reverse(*width));
-            let number = self.push(&Place { kids: sized.len(), ..place });
+            let number = self.push(&FlameBox { kids: sized.len(), ..place });
             for (width, rows) in sized {
                 if (width as f64) < self.least {
                     self.merge(1, width);
@@ -193,20 +196,20 @@ impl Picture<'_> {
                 }
                 let id = rows[0].1;
                 let own = if is_top { width } else { 0 };
-                waiting.push((Place { id, parent: number, depth, start, width, own, kids: 0 }, rows));
+                waiting.push((FlameBox { id, parent: number, depth, start, width, own, kids: 0 }, rows));
                 start = start.saturating_add(width);
             }
         }
     }
 
-    /// Draws rows as one box, and below it the rows in them, those of one name as one box.
+    /// Draws rows as one box, and their descendants below it, merged by name.
     fn draw_merged(&mut self, rows: Vec<usize>) {
         let tree = self.tree;
         let sum = |rows: &[usize], parts: fn(&Tree, usize) -> i64| {
             rows.iter().map(|id| parts(tree, *id)).fold(0, i64::saturating_add)
         };
         let (width, own) = (self.whole as i64, sum(&rows, Tree::own_parts));
-        let top = Place { id: rows[0], parent: -1, depth: 0, start: 0, width, own, kids: 0 };
+        let top = FlameBox { id: rows[0], parent: -1, depth: 0, start: 0, width, own, kids: 0 };
         let mut waiting = vec![(top, rows)];
         while let Some((place, rows)) = waiting.pop() {
             budget::work(rows.len() as u64);
@@ -221,14 +224,14 @@ impl Picture<'_> {
                 .collect();
             sized.sort_by_key(|(width, _)| std::cmp::Reverse(*width));
             let (depth, mut start) = (place.depth + 1, place.start);
-            let parent = self.push(&Place { kids: sized.len(), ..place });
+            let parent = self.push(&FlameBox { kids: sized.len(), ..place });
             for (width, rows) in sized {
                 if (width as f64) < self.least {
                     self.merge(rows.len() as u64, width);
                     continue;
                 }
                 let own = sum(&rows, Tree::own_parts);
-                waiting.push((Place { id: rows[0], parent, depth, start, width, own, kids: 0 }, rows));
+                waiting.push((FlameBox { id: rows[0], parent, depth, start, width, own, kids: 0 }, rows));
                 start = start.saturating_add(width);
             }
         }
@@ -272,15 +275,13 @@ pub fn flame(site: &Site, params: &mut Params) -> Result<Reply, Problem> {
     let mut picture = Picture {
         tree: &tree,
         boxes: Boxes::default(),
-        names: Texts::default(),
-        ops: Texts::default(),
+        names: Strings::new(),
+        ops: Strings::new(),
         merged: (0, 0),
         least: whole / width * NARROWEST,
         whole,
         hits: found.rows.iter().copied().collect(),
     };
-    picture.names.number("");
-    picture.ops.number("");
     let mut top = tree.row_json(rows[0]);
     if !around.is_empty() {
         top["total"] = json!([tree.whole(whole as i64)]);

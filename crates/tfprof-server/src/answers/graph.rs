@@ -12,20 +12,20 @@ use tfprof::internal::model::nodes::{Input, NodeId};
 use tfprof::internal::render::direction::is_gradient_scope;
 use tfprof::{Side, ViewKind};
 
-/// The most boxes.
+/// The maximum number of boxes.
 const MOST: usize = 60;
-/// The share of the metric above which a scope is opened by itself.
+/// Scopes above this share of the metric are opened automatically.
 const WHOLE: f64 = 0.9;
-/// As many single nodes of one op type have boxes of their own.
+/// The maximum number of single nodes of one op type that get their own boxes.
 const FEW: usize = 3;
-/// The most shapes named on an edge, and the widest edges that are listed.
+/// The maximum number of shapes named on an edge, and of edges listed, widest first.
 const SHAPES: usize = 4;
 const WIDEST: usize = 12;
 
 /// A scope or a node.
-struct Place {
+struct GraphBox {
     row: usize,
-    /// More nodes of the same op type, beside the row.
+    /// Further nodes of the same op type, if the box groups several.
     more: Vec<usize>,
     parent: Option<usize>,
     open: bool,
@@ -71,7 +71,7 @@ pub fn graph(site: &Site, params: &mut Params) -> Result<Reply, Problem> {
     let ranks = ranks(&boxes, &edges, &twins);
     let largest = boxes.iter().filter(|place| !place.open).map(|place| place.parts(&tree)).max().unwrap_or(0).max(1);
     let metric = tree.asked.metric();
-    let value = |place: &Place| match tree.number(Side::Total, metric, place.row) {
+    let value = |place: &GraphBox| match tree.number(Side::Total, metric, place.row) {
         Value::Null => Value::Null,
         one if place.more.is_empty() => one,
         _ => tree.whole(place.parts(&tree)).into(),
@@ -114,7 +114,7 @@ pub fn graph(site: &Site, params: &mut Params) -> Result<Reply, Problem> {
 }
 
 /// The scopes at the level where the tree branches, opened as asked. A scope that holds all gradients is always open.
-fn boxes(tree: &Tree, opened: &[String]) -> Vec<Place> {
+fn boxes(tree: &Tree, opened: &[String]) -> Vec<GraphBox> {
     let opened: HashSet<&str> = opened.iter().map(String::as_str).collect();
     let mut top = 0;
     while let [only] = tree.kids(top) {
@@ -140,7 +140,7 @@ fn boxes(tree: &Tree, opened: &[String]) -> Vec<Place> {
         }
         let open = !kids.is_empty() && opened.contains(tree.name(row));
         let number = boxes.len();
-        boxes.push(Place { row, more: Vec::new(), parent, open, first: u32::MAX });
+        boxes.push(GraphBox { row, more: Vec::new(), parent, open, first: u32::MAX });
         if open {
             waiting.extend(kids.iter().rev().map(|kid| (*kid as usize, Some(number))));
         }
@@ -148,16 +148,16 @@ fn boxes(tree: &Tree, opened: &[String]) -> Vec<Place> {
     boxes
 }
 
-/// As many sums of gradients are drawn as boxes.
+/// The maximum number of sums of gradients that are drawn as boxes.
 const FEW_SUMS: usize = 2;
 
-/// Takes out the sums of gradients that stand beside scopes, if there is a ladder: a column of a hundred `AddN` tells nothing, and the
+/// Removes the sums of gradients beside scopes if forward and gradient scopes face each other: a column of a hundred `AddN` tells nothing, and the
 /// edges through them tell which scopes they join.
-fn take_sums(tree: &Tree, boxes: &mut Vec<Place>) -> Vec<usize> {
+fn take_sums(tree: &Tree, boxes: &mut Vec<GraphBox>) -> Vec<usize> {
     if twins(tree, boxes).iter().all(Option::is_none) {
         return Vec::new();
     }
-    let is_sum = |place: &Place| {
+    let is_sum = |place: &GraphBox| {
         let is_alone = tree.kids(place.row).is_empty() && place.parent.is_none();
         is_alone && tree.op(place.row) == "AddN" && tree.direction(place.row) == Direction::Gradient
     };
@@ -179,9 +179,9 @@ fn take_sums(tree: &Tree, boxes: &mut Vec<Place>) -> Vec<usize> {
     sums
 }
 
-/// Puts single nodes of one op type and direction beside scopes into one box if there are many.
-fn merge(tree: &Tree, boxes: Vec<Place>) -> Vec<Place> {
-    let key = |place: &Place| {
+/// Groups single nodes of one op type and direction beside scopes into one box if there are many.
+fn merge(tree: &Tree, boxes: Vec<GraphBox>) -> Vec<GraphBox> {
+    let key = |place: &GraphBox| {
         (tree.kids(place.row).is_empty() && place.parent.is_none())
             .then(|| (tree.op(place.row), tree.direction(place.row) as u8))
     };
@@ -189,7 +189,7 @@ fn merge(tree: &Tree, boxes: Vec<Place>) -> Vec<Place> {
     boxes.iter().filter_map(key).for_each(|key| *counts.entry(key).or_default() += 1);
     let mut place_of: BTreeMap<(&str, u8), usize> = BTreeMap::new();
     let mut number = Vec::new();
-    let mut merged: Vec<Place> = Vec::new();
+    let mut merged: Vec<GraphBox> = Vec::new();
     for mut place in boxes {
         place.parent = place.parent.map(|parent| number[parent]);
         let key = key(&place).filter(|key| counts[key] > FEW);
@@ -207,8 +207,8 @@ fn merge(tree: &Tree, boxes: Vec<Place>) -> Vec<Place> {
     merged
 }
 
-impl Place {
-    /// The sum of its rows, in parts.
+impl GraphBox {
+    /// The sum of its rows, in stored units.
     fn parts(&self, tree: &Tree) -> i64 {
         self.more.iter().map(|row| tree.parts(*row)).fold(tree.parts(self.row), i64::saturating_add)
     }
@@ -222,8 +222,8 @@ impl Place {
     }
 }
 
-/// Leaves out the smallest boxes if there are too many; those that stay keep their order.
-fn shorten(tree: &Tree, boxes: &mut Vec<Place>) -> u64 {
+/// Drops the smallest boxes if there are too many; the others keep their order.
+fn shorten(tree: &Tree, boxes: &mut Vec<GraphBox>) -> u64 {
     if boxes.len() <= MOST {
         return 0;
     }
@@ -235,7 +235,7 @@ fn shorten(tree: &Tree, boxes: &mut Vec<Place>) -> u64 {
     let kept: HashSet<usize> = by_size.into_iter().take(MOST).collect();
     let before = boxes.len();
     let mut number = vec![None; before];
-    let mut short: Vec<Place> = Vec::new();
+    let mut short: Vec<GraphBox> = Vec::new();
     for (at, mut place) in std::mem::take(boxes).into_iter().enumerate() {
         if kept.contains(&at) {
             place.parent = place.parent.and_then(|parent| number[parent]);
@@ -247,8 +247,8 @@ fn shorten(tree: &Tree, boxes: &mut Vec<Place>) -> u64 {
     (before - boxes.len()) as u64
 }
 
-/// By row, the innermost box around it.
-fn boxes_of_rows(tree: &Tree, boxes: &[Place]) -> Vec<Option<usize>> {
+/// The innermost box around each row.
+fn boxes_of_rows(tree: &Tree, boxes: &[GraphBox]) -> Vec<Option<usize>> {
     let mut box_of = vec![None; tree.len()];
     for (number, place) in boxes.iter().enumerate() {
         box_of[place.row] = Some(number);
@@ -265,10 +265,10 @@ fn boxes_of_rows(tree: &Tree, boxes: &[Place]) -> Vec<Option<usize>> {
 /// A tensor: an output of a node.
 type Tensor = (NodeId, u32);
 
-/// The most tensors that are followed through nodes without a box.
+/// The maximum number of tensors followed through nodes without a box.
 const MOST_THROUGH: usize = 64;
 
-/// By node without a box, the tensors of boxes that reach it through others of its kind.
+/// For each node without a box, the tensors of boxes that reach it through other nodes without boxes.
 fn through(model: &Model, place: &dyn Fn(NodeId) -> Option<usize>) -> HashMap<NodeId, Vec<Tensor>> {
     let mut reached: HashMap<NodeId, Vec<Tensor>> = HashMap::new();
     let inputs = |node: NodeId| {
@@ -276,7 +276,7 @@ fn through(model: &Model, place: &dyn Fn(NodeId) -> Option<usize>) -> HashMap<No
         inputs.filter_map(|Input { source, output }| Some((model.node(*source)?, *output)))
     };
     for start in model.nodes.all().filter(|node| place(*node).is_none()) {
-        // Each node twice: first for what it reads, then for itself. One that is met again within itself has nothing yet.
+        // Each node is visited twice: before and after its inputs. One that is met again in between lies on a cycle and has nothing yet.
         let mut waiting = vec![(start, false)];
         while let Some((node, is_ready)) = waiting.pop() {
             if is_ready {
@@ -302,7 +302,7 @@ fn through(model: &Model, place: &dyn Fn(NodeId) -> Option<usize>) -> HashMap<No
     reached
 }
 
-/// The tensors that go from one box to another, also through nodes that have no box; each counts once for each pair.
+/// The tensors that flow from one box to another, also through nodes without a box; each counts once per pair.
 fn edges(model: &Model, place: &dyn Fn(NodeId) -> Option<usize>) -> BTreeMap<(usize, usize), Edge> {
     let sizes = tensor_bytes(model);
     let through = through(model, place);
@@ -351,8 +351,8 @@ fn tensor_bytes(model: &Model) -> HashMap<(NodeId, u32), i64> {
     sizes
 }
 
-/// By box, the box of its gradient or of its forward scope.
-fn twins(tree: &Tree, boxes: &[Place]) -> Vec<Option<usize>> {
+/// For each box, the box of its gradient or of its forward scope.
+fn twins(tree: &Tree, boxes: &[GraphBox]) -> Vec<Option<usize>> {
     let number: HashMap<&str, usize> = boxes.iter().enumerate().map(|(at, place)| (tree.name(place.row), at)).collect();
     let mut twins = vec![None; boxes.len()];
     for (at, place) in boxes.iter().enumerate() {
@@ -368,12 +368,12 @@ fn twins(tree: &Tree, boxes: &[Place]) -> Vec<Option<usize>> {
     twins
 }
 
-/// The place of each box from the inputs on: its longest way through boxes that come before it. Twins lie side by side.
-fn ranks(boxes: &[Place], edges: &BTreeMap<(usize, usize), Edge>, twins: &[Option<usize>]) -> Vec<usize> {
+/// The rank of each box: the length of the longest path from the inputs. Forward and gradient twins share a rank.
+fn ranks(boxes: &[GraphBox], edges: &BTreeMap<(usize, usize), Edge>, twins: &[Option<usize>]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..boxes.len()).collect();
     order.sort_by_key(|at| boxes[*at].first);
     if twins.iter().any(Option::is_some) {
-        // Ladders have one rung after the other.
+        // A pair of twins takes the next rank.
         let mut ranks = vec![0; boxes.len()];
         order.iter().enumerate().for_each(|(rank, at)| ranks[*at] = rank);
         let is_gradient = |at: usize| twins[at].is_some_and(|twin| boxes[twin].first < boxes[at].first);
@@ -393,10 +393,10 @@ fn ranks(boxes: &[Place], edges: &BTreeMap<(usize, usize), Edge>, twins: &[Optio
     ranks
 }
 
-/// The tensors that gradients read of the forward pass.
+/// The forward tensors that gradients read.
 fn kept(
     tree: &Tree,
-    boxes: &[Place],
+    boxes: &[GraphBox],
     edges: &BTreeMap<(usize, usize), Edge>,
     is_kept: &dyn Fn(usize, usize) -> bool,
 ) -> Value {

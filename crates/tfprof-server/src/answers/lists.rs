@@ -11,10 +11,10 @@ use std::collections::BTreeMap;
 use tfprof::ViewKind;
 use tfprof::internal::model::nodes::NodeId;
 
-/// The most items of a list.
+/// The maximum length of a list.
 const MOST: usize = 200;
 
-/// Several rows as one.
+/// Rows merged into one item.
 #[derive(Default)]
 pub struct Item {
     pub n: u64,
@@ -67,7 +67,7 @@ fn items(tree: &Tree, items: BTreeMap<String, Item>, sel: &dyn Fn(&str) -> Value
     sorted.iter().take(MOST).map(one).collect()
 }
 
-/// Own figures of all nodes below a row, by op type.
+/// Self figures of all nodes below a row, by op type.
 pub fn op_types(tree: &Tree, root: usize) -> Value {
     let model = &tree.view.model;
     let mut by_type: BTreeMap<String, Item> = BTreeMap::new();
@@ -81,7 +81,7 @@ pub fn op_types(tree: &Tree, root: usize) -> Value {
     items(tree, by_type, &|op| format!("op:{op}").into())
 }
 
-/// Calls `then` for each accounted node below a row, with its own figure in parts.
+/// Calls `then` for each accounted node below a row, with its self figure in stored units.
 pub fn each_node(tree: &Tree, root: usize, then: &mut dyn FnMut(NodeId, i64)) {
     let metric = tree.asked.metric();
     let values = tree.view.values();

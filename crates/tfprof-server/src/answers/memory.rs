@@ -1,4 +1,4 @@
-//! Memory over time, and what holds it at the peak.
+//! Memory over time, and its holders at the peak.
 
 use crate::params::Params;
 use crate::reply::{Problem, Reply};
@@ -10,9 +10,9 @@ use std::sync::Arc;
 use tfprof::internal::trace::{self, TensorLife, Trace, TraceOptions};
 use tfprof::{Role, Source};
 
-/// The most tensors that are listed.
+/// The maximum number of tensors listed.
 const HOLDERS: usize = 500;
-/// The parts of the picture besides gradients and others.
+/// The number of bands in the picture besides gradients and others.
 const PARTS: usize = 6;
 const WIDTH: usize = 1200;
 
@@ -69,7 +69,7 @@ impl Steps {
     }
 }
 
-/// A tensor is made, or freed if bytes are negative.
+/// An allocation; negative bytes are a deallocation.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Change {
     time: i128,
@@ -78,7 +78,7 @@ struct Change {
 }
 
 impl StepMemory {
-    /// In order of time; at one time, what is freed comes first.
+    /// Sorted by time; at equal times, memory is freed before it is allocated.
     fn changes(&self) -> impl Iterator<Item = Change> + use<> {
         let ends = |(life, of): (usize, &TensorLife)| {
             let bytes = i128::from(of.bytes);
@@ -134,7 +134,7 @@ fn nothing(site: &Site) -> Problem {
     Problem::no_data("no memory was recorded", missing.cloned())
 }
 
-/// A part of the picture: the forward tensors of a unit, all gradients, or others.
+/// A band of the picture: the forward tensors of a unit, all gradients, or others.
 fn part_of(life: &TensorLife, op: &str) -> (String, Direction) {
     let node = life.tensor.split(':').next().unwrap_or(&life.tensor);
     match Direction::of(node, op) {
@@ -147,7 +147,7 @@ fn part_of(life: &TensorLife, op: &str) -> (String, Direction) {
 /// The forward tensors of all smaller units.
 const OTHER_SCOPES: &str = "other scopes";
 
-/// The parts by what they hold at the peak.
+/// The bands, by their bytes at the peak.
 struct Parts {
     names: Vec<(String, Direction)>,
     of_life: Vec<usize>,
@@ -185,13 +185,13 @@ impl Parts {
     }
 }
 
-/// Memory over time, a value for each pixel.
+/// Memory over time, one value per pixel.
 struct Curve {
-    /// The time of the most memory in a pixel.
+    /// The time of the peak within a pixel.
     t_ns: Vec<f64>,
     low: Vec<f64>,
     high: Vec<f64>,
-    /// The bytes of each part at that time.
+    /// The bytes of each band at that time.
     series: Vec<Vec<f64>>,
 }
 
@@ -295,7 +295,7 @@ fn holder(
     })
 }
 
-/// The allocators of traces, which say how much is in use and not by whom.
+/// The allocators of traces, which report the bytes in use without their holders.
 fn of_hosts(site: &Site, device: &str) -> Result<Reply, Problem> {
     let allocators: Vec<_> = site.overview.hosts.iter().flat_map(|host| &host.allocators).collect();
     let fits = |of: &&&tfprof::internal::model::allocators::AllocatorFacts| device.is_empty() || of.name == device;

@@ -2,7 +2,7 @@
 
 use super::steps::{self, RULE, warm_up};
 use crate::params::Params;
-use crate::question::Asked;
+use crate::question::ViewQuestion;
 use crate::reply::{Problem, Reply};
 use crate::site::Site;
 use crate::tree::{Tree, label, unit};
@@ -72,7 +72,7 @@ fn title(site: &Site) -> String {
 /// A view of all metrics; its root has the totals.
 pub fn all_metrics(site: &Site) -> Result<std::sync::Arc<Tree>, Problem> {
     let words: Vec<_> = METRICS.iter().filter_map(|info| info.word).collect();
-    site.tree(&Asked::new(ViewKind::Scope, &words, Some("name"), Vec::new())?)
+    site.tree(&ViewQuestion::new(ViewKind::Scope, &words, Some("name"), Vec::new())?)
 }
 
 fn metrics(site: &Site) -> Result<Value, Problem> {
@@ -115,9 +115,9 @@ fn missing<'s>(site: &'s Site, codes: &[&str]) -> Option<&'s Missing> {
     codes.iter().find_map(|code| site.overview.missing.iter().find(|missing| missing.code == *code))
 }
 
-/// Codes of what the code view lacks.
+/// Codes for data that the code view lacks.
 pub const NO_CODE: &[&str] = &["no_traces", "no_hlo", "no_python_calls"];
-/// Codes of what the timeline and memory lack.
+/// Codes for data that the timeline and memory lack.
 const NO_RUNS: &[&str] = &["no_steps", "no_times"];
 
 fn views(site: &Site) -> Value {

@@ -49,7 +49,7 @@ pub const ROUTES: &[(&str, Answer)] = &[
     ("changes", compare::changes),
 ];
 
-/// Whether an answer is worth keeping: tiles and hover cards are made faster than they are found, and statements are seldom
+/// Whether an answer is worth caching: tiles and hover cards are quick to compute, and statements are seldom
 /// asked twice.
 pub fn is_kept(key: &str) -> bool {
     let route = key.split('?').next().unwrap_or(key);

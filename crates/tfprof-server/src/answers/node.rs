@@ -1,10 +1,10 @@
-//! One selection in full: its figures, its steps, its lines of code, its gradient.
+//! The details of a selection: its figures, steps, source lines, kernels and gradient.
 
 use super::lists::{each_node, op_types};
 use super::steps::{Parts, warm_up};
 use super::table::{row_of, selected};
 use crate::params::Params;
-use crate::question::Asked;
+use crate::question::ViewQuestion;
 use crate::reply::{Problem, Reply};
 use crate::site::Site;
 use crate::tree::{Direction, Tree, label, line_name, unit};
@@ -16,9 +16,9 @@ use tfprof::internal::model::nodes::NodeId;
 use tfprof::internal::view::values::Values;
 use tfprof::{METRICS, Quirks, Side, Step, ViewKind};
 
-/// Steps times nodes that one answer adds up.
+/// The budget of an answer, in steps times nodes.
 const MOST_VALUES: usize = 4_000_000;
-/// The most rows of each list.
+/// The maximum number of rows in each list.
 const MOST: usize = 8;
 
 pub fn node(site: &Site, params: &mut Params) -> Result<Reply, Problem> {
@@ -66,7 +66,7 @@ pub fn node(site: &Site, params: &mut Params) -> Result<Reply, Problem> {
 }
 
 /// The row of a selection, under the filters if it is there, else without them.
-fn place(site: &Site, asked: &Asked, sel: &str, id: Option<usize>) -> Result<(Arc<Tree>, usize), Problem> {
+fn place(site: &Site, asked: &ViewQuestion, sel: &str, id: Option<usize>) -> Result<(Arc<Tree>, usize), Problem> {
     if let Some(id) = id {
         let tree = site.tree(asked)?;
         return if id < tree.len() { Ok((tree, id)) } else { Err(Problem::not_found("there is no such row")) };
@@ -91,7 +91,7 @@ fn place(site: &Site, asked: &Asked, sel: &str, id: Option<usize>) -> Result<(Ar
     }
 }
 
-/// All metrics of a row, those that the files have.
+/// All available metrics of a row.
 fn metrics(site: &Site, tree: &Tree, id: usize) -> Result<Value, Problem> {
     let words: Vec<&str> = METRICS.iter().filter_map(|info| info.word).collect();
     // The same rows in the same order, with all metrics.
@@ -99,7 +99,7 @@ fn metrics(site: &Site, tree: &Tree, id: usize) -> Result<Value, Problem> {
     let all: Vec<&str> = [first].into_iter().chain(words.into_iter().filter(|word| *word != first)).collect();
     let mut others = tree.asked.given.clone();
     others.retain(|(name, _)| name != "select" && name != "order_by");
-    let tree_of_all = site.tree(&Asked::new(tree.view.kind, &all, None, others)?)?;
+    let tree_of_all = site.tree(&ViewQuestion::new(tree.view.kind, &all, None, others)?)?;
     let id = row_of(&tree_of_all, &tree.path(id))?;
     let one = |metric: &tfprof::Metric| {
         let total = tree_of_all.number(Side::Total, *metric, id);
@@ -116,7 +116,7 @@ fn metrics(site: &Site, tree: &Tree, id: usize) -> Result<Value, Problem> {
 
 /// The metric of a row in each step: the sum of its nodes.
 fn steps(site: &Site, tree: &Tree, id: usize, nodes: &[NodeId]) -> Value {
-    // That of the view may lack the warm-up.
+    // The step of the view may exclude warm-up.
     let model = site.profiler.model();
     let metric = tree.asked.metric();
     if !metric.info().averaged || metric.is_ratio() {
@@ -154,7 +154,7 @@ fn twin(tree: &Tree, id: usize) -> Option<usize> {
     paths.iter().find_map(|path| tree.find(path))
 }
 
-/// The lines of code that made nodes, the largest first.
+/// The source lines that created nodes, largest first.
 fn lines(site: &Site, tree: &Tree, nodes: &[NodeId]) -> Value {
     let metric = tree.asked.metric();
     let word = metric.info().word.unwrap_or_default();
@@ -182,7 +182,7 @@ fn lines(site: &Site, tree: &Tree, nodes: &[NodeId]) -> Value {
     sorted.iter().take(MOST).map(one).collect()
 }
 
-/// The kernels of nodes, those of most time first.
+/// The kernels of nodes, longest first.
 fn kernels(model: &Model, nodes: &[NodeId]) -> Vec<String> {
     let mut kernels: Vec<_> =
         nodes.iter().filter_map(|node| model.op_facts.get(*node)).flat_map(|facts| &facts.kernels).collect();

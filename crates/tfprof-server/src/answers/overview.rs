@@ -3,7 +3,7 @@
 use super::lists::each_node;
 use super::steps::{self, Parts, WarmUp, directions, parts_of_step, warm_up};
 use crate::params::Params;
-use crate::question::Asked;
+use crate::question::ViewQuestion;
 use crate::reply::{Problem, Reply};
 use crate::site::Site;
 use crate::tree::{Direction, Tree, tells_directions};
@@ -15,7 +15,7 @@ use tfprof::internal::report::advise;
 use tfprof::internal::units;
 use tfprof::{CHECKERS, Metric, Quirks, Step, ViewKind};
 
-/// The most steps that are drawn as bars.
+/// The maximum number of steps drawn as bars.
 const BARS: usize = 400;
 /// The rows of each list.
 const TOP: usize = 6;
@@ -61,7 +61,7 @@ pub fn overview(site: &Site, params: &mut Params) -> Result<Reply, Problem> {
     })))
 }
 
-/// Why the time of a step and the time in its ops differ.
+/// The reason why the duration of a step and the time in its ops differ.
 fn ops_beside_step(step: Option<f64>, ops: Option<f64>) -> Option<&'static str> {
     let (step, ops) = step.zip(ops)?;
     Some(if ops > step {
@@ -77,7 +77,7 @@ fn largest(tree: &Tree) -> Vec<usize> {
         ViewKind::Op => (1..tree.len()).collect(),
         _ => {
             let mut level: Vec<usize> = vec![0];
-            // Scopes that hold nearly everything say little; those inside them say more.
+            // Scopes that hold nearly everything say little; use those inside them.
             loop {
                 let large =
                     |id: &usize| tree.parts(*id) as f64 > 0.5 * tree.parts(0) as f64 && tree.kids(*id).len() > 1;
@@ -96,7 +96,7 @@ fn largest(tree: &Tree) -> Vec<usize> {
     rows
 }
 
-/// The row of an op type, and how its figure splits.
+/// The row of an op type, and its figure by direction.
 fn op_row(tree: &Tree, id: usize) -> Value {
     let model = &tree.view.model;
     let mut parts = Parts::default();
@@ -112,7 +112,7 @@ fn op_row(tree: &Tree, id: usize) -> Value {
     row
 }
 
-/// The lines by what they made themselves, however they were called: forward ops and gradients apart.
+/// Source lines by self figure, whatever their callers; forward ops and gradients apart.
 fn lines(tree: &Tree) -> Value {
     let mut sums: BTreeMap<(&str, i32, bool), (i64, usize)> = BTreeMap::new();
     for id in (1..tree.len()).filter(|id| tree.own_parts(*id) > 0) {
@@ -135,12 +135,12 @@ fn lines(tree: &Tree) -> Value {
     sorted.iter().take(TOP).map(one).collect()
 }
 
-/// The op with the largest figure of its own.
+/// The op with the largest self figure.
 fn single(tree: &Tree) -> Option<usize> {
     (1..tree.len()).filter(|id| tree.own_parts(*id) > 0).max_by_key(|id| (tree.own_parts(*id), Reverse(*id)))
 }
 
-/// How the metric splits into forward, gradient and others.
+/// The metric by direction: forward, gradient and others.
 fn parts(tree: &Tree) -> Value {
     let metric = tree.asked.metric();
     if metric.is_ratio() || tree.parts(0) <= 0 {
@@ -187,7 +187,7 @@ fn step_bars(site: &Site, warm_up: &WarmUp) -> (Value, Value) {
     (bars, Value::Null)
 }
 
-fn figures(site: &Site, asked: &Asked) -> Result<Value, Problem> {
+fn figures(site: &Site, asked: &ViewQuestion) -> Result<Value, Problem> {
     let overview = &site.overview;
     let command = &site.setup.command;
     let info = command.line("info", &[]);
@@ -257,7 +257,7 @@ fn figures(site: &Site, asked: &Asked) -> Result<Value, Problem> {
     ]))
 }
 
-/// The most bytes at one time and where: on a device of a step, or as an allocator of a trace reported.
+/// The memory peak and its place: a device and a step, or an allocator of a trace.
 fn memory_peak(site: &Site) -> Option<(i64, String)> {
     if let Some(peak) = &site.overview.memory_peak {
         return Some((peak.bytes, peak.device.clone()));
@@ -269,7 +269,7 @@ fn memory_peak(site: &Site) -> Option<(i64, String)> {
 /// Lists the largest rows, as the tables of this screen do.
 const LARGEST_ROWS: &str = "ExpensiveOperationChecker";
 
-/// The reports of all other checkers, and what they could not check.
+/// The reports of all other checkers, and the checks that lacked data.
 fn findings(site: &Site) -> Result<(Value, Value), Problem> {
     let mut names = advise::default_names(Quirks::NONE);
     names.retain(|name| *name != LARGEST_ROWS);
@@ -291,7 +291,7 @@ fn findings(site: &Site) -> Result<(Value, Value), Problem> {
         }
         notes.extend(checker.notes.iter().cloned());
     }
-    // Those that could save most come first.
+    // Largest savings first.
     findings.sort_by_key(|(micros, _)| *micros);
     let findings: Vec<Value> = findings.into_iter().map(|(_, finding)| finding).collect();
     Ok((findings.into(), notes.into()))
@@ -303,7 +303,7 @@ fn selection_in(site: &Site, text: &str) -> Option<String> {
     let name = rest.split(", ").next()?;
     let word = site.default_metric().info().word?;
     let has = |kind: ViewKind| {
-        let tree: Arc<Tree> = site.tree(&Asked::new(kind, &[word], None, Vec::new()).ok()?).ok()?;
+        let tree: Arc<Tree> = site.tree(&ViewQuestion::new(kind, &[word], None, Vec::new()).ok()?).ok()?;
         tree.find(name).filter(|id| *id != 0).map(|id| tree.sel(id))
     };
     has(ViewKind::Op).or_else(|| has(ViewKind::Scope))

@@ -13,9 +13,9 @@ use tfprof::internal::sql::Database;
 use tfprof::internal::tables::{TABLES, TableInfo};
 use tfprof::internal::words::quoted;
 
-/// The most rows of an answer; the page shows no more.
+/// The maximum number of rows in an answer; the page shows no more.
 const MOST_ROWS: usize = 10_000;
-/// A statement that takes longer is stopped: a page cannot press Ctrl-C.
+/// The timeout of a statement: a page cannot press Ctrl-C.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The tables with their columns, without `sql`; else the rows of the statement.
@@ -50,7 +50,7 @@ fn table(table: &TableInfo) -> Value {
     json!({ "name": table.name, "about": table.about, "columns": columns })
 }
 
-/// A cell. Numbers that JavaScript would round are texts.
+/// A cell. Numbers that JavaScript would round are strings.
 fn cell(datum: Datum<'_>) -> Value {
     const EXACT: i64 = 1 << 53;
     match datum {

@@ -9,7 +9,7 @@ use tfprof::internal::render::roofline::{Dot, ceiling, dots};
 use tfprof::internal::view::ceilings::{Bound, Peaks};
 use tfprof::{Metric, Side};
 
-/// The most dots of an answer: those that take most time.
+/// The maximum number of dots in an answer: those with the most time.
 const MOST_DOTS: usize = 1000;
 /// The columns of the table beside the picture, and the word for what bounds a row.
 const WORDS: [&str; 7] =

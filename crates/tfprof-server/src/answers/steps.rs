@@ -1,4 +1,4 @@
-//! Steps: which of them are warm-up, and how their time splits into forward and gradient.
+//! Steps: warm-up, and their time by direction.
 
 use crate::tree::Direction;
 use serde_json::{Value, json};
@@ -8,15 +8,15 @@ use tfprof::internal::view::values::Values;
 use tfprof::reports::StepTime;
 use tfprof::{Metric, Overview, Quirks, Step};
 
-/// The steps that come before the program has settled.
+/// The warm-up steps at the start of a run.
 #[derive(Debug)]
 pub struct WarmUp {
     pub steps: Vec<i64>,
-    /// The steps that are left without them: one, or those from one on. None if nothing can be left out.
+    /// The remaining steps: one, or all from one on. None if there is no warm-up to exclude.
     pub others: Option<Step>,
 }
 
-/// The rule of `tfprof diff`; of fewer than four steps it says nothing.
+/// Detects warm-up by the rule of `tfprof diff`, which needs at least four steps.
 pub const RULE: &str = "the first steps, while they are clearly longer than those of the second half; of two or three steps \
                         the first, if it took a tenth longer than the median of the others";
 
@@ -61,9 +61,9 @@ impl Parts {
         self.forward.saturating_add(self.gradient).saturating_add(self.other)
     }
 
-    /// As a page shows it; `parts` make one of the metric's unit.
+    /// As JSON; `parts` is the scale of stored units.
     pub fn json(&self, parts: i64, whole: i64) -> Value {
-        // If nothing is a gradient or bookkeeping, the names may just not tell.
+        // If nothing is a gradient or bookkeeping, the names may simply not say.
         if self.gradient == 0 && self.other == 0 {
             return Value::Null;
         }

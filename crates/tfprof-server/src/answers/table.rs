@@ -7,11 +7,11 @@ use crate::tree::{Tree, number};
 use serde_json::{Value, json};
 use tfprof::{Amount, Metric, ViewKind};
 
-/// The most rows of a page.
+/// The maximum number of rows in a page of children.
 const PAGE: usize = 500;
-/// The most rows of several levels.
+/// The maximum number of rows when several levels are asked for.
 const LEVELS: usize = 5000;
-/// The most rows that a search lists.
+/// The maximum number of search results.
 const FOUND: usize = 50;
 
 pub fn rows(site: &Site, params: &mut Params) -> Result<Reply, Problem> {
@@ -57,7 +57,7 @@ pub fn row_of(tree: &Tree, path: &str) -> Result<usize, Problem> {
         .ok_or_else(|| Problem::not_found(format!("the {kind} view has no row `{path}` under these filters")))
 }
 
-/// The row that a selection means in a view, if it has one.
+/// The row of a selection in a view, if there is one.
 pub fn selected(tree: &Tree, sel: &str) -> Option<usize> {
     let (kind, path) = sel.split_once(':').unwrap_or(("", sel));
     match (kind, tree.view.kind) {
@@ -77,7 +77,7 @@ pub fn selected(tree: &Tree, sel: &str) -> Option<usize> {
     }
 }
 
-/// Whether two names mean a file: paths, or the name alone.
+/// Whether two names refer to the same file: full paths, or the file name alone.
 pub fn same_file(file: &str, name: &str) -> bool {
     file == name || (!name.contains(['/', '\\']) && file.rsplit(['/', '\\']).next() == Some(name))
 }
@@ -112,7 +112,7 @@ pub fn all(site: &Site, params: &mut Params) -> Result<Reply, Problem> {
 /// The rows that a search finds.
 pub struct Found {
     pub rows: Vec<usize>,
-    /// In parts, rows within others counted once.
+    /// In stored units; nested hits count once.
     pub parts: i64,
 }
 

@@ -6,7 +6,7 @@ use hyper::header::{self, HeaderMap};
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// 256 random bits, as text.
+/// 256 random bits as hexadecimal digits.
 #[derive(Clone)]
 pub struct Token(String);
 
@@ -24,7 +24,7 @@ impl Token {
         Ok(Token(bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()))
     }
 
-    /// Compares in a time that does not depend on where the texts differ.
+    /// Compares in constant time.
     fn is(&self, text: &str) -> bool {
         let (own, other) = (self.0.as_bytes(), text.as_bytes());
         let different = own.iter().zip(other.iter().chain(std::iter::repeat(&0))).fold(0, |sum, (a, b)| sum | (a ^ b));
@@ -41,16 +41,16 @@ pub struct Refusal {
 
 #[derive(Debug)]
 pub struct Guard {
-    /// The two ways to write our address.
+    /// Both spellings of our own address.
     hosts: [String; 2],
     port: u16,
-    /// In the address that is opened; good for one use.
+    /// The token in the address that is opened; valid once.
     link: Token,
     used: AtomicBool,
     cookie: Token,
 }
 
-/// Cookies do not tell ports apart, and two servers may run on one machine.
+/// The cookie's name contains the port: cookies ignore ports, and two servers may run on one machine.
 fn cookie_name(port: u16) -> String {
     format!("tfprof-{port}")
 }
@@ -73,7 +73,7 @@ impl Guard {
             let first = values.next().map(|value| value.to_str().unwrap_or("?"));
             if values.next().is_some() { Some("?") } else { first }
         };
-        // A name that a stranger lets point to this machine is not ours.
+        // DNS rebinding: a foreign name may resolve to this machine.
         match one(header::HOST) {
             Some(host) if self.hosts.iter().any(|own| own.eq_ignore_ascii_case(host)) => {}
             _ => return refuse("this server is asked by the address that it printed"),

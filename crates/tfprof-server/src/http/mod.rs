@@ -42,27 +42,27 @@ struct State {
     site: Arc<Site>,
     guard: Guard,
     page: Page,
-    /// Questions that are answered at the same time. Those that wait for the same view take no processor, so there may be more
-    /// than processors.
+    /// Limits concurrent questions. Those that wait for the same view use no processor, so there may be more
+    /// of them than processors.
     work: Semaphore,
-    /// Of these, some answer in a moment; they never wait for the others.
+    /// A separate limit for quick requests, which never wait for slow ones.
     quick: Semaphore,
 }
 
-/// Requests that are answered from what is there: a finger is on the wheel.
+/// Quick requests, which are answered from memory while the user zooms or scrolls.
 const QUICK: [&str; 3] = ["tile", "names", "at"];
-/// Questions at the same time for each processor.
+/// Concurrent questions per processor.
 const EACH: usize = 4;
 
-/// Connections at the same time; more wait.
+/// The maximum number of open connections; further ones wait.
 const MOST_CONNECTIONS: usize = 512;
-/// The time that a client has for the head of a request.
+/// The timeout for the head of a request.
 const HEAD_TIME: Duration = Duration::from_secs(20);
 /// Bodies below this size are not worth compressing.
 const SMALL: usize = 1400;
 
 impl Server {
-    /// Binds a port of the loopback interface; 0 is any that is free.
+    /// Binds a port of the loopback interface; 0 picks a free one.
     pub fn bind(site: Arc<Site>, page: Page, port: u16) -> io::Result<Server> {
         let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, port))?;
         listener.set_nonblocking(true)?;
@@ -91,7 +91,7 @@ impl Server {
             stop.await;
             Ok::<(), io::Error>(())
         })?;
-        // Answers in the works are of no use any more.
+        // Unfinished answers are no longer needed.
         runtime.shutdown_background();
         Ok(())
     }
@@ -120,7 +120,7 @@ async fn accept(listener: TcpListener, state: Arc<State>) {
             let service = service_fn(move |request| respond(Arc::clone(&state), request));
             let mut http = hyper::server::conn::http1::Builder::new();
             http.timer(TokioTimer::new()).header_read_timeout(HEAD_TIME).max_buf_size(64 << 10);
-            // A client that goes away is no error of ours.
+            // A closed connection is not an error.
             let _ = http.serve_connection(TokioIo::new(stream), service).await;
             drop(place);
         });
@@ -157,7 +157,7 @@ async fn route(state: &Arc<State>, request: &Request<Incoming>) -> Answer {
     }
 }
 
-/// Trades the token of the address for a cookie, and removes it from the address.
+/// Exchanges the token in the address for a cookie, and redirects to the address without it.
 fn enter(cookie: &str) -> Answer {
     let mut answer = plain(StatusCode::SEE_OTHER, "");
     answer.headers_mut().insert(header::LOCATION, HeaderValue::from_static("/"));
@@ -184,8 +184,8 @@ async fn api(state: &Arc<State>, key: String, gzip: bool) -> Answer {
         let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         match answer {
             Body::Json(bytes) => body(status, "application/json; charset=utf-8", bytes, gzip, "no-store"),
-            // The page asks with the version of the model in mind: a new server is a new address or a new cookie.
-            // Tiles are not compressed: a finger is on the wheel, and the way is short.
+            // Responses may be cached: a new server has another address or another cookie.
+            // Tiles are not compressed: latency matters more than bytes on the loopback interface.
             Body::Bytes(bytes) => {
                 body(status, "application/octet-stream", bytes, false, "private, max-age=31536000, immutable")
             }
@@ -196,7 +196,7 @@ async fn api(state: &Arc<State>, key: String, gzip: bool) -> Answer {
     })
 }
 
-/// A tab that cancels closes its connection, which drops the answer under way: long statements then stop.
+/// Stops a long statement when its connection closes, since that drops the pending answer.
 struct StopWhenGone(Arc<AtomicBool>);
 
 impl Drop for StopWhenGone {
@@ -234,7 +234,7 @@ fn body(status: StatusCode, kind: &'static str, mut bytes: Vec<u8>, gzip: bool, 
     let compress = gzip && bytes.len() > SMALL;
     if compress {
         let mut encoder = GzEncoder::new(Vec::with_capacity(bytes.len() / 3), Compression::fast());
-        // Memory takes any bytes.
+        // Writing to memory cannot fail.
         if encoder.write_all(&bytes).is_ok()
             && let Ok(smaller) = encoder.finish()
         {

@@ -25,7 +25,7 @@ pub const PAGE: Page = Page {
     style: include_bytes!("../../page/app.css"),
 };
 
-/// Nothing from elsewhere, no inline script, no frames around the page, no forms.
+/// The Content-Security-Policy: nothing from elsewhere, no inline script, no framing, no forms.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; \
                       base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 

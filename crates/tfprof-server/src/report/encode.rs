@@ -14,8 +14,8 @@ pub fn base64(bytes: &[u8]) -> String {
     String::from_utf8(out).unwrap_or_default()
 }
 
-/// The first 32 bits of the fractional parts of the roots of the first primes: square roots to start with, cube roots for
-/// the rounds.
+/// The constants of SHA-256: the first 32 bits of the fractional parts of square roots (initial state) and cube roots
+/// (rounds) of the first primes.
 const START: [u32; 8] =
     [0x6a09_e667, 0xbb67_ae85, 0x3c6e_f372, 0xa54f_f53a, 0x510e_527f, 0x9b05_688c, 0x1f83_d9ab, 0x5be0_cd19];
 fn rounds() -> [u32; 64] {

@@ -1,4 +1,4 @@
-//! The report: the page in one file, with the answers that it was written with inside.
+//! The report: the page in one file, with precomputed answers embedded.
 
 mod encode;
 mod plan;
@@ -17,7 +17,7 @@ use tfprof::Error;
 /// How a report is written.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// The most bytes of the file.
+    /// The size limit of the file in bytes.
     pub max_size: u64,
     /// The metrics besides the most important one; empty for all that the files have.
     pub metrics: Vec<String>,
@@ -32,7 +32,7 @@ impl Default for Settings {
     }
 }
 
-/// A report and what it does not have.
+/// A report, and the answers that it leaves out.
 #[derive(Clone, Debug)]
 pub struct Report {
     pub html: Vec<u8>,
@@ -41,13 +41,13 @@ pub struct Report {
 
 /// Room for the description and the end of the file.
 const RESERVE: usize = 64 << 10;
-/// The data may unpack to so many times its size, so that a browser can hold it, and to so many bytes for each of the files.
+/// Limits of the uncompressed size, so that a browser can hold it: a multiple of the compressed size, and of the input files.
 const UNPACKED_PER_BYTE: usize = 16;
 const LEAST_UNPACKED: usize = 32 << 20;
 const UNPACKED_PER_INPUT: u64 = 1000;
-/// After so many answers without room, no other is tried.
-const PATIENCE: usize = 8;
-/// Where the data goes.
+/// Give up after this many answers that did not fit.
+const MISSES_BEFORE_GIVING_UP: usize = 8;
+/// The placeholder that the data replaces.
 const MARK: &str = "<!--tfprof:data-->";
 const SCRIPT: &str = "<script src=\"app.js\"></script>";
 const STYLE: &str = "<link rel=\"stylesheet\" href=\"app.css\">";
@@ -55,9 +55,9 @@ const STYLE: &str = "<link rel=\"stylesheet\" href=\"app.css\">";
 /// The answers while they are gathered.
 struct Answers {
     packed: GzEncoder<Vec<u8>>,
-    /// The most bytes of compressed data.
+    /// The size limit of the compressed data in bytes.
     room: usize,
-    /// The most bytes that the data may unpack to, and those so far.
+    /// The limit of the uncompressed size in bytes, and the size so far.
     most_unpacked: usize,
     unpacked: usize,
     /// Bytes that were given to the encoder since it was last flushed.
@@ -87,7 +87,7 @@ impl Answers {
         if self.unpacked + text.len() > self.most_unpacked {
             return Ok(false);
         }
-        // Only near the limit is it worth knowing how far the text shrinks.
+        // Flushing costs time, so the compressed size is only measured near the limit.
         if self.packed.get_ref().len() + self.pending + text.len() > self.room {
             self.packed.flush()?;
             self.pending = 0;
@@ -131,10 +131,10 @@ impl Site {
         let by_input = self.account.input().saturating_mul(UNPACKED_PER_INPUT);
         let by_input = usize::try_from(by_input).unwrap_or(usize::MAX).saturating_add(LEAST_UNPACKED);
         let by_room = room.saturating_mul(UNPACKED_PER_BYTE);
-        // Whoever asks for a larger file gets it.
+        // The limit can be raised by the user.
         let most_unpacked = if settings.max_size > MAX_SIZE { by_room } else { by_room.min(by_input) };
         let mut answers = Answers::new(room, most_unpacked)?;
-        // By what they are: how many answers were missed, of how many.
+        // For each group, the number of answers left out, and the total.
         let mut missed: Vec<(String, usize, usize)> = Vec::new();
         for part in plan::parts(self, settings) {
             let Part { what, keys, fits_partly } = part;
@@ -166,7 +166,7 @@ impl Site {
         let (mut missed, mut in_a_row) = (0, 0);
         for (at, key) in keys.enumerate() {
             // The file is full.
-            if in_a_row > PATIENCE || (missed > 0 && !fits_partly) {
+            if in_a_row > MISSES_BEFORE_GIVING_UP || (missed > 0 && !fits_partly) {
                 return Ok(missed + count - at);
             }
             let reply = self.answer_whole(&key);

@@ -1,34 +1,34 @@
-//! Which answers a report has: the most important first, so that a small file has the whole at a glance.
+//! The plan of a report: which answers it has, the most important first, so that a small file still gives an overview.
 
 use super::Settings;
 use crate::answers::{meta, steps};
 use crate::params::key;
-use crate::question::Asked;
+use crate::question::ViewQuestion;
 use crate::site::Site;
 use tfprof::{METRICS, Metric, ViewKind};
 
 /// Answers that belong together.
 pub struct Part {
-    /// The words for these answers if they do not fit.
+    /// The name of these answers in the note on omissions.
     pub what: String,
     pub keys: Keys,
-    /// Some are of use without the others.
+    /// Whether some of them are useful without the rest.
     pub fits_partly: bool,
 }
 
-/// The keys of answers. Those of rows are spelled one by one, since a deep row's key has the names of all rows around it.
+/// The keys of answers. Those of rows are produced lazily, since a deep row's key contains the names of all its ancestors.
 pub enum Keys {
     All(Vec<String>),
     /// The children of so many of the largest rows of a view.
     Rows(ViewKind, Params, usize),
     /// The details of the largest rows of some views.
     Details(Vec<ViewKind>, Params),
-    /// When these ran.
+    /// The executions of these rows.
     Events(Vec<ViewKind>),
 }
 
 impl Keys {
-    /// The keys one after the other, and their number.
+    /// An iterator over the keys, and their number.
     pub fn spelled(self, site: &Site) -> (Box<dyn Iterator<Item = String>>, usize) {
         match self {
             Keys::All(keys) => {
@@ -58,13 +58,13 @@ fn with(params: &Params, name: &'static str, value: impl Into<String>) -> Params
     more
 }
 
-/// The most steps that are in a report one by one.
+/// The maximum number of steps that a report has one by one.
 const MOST_STEPS: usize = 20;
-/// The most rows whose children are in it, for each question.
+/// The maximum number of rows whose children a report has, per question.
 const MOST_PARENTS: usize = 20_000;
-/// The same for metrics besides the most important one.
+/// The same for all metrics but the default one.
 const MOST_PARENTS_OF_OTHERS: usize = 100;
-/// The most rows whose details are in it.
+/// The maximum number of rows whose details a report has.
 const MOST_DETAILS: usize = 300;
 /// The deepest level of tiles: 512 of them.
 const DEEPEST: u32 = 9;
@@ -161,7 +161,7 @@ fn metrics(site: &Site, settings: &Settings) -> Vec<Params> {
     metrics
 }
 
-/// Both sides in every view, and their changes.
+/// The comparison in every view, and the lists of changes.
 fn comparison(views: &[ViewKind], metric: &Params) -> Vec<String> {
     let of_view = |view: &ViewKind| match view {
         ViewKind::Scope => metric.clone(),
@@ -194,7 +194,7 @@ fn timeline(from: u32, to: u32) -> Vec<String> {
 fn rows(site: &Site, view: ViewKind, asked: Params, most: usize) -> (Box<dyn Iterator<Item = String>>, usize) {
     let mut params = crate::params::Params::default();
     asked.iter().for_each(|(name, value)| params.push(name, value));
-    let Ok(tree) = site.asked(&mut params).and_then(|asked: Asked| site.tree(&asked)) else {
+    let Ok(tree) = site.asked(&mut params).and_then(|asked: ViewQuestion| site.tree(&asked)) else {
         return (Box::new(std::iter::empty()), 0);
     };
     debug_assert_eq!(tree.view.kind, view);
@@ -215,7 +215,7 @@ fn largest_rows(
     let mut largest: Vec<String> = Vec::new();
     for view in views {
         let word = site.default_metric().info().word.unwrap_or_default();
-        let tree = Asked::new(*view, &[word], None, Vec::new()).and_then(|asked| site.tree(&asked));
+        let tree = ViewQuestion::new(*view, &[word], None, Vec::new()).and_then(|asked| site.tree(&asked));
         let Ok(tree) = tree else { continue };
         let mut rows: Vec<usize> = (1..tree.len()).filter(|id| tree.parts(*id) > 0).collect();
         rows.sort_by_key(|id| std::cmp::Reverse(tree.parts(*id)));

@@ -73,7 +73,7 @@ pub struct StepMark {
     pub events: u64,
 }
 
-/// The most lanes; numbers of lanes have 16 bits.
+/// The maximum number of lanes: lane numbers have 16 bits.
 const MOST_LANES: usize = 4096;
 /// The op types that have a number of their own.
 const MOST_OPS: usize = 255;

@@ -46,7 +46,7 @@ impl Filter {
     }
 }
 
-/// How much was checked, and the damage found.
+/// The number of bytes and tensors checked, and the damage found.
 #[derive(Debug)]
 pub struct Verdict {
     pub tensors: usize,

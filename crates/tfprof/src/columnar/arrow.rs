@@ -1,29 +1,29 @@
 //! Arrow's stream format (IPC), written by hand, and the buffers of Arrow's arrays, which Python takes without a copy.
 //!
-//! Texts are written out rather than by dictionary: not every reader takes dictionaries that change between batches. A
-//! piece of a batch ends where its texts become large, so that one long name in many rows stays in bounded memory.
+//! Strings are not dictionary-encoded: some readers reject dictionaries that change between batches. A
+//! batch is split where its strings add up, so that one long name in many rows stays in bounded memory.
 
-use super::flatbuffer::{Flatbuffer, Offset, Slot};
+use super::flatbuffer::{FieldValue, Flatbuffer, Offset};
 use super::{Batch, BatchSink, Cells, Column, Field, Kind};
 use std::io::{self, Write};
 use std::ops::Range;
 
-/// The buffers of an array, in Arrow's order: validity, then the offsets of texts, then the values.
+/// The buffers of an array, in Arrow's order: validity bitmap, string offsets, values.
 #[derive(Debug, Default)]
 pub struct ArrayBuffers {
     pub length: usize,
     pub nulls: usize,
-    /// Empty if no cell is missing.
+    /// Empty if there are no nulls.
     pub validity: Vec<u8>,
-    /// Only for texts: eight bytes each.
+    /// Only for strings: eight bytes each.
     pub offsets: Option<Vec<i64>>,
     pub values: Vec<u8>,
 }
 
-/// The most bytes of texts in one piece.
+/// The maximum number of string bytes in one piece.
 const PIECE_TEXT: usize = 8 << 20;
 
-/// Splits the rows of a batch so that the texts of a piece stay small.
+/// Splits the rows of a batch so that the strings of each piece stay small.
 pub fn pieces(batch: &Batch) -> Vec<Range<usize>> {
     let texts: Vec<_> = batch
         .columns
@@ -45,13 +45,13 @@ pub fn pieces(batch: &Batch) -> Vec<Range<usize>> {
     pieces
 }
 
-/// The number of missing cells, and the validity bits if there are any.
+/// The null count, and the validity bitmap if there are nulls.
 pub fn validity(column: &Column, rows: Range<usize>) -> (usize, Vec<u8>) {
     let nulls = rows.clone().filter(|row| column.is_null(*row)).count();
     (nulls, if nulls == 0 { Vec::new() } else { bits(rows.map(|row| !column.is_null(row))) })
 }
 
-/// The buffers of some rows of a column.
+/// The buffers for a range of rows of a column.
 pub fn buffers(column: &Column, rows: Range<usize>) -> ArrayBuffers {
     let length = rows.len();
     let (nulls, validity) = validity(column, rows.clone());
@@ -91,7 +91,7 @@ fn bits(bits: impl Iterator<Item = bool>) -> Vec<u8> {
 }
 
 /// Numbers of the format.
-const VERSION_5: Slot = Slot::I16(4);
+const VERSION_5: FieldValue = FieldValue::I16(4);
 const SCHEMA: u8 = 1;
 const RECORD_BATCH: u8 = 3;
 const TYPE_INT: u8 = 2;
@@ -100,7 +100,7 @@ const TYPE_BOOL: u8 = 6;
 const TYPE_LARGE_UTF8: u8 = 20;
 const DOUBLE: i16 = 2;
 
-/// Writes a stream. Call [`finish`](ArrowWriter::finish) after the last batch.
+/// Writes an IPC stream. Call [`finish`](ArrowWriter::finish) after the last batch.
 #[derive(Debug)]
 pub struct ArrowWriter<W: Write> {
     out: W,
@@ -112,7 +112,7 @@ impl<W: Write> ArrowWriter<W> {
         let fields: Vec<Offset> = fields.iter().map(|field| put_field(field, &mut buffer)).collect();
         let fields = buffer.refs(&fields);
         let metadata = put_metadata(metadata.iter().map(|(key, value)| (&**key, &**value)), &mut buffer);
-        let schema = buffer.table(&[None, Some(Slot::Ref(fields)), Some(Slot::Ref(metadata))]);
+        let schema = buffer.table(&[None, Some(FieldValue::Ref(fields)), Some(FieldValue::Ref(metadata))]);
         let message = message(buffer, SCHEMA, schema, 0);
         let mut writer = ArrowWriter { out };
         writer.message(&message)?;
@@ -143,8 +143,8 @@ impl<W: Write> ArrowWriter<W> {
         let mut buffer = Flatbuffer::default();
         let places = buffer.pairs(&places);
         let nodes = buffer.pairs(&nodes);
-        let count = Some(Slot::I64(rows.len() as i64));
-        let record = buffer.table(&[count, Some(Slot::Ref(nodes)), Some(Slot::Ref(places))]);
+        let count = Some(FieldValue::I64(rows.len() as i64));
+        let record = buffer.table(&[count, Some(FieldValue::Ref(nodes)), Some(FieldValue::Ref(places))]);
         self.message(&message(buffer, RECORD_BATCH, record, length))?;
         for array in arrays {
             self.padded(&array.validity)?;
@@ -174,7 +174,7 @@ impl<W: Write> BatchSink for ArrowWriter<W> {
     }
 }
 
-/// The metadata of a column, as pairs of texts.
+/// The metadata of a column, as pairs of strings.
 pub fn field_metadata(field: &Field) -> Vec<(&str, &str)> {
     let pairs = [("unit", field.unit), ("about", &*field.about)];
     pairs.into_iter().filter(|(_, value)| !value.is_empty()).collect()
@@ -184,7 +184,7 @@ fn put_metadata<'t>(pairs: impl Iterator<Item = (&'t str, &'t str)>, buffer: &mu
     let mut tables = Vec::new();
     for (key, value) in pairs {
         let (key, value) = (buffer.text(key), buffer.text(value));
-        tables.push(buffer.table(&[Some(Slot::Ref(key)), Some(Slot::Ref(value))]));
+        tables.push(buffer.table(&[Some(FieldValue::Ref(key)), Some(FieldValue::Ref(value))]));
     }
     buffer.refs(&tables)
 }
@@ -192,26 +192,31 @@ fn put_metadata<'t>(pairs: impl Iterator<Item = (&'t str, &'t str)>, buffer: &mu
 fn put_field(field: &Field, buffer: &mut Flatbuffer) -> Offset {
     let metadata = put_metadata(field_metadata(field).into_iter(), buffer);
     let (number, kind) = match field.kind {
-        Kind::Int => (TYPE_INT, buffer.table(&[Some(Slot::I32(64)), Some(Slot::I8(1))])),
-        Kind::Real => (TYPE_FLOAT, buffer.table(&[Some(Slot::I16(DOUBLE))])),
+        Kind::Int => (TYPE_INT, buffer.table(&[Some(FieldValue::I32(64)), Some(FieldValue::I8(1))])),
+        Kind::Real => (TYPE_FLOAT, buffer.table(&[Some(FieldValue::I16(DOUBLE))])),
         Kind::Bool => (TYPE_BOOL, buffer.table(&[])),
         Kind::Text => (TYPE_LARGE_UTF8, buffer.table(&[])),
     };
     let children = buffer.refs(&[]);
     let name = buffer.text(&field.name);
     buffer.table(&[
-        Some(Slot::Ref(name)),
-        Some(Slot::I8(u8::from(field.nullable))),
-        Some(Slot::I8(number)),
-        Some(Slot::Ref(kind)),
+        Some(FieldValue::Ref(name)),
+        Some(FieldValue::I8(u8::from(field.nullable))),
+        Some(FieldValue::I8(number)),
+        Some(FieldValue::Ref(kind)),
         None,
-        Some(Slot::Ref(children)),
-        Some(Slot::Ref(metadata)),
+        Some(FieldValue::Ref(children)),
+        Some(FieldValue::Ref(metadata)),
     ])
 }
 
 fn message(mut buffer: Flatbuffer, kind: u8, header: Offset, body: i64) -> Vec<u8> {
-    let root = buffer.table(&[Some(VERSION_5), Some(Slot::I8(kind)), Some(Slot::Ref(header)), Some(Slot::I64(body))]);
+    let root = buffer.table(&[
+        Some(VERSION_5),
+        Some(FieldValue::I8(kind)),
+        Some(FieldValue::Ref(header)),
+        Some(FieldValue::I64(body)),
+    ]);
     buffer.finish(root)
 }
 

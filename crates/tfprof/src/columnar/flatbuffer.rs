@@ -1,6 +1,6 @@
-//! Flatbuffers, as far as the messages of Arrow need them: a buffer that grows to the front, and tables in it.
+//! A minimal `FlatBuffers` builder for Arrow's messages: the buffer grows toward the front.
 
-/// A buffer that grows to the front. Offsets count from the end, so that prepending does not change them.
+/// A buffer that grows toward the front. Offsets count from the end, so prepending does not change them.
 #[derive(Debug, Default)]
 pub struct Flatbuffer {
     /// Reversed: the last byte of the buffer comes first.
@@ -13,7 +13,7 @@ pub struct Offset(u32);
 
 /// The value of a field of a table.
 #[derive(Clone, Copy, Debug)]
-pub enum Slot {
+pub enum FieldValue {
     I8(u8),
     I16(i16),
     I32(i32),
@@ -21,13 +21,13 @@ pub enum Slot {
     Ref(Offset),
 }
 
-impl Slot {
+impl FieldValue {
     fn size(self) -> usize {
         match self {
-            Slot::I8(_) => 1,
-            Slot::I16(_) => 2,
-            Slot::I32(_) | Slot::Ref(_) => 4,
-            Slot::I64(_) => 8,
+            FieldValue::I8(_) => 1,
+            FieldValue::I16(_) => 2,
+            FieldValue::I32(_) | FieldValue::Ref(_) => 4,
+            FieldValue::I64(_) => 8,
         }
     }
 }
@@ -42,7 +42,7 @@ impl Flatbuffer {
         self.reversed.extend(bytes.iter().rev());
     }
 
-    /// Adds zeros so that, after `more` bytes, the distance from the end is a multiple of `to`.
+    /// Pads with zeros so that, after `more` further bytes, the distance from the end is a multiple of `to`.
     fn align(&mut self, more: usize, to: usize) {
         while !(self.reversed.len() + more).is_multiple_of(to) {
             self.reversed.push(0);
@@ -82,19 +82,19 @@ impl Flatbuffer {
         self.here()
     }
 
-    /// A table: its fields by number, `None` for those left out.
-    pub fn table(&mut self, fields: &[Option<Slot>]) -> Offset {
+    /// A table: its fields by number, `None` for absent ones.
+    pub fn table(&mut self, fields: &[Option<FieldValue>]) -> Offset {
         let end = self.here().0;
         let mut places = vec![0_u32; fields.len()];
         for (at, field) in fields.iter().enumerate().rev() {
             let Some(slot) = field else { continue };
             self.align(slot.size(), slot.size());
             match *slot {
-                Slot::I8(n) => self.put(&[n]),
-                Slot::I16(n) => self.put(&n.to_le_bytes()),
-                Slot::I32(n) => self.put(&n.to_le_bytes()),
-                Slot::I64(n) => self.put(&n.to_le_bytes()),
-                Slot::Ref(to) => self.put_ref(to),
+                FieldValue::I8(n) => self.put(&[n]),
+                FieldValue::I16(n) => self.put(&n.to_le_bytes()),
+                FieldValue::I32(n) => self.put(&n.to_le_bytes()),
+                FieldValue::I64(n) => self.put(&n.to_le_bytes()),
+                FieldValue::Ref(to) => self.put_ref(to),
             }
             places[at] = self.here().0;
         }
@@ -135,7 +135,8 @@ mod tests {
     fn fields_are_found_through_the_list_of_places() {
         let mut buffer = Flatbuffer::default();
         let name = buffer.text("name");
-        let root = buffer.table(&[Some(Slot::I16(7)), None, Some(Slot::Ref(name)), Some(Slot::I64(-1))]);
+        let root =
+            buffer.table(&[Some(FieldValue::I16(7)), None, Some(FieldValue::Ref(name)), Some(FieldValue::I64(-1))]);
         let bytes = buffer.finish(root);
         let table = u32_at(&bytes, 0);
         let list = table - u32_at(&bytes, table);

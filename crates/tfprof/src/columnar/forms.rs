@@ -1,4 +1,4 @@
-//! [`TABLE_FORMS`]: the forms in which any table can be written. Their words and endings are rows of `render::FORMS`, too.
+//! [`TABLE_FORMS`]: the output forms of tables. `render::FORMS` lists their names and file extensions as well.
 
 use super::arrow::ArrowWriter;
 use super::parquet::ParquetWriter;
@@ -6,7 +6,7 @@ use super::text::{self, CsvWriter, JsonWriter, MarkdownWriter};
 use super::{BatchSink, Field};
 use std::io::{self, Write};
 
-/// The name and the columns of a table, and words about where it comes from.
+/// The name and the columns of a table, and its origin as metadata.
 #[derive(Clone, Debug)]
 pub struct TableHead<'t> {
     pub name: &'t str,
@@ -14,17 +14,17 @@ pub struct TableHead<'t> {
     pub metadata: Vec<(String, String)>,
 }
 
-/// Hands all rows of a table to a sink.
+/// Writes all rows of a table to a sink.
 pub type Fill<'f> = &'f mut dyn FnMut(&mut dyn BatchSink) -> io::Result<()>;
 
-/// A form of tables.
+/// An output form of tables.
 #[derive(Debug)]
 pub struct TableForm {
     pub word: &'static str,
     pub write: fn(&TableHead<'_>, Fill<'_>, &mut dyn Write) -> io::Result<()>,
 }
 
-/// All forms of tables. The first is text.
+/// All output forms of tables. The first is plain text.
 pub const TABLE_FORMS: &[TableForm] = &[
     TableForm { word: crate::options::Output::TEXT, write: |head, fill, out| text::write(head, None, fill, out) },
     TableForm {
@@ -57,7 +57,7 @@ pub const TABLE_FORMS: &[TableForm] = &[
     TableForm { word: "sqlite", write: super::sqlite::write_one },
 ];
 
-/// The form of that word.
+/// Looks up a form by its name.
 pub fn table_form(word: &str) -> Option<&'static TableForm> {
     TABLE_FORMS.iter().find(|form| form.word == word)
 }

@@ -1,4 +1,4 @@
-//! Integer encodings of Parquet: runs and packed groups, differences, and dictionaries of repeated values.
+//! Integer encodings of Parquet: RLE/bit-packed hybrid, delta, and dictionaries of repeated values.
 
 use super::thrift::{push_varint, zigzag};
 
@@ -7,7 +7,7 @@ pub fn width_of(largest: u64) -> u32 {
     u64::BITS - largest.leading_zeros()
 }
 
-/// Packs numbers of a width below 33 into bits, lowest first.
+/// Bit-packs numbers of at most 32 bits, least significant bit first.
 #[derive(Debug, Default)]
 struct Packer {
     buffer: u64,
@@ -35,7 +35,7 @@ impl Packer {
     }
 }
 
-/// The hybrid of runs and packed groups of eight; `width` is at most 32.
+/// The RLE/bit-packing hybrid, with groups of eight; `width` is at most 32.
 pub fn push_hybrid(numbers: &[u32], width: u32, out: &mut Vec<u8>) {
     let mut packed_from = 0;
     let mut at = 0;
@@ -99,7 +99,7 @@ pub fn push_deltas(numbers: &[i64], out: &mut Vec<u8>) {
     }
 }
 
-/// Packs numbers of any width: as two halves if they do not fit.
+/// Bit-packs numbers of any width, as two halves if they exceed 32 bits.
 fn push_wide(numbers: &[i64], width: u32, out: &mut Vec<u8>) {
     let mut packer = Packer::default();
     if width <= 32 {
@@ -111,7 +111,7 @@ fn push_wide(numbers: &[i64], width: u32, out: &mut Vec<u8>) {
     }
 }
 
-/// The distinct numbers, sorted so that compression finds their common bytes, and by row the place among them. `None` if too
+/// The distinct numbers, sorted so that compression finds their common bytes, and each row's index into them. `None` if too
 /// many differ.
 pub fn dictionary(numbers: &[i64]) -> Option<(Vec<i64>, Vec<u32>)> {
     const SLOTS: usize = 1 << 17;

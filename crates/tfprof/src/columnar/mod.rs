@@ -1,7 +1,7 @@
 //! Tables as columns, and how they are written: Parquet, Arrow, SQLite, CSV, JSON, Markdown and text.
 //!
-//! A [`Batch`] holds some rows of a table. Its schema is a list of [`Field`]s; texts are numbers of a dictionary, so that a
-//! name is stored once however many rows have it. A [`BatchSink`] takes one batch after the other, in bounded memory.
+//! A [`Batch`] holds a range of rows of a table. Its schema is a list of [`Field`]s; strings are dictionary-encoded, so that a
+//! name is stored once however many rows have it. A [`BatchSink`] receives batch after batch, in bounded memory.
 
 pub mod arrow;
 mod flatbuffer;
@@ -52,12 +52,12 @@ pub struct Field {
     pub kind: Kind,
     /// The unit of a number, such as `ps`; empty if it is a count or a name.
     pub unit: &'static str,
-    /// Some cells may be NULL: unknown, or not applicable.
+    /// The column may contain NULL: unknown, or not applicable.
     pub nullable: bool,
     pub about: Cow<'static, str>,
 }
 
-/// Takes the rows of a table, one batch after the other.
+/// Receives the rows of a table, batch by batch.
 pub trait BatchSink {
     fn batch(&mut self, batch: &Batch) -> io::Result<()>;
 }
@@ -75,27 +75,27 @@ pub enum Column {
     Ints(Cells<i64>),
     Reals(Cells<f64>),
     Bools(Cells<bool>),
-    /// Numbers of the dictionary's texts.
+    /// Indices into the dictionary.
     Texts(Cells<u32>, Dictionary),
 }
 
-/// Values, of which some may be missing.
+/// Values with nulls.
 #[derive(Clone, Debug, Default)]
 pub struct Cells<T> {
-    /// The value of a missing cell means nothing.
+    /// The values; arbitrary where a cell is null.
     pub values: Vec<T>,
-    /// By row, whether its value is missing; trailing `false` may be left out.
+    /// For each row, whether it is null; trailing `false` may be omitted.
     missing: Vec<bool>,
     pub nulls: usize,
 }
 
-/// Texts, each stored once, with a number.
+/// Interned strings.
 #[derive(Clone, Debug, Default)]
 pub struct Dictionary {
     text: String,
     ends: Vec<usize>,
     table: HashTable<(u64, u32)>,
-    /// By a key of the caller, the number of its text.
+    /// String indices by the caller's key.
     by_key: Vec<u32>,
 }
 
@@ -109,9 +109,9 @@ pub enum Datum<'a> {
     Text(&'a str),
 }
 
-/// The rows of a batch that is written at once: enough for dictionaries to pay, few enough to hold in memory.
+/// Rows per batch: enough for dictionaries to pay off, few enough to hold in memory.
 const BATCH_ROWS: usize = 1 << 18;
-/// A batch is also full when its texts take so many bytes.
+/// A batch is also full once its strings reach this many bytes.
 const BATCH_TEXT: usize = 16 << 20;
 const UNSET: u32 = u32::MAX;
 
@@ -137,7 +137,7 @@ impl<T: Copy + Default> Cells<T> {
         if self.is_null(row) { None } else { self.values.get(row).copied() }
     }
 
-    /// The values that are not missing.
+    /// The values that are not null.
     pub fn present(&self) -> Cow<'_, [T]> {
         if self.nulls == 0 {
             return Cow::Borrowed(&self.values);
@@ -168,7 +168,7 @@ impl Dictionary {
         &self.text[start..self.ends[at]]
     }
 
-    /// The number of a text.
+    /// Interns a string and returns its index.
     pub fn intern(&mut self, text: &str) -> u32 {
         let hash = Dictionary::hash(text);
         let Dictionary { text: all, ends, table, .. } = self;
@@ -188,7 +188,7 @@ impl Dictionary {
         number
     }
 
-    /// The number of a text, if it has one.
+    /// The index of a string, if it is interned.
     pub fn find(&self, text: &str) -> Option<u32> {
         let hash = Dictionary::hash(text);
         let found = self.table.find(hash, |(known, number)| *known == hash && self.get(*number) == text);
@@ -201,7 +201,7 @@ impl Dictionary {
         SEED.hash_one(text)
     }
 
-    /// The number of the text of a key, which is computed once for each key.
+    /// The index of a key's string, which is computed once per key.
     #[inline]
     fn intern_key<'t>(&mut self, key: u32, text: impl FnOnce() -> &'t str) -> u32 {
         match self.by_key.get(key as usize) {
@@ -217,7 +217,7 @@ impl Dictionary {
         }
     }
 
-    /// By number, its place in the order of the texts' bytes.
+    /// The rank of each string in byte order.
     pub fn ranks(&self) -> Vec<u32> {
         let mut order: Vec<u32> = (0..self.len() as u32).collect();
         order.sort_unstable_by(|a, b| self.get(*a).cmp(self.get(*b)));
@@ -292,7 +292,7 @@ impl Batch {
         self.rows
     }
 
-    /// Begins the next row, whose cells are pushed in the order of the columns.
+    /// Begins the next row; its cells are pushed in column order.
     #[inline]
     pub fn row(&mut self) -> RowWriter<'_> {
         budget::check();
@@ -306,14 +306,14 @@ impl Batch {
         self.rows >= BATCH_ROWS || self.columns.iter().map(text).sum::<usize>() >= BATCH_TEXT
     }
 
-    /// Passes the batch on if it is full.
+    /// Flushes the batch if it is full.
     #[inline]
     pub fn flush_if_full(&mut self, sink: &mut dyn BatchSink) -> io::Result<()> {
         // Summing all dictionaries for every row would be slow.
         if self.rows.is_multiple_of(256) && self.is_full() { self.flush(sink) } else { Ok(()) }
     }
 
-    /// Passes the rows on, if there are any.
+    /// Flushes the pending rows, if any.
     pub fn flush(&mut self, sink: &mut dyn BatchSink) -> io::Result<()> {
         if self.rows > 0 {
             sink.batch(self)?;
@@ -360,7 +360,7 @@ impl RowWriter<'_> {
         self
     }
 
-    /// A text that the caller knows by a number; equal numbers are equal texts.
+    /// A string that the caller identifies by a key: equal keys are equal strings.
     #[inline]
     pub fn keyed<'t>(&mut self, key: Option<u32>, text: impl FnOnce(u32) -> &'t str) -> &mut Self {
         if let Some(Column::Texts(cells, texts)) = self.columns.next() {
@@ -369,7 +369,7 @@ impl RowWriter<'_> {
         self
     }
 
-    /// Any cell; of another type than the column, it is missing.
+    /// A cell of any type; NULL if its type is not the column's.
     pub fn datum(&mut self, datum: Datum<'_>) -> &mut Self {
         match (self.columns.next(), datum) {
             (Some(Column::Ints(cells)), Datum::Int(n)) => cells.push(Some(n)),
@@ -387,7 +387,7 @@ impl RowWriter<'_> {
     }
 }
 
-/// Keeps all batches as one.
+/// Collects all batches into one.
 #[derive(Debug, Default)]
 pub struct Collected {
     pub all: Batch,

@@ -19,7 +19,7 @@ const DICTIONARY_PAGE: i32 = 2;
 const UNCOMPRESSED: i32 = 0;
 const SNAPPY: i32 = 1;
 
-/// Longer texts have no statistics.
+/// Longer strings get no statistics.
 const LONGEST_STATISTIC: usize = 256;
 
 /// Writes a file. Call [`finish`](ParquetWriter::finish) after the last batch.
@@ -309,7 +309,7 @@ fn encode_texts(cells: &Cells<u32>, texts: &Dictionary) -> Encoded {
     Encoded { encoding: RLE_DICTIONARY, dictionary: Some((bytes, texts.len())), data, range }
 }
 
-/// Places in a dictionary: their width, then runs and groups.
+/// Dictionary indices: their bit width, then the RLE/bit-packed runs.
 fn indices(places: &[u32], values: usize) -> Vec<u8> {
     let width = width_of(values.saturating_sub(1) as u64).max(1);
     let mut data = vec![width as u8];

@@ -1,5 +1,5 @@
 //! A table as many files, by the values of some of its columns: `host=a/step=3/part-0.parquet`, as Hive, Spark, DuckDB,
-//! polars and pyarrow know them. Memory is bounded: when it is full, the largest parts are written.
+//! polars and pyarrow read them. Memory is bounded: when it is full, the largest partitions are written.
 
 use super::{Batch, BatchSink, Column, Field};
 use std::collections::BTreeMap;
@@ -9,12 +9,12 @@ use std::io;
 /// Writes one file: its path below the table's directory, and its rows.
 pub type WritePart<'w> = &'w mut dyn FnMut(&str, &[Field], &Batch) -> io::Result<()>;
 
-/// Splits rows by the values of some columns. Call [`finish`](Partitioned::finish) after the last batch.
+/// Partitions rows by the values of some columns. Call [`finish`](Partitioned::finish) after the last batch.
 pub struct Partitioned<'w> {
     names: Vec<String>,
     /// The columns that name the directories.
     by: Vec<usize>,
-    /// The other columns, which are in the files.
+    /// The remaining columns, which go into the files.
     fields: Vec<Field>,
     parts: BTreeMap<String, Part>,
     held: usize,
@@ -27,7 +27,7 @@ struct Part {
     files: usize,
 }
 
-/// The number of rows in memory.
+/// The maximum number of rows in memory.
 const MOST_ROWS: usize = 1 << 18;
 /// Hive's name for NULL.
 const NULL: &str = "__HIVE_DEFAULT_PARTITION__";
@@ -48,12 +48,12 @@ impl<'w> Partitioned<'w> {
         }
     }
 
-    /// Writes the rows that are left.
+    /// Writes the remaining rows.
     pub fn finish(mut self) -> io::Result<()> {
         self.write_beyond(0)
     }
 
-    /// Writes the largest parts until no more than `most` rows wait.
+    /// Writes the largest partitions until at most `most` rows are buffered.
     fn write_beyond(&mut self, most: usize) -> io::Result<()> {
         let mut sizes: Vec<(usize, String)> =
             self.parts.iter().map(|(path, part)| (part.rows.rows(), path.clone())).collect();
@@ -126,7 +126,7 @@ impl BatchSink for Partitioned<'_> {
     }
 }
 
-/// A text as the name of a directory; Hive's readers undo `%2F`.
+/// Escapes a value for a directory name, as Hive does: readers undo `%2F`.
 fn escape(text: &str, out: &mut String) {
     if text.is_empty() || text == NULL {
         // Hive has no name for an empty text.

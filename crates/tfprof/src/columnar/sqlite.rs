@@ -66,7 +66,7 @@ pub fn create_table(name: &str, fields: &[Field]) -> String {
     format!("CREATE TABLE {}({})", quoted(name), fields.iter().map(column).collect::<Vec<_>>().join(", "))
 }
 
-/// A name as SQL writes it. A NUL would end the statement.
+/// Quotes a name for SQL. NUL would end the statement, so a blank replaces it.
 pub fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('\0', " ").replace('"', "\"\""))
 }

@@ -8,7 +8,7 @@ use crate::render::fit;
 use crate::words::is_deceptive;
 use std::io::{self, Write};
 
-/// Writes aligned columns, of which names fit a terminal of some width.
+/// Writes aligned columns; names are cut to the width of the terminal.
 pub fn write(head: &TableHead<'_>, width: Option<usize>, fill: Fill<'_>, out: &mut dyn Write) -> io::Result<()> {
     let mut collected = Collected::default();
     fill(&mut collected)?;
@@ -32,7 +32,7 @@ pub fn shown(datum: Datum<'_>) -> String {
     }
 }
 
-/// A text whose line breaks and control codes are spaces: a cell stays in its row.
+/// Replaces line breaks and control codes by spaces, so that a cell stays in its row.
 fn one_line(text: &str) -> String {
     let clean = |c: char| if c.is_control() || is_deceptive(c) { ' ' } else { c };
     text.chars().map(clean).collect()

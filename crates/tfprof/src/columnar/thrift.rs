@@ -1,4 +1,4 @@
-//! The compact protocol of Thrift, as far as the footer and the page headers of Parquet need it.
+//! Thrift's compact protocol: the part that Parquet's footer and page headers need.
 
 /// Writes one struct; nested ones are closed by [`Struct::end`] of their own.
 #[derive(Debug, Default)]

@@ -35,7 +35,7 @@ pub struct Inputs {
     pub list: Vec<Input>,
     /// Which part of a model counts, and values that its files leave open.
     pub settings: Settings,
-    /// How much the files may ask of the machine.
+    /// The memory and the work that the files may take.
     pub limits: Limits,
     /// The run to read of a log directory; empty for the newest.
     pub run: String,

@@ -49,16 +49,7 @@ pub const SAVING: Keep =
 pub const SAVING_AS_ORIGINAL: Keep = Keep { costs: false, ..SAVING };
 
 /// A partial: sums of every step, and no layer that repeats the ops.
-pub const PARTIAL: Keep = Keep {
-    inputs: false,
-    output_shapes: false,
-    runtime: false,
-    calls: false,
-    programs: false,
-    kernels: false,
-    shapes: false,
-    ..ANY_VIEW
-};
+pub const PARTIAL: Keep = OVERVIEW;
 
 /// [`Cost`](crate::report::cost::Cost).
 pub const COST: Keep = Keep {

@@ -152,7 +152,7 @@ fn content(path: &Path) -> Result<(u64, u128), Error> {
     }
 }
 
-/// How many records a model was made of: events of traces, else executions.
+/// The number of records behind a model: events of traces, else executions.
 fn records(model: &Model) -> u64 {
     if !model.hosts.is_empty() {
         return model.hosts.iter().flat_map(|host| &host.lines).map(|line| line.events).sum();

@@ -486,7 +486,7 @@ impl Answer {
         self.form
     }
 
-    /// How many files there are.
+    /// The number of files.
     pub fn parts(&self) -> usize {
         1 + self.further.len()
     }

@@ -155,7 +155,7 @@ fn length(intervals: &Intervals) -> i64 {
     intervals.iter().fold(0, |sum: i64, (start, end)| sum.saturating_add(end.saturating_sub(*start)))
 }
 
-/// How much of disjoint, sorted intervals lies before a time.
+/// The total length of disjoint, sorted intervals before a time.
 struct Clock<'a> {
     intervals: &'a Intervals,
     /// By interval, the length of those before it.

@@ -142,7 +142,7 @@ struct Merger<'b> {
 
 /// Where the sums of an item go: items of one place that are kernels of one op are parts of the same runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Place {
+struct SumKey {
     node: NodeId,
     device: DeviceId,
     op: u32,
@@ -230,7 +230,7 @@ impl Merger<'_> {
         }
         self.add_tally(host, &host.kernels.sums, no_cost, |kernel| {
             let (node, device) = items[kernel as usize];
-            Place { node, device, op: kernel, kernel }
+            SumKey { node, device, op: kernel, kernel }
         });
     }
 
@@ -260,7 +260,7 @@ impl Merger<'_> {
         self.add_tally(host, &host.op_sums, cost_of, |variant| {
             let Variant { op, kernel, .. } = host.variants[variant as usize];
             let (node, device) = items[op as usize];
-            Place { node, device, op, kernel }
+            SumKey { node, device, op, kernel }
         });
         self.memory(host, items);
     }
@@ -328,7 +328,7 @@ impl Merger<'_> {
             .collect();
         self.add_tally(host, &host.runtime.sums, no_cost, |kernel| {
             let (node, device) = items[kernel as usize];
-            Place { node, device, op: 0, kernel }
+            SumKey { node, device, op: 0, kernel }
         });
     }
 
@@ -352,7 +352,7 @@ impl Merger<'_> {
             });
             items.push(node);
         }
-        let place = |kernel: u32| Place { node: items[kernel as usize], device, op: 0, kernel };
+        let place = |kernel: u32| SumKey { node: items[kernel as usize], device, op: 0, kernel };
         self.add_tally(host, &host.calls.sums, no_cost, place);
     }
 
@@ -417,9 +417,9 @@ impl Merger<'_> {
         host: &HostProfile,
         tally: &Tally,
         cost_of: impl Fn(u32) -> OpCost,
-        place_of: impl Fn(u32) -> Place,
+        place_of: impl Fn(u32) -> SumKey,
     ) {
-        let with_place = |sums: fn(&ItemSums) -> SpanSums| -> Vec<(Place, SpanSums)> {
+        let with_place = |sums: fn(&ItemSums) -> SpanSums| -> Vec<(SumKey, SpanSums)> {
             let items = tally.items.iter().zip(0..).map(|(item, at)| (place_of(at), sums(item)));
             items.filter(|(_, sums)| sums.runs != 0).collect()
         };
@@ -427,7 +427,7 @@ impl Merger<'_> {
         add(&mut self.runs.totals, with_place(|item| item.in_steps), &cost_of);
         let indices: Vec<u32> = host.facts.steps.iter().map(|step| self.index_of[&step.number]).collect();
         for (at, item) in (0..).zip(&tally.items) {
-            let Place { node, device, .. } = place_of(at);
+            let SumKey { node, device, .. } = place_of(at);
             if item.all().runs != 0 {
                 let placement = &mut self.builder.model.placement[node.index()];
                 if !placement.is_some() && self.builder.model.devices.kind(device) == DeviceKind::Placement {
@@ -480,14 +480,14 @@ impl Merger<'_> {
 }
 
 /// Adds sums to cells. An op ran as often as that of its kernels which ran most.
-fn add(cells: &mut Cells, mut sums: Vec<(Place, SpanSums)>, cost_of: &impl Fn(u32) -> OpCost) {
+fn add(cells: &mut Cells, mut sums: Vec<(SumKey, SpanSums)>, cost_of: &impl Fn(u32) -> OpCost) {
     sums.sort_by_key(|(place, _)| *place);
     for of_op in sums.chunk_by(|(a, _), (b, _)| (a.node, a.device, a.op) == (b.node, b.device, b.op)) {
-        let Place { node, device, op, .. } = of_op[0].0;
+        let SumKey { node, device, op, .. } = of_op[0].0;
         let mut all = SpanSums::default();
         of_op.iter().for_each(|(_, sums)| all.add(sums));
         let of_kernel =
-            |kernel: &[(Place, SpanSums)]| kernel.iter().fold(0_i64, |sum, (_, more)| sum.saturating_add(more.runs));
+            |kernel: &[(SumKey, SpanSums)]| kernel.iter().fold(0_i64, |sum, (_, more)| sum.saturating_add(more.runs));
         let runs = of_op.chunk_by(|(a, _), (b, _)| a.kernel == b.kernel).map(of_kernel).max().unwrap_or(0);
         let mut record = Sums::default();
         record[Measure::Runs as usize] = Sum::new(runs);

@@ -131,7 +131,7 @@ pub struct TraceWalk {
     pub collector: StepCollector,
     /// Variant, start and end of ops that a device timed by a clock of its own, by that clock.
     on_device_clock: Vec<(u32, i64, i64)>,
-    /// How many ops there were at the end of each line.
+    /// The number of ops at the end of each line.
     line_ends: Vec<u64>,
     /// Spans that wait for their steps.
     ops: PendingSpans,

@@ -23,7 +23,7 @@ impl<'a> Head<'a> {
     }
 }
 
-/// How many records after the first one are looked at.
+/// The number of records examined after the first one.
 const RECORDS: usize = 100;
 
 /// The first field of a file, and if that is a record in field 1, some of the records that follow it.

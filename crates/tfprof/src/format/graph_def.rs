@@ -310,7 +310,8 @@ impl FormatReader for Reader<'_> {
         if self.functions > 0 && self.builder.model.nodes.len() == self.first {
             let functions = self.functions;
             self.builder.warn("only_functions", None, || {
-                format!("the graph has no nodes, only a library of {functions} functions that nothing calls")
+                let s = if functions == 1 { "" } else { "s" };
+                format!("the graph has no nodes, only a library of {functions} function{s} that nothing calls")
             });
         }
         self.builder.warn_missing_inputs(self.first);

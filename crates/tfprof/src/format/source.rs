@@ -38,7 +38,7 @@ const MOST_UNPACKED: u64 = 64 << 30;
 /// The name of standard input in messages.
 pub const STDIN: &str = "standard input";
 
-/// How many bytes are peeked at to recognize the format.
+/// The number of bytes peeked at to recognize the format.
 const HEAD: u64 = 64 * 1024;
 
 impl<'a> Source<'a> {

@@ -15,9 +15,10 @@ const BATCH: usize = 50_000;
 /// some rounds are undisturbed.
 const ROUNDS: usize = 120;
 const ROUND: Duration = Duration::from_millis(1);
-/// The most series. Fewer are enough if so many in a row are no faster, by this factor, than the best before them.
+/// The maximum number of series. Measuring stops earlier once this many in a row have not beaten the best one by this
+/// factor.
 const SERIES: usize = 24;
-const PATIENCE: usize = 3;
+const SERIES_WITHOUT_GAIN: usize = 3;
 const FASTER: f64 = 1.005;
 /// Elements of each array of a thread: 64 MB, beyond the caches of most processors.
 const ELEMENTS: usize = 16 << 20;
@@ -123,7 +124,7 @@ fn best<D>(threads: usize, data: impl Fn() -> D + Sync, work: impl Fn(&mut D) ->
         let rate = series(threads, &data, &work);
         slower = if rate > best * FASTER { 0 } else { slower + 1 };
         best = best.max(rate);
-        if slower == PATIENCE {
+        if slower == SERIES_WITHOUT_GAIN {
             break;
         }
     }

@@ -54,7 +54,7 @@ pub struct Parts<'a> {
 pub struct OpLog {
     /// The bytes of the `OpLogProto`.
     pub bytes: Vec<u8>,
-    /// How many ops have a formula but not the shapes it needs.
+    /// The number of ops that have a formula but not the shapes it needs.
     pub missing_shapes: usize,
 }
 

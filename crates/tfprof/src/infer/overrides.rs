@@ -167,7 +167,7 @@ pub fn check_shapes(program: &Program, inferred: &Inferred, overrides: &Override
     Err(Error::option("input", format!("{} {verb} `{name}` ({op}): {why}", given.join(", "))))
 }
 
-/// How many tensors an input feeds.
+/// The number of tensors that an input feeds.
 fn output_count(graph: &Body, node: u32) -> usize {
     let rule = shapes::rule(graph.op(node)).filter(|_| graph.arg(node).is_none());
     rule.map_or(1, |rule| rule(&Op { body: graph, node, inputs: &[] }).len().max(1))

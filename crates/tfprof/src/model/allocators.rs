@@ -13,7 +13,7 @@ pub struct MemorySample {
     pub stack_bytes: i64,
     pub heap_bytes: i64,
     pub free_bytes: Option<i64>,
-    /// How much of the free memory is not in its largest piece, from 0 to 1.
+    /// The fragmentation: the share of free memory outside its largest block, from 0 to 1.
     pub fragmentation: Option<f64>,
 }
 
@@ -35,19 +35,19 @@ pub struct AllocatorFacts {
     pub samples: u64,
     /// The sample with most memory in use; of equal ones the last.
     pub peak: MemorySample,
-    /// The most that it ever had in use, before the trace included, as it says itself.
+    /// The lifetime peak as the allocator reports it, which includes the time before the trace.
     pub lifetime_peak: i64,
     pub over_time: Buckets,
 }
 
-/// The most memory in use, by spans of time of equal width.
+/// Peak memory in use, by time buckets of equal width.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Buckets {
     width: i64,
     most: Vec<Option<i64>>,
 }
 
-/// How many spans there are at the most.
+/// The maximum number of buckets.
 const BUCKETS: usize = 128;
 
 /// The first width, a microsecond.

@@ -345,7 +345,7 @@ pub struct NodesByName {
     recent: Recent<NamedNode>,
 }
 
-/// How many nodes enter the table at once.
+/// The number of nodes that enter the table at once.
 const AT_ONCE: usize = 32;
 
 /// The hash rejects most other names without reading the text, and lets the table grow without it.

@@ -48,7 +48,7 @@ pub struct Builder {
 /// Above this count of types of a node, defer: inserting one by one is quadratic.
 const MANY_TYPES: usize = 16;
 
-/// How many names of ops and types are found without a hash table.
+/// The number of op and type names that are cached in front of the hash table.
 const COMMON_NAMES: usize = 64;
 
 /// Warnings of one kind beyond this count are only counted.

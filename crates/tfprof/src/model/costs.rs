@@ -99,14 +99,14 @@ pub struct NodeCosts {
     pub float_ops: i64,
     pub macs: i64,
     pub io_bytes: i64,
-    /// How many nodes of unknown cost it stands for: itself, or unlisted nodes of functions.
+    /// The number of nodes of unknown cost that it stands for: itself, or unlisted nodes of functions.
     pub unknown: i64,
     pub why: Option<UnknownReason>,
     /// How often it runs, by the structure of the program.
     pub runs: i64,
     /// It comes from a graph, so that its cost is defined.
     pub counted: bool,
-    /// How many unlisted nodes of functions it stands for.
+    /// The number of unlisted nodes of functions that it stands for.
     pub unlisted: i64,
 }
 

@@ -16,7 +16,7 @@ pub struct DebugInfo {
     pub frames: UntrustedMap<u64, SourceLine>,
     pub traces: UntrustedMap<u64, Vec<u64>>,
     pub trace_of_node: UntrustedMap<String, u64>,
-    /// How many frames and traces came without an id; they get ids from the end of the number range.
+    /// The number of frames and traces without an id; they get ids from the end of the number range.
     without_id: u64,
 }
 

@@ -31,7 +31,7 @@ pub struct HostFacts {
     pub step_ops: Vec<SpanSums>,
     pub outside: SpanSums,
     pub assigned: StepSources,
-    /// How many compiled programs the file has.
+    /// The number of compiled programs in the file.
     pub programs: usize,
     /// Some op has a line of source.
     pub has_source: bool,
@@ -158,7 +158,7 @@ impl LineFacts {
     }
 }
 
-/// The most memory that an allocator had given out, stack and heap.
+/// The peak memory in use of an allocator, stack and heap.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct AllocatorPeak {
     pub allocator: String,
@@ -309,7 +309,7 @@ impl StepRule {
     }
 }
 
-/// How many ops found their step in which way.
+/// The number of ops by the way in which they were assigned to a step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct StepSources {
     pub line: u64,
@@ -319,7 +319,7 @@ pub struct StepSources {
     pub outside: u64,
 }
 
-/// How many events of a kind there are.
+/// The number of events of a kind.
 pub fn events(hosts: &[HostFacts], kind: EventKind) -> i64 {
     hosts.iter().fold(0, |sum: i64, host| sum.saturating_add(host.kinds[kind as usize].runs))
 }

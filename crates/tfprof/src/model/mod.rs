@@ -69,7 +69,7 @@ pub enum TimeUnit {
 }
 
 impl TimeUnit {
-    /// How many of these make a microsecond.
+    /// The number of these units in a microsecond.
     pub const fn per_micro(self) -> i64 {
         match self {
             TimeUnit::Micros => 1,
@@ -132,7 +132,7 @@ pub struct Model {
 }
 
 impl Model {
-    /// How many parts of a stored number make one of the metric's unit: times may be finer than microseconds.
+    /// The scale of stored numbers, in parts per unit of the metric: times may be finer than microseconds.
     #[inline]
     pub fn parts(&self, metric: Metric) -> i64 {
         if metric.info().unit == Unit::Micros { self.time_unit.per_micro() } else { 1 }

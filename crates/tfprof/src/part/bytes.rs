@@ -1,6 +1,6 @@
-//! Numbers and texts as bytes: variable-length integers, nothing else. Reading trusts no count before the bytes are there.
+//! The encoding of numbers and strings: varints only. Reading trusts no count before the bytes are there.
 
-/// The reason why bytes are not a partial: one sentence without the name of the file.
+/// Why the bytes are not a valid partial: one sentence, without the file name.
 pub type Fault = String;
 
 /// The largest valid sum. Merging sums below it cannot overflow.
@@ -18,12 +18,12 @@ pub fn put_len(out: &mut Vec<u8>, number: usize) {
     put(out, number as u128);
 }
 
-/// A signed number: small ones take few bytes.
+/// A signed number in zigzag form, so that small ones take few bytes.
 pub fn put_signed(out: &mut Vec<u8>, number: i128) {
     put(out, ((number << 1) ^ (number >> 127)) as u128);
 }
 
-/// 0 is absent, so that unknown is not 0.
+/// An optional number, shifted by one: 0 stands for unknown.
 pub fn put_maybe(out: &mut Vec<u8>, number: Option<i64>) {
     match number {
         None => out.push(0),
@@ -52,7 +52,7 @@ impl<'a> Cursor<'a> {
         self.bytes.len() - self.at
     }
 
-    /// The bytes up to the end must all have been read.
+    /// Fails if unread bytes are left.
     pub fn end(&self) -> Result<(), Fault> {
         if self.left() == 0 { Ok(()) } else { Err(format!("{} bytes follow its end", self.left())) }
     }
@@ -147,7 +147,7 @@ fn cut() -> Fault {
     "it ends early".to_owned()
 }
 
-/// A hash of 128 bits that is the same on every machine and in every version. It tells files apart, not forgers.
+/// A 128-bit hash that is the same on every machine and in every version. It is not cryptographic.
 #[derive(Clone, Copy, Debug)]
 pub struct Tag {
     lanes: [u64; 2],

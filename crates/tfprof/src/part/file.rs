@@ -1,4 +1,4 @@
-//! A partial as a file: a magic number, a version, sections, and an end mark. Each section is packed by itself and has a checksum; the
+//! The file format of partials: a magic number, a version, sections, and an end mark. Each section is compressed and checksummed on its own; the
 //! ledger comes first, so that it can be read without the rest.
 //!
 //! ```text
@@ -10,7 +10,7 @@ use super::bytes::{Cursor, Fault, put, put_len, put_maybe, put_signed, put_text}
 use super::recording::{Block, Recording};
 use super::rows::Rows;
 use super::steps::StepSet;
-use super::{About, Partial};
+use super::{Partial, PartialFacts};
 use crate::budget;
 use flate2::read::DeflateDecoder;
 use flate2::write::DeflateEncoder;
@@ -36,7 +36,7 @@ pub fn recognizes(head: &[u8]) -> bool {
     head.starts_with(MAGIC)
 }
 
-/// Packed bytes and their unpacked length.
+/// Compressed bytes and their uncompressed length.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Packed {
     bytes: Box<[u8]>,
@@ -108,7 +108,7 @@ impl Partial {
         out
     }
 
-    /// Reads all of it; the steps of recordings are checked, and stay packed.
+    /// Reads everything; the steps of recordings are checked, and stay compressed.
     pub fn from_bytes(bytes: &[u8]) -> Result<Partial, Fault> {
         let mut sections = Sections::open(bytes)?;
         let mut partial = sections.ledger()?;
@@ -214,7 +214,7 @@ impl<'a> Sections<'a> {
         let bytes = packed.unpack()?;
         let mut cursor = Cursor::new(&bytes);
         let cursor = &mut cursor;
-        let mut about = About { per_micro: cursor.maybe()?, ..About::default() };
+        let mut about = PartialFacts { per_micro: cursor.maybe()?, ..PartialFacts::default() };
         if about.per_micro.is_some_and(|parts| parts != 1 && parts != 1_000_000) {
             return Err("its unit of time is not known".to_owned());
         }

@@ -1,4 +1,4 @@
-//! A partial becomes a model, so that every view reads it like any other input.
+//! Turns a partial into a model, so that every view can read it like any other input.
 
 use super::gather::{KINDS, LATE, LAYERS, REASONS};
 use super::rows::{
@@ -24,7 +24,7 @@ use crate::model::stacks::{Frame, StackId, StringIds};
 use crate::model::{Model, TimeUnit};
 use std::collections::BTreeMap;
 
-/// Fills an empty model. The error is that of a block.
+/// Fills an empty model. Fails if a block of steps is damaged.
 pub fn fill(partial: &Partial, builder: &mut Builder) -> Result<(), String> {
     let mut filler = Filler::new(partial, builder);
     for at in 0..partial.rows.rows.len() {
@@ -62,7 +62,7 @@ struct Filler<'p> {
     builder: &'p mut Builder,
     names: Vec<NameId>,
     stacks: Vec<StackId>,
-    /// By set of steps, how many there are.
+    /// The size of each step set.
     counts: Vec<u32>,
     devices: BTreeMap<u32, DeviceId>,
     totals: Cells,
@@ -204,7 +204,7 @@ fn costs(dtype: &str, row: &Row, node: NodeId, model: &mut Model) {
     model.costs.set(node, NodeCosts { float_ops, macs, io_bytes, unknown, why, runs, counted, unlisted });
 }
 
-/// The number of a rule; steps of TensorFlow 1 need none.
+/// The number that stands for a step rule in partials; steps of TensorFlow 1 have none.
 pub(super) const NO_RULE: u8 = 8;
 const RULES: [StepRule; 9] = [
     StepRule::Marker,

@@ -1,11 +1,11 @@
-//! A loaded model becomes a partial: its rows, and the steps of its one recording.
+//! Turns a loaded model into a partial: its rows, and the steps of its one recording.
 
 use super::rows::{
     Cell, Cost, FLOAT_OPS, Frame, INCLUSIVE, IO_BYTES, Key, NO_STACK, Row, Rows, STEP_PEAKS, Sums, TIME,
 };
 use super::rows::{EMPTY_STACK, KNOWS_BYTES, KNOWS_FLOPS, MISSES_FLOPS, SEEN};
 use super::steps::{StepSet, sample};
-use super::{About, Block, Packed, Partial, Recording, StepRow};
+use super::{Block, Packed, Partial, PartialFacts, Recording, StepRow};
 use crate::budget;
 use crate::metric::METRICS;
 use crate::metric::MetricInfo;
@@ -20,10 +20,10 @@ use crate::model::nodes::NodeId;
 use crate::model::stacks::{self, StackId};
 use std::collections::BTreeMap;
 
-/// The device of records without a name after a placement; no device is called so.
+/// Stands for records without a device; no real device has this name.
 pub(super) const LATE: &str = "\u{1}";
 
-/// The numbers of reasons, from 1; 0 is no reason.
+/// The reasons by number, from 1; 0 means none.
 pub(super) const REASONS: [UnknownReason; 5] = [
     UnknownReason::NoFormula,
     UnknownReason::Shape,
@@ -44,7 +44,7 @@ pub(super) const KINDS: [DeviceKind; 6] = [
     DeviceKind::NamelessLate,
 ];
 
-/// Gathers a model of at most one host. All steps must have been kept.
+/// Converts a model of at most one host. It must have kept all steps.
 pub fn gather(model: &Model, recording: Recording) -> Partial {
     let about = about(model);
     let mut gatherer = Gatherer { model, rows: Rows::default(), stacks: vec![None; model.stacks.len()] };
@@ -64,11 +64,11 @@ pub fn gather(model: &Model, recording: Recording) -> Partial {
     partial
 }
 
-fn about(model: &Model) -> About {
+fn about(model: &Model) -> PartialFacts {
     let has_run = model.is_trace || !model.runs.is_empty();
     let is_known = |info: &&MetricInfo| if has_run { !model.unknown.has(info.metric) } else { info.needs_graph() };
     let costs = &model.costs;
-    About {
+    PartialFacts {
         per_micro: has_run.then(|| model.time_unit.per_micro()),
         is_trace: model.is_trace,
         knows_trainable: model.knows_trainable,
@@ -85,11 +85,11 @@ fn about(model: &Model) -> About {
 struct Gatherer<'m> {
     model: &'m Model,
     rows: Rows,
-    /// By stack of the model, its number here.
+    /// Maps the model's stacks to those of the partial.
     stacks: Vec<Option<u32>>,
 }
 
-/// The steps in which a node ran: on any device, and on its first one.
+/// The steps in which a node ran, on any device and on its first device.
 type NodeSteps = [Vec<i64>; 2];
 
 impl Gatherer<'_> {
@@ -285,7 +285,7 @@ fn steps_of_trace(facts: &HostFacts) -> Vec<StepRow> {
     steps.into_values().collect()
 }
 
-/// Of steps of TensorFlow 1, only the time from the first start to the last end is known.
+/// Steps of TensorFlow 1 only have a span, from the first start to the last end.
 fn steps_of_cells(model: &Model) -> Vec<StepRow> {
     let step_row = |number: i64| {
         let rows = model.runs.step(number).map_or(&[][..], Cells::rows);
@@ -298,7 +298,7 @@ fn steps_of_cells(model: &Model) -> Vec<StepRow> {
     model.runs.steps().map(step_row).collect()
 }
 
-/// Runs and self time by op type. Parts of the work of all streams are in that already.
+/// Runs and self time by op type. Rows that repeat the work of all streams are skipped, since it is counted already.
 fn op_types(model: &Model) -> BTreeMap<String, (i64, i64)> {
     let cells = if model.runs.totals().is_empty() { model.runs.everything() } else { model.runs.totals() };
     let mut types: BTreeMap<String, (i64, i64)> = BTreeMap::new();

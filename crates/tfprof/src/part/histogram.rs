@@ -1,16 +1,16 @@
 //! Histograms whose buckets never depend on the data, so that merging is addition in any order.
 //!
-//! 64 buckets for each power of two: a bucket is at most 1/64 of its lower end wide, and its middle is within 0.8 % of any
-//! number in it. Numbers below 128 have buckets of their own.
+//! There are 64 buckets per power of two: a bucket is at most 1/64 of its lower bound wide, and its midpoint is within 0.8 % of any
+//! number in it. Numbers below 128 each have their own bucket.
 
 use super::bytes::{Cursor, Fault, put, put_len};
 
-/// Counts by bucket, ascending; no count is 0.
+/// Non-zero counts by bucket, ascending.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Histogram(Vec<(u16, u64)>);
 
 const BITS: u32 = 6;
-/// The bucket of the largest number is below this.
+/// The number of possible buckets.
 const BUCKETS: u128 = 64 * 60;
 
 impl Histogram {
@@ -37,7 +37,7 @@ impl Histogram {
         self.0.iter().fold(0, |sum, (_, count)| sum.saturating_add(*count))
     }
 
-    /// The number below which this many thousandths of the numbers are, within 1 %; `None` without numbers.
+    /// A quantile, given in thousandths, within 1 %; `None` if the histogram is empty.
     pub fn quantile(&self, thousandths: u64) -> Option<i64> {
         let all = u128::from(self.count());
         let rank = (all * u128::from(thousandths)).div_ceil(1000).max(1);

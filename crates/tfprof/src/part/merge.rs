@@ -1,33 +1,33 @@
-//! Merging: rows are added, recordings collected. The result depends on the set of recordings alone.
+//! Merging: rows are added, recordings collected. The result depends only on the set of recordings.
 
 use super::recording::Recording;
 use super::steps::sample;
-use super::{About, Partial};
+use super::{Partial, PartialFacts};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Adds partials one by one; memory is that of the result and of one part.
+/// Adds partials one by one; memory is bounded by the result and one part.
 #[derive(Debug, Default)]
 pub struct Merger {
     partial: Partial,
     measured: BTreeSet<(u128, u64)>,
-    /// The parts whose recordings had all been added before: they count once.
+    /// Parts whose recordings were all there already; they count once.
     pub repeated: Vec<String>,
 }
 
-/// The reason why two partials cannot be merged: a sentence.
+/// Why two partials cannot be merged: a sentence.
 pub type Overlap = String;
 
 impl Merger {
-    /// The order in which parts are merged, whatever the order in which they are given: those with most recordings first, so that a
-    /// part which others contain is met after them.
+    /// Sorts parts into the order in which they are merged: those with most recordings first, so that a
+    /// part contained in others comes after them.
     pub fn order(ledgers: &[BTreeMap<u128, Recording>]) -> Vec<usize> {
         let mut order: Vec<usize> = (0..ledgers.len()).collect();
         order.sort_by_key(|at| (Reverse(ledgers[*at].len()), ledgers[*at].keys().collect::<Vec<_>>()));
         order
     }
 
-    /// Adds a part. If all that it measured is there already, it is noted in `repeated` and not counted again.
+    /// Adds a part. If all of its recordings are there already, it is listed in `repeated` and not counted again.
     pub fn add(&mut self, part: Partial, name: &str) -> Result<(), Overlap> {
         let measured: BTreeSet<(u128, u64)> = part.recordings.values().flat_map(Recording::measured).collect();
         let known = measured.intersection(&self.measured).count();
@@ -73,7 +73,7 @@ impl Merger {
         Ok(())
     }
 
-    /// The result. A recording that was missing once and read later is not missing.
+    /// The result. A recording that is missing in one part and present in another is present.
     pub fn finish(mut self) -> Partial {
         let read: BTreeSet<String> = self
             .partial
@@ -87,8 +87,8 @@ impl Merger {
     }
 }
 
-fn join(one: &About, other: &About) -> About {
-    About {
+fn join(one: &PartialFacts, other: &PartialFacts) -> PartialFacts {
+    PartialFacts {
         per_micro: one.per_micro.or(other.per_micro),
         is_trace: one.is_trace || other.is_trace,
         knows_trainable: one.knows_trainable || other.knows_trainable,

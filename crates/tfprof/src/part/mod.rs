@@ -25,20 +25,19 @@ use rows::Rows;
 use std::collections::{BTreeMap, BTreeSet};
 use steps::StepSet;
 
-/// Facts about a whole partial.
+/// Facts about a whole partial. The version of the program that wrote it is not among them, so that equal contents are equal files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct About {
-    /// The version of the program that wrote it is left out, so that equal contents are equal files.
-    /// Parts of a time that make a microsecond; `None` if nothing ran.
+pub struct PartialFacts {
+    /// Time units per microsecond; `None` if nothing ran.
     pub per_micro: Option<i64>,
     /// Times come from traces of single events.
     pub is_trace: bool,
     pub knows_trainable: bool,
     pub has_traces: bool,
     pub misses_streams: bool,
-    /// Metrics that are known, by their keys. A trace does not know all.
+    /// The keys of the metrics that are known; a trace lacks some.
     pub known: BTreeSet<String>,
-    /// Sizes of a batch and costs of one run at 1, 2 and 3, if costs were computed.
+    /// The batch size, and the costs of one run at batch sizes 1, 2 and 3, if costs were computed.
     pub batch: Option<i64>,
     pub by_batch: Option<[[i64; 3]; 3]>,
     pub frozen_weights: i64,
@@ -46,12 +45,12 @@ pub struct About {
     pub steps: StepSet,
 }
 
-/// A partial in memory. Blocks stay packed until they are asked for.
+/// A partial in memory. Blocks stay compressed until they are needed.
 #[derive(Clone, Debug, Default)]
 pub struct Partial {
-    pub about: About,
+    pub about: PartialFacts,
     pub rows: Rows,
-    /// By the id of the recording.
+    /// Recordings by id.
     pub recordings: BTreeMap<u128, Recording>,
     pub blocks: BTreeMap<u128, Packed>,
 }
@@ -63,7 +62,7 @@ impl Partial {
         Partial { recordings: BTreeMap::from([(lost.id(), lost)]), ..Partial::default() }
     }
 
-    /// Gives inputs other names: pairs of a path and what it is a copy of.
+    /// Renames inputs: pairs of a path and the path that it is a copy of.
     pub fn rename(&mut self, names: &[(String, String)]) {
         let rename = |mut recording: Recording| {
             for (path, name) in names {
@@ -97,7 +96,7 @@ impl Partial {
         read
     }
 
-    /// The names of these hosts: their own, else that of the file, else the whole path, whichever tells them apart.
+    /// Display names of these hosts: their own name, else the file name, else the full path, as needed to tell them apart.
     pub fn host_names(&self) -> Vec<String> {
         let read = self.read();
         let mut count: BTreeMap<&str, usize> = BTreeMap::new();

@@ -1,5 +1,5 @@
-//! The ledger of a partial: its recordings, which are what one host recorded, with the inputs that they came from. The steps of
-//! a recording are a block of bytes of their own, so that merging copies them without looking inside.
+//! The ledger of a partial: one recording per host, with the inputs that it came from. The steps of
+//! a recording are an opaque block, so that merging copies them without decoding.
 
 use super::bytes::{Cursor, Fault, Tag, put, put_len, put_maybe, put_signed, put_text};
 use std::collections::{BTreeMap, BTreeSet};
@@ -8,10 +8,10 @@ use std::collections::{BTreeMap, BTreeSet};
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Recording {
     pub host: String,
-    /// The name of the host after its file: two hosts may call themselves the same.
+    /// The host name derived from the file name: two hosts may report the same name.
     pub label: String,
     pub inputs: BTreeSet<InputEntry>,
-    /// Records that were read, and what was damaged or lost of them.
+    /// Records read, and how many of them were damaged or lost.
     pub records: u64,
     pub lost: Vec<String>,
     /// The reason why it is missing.
@@ -25,7 +25,7 @@ pub struct InputEntry {
     pub size: u64,
     /// A hash of its content.
     pub tag: u128,
-    /// Whether its numbers are added. A graph only defines nodes, and may be read for each host.
+    /// Whether it contributes measurements. A graph only defines nodes, and may be read once per host.
     pub is_measured: bool,
 }
 
@@ -38,22 +38,22 @@ pub struct Block {
     pub world_size: Option<i64>,
     pub start_time: Option<i64>,
     pub stop_time: Option<i64>,
-    /// Parts of a time that make a microsecond.
+    /// Time units per microsecond.
     pub per_micro: i64,
-    /// The number of the rule that found the steps.
+    /// The step rule, by number.
     pub rule: u8,
     pub steps: Vec<StepRow>,
-    /// By op type, how often it ran and its self time.
+    /// Runs and self time by op type.
     pub ops: BTreeMap<String, (i64, i64)>,
-    /// By device: span, busy, on duty, working, compute, collectives, exposed.
+    /// Times by device: span, busy, on duty, working, compute, collectives, exposed.
     pub devices: BTreeMap<String, [i64; 7]>,
-    /// The most memory that an allocator had given out, and its name.
+    /// Peak memory in use, and the name of its allocator.
     pub memory_peak: Option<(String, i64)>,
-    /// Of ops outside of steps, then of each kind of event: runs, time with and without that of events inside, first start, last end.
+    /// For ops outside of steps, then for each kind of event: runs, total time, self time, first start, last end.
     pub kinds: Vec<[i64; 5]>,
 }
 
-/// One step of one host. Facts that the recording lacks are absent.
+/// One step of one host. Unknown facts are absent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StepRow {
     pub number: i64,
@@ -63,7 +63,7 @@ pub struct StepRow {
     pub idle: Option<i64>,
     pub input: Option<i64>,
     pub communication: Option<i64>,
-    /// The ops in it: how many ran, and their self time.
+    /// The number of ops that ran, and their self time.
     pub op_runs: Option<i64>,
     pub op_time: Option<i64>,
 }
@@ -75,7 +75,7 @@ impl Recording {
         Recording { inputs, failed: Some(reason.to_owned()), ..Recording::default() }
     }
 
-    /// A sentence about a recording that could not be read. Its error names the file as a rule, and one name is enough.
+    /// A sentence about a recording that could not be read. The error usually names the file; if so, the name is not repeated.
     pub fn loss(&self) -> String {
         let (path, why) = (self.path(), self.failed.as_deref().unwrap_or_default());
         let why = why.strip_prefix(path).map_or(why, |rest| rest.trim_start_matches([':', ' ']));
@@ -102,7 +102,7 @@ impl Recording {
         self.inputs.iter().any(|input| input.is_measured)
     }
 
-    /// The contents whose numbers are added.
+    /// The hashes of the inputs that contribute measurements.
     pub fn measured(&self) -> impl Iterator<Item = (u128, u64)> {
         self.inputs.iter().filter(|input| input.is_measured).map(|input| (input.tag, input.size))
     }

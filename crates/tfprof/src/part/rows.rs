@@ -1,5 +1,5 @@
-//! The rows of a partial: nodes, their sums by device, and the sums of a few steps. Merging adds what was measured and joins what
-//! was defined, so that neither order nor grouping matters.
+//! The rows of a partial: nodes, their sums by device, and the sums of sampled steps. Merging adds measurements and joins
+//! definitions, so that neither order nor grouping matters.
 
 use super::histogram::Histogram;
 use super::steps::StepSet;
@@ -8,16 +8,16 @@ use crate::hash::UntrustedMap;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// The numbers that are added: the measures of cells, then the sums that only traces have, then the peaks of all steps.
+/// The number of sums: the measures of cells, then the sums that only traces have, then the peaks of all steps.
 pub const SUMS: usize = 11;
 pub const INCLUSIVE: usize = 7;
 pub const FLOAT_OPS: usize = 8;
 pub const IO_BYTES: usize = 9;
 pub const STEP_PEAKS: usize = 10;
-/// The place of self time among them.
+/// The index of self time.
 pub const TIME: usize = 1;
 
-/// Sums of a row, with what is not added but compared.
+/// Sums of a row, and the extremes, which are compared instead of added.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sums {
     pub added: [i128; SUMS],
@@ -42,10 +42,10 @@ impl Sums {
 /// One node on one device, over all hosts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cell {
-    /// In steps, and everything.
+    /// The sums inside steps, and those of everything.
     pub totals: Sums,
     pub everything: Sums,
-    /// The self times of single steps of single hosts.
+    /// The distribution of self time per step and host.
     pub times: Histogram,
     pub squares: u128,
     pub least: i64,
@@ -55,7 +55,7 @@ pub struct Cell {
 }
 
 impl Cell {
-    /// Counts the self time of one step of one host.
+    /// Adds the self time of one step of one host to the histogram.
     pub fn count(&mut self, time: i64) {
         let first = self.times.count() == 0;
         self.least = if first { time } else { self.least.min(time) };
@@ -84,7 +84,7 @@ impl Cell {
     }
 }
 
-/// The largest number in a partial.
+/// The largest number that a partial may contain.
 const MOST_SQUARES: u128 = (1 << 126) - 1;
 
 /// A line of a call stack: file, function, text of the line.
@@ -105,11 +105,11 @@ pub struct Key {
     pub layer: u8,
     pub name: u32,
     pub op: u32,
-    /// Of the layers that have a node for each stack.
+    /// Part of the key only for layers that have one node per stack.
     pub stack: u32,
 }
 
-/// The computed cost of one run of a node. Compared as a whole: of two, the larger is kept.
+/// The computed cost of one run of a node. If two differ, the larger one wins as a whole.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Cost {
     pub float_ops: i64,
@@ -118,7 +118,7 @@ pub struct Cost {
     pub runs: i64,
     pub unknown: i64,
     pub unlisted: i64,
-    /// 0 is no reason.
+    /// Why the cost is unknown; 0 means that it is known.
     pub why: u8,
     pub counted: bool,
 }
@@ -131,31 +131,31 @@ pub struct Row {
     pub shape: Vec<i64>,
     pub stack: u32,
     pub float_ops: i64,
-    /// Inside of a function; of two opinions, outside wins.
+    /// Inside a function; false wins if parts disagree.
     pub inner: bool,
     pub declared_device: u32,
     pub placement: u32,
-    /// The type of its values, if it is a variable.
+    /// The data type, if it is a variable.
     pub dtype: u32,
     pub cost: Option<Cost>,
-    /// Of runs in traces: FLOPs are known, are missing, bytes are known.
+    /// Runs in traces with known FLOPs, with missing FLOPs, and with known bytes.
     pub flags: u8,
-    /// One more than the number of the precision; 0 if it is unknown.
+    /// The precision plus one; 0 if it is unknown.
     pub precision: u8,
     /// The steps in which it ran: on any device, on its first one.
     pub steps: [u32; 2],
-    /// By device. Most rows have one, and a tree makes room for eleven at once: for eleven boxes.
+    /// Sums by device, boxed: most rows have one device, and a node of the tree allocates eleven entries at once.
     pub cells: BTreeMap<u32, Box<Cell>>,
 }
 
-/// Rows, and what they refer to by number: texts, frames, stacks, sets of steps. Number 0 is empty.
+/// Rows, and the tables that they index: strings, frames, stacks, step sets. Entry 0 of each is empty.
 #[derive(Clone, Debug)]
 pub struct Rows {
     pub texts: Vec<Arc<str>>,
     text_ids: UntrustedMap<Arc<str>, u32>,
     pub frames: Vec<Frame>,
     frame_ids: UntrustedMap<Frame, u32>,
-    /// The stack around, and the innermost frame. The first two are [`NO_STACK`] and [`EMPTY_STACK`].
+    /// The parent stack and the innermost frame. The first two are [`NO_STACK`] and [`EMPTY_STACK`].
     pub stacks: Vec<(u32, u32)>,
     stack_ids: UntrustedMap<(u32, u32), u32>,
     pub step_sets: Vec<StepSet>,
@@ -165,7 +165,7 @@ pub struct Rows {
     pub keys: Vec<Key>,
     pub rows: Vec<Row>,
     key_ids: UntrustedMap<Key, u32>,
-    /// The steps whose sums are kept, a sample of all.
+    /// The sampled steps, whose sums are kept.
     pub sampled: BTreeSet<i64>,
 }
 
@@ -216,7 +216,7 @@ impl Rows {
         })
     }
 
-    /// The stack with one more frame inside.
+    /// The stack with one more frame.
     pub fn stack(&mut self, outer: u32, frame: u32) -> u32 {
         *self.stack_ids.entry((outer, frame)).or_insert_with(|| {
             self.stacks.push((outer, frame));
@@ -244,7 +244,7 @@ impl Rows {
         &mut self.rows[at as usize]
     }
 
-    /// Adds other rows. `sampled` are the steps that are sampled of all steps of both.
+    /// Adds other rows. `sampled` is the sample of the steps of both.
     pub fn merge(&mut self, other: &Rows, sampled: BTreeSet<i64>) {
         let text: Vec<u32> = other.texts.iter().map(|text| self.text(text)).collect();
         let frame = |frame: &Frame| Frame { texts: frame.texts.map(|id| text[id as usize]), ..*frame };
@@ -302,7 +302,7 @@ impl Rows {
         self.keep_only(sampled);
     }
 
-    /// Leaves out the sums of steps that are not sampled any more.
+    /// Drops the sums of steps that are no longer sampled.
     fn keep_only(&mut self, sampled: BTreeSet<i64>) {
         if !self.sampled.is_subset(&sampled) {
             let cells = self.rows.iter_mut().flat_map(|row| row.cells.values_mut());
@@ -327,7 +327,7 @@ impl Rows {
         set
     }
 
-    /// Of two stacks, the one that is later in the alphabet, so that neither comes first because it was read first.
+    /// The alphabetically later of two stacks, so that the choice does not depend on reading order.
     fn larger_stack(&self, one: u32, other: u32) -> u32 {
         if one == other || other == NO_STACK {
             return one;

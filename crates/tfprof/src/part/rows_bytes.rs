@@ -1,4 +1,4 @@
-//! Rows as bytes and back. Everything is sorted by its texts before it is numbered, so that equal rows are equal bytes.
+//! Encodes and decodes rows. Everything is sorted by its strings before it is numbered, so that equal rows are equal bytes.
 
 use super::bytes::{Cursor, Fault, put, put_len, put_signed, put_text};
 use super::histogram::Histogram;
@@ -99,7 +99,7 @@ impl Rows {
         for _ in 0..cursor.count(1, "sampled steps")? {
             rows.sampled.insert(cursor.int()?);
         }
-        let known = Known { texts, stacks, sets, sampled: rows.sampled.iter().copied().collect() };
+        let known = ReadTables { texts, stacks, sets, sampled: rows.sampled.iter().copied().collect() };
         for _ in 0..cursor.count(LEAST_ROW, "rows")? {
             let (key, row) = read_row(cursor, &known)?;
             budget::check();
@@ -119,7 +119,7 @@ impl Rows {
 /// A row takes at least this many bytes.
 const LEAST_ROW: usize = 20;
 
-/// New numbers in the order of the texts.
+/// Renumbers entries by the order of their strings.
 struct Numbers {
     texts: Order,
     frames: Order,
@@ -127,7 +127,7 @@ struct Numbers {
     sets: Order,
 }
 
-/// Old numbers in their new order, and back.
+/// A permutation: old indices in their new order, and its inverse.
 struct Order {
     order: Vec<u32>,
     of: Vec<u32>,
@@ -153,7 +153,7 @@ impl Order {
 
 impl Numbers {
     fn new(rows: &Rows) -> Numbers {
-        let mut uses = Uses::new(rows);
+        let mut uses = UsedEntries::new(rows);
         let texts = Order::new(&uses.texts, |a, b| rows.get(a).cmp(rows.get(b)));
         let frame_key = |at: u32| {
             let Frame { texts: own, line, function_start } = rows.frames[at as usize];
@@ -167,24 +167,24 @@ impl Numbers {
     }
 }
 
-/// The step sets that rows refer to: a merged step set may have replaced others.
-struct Uses {
+/// The entries that rows refer to: merging may leave entries behind that no row needs.
+struct UsedEntries {
     texts: Vec<bool>,
     frames: Vec<bool>,
     stacks: Vec<bool>,
     sets: Vec<bool>,
 }
 
-impl Uses {
-    fn new(rows: &Rows) -> Uses {
-        let mut uses = Uses {
+impl UsedEntries {
+    fn new(rows: &Rows) -> UsedEntries {
+        let mut uses = UsedEntries {
             texts: vec![false; rows.texts.len()],
             frames: vec![false; rows.frames.len()],
             stacks: vec![false; rows.stacks.len()],
             sets: vec![false; rows.step_sets.len()],
         };
         uses.texts[0] = true;
-        let Uses { texts, frames, stacks, sets } = &mut uses;
+        let UsedEntries { texts, frames, stacks, sets } = &mut uses;
         rows.devices.keys().for_each(|text| texts[*text as usize] = true);
         for (key, row) in rows.keys.iter().zip(&rows.rows) {
             let own = [key.name, key.op, row.declared_device, row.placement, row.dtype];
@@ -211,7 +211,7 @@ impl Uses {
     }
 }
 
-/// Stacks from the outermost to the innermost, those around one frame in the order of their own.
+/// Stacks with parents before children, siblings in the order of their frames.
 fn stacks_in_order(rows: &Rows, frames: &Order, used: &[bool]) -> Vec<u32> {
     let mut inner: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
     for at in (2..rows.stacks.len() as u32).filter(|at| used[*at as usize]) {
@@ -282,7 +282,7 @@ fn write_row(row: &Row, numbers: &Numbers, out: &mut Vec<u8>) {
     }
 }
 
-/// A bit for each sum that is not 0, then those.
+/// A bit mask of the non-zero sums, then those sums.
 fn write_sums(sums: &Sums, out: &mut Vec<u8>) {
     let numbers = sums.added.iter().copied().chain([sums.highest_peak.into()]);
     let mut mask = 0_u128;
@@ -298,15 +298,15 @@ fn write_sums(sums: &Sums, out: &mut Vec<u8>) {
     }
 }
 
-/// The tables that rows may refer to.
-struct Known {
+/// The tables read so far, which rows refer to.
+struct ReadTables {
     texts: Vec<u32>,
     stacks: Vec<u32>,
     sets: Vec<u32>,
     sampled: BTreeSet<i64>,
 }
 
-impl Known {
+impl ReadTables {
     fn text(&self, cursor: &mut Cursor<'_>) -> Result<u32, Fault> {
         Ok(self.texts[cursor.below(self.texts.len(), "text")? as usize])
     }
@@ -316,7 +316,7 @@ impl Known {
     }
 }
 
-fn read_row(cursor: &mut Cursor<'_>, known: &Known) -> Result<(Key, Row), Fault> {
+fn read_row(cursor: &mut Cursor<'_>, known: &ReadTables) -> Result<(Key, Row), Fault> {
     let layer = cursor.byte()?;
     let [name, op] = [known.text(cursor)?, known.text(cursor)?];
     let key = Key { layer, name, op, stack: known.stack(cursor)? };
@@ -361,7 +361,7 @@ fn read_row(cursor: &mut Cursor<'_>, known: &Known) -> Result<(Key, Row), Fault>
     Ok((key, row))
 }
 
-fn read_cell(cursor: &mut Cursor<'_>, known: &Known) -> Result<Cell, Fault> {
+fn read_cell(cursor: &mut Cursor<'_>, known: &ReadTables) -> Result<Cell, Fault> {
     let mut cell = Cell { totals: read_sums(cursor)?, ..Cell::default() };
     cell.everything = if cursor.flag()? { read_sums(cursor)? } else { cell.totals.clone() };
     cell.times = Histogram::read(cursor)?;

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StepSet(Vec<(i64, i64)>);
 
-/// The number of sampled steps: enough for the noise of a comparison.
+/// The sample size: enough to estimate the noise of a comparison.
 const SAMPLED: usize = 16;
 
 impl StepSet {
@@ -41,7 +41,7 @@ impl StepSet {
         self.0.iter().fold(0, |sum: u64, (first, last)| sum.saturating_add(last.abs_diff(*first).saturating_add(1)))
     }
 
-    /// All steps of the set. A set from a file may be huge.
+    /// Iterates over all steps; a set from a file may be huge.
     pub fn each(&self) -> impl Iterator<Item = i64> {
         self.0.iter().flat_map(|(first, last)| *first..=*last)
     }
@@ -75,8 +75,8 @@ impl StepSet {
     }
 }
 
-/// The sampled steps of a set: those whose mixed numbers are least. A sample of a union is within the union of the samples, so
-/// merging in any order keeps the same steps.
+/// The sampled steps of a set: those with the smallest hashes. The sample of a union is within the union of the samples, so
+/// merging keeps the same steps in any order.
 pub fn sample(all: &StepSet) -> BTreeSet<i64> {
     let mut steps: Vec<(u64, i64)> = Vec::new();
     for step in all.each() {

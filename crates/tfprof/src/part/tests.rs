@@ -72,7 +72,8 @@ fn random_part(random: &mut Random, host: u64) -> Partial {
     let step_row = |number: &i64| StepRow { number: *number, wall: Some(5), busy: None, ..StepRow::default() };
     let block = Block { per_micro: 1_000_000, steps: steps.iter().map(step_row).collect(), ..Block::default() };
     let known = [format!("metric{}", random.below(3))].into();
-    let about = About { per_micro: Some(1_000_000), is_trace: true, known, steps: all, ..About::default() };
+    let about =
+        PartialFacts { per_micro: Some(1_000_000), is_trace: true, known, steps: all, ..PartialFacts::default() };
     let id = recording.id();
     Partial { about, rows, recordings: [(id, recording)].into(), blocks: [(id, Packed::new(&block.write()))].into() }
 }

@@ -14,7 +14,7 @@ use crate::words::is_deceptive;
 use std::borrow::Cow;
 use std::io::{self, Write};
 
-/// The most bytes of Markdown: a comment on a pull request takes no more.
+/// The maximum size of Markdown in bytes: a comment on a pull request takes no more.
 const MOST_MARKDOWN: usize = 60_000;
 /// Deeper rows are not indented further.
 const INDENTED: usize = 24;

@@ -129,7 +129,7 @@ enum Style {
     Share(Metric),
     Detail(Detail),
     /// A number of a comparison.
-    Compared(compare::Shown),
+    Compared(compare::ComparedFigure),
 }
 
 impl Style {
@@ -409,9 +409,9 @@ fn columns(view: &View) -> Vec<Styled> {
 }
 
 /// The columns of a comparison: figures, then details.
-fn columns_with_details(view: &View, figures: Vec<compare::Shown>) -> Vec<Styled> {
+fn columns_with_details(view: &View, figures: Vec<compare::ComparedFigure>) -> Vec<Styled> {
     let all = view.columns();
-    let find = |shown: &compare::Shown| {
+    let find = |shown: &compare::ComparedFigure| {
         let content = Content::Figure(shown.figure, shown.side, shown.metric);
         all.iter().find(|column| column.content == content).cloned()
     };

@@ -51,14 +51,14 @@ pub struct Budget {
 struct Limit {
     part: Option<Arc<Part>>,
     metric: Metric,
-    most: Most,
+    most: Allowance,
 }
 
 /// The subject of a limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
-pub enum Place {
+pub enum LimitTarget {
     /// Everything.
     #[default]
     Model,
@@ -67,33 +67,34 @@ pub enum Place {
     Line,
 }
 
-impl Place {
+impl LimitTarget {
     /// The table of its limits, and what it is called.
-    const PARTS: [(&'static str, Place); 3] = [("scope", Place::Scope), ("op", Place::Op), ("line", Place::Line)];
+    const PARTS: [(&'static str, LimitTarget); 3] =
+        [("scope", LimitTarget::Scope), ("op", LimitTarget::Op), ("line", LimitTarget::Line)];
 }
 
 /// The rows that a limit is about.
 #[derive(Debug)]
 struct Part {
-    place: Place,
+    place: LimitTarget,
     text: String,
     patterns: Patterns,
 }
 
-/// The most that a limit allows.
+/// The bound of a limit.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Most {
+enum Allowance {
     Number(i64),
     /// So many percent more than before.
     Growth(f64),
 }
 
-impl Most {
+impl Allowance {
     /// The number that must not be exceeded; None if it needs one before, and there is none.
     fn number(self, before: Option<i64>) -> Option<i64> {
         match self {
-            Most::Number(most) => Some(most),
-            Most::Growth(percent) => Some((before? as f64 * (1.0 + percent / 100.0)).floor() as i64),
+            Allowance::Number(most) => Some(most),
+            Allowance::Growth(percent) => Some((before? as f64 * (1.0 + percent / 100.0)).floor() as i64),
         }
     }
 }
@@ -102,7 +103,7 @@ impl Most {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Over {
-    pub place: Place,
+    pub place: LimitTarget,
     /// The pattern of the scope, op or line; empty for the whole model.
     pub scope: String,
     #[serde(serialize_with = "metric_key")]
@@ -123,7 +124,7 @@ fn metric_key<S: Serializer>(metric: &Metric, serializer: S) -> Result<S::Ok, S:
 impl Budget {
     /// The limit that `--fail_on_unknown` sets.
     pub fn limit_unknown(&mut self) {
-        self.limits.push(Limit { part: None, metric: Metric::UnknownOps, most: Most::Number(0) });
+        self.limits.push(Limit { part: None, metric: Metric::UnknownOps, most: Allowance::Number(0) });
     }
 
     /// Reads a file. `file` is its name for messages.
@@ -133,7 +134,7 @@ impl Budget {
         let mut budget = Budget::default();
         for (key, value) in in_order(table.get_ref()) {
             let word = key.get_ref().as_ref();
-            let place = Place::PARTS.iter().find(|(table, _)| *table == word).map(|(_, place)| *place);
+            let place = LimitTarget::PARTS.iter().find(|(table, _)| *table == word).map(|(_, place)| *place);
             match (place, value.get_ref()) {
                 (Some(place), DeValue::Table(parts)) => {
                     for (pattern, limits) in in_order(parts) {
@@ -164,7 +165,7 @@ impl Budget {
     fn add_named(
         &mut self,
         file: &BudgetFile<'_>,
-        place: Place,
+        place: LimitTarget,
         word: &str,
         part: &Spanned<DeValue<'_>>,
     ) -> Result<(), Error> {
@@ -189,8 +190,8 @@ impl Budget {
                 return Err(file.error(key, message));
             };
             let most = match value.get_ref() {
-                DeValue::String(text) => growth(text).map(Most::Growth),
-                value => whole_number(value).map(Most::Number),
+                DeValue::String(text) => growth(text).map(Allowance::Growth),
+                value => whole_number(value).map(Allowance::Number),
             };
             let Some(most) = most else {
                 return Err(file.error(value, expected_number(&file.text[value.span()])));
@@ -202,15 +203,15 @@ impl Budget {
 }
 
 impl Part {
-    fn new(place: Place, text: &str) -> Result<Arc<Part>, Error> {
+    fn new(place: LimitTarget, text: &str) -> Result<Arc<Part>, Error> {
         let text = text.to_owned();
         Ok(Arc::new(Part { place, patterns: Patterns::new("budget", std::slice::from_ref(&text))?, text }))
     }
 }
 
 impl Limit {
-    fn place(&self) -> Place {
-        self.part.as_ref().map_or(Place::Model, |part| part.place)
+    fn place(&self) -> LimitTarget {
+        self.part.as_ref().map_or(LimitTarget::Model, |part| part.place)
     }
 
     /// Its subject and key, for people.
@@ -219,7 +220,8 @@ impl Limit {
         match &self.part {
             None => key.to_owned(),
             Some(part) => {
-                let table = Place::PARTS.iter().find(|(_, place)| *place == part.place).map_or("", |(table, _)| table);
+                let table =
+                    LimitTarget::PARTS.iter().find(|(_, place)| *place == part.place).map_or("", |(table, _)| table);
                 format!("{key} of {table} `{}`", part.text)
             }
         }
@@ -227,7 +229,7 @@ impl Limit {
 
     fn over(&self, before: Option<i64>, found: i64, most: i64) -> Over {
         let scope = self.part.as_ref().map_or_else(String::new, |part| part.text.clone());
-        let before = before.filter(|_| matches!(self.most, Most::Growth(_)));
+        let before = before.filter(|_| matches!(self.most, Allowance::Growth(_)));
         Over { place: self.place(), scope, metric: self.metric, before, found, most }
     }
 }

@@ -74,7 +74,7 @@ impl Figures {
     }
 }
 
-/// The most nodes with missing shapes that are listed.
+/// The maximum number of nodes listed as lacking a shape.
 const LISTED: usize = 20;
 
 /// A scope is split if it has more than one in this many of the whole.

@@ -54,7 +54,7 @@ pub struct Overview {
     /// The metric of the rows below: time if there is any, else FLOPs, else parameters.
     pub metric: Metric,
     pub whole: i64,
-    pub top: Vec<Top>,
+    pub top: Vec<TopRows>,
     pub missing: Vec<Missing>,
     pub deeper: Vec<NextQuestion>,
     pub hosts: Vec<HostFacts>,
@@ -92,7 +92,7 @@ pub struct DeviceTime {
     pub micros: i64,
 }
 
-/// The most memory that was in use at one time.
+/// Peak memory in use.
 #[derive(Clone, Debug, Serialize)]
 pub struct MemoryPeak {
     pub device: String,
@@ -120,7 +120,7 @@ pub struct StepTime {
 /// The largest rows of a view.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Top {
+pub struct TopRows {
     pub view: ViewKind,
     pub title: &'static str,
     pub rows: Vec<(String, i64)>,
@@ -262,11 +262,11 @@ fn device_name(model: &Model, device: crate::model::devices::DeviceId) -> String
     }
 }
 
-fn top(model: &Arc<Model>, metric: Metric) -> Result<Vec<Top>, Error> {
+fn top(model: &Arc<Model>, metric: Metric) -> Result<Vec<TopRows>, Error> {
     let ask = |kind, max_depth, title: &'static str, pick: fn(&View, Metric) -> Vec<(String, i64)>| {
         let options = question(metric, ".*", max_depth);
         let view = View::new(Arc::clone(model), kind, &options, Demand::ROWS)?;
-        Ok(Top { view: kind, title, rows: pick(&view, metric) })
+        Ok(TopRows { view: kind, title, rows: pick(&view, metric) })
     };
     let mut tops = vec![
         ask(ViewKind::Op, i64::from(i32::MAX), "op types", |view, metric| {
@@ -278,7 +278,7 @@ fn top(model: &Arc<Model>, metric: Metric) -> Result<Vec<Top>, Error> {
     if model.has_traces && !model.stacks.is_empty() {
         tops.push(ask(ViewKind::Code, 1000, "lines of code", |view, metric| largest(costs(view, metric))));
     }
-    let tops: Result<Vec<Top>, Error> = tops.into_iter().collect();
+    let tops: Result<Vec<TopRows>, Error> = tops.into_iter().collect();
     tops.map(|tops| tops.into_iter().filter(|top| !top.rows.is_empty()).collect())
 }
 

@@ -74,7 +74,7 @@ impl std::fmt::Debug for Step<'_> {
     }
 }
 
-/// The most that an allocator held in a step.
+/// The peak of an allocator in a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Peak {
     pub allocator: String,

@@ -10,7 +10,7 @@ pub(super) struct Record<'a> {
     pub label: &'a [u8],
     pub start: Micros,
     pub duration: Micros,
-    /// How many outputs it has.
+    /// The number of its outputs.
     pub outputs: u64,
     fields: Fields<'a>,
 }

@@ -181,7 +181,7 @@ impl<'m> Lines<'m> {
         })
     }
 
-    /// How many frames are folded wherever they stand.
+    /// The number of frames folded, wherever they are.
     fn folded(&mut self) -> usize {
         self.rows
             .iter()

@@ -52,7 +52,7 @@ impl Patterns {
         self.list.iter().any(|pattern| pattern.matches(text))
     }
 
-    /// How many of the patterns match at least one of the texts.
+    /// The number of patterns that match at least one of the strings.
     pub fn count(&self, texts: &[&str]) -> usize {
         if self.everything {
             return 1;

@@ -222,7 +222,7 @@ impl View {
         Some(on_disk.line(string(FrameText::File), frame.lineno).map_or_else(|| "none".to_owned(), code::cut))
     }
 
-    /// How many frames of frameworks are folded into those of the user.
+    /// The number of framework frames folded into the user's.
     pub(crate) fn folded(&self) -> usize {
         self.folded
     }

@@ -99,7 +99,7 @@ impl LeftOut {
 
 /// The state of a kept row, for the rows below it.
 #[derive(Clone, Copy, Debug)]
-enum Around {
+enum Ancestor {
     /// The nearest visible row, itself included.
     Row(u32),
     /// It is hidden by `-max_depth`, and so are they.
@@ -326,13 +326,13 @@ impl<'q, 'm> Pipeline<'q, 'm> {
         let mut shown: Vec<Kept> = Vec::new();
         let mut left_out = LeftOut::default();
         // By kept row: what it is to the rows below.
-        let mut open: Vec<Around> = Vec::with_capacity(self.kept.len());
+        let mut open: Vec<Ancestor> = Vec::with_capacity(self.kept.len());
         let looks_at_names = self.filters.look_at_names();
         for (i, kept) in self.kept.iter().enumerate() {
             let row = kept.row as usize;
-            let around = if i == 0 { Around::Row(0) } else { open[kept.parent as usize] };
-            if let Around::Trimmed = around {
-                open.push(Around::Trimmed);
+            let around = if i == 0 { Ancestor::Row(0) } else { open[kept.parent as usize] };
+            if let Ancestor::Trimmed = around {
+                open.push(Ancestor::Trimmed);
                 continue;
             }
             let name = if looks_at_names { self.name(row) } else { "" };
@@ -340,20 +340,20 @@ impl<'q, 'm> Pipeline<'q, 'm> {
             let dropped = trimmed && self.rules.trimmed_are_dropped;
             let passes = i == 0 || (!dropped && self.is_shown(row, name));
             let below = match around {
-                Around::Row(around) if i == 0 || kept.depth <= max_depth => {
+                Ancestor::Row(around) if i == 0 || kept.depth <= max_depth => {
                     if passes {
                         shown.push(Kept { row: kept.row, parent: around, depth: kept.depth });
                     }
-                    Around::Row(if passes { shown.len() as u32 - 1 } else { around })
+                    Ancestor::Row(if passes { shown.len() as u32 - 1 } else { around })
                 }
                 _ => {
                     if passes {
                         left_out.add(kept.depth, self.lead.map_or(0, |metric| self.self_values.get(metric, row)));
                     }
-                    Around::TooDeep
+                    Ancestor::TooDeep
                 }
             };
-            open.push(if trimmed { Around::Trimmed } else { below });
+            open.push(if trimmed { Ancestor::Trimmed } else { below });
         }
         self.leave_out(left_out);
         if self.options.account_displayed_op_only && self.rules.can_recount {

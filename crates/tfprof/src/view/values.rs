@@ -311,7 +311,7 @@ impl<'m> Values<'m> {
         if self.ever_ran(node, ran) { times(once, runs, self.lens.quirks.numbers_wrap) } else { once }
     }
 
-    /// How many numbers a variable holds; 0 for any other node, or if its shape is open.
+    /// The number of elements of a variable; 0 for any other node, or if its shape is open.
     pub fn parameters(&self, node: NodeId) -> i64 {
         let shape = self.model.nodes.shape[node.index()];
         if shape == ShapeId::EMPTY || !(self.lens.quirks.placeholders_have_parameters || self.is_variable(node)) {
@@ -403,7 +403,7 @@ impl TypeFilter {
         &self.patterns
     }
 
-    /// How many of the patterns match a type of the node; remembers the result.
+    /// The number of patterns that match a type of the node, memoized.
     pub fn count(&mut self, node: NodeId, values: &Values<'_>) -> usize {
         if self.patterns.is_everything() {
             return 1;

@@ -44,7 +44,7 @@ impl<'f> BTree<'f> {
         }
         let leaf_records = room / record_size as u64;
         let leaf_count_size = size_of_limit(leaf_records);
-        // How many records lie below a node of each level, at most.
+        // The maximum number of records below a node, by level.
         let (mut below, mut sizes) = (leaf_records, vec![0]);
         for level in 1..=depth {
             let pointer = usize::from(file.offset_size) + leaf_count_size + sizes[level - 1];

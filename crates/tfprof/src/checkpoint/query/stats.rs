@@ -40,7 +40,7 @@ impl Checkpoint {
         Ok((Some(stats), damage))
     }
 
-    /// How much a tensor changed to the `later` one of another checkpoint; `None` unless type and shape are the same.
+    /// The change of a tensor to the `later` one of another checkpoint; `None` unless type and shape are the same.
     pub fn change(&self, tensor: &Tensor, other: &Checkpoint, later: &Tensor) -> Result<Option<Change>, Damage> {
         if tensor.dtype.size().is_none() || tensor.dtype != later.dtype || tensor.shape != later.shape {
             return Ok(None);

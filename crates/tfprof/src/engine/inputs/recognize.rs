@@ -12,7 +12,7 @@ use crate::words;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// How many bytes of a recording's list of files are read.
+/// The maximum number of bytes read from a recording's list of files.
 const MANIFEST_SIZE: u64 = 1024 * 1024;
 
 /// The part of `recording.json` that is read.
@@ -21,7 +21,7 @@ struct Recording {
     files: Vec<String>,
 }
 
-/// How many bytes of standard input are taken to recognize its format.
+/// The number of bytes of standard input that are read to recognize its format.
 const STDIN_HEAD: u64 = 64 * 1024;
 
 impl Inputs {
@@ -205,7 +205,7 @@ fn unrecognized(path: &Path, head: &[u8]) -> Error {
     input_error(path, "cannot tell what this file is".to_owned()).with_fix(Fix::any("say so with", flags))
 }
 
-/// How many files of a directory are looked at to say what they are.
+/// The maximum number of files of a directory that are examined for a message.
 const LOOKED_AT: usize = 200;
 
 /// Says what a directory without anything to read holds instead: a model of another kind, or models one level deeper.

@@ -1,4 +1,4 @@
-//! Python calls: paths of calls, and the call around a time. Calls nest among themselves; they cross ranges.
+//! Python calls: call paths, and the innermost call at a time. Calls nest among themselves but may cross ranges.
 
 use super::paths::{Paths, ROOT};
 use super::{CallSpan, NONE};
@@ -11,7 +11,7 @@ use crate::model::names::{NameId, Names};
 #[derive(Debug, Default)]
 pub struct CallPaths {
     pub paths: Vec<CallPath>,
-    /// By path, the scope that its modules make.
+    /// The module scope of each path.
     pub modules: Vec<u32>,
     path_of: TrustedMap<(u32, u32), u32>,
 }

@@ -1,11 +1,11 @@
-//! The work of devices: each kernel and copy belongs to the op that launched it.
+//! Device work: assigns each kernel and copy to the op that launched it.
 //!
-//! The id that the work shares with an op names it. If no op has that id, the call that launched the work does: the op
-//! around that call. The kernels of a graph belong to the call that launched the graph. Work without either has a row of
+//! The owner is the op with the same external id. If there is none, it is found through the launch call: the op
+//! around that call. The kernels of a CUDA graph belong to the call that launched the graph. Work without an owner gets a row of
 //! its own.
 
 use super::facts::Summary;
-use super::host::{Asker, Request, Target};
+use super::host::{Request, RequestKind, Target};
 use super::ops::{KernelRow, OpIdent, Role};
 use super::paths::ROOT;
 use super::{DeviceSpan, LineKind, NONE, picos};
@@ -33,7 +33,7 @@ impl Summary {
         let launches = self.trace.launches.iter().zip(0..).filter_map(|(launch, at)| {
             let is_needed = self.launch_of.get(&launch.correlation) == Some(&at);
             let line = self.trace.beside(launch.line, LineKind::Host).filter(|_| is_needed)?;
-            Some(Request { line, start: launch.start, end: launch.end, what: Asker::Launch(at) })
+            Some(Request { line, start: launch.start, end: launch.end, what: RequestKind::Launch(at) })
         });
         let mut requests: Vec<Request> = launches.collect();
         for at in 0..self.trace.memory.len() {
@@ -41,7 +41,7 @@ impl Summary {
             // Without an op on its thread, it has no owner.
             match self.trace.beside(event.line, LineKind::Host) {
                 Some(line) => {
-                    let (start, end, what) = (event.time, event.time, Asker::Memory(at as u32));
+                    let (start, end, what) = (event.time, event.time, RequestKind::Memory(at as u32));
                     requests.push(Request { line, start, end, what });
                 }
                 None => self.lone_memory.push(at as u32),

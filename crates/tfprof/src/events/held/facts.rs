@@ -39,9 +39,9 @@ pub struct Summary {
     pub(super) step_name: NameId,
     /// By sequence number, the scope of the forward op.
     pub(super) forward: UntrustedMap<i64, u32>,
-    /// Ops by the ids that device work names; `None` until the op is met.
+    /// Ops by external id; `None` until the op is seen.
     pub(super) by_id: UntrustedMap<u64, Option<Target>>,
-    /// By correlation, the call that launched the work; by call, the op around it.
+    /// The launch call of each correlation id; the op around each call.
     pub(super) launch_of: UntrustedMap<u64, u32>,
     pub(super) by_launch: Vec<Option<Target>>,
     pub(super) graph_launches: TrustedSet<u32>,

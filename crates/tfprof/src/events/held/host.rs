@@ -12,7 +12,7 @@ use std::ops::Range;
 /// The scope of backward ops, below that of their forward op.
 const BACKWARD: &str = "(backward)";
 
-/// An op, as launches and memory events refer to it.
+/// The op that a launch or memory event belongs to.
 #[derive(Clone, Copy, Debug)]
 pub struct Target {
     pub path: u32,
@@ -28,11 +28,11 @@ pub struct Request {
     pub line: u32,
     pub start: i64,
     pub end: i64,
-    pub what: Asker,
+    pub what: RequestKind,
 }
 
 #[derive(Clone, Copy, Debug)]
-pub enum Asker {
+pub enum RequestKind {
     Launch(u32),
     Memory(u32),
 }
@@ -44,11 +44,11 @@ struct Frame {
     path: u32,
     stack: u32,
     shapes: u32,
-    /// The ranges around, itself included.
+    /// The enclosing ranges, itself included.
     ranges: u32,
     /// Modules and ranges around the outermost op.
     scope: u32,
-    /// It is an op, or inside one.
+    /// Whether it is an op or inside one.
     in_op: bool,
     kind: HostKind,
     self_time: SelfTime,
@@ -82,7 +82,7 @@ impl Summary {
             let to = requests.partition_point(|request| request.line <= number);
             self.host_line(&spans[line], of_line, &requests[from..to]);
         }
-        // Threads of Python without any op.
+        // Python threads without ops.
         for range in call_lines {
             if !met[calls[range.start].line as usize] {
                 self.host_line(&[], &calls[range], &[]);
@@ -188,7 +188,7 @@ impl Summary {
         self.paths.child(forward.unwrap_or(ROOT), backward, &self.trace.names)
     }
 
-    /// The stack that an op brought along, as a path of calls.
+    /// The stack recorded with an op, as a call path.
     fn own_stack(&mut self, stack: u32) -> u32 {
         let mut path = NONE;
         for at in 0..self.trace.stacks[stack as usize].len() {
@@ -216,7 +216,7 @@ impl Summary {
                 self.close(&top);
             }
         }
-        // Inner spans end no later than outer ones. A call may outlive the op: then the op that it began in counts.
+        // Inner spans end no later than outer ones. A call may outlive its op; the op in which it began counts.
         let holding = open.stack.partition_point(|span| span.end >= request.end);
         let holding = if holding == 0 { open.stack.len() } else { holding };
         let target = holding.checked_sub(1).map(|at| {
@@ -224,8 +224,8 @@ impl Summary {
             Target { path, stack, shapes, start: span_start }
         });
         match request.what {
-            Asker::Launch(at) => self.by_launch[at as usize] = target,
-            Asker::Memory(at) => self.add_memory(at, target),
+            RequestKind::Launch(at) => self.by_launch[at as usize] = target,
+            RequestKind::Memory(at) => self.add_memory(at, target),
         }
     }
 
@@ -241,7 +241,7 @@ impl Summary {
     }
 }
 
-/// The ranges of neighbours with the same key.
+/// Splits into runs of equal keys.
 pub fn chunks<T>(list: &[T], key: impl Fn(&T) -> u32) -> Vec<Range<usize>> {
     let mut at = 0;
     let ranges = list.chunk_by(|a, b| key(a) == key(b)).map(|chunk| {

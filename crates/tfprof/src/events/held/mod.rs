@@ -1,4 +1,4 @@
-//! Traces whose events come in any order and name each other by ids: all spans are held, then put in order.
+//! Traces whose events come in any order and refer to each other by ids: all spans are held in memory, then sorted.
 //!
 //! A decoder fills a [`HeldTrace`]; [`HeldTrace::finish`] makes a [`HostProfile`] of it. Ops and ranges nest by time on
 //! their thread (`host.rs`), Python calls among themselves (`calls.rs`): the two cross. The work of devices belongs to the
@@ -37,7 +37,7 @@ pub struct HeldTrace {
     /// Calls of a device's runtime.
     pub launches: Vec<LaunchSpan>,
     pub device: Vec<DeviceSpan>,
-    /// Events that are no work of their own: marks, waits, the profiler's overhead.
+    /// Events that are not work: marks, waits, the profiler's overhead.
     pub others: Vec<CallSpan>,
     pub memory: Vec<MemoryEvent>,
     /// Shapes of inputs, each once; kernels' launch attributes, each once.
@@ -47,11 +47,11 @@ pub struct HeldTrace {
     pub collectives: Vec<Collective>,
     /// By index of [`HostSpan::sequence`].
     pub sequences: Vec<Sequence>,
-    /// Stacks that ops bring along, outermost first; by index of [`HostSpan::stack`].
+    /// Stacks recorded with ops, outermost first; indexed by [`HostSpan::stack`].
     pub stacks: Vec<Vec<NameId>>,
     /// The names of calls, as source lines; names without a line here are the functions themselves.
     pub sources: UntrustedMap<NameId, super::SourceLine>,
-    /// By name, the category of events that are not PyTorch's.
+    /// Categories of events that are not PyTorch's, by name.
     pub categories: UntrustedMap<NameId, NameId>,
     pub start: Option<i64>,
 }
@@ -98,9 +98,9 @@ pub struct HostSpan {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HostKind {
     Op,
-    /// A range of the user's program.
+    /// A user range.
     Range,
-    /// It marks a step, and is no scope of the ops in it.
+    /// A step mark, which is not a scope of the ops inside.
     Step,
 }
 
@@ -118,7 +118,7 @@ pub struct CallSpan {
     pub end: i64,
     pub name: NameId,
     pub line: u32,
-    /// It is a module of the model: a scope.
+    /// Whether it is an `nn.Module`, which is a scope.
     pub is_module: bool,
 }
 
@@ -214,7 +214,7 @@ impl HeldTrace {
         self.device.sort_by_key(|span| (span.line, span.start, std::cmp::Reverse(span.end)));
     }
 
-    /// Orders, nests, attributes and sums everything. `facts` says what the file told of itself.
+    /// Sorts, nests, attributes and sums everything. `facts` is the file's own description.
     pub fn finish(mut self, facts: HostFacts, marks: StepMarks<'_>, wanted: Wanted) -> HostProfile {
         self.sort();
         let base = self.start.unwrap_or(0);

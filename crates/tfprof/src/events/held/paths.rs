@@ -1,10 +1,10 @@
-//! Scopes as paths: a name and the path around it. Depth and length are bounded, so that deep nesting costs no more than
-//! the file is long.
+//! Scopes as interned paths: a parent and a name. Depth and length are bounded, so that deep nesting costs no more than
+//! the file is large.
 
 use crate::hash::TrustedMap;
 use crate::model::names::{NameId, Names};
 
-/// The path of everything outside.
+/// The empty path.
 pub const ROOT: u32 = 0;
 
 /// Deeper scopes are cut at this depth.

@@ -27,7 +27,7 @@ pub struct Steps {
     pub list: Vec<StepSpan>,
     /// Starts and indices in the list, by start.
     by_start: Vec<(i64, u32)>,
-    /// How many steps began before the time of the last lookup.
+    /// The number of steps that began before the time of the last lookup.
     began: usize,
     /// Devices with a line of steps of their own.
     on_device: Vec<Vec<DeviceStep>>,

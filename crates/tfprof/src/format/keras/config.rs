@@ -1,4 +1,4 @@
-//! Values of a config, by key. A missing one has Keras's default.
+//! Typed access to the config of a layer, with Keras's defaults for missing keys.
 
 use crate::model::dtype::DType;
 use serde_json::Value as Json;
@@ -100,7 +100,7 @@ impl<'j> Layer<'j> {
         }
     }
 
-    /// An argument of the call that is no tensor, by its place or its name.
+    /// A non-tensor argument of the call, by position or name.
     pub fn argument(&self, place: usize, name: &str) -> Option<&'j Json> {
         let named = self.call["kwargs"].get(name).or_else(|| self.call.get(name));
         self.call["args"].get(place).or(named)
@@ -111,7 +111,7 @@ impl<'j> Layer<'j> {
         self.config.get("layers").is_array() || self.class == "Sequential" && self.config.0.is_array()
     }
 
-    /// Whether its weights were made integers.
+    /// Whether its weights are quantized.
     pub fn is_quantized(&self) -> bool {
         self.config.get("dtype")["class_name"] == "QuantizedDTypePolicy"
     }
@@ -132,7 +132,7 @@ impl<'j> Layer<'j> {
     }
 }
 
-/// No size of a layer is larger, and products of two sizes are numbers still.
+/// An upper bound for sizes, so that the product of two does not overflow.
 const LARGEST: i64 = 1 << 31;
 
 pub fn integer(json: &Json) -> Option<i64> {

@@ -1,5 +1,5 @@
-//! [`LAYERS`]: the function that lowers each class of layers; `ops.rs` has those of ops. A class that is not among them
-//! counts as unknown: its parameters come from the weights.
+//! [`LAYERS`]: the lowering function of each layer class; `ops.rs` has those of ops. A class without one
+//! has an unknown cost, and its parameters come from the weights.
 
 use super::config::Layer;
 use super::lowering::{Lowering, Value, Values};
@@ -7,10 +7,10 @@ use super::{
     attention, convolution, dense, elementwise, network, normalization, ops, recurrent, reshaping, tensorflow,
 };
 
-/// Lowers a call of a layer; `None` if its config is one that the function does not know.
+/// Lowers a call of a layer; `None` if its config is not supported.
 pub type Lower = fn(&Layer<'_>, &mut Lowering, &[Value]) -> Option<Values>;
 
-/// The families of classes.
+/// The tables of all families.
 const LAYERS: &[&[(&[&str], Lower)]] = &[
     dense::LAYERS,
     convolution::LAYERS,
@@ -24,7 +24,7 @@ const LAYERS: &[&[(&[&str], Lower)]] = &[
 
 /// Lowers one call of a layer.
 pub fn lower(layer: &Layer<'_>, lowering: &mut Lowering, inputs: &[Value]) -> Values {
-    // A layer that was built for another shape than its input has says so.
+    // The config states the input shape that the layer was built for if it differs from the actual one.
     let known = if layer.is_own() { find(layer) } else { None };
     let lowered = known.filter(|_| !inputs.is_empty()).and_then(|lower| lower(layer, lowering, inputs));
     lowered.unwrap_or_else(|| {

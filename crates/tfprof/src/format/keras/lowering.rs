@@ -1,5 +1,5 @@
-//! [`Lowering`]: pushes the ops of a layer. It knows the scope of the layer, its weights in the file, and the parameters that
-//! it made before: a layer that is called twice has its parameters once.
+//! [`Lowering`]: pushes the ops of a layer. It tracks the current scope, the layer's weights in the file, and the parameters
+//! created so far: a layer that is called twice has its parameters once.
 
 use super::config::Layer;
 use super::weights::{Weight, Weights, snake_case};
@@ -11,12 +11,12 @@ use crate::model::dtype::DType;
 use crate::model::lowered::Lowered;
 use crate::model::shape::Shape;
 
-/// A tensor, and its shape as far as the config tells: open sizes are -1.
+/// A tensor, and its shape where the config determines it: open sizes are -1.
 #[derive(Clone, Debug)]
 pub struct Value {
     pub tensor: Tensor,
     pub dims: Option<Vec<i64>>,
-    /// A tensor with the same batch, if the op that makes this one is unknown.
+    /// A tensor with the same batch size, if the op that makes this one is unknown.
     pub like: Option<Tensor>,
 }
 
@@ -46,27 +46,27 @@ pub struct Lowering {
     pub warnings: Vec<String>,
     /// Whether Keras 3 saved the model, whose layers run other ops than those of tf.keras.
     pub is_new: bool,
-    /// The names of the layers around, and the groups of their weights.
+    /// The names of the enclosing layers, and the groups of their weights.
     names: Vec<String>,
     groups: Vec<String>,
-    /// The number of names up to the layer whose weights are stored; the others are its parts.
+    /// The depth of the layer that owns the weights; deeper names are its parts.
     layer: usize,
-    /// The op as views show it.
+    /// The op name that views show.
     class: String,
     trainable: bool,
-    /// The type of variables, unless the file has another.
+    /// The default type of variables; the file may override it.
     dtype: DType,
-    /// Parameters by name, so that each is made once.
+    /// Parameters by name, so that each is created once.
     parameters: UntrustedMap<String, Value>,
-    /// The weights of the layer in the file, and how many parameters it has asked for.
+    /// The stored weights of the layer, and the number of parameters requested so far.
     stored: Vec<Weight>,
     asked: usize,
-    /// The parameters that each layer has made, by its scope, and those that earlier calls of this layer made.
+    /// The parameters that each layer has created, by scope, and those of earlier calls of this layer.
     made: UntrustedMap<String, Vec<(String, Value)>>,
     earlier: Vec<(String, Value)>,
-    /// In archives, the place of the first layer of a class and name.
-    homes: UntrustedMap<String, Home>,
-    /// The layers that were called, by scope, and whether this is the first call of one.
+    /// In archives, the first layer of each class and name.
+    homes: UntrustedMap<String, LayerWeights>,
+    /// The layers called so far, by scope, and whether this is a first call.
     called: UntrustedSet<String>,
     is_first: bool,
     /// The shapes of all parameters, and the number of those before this layer.
@@ -74,16 +74,16 @@ pub struct Lowering {
     first_shape: usize,
 }
 
-/// The place of a layer, and whether the file has weights for it.
+/// The scope of a layer, and whether the file has weights for it.
 #[derive(Debug)]
-struct Home {
+struct LayerWeights {
     scope: String,
     stored: bool,
 }
 
-/// The state to return to after a layer.
+/// The saved state of the enclosing layer.
 #[derive(Debug)]
-pub struct Outer {
+pub struct EnclosingLayer {
     class: String,
     trainable: bool,
     dtype: DType,
@@ -126,16 +126,16 @@ impl Lowering {
         self.lowered
     }
 
-    /// Enters the scope of a layer. `group` is where its weights are.
-    pub fn enter(&mut self, layer: &Layer<'_>, group: String) -> Outer {
+    /// Enters the scope of a layer. `group` is the path of its weights.
+    pub fn enter(&mut self, layer: &Layer<'_>, group: String) -> EnclosingLayer {
         let outer = self.enter_part(layer.name, layer.class, group, layer.config.flag("trainable", true), true);
         self.dtype = layer.variable_type().unwrap_or(self.dtype);
         self.share(layer);
         outer
     }
 
-    /// Enters a layer within a layer: a cell, a direction, a layer that is wrapped. The weights are those of the whole.
-    pub fn enter_inner(&mut self, layer: &Layer<'_>, group: &str) -> Outer {
+    /// Enters a part of a layer: a cell, a direction, a wrapped layer. The weights are those of the whole layer.
+    pub fn enter_inner(&mut self, layer: &Layer<'_>, group: &str) -> EnclosingLayer {
         let trainable = layer.config.flag("trainable", true);
         let outer = self.enter_part(layer.name, layer.class, group.to_owned(), trainable, false);
         self.dtype = layer.variable_type().unwrap_or(self.dtype);
@@ -143,14 +143,15 @@ impl Lowering {
         outer
     }
 
-    /// Takes over the parameters of a layer in another model that is this one: a config lists a layer in each model that calls
-    /// it, but an archive has its weights once. So of two layers of one class and name, one has weights and the other none.
+    /// Reuses the parameters of the same layer in another model: a config lists a layer in each model that calls
+    /// it, but an archive has its weights once. So of two entries with one class and name, only one has weights.
     fn share(&mut self, layer: &Layer<'_>) {
         if !self.weights.lists_objects_once() {
             return;
         }
         let (scope, stored) = (self.names[..self.layer].join("/"), !self.stored.is_empty());
-        let home = self.homes.entry(format!("{}/{}", layer.class, layer.name)).or_insert(Home { scope, stored });
+        let home =
+            self.homes.entry(format!("{}/{}", layer.class, layer.name)).or_insert(LayerWeights { scope, stored });
         if home.stored == stored || home.scope == self.names[..self.layer].join("/") {
             return;
         }
@@ -160,7 +161,14 @@ impl Lowering {
     }
 
     /// The same by name.
-    pub fn enter_part(&mut self, name: &str, class: &str, group: String, trainable: bool, reload: bool) -> Outer {
+    pub fn enter_part(
+        &mut self,
+        name: &str,
+        class: &str,
+        group: String,
+        trainable: bool,
+        reload: bool,
+    ) -> EnclosingLayer {
         let depth = (self.names.len(), self.groups.len());
         // A layer's name may hold slashes, which are scopes as well.
         self.names.push(name.to_owned());
@@ -175,7 +183,7 @@ impl Lowering {
         budget::work(earlier.len() as u64);
         let is_first = if reload { self.called.insert(self.names.join("/")) } else { self.is_first };
         let first_shape = if reload { self.shapes.len() } else { self.first_shape };
-        Outer {
+        EnclosingLayer {
             is_first: std::mem::replace(&mut self.is_first, is_first),
             first_shape: std::mem::replace(&mut self.first_shape, first_shape),
             class: std::mem::replace(&mut self.class, class.to_owned()),
@@ -190,7 +198,7 @@ impl Lowering {
     }
 
     /// Leaves the scope. With `keep`, the count of requested parameters goes on across the parts of a layer.
-    pub fn leave(&mut self, outer: Outer, keep: bool) {
+    pub fn leave(&mut self, outer: EnclosingLayer, keep: bool) {
         self.names.truncate(outer.depth.0);
         self.groups.truncate(outer.depth.1);
         self.class = outer.class;
@@ -221,7 +229,7 @@ impl Lowering {
         Value::new(tensor, dims.map(<[i64]>::to_vec))
     }
 
-    /// A parameter of the layer. Sizes that are not known come from the file.
+    /// Creates a parameter of the layer. Unknown sizes come from the file.
     pub fn parameter(&mut self, name: &str, dims: &[i64], trainable: bool) -> Value {
         budget::work(1);
         let name = self.scoped(name);
@@ -246,14 +254,14 @@ impl Lowering {
         self.push_parameter(name, dims, dtype, trainable)
     }
 
-    /// A weight of small integers, of which the file has several in a byte.
+    /// A weight of small integers, which the file packs several to a byte.
     fn packed(&self, place: usize, dims: &[i64]) -> Option<Weight> {
         let weight = self.stored.get(place).filter(|weight| weight.dtype.is_integer())?;
         let is_other = weight.shape.len() == dims.len() && !fits(&weight.shape, dims) && !dims.contains(&-1);
         is_other.then(|| weight.clone())
     }
 
-    /// A parameter of which the file has the shape.
+    /// A parameter with the shape stored in the file.
     pub fn stored_parameter(&mut self, weight: &Weight, trainable: bool) -> Value {
         self.parameter(&weight.path, &weight.shape, trainable)
     }
@@ -281,7 +289,7 @@ impl Lowering {
         found.map(|(_, value)| value.clone())
     }
 
-    /// All parameters that the layer has made, in this call or before: a weight of the file is one of them if there is one of
+    /// All parameters created by the layer, in this call or before: a stored weight is one of them if one has
     /// its shape, whatever its name.
     fn made_by_shape(&self) -> UntrustedMap<Vec<i64>, Vec<Tensor>> {
         let made = self.made.get(&self.names[..self.layer].join("/")).map_or(&[][..], Vec::as_slice);
@@ -293,17 +301,17 @@ impl Lowering {
         by_shape
     }
 
-    /// A weight in the file: that of its name, or else the one at its place, since Keras 3 numbers weights.
+    /// Finds a stored weight by name, or else by position, since Keras 3 numbers weights.
     fn stored_for(&self, name: &str, place: usize, dims: &[i64]) -> Option<&Weight> {
         let wanted = last(name);
         let named = self.stored.iter().find(|weight| last(&weight.path) == wanted && fits(&weight.shape, dims));
         named.or(self.stored.get(place).filter(|weight| fits(&weight.shape, dims)))
     }
 
-    /// Makes parameters of the weights that the file has for a layer besides those that it asked for: the factors of quantized
+    /// Creates parameters for the layer's stored weights that nothing requested: the scale factors of quantized
     /// weights.
     pub fn push_rest(&mut self) {
-        // Calls after the first have the same weights, and so has the same layer in another model.
+        // Later calls share the weights, and so does the same layer in another model.
         if !self.is_first || !self.earlier.is_empty() {
             return;
         }
@@ -389,7 +397,7 @@ impl Lowering {
         Value::new(tensor, dims)
     }
 
-    /// One size of a tensor, as a number.
+    /// One dimension of a tensor, as a scalar.
     fn size_of(&mut self, tensor: Tensor, axis: i64) -> Tensor {
         let shape = self.op("Shape", &[tensor], &[]);
         let (from, to, step) = (self.constant(&[axis]), self.constant(&[axis + 1]), self.constant(&[1]));
@@ -405,13 +413,13 @@ impl Lowering {
         self.op("Pack", &sizes, &[("N", AttrValue::Int(sizes.len() as i64)), ("axis", AttrValue::Int(0))])
     }
 
-    /// A tensor of a shape that the file states, for data movement that has no rule of its own.
+    /// A tensor of a stated shape, for data movement without a rule.
     pub fn moved(&mut self, input: &Value, dims: Vec<i64>) -> Value {
         let sizes = self.sizes(&dims, input.tensor);
         Value::new(self.op("BroadcastTo", &[input.tensor, sizes], &[]), Some(dims))
     }
 
-    /// All dimensions but the first as one, of a tensor of which some sizes are open.
+    /// Flattens all dimensions but the first, of a tensor with open sizes.
     pub fn batch_and_rest(&mut self, input: &Value) -> Value {
         let batch = self.sizes(&[-1], input.tensor);
         let (rest, axis) = (self.constant(&[-1]), self.scalar(0));

@@ -1,4 +1,4 @@
-//! Ops of `keras.ops` that move elements: slices, joins, reshaping.
+//! `keras.ops` that move data: slices, joins, reshaping.
 
 use super::config::{Layer, dims, integer};
 use super::convolution::pool_of_rank;
@@ -108,7 +108,7 @@ fn moveaxis(layer: &Layer<'_>, lowering: &mut Lowering, inputs: &[Value]) -> Opt
     Some(transposed(lowering, x, &order))
 }
 
-/// One index of a slice as it is written: a number, a range, a new axis, or the dots.
+/// One index of a slice: a number, a range, a new axis, or an ellipsis.
 enum Index {
     Number(i64),
     Range(Option<i64>, Option<i64>, i64),
@@ -140,7 +140,7 @@ impl Index {
     }
 }
 
-/// A slice as TensorFlow has it: bounds, steps, and masks of what the bounds do not say.
+/// A slice in TensorFlow's form: bounds, strides and masks.
 fn get_item(layer: &Layer<'_>, lowering: &mut Lowering, inputs: &[Value]) -> Option<Values> {
     let x = inputs.first()?;
     let key = layer.argument(1, "key").or_else(|| layer.argument(1, "slice_spec"))?;
@@ -280,7 +280,7 @@ fn stack(layer: &Layer<'_>, lowering: &mut Lowering, inputs: &[Value]) -> Option
     Some(vec![Value::new(lowering.op("Pack", &tensors, &attributes), Some(sizes))])
 }
 
-/// Parts of one size, or with borders.
+/// Splits into parts of equal size, or at given indices.
 fn split(layer: &Layer<'_>, lowering: &mut Lowering, inputs: &[Value]) -> Option<Values> {
     let x = &inputs[0];
     let axis = axis(layer.config.get("axis"), x)?;
@@ -338,7 +338,7 @@ fn tile(layer: &Layer<'_>, lowering: &mut Lowering, inputs: &[Value]) -> Option<
     Some(vec![Value::new(lowering.op("Tile", &[x.tensor, numbers], &[]), Some(sizes))])
 }
 
-/// Each element several times.
+/// Repeats each element.
 fn repeat(layer: &Layer<'_>, lowering: &mut Lowering, inputs: &[Value]) -> Option<Values> {
     let (x, times) = (&inputs[0], layer.config.int("repeats")?);
     let axis = axis(layer.config.get("axis"), x)?;

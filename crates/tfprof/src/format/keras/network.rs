@@ -1,5 +1,5 @@
-//! Models as networks of layers: sequences, functional models of Keras 2 and 3, and models within models. Each call of a
-//! layer is lowered once its inputs are there.
+//! Networks of layers: sequential models, functional models of Keras 2 and 3, and nested models. Each call of a
+//! layer is lowered as soon as its inputs are available.
 
 use super::config::{Layer, dims};
 use super::layers;
@@ -16,7 +16,7 @@ use std::collections::BinaryHeap;
 pub fn lower_model(json: &Json, lowering: &mut Lowering) -> Result<(), String> {
     let model = Layer::of(json).ok_or("this is no config of a Keras model: its class is missing")?;
     if !model.is_network() {
-        // A model of the user's own class: only Python knows what it computes.
+        // A subclassed model: only its Python code knows what it computes.
         lower_opaque(&model, lowering);
         return Ok(());
     }
@@ -106,7 +106,7 @@ fn call(layer: &Layer<'_>, group: String, lowering: &mut Lowering, inputs: &[Val
     outcome
 }
 
-/// A reference to an output: layer, number of the call, number of the output; and its shape, if it is stated.
+/// A reference to an output: layer, call index, output index; and its shape, if it is stated.
 #[derive(Clone, Debug)]
 struct Reference {
     layer: String,
@@ -120,7 +120,7 @@ struct Network<'j> {
     layers: &'j [Layer<'j>],
     /// The inputs of each call of a layer.
     calls: Vec<Vec<Vec<Reference>>>,
-    /// The number that calls have for the first call of a model, if it is not 0.
+    /// The index that references use for the first call of a model, if it is not 0.
     first: UntrustedMap<&'j str, usize>,
     /// Whether the calls are those of Keras 3.
     modern: bool,
@@ -140,7 +140,7 @@ impl<'j> Network<'j> {
         network
     }
 
-    /// The numbers of the first calls of models, among references of one kind. A model has a call of its own before those that
+    /// The first call indices of models, among references of one kind. A model has a call of its own before those that
     /// are in the file, except for a sequence that was not built when it was called.
     fn first_calls<'r>(&self, references: impl Iterator<Item = &'r Reference>) -> UntrustedMap<&'j str, usize> {
         let zero: UntrustedSet<&str> =
@@ -247,7 +247,7 @@ impl<'n> Queue<'n> {
         }
     }
 
-    /// The first call that can never run, and a layer that it waits for.
+    /// The first call that can never run, and a layer that blocks it.
     fn blocked(&self) -> Option<(&'n str, usize)> {
         let first = self.missing.iter().position(|missing| *missing > 0)?;
         let layers = self.waiting.iter().filter(|(_, calls)| calls.contains(&first)).map(|((layer, _), _)| *layer);

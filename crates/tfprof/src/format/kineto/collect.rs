@@ -1,4 +1,4 @@
-//! From events to the spans of a [`HeldTrace`]: categories decide what an event is.
+//! Turns events into the spans of a [`HeldTrace`]: the category of an event decides its kind.
 
 use super::event::{Args, Event};
 use super::plain::OpenBegins;
@@ -25,7 +25,7 @@ enum Kind {
     Call,
     Launch,
     Device(DeviceWork),
-    /// A category of PyTorch's profiler that is not work.
+    /// A category of PyTorch's profiler that is ignored.
     Mark,
     /// A category of another program.
     Plain,
@@ -106,7 +106,7 @@ pub struct Counts {
     pub phases: BTreeMap<u8, u64>,
 }
 
-/// The last line of each kind: neighbours are mostly of one thread.
+/// The last line of each kind, as a cache: consecutive events are mostly on one thread.
 #[derive(Default)]
 struct LineCache {
     last: Vec<(LineKind, Vec<u8>, Vec<u8>, u32)>,
@@ -133,7 +133,7 @@ impl Collector {
         }
     }
 
-    /// Ends the trace: names its lines and planes.
+    /// Finishes the trace: names its lines and planes.
     pub fn finish(&mut self) {
         let is_kineto = self.is_kineto();
         let Collector { trace, begins, plain, counts, titles, processes, .. } = self;
@@ -223,7 +223,7 @@ impl Collector {
     }
 
     fn complete(&mut self, event: &Event<'_>, kind: Kind) {
-        // An event without a length is a mark; one whose length is no number has no time.
+        // An event without a duration is an instant; one whose duration is not a number is dropped.
         let length = if event.duration.is_empty() { Some(0) } else { nanos(event.duration) };
         let (Some(start), Some(length)) = (nanos(event.start), length) else {
             self.counts.untimed += 1;
@@ -291,7 +291,7 @@ impl Collector {
         self.trace.calls.push(CallSpan { start, end, name, line, is_module });
     }
 
-    /// The name of a call, and the line of source that it stands for.
+    /// The name of a Python call, and its source line.
     fn source_of(&mut self, written: &[u8]) -> NameId {
         let (id, _) = self.written.intern_bytes(written);
         if let Some(known) = self.name_of.get(id.index()).filter(|known| **known != NameId::EMPTY) {
@@ -327,7 +327,7 @@ impl Collector {
 
     fn work(&mut self, event: &Event<'_>, kind: DeviceWork, start: i64, end: i64) {
         let args = &event.args;
-        // The device is an argument; the process agrees, except in files that tools wrote.
+        // The device is an argument; the process id agrees, except in files written by other tools.
         let with_device = if args.device.is_empty() { *event } else { Event { process: args.device, ..*event } };
         let line = self.line(LineKind::Device, &with_device);
         let attributes = if self.wanted.kernels { self.launch_attributes(args) } else { NONE };
@@ -479,7 +479,7 @@ fn last_end(trace: &HeldTrace, plain: &[(CallSpan, NameId)]) -> i64 {
     plain.chain(trace.host.iter().map(|span| span.end)).max().unwrap_or(i64::MIN)
 }
 
-/// A call as users know it, and its line of source: `file.py(21): function`, `<built-in method f of …>`, `nn.Module: Net_0`.
+/// The display name of a Python call, and its source line: `file.py(21): function`, `<built-in method f of …>`, `nn.Module: Net_0`.
 fn call(text: &str) -> (String, SourceLine) {
     if let Some(module) = text.strip_prefix(MODULE) {
         let source = SourceLine { file: "nn.Module".to_owned(), function: module.to_owned(), line: -1 };

@@ -1,8 +1,8 @@
-//! One trace event: the fields that a question may need, as positions in the text.
+//! One trace event: the fields that a question may need, as slices of the text.
 
 use super::scan::{Scanned, Stop, blanks, fields, scalar, string, value};
 
-/// An event. Strings are raw: escapes are decoded only for new names.
+/// An event. Strings are raw: escapes are decoded only when a name is first seen.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Event<'b> {
     pub phase: u8,

@@ -18,9 +18,9 @@ pub struct TraceLanes {
     pub names: Names,
     /// By plane, then by thread or stream.
     pub lanes: Vec<TraceLane>,
-    /// From calls that launch to what they launched: each end is a lane and a start.
+    /// Pairs of a launch call and the work it launched; each end is a lane and a start time.
     pub arrows: Vec<[(usize, i64); 2]>,
-    /// When the first event began, in nanoseconds since 1970, if the file tells.
+    /// The start of the first event in nanoseconds since 1970, if known.
     pub start_time: Option<u64>,
 }
 

@@ -233,7 +233,7 @@ impl TraceFile {
     }
 }
 
-/// Whether an event marks a step on its thread; its shadow on a stream does not.
+/// Whether an event marks a step on its thread; its copy on a GPU stream does not.
 pub(crate) fn is_step(event: &Event<'_>) -> bool {
     event.name.starts_with(STEP.as_bytes()) && event.category != b"gpu_user_annotation"
 }

@@ -20,7 +20,7 @@ pub trait Visitor {
     fn wants(&self, key: &[u8]) -> bool;
 }
 
-/// How the reading of a file ended.
+/// The outcome of reading a file.
 #[derive(Debug, Default)]
 pub struct Outcome {
     /// Events read.
@@ -32,7 +32,7 @@ pub struct Outcome {
     /// Events with invalid UTF-8, which is not JSON, and the offset of the first.
     pub garbled: u64,
     pub first_garbled: Option<u64>,
-    /// Where the file ends too early, and why.
+    /// The offset and the cause of a premature end.
     pub cut: Option<(u64, String)>,
     /// Whether the file has a list of events, or is one.
     pub has_list: bool,
@@ -88,7 +88,7 @@ enum Next {
 }
 
 impl<I: Read> Stream<I> {
-    /// Has `wanted` bytes, or all that are left. Damage of the input counts once its intact bytes are used up.
+    /// Ensures that the window holds `wanted` bytes, or all that are left. Damage counts once the intact bytes are used up.
     fn fill(&mut self, wanted: u64) -> io::Result<u64> {
         if self.broken.is_some() {
             return Ok(self.window.bytes().len() as u64);
@@ -102,7 +102,7 @@ impl<I: Read> Stream<I> {
         }
     }
 
-    /// Doubles what the window holds; false if there is no more.
+    /// Doubles the content of the window; false at the end of the input.
     fn grow(&mut self) -> io::Result<bool> {
         let held = self.window.bytes().len() as u64;
         let wanted = (held * 2).max(PACE);
@@ -416,7 +416,7 @@ impl<I: Read> Stream<I> {
     }
 }
 
-/// Whether the bytes before a brace can precede an event: a comma, or the bracket of the list.
+/// Whether an event may follow these bytes: a comma, or the opening bracket of the list.
 fn follows_event(bytes: &[u8], at: usize) -> bool {
     let before = bytes[..at].iter().rev().take(64).find(|byte| !byte.is_ascii_whitespace());
     // At the start of the window nothing is known.

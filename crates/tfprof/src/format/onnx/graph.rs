@@ -1,8 +1,8 @@
 //! ONNX graphs to bodies. Subgraphs of nodes become functions; the outer values that they read become arguments.
 //! Open graphs wait on an explicit stack, so that nesting does not exhaust the native stack.
 
-use super::lower::{self, Around};
-use super::wire::{Attribute, AttributeValue, Node, Tensor as Constant, ValueInfo, Walk};
+use super::lower::{self, NodeContext};
+use super::wire::{Attribute, AttributeValue, Node, OnnxFile, Tensor as Constant, ValueInfo};
 use crate::budget;
 use crate::format::lowered::{Input, Made, push_hidden, push_settings};
 use crate::hash::{UntrustedMap, UntrustedSet};
@@ -35,7 +35,7 @@ pub struct Shared {
     pub functions: UntrustedMap<(String, String), FunctionDef>,
 }
 
-/// More functions than any model has; calls beyond are unknown.
+/// The maximum number of function calls, more than any model has; calls beyond it are unknown.
 const MAX_FUNCTIONS: usize = 10_000;
 
 /// The deepest nesting of graphs; nodes with deeper subgraphs are unknown.
@@ -57,19 +57,19 @@ struct Frame {
     names: UniqueNames,
     /// Outer values that became arguments.
     captures: Vec<String>,
-    /// Values may come from the enclosing graph.
+    /// Whether values may come from the enclosing graph.
     is_inner: bool,
     /// Inputs that name a value before its node.
     forward: Vec<(usize, String)>,
     /// The attributes of the call, inside a function of the file.
     attributes: UntrustedMap<String, Rc<AttributeValue>>,
     name: String,
-    waiting: Option<Waiting>,
+    waiting: Option<PendingNode>,
     count: usize,
 }
 
-/// A node that waits for its subgraphs.
-struct Waiting {
+/// A node whose subgraphs are being read.
+struct PendingNode {
     node: Node,
     left: Vec<(&'static str, ByteRange)>,
     done: Vec<(&'static str, String)>,
@@ -78,11 +78,11 @@ struct Waiting {
 
 /// Reads the graphs of a model.
 pub struct Reader<'w, 'f> {
-    walk: &'w mut Walk<'f>,
+    walk: &'w mut OnnxFile<'f>,
     shared: &'w Shared,
     frames: Vec<Frame>,
     pub lowered: Lowered,
-    /// Calls of the file's functions that are still to be read, by the name of the lowered function.
+    /// Pending calls of the file's functions, by the name of the lowered function.
     calls: Vec<(String, (String, String), Vec<Attribute>)>,
     known_calls: UntrustedSet<String>,
     values: KnownValues,
@@ -99,7 +99,7 @@ struct KnownValues {
 impl KnownValues {
     fn number(&mut self, value: &Rc<AttributeValue>) -> usize {
         let next = self.by_content.len();
-        // The pointer stays taken as long as the value is held here.
+        // The address stays unique as long as the value is held here.
         let (_, number) = self
             .by_place
             .entry(Rc::as_ptr(value))
@@ -109,7 +109,7 @@ impl KnownValues {
 }
 
 impl<'w, 'f> Reader<'w, 'f> {
-    pub fn new(walk: &'w mut Walk<'f>, shared: &'w Shared) -> Reader<'w, 'f> {
+    pub fn new(walk: &'w mut OnnxFile<'f>, shared: &'w Shared) -> Reader<'w, 'f> {
         Reader {
             walk,
             shared,
@@ -289,7 +289,7 @@ impl<'w, 'f> Reader<'w, 'f> {
         // The first version of `Scan` had batches and lengths.
         let is_first_scan = node.op == "Scan" && self.shared.versions.get("").is_some_and(|version| *version < 9);
         if !graphs.is_empty() && !is_deepest && !is_first_scan && lower::is_known_domain(&node.domain) {
-            frame.waiting = Some(Waiting { node, left: graphs, done: Vec::new(), captures: Vec::new() });
+            frame.waiting = Some(PendingNode { node, left: graphs, done: Vec::new(), captures: Vec::new() });
             return;
         }
         if node.op == "Constant" && lower::is_known_domain(&node.domain) {
@@ -303,7 +303,7 @@ impl<'w, 'f> Reader<'w, 'f> {
             frame.body.push_value("f", AttrValue::Function(&call));
             return;
         }
-        let made = lower::lower(&node, &Surroundings { frames: &self.frames, shared: self.shared });
+        let made = lower::lower(&node, &OpenGraphs { frames: &self.frames, shared: self.shared });
         if let Some(frame) = self.frames.last_mut() {
             frame.push_made(&node, &made);
         }
@@ -329,8 +329,8 @@ impl<'w, 'f> Reader<'w, 'f> {
     }
 
     /// Pushes a node whose subgraphs have become functions.
-    fn call_graphs(&mut self, waiting: Waiting) {
-        let Waiting { node, done, captures, .. } = waiting;
+    fn call_graphs(&mut self, waiting: PendingNode) {
+        let PendingNode { node, done, captures, .. } = waiting;
         let Some(frame) = self.frames.last_mut() else { return };
         let captured: Vec<Tensor> = captures.iter().map(|value| frame.value(value)).collect();
         let function = |part: &str| done.iter().find(|(of, _)| *of == part).map(|(_, name)| name.clone());
@@ -375,13 +375,13 @@ impl<'w, 'f> Reader<'w, 'f> {
     }
 }
 
-/// Values of the open graphs.
-struct Surroundings<'a> {
+/// The open graphs, for looking up values.
+struct OpenGraphs<'a> {
     frames: &'a [Frame],
     shared: &'a Shared,
 }
 
-impl Surroundings<'_> {
+impl OpenGraphs<'_> {
     /// The graphs that may define a value of the innermost one.
     fn visible(&self) -> impl Iterator<Item = &Frame> {
         let outermost = self.frames.iter().rposition(|frame| !frame.is_inner).unwrap_or(0);
@@ -389,7 +389,7 @@ impl Surroundings<'_> {
     }
 }
 
-impl Around for Surroundings<'_> {
+impl NodeContext for OpenGraphs<'_> {
     fn version(&self, domain: &str) -> i64 {
         let domain = if domain == "ai.onnx" { "" } else { domain };
         self.shared.versions.get(domain).copied().unwrap_or(i64::MAX)
@@ -577,7 +577,7 @@ fn shown_name(name: &str) -> String {
 }
 
 /// A `SparseTensorProto` as the dense tensor that it stands for.
-fn sparse(walk: &mut Walk<'_>, span: ByteRange) -> io::Result<Constant> {
+fn sparse(walk: &mut OnnxFile<'_>, span: ByteRange) -> io::Result<Constant> {
     let mut tensor = Constant::default();
     for (number, head) in walk.fields(span)? {
         match (number, head) {

@@ -7,8 +7,8 @@ use crate::model::dialects::onnx::ONNX;
 use crate::model::dtype::DType;
 use crate::model::shape::Shape;
 
-/// Known values around a node.
-pub trait Around {
+/// The context of a node: known values, types and shapes of its inputs.
+pub trait NodeContext {
     /// The version of the op set that the node belongs to.
     fn version(&self, domain: &str) -> i64;
     /// The elements of a small constant.
@@ -31,7 +31,7 @@ pub fn is_known_domain(domain: &str) -> bool {
 }
 
 /// Lowers a node without subgraphs.
-pub fn lower(node: &Node, around: &dyn Around) -> Made {
+pub fn lower(node: &Node, around: &dyn NodeContext) -> Made {
     if !is_known_domain(&node.domain) {
         return all("", node);
     }
@@ -41,7 +41,7 @@ pub fn lower(node: &Node, around: &dyn Around) -> Made {
 }
 
 /// Products, convolutions, pools and reductions.
-fn computing(node: &Node, around: &dyn Around) -> Option<Made> {
+fn computing(node: &Node, around: &dyn NodeContext) -> Option<Made> {
     Some(match node.op.as_str() {
         "Conv" | "FusedConv" | "ConvInteger" | "QLinearConv" | "ConvTranspose" | "DeformConv" => {
             convolution(node, around)
@@ -86,7 +86,7 @@ fn computing(node: &Node, around: &dyn Around) -> Option<Made> {
 }
 
 /// Ops that give a tensor another shape, or make one of a shape.
-fn shaping(node: &Node, _: &dyn Around) -> Option<Made> {
+fn shaping(node: &Node, _: &dyn NodeContext) -> Option<Made> {
     Some(match node.op.as_str() {
         "Transpose" => match node.ints("perm") {
             Some(order) => Made::new("Transpose", vec![Input::Of(0), Input::Ints(order.to_vec())]),
@@ -135,7 +135,7 @@ fn shaping(node: &Node, _: &dyn Around) -> Option<Made> {
 }
 
 /// Ops that move elements.
-fn moving(node: &Node, around: &dyn Around) -> Option<Made> {
+fn moving(node: &Node, around: &dyn NodeContext) -> Option<Made> {
     Some(match node.op.as_str() {
         "Concat" | "QLinearConcat" => {
             let quantized = node.op == "QLinearConcat";
@@ -172,7 +172,7 @@ fn moving(node: &Node, around: &dyn Around) -> Option<Made> {
 }
 
 /// Ops that convert numbers, and quantized arithmetic.
-fn quantizing(node: &Node, around: &dyn Around) -> Option<Made> {
+fn quantizing(node: &Node, around: &dyn NodeContext) -> Option<Made> {
     Some(match node.op.as_str() {
         "BitCast" => all("Bitcast", node).with("type", Setting::Type(wire::dtype(node.int("to").unwrap_or(0)))),
         "Cast" => all("Cast", node).with("DstT", Setting::Type(wire::dtype(node.int("to").unwrap_or(0)))),
@@ -273,7 +273,7 @@ pub fn is_quantized_weight(node: &Node, at: usize) -> bool {
 }
 
 /// The number of spatial dimensions of a convolution or pooling op.
-fn spatial(node: &Node, around: &dyn Around, filter: Option<usize>) -> usize {
+fn spatial(node: &Node, around: &dyn NodeContext, filter: Option<usize>) -> usize {
     let listed = ["kernel_shape", "strides", "dilations"].iter().find_map(|name| node.ints(name).map(<[i64]>::len));
     let of_pads = || node.ints("pads").map(|pads| pads.len() / 2);
     let of_filter = || around.stated(node.input(filter?)?).1.rank()?.checked_sub(2);
@@ -302,7 +302,7 @@ fn windows(made: Made, node: &Node, spatial: usize) -> Made {
         .with("data_format", Setting::Text((if spatial == 3 { "NCDHW" } else { "NCHW" }).to_owned()))
 }
 
-fn convolution(node: &Node, around: &dyn Around) -> Made {
+fn convolution(node: &Node, around: &dyn NodeContext) -> Made {
     let (filter, bias) = match node.op.as_str() {
         "QLinearConv" => (3, 8),
         "DeformConv" => (1, 3),
@@ -327,7 +327,7 @@ fn convolution(node: &Node, around: &dyn Around) -> Made {
     made.with("output_shape", Setting::Ints(node.ints("output_shape").unwrap_or_default().to_vec()))
 }
 
-fn pool(node: &Node, around: &dyn Around) -> Made {
+fn pool(node: &Node, around: &dyn NodeContext) -> Made {
     let spatial = spatial(node, around, None);
     let op = match (node.op.as_str(), node.outputs.len()) {
         ("MaxPool", 2..) => "MaxPoolWithArgmax",
@@ -370,7 +370,7 @@ fn matrix_product(node: &Node) -> Made {
     }
 }
 
-fn reduction(node: &Node, around: &dyn Around) -> Made {
+fn reduction(node: &Node, around: &dyn NodeContext) -> Made {
     let mut inputs = vec![Input::Of(0)];
     let listed = node.ints("axes").map(<[i64]>::to_vec);
     let given = listed.or_else(|| around.ints(node.input(1)?));
@@ -424,7 +424,7 @@ fn pad(node: &Node) -> Made {
     Made::new("PadEnds", inputs)
 }
 
-fn resize(node: &Node, around: &dyn Around) -> Made {
+fn resize(node: &Node, around: &dyn NodeContext) -> Made {
     let nearest = matches!(node.text("mode"), "nearest" | "");
     let op = if nearest { "ResizeScaledNearest" } else { "ResizeScaled" };
     if let Some(scales) = node.attribute("scales") {

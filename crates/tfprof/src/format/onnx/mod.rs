@@ -15,14 +15,14 @@ use std::io;
 use tfprof_proto::stream::Spot;
 use tfprof_proto::window::{ByteRange, Head};
 use tfprof_proto::wire::{Fields, Value};
-use wire::{Attribute, Walk};
+use wire::{Attribute, OnnxFile};
 
 /// Reads a model.
 pub fn read(file: &ModelFile, builder: &mut Builder) -> Result<(), Error> {
     if builder.program.settings.signature.is_some() {
         builder.warn("no_signatures", None, || "an ONNX model has no signatures; all of it counts".to_owned());
     }
-    let mut walk = Walk::new(file);
+    let mut walk = OnnxFile::new(file);
     let found =
         read_model(&mut walk).map_err(|source| Error::Io { file: file.name.clone(), action: "cannot read", source })?;
     let damage = walk.damage.take();
@@ -41,10 +41,10 @@ pub fn read(file: &ModelFile, builder: &mut Builder) -> Result<(), Error> {
 }
 
 /// The lowered graph and the number of its nodes; `None` if there is none.
-fn read_model(walk: &mut Walk<'_>) -> io::Result<Option<(crate::model::lowered::Lowered, usize)>> {
+fn read_model(walk: &mut OnnxFile<'_>) -> io::Result<Option<(crate::model::lowered::Lowered, usize)>> {
     let mut shared = Shared::default();
     let mut graph = None;
-    let (mut about, mut properties) = (About::default(), Vec::new());
+    let (mut about, mut properties) = (ModelDescription::default(), Vec::new());
     for (number, head) in walk.fields(walk.file.bytes.whole())? {
         if let (1, Head::Varint(version)) = (number, head) {
             about.version = Some(version);
@@ -80,13 +80,13 @@ fn read_model(walk: &mut Walk<'_>) -> io::Result<Option<(crate::model::lowered::
 
 /// The description of a model in its file.
 #[derive(Default)]
-struct About {
+struct ModelDescription {
     version: Option<u64>,
     producer: String,
     producer_version: String,
 }
 
-impl About {
+impl ModelDescription {
     fn stated(self, shared: &Shared, properties: &[(String, String)]) -> Vec<(&'static str, String)> {
         let mut stated = Vec::new();
         if !self.producer.is_empty() {
@@ -112,11 +112,11 @@ impl About {
     }
 }
 
-/// The most entries of the metadata that an overview shows.
+/// The maximum number of metadata entries in an overview.
 const MOST_PROPERTIES: usize = 8;
 
 /// A `StringStringEntryProto`.
-fn property(walk: &mut Walk<'_>, span: ByteRange) -> io::Result<(String, String)> {
+fn property(walk: &mut OnnxFile<'_>, span: ByteRange) -> io::Result<(String, String)> {
     let (mut key, mut value) = (String::new(), String::new());
     for (number, head) in walk.fields(span)? {
         match (number, head) {
@@ -129,7 +129,7 @@ fn property(walk: &mut Walk<'_>, span: ByteRange) -> io::Result<(String, String)
 }
 
 /// A `FunctionProto`.
-fn read_function(walk: &mut Walk<'_>, span: ByteRange, shared: &mut Shared) -> io::Result<()> {
+fn read_function(walk: &mut OnnxFile<'_>, span: ByteRange, shared: &mut Shared) -> io::Result<()> {
     let (mut name, mut domain) = (String::new(), String::new());
     let mut function = FunctionDef::default();
     for (number, head) in walk.fields(span)? {

@@ -1,4 +1,4 @@
-//! The messages of ONNX, read at their offsets: a weight is skipped unless it is a few numbers, from which sizes follow.
+//! Reads the messages of ONNX in place: tensors are skipped unless they are small, since small ones may determine sizes.
 
 use crate::budget;
 use crate::format::ModelFile;
@@ -27,18 +27,18 @@ pub struct Damaged {
 }
 
 /// The file, its window, and the first damage.
-pub struct Walk<'f> {
+pub struct OnnxFile<'f> {
     pub file: &'f ModelFile,
     window: ByteWindow<'f>,
     pub damage: Option<Damaged>,
 }
 
-impl<'f> Walk<'f> {
-    pub fn new(file: &'f ModelFile) -> Walk<'f> {
-        Walk { file, window: file.bytes.window(), damage: None }
+impl<'f> OnnxFile<'f> {
+    pub fn new(file: &'f ModelFile) -> OnnxFile<'f> {
+        OnnxFile { file, window: file.bytes.window(), damage: None }
     }
 
-    /// The fields of a message, up to its end or to where it is damaged.
+    /// The fields of a message, up to its end or the first damage.
     pub fn fields(&mut self, span: ByteRange) -> io::Result<Vec<(u32, Head)>> {
         let mut fields = Vec::new();
         let mut reader = FieldReader::new(&mut self.window, span)?;
@@ -99,7 +99,7 @@ pub struct Node {
 #[derive(Clone, Debug, Default)]
 pub struct Attribute {
     pub name: String,
-    /// Functions pass values on to their calls: each is stored once.
+    /// Shared, since functions pass values on to their calls.
     pub value: Rc<AttributeValue>,
     /// The attribute of the calling node that this one stands for, inside a function.
     pub of_call: Option<String>,
@@ -142,7 +142,7 @@ impl Tensor {
 }
 
 impl Node {
-    pub fn read(walk: &mut Walk<'_>, span: ByteRange) -> io::Result<Node> {
+    pub fn read(walk: &mut OnnxFile<'_>, span: ByteRange) -> io::Result<Node> {
         let mut node = Node::default();
         for (number, head) in walk.fields(span)? {
             let Head::Message(span) = head else { continue };
@@ -183,7 +183,7 @@ impl Node {
 }
 
 impl Attribute {
-    pub fn read(walk: &mut Walk<'_>, span: ByteRange) -> io::Result<Attribute> {
+    pub fn read(walk: &mut OnnxFile<'_>, span: ByteRange) -> io::Result<Attribute> {
         let (mut name, mut of_call, mut value) = (String::new(), None, AttributeValue::default());
         for (number, head) in walk.fields(span)? {
             match (number, head) {
@@ -208,7 +208,7 @@ fn floats(bytes: &[u8]) -> Vec<f32> {
 
 impl Tensor {
     /// Reads a tensor; its elements only if they are few.
-    pub fn read(walk: &mut Walk<'_>, span: ByteRange) -> io::Result<Tensor> {
+    pub fn read(walk: &mut OnnxFile<'_>, span: ByteRange) -> io::Result<Tensor> {
         let mut tensor = Tensor::default();
         let (mut raw, mut packed_floats, mut ints, mut external) = (None, None, Vec::new(), Vec::new());
         let mut data = Vec::new();
@@ -248,8 +248,8 @@ impl Tensor {
     }
 }
 
-/// The first bytes of a tensor that is stored in another file, which lies beside the model or below it.
-fn outside(walk: &mut Walk<'_>, entries: &[ByteRange], most: u64) -> io::Result<Option<Vec<u8>>> {
+/// The first bytes of a tensor in an external file, which is beside the model or below its directory.
+fn outside(walk: &mut OnnxFile<'_>, entries: &[ByteRange], most: u64) -> io::Result<Option<Vec<u8>>> {
     let (mut location, mut offset) = (String::new(), 0_u64);
     for entry in entries {
         let (key, value) = super::property(walk, *entry)?;
@@ -285,7 +285,7 @@ pub struct ValueInfo {
 }
 
 impl ValueInfo {
-    pub fn read(walk: &mut Walk<'_>, span: ByteRange) -> io::Result<ValueInfo> {
+    pub fn read(walk: &mut OnnxFile<'_>, span: ByteRange) -> io::Result<ValueInfo> {
         let mut value = ValueInfo::default();
         let mut ty = None;
         for (number, head) in walk.fields(span)? {
@@ -309,7 +309,7 @@ impl ValueInfo {
         Ok(value)
     }
 
-    fn read_shape(&mut self, walk: &mut Walk<'_>, span: ByteRange) -> io::Result<()> {
+    fn read_shape(&mut self, walk: &mut OnnxFile<'_>, span: ByteRange) -> io::Result<()> {
         let mut dims = Vec::new();
         for (number, head) in walk.fields(span)? {
             let (1, Head::Message(dim)) = (number, head) else { continue };

@@ -7,7 +7,7 @@ use tfprof_proto::wire::{Fields, Value, each_field, map_entry};
 
 /// `TensorInfo.CompositeTensor.components`.
 const COMPONENTS: u32 = 2;
-/// The most signatures that a message names.
+/// The maximum number of signatures that a message names.
 const SHOWN: usize = 20;
 
 /// The default signature.

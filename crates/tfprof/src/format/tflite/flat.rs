@@ -1,4 +1,4 @@
-//! `FlatBuffers`, read in place at their offsets. Every offset and length is checked against the file; nothing recurses.
+//! Reads `FlatBuffers` in place. Every offset and length is checked against the file; nothing recurses.
 
 use crate::budget;
 use crate::format::file_bytes::FileBytes;
@@ -7,7 +7,7 @@ use crate::words::lossy;
 use std::cell::RefCell;
 use std::io;
 
-/// Cached pages of the file, so that small reads close together cost one.
+/// Cached pages of the file, so that small reads close together are one system call.
 const PAGE: u64 = 8 * 1024;
 const MOST_PAGES: usize = 256;
 

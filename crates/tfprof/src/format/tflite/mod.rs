@@ -30,7 +30,7 @@ use tfprof_proto::stream::Spot;
 /// Longer tensors are not read: no sizes follow from them.
 const LONGEST_TENSOR: i64 = 512;
 
-/// The most signatures and entries of metadata that an overview shows, and the longest text of one.
+/// The maximum number of signatures and metadata entries in an overview, and the maximum length of one.
 const MOST_STATED: usize = 8;
 const LONGEST_STATED: u64 = 64;
 
@@ -217,11 +217,11 @@ struct TensorInfo {
 struct Subgraph<'m, 'a, 'f> {
     model: &'m Model<'a, 'f>,
     tensors: Vec<TensorInfo>,
-    /// By tensor, the node that makes it.
+    /// The node that produces each tensor.
     values: Vec<Option<Tensor>>,
-    /// By tensor, whether it only initializes a loop variable.
+    /// For each tensor, whether it only initializes a loop variable.
     starts: Vec<bool>,
-    /// By buffer, the parameter that it holds: several tensors may share one.
+    /// The parameter in each buffer: several tensors may share one.
     parameters: BTreeMap<(u64, Vec<i64>), Tensor>,
     operators: Vector,
     outputs: Vec<i64>,
@@ -430,7 +430,7 @@ impl<'m, 'a, 'f> Subgraph<'m, 'a, 'f> {
         }
     }
 
-    /// The value of a tensor that an op reads in a place; a constant becomes a node here, unless it is one already.
+    /// The value of an operand; a constant becomes a node on first use.
     fn value(&mut self, index: i64, op: &str, at: usize) -> Flat<Tensor> {
         let missing = Tensor { node: NO_NODE, output: 0 };
         let Some(tensor) = self.tensor(index).cloned() else { return Ok(missing) };

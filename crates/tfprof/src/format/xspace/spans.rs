@@ -172,7 +172,7 @@ fn item(walk: &mut TraceWalk, kind: EventKind, event: &Event<'_>, at: LineOfPlan
     item
 }
 
-/// The most memory that an allocator had given out by an event: its own figure leaves out the stack.
+/// The peak memory of an allocator up to an event, stack included: its own peak field leaves out the stack.
 fn held_memory(event: &Event<'_>) -> Option<i64> {
     if !event.has(Stat::PeakBytesInUse) {
         return None;

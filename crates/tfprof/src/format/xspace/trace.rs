@@ -47,7 +47,7 @@ pub enum Value<'a> {
     /// A string of the plane, by index.
     Name(usize),
     Text(&'a [u8]),
-    /// How many bytes there are.
+    /// The number of bytes.
     Bytes(u64),
 }
 

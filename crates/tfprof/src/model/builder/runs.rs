@@ -28,7 +28,7 @@ pub struct Execution<'a> {
 }
 
 impl Execution<'_> {
-    /// The most memory that it held at one time.
+    /// Its peak memory.
     #[inline]
     pub fn peak(&self) -> i64 {
         self.peak_bytes.limited().saturating_sub(self.repeated_temp)

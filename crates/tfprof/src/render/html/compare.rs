@@ -11,13 +11,13 @@ use std::io::{self, Write};
 
 /// A figure that a page shows.
 #[derive(Clone, Copy, Debug)]
-pub struct Shown {
+pub struct ComparedFigure {
     pub figure: Figure,
     pub side: Side,
     pub metric: Metric,
 }
 
-impl Shown {
+impl ComparedFigure {
     pub fn width(self) -> &'static str {
         match self.figure {
             Figure::Difference => "150px",
@@ -45,12 +45,12 @@ pub fn columns(view: &View) -> Vec<Styled> {
         let own = figure == Figure::Difference && !chain;
         view.selection.has(metric) && (if side == Side::Total { total } else { own })
     };
-    let mut numbers: Vec<Shown> = Vec::new();
+    let mut numbers: Vec<ComparedFigure> = Vec::new();
     for column in view.columns() {
         if let Content::Figure(figure, side, metric) = column.content
             && shows(figure, side, metric)
         {
-            numbers.push(Shown { figure, side, metric });
+            numbers.push(ComparedFigure { figure, side, metric });
         }
     }
     // By metric, its totals first.
@@ -75,8 +75,14 @@ pub fn class(status: Status) -> &'static str {
     }
 }
 
-pub fn write_cell(view: &View, shown: Shown, row: &VisibleRow, largest: f64, out: &mut dyn Write) -> io::Result<()> {
-    let Shown { figure, side, metric } = shown;
+pub fn write_cell(
+    view: &View,
+    shown: ComparedFigure,
+    row: &VisibleRow,
+    largest: f64,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let ComparedFigure { figure, side, metric } = shown;
     let number = view.figure(figure, side, metric, row);
     let quiet = view.compared().map_or("", |compared| class(compared.status(row)));
     let text = match (figure, number) {

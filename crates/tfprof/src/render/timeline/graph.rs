@@ -123,7 +123,7 @@ struct Execution {
     lane: u32,
 }
 
-/// The most arrows: a node with many inputs and executions could need more than memory holds.
+/// The maximum number of arrows: a node with many inputs and executions could need more than memory holds.
 const MOST_ARROWS: usize = 4_000_000;
 
 /// An execution, by its process and its index there.

@@ -1,4 +1,4 @@
-//! Collectives that no compute hides.
+//! Exposed communication: collectives that do not overlap with compute.
 
 use super::finding::{Confidence, Finding};
 use super::waiting;

@@ -9,7 +9,7 @@ use crate::model::layers::Layer;
 use crate::model::nodes::NodeId;
 use crate::options::ViewKind;
 
-/// Events of compilers. Of those in one list, the first that was recorded holds the others.
+/// Events of compilers. In each list, the first one that was recorded contains the others.
 #[rustfmt::skip]
 const EVENTS: [&[&str]; 5] = [
     // PyTorch
@@ -64,7 +64,7 @@ pub(super) fn check(evidence: &Evidence<'_>, advice: &mut Advice) {
     );
 }
 
-/// How often an event ran in steps, and its time in microseconds with everything inside it.
+/// The runs of an event inside steps, and its total time in microseconds.
 fn compiled(evidence: &Evidence<'_>, name: &str) -> (i64, i64) {
     let model = evidence.model;
     let parts = model.time_unit.per_micro();

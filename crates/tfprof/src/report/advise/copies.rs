@@ -1,4 +1,4 @@
-//! Copies between host and GPU by way of pageable memory, which the driver has to copy once more.
+//! Copies between host and GPU through pageable memory, which the driver copies twice.
 
 use super::finding::{Confidence, Finding};
 use super::waiting;

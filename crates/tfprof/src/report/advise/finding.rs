@@ -38,11 +38,11 @@ impl Serialize for Confidence {
 /// A row of a view that shows a problem.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
-pub struct Proof {
+pub struct EvidenceRow {
     /// The word of the view that has the row: `op`, `scope`, `graph` or `code`.
     pub view: &'static str,
     pub name: String,
-    /// Its part of the problem, in microseconds a step.
+    /// Its share of the problem in microseconds per step.
     pub micros: i64,
 }
 
@@ -56,13 +56,13 @@ pub struct Finding {
     pub problem: String,
     /// The arithmetic behind the saving.
     pub arithmetic: String,
-    /// What to change, as an order: `Prefetch the input`.
+    /// The advice in the imperative: `Prefetch the input`.
     pub change: String,
-    /// Microseconds a step at the most; none if the figures do not tell.
+    /// The maximum saving in microseconds per step; none if the figures cannot tell.
     pub saving_micros: Option<i64>,
     pub confidence: Confidence,
     /// The largest first.
-    pub evidence: Vec<Proof>,
+    pub evidence: Vec<EvidenceRow>,
 }
 
 /// The most rows of evidence.
@@ -74,13 +74,13 @@ impl Finding {
         Finding { title, problem, arithmetic, change, saving_micros: None, confidence, evidence: Vec::new() }
     }
 
-    /// Sets the most that can be saved a step, in microseconds, and how it is computed.
+    /// Sets the maximum saving per step in microseconds, and its derivation.
     #[must_use]
     pub(super) fn saves(self, micros: i64, arithmetic: String) -> Finding {
         Finding { saving_micros: Some(micros), arithmetic, ..self }
     }
 
-    /// Sets the rows that show it: those of one name add up, and the largest are kept.
+    /// Sets the rows that show it; rows of one name add up, and the largest are kept.
     #[must_use]
     pub(super) fn shown_by(self, view: ViewKind, rows: impl IntoIterator<Item = (String, i64)>) -> Finding {
         let mut by_name: BTreeMap<String, i64> = BTreeMap::new();
@@ -88,14 +88,14 @@ impl Finding {
             let sum = by_name.entry(name).or_default();
             *sum = sum.saturating_add(micros);
         }
-        let proof = |(name, micros)| Proof { view: view.word(), name, micros };
-        let mut evidence: Vec<Proof> = by_name.into_iter().map(proof).collect();
+        let proof = |(name, micros)| EvidenceRow { view: view.word(), name, micros };
+        let mut evidence: Vec<EvidenceRow> = by_name.into_iter().map(proof).collect();
         evidence.sort_by(|a, b| (Reverse(a.micros), &a.name).cmp(&(Reverse(b.micros), &b.name)));
         evidence.truncate(ROWS);
         Finding { evidence, ..self }
     }
 
-    /// All of it in one paragraph.
+    /// The finding as one paragraph.
     pub fn text(&self) -> String {
         let Finding { problem, arithmetic, change, saving_micros, confidence, evidence, .. } = self;
         let mut text = format!("{problem}. {change}.");
@@ -104,7 +104,7 @@ impl Finding {
             text += &format!(" Saves up to {} a step ({} confidence){why}.", micros(*saving), confidence.word());
         }
         if let Some(first) = evidence.first() {
-            let row = |proof: &Proof| format!("{} {}", proof.name, micros(proof.micros));
+            let row = |proof: &EvidenceRow| format!("{} {}", proof.name, micros(proof.micros));
             let rows: Vec<_> = evidence.iter().map(row).collect();
             text += &format!(" Largest in {} view: {}", first.view, rows.join(", "));
         }
@@ -120,7 +120,7 @@ pub(super) fn ranked(advice: &[Advice]) -> Vec<(&Advice, &Finding)> {
     ranked
 }
 
-/// Lists what to do first. Savings overlap, so that they are not added up.
+/// Ranks the findings. Savings may overlap, so they are not added up.
 pub(super) fn write_ranking(advice: &[Advice], out: &mut dyn Write) -> io::Result<()> {
     let ranked = ranked(advice);
     if ranked.is_empty() {

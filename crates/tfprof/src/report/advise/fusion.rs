@@ -1,12 +1,12 @@
-//! Chains of elementwise ops that run one by one: each reads its input from memory and writes its output to it, which a
-//! compiler that fuses them does once.
+//! Chains of unfused elementwise ops: each reads its input from memory and writes its output back, which a
+//! fusing compiler does only once.
 
 use super::finding::{Confidence, Finding};
 use super::work::{self, OpWork};
 use super::{Advice, Evidence, micros};
 use std::collections::BTreeMap;
 
-/// Types of ops that compute each element by itself, as [`OpWork::short`] has them.
+/// Elementwise op types, as [`OpWork::short`] spells them.
 #[rustfmt::skip]
 const ELEMENTWISE: &[&str] = &[
     "abs", "add", "addcdiv", "addcmul", "addn", "addv2", "biasadd", "cast", "ceil", "clamp", "clamp_max", "clamp_min", "cos", "div", "elu",

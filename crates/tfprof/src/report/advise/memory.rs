@@ -51,7 +51,7 @@ fn by_device(records: &Records) -> BTreeMap<DeviceId, Vec<Allocation>> {
     devices
 }
 
-/// The most that was held at one time, and the bytes of each node in it.
+/// The peak memory, and the bytes of each node in it.
 #[derive(Default)]
 struct Peak {
     held: i64,

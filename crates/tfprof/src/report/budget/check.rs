@@ -1,6 +1,6 @@
 //! Compares limits with figures: those of a cost, or those of compared views.
 
-use super::{Budget, Limit, Most, Over, Part, Place};
+use super::{Allowance, Budget, Limit, LimitTarget, Over, Part};
 use crate::metric::{Metric, MetricSet, Unit};
 use crate::options::{Options, Selection, ViewKind};
 use crate::report::cost::{Cost, Figures};
@@ -37,7 +37,7 @@ impl Budget {
                 limit.metric,
                 Metric::Parameters | Metric::FloatOps | Metric::Macs | Metric::IoBytes | Metric::UnknownOps
             );
-            if !is_known || limit.place() == Place::Line {
+            if !is_known || limit.place() == LimitTarget::Line {
                 verdict.unchecked.push(format!("{}: no model file tells; `tfprof diff` checks it", limit.name()));
                 continue;
             }
@@ -50,12 +50,17 @@ impl Budget {
 
     /// The views that [`check_views`](Budget::check_views) needs, each with its options.
     pub fn questions(&self) -> Vec<(ViewKind, Options)> {
-        let kinds = [(Place::Scope, ViewKind::Scope), (Place::Op, ViewKind::Op), (Place::Line, ViewKind::Code)];
+        let kinds = [
+            (LimitTarget::Scope, ViewKind::Scope),
+            (LimitTarget::Op, ViewKind::Op),
+            (LimitTarget::Line, ViewKind::Code),
+        ];
         let mut questions = Vec::new();
         for (place, kind) in kinds {
             let mut selection = Selection::default();
-            let is_about =
-                |limit: &&Limit| limit.place() == place || (place == Place::Scope && limit.place() == Place::Model);
+            let is_about = |limit: &&Limit| {
+                limit.place() == place || (place == LimitTarget::Scope && limit.place() == LimitTarget::Model)
+            };
             self.limits.iter().filter(is_about).for_each(|limit| selection.add_metric(limit.metric));
             if selection.metrics() != MetricSet::default() {
                 let max_depth = Some(i64::from(i32::MAX));
@@ -70,9 +75,9 @@ impl Budget {
         let mut verdict = Checked::default();
         for limit in &self.limits {
             let kind = match limit.place() {
-                Place::Model | Place::Scope => ViewKind::Scope,
-                Place::Op => ViewKind::Op,
-                Place::Line => ViewKind::Code,
+                LimitTarget::Model | LimitTarget::Scope => ViewKind::Scope,
+                LimitTarget::Op => ViewKind::Op,
+                LimitTarget::Line => ViewKind::Code,
             };
             match views.iter().find(|view| view.kind == kind).and_then(|view| found(view, limit)) {
                 Some(found) => verdict.judge(limit, found),
@@ -92,7 +97,7 @@ impl Checked {
         if found.after <= most {
             return;
         }
-        let is_noisy = matches!(limit.most, Most::Growth(_)) && limit.metric.info().unit == Unit::Micros;
+        let is_noisy = matches!(limit.most, Allowance::Growth(_)) && limit.metric.info().unit == Unit::Micros;
         match found.stands_out {
             Some(false) if is_noisy => {}
             None if is_noisy => {
@@ -109,7 +114,7 @@ impl Checked {
 fn figures(cost: &Cost, part: Option<&Part>) -> Figures {
     match part {
         None => cost.figures,
-        Some(Part { place: Place::Op, patterns, .. }) => {
+        Some(Part { place: LimitTarget::Op, patterns, .. }) => {
             let matching = cost.op_types.iter().filter(|op| patterns.matches(&op.op));
             matching.fold(Figures::default(), |sum, op| sum.plus(&op.figures))
         }

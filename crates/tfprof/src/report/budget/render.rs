@@ -1,6 +1,6 @@
 //! Exceeded limits as a table.
 
-use super::{Over, Place};
+use super::{LimitTarget, Over};
 use crate::units::grouped;
 
 pub const HEAD: [&str; 6] = ["scope", "metric", "before", "found", "limit", "over by"];
@@ -8,10 +8,10 @@ pub const HEAD: [&str; 6] = ["scope", "metric", "before", "found", "limit", "ove
 /// The cells of a row. `has_before`: some limit is a growth, so there is a column for the number before.
 pub fn cells(over: &Over, has_before: bool) -> Vec<String> {
     let what = match over.place {
-        Place::Model => "the whole model".to_owned(),
-        Place::Scope => over.scope.clone(),
-        Place::Op => format!("op {}", over.scope),
-        Place::Line => format!("line {}", over.scope),
+        LimitTarget::Model => "the whole model".to_owned(),
+        LimitTarget::Scope => over.scope.clone(),
+        LimitTarget::Op => format!("op {}", over.scope),
+        LimitTarget::Line => format!("line {}", over.scope),
     };
     let mut cells = vec![what, over.metric.info().key.to_owned()];
     if has_before {

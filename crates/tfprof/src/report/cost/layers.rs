@@ -61,7 +61,7 @@ pub(in crate::report) fn layers(
     }
     let variables = variables(model, &parameters);
     let around = around.unwrap_or_default();
-    let homes = Homes::find(&variables, around);
+    let homes = VariableScopes::find(&variables, around);
     let mut tree = Tree::new(root, homes.prefix(&variables, around));
     let around =
         if around.len() >= LONG && around != tree.prefix && contains(around, tree.prefix) { around } else { "" };
@@ -128,7 +128,7 @@ impl<'m> Variable<'m> {
 
 /// The place of a variable.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Home<'m> {
+pub(super) enum VariableScope<'m> {
     /// Under its own name, as a parameter of this scope.
     Named(&'m str),
     /// With this op or scope of ops.
@@ -156,9 +156,9 @@ impl<'m> Read<'m> {
 }
 
 #[derive(Default)]
-struct Homes<'m> {
+struct VariableScopes<'m> {
     /// By variable.
-    of_variable: Vec<Home<'m>>,
+    of_variable: Vec<VariableScope<'m>>,
     /// Scopes of ops, and the scopes of variables that they are.
     aliases: Vec<(&'m str, &'m str)>,
     /// Scopes of variables that are layers, whatever is below: the cell of a recurrent layer is part of it.
@@ -169,15 +169,15 @@ struct Homes<'m> {
     beside: bool,
 }
 
-impl<'m> Homes<'m> {
+impl<'m> VariableScopes<'m> {
     /// `around` is the scope around all ops.
-    fn find(variables: &[Variable<'m>], around: &str) -> Homes<'m> {
+    fn find(variables: &[Variable<'m>], around: &str) -> VariableScopes<'m> {
         let mut groups: BTreeMap<&'m str, Vec<usize>> = BTreeMap::new();
         for (at, variable) in variables.iter().enumerate() {
             groups.entry(scope(variable.name)).or_default().push(at);
         }
-        let homes = variables.iter().map(|variable| Home::Named(scope(variable.name))).collect();
-        let mut homes = Homes { of_variable: homes, ..Homes::default() };
+        let homes = variables.iter().map(|variable| VariableScope::Named(scope(variable.name))).collect();
+        let mut homes = VariableScopes { of_variable: homes, ..VariableScopes::default() };
         for (of, group) in groups {
             let (mut reads, mut unmatched) = (Vec::new(), Vec::new());
             for at in group {
@@ -215,13 +215,13 @@ impl<'m> Homes<'m> {
         for read in reads {
             let is_named = !is_model && calls.contains(read.layer().ops);
             if is_named {
-                self.of_variable[read.variable] = Home::Named(read.layer().variables);
+                self.of_variable[read.variable] = VariableScope::Named(read.layer().variables);
                 self.add_loops(&read.pairs);
             } else {
                 let place = if is_model { read.scope } else { read.layer().ops };
-                self.of_variable[read.variable] = Home::Ops(match self.of_variable[read.variable] {
-                    Home::Ops(other) => common([other, place].into_iter()).unwrap_or_default(),
-                    Home::Named(_) => place,
+                self.of_variable[read.variable] = VariableScope::Ops(match self.of_variable[read.variable] {
+                    VariableScope::Ops(other) => common([other, place].into_iter()).unwrap_or_default(),
+                    VariableScope::Named(_) => place,
                 });
             }
             // The second of two layers with one name keeps the name of its ops.
@@ -250,7 +250,7 @@ impl<'m> Homes<'m> {
         for at in group {
             let readers = &variables[*at].readers;
             let is_one = readers.iter().all(|reader| *reader == readers[0]);
-            self.of_variable[*at] = Home::Ops(match () {
+            self.of_variable[*at] = VariableScope::Ops(match () {
                 () if is_layer => together,
                 () if is_one => readers[0],
                 () => common(readers.iter().map(|reader| scope(reader))).unwrap_or_default(),
@@ -263,7 +263,7 @@ impl<'m> Homes<'m> {
         if let Some(top) = common(self.tops.iter().copied()).filter(|_| !self.beside) {
             return top;
         }
-        let named = variables.iter().zip(&self.of_variable).filter(|(_, home)| matches!(home, Home::Named(_)));
+        let named = variables.iter().zip(&self.of_variable).filter(|(_, home)| matches!(home, VariableScope::Named(_)));
         let named = named.map(|(variable, _)| scope(variable.name));
         let all = common(named.chain([around])).unwrap_or_default();
         if all.len() >= LONG { all } else { "" }
@@ -370,7 +370,7 @@ mod tests {
             })
             .collect();
         let around = common(ops.iter().map(|op| scope(op))).unwrap_or_default();
-        let homes = Homes::find(&variables, around);
+        let homes = VariableScopes::find(&variables, around);
         let mut tree = Tree::new("", homes.prefix(&variables, around));
         homes.aliases.iter().for_each(|(of_ops, of_variables)| tree.alias(of_ops, of_variables));
         let mut shared = Vec::new();

@@ -1,7 +1,7 @@
 //! The tree of scopes behind the layers of a cost: an op is placed under the names of the variables around it.
 
 use super::Shared;
-use super::layers::{Home, Variable, first, last, scope};
+use super::layers::{Variable, VariableScope, first, last, scope};
 use super::scopes::Scopes;
 use super::siblings::Siblings;
 use crate::hash::UntrustedMap;
@@ -9,7 +9,7 @@ use crate::hash::UntrustedMap;
 /// Deeper scopes count as part of the one at this depth.
 pub(super) const DEEPEST: u8 = 64;
 
-/// The most readers listed of a shared variable.
+/// The maximum number of readers listed for a shared variable.
 const READERS: usize = 4;
 
 /// Scopes under construction.
@@ -26,11 +26,11 @@ pub(super) struct Tree<'m> {
     pub prefix: &'m str,
     /// The last path that was placed, and its scopes.
     last: &'m str,
-    trail: Vec<Around>,
+    trail: Vec<PathPart>,
 }
 
 /// A scope around an op, or the op.
-struct Around {
+struct PathPart {
     /// Where it ends in the path.
     end: usize,
     step: Option<usize>,
@@ -92,7 +92,7 @@ impl<'m> Tree<'m> {
             let part = first(&path[start..]);
             step = step.and_then(|step| self.steps.get(&(step, part)).copied());
             let row = step.and_then(|step| self.targets[step]);
-            self.trail.push(Around { end: start + part.len(), step, row });
+            self.trail.push(PathPart { end: start + part.len(), step, row });
             start += part.len() + 1;
         }
         let rowless = self.trail.iter().rev().take_while(|around| around.row.is_none()).count();
@@ -142,10 +142,10 @@ impl<'m> Tree<'m> {
         child
     }
 
-    pub(super) fn add_variable(&mut self, variable: &Variable<'m>, home: Home<'m>) -> usize {
+    pub(super) fn add_variable(&mut self, variable: &Variable<'m>, home: VariableScope<'m>) -> usize {
         let (layer, row) = match home {
-            Home::Named(layer) => (self.named(layer), self.named(variable.name)),
-            Home::Ops(ops) => {
+            VariableScope::Named(layer) => (self.named(layer), self.named(variable.name)),
+            VariableScope::Ops(ops) => {
                 let layer = self.place(ops);
                 (layer, self.descend(layer, last(variable.name), variable.name))
             }

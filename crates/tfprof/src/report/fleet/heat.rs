@@ -6,7 +6,7 @@ use crate::render::markup::{Xml, fit};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-/// The most boxes across and down.
+/// The maximum number of boxes across and down.
 const ACROSS: usize = 300;
 const DOWN: usize = 200;
 /// Colours from fast to slow, and the most that a step may take of the median one for each.

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 /// The number of slow hosts that are explained, and the ops listed for each.
 const SLOWEST: usize = 5;
 const OPS: usize = 5;
-/// The most outlier steps, skewed steps and rows with percentiles in the answer.
+/// The maximum number of outlier steps, skewed steps and rows with percentiles in the answer.
 const LISTED: usize = 20;
 /// A step is an outlier of its host if it is beyond this many deviations of the median, and a quarter above it.
 const DEVIATIONS: f64 = 5.0;
@@ -22,7 +22,7 @@ const BEYOND: f64 = 1.25;
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Fleet {
     pub hosts: Vec<Host>,
-    /// By how much the slowest host of the median step is slower than the median host.
+    /// The skew of the median step: the percentage by which its slowest host is slower than its median host.
     pub skew_percent: Option<f64>,
     pub skewed_steps: Vec<SkewedStep>,
     pub slowest: Vec<SlowHost>,

@@ -10,7 +10,7 @@ use crate::units::Amount;
 use serde::Serialize;
 use std::io::{self, Write};
 
-/// The most hosts in text; JSON has all.
+/// The maximum number of hosts in text; JSON has all.
 const HOSTS: usize = 20;
 
 pub fn write(fleet: &Fleet, style: Style<'_>, out: &mut dyn Write) -> io::Result<()> {

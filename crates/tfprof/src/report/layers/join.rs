@@ -43,7 +43,7 @@ pub fn times(model: &Model, values: &Values<'_>) -> Joined {
         |node: NodeId| model.costs.get(node).counted || model.op_facts.get(node).is_some_and(|f| f.knows_flops);
     let ran = |node: NodeId| model.runs.totals().of(node).next().is_some();
     let (mut defined, mut all) = (0_i64, 0_i64);
-    let index = if model.costs.is_empty() { Unrun::default() } else { Unrun::new(model, &ran) };
+    let index = if model.costs.is_empty() { UnexecutedNodes::default() } else { UnexecutedNodes::new(model, &ran) };
     for node in model.ops().filter(|node| ran(*node)) {
         let row = values.row(node);
         let took = row[Metric::DeviceMicros as usize];
@@ -70,16 +70,16 @@ pub fn times(model: &Model, values: &Values<'_>) -> Joined {
 
 /// Nodes of the model that did not run under their own names.
 #[derive(Default)]
-struct Unrun<'m> {
+struct UnexecutedNodes<'m> {
     /// By the last two parts of the name.
     by_end: UntrustedMap<(&'m str, &'m str), Vec<NodeId>>,
     /// By scope and type; none if a scope has several.
     only_one: UntrustedMap<(&'m str, &'m str), Option<NodeId>>,
 }
 
-impl<'m> Unrun<'m> {
+impl<'m> UnexecutedNodes<'m> {
     fn new(model: &'m Model, ran: &dyn Fn(NodeId) -> bool) -> Self {
-        let mut index = Unrun::default();
+        let mut index = UnexecutedNodes::default();
         for node in model.nodes.all().filter(|node| model.costs.get(*node).counted && !ran(*node)) {
             let name = model.name(node);
             index.by_end.entry(end(name)).or_default().push(node);
@@ -115,7 +115,7 @@ fn end(name: &str) -> (&str, &str) {
 }
 
 /// The node that an op belongs to.
-fn find(model: &Model, index: &Unrun<'_>, op: NodeId) -> Option<NodeId> {
+fn find(model: &Model, index: &UnexecutedNodes<'_>, op: NodeId) -> Option<NodeId> {
     let name = model.name(op);
     let candidates = index.by_end.get(&end(name))?;
     budget::work(candidates.len() as u64);
@@ -161,7 +161,7 @@ mod tests {
     #[test]
     fn ops_that_tensorflow_replaced_belong_to_their_nodes() {
         let (conv, bias) = (NodeId(1), NodeId(2));
-        let mut index = Unrun::default();
+        let mut index = UnexecutedNodes::default();
         index.only_one.insert(("net/c1", "Conv2D"), Some(conv));
         let replaced = |ran: &str, name: &str, kind: &str| index.replaced(ran, bias, name, kind);
         assert_eq!(replaced("_MklMatMul", "net/d/MatMul", "MatMul"), Some(bias));

@@ -23,7 +23,7 @@ pub struct Memory {
     pub optimizer: Option<i64>,
     /// All outputs of ops together: a forward pass that keeps everything for its gradients.
     pub activations: Option<i64>,
-    /// The most that is alive at once in a schedule without parallel ops, besides variables.
+    /// The peak of live bytes in a serial schedule, besides variables.
     pub schedule_peak: Option<i64>,
     /// The graph computes gradients itself, so that the peak is that of a training step.
     pub has_gradients: bool,
@@ -176,7 +176,7 @@ impl Schedule {
         order
     }
 
-    /// The most bytes that are alive at once.
+    /// The peak of live bytes.
     fn peak(&self) -> i64 {
         let order = self.order();
         // Resolve each owner; chains of views of one tensor are shortened in the order of the schedule.

@@ -12,7 +12,7 @@ const LEFT: f64 = 260.0;
 const RIGHT: f64 = 110.0;
 const TOP: f64 = 44.0;
 const ROW: f64 = 24.0;
-/// The most bars; a table has all cases.
+/// The maximum number of bars; a table has all cases.
 const MOST: usize = 200;
 
 const STYLE: &str = ".paper{fill:#fff}text{font:12px system-ui,sans-serif;fill:#222}.memory{fill:#2a78c2}.compute{fill:#d0651b}\

@@ -18,7 +18,7 @@ pub struct Ranks {
     pub mean_skew: i64,
     #[serde(rename = "largest_skew_micros", serialize_with = "picos_as_micros")]
     pub largest_skew: i64,
-    /// How many steps all ranks have.
+    /// The number of steps that all ranks have.
     pub common_steps: usize,
     pub straggler: Option<Straggler>,
 }
@@ -51,7 +51,7 @@ pub struct Straggler {
 }
 
 impl Straggler {
-    /// By how much its compute exceeds the median.
+    /// The excess of its compute time over the median.
     pub fn extra(&self) -> i64 {
         self.compute.saturating_sub(self.median)
     }

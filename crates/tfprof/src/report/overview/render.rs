@@ -9,7 +9,7 @@ use crate::render::fit;
 use crate::render::theme::Theme;
 use crate::report::overview::hosts::{self, Recording, micros};
 pub use crate::report::overview::json::write_json;
-use crate::report::overview::{MemoryPeak, Overview, Top, torch};
+use crate::report::overview::{MemoryPeak, Overview, TopRows, torch};
 use crate::units;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -119,7 +119,7 @@ pub(super) fn facts(overview: &Overview) -> Vec<Fact> {
     facts
 }
 
-fn write_top(overview: &Overview, top: &Top, theme: &Theme, out: &mut dyn Write) -> io::Result<()> {
+fn write_top(overview: &Overview, top: &TopRows, theme: &Theme, out: &mut dyn Write) -> io::Result<()> {
     let info = overview.metric.info();
     out.write_all(b"\n")?;
     theme.strong(out, format!("{}\n", title(overview, top)).as_bytes())?;
@@ -136,7 +136,7 @@ fn write_top(overview: &Overview, top: &Top, theme: &Theme, out: &mut dyn Write)
     Ok(())
 }
 
-pub(super) fn title(overview: &Overview, top: &Top) -> String {
+pub(super) fn title(overview: &Overview, top: &TopRows) -> String {
     format!("{} by {}", top.title, overview.metric.info().legend.trim_start_matches("# "))
 }
 
@@ -148,7 +148,7 @@ fn time(picos: i64) -> String {
     micros(picos).text(Unit::Micros)
 }
 
-/// The most lines and steps that are listed.
+/// The maximum number of lines and steps listed.
 const ROWS: usize = 5;
 
 /// The lines in the order of the screen.
@@ -265,8 +265,10 @@ fn allocators(host: &HostFacts) -> impl Iterator<Item = Fact> {
             if peak.stack_bytes > 0 { format!(", {} of it stack", bytes(peak.stack_bytes)) } else { String::new() };
         let pieces = peak.fragmentation.map(|share| format!(", {:.2}% fragmented", 100.0 * share)).unwrap_or_default();
         let (most, at) = (bytes(peak.in_use()), time(peak.time));
-        let ever = format!("{} ever", bytes(*lifetime_peak));
-        Fact::new("  allocator", format!("{name}: {most}{capacity} at the most, at {at}{stack}{pieces}; {ever}"))
+        // Allocators leave the stack out of their own figure.
+        let ever = if *lifetime_peak < peak.in_use() { "ever, without stack" } else { "ever" };
+        let lifetime = bytes(*lifetime_peak);
+        Fact::new("  allocator", format!("{name}: peak {most}{capacity}, at {at}{stack}{pieces}; {lifetime} {ever}"))
     })
 }
 

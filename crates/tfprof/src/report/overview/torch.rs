@@ -6,9 +6,9 @@ use super::render::Fact;
 use crate::metric::Unit;
 use crate::model::hosts::{CollectiveFacts, EventKind, HostFacts, StepRule, events, is_accelerator};
 
-/// The most collectives that are listed.
+/// The maximum number of collectives listed.
 const ROWS: usize = 5;
-/// The most ranks that are listed.
+/// The maximum number of ranks listed.
 const MOST_RANKS: usize = 16;
 
 /// Data that could have been recorded.

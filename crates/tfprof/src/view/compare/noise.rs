@@ -11,7 +11,7 @@
 
 /// The least number of steps on each side for an interval.
 pub const FEWEST_STEPS: usize = 5;
-/// The most steps of a side that are looked at, evenly spread: more would cost more and tell little.
+/// The maximum number of steps examined per side, evenly spread: more would cost more and tell little.
 pub const MOST_STEPS: usize = 32;
 /// The share of false rows among those that are reported.
 const FALSE_SHARE: f64 = 0.05;
@@ -22,7 +22,7 @@ const COARSE: f64 = 0.03;
 /// A calibration needs this many rows.
 const FEWEST_ROWS: usize = 12;
 
-/// How much larger the numbers after are, as a logarithm, with its standard error.
+/// The log ratio of the numbers after to those before, with its standard error.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Shift {
     pub log: f64,
@@ -102,7 +102,7 @@ impl Shift {
 pub struct Calibration {
     /// The shift of the median row, as a logarithm.
     pub center: f64,
-    /// By how much errors are widened.
+    /// The factor by which errors are widened.
     pub spread: f64,
 }
 
@@ -155,7 +155,7 @@ pub fn has_changed(shift: &Shift, spread: f64) -> bool {
     two_sided(shift.score(0.0, spread)) <= FALSE_SHARE
 }
 
-/// How many of the first steps are slower than the rest: those above all but the outliers of the second half.
+/// The number of leading steps that are slower than the rest: those above all but the outliers of the second half.
 pub fn warm_up(times: &[f64]) -> usize {
     let half = times.len() / 2;
     if half < 2 {

@@ -33,7 +33,7 @@ pub struct Event<'a> {
     pub end: i64,
     /// From its start by the clock of the device to that by the clock of the file.
     pub shift: i64,
-    /// How many events it stands for, if it is an aggregate without a start.
+    /// The number of events that it stands for, if it is an aggregate without a start.
     pub count: Option<i64>,
     /// Its index in the line.
     pub seq: u32,

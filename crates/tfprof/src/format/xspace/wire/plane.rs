@@ -32,7 +32,7 @@ pub struct Space {
     pub heads: LineHeads,
 }
 
-/// How much of a line is read for its name, id and time.
+/// The number of bytes of a line that are read for its name, id and time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LineHeads {
     /// The part before its first event.

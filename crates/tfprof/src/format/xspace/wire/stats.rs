@@ -256,7 +256,7 @@ pub struct DamageList {
     pub count: u64,
 }
 
-/// How much damage is reported one by one.
+/// The number of faults that are reported individually.
 const REPORTED: usize = 5;
 
 impl DamageList {
@@ -294,7 +294,7 @@ impl StatSnapshot {
     pub const MOST: usize = 6;
 }
 
-/// How many ids have no entry.
+/// The number of ids without an entry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Dangling {
     pub events: u64,
@@ -316,7 +316,7 @@ pub struct StatReader {
     templates: Vec<Option<Box<Template>>>,
 }
 
-/// How many metadata of a plane have templates.
+/// The number of metadata entries of a plane that have templates.
 const MAX_TEMPLATES: usize = 4096;
 
 impl StatReader {

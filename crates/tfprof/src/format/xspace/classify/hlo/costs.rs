@@ -34,7 +34,7 @@ struct Whole {
     writes: Option<i64>,
 }
 
-/// How much of a parameter a computation reads.
+/// The part of a parameter that a computation reads.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Read {
     /// Only slices, of so many bytes.
