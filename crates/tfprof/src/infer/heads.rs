@@ -6,7 +6,7 @@ use super::flops::Dims;
 
 /// The sizes of one op.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Heads {
+pub struct Attention {
     pub batch: i64,
     pub heads: i64,
     /// Heads of keys and values, which several heads of queries may share.
@@ -20,15 +20,15 @@ pub struct Heads {
     pub apart: bool,
 }
 
-impl Heads {
+impl Attention {
     /// `None` if the shapes fit no layout. A missing input is `Some(&[])`.
-    pub fn of(shapes: [Option<Dims<'_>>; 4], heads: i64, shared: i64) -> Option<Heads> {
+    pub fn of(shapes: [Option<Dims<'_>>; 4], heads: i64, shared: i64) -> Option<Attention> {
         let [queries, keys, values, past] = shapes;
         let (keys, values, past) = (keys?, values?, past?);
         let heads = heads.max(1);
         let shared = if shared > 0 { shared } else { heads };
         let part = |size: i64, count: i64| if size < 0 || count <= 0 { ANY } else { size / count };
-        let packed = |batch: i64, length: i64, heads: i64, depth: i64, apart: bool| Heads {
+        let packed = |batch: i64, length: i64, heads: i64, depth: i64, apart: bool| Attention {
             batch,
             heads,
             shared,
@@ -39,7 +39,7 @@ impl Heads {
             apart,
         };
         let mut found = match *queries? {
-            [batch, heads, length, depth] => Heads {
+            [batch, heads, length, depth] => Attention {
                 shared: if keys.len() == 4 { keys[1] } else { shared },
                 ..packed(batch, length, heads, depth, true)
             },
@@ -76,7 +76,7 @@ mod tests {
     #[test]
     fn heads_of_all_layouts() {
         let check = |shapes: [&[i64]; 4], heads: i64, shared: i64, expect: [i64; 5]| {
-            let found = Heads::of(shapes.map(Some), heads, shared).expect("a layout");
+            let found = Attention::of(shapes.map(Some), heads, shared).expect("a layout");
             assert_eq!([found.heads, found.queries, found.keys, found.depth, found.value_depth], expect);
         };
         check([&[2, 3, 4, 8], &[2, 3, 6, 8], &[2, 3, 6, 10], &[]], 0, 0, [3, 4, 6, 8, 10]);
@@ -86,6 +86,6 @@ mod tests {
         check([&[1, 4, 64], &[], &[], &[]], 4, 2, [4, 4, 4, 8, 8]);
         check([&[1, 4, 2, 3, 8], &[], &[], &[]], 2, 0, [2, 4, 4, 8, 8]);
         check([&[1, 4, 16], &[1, 7, 2, 2, 8], &[], &[]], 2, 0, [2, 4, 7, 8, 8]);
-        assert_eq!(Heads::of([Some(&[1]), Some(&[]), Some(&[]), Some(&[])], 1, 1), None);
+        assert_eq!(Attention::of([Some(&[1]), Some(&[]), Some(&[]), Some(&[])], 1, 1), None);
     }
 }

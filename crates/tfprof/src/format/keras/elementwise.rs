@@ -75,7 +75,7 @@ pub const LAYERS: &[(&[&str], Lower)] = &[
         ],
         |_, lowering, inputs| Some(vec![lowering.map("Identity", &inputs[0])]),
     ),
-    (&["AutoContrast"], auto_contrast),
+    (&["AutoContrast"], |layer, lowering, inputs| Some(auto_contrast(layer, lowering, inputs))),
     (&["Rescaling"], |_, lowering, inputs| {
         let scaled = by_constant("Mul", lowering, &inputs[0]);
         Some(vec![by_constant("AddV2", lowering, &scaled)])
@@ -199,7 +199,7 @@ fn composed(name: &str, lowering: &mut Lowering, x: &Value) -> Value {
 }
 
 /// Each channel from its least to its greatest value.
-fn auto_contrast(layer: &Layer<'_>, lowering: &mut Lowering, inputs: &[Value]) -> Option<Values> {
+fn auto_contrast(layer: &Layer<'_>, lowering: &mut Lowering, inputs: &[Value]) -> Values {
     let x = &inputs[0];
     let is_plain = layer.config.ints("value_range") == [0, 255];
     let ranged = |lowering: &mut Lowering, x: Value| {
@@ -217,7 +217,7 @@ fn auto_contrast(layer: &Layer<'_>, lowering: &mut Lowering, inputs: &[Value]) -
     let cut = ["Minimum", "Maximum"].iter().fold(moved, |x, op| by_constant(op, lowering, &x));
     let result = ranged(lowering, Value { dims: x.dims.clone(), ..cut });
     let odd = lowering.map("IsNan", &result);
-    Some(vec![chosen(lowering, &odd, &result)])
+    vec![chosen(lowering, &odd, &result)]
 }
 
 /// Three pieces: none, a power or a line, all.

@@ -1,6 +1,6 @@
 //! Ops that TensorFlow does not have, or has with other operands: fused layers of other dialects.
 
-use super::super::heads::Heads;
+use super::super::heads::Attention;
 use super::matmul::with_fused;
 use super::{Count, Flops, Formula, Op, UnknownReason, Work, dim, elements, formula, product};
 use crate::model::attr_value;
@@ -86,7 +86,8 @@ fn attention(op: &Op<'_>) -> Flops {
     let number = |name: &str| (op.attribute)(name).and_then(attr_value::int).unwrap_or(0);
     let given = |at: usize, name: &str| if op.flag(name) { op.input(at) } else { Ok(&[][..]) };
     let shapes = [op.input(0)?, given(1, "has_keys")?, given(2, "has_values")?, given(3, "has_past")?];
-    let of = Heads::of(shapes.map(Some), number("heads"), number("shared_heads")).ok_or(UnknownReason::Malformed)?;
+    let of =
+        Attention::of(shapes.map(Some), number("heads"), number("shared_heads")).ok_or(UnknownReason::Malformed)?;
     let sizes = [of.batch, of.heads, of.queries, of.keys, of.depth.saturating_add(of.value_depth)];
     Ok(Work::multiply_adds(product(&sizes)))
 }

@@ -2,7 +2,7 @@
 
 use super::super::fact::{ANY, Fact, Shape, UNKNOWN};
 use super::super::floats;
-use super::super::heads::Heads;
+use super::super::heads::Attention;
 use super::slicing::interval;
 use super::{Family, Op, axis_of, broadcast, fold, like_first, minus, one, over, plus, shape_from, times, typed};
 use crate::model::dtype::DType;
@@ -75,7 +75,7 @@ pub const RULES: Family = &[
 fn attention(op: &Op<'_>) -> Vec<Fact> {
     let given = |at: usize, name: &str| if op.flag(name) { op.shape(at).dims() } else { Some(&[][..]) };
     let shapes = [op.shape(0).dims(), given(1, "has_keys"), given(2, "has_values"), given(3, "has_past")];
-    let Some(of) = Heads::of(shapes, op.int("heads").unwrap_or(0), op.int("shared_heads").unwrap_or(0)) else {
+    let Some(of) = Attention::of(shapes, op.int("heads").unwrap_or(0), op.int("shared_heads").unwrap_or(0)) else {
         return one(op, Shape::UNKNOWN);
     };
     let result = if of.apart {
