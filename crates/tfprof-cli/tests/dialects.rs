@@ -1,8 +1,6 @@
 //! Models that are not TensorFlow's, as users ask about them: ONNX and TensorFlow Lite. `tests/dialects` makes the samples.
 
-mod common;
-
-use common::{scratch, tfprof};
+use crate::common::{scratch, tfprof};
 use std::path::Path;
 
 fn sample(name: &str) -> String {

@@ -1,11 +1,9 @@
 //! Models of Keras by their configs: sequences, shared and nested layers, unknown ones, and damaged files.
 
-mod common;
-
-use common::{scratch, tfprof};
+use crate::common::{scratch, tfprof};
 
 /// The cost of a config, as JSON.
-fn cost(name: &str, config: &str) -> common::Answer {
+fn cost(name: &str, config: &str) -> crate::common::Answer {
     let path = scratch(&format!("keras_{name}")).join(name);
     std::fs::write(&path, config).expect("room");
     tfprof(&["cost", &path.display().to_string(), "--format=json"])

@@ -231,7 +231,7 @@ fn step_micros(model: &Model) -> Option<f64> {
     }
     let parts = model.parts(Metric::Micros) as f64;
     let span = |step: i64| {
-        let cells = model.runs.step(step)?.rows().iter().filter(|cell| cell.first_start > 0);
+        let cells = model.runs.step(step)?.rows().filter(|cell| cell.first_start > 0);
         let start = cells.clone().map(|cell| cell.first_start).min()?;
         let end = cells.map(|cell| cell.last_end).max()?;
         Some((end.saturating_sub(start)) as f64 / parts)
