@@ -211,6 +211,8 @@ test-models: $(MODELS_VENV)/ready ## make models with Keras and PyTorch in all f
 	$(MODELS_VENV)/$(BIN)/python tests/dialects/torch_models.py $(BUILT)/test-models/torch
 	$(MODELS_VENV)/$(BIN)/python tests/dialects/compare.py $(BUILT)/debug/tfprof $(addprefix $(BUILT)/test-models/,keras tf_keras torch)
 	$(MODELS_VENV)/$(BIN)/python tests/dialects/variants.py $(BUILT)/debug/tfprof $(BUILT)/test-models/variants $(LARGE)
+	$(MODELS_VENV)/$(BIN)/python tests/dialects/nodes.py $(BUILT)/debug/tfprof $(BUILT)/test-models/nodes
+	$(MODELS_VENV)/$(BIN)/python tests/dialects/layers.py $(BUILT)/debug/tfprof $(BUILT)/test-models/layers --seed $(SEED) --rounds 1
 
 test-tools: tools ## open the outputs in pprof, Chromium and speedscope
 	TFPROF_NEEDS_TOOLS=1 $(CARGO) test $(LOCKED) --workspace --test cli pprof

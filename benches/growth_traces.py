@@ -194,9 +194,9 @@ def recording(k, has_steps):
     return b"\1h\1l" + varint(1) + input_ + varint(1) + varint(0) + b"\0" + bytes([has_steps])
 
 
-def partial(host, rows, steps=1, blocks=()):
+def partial(host, rows, steps=0, blocks=()):
     ledger = varint(1 + (1_000_000 << 1)) + b"\1\0\0\0" + varint(0) * 2 + b"\0" + signed(0)
-    ledger += varint(1) + signed(0) + varint(steps - 1) + varint(1) + recording(host, int(bool(blocks)))
+    ledger += (varint(1) + signed(0) + varint(steps - 1) if steps else varint(0)) + varint(1) + recording(host, int(bool(blocks)))
     return b"TFPROFPT" + struct.pack("<I", 2) + section(1, ledger) + b"".join(blocks) + section(3, rows) + b"\0"
 
 

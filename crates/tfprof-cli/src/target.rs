@@ -129,9 +129,16 @@ struct Temporary {
 }
 
 impl Temporary {
-    fn new(path: PathBuf) -> Temporary {
+    /// Creates the file. Signals wait from before it is there.
+    fn create(path: PathBuf) -> io::Result<(Temporary, File)> {
         signals::hold();
-        Temporary { path, kept: false }
+        match OpenOptions::new().write(true).create_new(true).open(&path) {
+            Ok(file) => Ok((Temporary { path, kept: false }, file)),
+            Err(error) => {
+                signals::release(false);
+                Err(error)
+            }
+        }
     }
 
     fn keep(mut self) {
@@ -175,9 +182,9 @@ fn create_temporary(target: &Path, name: &OsStr) -> io::Result<(Temporary, File)
     loop {
         let temporary = format!(".{name}.{}-{attempt}.tmp", std::process::id());
         let temporary = target.with_file_name(temporary);
-        match OpenOptions::new().write(true).create_new(true).open(&temporary) {
+        match Temporary::create(temporary) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists && attempt < 100 => attempt += 1,
-            file => return file.map(|file| (Temporary::new(temporary), file)),
+            created => return created,
         }
     }
 }

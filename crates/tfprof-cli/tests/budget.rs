@@ -141,6 +141,51 @@ fn a_name_of_255_bytes_can_be_written() {
 }
 
 #[test]
+fn cells_that_any_spreadsheet_takes_for_formulas_are_text() {
+    let dir = scratch("formulas");
+    put(dir.join("graph.pb"), &[node("＝1+1", "＠SUM"), node("\n=2", "\t=3")].concat());
+    let words = ["scope", "graph.pb", "-select", "occurrence,op_types", "-output", "csv:outfile=x.csv"];
+    let (code, err) = run("", &words, &dir);
+    let cells = std::fs::read_to_string(dir.join("x.csv")).expect("a table");
+    assert_eq!(code, Some(0), "{err}");
+    assert!(cells.contains("'＝1+1") && cells.contains("\"'\n=2\""), "{cells}");
+}
+
+/// Runs of `count` ops, each in a step of its own.
+fn steps_of(count: i64) -> Vec<u8> {
+    let events = |length: i64| -> Vec<u8> {
+        (0..count).flat_map(|k| text(4, &[number(1, k + 1), number(2, 10 * k), number(3, length)].concat())).collect()
+    };
+    let line =
+        |id: i64, name: &str, length: i64| text(3, &[number(1, id), text(2, name.as_bytes()), events(length)].concat());
+    let meta = |k: i64| {
+        text(4, &[number(1, k + 1), text(2, &[number(1, k + 1), text(2, k.to_string().as_bytes())].concat())].concat())
+    };
+    let metas: Vec<u8> = (0..count).flat_map(meta).collect();
+    text(1, &[number(1, 2), text(2, b"/device:TPU:0"), line(1, "Steps", 9), line(2, "XLA Ops", 4), metas].concat())
+}
+
+#[test]
+fn files_of_many_steps_are_told_in_a_few_lines() {
+    let dir = scratch("many_steps");
+    put(dir.join("host.xplane.pb"), &steps_of(50));
+    let words = ["graph", "host.xplane.pb", "-output", "timeline:outfile=t.json"];
+    let (code, err) = run("", &words, &dir);
+    assert_eq!(code, Some(0), "{err}");
+    assert!(err.lines().count() < 15 && err.contains("wrote 40 more files"), "{err}");
+}
+
+#[test]
+fn views_of_many_steps_are_counted() {
+    let dir = scratch("counted_steps");
+    put(dir.join("host.xplane.pb"), &steps_of(2_000));
+    let words = ["graph", "host.xplane.pb", "-output", "timeline:outfile=t.json"];
+    let (code, err) = run("", &words, &dir);
+    assert_eq!(code, Some(1), "{err}");
+    assert!(err.contains("--max_work"), "{err}");
+}
+
+#[test]
 fn warnings_of_a_kind_are_counted() {
     let dir = scratch("counted");
     let frame = |i: usize| text(5, &[text(1, b"frame_name"), text(2, &text(2, format!("f{i}").as_bytes()))].concat());

@@ -232,6 +232,40 @@ fn a_report_of_deep_scopes_is_as_large_as_they_are() {
     assert!(err.contains("left out for its size: rows of the scope view"), "{err}");
 }
 
+#[test]
+fn a_report_stays_within_the_memory_that_its_files_pay_for() {
+    let reader = |k: usize| {
+        let node = [text(1, format!("n{k}").as_bytes()), text(2, b"Add"), text(3, format!("no{k}:{k}").as_bytes())];
+        text(1, &node.concat())
+    };
+    let graph: Vec<u8> = (0..10_000).flat_map(reader).collect();
+    // All rows at once are 30 MB of JSON values: a copy of them would not fit.
+    let (code, _, err) = ask("wide_report", ("g.pb", &graph), 95, &["web", "-output", "report:outfile=x.html"]);
+    assert_eq!(code, Some(0), "{err}");
+}
+
+// ---- Lists that tables of a model share
+
+#[test]
+fn outputs_that_each_call_lists_again_are_counted() {
+    let n = 1_500;
+    let name = |k: usize| [text(1, format!("y{k}").as_bytes()), number(3, 1)].concat();
+    let arg = text(2, &[text(1, b"x"), number(3, 1)].concat());
+    let outputs: Vec<u8> = (0..n).flat_map(|k| text(3, &name(k))).collect();
+    let body = text(3, &[text(1, b"r"), text(2, b"Identity"), text(3, b"x")].concat());
+    let ret = |k: usize| text(4, &[text(1, format!("y{k}").as_bytes()), text(2, b"r:output:0")].concat());
+    let function = [text(1, &[text(1, b"f"), arg, outputs].concat()), body, (0..n).flat_map(ret).collect()].concat();
+    let call = |k: usize| {
+        let of = text(5, &[text(1, b"f"), text(2, &text(10, &text(1, b"f")))].concat());
+        text(1, &[text(1, format!("c{k}").as_bytes()), text(2, b"PartitionedCall"), text(3, b"p"), of].concat())
+    };
+    let calls: Vec<u8> = (0..n).flat_map(call).collect();
+    let graph =
+        [text(1, &[text(1, b"p"), text(2, b"Placeholder")].concat()), calls, text(2, &text(1, &function))].concat();
+    let words = ["op", "-group_by", "shapes", "-select", "occurrence"];
+    refused(ask("many_outputs", ("g.pb", &graph), 1000, &words), "--max_work");
+}
+
 // ---- Partials
 
 #[test]

@@ -95,6 +95,33 @@ fn layers_add_up_to_the_cost_of_the_model() {
 }
 
 #[test]
+fn layers_come_in_the_order_in_which_they_run() {
+    let layers = json(&["layers", &model("mobilenet_v2"), "--format=json"]);
+    let names: Vec<&str> =
+        layers["rows"].as_array().into_iter().flatten().filter_map(|row| row["name"].as_str()).collect();
+    let place =
+        |layer: &str| names.iter().position(|name| *name == layer).unwrap_or_else(|| panic!("{layer}: {names:?}"));
+    let order = [
+        "Conv1",
+        "block_2_expand",
+        "block_2_expand_BN",
+        "block_2_project",
+        "block_10_expand",
+        "block_11_expand",
+        "Conv_1_bn",
+    ];
+    assert!(order.is_sorted_by_key(|layer| place(layer)), "{names:?}");
+}
+
+#[test]
+fn activations_of_layers_are_those_of_the_whole_model() {
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/dialects/samples/network.tflite");
+    let layers = json(&["layers", file, "--format=json"]);
+    assert_eq!(layers["model"]["activations"].as_i64(), Some(872));
+    assert_eq!(layers["memory"]["activations"].as_i64(), Some(872), "without the input");
+}
+
+#[test]
 fn layers_of_a_run_have_time_and_shares() {
     let words = [&["demo", "layers", "--format=json"], &PEAKS[..]].concat();
     let layers = json(&words);

@@ -6,6 +6,16 @@ use tfprof::internal::budget::check;
 use tfprof::internal::report::overview::Missing;
 use tfprof::{Error, Spelling, Warning};
 
+/// A JSON object of values that are moved into it: `json!` would copy them, which doubles a long list.
+macro_rules! object {
+    ($($key:literal: $value:expr),* $(,)?) => {
+        serde_json::Value::Object(serde_json::Map::from_iter([
+            $(($key.to_owned(), serde_json::Value::from($value))),*
+        ]))
+    };
+}
+pub(crate) use object;
+
 /// An answer or a problem, ready to be sent.
 #[derive(Clone, Debug)]
 pub struct Reply {

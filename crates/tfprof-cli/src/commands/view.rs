@@ -55,12 +55,19 @@ pub fn write_answer(
     }
     // Damage that was found while values were written.
     let mut late = Vec::new();
+    let mut written = 0;
     answer.each_part(|part| {
         warn(&part.view.warnings, err);
-        write(part, answer.form().word, request, files, out, err)?;
+        let is_told = written < MOST_TOLD;
+        write(part, answer.form().word, is_told, request, files, out, err)?;
+        written += 1;
         late.extend(part.view.late_warnings());
         Ok::<(), Error>(())
     })?;
+    if written > MOST_TOLD && !outfile.is_empty() {
+        // Nothing can be done if even standard error is closed.
+        let _ = writeln!(err, "tfprof: wrote {} more files, for the other steps", written - MOST_TOLD);
+    }
     warn(&late, err);
     match late.iter().find(|warning| warning.damage) {
         Some(damage) if request.flags.strict => {
@@ -71,10 +78,14 @@ pub fn write_answer(
     }
 }
 
-/// Writes one file of an answer, and says how to open it.
+/// The most notes of a file, and the most files, that are told one by one; files beyond are not opened either.
+const MOST_TOLD: usize = 10;
+
+/// Writes one file of an answer and, if that is told, says how to open it.
 fn write(
     part: &Part<'_>,
     form: &str,
+    is_told: bool,
     request: &Request,
     files: &[PathBuf],
     out: &mut dyn Write,
@@ -93,8 +104,15 @@ fn write(
     let container = request.page();
     to_file(file, files, out, |out| part.write(&Dress { container, ..Dress::PLAIN }, out))?;
     // Nothing can be done if even standard error is closed.
-    for note in part.view.take_notes() {
+    let notes = part.view.take_notes();
+    if !is_told {
+        return Ok(());
+    }
+    for note in notes.iter().take(MOST_TOLD) {
         let _ = writeln!(err, "tfprof: {note}");
+    }
+    if notes.len() > MOST_TOLD {
+        let _ = writeln!(err, "tfprof: and {} more of these notes", notes.len() - MOST_TOLD);
     }
     open::say_and_open(request, file, form, err);
     Ok(())

@@ -2,7 +2,7 @@
 
 use super::table::same_file;
 use crate::params::Params;
-use crate::reply::{Problem, Reply};
+use crate::reply::{Problem, Reply, object};
 use crate::site::Site;
 use crate::tree::{Tree, number};
 use serde_json::{Value, json};
@@ -76,16 +76,16 @@ pub fn code(site: &Site, params: &mut Params) -> Result<Reply, Problem> {
             })
         })
         .collect();
-    Ok(site.frame(&tree).reply(json!({
+    Ok(site.frame(&tree).reply(object! {
         "columns": tree.columns(),
         "files": list,
-        "file": file,
+        "file": file.as_str(),
         "text": text,
         "text_note": text_note,
         "first": 1,
         "lines": lines,
         "functions": functions(&tree, of_file),
-    })))
+    }))
 }
 
 /// Sums by file and line. A line that calls itself counts once.

@@ -4,7 +4,7 @@ use super::flame::{NARROWEST, Strings, WIDTH};
 use super::table::{row_of, search};
 use crate::params::Params;
 use crate::question::{ViewQuestion, keywords, python_string};
-use crate::reply::{Frame, Problem, Reply};
+use crate::reply::{Frame, Problem, Reply, object};
 use crate::site::{Baseline, Site};
 use crate::tree::{Tree, column, number, unit_word};
 use serde::Serialize;
@@ -200,22 +200,22 @@ pub fn compare(site: &Site, params: &mut Params) -> Result<Reply, Problem> {
     let unknown = tree.view.warnings.iter().any(|warning| warning.code == "noise_unknown");
     let shift = compared.common_shift().filter(|(shifted, _)| *shifted == metric);
     let frame = both.frame().leaving_out(merged, "narrower than half a pixel");
-    Ok(frame.reply(json!({
-        "columns": [column(metric, tree.view.knows(metric))],
+    Ok(frame.reply(object! {
+        "columns": vec![column(metric, tree.view.knows(metric))],
         "sides": sides(compared),
         "root": both.row_json(compared, root),
         "crumbs": crumbs,
         "names": names.list,
         "ops": ops.list,
-        "boxes": boxes,
+        "boxes": json!(boxes),
         "depth": depth,
-        "merged": { "count": merged },
+        "merged": json!({ "count": merged }),
         "found": (!text.is_empty()).then_some(found.rows.len()),
         "noise": !unknown,
         "common_shift": shift.map(|(_, factor)| 100.0 * (factor - 1.0)),
         "guesses": compared.guesses(),
         "figures": figures(&both),
-    })))
+    }))
 }
 
 /// The boxes of at least half a pixel below a row, and how many rows are narrower.
@@ -346,12 +346,12 @@ pub fn changes(site: &Site, params: &mut Params) -> Result<Reply, Problem> {
         counts.iter().map(|(status, sign, n)| json!({ "status": status.word(), "sign": sign, "n": n })).collect();
     let metric = tree.asked.metric();
     let frame = both.frame().leaving_out((all - shown.len()) as u64, "smaller changes");
-    Ok(frame.reply(json!({
-        "columns": [column(metric, tree.view.knows(metric))],
+    Ok(frame.reply(object! {
+        "columns": vec![column(metric, tree.view.knows(metric))],
         "counts": counts,
         "rows": all,
         // The end of the axis of changes.
         "reach": reach,
         "changes": shown,
-    })))
+    }))
 }

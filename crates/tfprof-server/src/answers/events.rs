@@ -4,7 +4,7 @@ use super::steps::warm_up;
 use super::table::selected;
 use crate::params::Params;
 use crate::question::ViewQuestion;
-use crate::reply::{Frame, Problem, Reply};
+use crate::reply::{Frame, Problem, Reply, object};
 use crate::site::Site;
 use crate::timeline::arrows::{Arrow, End};
 use crate::timeline::lane::Lane;
@@ -54,20 +54,20 @@ pub fn timeline(site: &Site, params: &mut Params) -> Result<Reply, Problem> {
         })
         .collect();
     let frame = frame(site).leaving_out(timeline.dropped, "events that overlap more often than there are lanes");
-    Ok(frame.reply(json!({
+    Ok(frame.reply(object! {
         "t0_ns": 0,
         "t1_ns": timeline.end,
-        "began": null,
-        "note": timeline.note,
+        "began": Value::Null,
+        "note": timeline.note.clone(),
         "tile_ns": timeline.tile_ns(),
         "levels": timeline.levels(),
         "events": timeline.events,
         "arrows": timeline.arrows.count(),
         "names": timeline.names.len(),
-        "ops": timeline.ops,
+        "ops": timeline.ops.clone(),
         "groups": groups,
         "steps": steps,
-    })))
+    }))
 }
 
 pub fn tile(site: &Site, params: &mut Params) -> Result<Reply, Problem> {
@@ -90,7 +90,7 @@ pub fn names(site: &Site, params: &mut Params) -> Result<Reply, Problem> {
         json!({ "id": id, "name": name.name, "op": name.op, "dir": name.direction.word(), "sel": sel(&timeline, *id) })
     };
     let names: Value = ids.iter().take(most).map(one).collect();
-    Ok(frame(site).leaving_out(left, "more names than one request may have").reply(json!({ "names": names })))
+    Ok(frame(site).leaving_out(left, "more names than one request may have").reply(object! { "names": names }))
 }
 
 fn sel(timeline: &Timeline, name: usize) -> Option<String> {

@@ -2,7 +2,7 @@
 
 use super::table::{row_of, search};
 use crate::params::Params;
-use crate::reply::{Problem, Reply};
+use crate::reply::{Problem, Reply, object};
 use crate::site::Site;
 use crate::tree::Tree;
 use serde::Serialize;
@@ -299,16 +299,16 @@ pub fn flame(site: &Site, params: &mut Params) -> Result<Reply, Problem> {
     let depth = boxes.depth.iter().max().map_or(0, |depth| depth + 1);
     let mut frame = site.frame(&tree).leaving_out(merged.0, "narrower than half a pixel");
     frame.warnings.retain(|warning| warning.code != "nothing_to_draw");
-    Ok(frame.reply(json!({
+    Ok(frame.reply(object! {
         "columns": tree.columns(),
         "root": top,
         "places": places,
         "crumbs": tree.rows_json(tree.fitting(&tree.chain(root)).iter().copied()),
         "names": names.list,
         "ops": ops.list,
-        "boxes": boxes,
+        "boxes": json!(boxes),
         "depth": depth,
-        "merged": { "count": merged.0, "value": tree.whole(merged.1) },
+        "merged": json!({ "count": merged.0, "value": tree.whole(merged.1) }),
         "found": if text.is_empty() { Value::Null } else { found.json(&tree) },
-    })))
+    }))
 }

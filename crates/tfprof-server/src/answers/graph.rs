@@ -1,7 +1,7 @@
 //! The graph by scopes: boxes for scopes, opened on demand, and edges weighted by the bytes of their tensors.
 
 use crate::params::Params;
-use crate::reply::{Problem, Reply};
+use crate::reply::{Problem, Reply, object};
 use crate::site::Site;
 use crate::tree::{Direction, Tree};
 use serde_json::{Value, json};
@@ -103,14 +103,14 @@ pub fn graph(site: &Site, params: &mut Params) -> Result<Reply, Problem> {
         .collect();
     let frame = site.frame(&tree).leaving_out(left, "scopes smaller than those shown, which are part of the edges");
     let of_sums = sums.iter().map(|row| tree.parts(*row)).fold(0, i64::saturating_add);
-    Ok(frame.reply(json!({
+    Ok(frame.reply(object! {
         "columns": tree.columns(),
-        "sums": { "count": sums.len(), "value": tree.whole(of_sums) },
+        "sums": json!({ "count": sums.len(), "value": tree.whole(of_sums) }),
         "ladder": ladder,
         "boxes": list,
         "edges": drawn,
         "kept": kept(&tree, &boxes, &edges, &is_kept),
-    })))
+    }))
 }
 
 /// The scopes at the level where the tree branches, opened as asked. A scope that holds all gradients is always open.

@@ -3,7 +3,7 @@
 use super::steps::Parts;
 use super::table::row_of;
 use crate::params::Params;
-use crate::reply::{Problem, Reply};
+use crate::reply::{Problem, Reply, object};
 use crate::site::Site;
 use crate::tree::{Tree, tells_directions};
 use serde_json::{Value, json};
@@ -42,12 +42,12 @@ pub fn lists(site: &Site, params: &mut Params) -> Result<Reply, Problem> {
     let shown = tree.fitting(&single[..MOST.min(single.len())]);
     let left = by_name.len().saturating_sub(MOST) + single.len() - shown.len();
     let frame = site.frame(&tree).leaving_out(left as u64, "smaller ones");
-    Ok(frame.reply(json!({
+    Ok(frame.reply(object! {
         "columns": tree.columns(),
         "same_name": items(&tree, by_name, &|_| Value::Null),
         "op_types": op_types(&tree, root),
         "single": tree.rows_json(shown.iter().copied()),
-    })))
+    }))
 }
 
 /// Items by size.

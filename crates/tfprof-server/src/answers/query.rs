@@ -2,12 +2,13 @@
 
 use crate::params::Params;
 use crate::question::python_string;
-use crate::reply::{Frame, Problem, Reply};
+use crate::reply::{Frame, Problem, Reply, object};
 use crate::site::Site;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
+use tfprof::internal::budget::check;
 use tfprof::internal::columnar::Datum;
 use tfprof::internal::sql::Database;
 use tfprof::internal::tables::{TABLES, TableInfo};
@@ -35,10 +36,13 @@ pub fn query(site: &Site, params: &mut Params) -> Result<Reply, Problem> {
     let columns: Vec<Value> =
         answer.fields.iter().map(|field| json!({ "name": field.name, "type": field.kind.sql() })).collect();
     let shown = answer.rows.rows().min(limit);
-    let row = |at: usize| answer.rows.columns.iter().map(|column| cell(column.datum(at))).collect::<Vec<_>>();
-    let rows: Vec<Vec<Value>> = (0..shown).map(row).collect();
+    let row = |at: usize| -> Value {
+        check();
+        answer.rows.columns.iter().map(|column| cell(column.datum(at))).collect()
+    };
+    let rows: Vec<Value> = (0..shown).map(row).collect();
     let left_out = (answer.rows.rows() - shown) as u64;
-    Ok(frame.leaving_out(left_out, "limit").reply(json!({ "columns": columns, "rows": rows })))
+    Ok(frame.leaving_out(left_out, "limit").reply(object! { "columns": columns, "rows": rows }))
 }
 
 fn table(table: &TableInfo) -> Value {

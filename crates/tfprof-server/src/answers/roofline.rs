@@ -1,7 +1,7 @@
 //! The roofline: each row at its FLOPs per byte and FLOP/s, below the peaks of its device.
 
 use crate::params::Params;
-use crate::reply::{Problem, Reply};
+use crate::reply::{Problem, Reply, object};
 use crate::site::Site;
 use crate::tree::Tree;
 use serde_json::{Value, json};
@@ -29,7 +29,7 @@ pub fn roofline(site: &Site, params: &mut Params) -> Result<Reply, Problem> {
     let best = json!({ "flops": most(|dot| dot.flops_per_second), "bandwidth": most(|dot| dot.flops_per_second / dot.intensity) });
     let left = all.len().saturating_sub(MOST_DOTS) as u64;
     let frame = site.frame(&tree).leaving_out(left, "rows with less time");
-    Ok(frame.reply(json!({
+    Ok(frame.reply(object! {
         "columns": tree.columns(),
         "device": device,
         "peaks": tree.view.peaks(),
@@ -39,7 +39,7 @@ pub fn roofline(site: &Site, params: &mut Params) -> Result<Reply, Problem> {
         "rows": all.len(),
         "unplaced": unplaced,
         "dots": all.iter().take(MOST_DOTS).map(|dot| dot_json(&tree, dot)).collect::<Value>(),
-    })))
+    }))
 }
 
 fn dot_json(tree: &Tree, dot: &Dot) -> Value {

@@ -1,7 +1,7 @@
 //! The table: children of a row in pages, the way to a selection, several levels at once, and search.
 
 use crate::params::Params;
-use crate::reply::{Problem, Reply};
+use crate::reply::{Problem, Reply, object};
 use crate::site::Site;
 use crate::tree::{Tree, number};
 use serde_json::{Value, json};
@@ -28,7 +28,7 @@ pub fn rows(site: &Site, params: &mut Params) -> Result<Reply, Problem> {
     let words = tree.asked.words();
     let all = site.tree(&tree.asked.unfiltered(tree.view.kind, &words)?).map_or(tree.len(), |all| all.len());
     let frame = site.frame(&tree).leaving_out((kids.len() - (to - from)) as u64, "on other pages");
-    Ok(frame.reply(json!({
+    Ok(frame.reply(object! {
         "columns": tree.columns(),
         "parent": tree.row_json(parent),
         "rows": tree.rows_json(kids[from..to].iter().map(|id| *id as usize)),
@@ -36,7 +36,7 @@ pub fn rows(site: &Site, params: &mut Params) -> Result<Reply, Problem> {
         "smaller": if to < kids.len() { smaller } else { Value::Null },
         "shown": tree.len() - 1,
         "of": all - 1,
-    })))
+    }))
 }
 
 /// The sum of rows that do not contain each other.
@@ -88,7 +88,7 @@ pub fn path(site: &Site, params: &mut Params) -> Result<Reply, Problem> {
     let chain = selected(&tree, &sel).map(|id| tree.chain(id)).unwrap_or_default();
     let shown = tree.fitting(&chain);
     let frame = site.frame(&tree).leaving_out((chain.len() - shown.len()) as u64, "too deep");
-    Ok(frame.reply(json!({ "columns": tree.columns(), "rows": tree.rows_json(shown.iter().copied()) })))
+    Ok(frame.reply(object! { "columns": tree.columns(), "rows": tree.rows_json(shown.iter().copied()) }))
 }
 
 pub fn all(site: &Site, params: &mut Params) -> Result<Reply, Problem> {
@@ -106,7 +106,7 @@ pub fn all(site: &Site, params: &mut Params) -> Result<Reply, Problem> {
     }
     let left = (tree.len() - rows.len()) as u64;
     let frame = site.frame(&tree).leaving_out(left, "rows beyond the limit or below the depth");
-    Ok(frame.reply(json!({ "columns": tree.columns(), "rows": rows, "count": tree.len() })))
+    Ok(frame.reply(object! { "columns": tree.columns(), "rows": rows, "count": tree.len() }))
 }
 
 /// The rows that a search finds.

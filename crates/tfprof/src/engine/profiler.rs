@@ -518,7 +518,11 @@ impl Answer {
     pub fn each_part<E: From<Error>>(&self, mut take: impl FnMut(&Part<'_>) -> Result<(), E>) -> Result<(), E> {
         take(&self.part(&self.first))?;
         for step in &self.further {
-            let view = budget::guard(self.limits, self.input, || self.first.at(*step))?;
+            let view = budget::guard(self.limits, self.input, || {
+                // Each step is a view of its own: many steps of many nodes are paid for.
+                budget::work(WORK_PER_ROW * self.first.model.nodes.len() as u64);
+                self.first.at(*step)
+            })?;
             take(&self.part(&view))?;
         }
         Ok(())
@@ -545,6 +549,9 @@ impl Answer {
         Part { file, view, form, limits: *limits, input: *input, load_warnings }
     }
 }
+
+/// The work for each node in a view of a further step: a run takes more bytes in its file.
+const WORK_PER_ROW: u64 = 20;
 
 /// The ending of a name in JSON: `.json`, or the longer one of a timeline.
 fn json_ending(file: &str) -> &str {

@@ -276,6 +276,8 @@ fn add_inputs_and_shapes(node: &Node<'_>, id: NodeId, builder: &mut Builder) {
     if !(keep.inputs || keep.output_shapes) || (node.function.is_none() && node.returned.is_empty()) {
         return;
     }
+    // A call lists again what its function returns.
+    budget::work(WORK_PER_OUTPUT * (node.returned.len() + node.outputs.len()) as u64);
     let mut inputs = Vec::new();
     if keep.inputs {
         if node.function.is_none() {
@@ -310,6 +312,9 @@ fn add_inputs_and_shapes(node: &Node<'_>, id: NodeId, builder: &mut Builder) {
 
 /// The limit of listed nodes. Beyond it, a call is not expanded: its node has the cost of its callees.
 const MAX_NODES: i64 = 500_000;
+
+/// The work for each output of a call or of a node within it.
+const WORK_PER_OUTPUT: u64 = 16;
 
 /// The memory for each listed node, besides its name.
 const BYTES_PER_NODE: u64 = 256;

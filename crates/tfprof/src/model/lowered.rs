@@ -5,6 +5,7 @@ use super::attr_value::{AttrValue, Elements};
 use super::body::{Body, Symbol, Tensor};
 use super::dtype::DType;
 use super::shape::Shape;
+use crate::budget;
 use crate::hash::UntrustedMap;
 
 /// The op of a node that holds a parameter: attributes `dtype`, `shape` and, if the file says so, `trainable`.
@@ -45,6 +46,8 @@ impl UniqueNames {
         loop {
             let Some(count) = self.taken.get_mut(wanted) else { return wanted.to_owned() };
             *count += 1;
+            // Nodes may share one long name, at a few bytes each.
+            budget::work(wanted.len() as u64);
             let name = format!("{wanted}_{count}");
             if !self.taken.contains_key(&name) {
                 self.taken.insert(name.clone(), 1);

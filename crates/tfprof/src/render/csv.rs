@@ -49,7 +49,7 @@ pub(super) fn push_number(number: Number, out: &mut Vec<u8>) -> io::Result<()> {
 /// Writes a field, in quotes where it needs them.
 pub fn write_field(text: &str, out: &mut dyn Write) -> io::Result<()> {
     // A spreadsheet would run it as a formula.
-    let formula = matches!(text.bytes().next(), Some(b'=' | b'+' | b'-' | b'@' | b'\t' | b'\r'));
+    let formula = text.starts_with(['=', '+', '-', '@', '\t', '\r', '\n', '＝', '＋', '－', '＠']);
     let quoted = if formula { format!("'{text}") } else { String::new() };
     let text = if formula { &quoted } else { text };
     let bytes = text.as_bytes();

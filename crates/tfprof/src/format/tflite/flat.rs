@@ -33,6 +33,8 @@ pub struct FlatFile<'f> {
 
 /// Lists may refer to one table many times, at four bytes each.
 const WORK_PER_TABLE: u64 = 64;
+/// Tables may share a list of numbers, each of which may be an input.
+const WORK_PER_INT: u64 = 8;
 
 /// A table: its position, and that of its vtable.
 #[derive(Clone, Copy, Debug)]
@@ -191,7 +193,7 @@ impl<'f> FlatFile<'f> {
 
     pub fn ints(&self, table: Table, field: u64) -> Flat<Vec<i64>> {
         let vector = self.vector(table, field, 4)?;
-        budget::work(1 + vector.count / 16);
+        budget::work(1 + WORK_PER_INT * vector.count);
         let mut bytes = vec![0; 4 * vector.count as usize];
         self.read(vector.at, &mut bytes)?;
         let int = |four: &[u8]| i64::from(i32::from_le_bytes([four[0], four[1], four[2], four[3]]));

@@ -129,6 +129,7 @@ impl FileWalk<'_, '_, '_> {
                 return Ok(());
             }
             if is_steps_line {
+                budget::work(event.shown().len() as u64 / BYTES_PER_WORK);
                 walk.collector.add_device_step(device_mark(event, device_step_number(event), ""));
             } else if is_module_line {
                 let name = event.full_name();

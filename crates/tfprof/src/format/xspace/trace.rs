@@ -204,9 +204,6 @@ impl NamesOfEvent {
     }
 }
 
-/// Stats that are one unit of work.
-const STATS_PER_WORK: u64 = 8;
-
 impl TracedEvent<'_> {
     /// The arrows that begin here, and those that end here.
     #[inline]
@@ -237,7 +234,7 @@ impl TracedEvent<'_> {
         }
         met.begin();
         // Many events may have one metadata.
-        budget::work(meta.len() as u64 / STATS_PER_WORK);
+        budget::work(meta.len() as u64);
         while let Some((id, value, next)) = raw_stat(bytes, at, end) {
             at = next;
             if let Some(name) = plane.string(id)

@@ -15,7 +15,7 @@ use tfprof_proto::fields::{xevent, xline, xstat};
 use tfprof_proto::wire::Value;
 
 /// Bytes of a text that are one unit of work.
-pub const BYTES_PER_WORK: u64 = 16;
+pub const BYTES_PER_WORK: u64 = 1;
 /// A longer text is no number.
 const LONGEST_NUMBER: usize = 100;
 
