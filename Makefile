@@ -99,10 +99,12 @@ test-torch: $(if $(filter $(TORCH_VENV)/%,$(TORCH_PYTHON)),$(TORCH_VENV)/ready) 
 	$(CARGO) build $(LOCKED) --workspace
 	$(TORCH_PYTHON) tests/kineto/live.py $(BUILT)/debug/tfprof $(BUILT)/test-torch/live
 	$(TORCH_PYTHON) tests/kineto/flops.py $(BUILT)/debug/tfprof $(BUILT)/test-torch/flops
+	$(PYTHON) tests/kineto/odd_traces.py $(BUILT)/debug/tfprof 1 200
 	$(HTA_PYTHON) tests/kineto/breakdown.py $(BUILT)/debug/tfprof corpus/kineto/hta.json.gz
 	rm -rf $(BUILT)/test-torch/python
 	$(call wheel,$(PY_VENV),dev,--target $(BUILT)/test-torch/python)
 	PYTHONPATH="$(abspath $(BUILT)/test-torch/python)" $(TORCH_PYTHON) tests/kineto/open_live.py
+	PYTHONPATH="$(abspath $(BUILT)/test-torch/python)" $(TORCH_PYTHON) tests/kineto/record_live.py
 	PYTHONPATH="$(abspath $(BUILT)/test-torch/python)" $(TORCH_PYTHON) tests/tutorials.py torch_profiler.py
 
 $(TORCH_VENV)/ready:
@@ -141,18 +143,19 @@ python-for-tf: tf-venv $(PY_VENV)/ready
 
 # Compares the package with TensorFlow's API.
 python-tf: python-for-tf
-	$(PY_VENV)/$(BIN)/python $(PIP_INSTALL) --target $(BUILT)/python-tf/pytest pytest
+	$(PY_VENV)/$(BIN)/python $(PIP_INSTALL) --target $(BUILT)/python-tf/pytest pytest ipykernel nbclient nbformat
 	PYTHONPATH="$(abspath $(BUILT)/python-tf/tfprof):$(abspath $(BUILT)/python-tf/pytest)" $(TF_PYTHON) -m pytest -q tests/tf
 	PYTHONPATH="$(abspath $(BUILT)/python-tf/tfprof)" $(TF_PYTHON) tests/tutorials.py keras_fit.py
 
+# The program is the one that `cargo-test` built: without the dependencies of tests, parts of it would be compiled again.
 docs-check:
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc $(LOCKED) --workspace --no-deps --quiet
-	$(CARGO) build $(LOCKED) --workspace
+	$(CARGO) test $(LOCKED) --workspace --no-run --quiet
 	$(PYTHON) scripts/pictures.py --check --binary $(BUILT)/debug/tfprof
 	$(PYTHON) scripts/interfaces.py --binary $(BUILT)/debug/tfprof
 
 interfaces: ## list the interfaces that docs/semver.md covers, for a release
-	$(CARGO) build $(LOCKED)
+	$(CARGO) build $(LOCKED) --workspace
 	$(PYTHON) scripts/interfaces.py --binary $(BUILT)/debug/tfprof --write
 
 # 32 bits, no operating system, big-endian. `rustup` downloads what is missing.
@@ -202,16 +205,18 @@ toolchain:
 
 # The files go to target/test-models; LARGE=--large also makes files of 300 MB.
 test-models: $(MODELS_VENV)/ready ## make models with Keras and PyTorch in all formats, and compare our figures with theirs and with peers'
-	$(CARGO) build $(LOCKED)
+	$(CARGO) build $(LOCKED) --workspace
 	$(MODELS_VENV)/$(BIN)/python tests/dialects/keras_models.py $(BUILT)/test-models/keras
 	$(MODELS_VENV)/$(BIN)/python tests/dialects/keras_models.py $(BUILT)/test-models/tf_keras --keras tf_keras
 	$(MODELS_VENV)/$(BIN)/python tests/dialects/torch_models.py $(BUILT)/test-models/torch
 	$(MODELS_VENV)/$(BIN)/python tests/dialects/compare.py $(BUILT)/debug/tfprof $(addprefix $(BUILT)/test-models/,keras tf_keras torch)
 	$(MODELS_VENV)/$(BIN)/python tests/dialects/variants.py $(BUILT)/debug/tfprof $(BUILT)/test-models/variants $(LARGE)
+	$(MODELS_VENV)/$(BIN)/python tests/dialects/nodes.py $(BUILT)/debug/tfprof $(BUILT)/test-models/nodes
+	$(MODELS_VENV)/$(BIN)/python tests/dialects/layers.py $(BUILT)/debug/tfprof $(BUILT)/test-models/layers --seed $(SEED) --rounds 1
 
 test-tools: tools ## open the outputs in pprof, Chromium and speedscope
-	TFPROF_NEEDS_TOOLS=1 $(CARGO) test $(LOCKED) -p tfprof-cli --test pprof
-	$(CARGO) build $(LOCKED)
+	TFPROF_NEEDS_TOOLS=1 $(CARGO) test $(LOCKED) --workspace --test cli pprof
+	$(CARGO) build $(LOCKED) --workspace
 	node tests/tools/browser.mjs $(BUILT)/debug/tfprof corpus $(BUILT)/test-tools
 
 test-tables: $(TABLES_VENV)/ready ## open tables in DuckDB, polars, pandas and pyarrow, from files and from Python
@@ -241,7 +246,7 @@ web/node_modules/ready: web/package-lock.json | debian-tools
 
 # Screenshots go to target/test-web.
 test-web: debian-tools tests/web/node_modules/ready ## open the page of `tfprof web` and a report file in Chromium and Firefox, as a reader does
-	$(CARGO) build $(LOCKED)
+	$(CARGO) build $(LOCKED) --workspace
 	TFPROF=$(BUILT)/debug/tfprof OUT=$(BUILT)/test-web node --test tests/web/page.test.mjs tests/web/screens.test.mjs tests/web/firefox.test.mjs
 
 tests/web/node_modules/ready: tests/web/package.json | debian-tools
@@ -300,8 +305,7 @@ checkpoints: tf-venv ## compare checkpoints of TensorFlow as read by TensorFlow 
 	$(TF_PYTHON) tests/tf/checkpoints.py --tfprof $(BUILT)/release/tfprof
 
 shapes: tf-venv ## compare inferred shapes with TensorFlow's (SEED=…), and those of recurrent models with runs
-	$(CARGO) build $(LOCKED) --release --example infer -p tfprof
-	$(CARGO) build $(LOCKED) --release -p tfprof-cli
+	$(CARGO) build $(LOCKED) --release -p tfprof -p tfprof-cli --example infer --bin tfprof
 	$(TF_PYTHON) tests/tf/shapes.py --infer $(BUILT)/release/examples/infer --seed $(SEED)
 	$(TF_PYTHON) tests/tf/recurrent.py --infer $(BUILT)/release/examples/infer --tfprof $(BUILT)/release/tfprof
 

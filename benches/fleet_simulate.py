@@ -26,7 +26,7 @@ import sys
 import tempfile
 import zlib
 
-VERSION = 1
+VERSION = 2
 PICOS = 1_000_000
 SAMPLED = 16
 # How many partials `tfprof.fleet` merges at once.
@@ -90,7 +90,7 @@ def row(layer_name_op: tuple[int, int], device: int, times: list[int], sampled: 
     out = bytearray([0])
     out += number(layer_name_op[0]) + number(layer_name_op[1]) + number(0)
     out += bytes(3)  # no types, categories or programs
-    out += bytes([0, 0, 0, 0])  # no shape, no stack, no FLOPs, not inside of a function
+    out += bytes([0, 0, 0, 0, 0])  # no shape, no inputs, no stack, no FLOPs, not inside of a function
     out += bytes([0]) + number(device) + bytes([0])
     out += bytes([0, 8, 0])  # no cost; it holds something; no precision
     out += number(1) * 2  # the second set of steps: all

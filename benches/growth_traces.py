@@ -197,7 +197,7 @@ def recording(k, has_steps):
 def partial(host, rows, steps=0, blocks=()):
     ledger = varint(1 + (1_000_000 << 1)) + b"\1\0\0\0" + varint(0) * 2 + b"\0" + signed(0)
     ledger += (varint(1) + signed(0) + varint(steps - 1) if steps else varint(0)) + varint(1) + recording(host, int(bool(blocks)))
-    return b"TFPROFPT" + struct.pack("<I", 1) + section(1, ledger) + b"".join(blocks) + section(3, rows) + b"\0"
+    return b"TFPROFPT" + struct.pack("<I", 2) + section(1, ledger) + b"".join(blocks) + section(3, rows) + b"\0"
 
 
 def partial_rows(count, sets, stacks=0, first_line=1):
@@ -208,7 +208,7 @@ def partial_rows(count, sets, stacks=0, first_line=1):
     ranges = lambda size: varint(size) + (signed(2) + varint(0)) * size
     out = texts + frames + paths + varint(1 + len(sets)) + varint(0) + b"".join(map(ranges, sets)) + varint(0) * 2
     stack = varint(stacks + 1 if stacks else 0)
-    row = lambda k: bytes([0]) + varint(k + 1) + varint(0) * 6 + stack + signed(0) + b"\0" + varint(0) * 3 + b"\0" * 3 + varint(1 + k % len(sets) if sets else 0) * 2 + varint(0)
+    row = lambda k: bytes([0]) + varint(k + 1) + varint(0) * 7 + stack + signed(0) + b"\0" + varint(0) * 3 + b"\0" * 3 + varint(1 + k % len(sets) if sets else 0) * 2 + varint(0)
     return out + varint(count) + b"".join(map(row, range(count)))
 
 

@@ -45,8 +45,10 @@ def main():
         return
     before = set(LISTING.read_text().removeprefix(HEADING).splitlines())
     said = newest_section((ROOT / "CHANGELOG.md").read_text())
-    silent = [f"+ {line}" for line in lines if line not in before and not mentions(said, line)]
-    silent += [f"- {line}" for line in sorted(before - set(lines)) if not mentions(said, line)]
+    came, went = [line for line in lines if line not in before], sorted(before - set(lines))
+    types = types_among(came + went)
+    silent = [f"+ {line}" for line in came if not mentions(said, line, types)]
+    silent += [f"- {line}" for line in went if not mentions(said, line, types)]
     if silent:
         sys.exit(
             "these changed since the last release, and the newest section of CHANGELOG.md does not mention them:\n  "
@@ -60,14 +62,21 @@ def newest_section(changelog):
     return changelog.split("\n## [", 2)[1]
 
 
-def mentions(section, line):
+def types_among(changes):
+    """The types of the Rust API that came or went."""
+    found = (re.fullmatch(r"rust (?:struct|enum|trait|type) (\w+)(?: \(may grow\))?", line) for line in changes)
+    return {match[1] for match in found if match}
+
+
+def mentions(section, line, types):
+    """Whether the section names what changed. A type that came or went speaks for its fields, and for fields that hold it."""
     words = set(re.findall(r"\w+", section.replace("-", "_"))) | set(re.findall(r"\w+", section))
-    return word_of(line) in words
+    return word_of(line) in words or bool(types & words & set(re.findall(r"\w+", line)))
 
 
 def word_of(line):
     """The word of a line that a reader looks for."""
-    kind, rest = line.split(" ", 1)
+    kind, rest = line.removesuffix(" (may grow)").split(" ", 1)
     if kind == "rust":
         inner = re.search(r"\bfn (\w+)", rest) or re.search(r" (\w+)(?:: |\(|$)", rest) or re.search(r"(\w+)", rest)
         return inner[1]

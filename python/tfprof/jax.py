@@ -18,7 +18,7 @@ def step(number: int) -> contextlib.AbstractContextManager[Any]:
     """
     current = _recording.current()
     if current is not None:
-        return current.step(number)
+        return contextlib.nullcontext() if current._is_done else current.step(number)
     import jax
 
     return jax.profiler.StepTraceAnnotation("train", step_num=number)  # type: ignore[no-any-return]

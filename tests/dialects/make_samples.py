@@ -95,6 +95,24 @@ def onnx_models():
         [double],
         ["own", "com.microsoft", "odd"],
     )
+    # Attention by heads of several layouts, uneven parts, samples of a convolution.
+    save(
+        "attention",
+        [
+            node("GroupQueryAttention", ["gq", "gk", "gv", "pk", "pv"], ["g"], "grouped", domain="com.microsoft", num_heads=4, kv_num_heads=2),
+            node("Attention", ["q", "k", "v"], ["a"], "attention", q_num_heads=3, kv_num_heads=3),
+            node("MatMul", ["a", "w"], ["m"], "head"),
+            node("Split", ["a"], ["s1", "s2", "s3", "s4"], "parts", axis=2, num_outputs=4),
+            node("MatMul", ["s4", "u"], ["n"], "last"),
+            node("DeformConv", ["image", "kernel", "offset"], ["d"], "deformed"),
+        ],
+        [value("gq", [1, 4, 32]), value("gk", [1, 4, 16]), value("gv", [1, 4, 16]), value("pk", [1, 2, 5, 8]), value("pv", [1, 2, 5, 8]),
+         value("q", [2, 4, 24]), value("k", [2, 6, 24]), value("v", [2, 6, 30]), value("image", [1, 3, 4, 4]), value("offset", [1, 8, 3, 3])],
+        [value("g", None), value("m", None), value("n", None), value("d", None)],
+        [weight("w", 30, 5), weight("u", 6, 7), weight("kernel", 5, 3, 2, 2)],
+        [],
+        ["com.microsoft"],
+    )
 
 
 def tflite_models():

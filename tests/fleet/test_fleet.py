@@ -206,6 +206,13 @@ def test_a_second_run_resumes(where: str, bucket: str, paths: list[str], expecte
     second = tfprof.fleet(paths, 2, cache=cache)
     assert (first.cached, second.cached) == (0, 20)
     assert second.part == expected
+    # A partial that was damaged where it is kept is made again.
+    if where == "directory":
+        kept = sorted(cache.iterdir())[0]
+        whole = kept.read_bytes()
+        kept.write_bytes(whole[: len(whole) // 2])
+        assert tfprof.fleet(paths, 2, cache=cache).part == expected
+        assert kept.read_bytes() == whole
     # A file that has changed is read again.
     changed = tmp_path / "host-000.xplane.pb"
     changed.write_bytes(pathlib.Path(paths[0]).read_bytes())

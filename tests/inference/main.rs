@@ -148,6 +148,20 @@ fn float_operations_are_those_of_the_op_logs() {
 }
 
 #[test]
+fn shapes_of_runs_do_not_contradict_those_of_the_graph() {
+    for model in MODELS {
+        let profiler = load(model, true);
+        let contradictions: Vec<_> = profiler
+            .warnings()
+            .iter()
+            .filter(|warning| warning.code == "shape_conflict")
+            .map(ToString::to_string)
+            .collect();
+        assert!(contradictions.is_empty(), "{model}: {contradictions:?}");
+    }
+}
+
+#[test]
 fn a_frozen_model_is_known_from_its_graph_alone() {
     let facts = std::fs::read_to_string(corpus("keras_cnn").join("facts.json")).expect("facts");
     let facts: serde_json::Value = serde_json::from_str(&facts).expect("facts");

@@ -54,6 +54,21 @@ class ByHand(nn.Module):
         return torch.bmm(scores.softmax(-1), x)
 
 
+class Calls(nn.Module):
+    """A function of modules and of the input."""
+
+    def __init__(self, function, *modules):
+        super().__init__()
+        self.function, self.parts = function, nn.ModuleList(modules)
+
+    def forward(self, x):
+        return self.function(*self.parts, x)
+
+
+def heads(x, count, width):
+    return x[..., : count * width].reshape(*x.shape[:2], count, width).transpose(1, 2)
+
+
 def models():
     yield "perceptron", nn.Sequential(nn.Linear(20, 50), nn.ReLU(), nn.Linear(50, 7)), torch.randn(9, 20)
     yield "sequence of vectors", nn.Sequential(nn.Linear(16, 24), nn.GELU(), nn.Linear(24, 16)), torch.randn(3, 11, 16)
@@ -68,6 +83,16 @@ def models():
     yield "causal attention", Attention(48, 3, causal=True), torch.randn(2, 40, 48)
     yield "attention by hand", ByHand(8), torch.randn(5, 12, 8)
     yield "embedding", nn.Sequential(nn.Embedding(100, 16), nn.Flatten(), nn.Linear(16 * 6, 4)), torch.randint(0, 100, (8, 6))
+    masked = lambda proj, x: F.scaled_dot_product_attention(heads(proj(x), 8, 4), heads(x, 8, 4), heads(x, 8, 4), attn_mask=torch.ones(24, 24).tril())
+    yield "masked attention", Calls(masked, nn.Linear(32, 32)), torch.randn(2, 24, 32)
+    grouped = lambda proj, x: F.scaled_dot_product_attention(heads(proj(x), 8, 4), heads(x, 2, 4), heads(x, 2, 4), enable_gqa=True)
+    yield "grouped queries", Calls(grouped, nn.Linear(32, 32)), torch.randn(2, 24, 32)
+    yield "decoder", Calls(lambda layer, x: layer(x, x), nn.TransformerDecoderLayer(32, 4, 64, batch_first=True)), torch.randn(2, 10, 32)
+    yield "sums of products", Calls(lambda layer, x: torch.einsum("bhid,bhjd->bhij", layer(x), x), nn.Linear(16, 16)), torch.randn(2, 3, 5, 16)
+    yield "padded", nn.Sequential(nn.Conv1d(2, 8, 5, padding="same", dilation=2), nn.Conv1d(8, 4, 4, padding="same")), torch.randn(3, 2, 50)
+    yield "transposed film", nn.ConvTranspose3d(4, 2, 3, stride=2), torch.randn(1, 4, 5, 5, 5)
+    yield "gated units", Calls(lambda layer, x: layer(x)[0], nn.GRU(8, 16, num_layers=2, bidirectional=True)), torch.randn(5, 3, 8)
+    yield "short floats", nn.Sequential(nn.Conv2d(3, 8, 3), nn.Flatten(), nn.Linear(8 * 36, 4)).bfloat16(), torch.randn(2, 3, 8, 8).bfloat16()
     yield "two products", nn.Bilinear(6, 7, 5), (torch.randn(3, 6), torch.randn(3, 7))
 
 
@@ -128,6 +153,14 @@ def main(program, directory):
         rows = ours(program, path)
         failed += sum(rows.values()) != hand
         print(f"{'ok' if sum(rows.values()) == hand else 'FAILED':7}{kind} by hand: tfprof {sum(rows.values()):,}, {hand:,}", rows if sum(rows.values()) != hand else "")
+    layers, both = 2, 2
+    path = directory / "LSTM_both_ways.json"
+    record(nn.LSTM(features, hidden, num_layers=layers, bidirectional=True), torch.randn(steps, batch, features), True, path)
+    once = 2 * steps * batch * 4 * hidden * both * ((features + hidden) + (both * hidden + hidden))
+    # Forward, the gradients of the inputs, and those of the weights.
+    same = sum(ours(program, path).values()) == 3 * once
+    failed += not same
+    print(f"{'ok' if same else 'FAILED':7}LSTM of two layers both ways, backward, by hand: tfprof {sum(ours(program, path).values()):,}, {3 * once:,}")
     return 1 if failed else 0
 
 

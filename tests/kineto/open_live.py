@@ -8,7 +8,7 @@ import tfprof
 with profile(activities=[ProfilerActivity.CPU], record_shapes=True) as prof:
     torch.mm(torch.ones(8, 4), torch.ones(4, 2))
 opened = tfprof.open(prof)
-rows = {row.name: row.self for row in opened.op(step="all", select="cpu_micros,float_ops", max_depth=1000).rows}
+rows = {row.name: row.self for row in opened.op(step="all", select="cpu_micros,float_ops", max_depth=1000)}
 for row in prof.key_averages():
     assert abs(float(rows[row.key]["cpu_micros"]) - row.self_cpu_time_total) < 0.001, (row.key, rows[row.key])
 assert rows["aten::mm"]["float_ops"] == 2 * 8 * 4 * 2

@@ -88,7 +88,7 @@ fn fail_at_once(name: &str) {
 /// The inputs of all models, unpacked.
 fn inputs() -> Vec<(PathBuf, Vec<u8>)> {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let mut open = vec![here.join("../corpus"), here.join("dialects/samples")];
+    let mut open = vec![here.join("../corpus"), here.join("dialects/samples"), here.join("keras/samples")];
     let mut inputs = Vec::new();
     while let Some(dir) = open.pop() {
         for entry in std::fs::read_dir(&dir).expect("a directory of the corpus") {
@@ -128,6 +128,14 @@ fn ask(path: &Path, kind: ViewKind, whole: &[u8], damaged: &[u8]) -> Result<(), 
         assert!(checkpoint.tensors.iter().all(|tensor| checkpoint.find(&tensor.name).is_some()));
         return Ok(());
     }
+    if name.ends_with(".safetensors") {
+        let checkpoint = Checkpoint::safetensors(ByteSource::memory("damaged", damaged.to_vec()))?;
+        checkpoint.tensors.iter().for_each(|tensor| drop(checkpoint.values(tensor)));
+        return Ok(());
+    }
+    if name.ends_with(".h5") || name.ends_with(".keras") {
+        return ask_keras(damaged);
+    }
     let mut profiler = Profiler::default();
     let format = Format::recognize(&whole[..whole.len().min(64 * 1024)]).unwrap_or(Format::of(Role::Graph));
     if format.name == kineto::NAME {
@@ -156,6 +164,19 @@ fn ask(path: &Path, kind: ViewKind, whole: &[u8], damaged: &[u8]) -> Result<(), 
             .write(&mut std::io::sink())
             .expect("a sink");
     }
+    Ok(())
+}
+
+/// The tensors of a file of Keras, and the cost of its model.
+fn ask_keras(damaged: &[u8]) -> Result<(), Error> {
+    if let Ok(checkpoint) = Checkpoint::hdf5(ByteSource::memory("damaged", damaged.to_vec())) {
+        checkpoint.tensors.iter().for_each(|tensor| drop(checkpoint.values(tensor)));
+    }
+    let format = Format::named("Keras model").expect("a format");
+    let mut profiler = Profiler::default();
+    profiler.add(Source::memory("damaged", damaged)?, format, 0)?;
+    profiler.infer()?;
+    profiler.cost()?;
     Ok(())
 }
 

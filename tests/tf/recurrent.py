@@ -97,6 +97,40 @@ def cells():
     return sequential([4, 3], layers.RNN(stack, return_sequences=True), layers.Flatten(), layers.Dense(2))
 
 
+def deep_bidirectional():
+    return sequential(
+        [9, 4],
+        layers.Bidirectional(layers.LSTM(3, return_sequences=True)),
+        layers.Bidirectional(layers.GRU(5, return_sequences=True), merge_mode="mul"),
+        layers.Bidirectional(layers.SimpleRNN(4, return_sequences=True), merge_mode="ave"),
+        layers.LSTM(6),
+    )
+
+
+def repeated_decoder():
+    inputs = tf.keras.Input([7, 5], name="x")
+    *_, state, carry = layers.LSTM(6, return_state=True, go_backwards=True)(inputs)
+    x = layers.LSTM(6, return_sequences=True)(layers.RepeatVector(4)(state), initial_state=[state, carry])
+    x = layers.GRU(3, return_sequences=True, reset_after=False)(x)
+    return tf.keras.Model(inputs, layers.TimeDistributed(layers.Dense(5, activation="gelu"))(x))
+
+
+def grouped_query_attention():
+    inputs = tf.keras.Input([6, 8], name="x")
+    x = layers.GRU(8, return_sequences=True)(inputs)
+    return tf.keras.Model(inputs, layers.LSTM(3)(layers.GroupQueryAttention(4, 4, 2)(x, x)))
+
+
+def causal_transformer():
+    inputs = tf.keras.Input([7], dtype="int32", name="x")
+    x = layers.Embedding(40, 12)(inputs)
+    for _ in range(2):
+        y = layers.LayerNormalization()(x)
+        x = x + layers.MultiHeadAttention(3, 4)(y, y, use_causal_mask=True)
+        x = x + layers.Dense(12)(layers.Dense(24, activation="gelu")(x))
+    return tf.keras.Model(inputs, layers.LSTM(4)(x))
+
+
 def old_loop():
     """A loop of TensorFlow 1 that writes to a tensor array, in a graph whose placeholders say nothing."""
     with tf.Graph().as_default() as graph:
@@ -133,7 +167,8 @@ def old_attention():
 
 KERAS = [
     stacked_lstm, stacked_gru_dense, bidirectional_lstm, bidirectional_stack, simple_rnn_embedding, lstm_attention,
-    encoder_decoder_attention, multi_head_attention_gru, convolution_lstm, cells,
+    encoder_decoder_attention, multi_head_attention_gru, convolution_lstm, cells, deep_bidirectional, repeated_decoder,
+    grouped_query_attention, causal_transformer,
 ]  # fmt: skip
 OLD = [old_loop, old_attention]
 

@@ -143,6 +143,36 @@ def test_the_exit_code_is_that_of_the_script(tmp_path, code):
     assert done.returncode == 7, done.stderr
 
 
+NOTEBOOK = [
+    "import numpy as np, keras, tensorflow as tf\nmodel = keras.Sequential([keras.Input((16,)), keras.layers.Dense(4)])\n"
+    "model.compile('sgd', 'mse')\nx, y = np.ones((160, 16), 'float32'), np.ones((160, 4), 'float32')",
+    "%load_ext tfprof",
+    "%%tfprof fitted\nmodel.fit(x, y, batch_size=8, verbose=0);",
+    "%tfprof print(float(tf.function(lambda value: value + value)(tf.ones(()))))",
+    "%%tfprof broken\n1 / 0",
+]
+
+
+def test_the_magics_of_a_notebook(tmp_path):
+    import nbformat
+    from nbclient import NotebookClient
+
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(code) for code in NOTEBOOK])
+    client = NotebookClient(notebook, timeout=300, kernel_name="python3", allow_errors=True, resources={"metadata": {"path": str(tmp_path)}})
+    client.execute()
+    fitted, line, broken = (cell.outputs for cell in notebook.cells[2:])
+    # The value of the cell comes first, as without the magic.
+    *_, shown = [output.data for output in fitted if output.output_type == "execute_result"]
+    assert shown["text/plain"].startswith("tfprof: recorded 10 steps of TensorFlow in fitted; 1 step of warm-up left out")
+    assert shown["text/html"].startswith('<div class="tfprof">')
+    assert len(tfprof.open(tmp_path / "fitted").steps) == 10
+    assert any(output.get("text") == "2.0\n" for output in line)
+    assert any(output.output_type == "execute_result" for output in line)
+    assert (tmp_path / "tfprof-run" / "recording.json").exists()
+    assert {output.ename for output in broken if output.output_type == "error"} == {"ZeroDivisionError"}
+    assert not (tmp_path / "broken").exists()
+
+
 def test_the_loops_of_the_page(tmp_path, monkeypatch):
     page = os.path.join(os.path.dirname(__file__), "..", "..", "docs", "record.md")
     with open(page, encoding="utf-8") as file:

@@ -1,9 +1,7 @@
 //! Files of plain arrays as checkpoints: HDF5, `.keras` archives and safetensors, whole, in shards and damaged. Most
 //! samples were written by h5py (`scripts/make_array_samples.py`).
 
-mod common;
-
-use common::{scratch, tfprof};
+use crate::common::{scratch, tfprof};
 use std::path::{Path, PathBuf};
 
 fn sample(name: &str) -> String {

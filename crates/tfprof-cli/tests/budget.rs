@@ -2,9 +2,7 @@
 
 #![cfg(unix)] // Needs `ulimit`.
 
-mod common;
-
-use common::scratch;
+use crate::common::scratch;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use tfprof_proto::write;

@@ -1,8 +1,6 @@
 //! The real binary without a command, with a script, and its help.
 
-mod common;
-
-use common::{corpus, scratch, tfprof, tfprof_with};
+use crate::common::{corpus, scratch, tfprof, tfprof_with};
 use std::process::Command;
 
 fn text(bytes: &[u8]) -> String {

@@ -1,8 +1,6 @@
 //! `tfprof cost` as users and CI call it: tables, JSON, budgets, baselines and exit codes.
 
-mod common;
-
-use common::{corpus, scratch, tfprof};
+use crate::common::{corpus, scratch, tfprof};
 use std::path::Path;
 
 fn model(name: &str) -> String {

@@ -1,8 +1,6 @@
 //! Models that are not TensorFlow's, as users ask about them: ONNX and TensorFlow Lite. `tests/dialects` makes the samples.
 
-mod common;
-
-use common::{scratch, tfprof};
+use crate::common::{scratch, tfprof};
 use std::path::Path;
 
 fn sample(name: &str) -> String {
@@ -50,6 +48,14 @@ fn quantized_ops_and_functions_count_and_unknown_ops_are_named() {
     check(&[&sample("quantized.onnx")], &figures);
     let text = tfprof(&["cost", &sample("quantized.onnx")]).out;
     assert!(text.contains("odd.Mystery"), "{text}");
+}
+
+#[test]
+fn attention_of_onnx_counts_by_heads_and_uneven_parts_have_sizes() {
+    // Four heads of queries on two of keys, with five keys from before; heads of values that are larger than those of keys; the
+    // matrix behind attention; the smaller last part; a convolution that samples its input.
+    let macs = 4 * 4 * 9 * 16 + 2 * 3 * 4 * 6 * 18 + 8 * 30 * 5 + 8 * 6 * 7 + 5 * 9 * 12;
+    check(&[&sample("attention.onnx")], &[("parameters", 150 + 42 + 60), ("macs", macs), ("unknown_ops", 0)]);
 }
 
 #[test]

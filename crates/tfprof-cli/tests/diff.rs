@@ -1,8 +1,6 @@
 //! `tfprof diff` as users and CI call it: two runs in, one answer out, in every form.
 
-mod common;
-
-use common::{corpus, scratch, tfprof};
+use crate::common::{corpus, scratch, tfprof};
 use serde_json::Value;
 use std::fmt::Write as _;
 use std::path::Path;
@@ -73,6 +71,24 @@ fn rows_have_both_sides_and_a_verdict() {
     assert_eq!((&gone["status"], &gone["after"]["total"]["micros"]), (&"removed".into(), &Value::Null));
     assert_eq!((&new["status"], &new["before"]["total"]["micros"]), (&"added".into(), &Value::Null));
     assert_eq!(answer["guesses"], 1);
+}
+
+#[test]
+fn rows_with_the_same_names_are_joined_as_if_they_were_searched() {
+    let dir = corpus("resnet32");
+    let sides =
+        ["run_meta_0.gz", "run_meta_100.gz"].map(|run| format!("{dir}/graph.pb.gz,{dir}/{run},{dir}/tfprof_log.gz"));
+    for view in ["scope", "op", "graph", "code"] {
+        let of = |more: &[&str]| {
+            let mut words = vec!["diff", view, &sides[0], &sides[1], "-select", "micros,params", "--format=json"];
+            words.extend(more);
+            let mut answer = json(&words);
+            [answer["counts"].take(), answer["rows"].take()]
+        };
+        let ([counts, rows], searched) = (of(&[]), of(&["--rename", "s/no such name/other/"]));
+        assert!(rows.as_array().unwrap().len() > 10, "{view}");
+        assert_eq!((&counts, &rows), (&searched[0], &searched[1]), "{view}");
+    }
 }
 
 #[test]

@@ -5,7 +5,7 @@
 //! stands for any lines. An HTML comment `<!-- $ command -->` runs unseen. All commands of a page run in one fresh
 //! directory that has the `corpus` and the `tests` of this repository, so each works as pasted into a clone.
 //!
-//! `TFPROF_DOCS=write cargo test -p tfprof-cli --test docs` writes what comes out into the pages. Words behind
+//! `TFPROF_DOCS=write cargo test -p tfprof-cli --test cli docs` writes what comes out into the pages. Words behind
 //! `console` say how it is cut then: `head=N` keeps N lines, `report` leaves out what stands above `Profile:`.
 
 #![cfg(unix)] // Needs `sh` and symbolic links.

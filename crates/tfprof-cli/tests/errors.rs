@@ -1,8 +1,6 @@
 //! Invalid questions and bad files through the real binary: one sentence, the right exit code, no partial files.
 
-mod common;
-
-use common::{corpus, scratch, tfprof, tfprof_with};
+use crate::common::{corpus, scratch, tfprof, tfprof_with};
 
 /// The exit code and the one line on standard error.
 fn refused(words: &[&str]) -> (i32, String) {

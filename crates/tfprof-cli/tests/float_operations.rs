@@ -1,9 +1,7 @@
 //! Float operations that are computed from a graph alone, as a user asks for them: the batch, shapes of inputs, shapes
 //! that a run tells, the shell, and the original's silence under its quirks.
 
-mod common;
-
-use common::{corpus, scratch, tfprof, tfprof_with};
+use crate::common::{corpus, scratch, tfprof, tfprof_with};
 
 /// A product with a batch that is left open, and an op that nobody knows.
 const GRAPH: &str = r#"

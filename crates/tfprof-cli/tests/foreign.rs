@@ -1,8 +1,6 @@
 //! Files that tfprof does not read: whatever is asked about them, the answer is the same true sentence.
 
-mod common;
-
-use common::{Answer, corpus, scratch, tfprof, tfprof_with};
+use crate::common::{Answer, corpus, scratch, tfprof, tfprof_with};
 use flate2::{Compression, write::GzEncoder};
 use std::io::Write;
 use std::path::Path;

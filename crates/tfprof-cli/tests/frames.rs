@@ -1,8 +1,6 @@
 //! The code view without the framework: which frames are folded, where, and what their totals are.
 
-mod common;
-
-use common::{corpus, scratch, tfprof};
+use crate::common::{corpus, scratch, tfprof};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 

@@ -2,9 +2,7 @@
 
 #![cfg(unix)] // Needs `sh`, `head` and `cat`.
 
-mod common;
-
-use common::{Answer, corpus, scratch, tfprof, tfprof_with};
+use crate::common::{Answer, corpus, scratch, tfprof, tfprof_with};
 use std::path::Path;
 use std::process::Command;
 

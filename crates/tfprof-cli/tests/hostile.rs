@@ -3,9 +3,7 @@
 
 #![cfg(unix)] // Needs `ulimit`.
 
-mod common;
-
-use common::scratch;
+use crate::common::scratch;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;

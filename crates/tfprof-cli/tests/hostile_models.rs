@@ -3,9 +3,7 @@
 
 #![cfg(unix)] // Needs `ulimit` and `mkfifo`.
 
-mod common;
-
-use common::scratch;
+use crate::common::scratch;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use tfprof::internal::part::{Packed, Partial, PartialFacts, Recording, steps::StepSet};

@@ -1,11 +1,9 @@
 //! Models of Keras by their configs: sequences, shared and nested layers, unknown ones, and damaged files.
 
-mod common;
-
-use common::{scratch, tfprof};
+use crate::common::{scratch, tfprof};
 
 /// The cost of a config, as JSON.
-fn cost(name: &str, config: &str) -> common::Answer {
+fn cost(name: &str, config: &str) -> crate::common::Answer {
     let path = scratch(&format!("keras_{name}")).join(name);
     std::fs::write(&path, config).expect("room");
     tfprof(&["cost", &path.display().to_string(), "--format=json"])
@@ -27,6 +25,34 @@ fn a_sequence_has_parameters_and_multiply_adds() {
         r#"{{"class_name":"Sequential","config":{{"name":"m","layers":[{input},{DENSE}]}},"keras_version":"2.9.0"}}"#
     );
     check("sequence.json", &config, &["\"parameters\":45", "\"macs\":40", "\"name\":\"fc\""]);
+}
+
+#[test]
+fn spectral_normalization_keeps_a_vector_of_the_last_size_of_the_kernel() {
+    // A transposed kernel ends with the channels of its input: 2x2x3x6, a bias of 3, and 6.
+    let inner =
+        r#"{"class_name":"Conv2DTranspose","config":{"name":"t","filters":3,"kernel_size":[2,2],"strides":[1,1]}}"#;
+    let layers = [
+        r#"{"class_name":"InputLayer","config":{"name":"in","batch_shape":[null,5,5,6]}}"#.to_owned(),
+        format!(r#"{{"class_name":"SpectralNormalization","config":{{"name":"s","layer":{inner}}}}}"#),
+    ];
+    let layers = layers.join(",");
+    let config =
+        format!(r#"{{"class_name":"Sequential","config":{{"name":"m","layers":[{layers}]}},"keras_version":"2.9.0"}}"#);
+    check("spectral.json", &config, &["\"parameters\":81", "\"trainable_parameters\":75"]);
+}
+
+#[test]
+fn pools_to_a_given_size_slide_two_windows() {
+    // Of 8 places, 3 are wanted: windows of 3 at 6 places and of 4 at 5, for 2 channels.
+    let layers = [
+        r#"{"class_name":"InputLayer","config":{"name":"in","batch_shape":[null,8,2]}}"#,
+        r#"{"class_name":"AdaptiveMaxPooling1D","config":{"name":"p","output_size":[3]}}"#,
+    ];
+    let layers = layers.join(",");
+    let config =
+        format!(r#"{{"class_name":"Sequential","config":{{"name":"m","layers":[{layers}]}},"keras_version":"2.9.0"}}"#);
+    check("adaptive.json", &config, &["\"float_ops\":76,"]);
 }
 
 #[test]

@@ -1,8 +1,6 @@
 //! Figures beside the peaks of a device, layers, what if, and the measurement of this machine.
 
-mod common;
-
-use common::{scratch, tfprof};
+use crate::common::{scratch, tfprof};
 use serde_json::Value;
 use std::path::Path;
 use std::process::Command;
@@ -94,6 +92,33 @@ fn layers_add_up_to_the_cost_of_the_model() {
     let dense = tfprof(&["layers", &model("dense_export"), "--batch=2"]).out;
     assert!(dense.lines().next().is_some_and(|head| head.starts_with("layer")), "{dense}");
     assert!(dense.contains("memory: parameters"), "{dense}");
+}
+
+#[test]
+fn layers_come_in_the_order_in_which_they_run() {
+    let layers = json(&["layers", &model("mobilenet_v2"), "--format=json"]);
+    let names: Vec<&str> =
+        layers["rows"].as_array().into_iter().flatten().filter_map(|row| row["name"].as_str()).collect();
+    let place =
+        |layer: &str| names.iter().position(|name| *name == layer).unwrap_or_else(|| panic!("{layer}: {names:?}"));
+    let order = [
+        "Conv1",
+        "block_2_expand",
+        "block_2_expand_BN",
+        "block_2_project",
+        "block_10_expand",
+        "block_11_expand",
+        "Conv_1_bn",
+    ];
+    assert!(order.is_sorted_by_key(|layer| place(layer)), "{names:?}");
+}
+
+#[test]
+fn activations_of_layers_are_those_of_the_whole_model() {
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/dialects/samples/network.tflite");
+    let layers = json(&["layers", file, "--format=json"]);
+    assert_eq!(layers["model"]["activations"].as_i64(), Some(872));
+    assert_eq!(layers["memory"]["activations"].as_i64(), Some(872), "without the input");
 }
 
 #[test]
@@ -346,4 +371,42 @@ fn the_innermost_op_of_a_convolution_has_its_flops() {
     };
     assert_eq!(flops("aten::mkldnn_convolution"), Some(2.0 * 4.0 * 64.0 * 27.0), "{answer}");
     assert_eq!(flops("aten::conv2d"), Some(0.0), "{answer}");
+}
+
+#[test]
+fn ops_that_leave_their_work_to_others_inside_them_count_it_once() {
+    let op = |name: &str, start: i64, length: i64| {
+        let args = r#""Input Dims":[[10,5],[]],"Input type":["float","Scalar"]"#;
+        format!(
+            r#"{{"ph":"X","cat":"cpu_op","name":"{name}","pid":1,"tid":1,"ts":{start},"dur":{length},"args":{{{args}}}}}"#
+        )
+    };
+    let list = [
+        op("aten::relu_", 1000, 100),
+        op("aten::clamp_min_", 1010, 80),
+        op("aten::layer_norm", 1200, 100),
+        op("aten::native_layer_norm", 1210, 80),
+        // Its own work is unknown, whatever is inside it.
+        op("aten::mystery", 1400, 100),
+        op("aten::add", 1410, 80),
+        // A leaf.
+        op("aten::relu", 1600, 100),
+    ];
+    let trace = torch_trace("wrappers", &list.join(","));
+    let answer = json(&["op", &trace, "-select", "float_ops,micros", "-output", "json:outfile=-"]);
+    let rows = answer["rows"].as_array().into_iter().flatten();
+    let mut flops: Vec<(&str, Option<f64>)> =
+        rows.skip(1).map(|row| (row["name"].as_str().unwrap_or_default(), row["self"]["float_ops"].as_f64())).collect();
+    flops.retain(|(name, _)| name.starts_with("aten::"));
+    flops.sort_by_key(|(name, _)| *name);
+    let expected = [
+        ("aten::add", Some(50.0)),
+        ("aten::clamp_min_", Some(50.0)),
+        ("aten::layer_norm", Some(0.0)),
+        ("aten::mystery", None),
+        ("aten::native_layer_norm", Some(350.0)),
+        ("aten::relu", Some(50.0)),
+        ("aten::relu_", Some(0.0)),
+    ];
+    assert_eq!(flops, expected, "{answer}");
 }

@@ -1,9 +1,7 @@
 //! Files that are whole and say what cannot be: names that act, inputs of nothing, clocks that run
 //! backwards. Each is answered, and a warning names the place; what is damaged inside is said to be.
 
-mod common;
-
-use common::{Answer, corpus, scratch, tfprof};
+use crate::common::{Answer, corpus, scratch, tfprof};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use tfprof_proto::write;

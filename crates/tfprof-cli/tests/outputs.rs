@@ -1,8 +1,6 @@
 //! Timelines, pprof and flame graphs through the real binary: their targets, and the same numbers as the views.
 
-mod common;
-
-use common::{corpus, scratch, tfprof};
+use crate::common::{corpus, scratch, tfprof};
 use serde_json::Value;
 use std::path::Path;
 use std::process::Command;

@@ -1,8 +1,6 @@
 //! Partials, merging and fleets through the real binary.
 
-mod common;
-
-use common::{corpus, scratch, tfprof};
+use crate::common::{corpus, scratch, tfprof};
 use std::path::Path;
 
 fn text(path: &Path) -> String {
@@ -20,11 +18,12 @@ fn views_of_a_partial_are_those_of_its_inputs() {
     for input in ["mlp_small", "xspace/jax_mlp", "xspace/tf_keras_fit", "xspace/jax_two_hosts", "xspace/gpu_like"] {
         let (input, part) = (corpus(input), dir.join("one.part"));
         save(&input, &part);
-        let questions: [&[&str]; 4] = [
+        let questions: [&[&str]; 5] = [
             &["op", "-select", "micros,occurrence", "-max_depth", "50"],
             &["scope", "-select", "micros,params,float_ops", "-max_depth", "6"],
             &["op", "-step", "all", "-select", "micros,bytes,occurrence"],
             &["code", "-max_depth", "8"],
+            &["graph", "-max_depth", "40", "-select", "micros,params"],
         ];
         for question in questions {
             let ask = |path: &str| {
@@ -86,7 +85,7 @@ fn damaged_and_missing_parts_are_named() {
     let answer = tfprof(&["op", &text(&cut)]);
     assert_eq!(answer.code, 1);
     assert_eq!(answer.err.lines().count(), 1, "{}", answer.err);
-    assert_eq!(tfprof(&["graph", &text(&whole)]).code, 1);
+    assert_eq!(tfprof(&["op", &text(&whole), "-events", "all"]).code, 1);
     let answer = tfprof(&["fleet", &text(&whole), &missing, "--require_hosts=2"]);
     assert_eq!(answer.code, 3, "{}", answer.err);
     assert!(answer.out.contains("none.part"), "{}", answer.out);

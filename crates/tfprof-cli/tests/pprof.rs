@@ -3,9 +3,7 @@
 //! It comes with Go. Where that is missing the test says so and passes, unless `TFPROF_NEEDS_TOOLS` is set, as
 //! `make test-tools` does.
 
-mod common;
-
-use common::{corpus, scratch, tfprof};
+use crate::common::{corpus, scratch, tfprof};
 use std::path::Path;
 use std::process::Command;
 

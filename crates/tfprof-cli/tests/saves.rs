@@ -1,8 +1,6 @@
 //! Traces, saved profiles and advice through the real binary.
 
-mod common;
-
-use common::{corpus, scratch, tfprof, tfprof_with};
+use crate::common::{corpus, scratch, tfprof, tfprof_with};
 use serde_json::Value;
 use std::io::Read;
 
@@ -43,6 +41,40 @@ fn a_trace_can_be_made_of_a_pipe() {
             assert_eq!((answer.code, answer.out.as_str()), (0, ok(&["trace", &path]).as_str()), "{}", answer.err);
         }
     }
+}
+
+/// Work belongs to the step that launched it; without its launch, to the step in which it ran.
+#[test]
+fn a_part_of_a_trace_has_the_work_of_its_steps() {
+    let event = |category: &str, name: &str, start: i64, args: &str| {
+        let line = r#""pid":1,"tid":1"#;
+        format!(
+            r#"{{"ph":"X","cat":"{category}","name":"{name}",{line},"ts":{start},"dur":90,"args":{{"External id":1{args}}}}}"#
+        )
+    };
+    let list = [
+        event("user_annotation", "ProfilerStep#3", 100, ""),
+        event("user_annotation", "ProfilerStep#4", 200, ""),
+        event("cuda_runtime", "cudaLaunchKernel", 110, r#","correlation":7"#),
+        event("cuda_runtime", "cudaLaunchKernel", 210, r#","correlation":8"#),
+        event("kernel", "late", 205, r#","correlation":7,"device":0,"stream":7"#),
+        event("kernel", "next", 295, r#","correlation":8,"device":0,"stream":7"#),
+        event("kernel", "lone", 120, r#","correlation":6,"device":0,"stream":7"#),
+    ];
+    let dir = scratch("part_of_a_trace");
+    let [trace, part, packed] =
+        ["t.json", "part.json", "part.json.gz"].map(|name| dir.join(name).to_str().expect("a path").to_owned());
+    std::fs::write(&trace, format!(r#"{{"schemaVersion":1,"traceEvents":[{}]}}"#, list.join(","))).expect("a file");
+    ok(&["trace", &trace, "--steps", "3", "--outfile", &part]);
+    let text = std::fs::read_to_string(&part).expect("a file");
+    let names: Vec<String> =
+        events(&text).iter().filter_map(|event| event["name"].as_str().map(str::to_owned)).collect();
+    assert_eq!(names, ["ProfilerStep#3", "cudaLaunchKernel", "late", "lone"]);
+    ok(&["trace", &trace, "--steps", "3", "--outfile", &packed]);
+    let mut plain = String::new();
+    let bytes = std::fs::read(&packed).expect("a file");
+    flate2::read::GzDecoder::new(&bytes[..]).read_to_string(&mut plain).expect("gzip");
+    assert_eq!(plain, text);
 }
 
 #[test]

@@ -1,8 +1,6 @@
 //! `tfprof tables` and `tfprof sql`: files of tables, and answers that agree with the views.
 
-mod common;
-
-use common::{corpus, scratch, tfprof};
+use crate::common::{corpus, scratch, tfprof};
 use serde_json::Value;
 
 /// The standard output of a command.

@@ -2,9 +2,7 @@
 
 #![cfg(unix)] // Needs symbolic links and permissions.
 
-mod common;
-
-use common::{corpus, scratch, tfprof};
+use crate::common::{corpus, scratch, tfprof};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;

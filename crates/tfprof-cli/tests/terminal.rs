@@ -266,7 +266,9 @@ fn no_row_wraps() {
                 "{text}"
             );
             // Messages are sentences, not rows.
-            for row in text.lines().filter(|line| !line.starts_with("tfprof: ")) {
+            // A line of progress is written again and again over itself, and at last removed.
+            let rows = text.lines().flat_map(|line| line.split("\x1b[G\x1b[K"));
+            for row in rows.filter(|line| !line.starts_with("tfprof: ")) {
                 let visible = row.split('\x1b').map(|part| part.split_once('m').map_or(part, |(_, rest)| rest));
                 let first = row.split('\x1b').next().unwrap_or_default().chars().count();
                 let width = first + visible.skip(1).map(|part| part.chars().count()).sum::<usize>();

@@ -1,8 +1,6 @@
 //! The four views through the real binary: forms of input and output, and the manual's figures.
 
-mod common;
-
-use common::{Answer, corpus, scratch, tfprof, tfprof_with};
+use crate::common::{Answer, corpus, scratch, tfprof, tfprof_with};
 use std::io::Read;
 
 fn unzipped(path: &str) -> Vec<u8> {

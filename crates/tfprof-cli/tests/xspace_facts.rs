@@ -1,9 +1,7 @@
 //! Every profile of the corpus against its `facts.json`, which a slow second reader wrote: what JSON says of ops, types,
 //! steps, calls and lines of source must be the same to the picosecond.
 
-mod common;
-
-use common::{corpus, scratch, tfprof, tfprof_with};
+use crate::common::{corpus, scratch, tfprof, tfprof_with};
 use serde_json::Value;
 use std::collections::BTreeMap;
 

@@ -42,6 +42,12 @@ impl<'a> Quick<'a> {
         Some(tag)
     }
 
+    /// Whether nothing is left.
+    #[inline(always)]
+    pub fn is_at_end(&self) -> bool {
+        self.at >= self.end
+    }
+
     #[inline(always)]
     fn advance(&mut self, n: u64) -> Option<()> {
         if n > (self.end - self.at) as u64 {

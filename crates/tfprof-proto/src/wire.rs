@@ -99,36 +99,36 @@ impl<'a> Fields<'a> {
     /// The next field, `None` at the end of the message. Groups, deprecated since 2008, are skipped.
     #[inline(always)]
     pub fn next_field(&mut self) -> Result<Option<Field<'a>>, WireError> {
-        // The inlined fast path: field numbers below 16 with a short length or a varint, as in nearly all fields.
+        // The inlined fast path: a tag of one or two bytes with a short length or a varint, as in nearly all fields.
         // Everything else, errors included, takes the slow path.
-        if let [tag @ 8..=0x7f, after @ ..] = self.rest {
-            let number = u32::from(tag >> 3);
-            match tag & 7 {
-                2 => {
-                    let (length, after) = match after {
-                        [length @ 0..=0x7f, after @ ..] => (usize::from(*length), after),
-                        [low, high @ 0..=0x7f, after @ ..] => {
-                            (usize::from(low & 0x7f) | usize::from(*high) << 7, after)
-                        }
-                        _ => return self.next_field_slowly(),
-                    };
-                    if let Some((bytes, rest)) = after.split_at_checked(length) {
-                        let offset = self.offset();
-                        self.rest = rest;
-                        return Ok(Some(Field { number, value: Value::Bytes(bytes), offset }));
-                    }
+        let (tag, after) = match self.rest {
+            [tag @ 8..=0x7f, after @ ..] => (u32::from(*tag), after),
+            [low @ 0x80..=0xff, high @ 1..=0x7f, after @ ..] => (u32::from(low & 0x7f) | u32::from(*high) << 7, after),
+            [] => return Ok(None),
+            _ => return self.next_field_slowly(),
+        };
+        let number = tag >> 3;
+        match tag & 7 {
+            2 => {
+                let (length, after) = match after {
+                    [length @ 0..=0x7f, after @ ..] => (usize::from(*length), after),
+                    [low, high @ 0..=0x7f, after @ ..] => (usize::from(low & 0x7f) | usize::from(*high) << 7, after),
+                    _ => return self.next_field_slowly(),
+                };
+                if let Some((bytes, rest)) = after.split_at_checked(length) {
+                    let offset = self.offset();
+                    self.rest = rest;
+                    return Ok(Some(Field { number, value: Value::Bytes(bytes), offset }));
                 }
-                0 => {
-                    if let Some((n, length)) = short_varint(after) {
-                        let offset = self.offset();
-                        self.rest = &after[length..];
-                        return Ok(Some(Field { number, value: Value::Varint(n), offset }));
-                    }
-                }
-                _ => {}
             }
-        } else if self.rest.is_empty() {
-            return Ok(None);
+            0 => {
+                if let Some((n, length)) = short_varint(after) {
+                    let offset = self.offset();
+                    self.rest = &after[length..];
+                    return Ok(Some(Field { number, value: Value::Varint(n), offset }));
+                }
+            }
+            _ => {}
         }
         self.next_field_slowly()
     }

@@ -6,7 +6,7 @@ use crate::question::{Command, ViewQuestion, python_string};
 use crate::remembered::Remembered;
 use crate::reply::{Body, Frame, Problem, Reply};
 use crate::timeline::Timeline;
-use crate::tree::Tree;
+use crate::tree::{Direction, Tree, directions};
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
@@ -48,6 +48,8 @@ pub struct Site {
     pub(crate) account: Account,
     trees: Remembered<Result<Arc<Tree>, Problem>>,
     replies: Remembered<Reply>,
+    /// By node, found once for all trees.
+    directions: Arc<OnceLock<Vec<Direction>>>,
     timeline: OnceLock<Result<Arc<Timeline>, Problem>>,
     /// The tables for SQL, which statements share.
     #[cfg(feature = "sql")]
@@ -88,7 +90,7 @@ impl Site {
         let overview = profiler.overview(&inputs)?;
         let account = Account::current().unwrap_or_else(|| Account::new(inputs.limits, 0));
         let rows = |tree: &Result<Arc<Tree>, Problem>| tree.as_ref().map_or(0, |tree| tree.len());
-        let (timeline, memory) = Default::default();
+        let (directions, timeline, memory) = Default::default();
         Ok(Site {
             profiler,
             inputs,
@@ -99,6 +101,7 @@ impl Site {
             account,
             trees: Remembered::new(rows, MOST_ROWS, MOST_VIEWS),
             replies: Remembered::new(Reply::len, MOST_BYTES, MOST_REPLIES),
+            directions,
             timeline,
             memory,
             #[cfg(feature = "sql")]
@@ -187,8 +190,13 @@ impl Site {
     pub fn tree(&self, asked: &ViewQuestion) -> Result<Arc<Tree>, Problem> {
         self.remembered(&asked.key, || {
             let view = self.profiler.view(asked.kind, &asked.options)?;
-            Ok(Tree::new(view, asked.clone()))
+            Ok(Tree::new(view, asked.clone()).sharing(&self.directions))
         })
+    }
+
+    /// By node, its direction.
+    pub fn node_directions(&self) -> &[Direction] {
+        self.directions.get_or_init(|| directions(self.profiler.model()))
     }
 
     /// A tree by its key, made if it is not there. Others that ask the same wait for the first.

@@ -5,9 +5,10 @@ use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 use std::ops::Range;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use tfprof::internal::budget::check;
 use tfprof::internal::model::Model;
+use tfprof::internal::model::names::NameId;
 use tfprof::internal::model::nodes::NodeId;
 use tfprof::internal::render::direction;
 use tfprof::{Line, Metric, Number, Side, Unit, View, ViewKind, VisibleRow};
@@ -39,6 +40,13 @@ impl Direction {
     }
 }
 
+/// By node, its direction.
+pub fn directions(model: &Model) -> Vec<Direction> {
+    let name = |of: &[NameId], at: usize| model.names.get(of[at]);
+    let direction = |at: usize| Direction::of(name(&model.nodes.name, at), name(&model.nodes.op, at));
+    (0..model.nodes.len()).map(direction).collect()
+}
+
 /// Whether names tell forward from gradient. A graph without gradients is all forward; a trace without their names may hold them.
 pub fn tells_directions(model: &Model) -> bool {
     let is_gradient = |node: NodeId| direction::is_gradient_scope(model.names.get(model.nodes.name[node.index()]));
@@ -65,6 +73,8 @@ pub struct Tree {
     kids: Vec<u32>,
     kids_end: Vec<u32>,
     directions: OnceLock<Vec<Direction>>,
+    /// By node of the model; trees of one model share it.
+    of_nodes: Arc<OnceLock<Vec<Direction>>>,
     units: OnceLock<Vec<f32>>,
     by_path: OnceLock<HashMap<u64, u32>>,
     rows_of_nodes: OnceLock<HashMap<NodeId, usize>>,
@@ -102,9 +112,35 @@ impl Tree {
             next[row.parent] += 1;
         }
         let levels = if view.kind == ViewKind::Op { rows.len() } else { levels + 1 };
-        let (directions, units, by_path, rows_of_nodes, hashes) = Default::default();
+        let (directions, of_nodes, units, by_path, rows_of_nodes, hashes) = Default::default();
         let seed = RandomState::new().hash_one(levels);
-        Tree { view, asked, end, kids, kids_end, directions, units, by_path, rows_of_nodes, hashes, seed, levels }
+        Tree {
+            view,
+            asked,
+            end,
+            kids,
+            kids_end,
+            directions,
+            of_nodes,
+            units,
+            by_path,
+            rows_of_nodes,
+            hashes,
+            seed,
+            levels,
+        }
+    }
+
+    /// The same, with directions of nodes that were found for another tree of the same graph.
+    #[must_use]
+    pub fn sharing(mut self, of_nodes: &Arc<OnceLock<Vec<Direction>>>) -> Tree {
+        self.of_nodes = Arc::clone(of_nodes);
+        self
+    }
+
+    /// By node, its direction.
+    pub fn node_directions(&self) -> &[Direction] {
+        self.of_nodes.get_or_init(|| directions(&self.view.model))
     }
 
     pub fn len(&self) -> usize {
@@ -263,12 +299,17 @@ impl Tree {
         const UPDATE: u8 = 8;
         let rows = self.view.rows();
         let mut has = vec![0_u8; rows.len()];
+        let of_nodes = self.node_directions();
         for (id, row) in rows.iter().enumerate().rev() {
             let own = match self.view.kind {
                 _ if id == 0 => 0,
                 ViewKind::Scope | ViewKind::Graph if self.kids(id).is_empty() || self.node(id).is_some() => {
                     let op = self.op(id);
-                    match Direction::of(self.view.name(row), op) {
+                    let direction = match self.node(id) {
+                        Some(node) => of_nodes[node.index()],
+                        None => Direction::of(self.view.name(row), op),
+                    };
+                    match direction {
                         Direction::Gradient => GRADIENT,
                         _ if op.starts_with("Apply") || op.starts_with("ResourceApply") => OTHER | UPDATE,
                         Direction::Other => OTHER,
@@ -277,12 +318,7 @@ impl Tree {
                 }
                 ViewKind::Scope | ViewKind::Graph => 0,
                 ViewKind::Op => {
-                    let names = &self.view.model.names;
-                    let nodes = &self.view.model.nodes;
-                    let of = |node: NodeId| match Direction::of(
-                        names.get(nodes.name[node.index()]),
-                        names.get(nodes.op[node.index()]),
-                    ) {
+                    let of = |node: NodeId| match of_nodes[node.index()] {
                         Direction::Gradient => GRADIENT,
                         Direction::Other => OTHER,
                         _ => FORWARD,

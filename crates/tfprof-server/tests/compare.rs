@@ -1,10 +1,6 @@
 //! The screen that compares: both sides in one answer, with the figures of `tfprof diff`.
 
-#![allow(clippy::unwrap_used)]
-
-mod common;
-
-use common::{Dir, site};
+use crate::common::{Dir, site};
 use serde_json::Value;
 use std::path::PathBuf;
 use tfprof::{Inputs, Keep, Profiler};

@@ -1,11 +1,8 @@
 //! Answers of screens: averages without the warm-up, and a name with all that leads to it.
 
-#![allow(clippy::unwrap_used)]
-
-mod common;
-
-use common::{Dir, demo, site};
+use crate::common::{Dir, demo, site};
 use serde_json::{Value, json};
+use std::path::Path;
 use tfprof_server::Site;
 use tfprof_server::reply::Body;
 
@@ -64,6 +61,50 @@ fn warm_up_is_left_out_of_the_average_of_the_others() {
     let steps: Vec<f64> =
         node["steps"].as_array().unwrap().iter().map(|step| step["value"].as_f64().unwrap()).collect();
     assert_eq!(steps[..3], [900.0, 700.0, 100.0], "the panel has the steps that are left out, too");
+}
+
+#[test]
+fn the_bar_of_a_step_is_as_long_as_its_ops() {
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus");
+    let mut split = 0;
+    for name in [
+        "xspace/jax_mlp",
+        "xspace/jax_python",
+        "xspace/gpu_like",
+        "xspace/tf_keras_fit",
+        "kineto/gpu.json.gz",
+        "resnet32",
+    ] {
+        let site = site(&[corpus.join(name)], &corpus);
+        for bar in ask(&site, "overview")["steps"].as_array().unwrap() {
+            let parts = ["forward", "gradient", "other"].map(|part| bar[part].as_f64());
+            let [Some(forward), Some(gradient), Some(other)] = parts else { continue };
+            let rows = ask(&site, &format!("rows?metric=micros&step={}", bar["step"]));
+            let whole = rows["parent"]["total"][0].as_f64().unwrap();
+            assert!((forward + gradient + other - whole).abs() < 0.01, "{name}: {bar} of {whole}");
+            split += 1;
+        }
+    }
+    assert!(split > 12, "{split} steps are split");
+}
+
+#[test]
+fn a_screen_that_a_trace_cannot_show_says_how_to_record_it() {
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus");
+    let dir = Dir::new("how-to");
+    let torch = dir.write(
+        "trace.json",
+        br#"{"schemaVersion":1,"deviceProperties":[],"traceEvents":[{"ph":"X","cat":"cpu_op","name":"aten::add","pid":1,"tid":1,"ts":1,"dur":5}]}"#,
+    );
+    let check = |path: &Path, screen: &str, line: &str| {
+        let meta = ask(&site(&[path.to_owned()], &corpus), "meta");
+        let row = meta["screens"].as_array().unwrap().iter().find(|row| row["word"] == screen).unwrap();
+        assert_eq!(row["known"], false, "{row}");
+        assert!(row["missing"]["how"].to_string().contains(line), "{row}");
+    };
+    check(&torch, "graph", "torch.onnx.export");
+    check(&torch, "memory", "profile_memory=True");
+    check(&corpus.join("xspace/tf_keras_fit"), "graph", "tfprof.record");
 }
 
 #[test]

@@ -1,10 +1,6 @@
 //! The server answers its own page and nobody else. Every test speaks to a real socket.
 
-#![allow(clippy::unwrap_used)]
-
-mod common;
-
-use common::{Client, Dir, Running, demo, site};
+use crate::common::{Client, Dir, Running, demo, site};
 use std::net::{SocketAddr, TcpStream, UdpSocket};
 use std::sync::Arc;
 use std::time::Duration;

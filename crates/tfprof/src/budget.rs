@@ -168,6 +168,12 @@ impl Account {
         self.memory_limit().saturating_sub(u64::try_from(self.0.held.load(Ordering::Relaxed)).unwrap_or(0))
     }
 
+    /// How many times as much as now may be held besides.
+    pub fn times_left(&self) -> u64 {
+        let held = u64::try_from(self.0.held.load(Ordering::Relaxed)).unwrap_or(0);
+        self.memory_left() / held.max(1)
+    }
+
     fn work_limit(&self) -> u64 {
         let by_input = || LEAST_WORK.saturating_add(self.input().saturating_mul(WORK_PER_BYTE));
         self.0.limits.work.unwrap_or_else(|| if self.0.by_input { by_input() } else { u64::MAX })

@@ -20,7 +20,7 @@ modules! {
     hardware { * }
     infer { fact, flops, inference, op_log, overrides, shapes }
     json { * }
-    model { Model, allocators, attr_value, body, cells, costs, dialects, hosts, lowered, nodes, observed, shape }
+    model { Model, allocators, attr_value, body, cells, costs, dialects, hosts, layers, lowered, names, nodes, observed, shape }
     options { boolean, refused }
     part { * }
     render { csv, direction, fit, form_by_ending, form_of, html, json, nesting, output_words, outputs, pprof, proto, roofline, tabular, tensor, text, theme, timeline }

@@ -5,7 +5,7 @@
 
 mod table;
 
-pub use table::{MetricSet, Table};
+pub use table::{Column, MetricSet, Table};
 
 use crate::words;
 

@@ -28,13 +28,16 @@ const NUMBER: usize = 64;
 
 /// Writes a number in its unit and returns its length. Reports have millions of them.
 #[inline]
-fn put(unit: Unit, n: i64, room: &mut [u8; NUMBER]) -> usize {
+pub fn put(unit: Unit, n: i64, room: &mut [u8; NUMBER]) -> usize {
     let (plain, steps) = steps(unit);
     let (length, suffix) = if n < SMALL {
         (put_int(n, room), plain)
     } else {
         let (divisor, suffix) = steps.iter().rev().find(|(least, _)| n >= *least).copied().unwrap_or((1, plain));
-        (put_hundredths(n as f64 / divisor as f64, room), suffix)
+        match hundredths(n, divisor) {
+            Some(hundredths) => (put_hundredths(hundredths, room), suffix),
+            None => (put_real(n as f64 / divisor as f64, room), suffix),
+        }
     };
     // A fixed size takes no call.
     if let Some(room) = room[length..].first_chunk_mut() {
@@ -56,23 +59,42 @@ fn put_int(n: i64, room: &mut [u8; NUMBER]) -> usize {
     }
 }
 
-/// Writes a number as [`push_hundredths`] does.
+/// A number divided by one of a larger unit, in hundredths, without the division of floats; `None` if it lies in the middle
+/// of two, where it depends on how the quotient is rounded, or has more digits than a float.
 #[inline]
-fn put_hundredths(x: f64, room: &mut [u8; NUMBER]) -> usize {
-    let hundredths = scaled(x, 100).filter(|_| x >= 0.0);
-    let Some((hundredths, digits)) = hundredths.zip(room.first_chunk_mut()) else {
-        let mut text = Vec::new();
-        push_hundredths(&mut text, x);
-        let length = text.len().min(NUMBER);
-        room[..length].copy_from_slice(&text[..length]);
-        return length;
+fn hundredths(n: i64, divisor: i64) -> Option<u64> {
+    let n = u64::try_from(n).ok().filter(|n| *n < 1 << f64::MANTISSA_DIGITS)?;
+    // Divisions by constants are multiplications.
+    let (quotient, rest, part) = match divisor {
+        KILO => (n / 10, n % 10, 10),
+        MEGA => (n / 10_000, n % 10_000, 10_000),
+        GIGA => (n / 10_000_000, n % 10_000_000, 10_000_000),
+        _ => return None,
     };
+    (2 * rest != part).then_some(quotient + u64::from(2 * rest > part))
+}
+
+#[inline]
+fn put_hundredths(hundredths: u64, room: &mut [u8; NUMBER]) -> usize {
+    let Some(digits) = room.first_chunk_mut() else { return 0 };
     let whole = put_digits(hundredths / 100, digits);
     let rest = (hundredths % 100) as u8;
     if let Some(fraction) = room[whole..].first_chunk_mut() {
         *fraction = [b'.', b'0' + rest / 10, b'0' + rest % 10];
     }
     whole + 3
+}
+
+/// Writes a number as [`push_hundredths`] does.
+fn put_real(x: f64, room: &mut [u8; NUMBER]) -> usize {
+    if let Some(hundredths) = scaled(x, 100).filter(|_| x >= 0.0) {
+        return put_hundredths(hundredths, room);
+    }
+    let mut text = Vec::new();
+    push_hundredths(&mut text, x);
+    let length = text.len().min(NUMBER);
+    room[..length].copy_from_slice(&text[..length]);
+    length
 }
 
 /// The name of a unit behind a number.
@@ -463,6 +485,21 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn larger_units_are_rounded_as_their_quotients(n in 1000..i64::MAX, shift in 0..54_u32, more in -1..2_i64, half in 1..10_i64) {
+            let near_half = [10, 10_000, 10_000_000].map(|part| part * (n >> shift >> 24) + part / 2 + more * half / 2);
+            for n in near_half.into_iter().chain([n >> shift]).filter(|n| *n >= 1000) {
+                for unit in [Unit::Count, Unit::Micros, Unit::Bytes] {
+                    let (plain, steps) = steps(unit);
+                    let found = steps.iter().rev().find(|(least, _)| n >= *least).copied();
+                    let (divisor, suffix) = found.unwrap_or((1, plain));
+                    let mut expect = pushed(|out| push_hundredths(out, n as f64 / divisor as f64)).into_bytes();
+                    expect.extend_from_slice(suffix.bytes());
+                    prop_assert_eq!(text(unit, n).into_bytes(), expect);
+                }
+            }
+        }
+
         #[test]
         fn digits_are_those_of_the_standard_formatter(n: i64, bits: u64) {
             prop_assert_eq!(pushed(|out| push_int(out, n)), n.to_string());

@@ -1,9 +1,6 @@
 //! Whole graphs: loops and cycles come to an end, what is said from outside wins, and no attribute or shape is too odd.
 
-#[path = "common/attribute_keys.rs"]
-mod attribute_keys;
-
-use attribute_keys::KEYS;
+use crate::attribute_keys::KEYS;
 use proptest::prelude::*;
 use std::sync::Arc;
 use tfprof::internal::infer::fact::{Fact, LONGEST_VALUE, Shape};

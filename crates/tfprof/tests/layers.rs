@@ -1,10 +1,7 @@
 //! Dependencies between modules point one way. [`LAYERS`] says who may import whom; this test reads every path in
 //! the sources that starts at the crate root (`crate::` or a chain of `super::`) and checks it. Tests are exempt.
 
-#[path = "common/sources.rs"]
-mod sources;
-
-use sources::rust_files;
+use crate::sources::rust_files;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 

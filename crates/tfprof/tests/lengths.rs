@@ -1,10 +1,7 @@
 //! Functions have at most 80 lines and files at most 600, in all Rust of the workspace, tests included. Where that cannot
-//! be, [`LONG`] says why.
+//! be, [`LONG`] says why. And every file of tests is part of a test binary.
 
-#[path = "common/sources.rs"]
-mod sources;
-
-use sources::rust_files;
+use crate::sources::rust_files;
 use std::path::Path;
 
 const FUNCTION: usize = 80;
@@ -44,6 +41,21 @@ fn functions_and_files_are_short() {
     assert!(new.is_empty(), "more than {FUNCTION} lines in a function or {FILE} in a file: {new:#?}");
     let short: Vec<_> = LONG.iter().filter(|(known, _)| !long.iter().any(|(name, _)| name == known)).collect();
     assert!(short.is_empty(), "short by now; remove them from LONG: {short:#?}");
+}
+
+/// The tests of a crate are one binary, and Cargo does not look for others.
+#[test]
+fn every_file_of_tests_is_compiled() {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    for name in ["tfprof", "tfprof-cli", "tfprof-server"] {
+        let folder = crates.join(name).join("tests");
+        let main = std::fs::read_to_string(folder.join("main.rs")).expect("the root of the tests");
+        for path in rust_files(&folder) {
+            let module = path.file_stem().expect("a name").to_string_lossy();
+            let is_compiled = ["main", "mod"].contains(&&*module) || main.contains(&format!("\nmod {module};"));
+            assert!(is_compiled, "{}: no `mod {module};` in main.rs", path.display());
+        }
+    }
 }
 
 /// The names of all functions with their lines, from the signature to the closing brace. In formatted code the brace has the

@@ -3,11 +3,8 @@
 //!
 //! `internal` and anything marked `#[doc(hidden)]` is left out.
 
-#[path = "common/sources.rs"]
-mod sources;
-
+use crate::sources::rust_files;
 use quote::ToTokens;
-use sources::rust_files;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::Path;
@@ -29,7 +26,7 @@ fn the_public_api_is_listed() {
     assert!(
         changes.is_empty(),
         "the public API differs from crates/tfprof/{LISTING}:\n{changes}\n\
-         If the change is meant, run TFPROF_UPDATE_API=1 cargo test --workspace --test public_api and commit the file."
+         If the change is meant, run TFPROF_UPDATE_API=1 cargo test --workspace --test library public_api and commit the file."
     );
 }
 

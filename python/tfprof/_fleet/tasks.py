@@ -14,7 +14,7 @@ from tfprof import _native
 from tfprof._fleet import storage
 
 # Part of the key of a cached partial: raise it when partials of the same file change.
-_VERSION = "1"
+_VERSION = "2"
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ def _part(file: File, cache: str | None) -> bytes:
     if file.missing:
         return _native.lost(file.path, file.missing)
     kept = storage.join(cache, file.key) if cache is not None else None
-    if kept is not None and (known := storage.read(kept)) is not None:
+    if kept is not None and (known := storage.read(kept)) is not None and _is_whole(known):
         return known
     try:
         made = _read(file)
@@ -65,6 +65,15 @@ def _part(file: File, cache: str | None) -> bytes:
     if kept is not None:
         storage.write(kept, made)
     return made
+
+
+def _is_whole(part: bytes) -> bool:
+    """Whether a cached partial is what was written. If not, the file is read again."""
+    try:
+        _native.ledger(part)
+    except _native.Error:
+        return False
+    return True
 
 
 def _read(file: File) -> bytes:

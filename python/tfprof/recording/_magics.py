@@ -17,8 +17,8 @@ def load(shell: Any) -> None:
         if len(words) > 1:
             raise ValueError(f"%%tfprof takes one directory, found {line!r}")
         with record(words[0] if words else "tfprof-run", quiet=True) as recording:
-            result = shell.run_cell(cell if cell is not None else line)
-        result.raise_error()
+            # An error of the cell comes before one about a recording of nothing.
+            shell.run_cell(cell if cell is not None else line).raise_error()
         return recording
 
     shell.register_magic_function(tfprof, magic_kind="line_cell", magic_name="tfprof")

@@ -156,8 +156,9 @@ class Recording:
         if not self._is_open:
             return
         if not self._is_recording:
-            self._unrecorded.append(took)
-            if len(self._unrecorded) >= TIMED:
+            if not self._is_done:
+                self._unrecorded.append(took)
+            if self._is_done:
                 self._watches.close()
         elif self._is_warming:
             self._warm()
@@ -165,6 +166,11 @@ class Recording:
             self._recorded.append(took)
             if len(self._recorded) >= self._steps:
                 self._stop()
+
+    @property
+    def _is_done(self) -> bool:
+        """Whether all steps that count are recorded or timed: the program goes on as if nobody watched."""
+        return not self._is_recording and len(self._unrecorded) >= TIMED
 
     @property
     def _is_warming(self) -> bool:

@@ -2,6 +2,8 @@
 
 use super::{Exit, open, refuse_damage, to_file, warn};
 use crate::flags::{Flags, Request};
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use std::io::{self, Read, Write};
 use std::path::Path;
 use std::rc::Rc;
@@ -52,7 +54,7 @@ fn profiles(request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Resu
 fn deliver(
     request: &Request,
     warnings: &[Warning],
-    write: impl FnMut(&mut dyn Write) -> io::Result<()>,
+    mut write: impl FnMut(&mut dyn Write) -> io::Result<()>,
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> Result<Exit, Error> {
@@ -60,9 +62,19 @@ fn deliver(
     warn(warnings, err);
     let exit = refuse_damage(warnings, flags.strict)?;
     let file = if options.output.to_screen() { "-" } else { &options.output.outfile };
-    to_file(file, &flags.files(), out, write)?;
+    to_file(file, &flags.files(), out, |out| compressed(file, out, &mut write))?;
     open::say_and_open(request, file, "timeline", err);
     Ok(exit)
+}
+
+/// Writes to a file, gzipped if its name says so.
+fn compressed(file: &str, out: &mut dyn Write, fill: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+    if Path::new(file).extension().is_none_or(|ending| !ending.eq_ignore_ascii_case("gz")) {
+        return fill(out);
+    }
+    let mut gzip = GzEncoder::new(out, Compression::default());
+    fill(&mut gzip)?;
+    gzip.finish().map(|_| ())
 }
 
 fn steps(flags: &Flags) -> Result<Vec<Step<'static>>, Error> {

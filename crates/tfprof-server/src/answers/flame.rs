@@ -150,7 +150,7 @@ impl Picture<'_> {
         self.draw_up(root, root, true, with_own, Tree::own_parts);
     }
 
-    /// Draws the callers of rows, weighted by the rows' totals.
+    /// Draws the ancestors of rows, weighted by the rows' totals.
     fn draw_around(&mut self, rows: &[usize]) {
         self.draw_up(0, rows[0], false, rows.iter().map(|id| (*id, *id)).collect(), Tree::parts);
     }

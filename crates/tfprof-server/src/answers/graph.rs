@@ -373,7 +373,7 @@ fn ranks(boxes: &[GraphBox], edges: &BTreeMap<(usize, usize), Edge>, twins: &[Op
     let mut order: Vec<usize> = (0..boxes.len()).collect();
     order.sort_by_key(|at| boxes[*at].first);
     if twins.iter().any(Option::is_some) {
-        // A pair of twins takes the next rank.
+        // Each box takes the next rank in the order of the graph; a gradient takes that of its forward twin.
         let mut ranks = vec![0; boxes.len()];
         order.iter().enumerate().for_each(|(rank, at)| ranks[*at] = rank);
         let is_gradient = |at: usize| twins[at].is_some_and(|twin| boxes[twin].first < boxes[at].first);

@@ -5,10 +5,11 @@ use super::table::row_of;
 use crate::params::Params;
 use crate::reply::{Problem, Reply, object};
 use crate::site::Site;
-use crate::tree::{Direction, Tree, tells_directions};
+use crate::tree::{Tree, tells_directions};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use tfprof::ViewKind;
+use tfprof::internal::model::names::NameId;
 use tfprof::internal::model::nodes::NodeId;
 
 /// The maximum length of a list.
@@ -70,14 +71,14 @@ fn items(tree: &Tree, items: BTreeMap<String, Item>, sel: &dyn Fn(&str) -> Value
 /// Self figures of all nodes below a row, by op type.
 pub fn op_types(tree: &Tree, root: usize) -> Value {
     let model = &tree.view.model;
-    let mut by_type: BTreeMap<String, Item> = BTreeMap::new();
+    let directions = tree.node_directions();
+    let mut by_type: BTreeMap<NameId, Item> = BTreeMap::new();
     each_node(tree, root, &mut |node, parts| {
-        let (name, op) =
-            (model.names.get(model.nodes.name[node.index()]), model.names.get(model.nodes.op[node.index()]));
-        let item = by_type.entry(op.to_owned()).or_default();
+        let item = by_type.entry(model.nodes.op[node.index()]).or_default();
         item.n += 1;
-        item.parts.add(Direction::of(name, op), parts);
+        item.parts.add(directions[node.index()], parts);
     });
+    let by_type = by_type.into_iter().map(|(op, item)| (model.names.get(op).to_owned(), item)).collect();
     items(tree, by_type, &|op| format!("op:{op}").into())
 }
 

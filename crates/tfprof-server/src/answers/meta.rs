@@ -7,6 +7,7 @@ use crate::reply::{Problem, Reply};
 use crate::site::Site;
 use crate::tree::{Tree, label, unit};
 use serde_json::{Value, json};
+use tfprof::internal::report::overview::hosts::framework;
 use tfprof::internal::words;
 use tfprof::reports::Missing;
 use tfprof::{METRICS, Metric, MetricSource, OPTIONS, Role, Unit, ViewKind};
@@ -130,11 +131,51 @@ fn views(site: &Site) -> Value {
     ViewKind::ALL.iter().map(one).collect()
 }
 
+/// What traces leave out that another recording has: the framework, the screen, why, and the lines that record it.
+const RECORDED_OTHERWISE: &[(&str, &str, &str, &[&str])] = &[
+    (
+        "PyTorch",
+        "graph",
+        "a trace does not say which op reads from which; the exported model does",
+        &["torch.onnx.export(model, (inputs,), \"model.onnx\")", "# then: tfprof web model.onnx"],
+    ),
+    (
+        "PyTorch",
+        "memory",
+        "the trace was recorded without memory",
+        &["with torch.profiler.profile(profile_memory=True) as prof:"],
+    ),
+    (
+        "TensorFlow",
+        "graph",
+        "a profile does not say which op reads from which; the graph of a tf.function does",
+        &["with tfprof.record(\"run\"):", "    model.fit(data)", "# then: tfprof web run/FUNCTION.function.pb"],
+    ),
+];
+
+/// How to record what a screen shows, where another recording would have it.
+fn recorded_otherwise(site: &Site, screen: &'static str) -> Option<Missing> {
+    let hosts = &site.profiler.model().hosts;
+    let is_torch = hosts.iter().any(|host| host.recording.is_some());
+    let is_from = |name: &str| match name {
+        "PyTorch" => is_torch && hosts.iter().any(|host| host.framework.is_some()),
+        name => !is_torch && framework(hosts).starts_with(name),
+    };
+    let row = RECORDED_OTHERWISE.iter().find(|(framework, word, ..)| *word == screen && is_from(framework));
+    row.map(|(_, word, why, how)| Missing {
+        code: "recorded_otherwise",
+        what: word,
+        why: (*why).to_owned(),
+        how: how.iter().map(|line| (*line).to_owned()).collect(),
+    })
+}
+
 fn screens(site: &Site) -> Value {
     let model = site.profiler.model();
     let has_nodes = site.overview.nodes > 0;
-    let screen = |word: &str, known: bool, why: &str, codes: &[&str]| {
-        let missing = if known { None } else { missing(site, codes) };
+    let screen = |word: &'static str, known: bool, why: &str, codes: &[&str]| {
+        let otherwise = if known || site.nothing.is_some() { None } else { recorded_otherwise(site, word) };
+        let missing = if known { None } else { otherwise.as_ref().or_else(|| missing(site, codes)) };
         json!({ "word": word, "known": known, "why": if known { "" } else { why }, "missing": missing })
     };
     let nothing = "the files have no op";

@@ -1,7 +1,7 @@
 //! The first screen: the most important figures, the steps, the largest rows, findings, and what is missing.
 
 use super::lists::each_node;
-use super::steps::{self, Parts, WarmUp, directions, parts_of_step, warm_up};
+use super::steps::{self, Parts, WarmUp, parts_of_step, warm_up};
 use crate::params::Params;
 use crate::question::ViewQuestion;
 use crate::reply::{Problem, Reply};
@@ -100,10 +100,8 @@ fn largest(tree: &Tree) -> Vec<usize> {
 fn op_row(tree: &Tree, id: usize) -> Value {
     let model = &tree.view.model;
     let mut parts = Parts::default();
-    each_node(tree, id, &mut |node, n| {
-        let name = |id| model.names.get(id);
-        parts.add(Direction::of(name(model.nodes.name[node.index()]), name(model.nodes.op[node.index()])), n);
-    });
+    let directions = tree.node_directions();
+    each_node(tree, id, &mut |node, n| parts.add(directions[node.index()], n));
     let mut row = tree.row_json(id);
     if tells_directions(model) {
         row["forward"] = tree.whole(parts.forward).into();
@@ -171,13 +169,13 @@ fn step_bars(site: &Site, warm_up: &WarmUp) -> (Value, Value) {
             .collect();
         return (json!([]), bins);
     }
-    let directions = directions(model);
+    let directions = tells_directions(model).then(|| site.node_directions());
     let bars: Value = list
         .iter()
         .map(|step| {
             let mut bar = steps::json(step, warm_up);
             let whole = |n: i64| n as f64 / model.parts(Metric::Micros) as f64;
-            let parts = parts_of_step(model, step.step, &directions);
+            let parts = directions.and_then(|directions| parts_of_step(model, step.step, directions));
             bar["forward"] = parts.map(|parts| whole(parts.forward)).into();
             bar["gradient"] = parts.map(|parts| whole(parts.gradient)).into();
             bar["other"] = parts.map(|parts| whole(parts.other)).into();

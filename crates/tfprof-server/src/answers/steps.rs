@@ -3,6 +3,8 @@
 use crate::tree::Direction;
 use serde_json::{Value, json};
 use tfprof::internal::model::Model;
+use tfprof::internal::model::layers::Layers;
+use tfprof::internal::model::nodes::NodeId;
 use tfprof::internal::view::compare::noise;
 use tfprof::internal::view::values::Values;
 use tfprof::reports::StepTime;
@@ -75,19 +77,17 @@ impl Parts {
     }
 }
 
-/// By node, its direction.
-pub fn directions(model: &Model) -> Vec<Direction> {
-    let op = |at: usize| model.names.get(model.nodes.op[at]);
-    (0..model.nodes.len()).map(|at| Direction::of(model.names.get(model.nodes.name[at]), op(at))).collect()
-}
-
 /// The time of ops in a step by direction.
 pub fn parts_of_step(model: &Model, step: i64, directions: &[Direction]) -> Option<Parts> {
     let cells = model.runs.step(step)?;
     let values = Values::new(model, Step::At(step), Quirks::NONE);
     let mut parts = Parts::default();
     let mut last = None;
-    for node in cells.nodes() {
+    // Sums of a trace are about calls, shapes and kernels, too. A view is about ops, or if there are none about all events.
+    let is_in = |layers: Layers, node: NodeId| layers.has(model.nodes.layer(node));
+    let has_ops = cells.nodes().any(|node| is_in(Layers::OPS, node));
+    let layers = if has_ops { Layers::OPS } else { Layers::ALL_EVENTS };
+    for node in cells.nodes().filter(|node| is_in(layers, *node)) {
         if last != Some(node) {
             parts.add(directions[node.index()], values.row(node)[Metric::Micros as usize]);
         }

@@ -48,13 +48,14 @@ pub const SAVING: Keep =
 /// The same, as the original does it: it computes nothing.
 pub const SAVING_AS_ORIGINAL: Keep = Keep { costs: false, ..SAVING };
 
-/// A partial: sums of every step, and no layer that repeats the ops.
-pub const PARTIAL: Keep = OVERVIEW;
+/// A partial: sums of every step, edges, and no layer that repeats the ops.
+pub const PARTIAL: Keep = Keep { inputs: true, ..OVERVIEW };
 
 /// [`Cost`](crate::report::cost::Cost).
 pub const COST: Keep = Keep {
     steps: KeepSteps::TotalsOnly,
     memory: false,
+    bounds: false,
     inputs: false,
     output_shapes: false,
     traces: false,
@@ -74,8 +75,15 @@ pub const COST: Keep = Keep {
 };
 
 /// [`LayerReport`](crate::report::layers::LayerReport) and what if.
-pub const LAYERS: Keep =
-    Keep { steps: KeepSteps::Each, inputs: true, output_shapes: true, step_marks: true, busy: true, ..COST };
+pub const LAYERS: Keep = Keep {
+    steps: KeepSteps::Each,
+    bounds: true,
+    inputs: true,
+    output_shapes: true,
+    step_marks: true,
+    busy: true,
+    ..COST
+};
 
 /// A command of the original's interface, which computes nothing from the graph.
 pub fn of_original(command: &str, records: bool) -> Keep {
@@ -111,6 +119,7 @@ impl Question {
         Ok(Keep {
             steps,
             memory: records || options.quirks.zero_minimum_hides || asks(MetricInfo::is_measured_memory),
+            bounds: records,
             inputs: shapes || options.group_by == GroupBy::Shapes || *kind == ViewKind::Graph,
             output_shapes: shapes || options.group_by == GroupBy::Shapes,
             traces: *kind == ViewKind::Code,

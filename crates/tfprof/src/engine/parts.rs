@@ -157,7 +157,7 @@ fn records(model: &Model) -> u64 {
     if !model.hosts.is_empty() {
         return model.hosts.iter().flat_map(|host| &host.lines).map(|line| line.events).sum();
     }
-    let runs = model.runs.totals().rows().iter().map(|cell| cell.sum(Measure::Runs).limited());
+    let runs = model.runs.totals().rows().map(|cell| cell.sum(Measure::Runs).limited());
     runs.fold(0_i64, i64::saturating_add).unsigned_abs()
 }
 

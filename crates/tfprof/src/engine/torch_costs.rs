@@ -18,16 +18,12 @@ pub fn add(host: &mut HostProfile) {
         let shapes = op.about.shapes.map(|at| &host.shapes[at as usize])?;
         flops(&op.key.kind, Inputs { dims: &shapes.dims, values: &shapes.values })
     };
-    let holders = holders(&host.ops, own);
+    let places = Places::of(&host.ops, own);
     for op in host.ops.iter_mut().filter(|op| !op.about.no_work) {
         let Some(shapes) = op.about.shapes.map(|at| &host.shapes[at as usize]) else { continue };
         let inputs = Inputs { dims: &shapes.dims, values: &shapes.values };
         let own = flops(&op.key.kind, inputs);
-        let is_part = ancestors(&op.key.name).any(|(_, kind)| counted(kind) == Some(Counted::Whole));
-        let is_counted_elsewhere = match counted(&op.key.kind) {
-            Some(_) => holders.contains(op.key.name.as_str()) || is_part && own.is_none(),
-            None => is_part,
-        };
+        let is_counted_elsewhere = places.counts_elsewhere(&op.key.name, counted(&op.key.kind), own);
         op.about.cost.flops = if is_counted_elsewhere { Some(0) } else { own };
         op.about.cost.precision = shapes.types.iter().find_map(|name| Precision::of(name));
         let types = Types { inputs, names: &shapes.types };
@@ -36,10 +32,39 @@ pub fn add(host: &mut HostProfile) {
     }
 }
 
-/// The names of ops around those that do work by themselves, and whose work is known.
-fn holders(ops: &[Op], own: impl Fn(&Op) -> Option<i64>) -> UntrustedSet<String> {
-    let working = ops.iter().filter(|op| counted(&op.key.kind) == Some(Counted::Whole) && own(op).is_some());
-    working.flat_map(|op| ancestors(&op.key.name).map(|(name, _)| name.to_owned())).collect()
+/// Where work is counted, by the names of ops.
+struct Places {
+    /// Ops that do the work of all inside them, and whose work is known.
+    whole: UntrustedSet<String>,
+    /// Ops around those.
+    around_whole: UntrustedSet<String>,
+    /// Ops around others that work.
+    around_work: UntrustedSet<String>,
+}
+
+impl Places {
+    fn of(ops: &[Op], own: impl Fn(&Op) -> Option<i64>) -> Places {
+        let is_whole = |op: &&Op| counted(&op.key.kind) == Some(Counted::Whole) && own(op).is_some();
+        let works = |op: &&Op| own(op).is_some_and(|flops| flops > 0);
+        let around = |op: &Op| ancestors(&op.key.name).map(|(name, _)| name.to_owned()).collect::<Vec<_>>();
+        Places {
+            whole: ops.iter().filter(is_whole).map(|op| op.key.name.clone()).collect(),
+            around_whole: ops.iter().filter(is_whole).flat_map(around).collect(),
+            around_work: ops.iter().filter(works).flat_map(around).collect(),
+        }
+    }
+
+    fn counts_elsewhere(&self, name: &str, counted: Option<Counted>, own: Option<i64>) -> bool {
+        // The work of an op around that has another such op inside it is counted there, and so are other ops inside it.
+        let is_part =
+            || ancestors(name).any(|(outer, _)| self.whole.contains(outer) && !self.around_whole.contains(outer));
+        match counted {
+            Some(Counted::Whole) => self.around_whole.contains(name) || own.is_none() && is_part(),
+            Some(Counted::IfLeaf) => own.is_some() && self.around_work.contains(name) || is_part(),
+            Some(Counted::Never) => self.around_work.contains(name) || is_part(),
+            None => is_part(),
+        }
+    }
 }
 
 /// The ops around an op, by name and type.

@@ -160,13 +160,14 @@ fn define(builder: &mut Builder, name: NameId, op: NameId, device: &[u8], offset
 const NAME_TAG: u8 = content_tag(node_def::NAME);
 const OP_TAG: u8 = content_tag(node_def::OP);
 const DEVICE_TAG: u8 = content_tag(node_def::DEVICE);
+const INPUT_TAG: u8 = content_tag(node_def::INPUT);
 const ATTR_TAG: u8 = content_tag(node_def::ATTR);
 
-/// Adds a node of which little is kept: inputs and attributes are skipped, except the shape of a variable. False if more
-/// is kept, or the node is damaged or unusual.
+/// Adds a node of which little is kept: attributes are skipped, except the shape of a variable. False if more is kept, or the
+/// node is damaged or unusual.
 fn add_quickly(builder: &mut Builder, bytes: &[u8], offset: u64) -> bool {
     let keep = builder.keep;
-    if keep.costs || keep.inputs || keep.attributes || keep.output_shapes {
+    if keep.costs || keep.attributes || keep.output_shapes {
         return false;
     }
     let Some((name, op, device, shape)) = quick_node(bytes) else { return false };
@@ -175,10 +176,29 @@ fn add_quickly(builder: &mut Builder, bytes: &[u8], offset: u64) -> bool {
     }
     let name = builder.name(name, offset);
     let op = builder.common_name(op, offset);
-    if let (Some(id), Some(shape)) = (define(builder, name, op, device, offset), shape) {
+    let Some(id) = define(builder, name, op, device, offset) else { return true };
+    if keep.inputs {
+        add_inputs(builder, bytes, offset);
+    }
+    if let Some(shape) = shape {
         builder.set_shape_attribute(id, Some(shape));
     }
     true
+}
+
+/// Adds the inputs of a node that was read to its end.
+fn add_inputs(builder: &mut Builder, bytes: &[u8], offset: u64) -> Option<()> {
+    let mut fields = Quick::new(bytes);
+    while let Some(tag) = fields.tag() {
+        if tag == INPUT_TAG {
+            let input = fields.text()?;
+            let start = input.as_ptr() as usize - bytes.as_ptr() as usize;
+            builder.add_input(input, offset + start as u64);
+        } else {
+            fields.skip(tag)?;
+        }
+    }
+    Some(())
 }
 
 /// Name, op, device and the attribute `shape`.

@@ -392,6 +392,10 @@ impl Step<'_> {
             output.dtype = dtype;
         }
         for (at, shape) in self.observed.into_iter().flat_map(NodeShapes::known) {
+            // The handle of a tensor array has two elements for TensorFlow's inference, and none when it runs.
+            if outputs.get(at).is_some_and(|output| output.dtype == DType::RESOURCE) {
+                continue;
+            }
             at_least(&mut outputs, at);
             set_shape(&mut outputs[at], |own| shape.and(own));
         }

@@ -12,6 +12,7 @@ pub mod fact;
 mod floats;
 pub mod flops;
 pub mod functions;
+mod heads;
 pub mod inference;
 pub mod op_log;
 pub mod overrides;

@@ -2,6 +2,7 @@
 
 use super::{METRICS, Metric, MetricInfo, Source};
 use crate::budget;
+use std::ops::{Index, IndexMut};
 
 /// A set of metrics.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -58,23 +59,86 @@ impl MetricSet {
     }
 }
 
-/// One number per metric and row. Columns of metrics that are not needed are empty, and so are those of ratios.
-#[derive(Debug, Default)]
+/// One number per metric and row. Rows lie one after the other, as they are filled, added up and written row by row.
+/// Metrics that are not needed have no numbers, and ratios have none.
+#[derive(Debug)]
 pub struct Table {
-    columns: [Vec<i64>; Metric::COUNT],
+    numbers: Vec<i64>,
+    /// The numbers of a row.
+    width: usize,
+    /// By metric, one more than its place in a row; 0 if it has none.
+    places: [u8; Metric::COUNT],
 }
 
-/// Bytes of a number in a column.
-const COLUMN_ENTRY: u64 = size_of::<i64>() as u64;
+// Not derived: the standard library derives it for arrays of at most 32.
+impl Default for Table {
+    fn default() -> Table {
+        Table { numbers: Vec::new(), width: 0, places: [0; Metric::COUNT] }
+    }
+}
 
 impl Clone for Table {
     fn clone(&self) -> Table {
-        let mut table = Table::default();
-        for (to, from) in table.columns.iter_mut().zip(&self.columns) {
-            budget::reserve(COLUMN_ENTRY * from.len() as u64);
-            to.clone_from(from);
-        }
-        table
+        budget::reserve(NUMBER * self.numbers.len() as u64);
+        Table { numbers: self.numbers.clone(), ..*self }
+    }
+}
+
+/// Bytes of a number.
+const NUMBER: u64 = size_of::<i64>() as u64;
+
+/// The numbers of a metric by row; empty if it is not needed.
+#[derive(Clone, Copy, Debug)]
+pub struct Column<'t> {
+    numbers: &'t [i64],
+    width: usize,
+}
+
+impl Column<'_> {
+    pub fn len(self) -> usize {
+        self.numbers.len().div_ceil(self.width.max(1))
+    }
+
+    pub fn is_empty(self) -> bool {
+        self.numbers.is_empty()
+    }
+}
+
+impl Index<usize> for Column<'_> {
+    type Output = i64;
+
+    #[inline]
+    fn index(&self, row: usize) -> &i64 {
+        &self.numbers[row * self.width]
+    }
+}
+
+/// The same to change them.
+#[derive(Debug)]
+pub struct ColumnMut<'t> {
+    numbers: &'t mut [i64],
+    width: usize,
+}
+
+impl ColumnMut<'_> {
+    pub fn len(&self) -> usize {
+        self.numbers.len().div_ceil(self.width.max(1))
+    }
+}
+
+impl Index<usize> for ColumnMut<'_> {
+    type Output = i64;
+
+    #[inline]
+    fn index(&self, row: usize) -> &i64 {
+        &self.numbers[row * self.width]
+    }
+}
+
+impl IndexMut<usize> for ColumnMut<'_> {
+    #[inline]
+    fn index_mut(&mut self, row: usize) -> &mut i64 {
+        &mut self.numbers[row * self.width]
     }
 }
 
@@ -82,27 +146,49 @@ impl Table {
     pub fn new(metrics: MetricSet, rows: usize) -> Self {
         let mut table = Table::default();
         for metric in metrics.summed().iter() {
-            budget::reserve(COLUMN_ENTRY * rows as u64);
-            table.columns[metric as usize] = vec![0; rows];
+            table.width += 1;
+            table.places[metric as usize] = table.width as u8;
         }
+        budget::reserve(NUMBER * (rows * table.width) as u64);
+        table.numbers = vec![0; rows * table.width];
         table
     }
 
-    /// The column of a metric; empty if it is not needed.
-    #[inline]
-    pub fn column(&self, metric: Metric) -> &[i64] {
-        &self.columns[metric as usize]
+    fn place(&self, metric: Metric) -> Option<usize> {
+        usize::from(self.places[metric as usize]).checked_sub(1)
     }
 
     #[inline]
-    pub fn column_mut(&mut self, metric: Metric) -> &mut Vec<i64> {
-        &mut self.columns[metric as usize]
+    pub fn column(&self, metric: Metric) -> Column<'_> {
+        let numbers = self.place(metric).and_then(|place| self.numbers.get(place..)).unwrap_or_default();
+        Column { numbers, width: self.width }
+    }
+
+    #[inline]
+    pub fn column_mut(&mut self, metric: Metric) -> ColumnMut<'_> {
+        let place = self.place(metric);
+        let numbers = place.and_then(|place| self.numbers.get_mut(place..)).unwrap_or_default();
+        ColumnMut { numbers, width: self.width }
     }
 
     /// A number, 0 if its column is empty.
     #[inline]
     pub fn get(&self, metric: Metric, row: usize) -> i64 {
-        self.columns[metric as usize].get(row).copied().unwrap_or(0)
+        self.place(metric).and_then(|place| self.numbers.get(row * self.width + place)).copied().unwrap_or(0)
+    }
+
+    /// The numbers of a row, in the order of [`Table::metrics`].
+    #[inline]
+    pub fn row_mut(&mut self, row: usize) -> &mut [i64] {
+        &mut self.numbers[row * self.width..][..self.width]
+    }
+
+    /// Adds a row to an earlier one.
+    #[inline]
+    pub fn add_row(&mut self, row: usize, to: usize, add: impl Fn(i64, i64) -> i64) {
+        let (before, from) = self.numbers.split_at_mut(row * self.width);
+        let sums = &mut before[to * self.width..][..self.width];
+        sums.iter_mut().zip(from).for_each(|(sum, n)| *sum = add(*sum, *n));
     }
 
     /// A ratio, from the numbers of its row; none where there is nothing to divide by.
@@ -114,19 +200,8 @@ impl Table {
         }
     }
 
-    /// The columns that are needed, with their metrics.
-    pub fn columns_mut_with_metric(&mut self) -> impl Iterator<Item = (Metric, &mut Vec<i64>)> {
-        let metrics = METRICS.iter().map(|info| info.metric);
-        metrics.zip(self.columns.iter_mut()).filter(|(_, column)| !column.is_empty())
-    }
-
-    /// The metrics whose columns are needed.
+    /// The metrics that are needed.
     pub fn metrics(&self) -> MetricSet {
-        MetricSet::with(|info| !self.columns[info.metric as usize].is_empty())
-    }
-
-    /// The columns that are needed.
-    pub fn columns_mut(&mut self) -> impl Iterator<Item = &mut Vec<i64>> {
-        self.columns.iter_mut().filter(|column| !column.is_empty())
+        MetricSet::with(|info| self.places[info.metric as usize] > 0)
     }
 }

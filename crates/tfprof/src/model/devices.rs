@@ -3,6 +3,9 @@
 use super::names::{NameId, Names, escape_invalid};
 use crate::hash::{TrustedMap, UntrustedMap};
 
+/// How many spellings are found without a hash table.
+const RECENT: usize = 16;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DeviceId(pub(crate) u32);
 
@@ -34,8 +37,9 @@ pub struct Devices {
     hosts: TrustedMap<DeviceId, u32>,
     ids: TrustedMap<NameId, DeviceId>,
     spellings: UntrustedMap<Vec<u8>, DeviceId>,
-    /// The last spelling, and its device: most records are about the device of the record before.
-    last_spelling: Option<(Vec<u8>, DeviceId)>,
+    /// Spellings that were looked up last, and their devices, by their lengths and letters: files name few devices, again and
+    /// again.
+    recent: [Option<(Vec<u8>, DeviceId)>; RECENT],
 }
 
 impl DeviceId {
@@ -85,15 +89,15 @@ impl Devices {
 
     /// The device of that name, ignoring case.
     pub fn intern(&mut self, name: &[u8], names: &mut Names) -> DeviceId {
-        if let Some((last, id)) = &self.last_spelling
-            && last == name
+        let letter = |back: usize| name.len().checked_sub(back).map_or(0, |at| usize::from(name[at]));
+        let slot = (name.len() + letter(1) + 5 * letter(12)) % RECENT;
+        if let Some((recent, id)) = &self.recent[slot]
+            && recent == name
         {
             return *id;
         }
         let id = self.intern_spelling(name, names);
-        let last = self.last_spelling.get_or_insert((Vec::new(), id));
-        name.clone_into(&mut last.0);
-        last.1 = id;
+        self.recent[slot] = Some((name.to_owned(), id));
         id
     }
 

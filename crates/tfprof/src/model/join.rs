@@ -2,7 +2,7 @@
 
 use super::Model;
 use super::builder::Builder;
-use super::cells::{Cell, Cells};
+use super::cells::{Cell, Cells, Parts};
 use super::devices::{DeviceId, DeviceKind, Devices};
 use super::names::NameId;
 use super::nodes::NodeId;
@@ -92,7 +92,7 @@ impl Renumber<'_> {
     /// The first placement of each node after joining; `None` if the fork's placements were wrong beyond repair.
     fn placements(&self, later: &Model, keep: KeepSteps) -> Option<Vec<DeviceId>> {
         // Nameless devices are rare, so look closer only if there is one.
-        let is_split = |cell: &Cell| {
+        let is_split = |cell: Cell<'_>| {
             later.devices.kind(cell.device) == DeviceKind::NamelessLate
                 && later
                     .runs
@@ -100,7 +100,7 @@ impl Renumber<'_> {
                     .of(cell.node)
                     .any(|other| later.devices.kind(other.device) == DeviceKind::Nameless)
         };
-        if !self.all_same && keep != KeepSteps::Each && later.runs.totals().rows().iter().any(is_split) {
+        if !self.all_same && keep != KeepSteps::Each && later.runs.totals().rows().any(is_split) {
             return None;
         }
         let mut placements = self.placed_before.to_vec();
@@ -128,15 +128,15 @@ impl Renumber<'_> {
         }
     }
 
-    /// `add` as in [`Cells::merge`].
-    pub fn cells(&self, cells: Cells, add: fn(&mut Cell, &Cell)) -> Cells {
+    /// `parts` as in [`Cells::merge`].
+    pub fn cells(&self, cells: Cells, parts: Parts) -> Cells {
         if self.nodes.is_empty() && self.all_same {
             return cells;
         }
         let mut renumbered = Cells::default();
         for cell in cells.rows() {
             let node = self.node(cell.node);
-            add(renumbered.at(node, self.device(node, cell.device)), cell);
+            renumbered.at(node, self.device(node, cell.device)).add(cell, parts);
         }
         renumbered
     }

@@ -68,6 +68,15 @@ impl Names {
         &self.text[start..self.ends[index]]
     }
 
+    /// How many ids, from the first one on, mean the same strings in both: files that name the same things in the same order.
+    pub fn alike(&self, other: &Names) -> usize {
+        let ends = self.ends.iter().zip(&other.ends).take_while(|(a, b)| a == b).count();
+        let length = ends.checked_sub(1).map_or(0, |last| self.ends[last]);
+        let (a, b) = (&self.text.as_bytes()[..length], &other.text.as_bytes()[..length]);
+        let same = if a == b { length } else { a.iter().zip(b).take_while(|(a, b)| a == b).count() };
+        self.ends[..ends].partition_point(|end| *end <= same)
+    }
+
     /// The hash of a string; of the newest one, without computing it.
     #[inline]
     pub fn hash(&self, id: NameId) -> NameHash {
@@ -193,6 +202,27 @@ mod tests {
             assert_eq!(names.hash(*id), NameHash::of(names.get(*id).as_bytes()));
         }
         assert_eq!((names.intern(""), names.len()), (NameId::EMPTY, 10_001));
+    }
+
+    #[test]
+    fn names_are_alike_up_to_the_first_that_differs() {
+        let of = |list: &[&str]| {
+            let mut names = Names::default();
+            for name in list {
+                names.intern(name);
+            }
+            names
+        };
+        let check = |a: &[&str], b: &[&str], expect: usize| {
+            // The empty string is always the first.
+            assert_eq!((of(a).alike(&of(b)), of(b).alike(&of(a))), (expect + 1, expect + 1), "{a:?} {b:?}");
+        };
+        check(&[], &[], 0);
+        check(&["a", "b"], &["a", "b"], 2);
+        check(&["a", "b"], &["a", "b", "c"], 2);
+        check(&["a", "bc", "d"], &["a", "bx", "d"], 1);
+        check(&["ab", "c"], &["a", "bc"], 0);
+        check(&["x", "é"], &["x", "è"], 1);
     }
 
     #[test]

@@ -217,7 +217,7 @@ impl Records {
 }
 
 /// Sorts rows by node, stably: by counting if there are not many more nodes than rows.
-fn group<T: Copy>(rows: &mut Vec<T>, node_of: impl Fn(&T) -> NodeId) {
+fn group<T>(rows: &mut [T], node_of: impl Fn(&T) -> NodeId) {
     if rows.is_sorted_by_key(&node_of) {
         return;
     }
@@ -225,7 +225,7 @@ fn group<T: Copy>(rows: &mut Vec<T>, node_of: impl Fn(&T) -> NodeId) {
     if nodes / 4 > rows.len() || u32::try_from(rows.len()).is_err() {
         return rows.sort_by_key(node_of);
     }
-    budget::reserve((size_of::<T>() * rows.len() + size_of::<u32>() * nodes) as u64);
+    budget::reserve((size_of::<u32>() * (rows.len() + nodes)) as u64);
     let mut places = vec![0_u32; nodes];
     rows.iter().for_each(|row| places[node_of(row).index()] += 1);
     let mut start = 0;
@@ -233,13 +233,22 @@ fn group<T: Copy>(rows: &mut Vec<T>, node_of: impl Fn(&T) -> NodeId) {
         // Counts become positions.
         start += std::mem::replace(place, start);
     }
-    let mut sorted = rows.clone();
-    for row in rows.iter() {
-        let place = &mut places[node_of(row).index()];
-        sorted[*place as usize] = *row;
-        *place += 1;
+    let mut place_of: Vec<u32> = rows
+        .iter()
+        .map(|row| {
+            let place = &mut places[node_of(row).index()];
+            *place += 1;
+            *place - 1
+        })
+        .collect();
+    // In place, as a copy would take pages that are new to the process.
+    for at in 0..rows.len() {
+        while place_of[at] as usize != at {
+            let place = place_of[at] as usize;
+            rows.swap(at, place);
+            place_of.swap(at, place);
+        }
     }
-    *rows = sorted;
 }
 
 /// The rows of a node, of rows that are sorted by node. No index: a step may have one node of a million.

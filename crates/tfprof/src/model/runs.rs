@@ -1,6 +1,6 @@
 //! The loaded steps and their measurements.
 
-use super::cells::{Cell, Cells, Measure, Sum, Sums};
+use super::cells::{Cell, CellMut, Cells, Measure, Parts, Sum, Sums};
 use super::devices::{DeviceId, DeviceKind, Devices};
 use super::join::Renumber;
 use super::nodes::NodeId;
@@ -221,7 +221,7 @@ impl Runs {
     /// The cell for a record of the current run, in a step that is only summed. `counts`: the device counts as the
     /// node's first.
     #[inline]
-    pub fn cell(&mut self, node: NodeId, device: DeviceId, counts: bool) -> &mut Cell {
+    pub fn cell(&mut self, node: NodeId, device: DeviceId, counts: bool) -> CellMut<'_> {
         if node.index() >= self.seen.len() {
             self.seen.resize((node.index() + 1).max(self.seen.len() * 2), Seen::default());
         }
@@ -242,7 +242,7 @@ impl Runs {
     }
 
     /// Like [`Runs::cell`], for a step that was already counted for this node.
-    pub fn counted_cell(&mut self, node: NodeId, device: DeviceId) -> &mut Cell {
+    pub fn counted_cell(&mut self, node: NodeId, device: DeviceId) -> CellMut<'_> {
         self.totals.at(node, device)
     }
 
@@ -283,7 +283,7 @@ impl Runs {
         if self.keep == KeepSteps::Each {
             // A step may be in both, so count again.
             for (step, cells) in later.steps {
-                let cells = numbers.cells(cells.unwrap_or_default(), Cell::add_part);
+                let cells = numbers.cells(cells.unwrap_or_default(), Parts::OfOneStep);
                 self.fold(step, cells, placement, numbers.devices);
             }
             return;
@@ -291,7 +291,7 @@ impl Runs {
         self.sizes.add(later.sizes);
         self.most_often = self.most_often.saturating_add(later.most_often);
         for (step, cells) in later.steps {
-            self.steps.insert(step, cells.map(|cells| numbers.cells(cells, Cell::add_part)));
+            self.steps.insert(step, cells.map(|cells| numbers.cells(cells, Parts::OfOneStep)));
         }
         // The column may be longer than there are nodes.
         for (old, seen) in later.seen.into_iter().enumerate().filter(|(_, seen)| seen.steps.any_device > 0) {
@@ -303,17 +303,17 @@ impl Runs {
             steps.any_device += seen.steps.any_device;
             steps.first_device += seen.steps.first_device;
         }
-        let mut row_of = |cell: &Cell| {
+        let mut row_of = |cell: Cell<'_>| {
             let node = numbers.node(cell.node);
             self.totals.row(node, numbers.device(node, cell.device))
         };
         if self.keep == KeepSteps::Times {
-            let rows: Vec<usize> = later.totals.rows().iter().map(&mut row_of).collect();
+            let rows: Vec<usize> = later.totals.rows().map(&mut row_of).collect();
             for (step, times) in &later.times {
                 self.times.entry(*step).or_default().merge(times, |row| rows[row]);
             }
         }
-        self.totals.merge(&numbers.cells(later.totals, Cell::add_steps), Cell::add_steps);
+        self.totals.merge(&numbers.cells(later.totals, Parts::OfOtherSteps), Parts::OfOtherSteps);
     }
 
     /// The same without some of the steps. All of them must have been kept.
@@ -325,7 +325,7 @@ impl Runs {
         for (step, times) in self.times.iter().filter(|(step, _)| !left_out.contains(step)) {
             runs.fold(*step, times.cells(&self.totals), placement, devices);
             for (row, _) in times.rows() {
-                let Cell { node, device, .. } = self.totals.rows()[row];
+                let Cell { node, device, .. } = self.totals.get(row);
                 row_of[row] = runs.totals.row(node, device);
             }
             runs.times.entry(*step).or_default().merge(times, |row| row_of[row]);
@@ -400,7 +400,7 @@ impl Runs {
     pub fn fold(&mut self, step: i64, cells: Cells, placement: &[DeviceId], devices: &Devices) {
         let keep = self.keeps(step);
         let before = self.steps.entry(step).or_default();
-        let counts = |cell: &Cell| {
+        let counts = |cell: Cell<'_>| {
             devices.kind(cell.device) != DeviceKind::Placement || placement[cell.node.index()] == cell.device
         };
         if self.seen.len() < placement.len() {
@@ -425,14 +425,14 @@ impl Runs {
             Some(before) => {
                 let mut more = cells.clone();
                 more.peaks_beyond(before);
-                self.totals.merge(&more, Cell::add_steps);
-                before.merge(&cells, Cell::add_part);
+                self.totals.merge(&more, Parts::OfOtherSteps);
+                before.merge(&cells, Parts::OfOneStep);
             }
             None => {
                 if self.totals.is_empty() {
                     self.totals = cells.clone();
                 } else {
-                    self.totals.merge(&cells, Cell::add_steps);
+                    self.totals.merge(&cells, Parts::OfOtherSteps);
                 }
                 *before = keep.then_some(cells);
             }

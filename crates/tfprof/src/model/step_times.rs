@@ -66,7 +66,7 @@ impl StepTimes {
     pub fn cells(&self, totals: &Cells) -> Cells {
         let mut cells = Cells::default();
         for (row, Times { runs, micros }) in self.rows() {
-            let of = &totals.rows()[row];
+            let of = totals.get(row);
             let mut sums = Sums::default();
             (sums[Measure::Runs as usize], sums[Measure::Micros as usize]) = (Sum::new(runs), Sum::new(micros));
             cells.at(of.node, of.device).record(&sums, 0, 0, 0);

@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
 
 pub const MAGIC: &[u8; 8] = b"TFPROFPT";
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 const END: u8 = 0;
 const LEDGER: u8 = 1;

@@ -18,7 +18,7 @@ use crate::model::dtype::DType;
 use crate::model::hosts::{AllocatorPeak, HostFacts, SpanSums, StepRule, StepSpan};
 use crate::model::layers::Layer;
 use crate::model::names::NameId;
-use crate::model::nodes::NodeId;
+use crate::model::nodes::{Input, NO_INPUT, NodeId};
 use crate::model::runs::StepCount;
 use crate::model::stacks::{Frame, StackId, StringIds};
 use crate::model::{Model, TimeUnit};
@@ -121,6 +121,10 @@ impl<'p> Filler<'p> {
         let node = if layer == Layer::Ops { model.push_node(name, op) } else { model.push_event(name, op, layer) };
         let mut types: Vec<NameId> = row.words[0].iter().map(|text| self.names[*text as usize]).collect();
         types.sort_unstable_by(|a, b| model.names.get(*a).cmp(model.names.get(*b)));
+        for (source, output) in &row.inputs {
+            let source = Input { source: self.names[*source as usize], output: *output };
+            model.nodes.push_input(if source.source == NameId::EMPTY { NO_INPUT } else { source });
+        }
         let index = node.index();
         model.nodes.types[index] = model.type_sets.intern(&types);
         model.nodes.shape[index] = model.shapes.intern(&row.shape);
@@ -184,9 +188,9 @@ fn add(cells: &mut Cells, node: NodeId, device: DeviceId, sums: &rows::Sums, is_
     let (first, last) = sums.span.unwrap_or_default();
     let measures = std::array::from_fn(|at| Sum::from_exact(sums.added[at]));
     let limited = |at: usize| Sum::from_exact(sums.added[at]).limited();
-    let cell = cells.at(node, device);
+    let mut cell = cells.at(node, device);
     cell.record(&measures, 0, first, last);
-    cell.peaks = StepPeaks::of_steps(sums.highest_peak, limited(STEP_PEAKS));
+    cell.set_peaks(StepPeaks::of_steps(sums.highest_peak, limited(STEP_PEAKS)));
     if is_trace {
         let [inclusive, float_ops, io_bytes] = [INCLUSIVE, FLOAT_OPS, IO_BYTES].map(limited);
         cells.add_of_trace(node, device, TraceSums { inclusive, float_ops, io_bytes });

@@ -16,7 +16,7 @@ use crate::model::costs::{NodeCosts, UnknownReason};
 use crate::model::devices::{DeviceId, DeviceKind};
 use crate::model::hosts::{HostFacts, SpanSums};
 use crate::model::layers::Layer;
-use crate::model::nodes::NodeId;
+use crate::model::nodes::{NO_INPUT, NodeId};
 use crate::model::stacks::{self, StackId};
 use std::collections::BTreeMap;
 
@@ -122,6 +122,10 @@ impl Gatherer<'_> {
         let mut row = Row { words: [types.collect(), [].into(), [].into()], ..Row::default() };
         row.stack = stack;
         row.shape = model.shapes.get(model.nodes.shape[at]).to_vec();
+        for input in model.nodes.inputs(node) {
+            let source = if *input == NO_INPUT { "" } else { model.names.get(input.source) };
+            row.inputs.push((self.rows.text(source), input.output));
+        }
         row.float_ops = model.nodes.float_ops[at];
         row.inner = model.nodes.inner[at];
         row.declared_device = self.rows.text(model.names.get(model.nodes.declared_device[at]));
@@ -171,7 +175,7 @@ impl Gatherer<'_> {
     fn each_cell(&mut self, cells: &Cells, node: NodeId, row: &mut Row, add: impl Fn(&mut Cell, Sums)) {
         for (cell, trace) in cells.with_trace_sums(node) {
             let device = self.device(cell.device);
-            let mut sums = sums(cell);
+            let mut sums = sums(&cell);
             if self.model.is_trace {
                 sums.added[INCLUSIVE] = trace.inclusive.into();
                 sums.added[FLOAT_OPS] = trace.float_ops.into();
@@ -216,12 +220,12 @@ impl Gatherer<'_> {
     }
 }
 
-fn sums(cell: &cells::Cell) -> Sums {
-    let mut sums = Sums { highest_peak: cell.peaks.highest, ..Sums::default() };
+fn sums(cell: &cells::Cell<'_>) -> Sums {
+    let mut sums = Sums { highest_peak: cell.peaks().highest, ..Sums::default() };
     for (mine, sum) in sums.added.iter_mut().zip(cell.sums()) {
         *mine = sum.exact();
     }
-    sums.added[STEP_PEAKS] = cell.peaks.sum().into();
+    sums.added[STEP_PEAKS] = cell.peaks().sum().into();
     sums.span = (cell.first_start != 0).then_some((cell.first_start, cell.last_end));
     sums
 }
@@ -288,8 +292,8 @@ fn steps_of_trace(facts: &HostFacts) -> Vec<StepRow> {
 /// Steps of TensorFlow 1 only have a span, from the first start to the last end.
 fn steps_of_cells(model: &Model) -> Vec<StepRow> {
     let step_row = |number: i64| {
-        let rows = model.runs.step(number).map_or(&[][..], Cells::rows);
-        let started = || rows.iter().filter(|cell| cell.first_start > 0);
+        let cells = model.runs.step(number);
+        let started = || cells.into_iter().flat_map(Cells::rows).filter(|cell| cell.first_start > 0);
         let start = started().map(|cell| cell.first_start).min();
         let end = started().map(|cell| cell.last_end).max();
         let wall = start.zip(end).map(|(start, end)| end.saturating_sub(start));

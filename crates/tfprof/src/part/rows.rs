@@ -129,6 +129,8 @@ pub struct Row {
     /// Types besides the op, categories, and compiled programs.
     pub words: [BTreeSet<u32>; 3],
     pub shape: Vec<i64>,
+    /// The names of the nodes that it reads, each with the number of the output; an empty name was left out by the file.
+    pub inputs: Vec<(u32, u32)>,
     pub stack: u32,
     pub float_ops: i64,
     /// Inside a function; false wins if parts disagree.
@@ -289,7 +291,12 @@ impl Rows {
                 larger(dtype, row.dtype, self),
             ];
             let stack = self.larger_stack(self.rows[at].stack, stack[row.stack as usize]);
+            let inputs: Vec<(u32, u32)> =
+                row.inputs.iter().map(|(source, output)| (text[*source as usize], *output)).collect();
             budget::check();
+            if self.reads(&inputs) > self.reads(&self.rows[at].inputs) {
+                self.rows[at].inputs = inputs;
+            }
             let mine = &mut self.rows[at];
             [mine.declared_device, mine.placement, mine.dtype] = named;
             mine.stack = stack;
@@ -334,6 +341,12 @@ impl Rows {
         }
         let is_larger = one == NO_STACK || self.spelled(other) > self.spelled(one);
         if is_larger { other } else { one }
+    }
+
+    /// Inputs by their texts, which do not depend on the order of reading.
+    fn reads(&self, inputs: &[(u32, u32)]) -> Vec<(&str, u32)> {
+        budget::work(inputs.len() as u64);
+        inputs.iter().map(|(source, output)| (self.get(*source), *output)).collect()
     }
 
     fn spelled(&self, mut stack: u32) -> Vec<([&str; 3], i32, i32)> {

@@ -117,7 +117,7 @@ impl Rows {
 }
 
 /// A row takes at least this many bytes.
-const LEAST_ROW: usize = 20;
+const LEAST_ROW: usize = 21;
 
 /// Renumbers entries by the order of their strings.
 struct Numbers {
@@ -188,7 +188,8 @@ impl UsedEntries {
         rows.devices.keys().for_each(|text| texts[*text as usize] = true);
         for (key, row) in rows.keys.iter().zip(&rows.rows) {
             let own = [key.name, key.op, row.declared_device, row.placement, row.dtype];
-            own.iter().chain(row.words.iter().flatten()).for_each(|text| texts[*text as usize] = true);
+            let sources = row.inputs.iter().map(|(source, _)| source);
+            own.iter().chain(row.words.iter().flatten()).chain(sources).for_each(|text| texts[*text as usize] = true);
             row.steps.iter().for_each(|set| sets[*set as usize] = true);
             [key.stack, row.stack].iter().for_each(|stack| stacks[*stack as usize] = true);
         }
@@ -239,6 +240,11 @@ fn write_row(row: &Row, numbers: &Numbers, out: &mut Vec<u8>) {
     }
     put_len(out, row.shape.len());
     row.shape.iter().for_each(|size| put_signed(out, (*size).into()));
+    put_len(out, row.inputs.len());
+    for (source, output) in &row.inputs {
+        put(out, numbers.texts.of(*source));
+        put(out, (*output).into());
+    }
     put(out, numbers.stacks.of(row.stack));
     put_signed(out, row.float_ops.into());
     out.push(u8::from(row.inner));
@@ -328,6 +334,11 @@ fn read_row(cursor: &mut Cursor<'_>, known: &ReadTables) -> Result<(Key, Row), F
     }
     for _ in 0..cursor.count(1, "sizes")? {
         row.shape.push(cursor.int()?);
+    }
+    for _ in 0..cursor.count(2, "inputs")? {
+        let source = known.text(cursor)?;
+        let output = u32::try_from(cursor.number()?).map_err(|_| "the number of an output is too large".to_owned())?;
+        row.inputs.push((source, output));
     }
     row.stack = known.stack(cursor)?;
     row.float_ops = cursor.int()?;

@@ -38,6 +38,9 @@ fn random_part(random: &mut Random, host: u64) -> Partial {
         let key = Key { layer, name, op, stack: if layer == 0 { NO_STACK } else { stack } };
         let mut row = Row { stack, flags: SEEN, float_ops: random.below(5) as i64, ..Row::default() };
         row.shape = (0..random.below(3)).map(|_| random.below(4) as i64).collect();
+        row.inputs = (0..random.below(3))
+            .map(|_| (rows.text(["", "scope/op_1", "nowhere"][random.below(3) as usize]), random.below(3) as u32))
+            .collect();
         row.inner = random.below(2) == 0;
         row.declared_device = rows.text(["", "/cpu:0", "/gpu:1"][random.below(3) as usize]);
         row.words[0] = (0..random.below(3)).map(|_| rows.text(&format!("type{}", random.below(3)))).collect();

@@ -299,9 +299,9 @@ pub fn write_text(view: &View, compared: &Compared, dress: &Dress<'_>, out: &mut
     rows.iter().for_each(|row| cells.push_row(view, &metrics, row));
     let columns = titles.len();
     let mut widths = cells.widths(&titles);
-    let label = |i: usize| clean(label(view, compared, i));
+    let labels: Vec<Cow<'_, str>> = (0..rows.len()).map(|i| clean(label(view, compared, i))).collect();
     let indent = |row: &VisibleRow| if view.rules().chain { 0 } else { 2 * row.depth.min(INDENTED) };
-    let name_width = |(i, row): (usize, &VisibleRow)| fit::width(&label(i)) + indent(row);
+    let name_width = |(i, row): (usize, &VisibleRow)| fit::width(&labels[i]) + indent(row);
     let longest = rows.iter().enumerate().map(name_width).max().unwrap_or(0).max(4);
     let mut room = longest;
     if let Some(width) = width {
@@ -323,7 +323,7 @@ pub fn write_text(view: &View, compared: &Compared, dress: &Dress<'_>, out: &mut
         let status = compared.status(row);
         line.clear();
         let cells = numbers.next().into_iter().flatten();
-        push_line(&mut line, (mark(status), indent(row).min(room / 2), &label(i), room), cells, &widths);
+        push_line(&mut line, (mark(status), indent(row).min(room / 2), &labels[i], room), cells, &widths);
         theme.change(status, lead_growth(view, row), line.trim_ascii_end(), out)?;
         out.write_all(b"\n")?;
     }

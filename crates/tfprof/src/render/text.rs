@@ -1,5 +1,7 @@
 //! An answer as text, in the layout of the original.
 
+mod numbers;
+
 use super::theme::{self, Theme};
 use super::write_each;
 use super::{fit, tensor};
@@ -13,6 +15,7 @@ use crate::view::columns::Number;
 use crate::view::values::plus;
 use crate::view::{Side, View, VisibleRow};
 use crate::words::is_deceptive;
+use numbers::{Numbers, push_pair};
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 
@@ -72,7 +75,8 @@ pub fn write_rows(view: &View, theme: &Theme, spelling: Spelling, out: &mut dyn 
     let rows = view.rows();
     if !view.rules().chain {
         write_legend(view, &columns, width, out)?;
-        write_each(rows, out, |row, text| write_row(view, &columns, theme, width, row, text))?;
+        let mut numbers = Numbers::new(view, &columns);
+        write_each(rows, out, |row, text| write_row(view, &columns, &mut numbers, theme, width, row, text))?;
         write_left_out(view, theme, spelling, out)?;
         write_peaks(view, theme, width, out)?;
         return match folded(view, spelling) {
@@ -237,6 +241,7 @@ const LEAST_NAME: usize = 16;
 fn write_row(
     view: &View,
     columns: &[Column],
+    numbers: &mut Numbers<'_>,
     theme: &Theme,
     width: Option<usize>,
     row: &VisibleRow,
@@ -249,12 +254,12 @@ fn write_row(
         None => {
             out.resize(out.len() + 2 * row.depth, b' ');
             theme.name(share, view.name(row).as_bytes(), out)?;
-            push_numbers(view, columns, row, out)?;
+            push_numbers(view, columns, numbers, row, out)?;
         }
         Some(width) => {
-            let mut numbers = Vec::new();
-            push_numbers(view, columns, row, &mut numbers)?;
-            let numbers = String::from_utf8_lossy(&numbers);
+            let mut text = Vec::new();
+            push_numbers(view, columns, numbers, row, &mut text)?;
+            let numbers = String::from_utf8_lossy(&text);
             let width = width.saturating_sub(theme.margin());
             let indent = (2 * row.depth).min(width / 2);
             let numbers = fit::end(&numbers, width.saturating_sub(indent + LEAST_NAME));
@@ -307,24 +312,42 @@ fn may_have_control(line: &[u8]) -> bool {
 }
 
 /// Appends the numbers of a row to its name: ` (own/total, …)`.
-fn push_numbers(view: &View, columns: &[Column], row: &VisibleRow, out: &mut Vec<u8>) -> io::Result<()> {
+fn push_numbers(
+    view: &View,
+    columns: &[Column],
+    numbers: &mut Numbers<'_>,
+    row: &VisibleRow,
+    out: &mut Vec<u8>,
+) -> io::Result<()> {
     if view.options.source_lines
         && let Some(line) = view.source_line(row)
     {
         write!(out, ":{line}")?;
     }
-    out.write_all(b" (")?;
+    numbers.text(" (");
+    let is_accounted = view.is_accounted(row);
     let mut separator = "";
-    for column in columns {
-        match column {
-            Column::Metric(info) => {
-                out.write_all(separator.as_bytes())?;
-                if info.metric == Metric::Parameters && push_shape(view, row, out) {
-                    out.write_all(b", ")?;
+    for (at, column) in columns.iter().enumerate() {
+        numbers.flush_if_full(out);
+        if let Column::Metric(info) = column {
+            numbers.text(separator);
+            if info.metric == Metric::Parameters {
+                numbers.flush(out);
+                if push_shape(view, row, out) {
+                    numbers.text(", ");
                 }
-                push_pair(view, info.metric, row, out);
-                out.write_all(info.suffix.as_bytes())?;
             }
+            if !numbers.pair(at, is_accounted, row) {
+                numbers.flush(out);
+                push_pair(view, info.metric, row, out);
+            }
+            numbers.text(info.suffix);
+            separator = ", ";
+            continue;
+        }
+        numbers.flush(out);
+        match column {
+            Column::Metric(_) => {}
             Column::Occurrence if view.rules().bags => write!(out, "{separator}occurrence N/A in code view")?,
             Column::Occurrence => {
                 out.write_all(separator.as_bytes())?;
@@ -348,18 +371,9 @@ fn push_numbers(view: &View, columns: &[Column], row: &VisibleRow, out: &mut Vec
         }
         separator = ", ";
     }
-    out.write_all(b")")
-}
-
-fn push_pair(view: &View, metric: Metric, row: &VisibleRow, out: &mut Vec<u8>) {
-    let own = if view.is_accounted(row) { view.number(Side::SelfOnly, metric, row) } else { Number::Missing };
-    let total = view.number(Side::Total, metric, row);
-    if let (Number::Int(own), Number::Int(total)) = (own, total) {
-        return units::push_pair(out, metric.info().unit, own, total);
-    }
-    push_number(own, metric, out);
-    out.push(b'/');
-    push_number(total, metric, out);
+    numbers.text(")");
+    numbers.flush(out);
+    Ok(())
 }
 
 pub(super) fn push_number(value: Number, metric: Metric, out: &mut Vec<u8>) {

@@ -230,7 +230,7 @@ fn float_ops_cover(model: &Arc<Model>) -> Result<Option<f64>, Error> {
 }
 
 fn span(cells: &Cells) -> i64 {
-    let started = || cells.rows().iter().filter(|cell| cell.first_start > 0);
+    let started = || cells.rows().filter(|cell| cell.first_start > 0);
     let first = started().map(|cell| cell.first_start).min().unwrap_or(0);
     let last = started().map(|cell| cell.last_end).max().unwrap_or(0);
     last.saturating_sub(first)
@@ -239,8 +239,8 @@ fn span(cells: &Cells) -> i64 {
 fn devices(model: &Model) -> Vec<DeviceTime> {
     let steps = (model.runs.steps().count() as i64).max(1);
     let mut micros: BTreeMap<String, i64> = BTreeMap::new();
-    let is_op = |cell: &&Cell| model.nodes.layer(cell.node) == Layer::Ops;
-    for cell in model.runs.totals().rows().iter().filter(is_op) {
+    let is_op = |cell: &Cell<'_>| model.nodes.layer(cell.node) == Layer::Ops;
+    for cell in model.runs.totals().rows().filter(is_op) {
         // The streams of a device are what its `stream:all` has in one.
         if model.devices.kind(cell.device) != DeviceKind::OneStream {
             let time = micros.entry(device_name(model, cell.device)).or_default();

@@ -110,7 +110,7 @@ impl<'f> Facts<'f> {
     fn origin(&self) -> i64 {
         let first = || {
             let cells = self.model.runs.everything().rows();
-            cells.iter().map(|cell| cell.first_start).filter(|start| *start > 0).min().unwrap_or(0)
+            cells.map(|cell| cell.first_start).filter(|start| *start > 0).min().unwrap_or(0)
         };
         *self.origin.get_or_init(first)
     }

@@ -15,27 +15,27 @@ pub fn totals(facts: &Facts<'_>, out: &mut Writer<'_>) -> io::Result<()> {
     for step in runs.steps() {
         let Some(cells) = runs.step(step) else { continue };
         for (cell, sums) in cells_of(cells) {
-            push(facts, out, cell, &Amounts::of(cell, sums), Some(step))?;
+            push(facts, out, &cell, &Amounts::of(&cell, sums), Some(step))?;
         }
     }
     // The remainder outside of steps: everything minus the steps.
     let in_steps = if runs.is_empty() { None } else { Some(runs.totals()) };
     for (cell, sums) in cells_of(runs.everything()) {
-        let mut amounts = Amounts::of(cell, sums);
+        let mut amounts = Amounts::of(&cell, sums);
         let inside = in_steps
             .and_then(|inside| inside.with_trace_sums(cell.node).find(|(inside, _)| inside.device == cell.device));
         if let Some((inside, sums)) = inside {
-            amounts.subtract(&Amounts::of(inside, sums));
+            amounts.subtract(&Amounts::of(&inside, sums));
         }
         if amounts != Amounts::default() {
-            push(facts, out, cell, &amounts, None)?;
+            push(facts, out, &cell, &amounts, None)?;
         }
     }
     Ok(())
 }
 
 /// All cells with the sums of traces, by node.
-fn cells_of(cells: &Cells) -> impl Iterator<Item = (&Cell, TraceSums)> {
+fn cells_of(cells: &Cells) -> impl Iterator<Item = (Cell<'_>, TraceSums)> {
     cells.nodes().flat_map(|node| cells.with_trace_sums(node))
 }
 
@@ -54,14 +54,14 @@ struct Amounts {
 }
 
 impl Amounts {
-    fn of(cell: &Cell, sums: TraceSums) -> Amounts {
+    fn of(cell: &Cell<'_>, sums: TraceSums) -> Amounts {
         let sum = |measure| cell.sum(measure).limited();
         Amounts {
             runs: sum(Measure::Runs),
             time: sum(Measure::Micros),
             inclusive: sums.inclusive,
             requested: sum(Measure::RequestedBytes).saturating_sub(sum(Measure::RepeatedTemp)),
-            peak: cell.peaks.highest,
+            peak: cell.peaks().highest,
             residual: sum(Measure::ResidualBytes),
             output: sum(Measure::OutputBytes),
             float_ops: sums.float_ops,
@@ -83,7 +83,13 @@ impl Amounts {
     }
 }
 
-fn push(facts: &Facts<'_>, out: &mut Writer<'_>, cell: &Cell, amounts: &Amounts, step: Option<i64>) -> io::Result<()> {
+fn push(
+    facts: &Facts<'_>,
+    out: &mut Writer<'_>,
+    cell: &Cell<'_>,
+    amounts: &Amounts,
+    step: Option<i64>,
+) -> io::Result<()> {
     let (model, node, device) = (facts.model, cell.node, cell.device);
     if !facts.has(node) {
         return Ok(());
@@ -175,15 +181,15 @@ fn steps_of_runs(facts: &Facts<'_>, out: &mut Writer<'_>) -> io::Result<()> {
     let runs = &facts.model.runs;
     let origin = facts.origin();
     for step in runs.steps() {
-        let cells = runs.step(step).map(Cells::rows).unwrap_or_default();
-        let started = || cells.iter().filter(|cell| cell.first_start > 0);
+        let cells = || runs.step(step).into_iter().flat_map(Cells::rows);
+        let started = || cells().filter(|cell| cell.first_start > 0);
         let first = started().map(|cell| cell.first_start).min();
         let last = started().map(|cell| cell.last_end).max();
         let length = first.zip(last).map(|(first, last)| last.saturating_sub(first).saturating_mul(MICRO));
-        let counted = |cell: &&Cell| facts.model.devices.kind(cell.device) != DeviceKind::OneStream;
-        let sum = |of: &dyn Fn(&Cell) -> i64| cells.iter().filter(counted).map(of).fold(0, i64::saturating_add);
-        let on_streams = |cell: &Cell| facts.model.devices.kind(cell.device) == DeviceKind::AllStreams;
-        let ran = sum(&|cell| if on_streams(cell) { 0 } else { cell.sum(Measure::Runs).limited() });
+        let counted = |cell: &Cell<'_>| facts.model.devices.kind(cell.device) != DeviceKind::OneStream;
+        let sum = |of: &dyn Fn(Cell<'_>) -> i64| cells().filter(counted).map(of).fold(0, i64::saturating_add);
+        let on_streams = |cell: &Cell<'_>| facts.model.devices.kind(cell.device) == DeviceKind::AllStreams;
+        let ran = sum(&|cell| if on_streams(&cell) { 0 } else { cell.sum(Measure::Runs).limited() });
         let time = sum(&|cell| cell.sum(Measure::Micros).limited()).saturating_mul(MICRO);
         let mut row = out.row()?;
         row.int(step)

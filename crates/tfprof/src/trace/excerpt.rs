@@ -6,7 +6,7 @@
 use crate::error::{Error, Warning};
 use crate::format::kineto::stream::Visitor;
 use crate::format::kineto::{Event, TraceFile, is_step, nanos, step_number, unescape};
-use crate::hash::{UntrustedMap, UntrustedSet};
+use crate::hash::UntrustedMap;
 use crate::words::{is_deceptive, lossy};
 use regex::Regex;
 use std::borrow::Cow;
@@ -75,12 +75,8 @@ impl<'f> ExcerptTrace<'f> {
             }
             join(&mut survey.windows);
             // Launches come before or after the steps that they are in.
-            survey.launched = survey
-                .launches
-                .drain(..)
-                .filter(|(start, _)| inside(&survey.windows, *start))
-                .map(|(_, correlation)| correlation)
-                .collect();
+            let Survey { launches, launched, windows, .. } = &mut survey;
+            launched.extend(launches.drain(..).map(|(start, correlation)| (correlation, inside(windows, start))));
         }
         Ok(ExcerptTrace { file, excerpt, survey, warnings })
     }
@@ -112,11 +108,11 @@ impl<'f> ExcerptTrace<'f> {
         if self.excerpt.steps.is_empty() {
             return true;
         }
-        // Work on a device is part of the step that launched it.
+        // Work on a device is part of the step that launched it. If the launch was not recorded, its own time counts.
         let is_work =
             matches!(event.category, b"kernel" | b"Kernel" | b"gpu_memcpy" | b"Memcpy" | b"gpu_memset" | b"Memset");
-        if is_work && !event.args.correlation.is_empty() {
-            return self.survey.launched.contains(event.args.correlation);
+        if is_work && let Some(is_inside) = self.survey.launched.get(event.args.correlation) {
+            return *is_inside;
         }
         inside(&self.survey.windows, start)
     }
@@ -161,7 +157,8 @@ struct Survey {
     windows: Vec<(i64, i64)>,
     steps: Vec<i64>,
     launches: Vec<(i64, Vec<u8>)>,
-    launched: UntrustedSet<Vec<u8>>,
+    /// By correlation, whether the launch is in the steps.
+    launched: UntrustedMap<Vec<u8>, bool>,
     lanes: UntrustedMap<(Vec<u8>, Vec<u8>), String>,
 }
 

@@ -240,6 +240,15 @@ impl View {
         }
     }
 
+    /// Whether [`number`](Self::number) is missing.
+    #[inline]
+    pub(in crate::view) fn is_missing(&self, side: Side, metric: Metric, row: &VisibleRow) -> bool {
+        if metric.is_ratio() {
+            return matches!(self.number(side, metric, row), Number::Missing);
+        }
+        self.unknown.has(metric) || (self.model.is_trace && self.is_unknown_cost(side, metric, row))
+    }
+
     /// Apart from [`number`](Self::number), which is called for every cell of large texts.
     #[cold]
     fn ratio(&self, side: Side, metric: Metric, of: (Metric, Metric), row: &VisibleRow) -> Number {

@@ -19,7 +19,7 @@ pub mod values;
 use crate::checkpoint::Values as TensorValues;
 use crate::checkpoint::{Checkpoint, Damage};
 use crate::error::{Error, Fix, Warning};
-use crate::metric::{Detail, Metric, MetricSet, Table};
+use crate::metric::{Column, Detail, Metric, MetricSet, Table};
 use crate::model::Model;
 use crate::model::hosts::{self, EventKind};
 use crate::model::layers::{Layer, Layers, NodeFilter};
@@ -300,6 +300,13 @@ impl View {
         Amount { n: self.rows.totals.get(metric, row.row), parts: self.parts(metric) }
     }
 
+    /// The numbers of rows themselves and their totals, by row of the tree, if all of them are whole and known.
+    pub(crate) fn whole_numbers(&self, metric: Metric) -> Option<[Column<'_>; 2]> {
+        let [own, total] = [Side::SelfOnly, Side::Total].map(|side| self.table(side).column(metric));
+        let is_known = self.knows(metric) && !self.model.is_trace && self.parts(metric) == 1 && !metric.is_ratio();
+        (is_known && !own.is_empty() && own.len() == total.len()).then_some([own, total])
+    }
+
     fn table(&self, side: Side) -> &Table {
         match side {
             Side::SelfOnly => &self.rows.self_values,
@@ -454,7 +461,7 @@ fn layers(model: &Model, kind: ViewKind, options: &Options) -> Result<Layers, Er
         let missing = || Error::option("group_by", format!("no shapes of inputs are in this profile; {how}"));
         return if has(Layer::Shapes) { Ok(Layers::SHAPES) } else { Err(missing()) };
     }
-    let has_ops = || model.runs.everything().rows().iter().any(|cell| model.nodes.layer(cell.node) == Layer::Ops);
+    let has_ops = || model.runs.everything().rows().any(|cell| model.nodes.layer(cell.node) == Layer::Ops);
     Ok(match options.events {
         Events::All => Layers::ALL_EVENTS,
         _ if !has_ops() => Layers::ALL_EVENTS,
@@ -494,7 +501,6 @@ fn check_partial(kind: ViewKind, options: &Options) -> Result<(), Error> {
         |what: &str| Err(Error::Missing(format!("a partial keeps no {what}; ask the files that it was made from")));
     let groups = matches!(options.group_by, GroupBy::Program | GroupBy::Shapes);
     match options.stacks {
-        _ if kind == ViewKind::Graph => lacks("edges between ops, only sums, so it has no graph"),
         _ if options.events == Events::All => lacks("events of the runtime"),
         _ if groups => lacks("ops by program or shapes"),
         CodeStacks::Auto | CodeStacks::Source => Ok(()),

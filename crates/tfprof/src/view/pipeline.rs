@@ -9,9 +9,9 @@ pub use rules::Rules;
 
 use super::filter::Patterns;
 use super::tree::Tree;
-use super::values::{Lens, TypeFilter, Values, plus, times};
+use super::values::{LIMITS, Lens, TypeFilter, Values, plus, times};
 use crate::error::Error;
-use crate::metric::{METRICS, Metric, MetricSet, Source, Table};
+use crate::metric::{Column, METRICS, Metric, MetricSet, Source, Table};
 use crate::model::nodes::NodeId;
 use crate::options::{DEFAULT_DEPTH, Options, OrderBy};
 use std::cmp::Ordering;
@@ -108,6 +108,16 @@ enum Ancestor {
     Trimmed,
 }
 
+/// The numbers of nodes that rows are made of.
+#[derive(Clone, Copy, Debug)]
+enum Needs {
+    Measured,
+    /// Computed ones, too.
+    Costs,
+    /// Also those that compare with peaks.
+    Everything,
+}
+
 #[derive(Clone, Copy, Debug)]
 struct Kept {
     row: u32,
@@ -125,13 +135,8 @@ struct Sums {
 impl Sums {
     /// Adds the number of each kept row to the row around it.
     fn add_up(&self, table: &mut Table, wrap: bool) {
-        for column in table.columns_mut() {
-            for row in (1..self.keep.len()).rev() {
-                if self.keep[row] {
-                    let parent = self.around[row] as usize;
-                    column[parent] = plus(column[parent], column[row], wrap);
-                }
-            }
+        for row in (1..self.keep.len()).rev().filter(|row| self.keep[*row]) {
+            table.add_row(row, self.around[row] as usize, |sum, n| plus(sum, n, wrap));
         }
     }
 }
@@ -216,25 +221,32 @@ impl<'q, 'm> Pipeline<'q, 'm> {
         let account = self.filters.account.patterns();
         let everything = account.is_everything();
         let scopes = everything || scope_type.is_some_and(|ty| account.count(&[ty]) > 0);
+        let needs_definitions = self.self_values.metrics().has(Metric::Definitions);
         for row in 1..self.tree.len() {
             let is_scope = !bags && self.tree.nodes(row).is_empty();
             self.accounted[row] = (is_scope && scopes) || (bags && everything);
-            if is_scope && let Some(definitions) = self.self_values.column_mut(Metric::Definitions).get_mut(row) {
-                *definitions = 1;
+            if is_scope && needs_definitions {
+                self.self_values.column_mut(Metric::Definitions)[row] = 1;
             }
         }
         // In node order rather than row order: that is how the numbers lie in memory.
         let is_measured =
             |metric: Metric| matches!(metric.info().source, Source::Measured) || metric == Metric::Definitions;
-        let measured_only = self.self_values.metrics().iter().all(is_measured);
+        let needs = if self.self_values.metrics().iter().all(is_measured) {
+            Needs::Measured
+        } else if self.self_values.metrics().iter().any(|metric| LIMITS.contains(&metric)) {
+            Needs::Everything
+        } else {
+            Needs::Costs
+        };
         let metrics: Vec<Metric> = self.self_values.metrics().iter().collect();
         for (node, row) in self.tree.rows_by_node(self.values.model.nodes.len()) {
-            self.account_node(node, row, &metrics, measured_only);
+            self.account_node(node, row, &metrics, needs);
         }
     }
 
     #[inline]
-    fn account_node(&mut self, node: NodeId, row: usize, metrics: &[Metric], measured_only: bool) {
+    fn account_node(&mut self, node: NodeId, row: usize, metrics: &[Metric], needs: Needs) {
         let wrap = self.values.lens.quirks.numbers_wrap;
         let mut count = self.filters.account.count(node, &self.values);
         self.accounted[row] |= count > 0;
@@ -247,13 +259,16 @@ impl<'q, 'm> Pipeline<'q, 'm> {
         if count == 0 {
             return;
         }
-        let numbers = if measured_only { self.values.measured(node) } else { self.values.row(node) };
-        for metric in metrics.iter().copied() {
-            let column = self.self_values.column_mut(metric);
+        let numbers = match needs {
+            Needs::Measured => self.values.measured(node),
+            Needs::Costs => self.values.costs_and_measured(node),
+            Needs::Everything => self.values.row(node),
+        };
+        for (sum, metric) in self.self_values.row_mut(row).iter_mut().zip(metrics.iter().copied()) {
             // As the original: counting a node twice doubles neither its runs nor its definitions.
             let once = matches!(metric, Metric::Runs | Metric::Definitions);
             let count = if once { 1 } else { count as i64 };
-            column[row] = plus(column[row], times(numbers[metric as usize], count, wrap), wrap);
+            *sum = plus(*sum, times(numbers[metric as usize], count, wrap), wrap);
         }
     }
 
@@ -414,6 +429,9 @@ impl<'q, 'm> Pipeline<'q, 'm> {
 
     /// Sorts siblings and puts all rows into print order.
     fn order(&self, shown: &[Kept]) -> Vec<VisibleRow> {
+        if self.options.order_by == OrderBy::Unordered {
+            return in_order_of_the_tree(shown);
+        }
         // The children of each row by counting sort, which keeps the order of the tree.
         let mut ends = vec![0_u32; shown.len() + 1];
         shown.iter().skip(1).for_each(|kept| ends[kept.parent as usize + 1] += 1);
@@ -447,7 +465,7 @@ impl<'q, 'm> Pipeline<'q, 'm> {
     fn sort<T>(&self, rows: &mut [T], key: impl Fn(&T) -> (usize, i64)) {
         let key = &key;
         let by_name = |a: &T, b: &T| self.name(key(a).0).cmp(self.name(key(b).0));
-        let by_column = |column: &[i64], a: &T, b: &T| column[key(b).0].cmp(&column[key(a).0]);
+        let by_column = |column: Column<'_>, a: &T, b: &T| column[key(b).0].cmp(&column[key(a).0]);
         let compare: &dyn Fn(&T, &T) -> Ordering = &match self.options.order_by {
             OrderBy::Unordered => return,
             OrderBy::Metric(metric) if self.other.is_some() => {
@@ -515,7 +533,8 @@ impl<'q, 'm> Pipeline<'q, 'm> {
     fn cumulate(&mut self, rows: &[usize]) {
         let wrap = self.values.lens.quirks.numbers_wrap;
         self.cumulative = self.self_values.clone();
-        for (metric, column) in self.cumulative.columns_mut_with_metric() {
+        for metric in self.cumulative.metrics().iter() {
+            let mut column = self.cumulative.column_mut(metric);
             let mut sum = 0_i64;
             for row in rows.iter().rev() {
                 sum = plus(sum, column[*row], wrap);
@@ -531,8 +550,20 @@ impl<'q, 'm> Pipeline<'q, 'm> {
     }
 }
 
+/// Rows in pre-order, as they are.
+fn in_order_of_the_tree(shown: &[Kept]) -> Vec<VisibleRow> {
+    let mut rows: Vec<VisibleRow> = Vec::with_capacity(shown.len());
+    for kept in shown {
+        let parent = kept.parent as usize;
+        let depth = rows.get(parent).map_or(0, |around| around.depth + 1);
+        rows.push(VisibleRow { row: kept.row as usize, parent, depth });
+    }
+    rows
+}
+
 fn recount(totals: &mut Table, own: &Table, shown: &[Kept], wrap: bool) {
-    for (metric, column) in totals.columns_mut_with_metric() {
+    for metric in totals.metrics().iter() {
+        let mut column = totals.column_mut(metric);
         let self_values = own.column(metric);
         for kept in shown {
             let row = kept.row as usize;

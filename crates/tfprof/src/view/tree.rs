@@ -122,6 +122,14 @@ impl Tree {
         &self.whole_name(name, model)[..length as usize]
     }
 
+    /// Whether a row has the name of a row of another tree. The first `alike` names of both models are the same, so that most
+    /// names need not be read.
+    pub fn has_name_of(&self, (row, model): (usize, &Model), other: &Tree, at: (usize, &Model), alike: usize) -> bool {
+        let (own, of) = (self.labels[row], other.labels[at.0]);
+        let is_known = own.name == of.name && (own.name as usize) < alike;
+        own.length == of.length && (is_known || self.name(row, model) == other.name(at.0, at.1))
+    }
+
     #[inline]
     fn whole_name<'t>(&'t self, name: u32, model: &'t Model) -> &'t str {
         if name & OWN == 0 { model.names.get(NameId(name)) } else { self.own_names.get(NameId(name & !OWN)) }

@@ -77,6 +77,17 @@ pub struct Values<'m> {
     cells: Option<&'m Cells>,
 }
 
+/// The metrics that compare a node with the peaks of its device, or say whether they can.
+pub const LIMITS: [Metric; 7] = [
+    Metric::KnownFlopsMicros,
+    Metric::KnownBytesMicros,
+    Metric::CoveredMicros,
+    Metric::ComputeMicros,
+    Metric::MemoryMicros,
+    Metric::RooflineMicros,
+    Metric::LostMicros,
+];
+
 /// Nodes with the same key have the same types.
 type TypesKey = (NameId, TypesId, NameId);
 
@@ -104,6 +115,14 @@ impl<'m> Values<'m> {
 
     /// All numbers of a node. `Definitions` is 1.
     pub fn row(&self, node: NodeId) -> Row {
+        let mut row = self.costs_and_measured(node);
+        self.add_limits(node, &mut row);
+        row
+    }
+
+    /// The same without what follows from peaks, see [`LIMITS`].
+    #[inline]
+    pub fn costs_and_measured(&self, node: NodeId) -> Row {
         let (mut row, ran, of_trace) = self.measured_sums(node);
         row[Metric::Parameters as usize] = self.parameters(node);
         row[Metric::FloatOps as usize] = self.float_ops(node, ran, row[Metric::Runs as usize]);
@@ -114,7 +133,6 @@ impl<'m> Values<'m> {
             let is_counted = self.model.costs.get(node).counted;
             use_recorded_costs(facts, of_trace, is_counted, &mut row);
         }
-        self.add_limits(node, &mut row);
         row
     }
 
@@ -126,7 +144,7 @@ impl<'m> Values<'m> {
         let mut ran = false;
         let mut of_trace = TraceSums::default();
         for (cell, sums) in self.cells.into_iter().flat_map(|cells| cells.with_trace_sums(node)) {
-            if self.add(cell, &mut row) {
+            if self.add(&cell, &mut row) {
                 ran = true;
                 of_trace.add(sums);
             }
@@ -197,7 +215,7 @@ impl<'m> Values<'m> {
 
     /// The metric that the time of a cell counts as, and whether its memory counts; none if its device does not.
     #[inline]
-    pub fn counted_as(&self, cell: &Cell) -> Option<(Option<Metric>, bool)> {
+    pub fn counted_as(&self, cell: &Cell<'_>) -> Option<(Option<Metric>, bool)> {
         let kind = self.model.devices.kind(cell.device);
         let is_apart = self.lens.kernels_apart && kind == DeviceKind::AllStreams;
         if is_apart || !self.counts(cell, kind) {
@@ -221,7 +239,7 @@ impl<'m> Values<'m> {
 
     /// Adds a cell to the row; false if the question does not count its device.
     #[inline]
-    fn add(&self, cell: &Cell, row: &mut Row) -> bool {
+    fn add(&self, cell: &Cell<'_>, row: &mut Row) -> bool {
         let Some((time, memory)) = self.counted_as(cell) else { return false };
         let wrap = self.lens.quirks.numbers_wrap;
         let sum = |measure: Measure| if wrap { cell.sum(measure).wrapped() } else { cell.sum(measure).limited() };
@@ -230,18 +248,18 @@ impl<'m> Values<'m> {
             add(time, sum(Measure::Micros));
             add(Metric::Micros, sum(Measure::Micros));
         }
-        if memory {
-            if time.is_some() {
-                add(Metric::Runs, sum(Measure::Runs));
-            }
+        if memory && time.is_some() {
+            add(Metric::Runs, sum(Measure::Runs));
+        }
+        if memory && cell.has_memory() {
             let repeated = if self.lens.quirks.temp_counts_twice { 0 } else { sum(Measure::RepeatedTemp) };
             add(Metric::RequestedBytes, plus(sum(Measure::RequestedBytes), repeated.wrapping_neg(), wrap));
             add(
                 Metric::PeakBytes,
                 match self.lens.step {
                     _ if self.lens.quirks.peaks_add_up => plus(sum(Measure::PeakBytes), repeated.wrapping_neg(), wrap),
-                    Step::All => cell.peaks.highest,
-                    Step::Average | Step::From(_) | Step::At(_) => cell.peaks.sum(),
+                    Step::All => cell.peaks().highest,
+                    Step::Average | Step::From(_) | Step::At(_) => cell.peaks().sum(),
                 },
             );
             add(Metric::ResidualBytes, sum(Measure::ResidualBytes));
@@ -259,7 +277,7 @@ impl<'m> Values<'m> {
         })
     }
 
-    fn counts(&self, cell: &Cell, kind: DeviceKind) -> bool {
+    fn counts(&self, cell: &Cell<'_>, kind: DeviceKind) -> bool {
         kind != DeviceKind::Placement || self.counts_on(cell.node, cell.device)
     }
 
@@ -276,7 +294,7 @@ impl<'m> Values<'m> {
                 .cells
                 .into_iter()
                 .flat_map(|cells| cells.of(node))
-                .any(|cell| cell.first_start != 0 && self.counts(cell, self.model.devices.kind(cell.device)))
+                .any(|cell| cell.first_start != 0 && self.counts(&cell, self.model.devices.kind(cell.device)))
     }
 
     /// Adds the computed costs, times the runs; if the node never ran, times the trip count of the program. FLOPs of an op
@@ -298,7 +316,7 @@ impl<'m> Values<'m> {
     fn ever_ran(&self, node: NodeId, ran: bool) -> bool {
         ran || {
             let mut cells = self.model.runs.everything().of(node);
-            cells.any(|cell| self.counts(cell, self.model.devices.kind(cell.device)))
+            cells.any(|cell| self.counts(&cell, self.model.devices.kind(cell.device)))
         }
     }
 

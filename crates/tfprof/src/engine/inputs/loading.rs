@@ -119,7 +119,9 @@ impl Inputs {
     ) -> Result<(), Error> {
         let runs: Vec<(i64, &Input)> = self.runs().collect();
         let sizes: Vec<u64> = runs.iter().map(|(_, input)| file_size(&input.path)).collect();
-        let mut shares = shares(&sizes, parallel::processors(RUN_THREADS)).into_iter().map(|share| &runs[share]);
+        let account = Account::current();
+        let threads = account.as_ref().map_or(RUN_THREADS, |account| affordable_threads(account.times_left()));
+        let mut shares = shares(&sizes, parallel::processors(threads)).into_iter().map(|share| &runs[share]);
         let load_here = |share: &[(i64, &Input)], profiler: &mut Profiler| {
             share.iter().try_for_each(|(step, input)| self.load_here(input, *step, profiler, progress, on_progress))
         };
@@ -129,7 +131,6 @@ impl Inputs {
             let mut runs = share.iter();
             runs.try_for_each(|(step, input)| self.load_one(input, *step, &mut fork, &on_read)).map(|()| fork)
         };
-        let account = Account::current();
         let first = shares.next().unwrap_or_default();
         thread::scope(|scope| {
             let mut forks = Vec::new();
@@ -302,6 +303,11 @@ pub(super) fn debug_info_beside(path: &Path) -> Option<PathBuf> {
     names.iter().map(|name| directory.join(name)).find(|file| file.is_file())
 }
 
+/// How many threads may read runs: the sums of each take about as much memory as the graph that is loaded.
+fn affordable_threads(graphs_left: u64) -> usize {
+    usize::try_from(graphs_left / 2).unwrap_or(RUN_THREADS).clamp(1, RUN_THREADS)
+}
+
 /// Splits files into contiguous shares of about the same size, at most one for each thread.
 fn shares(sizes: &[u64], threads: usize) -> Vec<Range<usize>> {
     let all: u64 = sizes.iter().sum();
@@ -323,6 +329,11 @@ fn shares(sizes: &[u64], threads: usize) -> Vec<Range<usize>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn little_memory_is_for_one_thread() {
+        assert_eq!([0, 1, 3, 4, 9, 1_000_000].map(affordable_threads), [1, 1, 1, 2, 4, RUN_THREADS]);
+    }
 
     #[test]
     fn shares_are_whole_files_in_order() {

@@ -206,8 +206,9 @@ impl HeldTrace {
     }
 
     fn sort(&mut self) {
-        // Stable: of equal intervals, the earlier in the file contains the later.
-        self.host.sort_by_key(|span| (span.line, span.start, std::cmp::Reverse(span.end)));
+        // Stable: of equal intervals, the one with the smaller id contains the other, as ids count ops from their start;
+        // without ids, the earlier in the file does.
+        self.host.sort_by_key(|span| (span.line, span.start, std::cmp::Reverse(span.end), span.id));
         self.calls.sort_by_key(|span| (span.line, span.start, std::cmp::Reverse(span.end)));
         self.others.sort_by_key(|span| (span.line, span.start, std::cmp::Reverse(span.end)));
         self.launches.sort_by_key(|span| (span.line, span.start));

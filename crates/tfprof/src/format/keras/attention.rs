@@ -31,14 +31,23 @@ fn project(lowering: &mut Lowering, part: &str, x: &Value, heads: i64, size: i64
     lowering.zip("AddV2", &result, &bias)
 }
 
-/// Scores, their softmax, and the weighted sum of values; then the softmax.
-pub fn attend(lowering: &mut Lowering, query: &Value, key: &Value, value: &Value) -> (Value, Value) {
-    let query = by_constant("Mul", lowering, query);
+/// Scores, their softmax, and the weighted sum of values; then the softmax. Either the query is scaled, or the scores are.
+pub fn attend(lowering: &mut Lowering, parts: [&Value; 3], scales_scores: bool) -> (Value, Value) {
+    let [query, key, value] = parts;
+    let query = if scales_scores { query.clone() } else { by_constant("Mul", lowering, query) };
     let dims = vec![query.dim(0), query.dim(2), query.dim(1), key.dim(1)];
-    let scores = einsum(lowering, "acde,abde->adbc", key, &query, dims);
+    let mut scores = einsum(lowering, "acde,abde->adbc", key, &query, dims);
+    if scales_scores {
+        scores = by_constant("Mul", lowering, &scores);
+    }
     let weights = lowering.map("Softmax", &scores);
     let dims = vec![query.dim(0), query.dim(1), query.dim(2), value.dim(3)];
     (einsum(lowering, "adbc,acde->abde", &weights, value, dims), weights)
+}
+
+/// Keras 3 has one op for attention, and calls it since layers have a gate, unless there is dropout.
+fn scales_scores(config: Config<'_>) -> bool {
+    !config.get("use_gate").is_null() && config.get("dropout").as_f64().unwrap_or(0.0) == 0.0
 }
 
 /// The result, scaled by the gate that a query computes.
@@ -107,7 +116,7 @@ fn multi_head(layer: &Layer<'_>, lowering: &mut Lowering, inputs: &[Value]) -> O
     let q = project(lowering, "query", query, heads, size, bias);
     let k = project(lowering, "key", key, heads, size, bias);
     let v = project(lowering, "value", value, heads, value_size, bias);
-    let (attended, weights) = attend(lowering, &q, &k, &v);
+    let (attended, weights) = attend(lowering, [&q, &k, &v], scales_scores(config));
     let attended = gated(config, lowering, query, attended);
     let mut projected = output(lowering, &attended, result, bias);
     if inputs[0].rank() != Some(3) {
@@ -134,7 +143,7 @@ fn grouped(layer: &Layer<'_>, lowering: &mut Lowering, inputs: &[Value]) -> Opti
         Value::new(tensor, Some(vec![x.dim(0), x.dim(1), heads, size]))
     };
     let (k, v) = (repeated(lowering, &k), repeated(lowering, &v));
-    let (attended, weights) = attend(lowering, &q, &k, &v);
+    let (attended, weights) = attend(lowering, [&q, &k, &v], scales_scores(config));
     let attended = gated(config, lowering, query, attended);
     Some(vec![output(lowering, &attended, query.dim(-1), bias), weights])
 }
@@ -159,9 +168,14 @@ fn dot(layer: &Layer<'_>, lowering: &mut Lowering, inputs: &[Value], additive: b
             bent = lowering.zip("Mul", &bent, &scale);
         }
         bent = lowering.map("Tanh", &bent);
-        if additive && config.flag("use_scale", true) {
-            let scale = lowering.parameter("scale", &[size], true);
-            bent = lowering.zip("Mul", &bent, &scale);
+        if additive {
+            // Without a scale, the factor is 1.
+            bent = if config.flag("use_scale", true) {
+                let scale = lowering.parameter("scale", &[size], true);
+                lowering.zip("Mul", &bent, &scale)
+            } else {
+                by_constant("Mul", lowering, &bent)
+            };
         }
         let sums = lowering.reduce("Sum", &bent, &[-1], false);
         if joins {

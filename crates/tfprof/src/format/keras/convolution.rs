@@ -3,7 +3,7 @@
 
 use super::config::{Config, Layer};
 use super::dense::{adapted, add_bias};
-use super::elementwise::activate;
+use super::elementwise::{activate, joined};
 use super::layers::Lower;
 use super::lowering::{Lowering, Value, Values};
 use crate::model::attr_value::AttrValue;
@@ -305,15 +305,36 @@ pub fn pool_of_rank(
     pooled(lowering, x, &window, op)
 }
 
-/// A pool whose result has given sizes, if windows of one size give it.
+/// A pool whose result has given sizes. As Keras runs it with TensorFlow: along one axis after the other, windows of two sizes
+/// at all places, of which some are chosen.
 fn adaptive(layer: &Layer<'_>, lowering: &mut Lowering, inputs: &[Value], op: &str) -> Option<Values> {
     let (config, spatial) = (layer.config, spatial(layer.class));
-    let window = Window::of(config, spatial);
-    let (_, sizes, _) = parts(&inputs[0], spatial, window.first)?;
-    let wanted = config.sizes("output_size", spatial, -1);
-    let size = |(size, wanted): (&i64, &i64)| (*size > 0 && *wanted > 0 && size % wanted == 0).then(|| size / wanted);
-    let size: Vec<i64> = sizes.iter().zip(&wanted).map(size).collect::<Option<_>>()?;
-    pooled(lowering, &inputs[0], &Window { strides: size.clone(), size, ..window }, op)
+    let first = channels_first(config);
+    let mut x = inputs[0].clone();
+    parts(&x, spatial, first)?;
+    for (axis, wanted) in config.sizes("output_size", spatial, -1).into_iter().enumerate() {
+        let place = (axis + if first { 2 } else { 1 }) as i64;
+        let length = x.dim(place);
+        if length <= 0 || !(1..=4096).contains(&wanted) {
+            return None;
+        }
+        let small = (length - 1) / wanted + 1;
+        let mut pools = Vec::new();
+        for reach in [small, small + 1].into_iter().filter(|reach| *reach <= length) {
+            let ones = vec![1; spatial];
+            let mut size = ones.clone();
+            size[axis] = reach;
+            let window = Window { size, strides: ones.clone(), dilations: ones, same: false, first };
+            pools.extend(pooled(lowering, &x, &window, op)?);
+        }
+        let all = joined(lowering, &pools, place);
+        // Places do not matter, only how many they are.
+        let (places, at) = (lowering.constant(&vec![0; usize::try_from(wanted).ok()?]), lowering.scalar(place));
+        let mut dims = all.dims.clone()?;
+        dims[usize::try_from(place).ok()?] = wanted;
+        x = Value::new(lowering.op("GatherV2", &[all.tensor, places, at], &[]), Some(dims));
+    }
+    Some(vec![x])
 }
 
 fn pooled(lowering: &mut Lowering, x: &Value, window: &Window, op: &str) -> Option<Values> {

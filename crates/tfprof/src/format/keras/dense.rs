@@ -5,6 +5,7 @@ use super::elementwise::{activate, by_constant};
 use super::layers::Lower;
 use super::lowering::{Lowering, Value, Values};
 use crate::model::attr_value::AttrValue;
+use crate::model::body::Tensor;
 
 pub const LAYERS: &[(&[&str], Lower)] = &[
     (&["Dense"], dense),
@@ -104,6 +105,7 @@ fn embedding(layer: &Layer<'_>, lowering: &mut Lowering, inputs: &[Value]) -> Op
     let table = lowering.parameter("embeddings", &[config.int("input_dim")?, size], true);
     let axis = lowering.scalar(0);
     let indices = lowering.op("Cast", &[x.tensor], &[("DstT", AttrValue::Type(crate::model::dtype::DType::INT32))]);
+    let indices = if lowering.is_new { from_start(lowering, indices, x) } else { indices };
     let tensor = lowering.op("GatherV2", &[table.tensor, indices, axis], &[]);
     let with = |size: i64| x.dims.as_ref().map(|dims| [&dims[..], &[size]].concat());
     let found = Value::new(tensor, with(size));
@@ -114,6 +116,14 @@ fn embedding(layer: &Layer<'_>, lowering: &mut Lowering, inputs: &[Value]) -> Op
     let product = multiply(lowering, &rows, &up);
     let scaled = by_constant("Mul", lowering, &product);
     Some(vec![lowering.zip("AddV2", &found, &scaled)])
+}
+
+/// Indices that count from the end, too, as those of Keras 3.
+fn from_start(lowering: &mut Lowering, indices: Tensor, x: &Value) -> Tensor {
+    let indices = Value::new(indices, x.dims.clone());
+    let below = by_constant("Less", lowering, &indices);
+    let sum = by_constant("AddV2", lowering, &indices);
+    lowering.op("SelectV2", &[below.tensor, sum.tensor, indices.tensor], &[])
 }
 
 /// An embedding that also leads back: a product with its table, or with one of its own.

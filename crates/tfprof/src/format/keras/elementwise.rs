@@ -5,6 +5,7 @@ use super::layers::Lower;
 use super::lowering::{Lowering, Value, Values};
 use crate::model::attr_value::AttrValue;
 use crate::model::body::Tensor;
+use crate::model::dtype::DType;
 
 pub const LAYERS: &[(&[&str], Lower)] = &[
     (&["Activation"], |layer, lowering, inputs| {
@@ -64,6 +65,8 @@ pub const LAYERS: &[(&[&str], Lower)] = &[
             "RandomGaussianBlur",
             "RandomPerspective",
             "RandAugment",
+            "Solarization",
+            "Equalization",
             "AugMix",
             "MixUp",
             "CutMix",
@@ -72,6 +75,7 @@ pub const LAYERS: &[(&[&str], Lower)] = &[
         ],
         |_, lowering, inputs| Some(vec![lowering.map("Identity", &inputs[0])]),
     ),
+    (&["AutoContrast"], |layer, lowering, inputs| Some(auto_contrast(layer, lowering, inputs))),
     (&["Rescaling"], |_, lowering, inputs| {
         let scaled = by_constant("Mul", lowering, &inputs[0]);
         Some(vec![by_constant("AddV2", lowering, &scaled)])
@@ -79,6 +83,10 @@ pub const LAYERS: &[(&[&str], Lower)] = &[
     (&["Masking"], |_, lowering, inputs| {
         let differs = by_constant("NotEqual", lowering, &inputs[0]);
         let any = lowering.reduce("Any", &differs, &[-1], true);
+        if lowering.is_new {
+            let tensor = lowering.op("SelectV2", &[any.tensor, inputs[0].tensor, differs.tensor], &[]);
+            return Some(vec![Value::new(tensor, inputs[0].dims.clone())]);
+        }
         Some(vec![lowering.zip("Mul", &inputs[0], &any)])
     }),
 ];
@@ -100,7 +108,9 @@ pub fn activate(name: &str, lowering: &mut Lowering, x: Value) -> Value {
         "exponential" => "Exp",
         "leaky_relu" | "LeakyReLU" => "LeakyRelu",
         "swish" | "silu" => {
-            let gate = lowering.map("Sigmoid", &x);
+            // The factor is 1.
+            let scaled = by_constant("Mul", lowering, &x);
+            let gate = lowering.map("Sigmoid", &scaled);
             return lowering.zip("Mul", &x, &gate);
         }
         "gelu" => {
@@ -158,6 +168,8 @@ fn composed(name: &str, lowering: &mut Lowering, x: &Value) -> Value {
             let sum = lowering.zip("AddV2", x, &root);
             by_constant("RealDiv", lowering, &sum)
         }
+        "sparse_plus" | "sparse_sigmoid" => sparse(name, lowering, x),
+        "sparsemax" => sparsemax(lowering, x),
         "tanh_shrink" => {
             let bent = lowering.map("Tanh", x);
             lowering.zip("Sub", x, &bent)
@@ -184,6 +196,64 @@ fn composed(name: &str, lowering: &mut Lowering, x: &Value) -> Value {
             lowering.unknown(std::slice::from_ref(x), dims).remove(0)
         }
     }
+}
+
+/// Each channel from its least to its greatest value.
+fn auto_contrast(layer: &Layer<'_>, lowering: &mut Lowering, inputs: &[Value]) -> Values {
+    let x = &inputs[0];
+    let is_plain = layer.config.ints("value_range") == [0, 255];
+    let ranged = |lowering: &mut Lowering, x: Value| {
+        let steps: &[&str] = if is_plain { &[] } else { &["Sub", "RealDiv", "Mul", "AddV2"] };
+        steps.iter().fold(x, |x, op| by_constant(op, lowering, &x))
+    };
+    let x = ranged(lowering, x.clone());
+    let (low, high) = (lowering.reduce("Min", &x, &[1, 2], true), lowering.reduce("Max", &x, &[1, 2], true));
+    let range = lowering.zip("Sub", &high, &low);
+    let scale = by_constant("RealDiv", lowering, &range);
+    let negative = lowering.map("Neg", &low);
+    let offset = lowering.zip("Mul", &negative, &scale);
+    let scaled = lowering.zip("Mul", &x, &scale);
+    let moved = lowering.zip("AddV2", &scaled, &offset);
+    let cut = ["Minimum", "Maximum"].iter().fold(moved, |x, op| by_constant(op, lowering, &x));
+    let result = ranged(lowering, Value { dims: x.dims.clone(), ..cut });
+    let odd = lowering.map("IsNan", &result);
+    vec![chosen(lowering, &odd, &result)]
+}
+
+/// Three pieces: none, a power or a line, all.
+fn sparse(name: &str, lowering: &mut Lowering, x: &Value) -> Value {
+    let below = by_constant("LessEqual", lowering, x);
+    let inside = by_constant(if name == "sparse_plus" { "Less" } else { "GreaterEqual" }, lowering, x);
+    let mut bent = by_constant("AddV2", lowering, x);
+    if name == "sparse_plus" {
+        bent = by_constant("Pow", lowering, &bent);
+    }
+    let bent = by_constant("Mul", lowering, &bent);
+    let bent = chosen(lowering, &inside, &bent);
+    chosen(lowering, &below, &bent)
+}
+
+/// Sorts, sums up to each place, and cuts what lies below a threshold that follows from both.
+fn sparsemax(lowering: &mut Lowering, x: &Value) -> Value {
+    let count = lowering.scalar(x.dim(-1));
+    let sorted = Value::new(lowering.op("TopKV2", &[x.tensor, count], &[]), x.dims.clone());
+    let axis = lowering.scalar(-1);
+    let sums = Value::new(lowering.op("Cumsum", &[sorted.tensor, axis], &[]), x.dims.clone());
+    let less = by_constant("Sub", lowering, &sums);
+    let each = by_constant("RealDiv", lowering, &less);
+    let above = lowering.zip("Sub", &sorted, &each);
+    let support = by_constant("Greater", lowering, &above);
+    let kept = chosen(lowering, &support, &sums);
+    let number = Value {
+        tensor: lowering.op("Cast", &[support.tensor], &[("DstT", AttrValue::Type(DType::FLOAT))]),
+        ..x.clone()
+    };
+    let number = lowering.reduce("Sum", &number, &[-1], true);
+    let sum = lowering.reduce("Sum", &kept, &[-1], true);
+    let sum = by_constant("Sub", lowering, &sum);
+    let threshold = lowering.zip("RealDiv", &sum, &number);
+    let rest = lowering.zip("Sub", x, &threshold);
+    by_constant("Maximum", lowering, &rest)
 }
 
 /// A tensor where a condition holds, else a number.

@@ -44,6 +44,8 @@ pub struct Lowering {
     lowered: Lowered,
     pub weights: Weights,
     pub warnings: Vec<String>,
+    /// Whether Keras 3 saved the model, whose layers run other ops than those of tf.keras.
+    pub is_new: bool,
     /// The names of the enclosing layers, and the groups of their weights.
     names: Vec<String>,
     groups: Vec<String>,
@@ -100,6 +102,7 @@ impl Lowering {
             lowered: Lowered::default(),
             weights,
             warnings: Vec::new(),
+            is_new: false,
             names: Vec::new(),
             groups: Vec::new(),
             class: String::new(),

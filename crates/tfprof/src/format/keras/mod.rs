@@ -90,6 +90,7 @@ pub fn read(file: &ModelFile, builder: &mut Builder) -> Result<(), Error> {
         .map_err(|error| wrong(format!("the config of this Keras model is damaged: {error}")))?;
     old::translate(&mut config);
     let mut lowering = Lowering::new(weights);
+    lowering.is_new = version.as_ref().map_or(config["module"].is_string(), |version| version.starts_with('3'));
     network::lower_model(&config, &mut lowering).map_err(wrong)?;
     for warning in std::mem::take(&mut lowering.warnings) {
         builder.warn("keras_model", None, || warning);

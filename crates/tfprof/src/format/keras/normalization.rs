@@ -1,6 +1,7 @@
 //! Normalization, as the elementwise ops that Keras runs at inference.
 
 use super::config::Layer;
+use super::convolution::channels_first;
 use super::elementwise::by_constant;
 use super::layers::{Lower, lower_inner};
 use super::lowering::{Lowering, Value, Values};
@@ -90,7 +91,22 @@ pub fn moments(lowering: &mut Lowering, x: &Value, axes: &[i64], keep: bool) -> 
 /// Mean and variance over axes, then as above.
 fn by_moments(lowering: &mut Lowering, x: &Value, axes: &[i64], gamma: Option<&Value>, beta: Option<&Value>) -> Value {
     let (mean, variance) = moments(lowering, x, axes, true);
-    normalized(lowering, x, &mean, &variance, gamma, beta)
+    if !lowering.is_new {
+        return normalized(lowering, x, &mean, &variance, gamma, beta);
+    }
+    let sum = by_constant("AddV2", lowering, &variance);
+    let mut factor = lowering.map("Rsqrt", &sum);
+    if let Some(gamma) = gamma {
+        factor = lowering.zip("Mul", &factor, gamma);
+    }
+    let negative = lowering.map("Neg", &mean);
+    let mut shift = lowering.zip("Mul", &negative, &factor);
+    if let Some(beta) = beta {
+        shift = lowering.zip("AddV2", &shift, beta);
+    }
+    let scaled = lowering.zip("Mul", x, &factor);
+    let all = lowering.zip("AddV2", &scaled, &shift);
+    Value { dims: x.dims.clone(), ..all }
 }
 
 fn layer_norm(layer: &Layer<'_>, lowering: &mut Lowering, inputs: &[Value]) -> Option<Values> {
@@ -166,7 +182,13 @@ fn normalization(layer: &Layer<'_>, lowering: &mut Lowering, inputs: &[Value]) -
 fn spectral(layer: &Layer<'_>, lowering: &mut Lowering, inputs: &[Value]) -> Option<Values> {
     let inner = layer.config.layer("layer")?;
     let outputs = lower_inner(&inner, "layer", lowering, inputs);
-    let size = inner.config.int("filters").or_else(|| inner.config.int("units")).unwrap_or(-1);
+    // The last size of the kernel.
+    let units = ["units", "filters", "output_dim"].into_iter().find_map(|key| inner.config.int(key));
+    let size = match inner.class {
+        class if class.ends_with("Transpose") => inputs[0].dim(if channels_first(inner.config) { 1 } else { -1 }),
+        class if class.starts_with("DepthwiseConv") => inner.config.int("depth_multiplier").unwrap_or(1),
+        _ => units.unwrap_or(-1),
+    };
     lowering.parameter("vector_u", &[1, size], false);
     Some(outputs)
 }

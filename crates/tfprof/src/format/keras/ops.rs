@@ -194,7 +194,7 @@ const PRODUCTS: &[(&[&str], Lower)] = &[
     }),
     (&["DotProductAttention"], |_, lowering, inputs| {
         let all = inputs.get(..3)?;
-        all.iter().all(|x| x.rank() == Some(4)).then(|| vec![attend(lowering, &all[0], &all[1], &all[2]).0])
+        all.iter().all(|x| x.rank() == Some(4)).then(|| vec![attend(lowering, [&all[0], &all[1], &all[2]], true).0])
     }),
     (&["Resize"], |layer, lowering, inputs| {
         let sizes = layer.config.sizes("size", 2, -1);

@@ -64,15 +64,7 @@ fn cell(class: &str, config: Config<'_>, lowering: &mut Lowering, x: &Value) -> 
     let inner = config.text_or("recurrent_activation", "sigmoid");
     let activation = config.text_or("activation", "tanh");
     let state = match gates {
-        4 => {
-            let gated: Vec<Value> = (0..3).map(|_| activate(inner, lowering, gate.clone())).collect();
-            let candidate = activate(activation, lowering, gate);
-            let kept = lowering.zip("Mul", &gated[0], &state);
-            let added = lowering.zip("Mul", &gated[1], &candidate);
-            let memory = lowering.zip("AddV2", &kept, &added);
-            let shown = activate(activation, lowering, memory);
-            lowering.zip("Mul", &gated[2], &shown)
-        }
+        4 => remembered(lowering, &gate, &state, inner, activation),
         3 => {
             let gated: Vec<Value> = (0..2).map(|_| activate(inner, lowering, gate.clone())).collect();
             let reset = lowering.zip("Mul", &gated[0], &state);
@@ -85,6 +77,17 @@ fn cell(class: &str, config: Config<'_>, lowering: &mut Lowering, x: &Value) -> 
         _ => activate(activation, lowering, gate),
     };
     Some((state, gates == 4))
+}
+
+/// The next state of a cell with a memory, from one of its four gates.
+fn remembered(lowering: &mut Lowering, gate: &Value, state: &Value, inner: &str, activation: &str) -> Value {
+    let gated: Vec<Value> = (0..3).map(|_| activate(inner, lowering, gate.clone())).collect();
+    let candidate = activate(activation, lowering, gate.clone());
+    let kept = lowering.zip("Mul", &gated[0], state);
+    let added = lowering.zip("Mul", &gated[1], &candidate);
+    let memory = lowering.zip("AddV2", &kept, &added);
+    let shown = activate(activation, lowering, memory);
+    lowering.zip("Mul", &gated[2], &shown)
 }
 
 /// The first of the gates, which split the last dimension.
@@ -200,9 +203,9 @@ fn conv_lstm(layer: &Layer<'_>, lowering: &mut Lowering, inputs: &[Value]) -> Op
     let axis = lowering.scalar(if first { 1 } else { -1 });
     let gate = lowering.op("Split", &[axis, sum.tensor], &[("num_split", AttrValue::Int(4))]);
     let gate = Value::new(gate, state.dims.clone());
-    let open = activate(config.text_or("recurrent_activation", "sigmoid"), lowering, gate);
-    let candidate = activate(config.text_or("activation", "tanh"), lowering, state);
-    let flat = lowering.zip("Mul", &open, &candidate);
+    // The default of tf.keras, which newer configs state.
+    let inner = config.text_or("recurrent_activation", "hard_sigmoid");
+    let flat = remembered(lowering, &gate, &state, inner, config.text_or("activation", "tanh"));
     Some(outputs(config, lowering, x, &flat, 2))
 }
 

@@ -26,7 +26,7 @@ pub const LAYERS: &[(&[&str], Lower)] = &[
     }),
     (&["Concatenate"], |layer, lowering, inputs| Some(concatenate(layer, lowering, inputs))),
     (&["Dot"], dot),
-    (&["Hashing"], |layer, lowering, inputs| {
+    (&["HashedCrossing", "Hashing"], |layer, lowering, inputs| {
         encoded(layer.config, lowering, &inputs[0], layer.config.int("num_bins").unwrap_or(-1))
     }),
     (&["Discretization"], |layer, lowering, inputs| {
@@ -219,6 +219,7 @@ pub fn resize(lowering: &mut Lowering, x: &Value, sizes: &[i64], config: Config<
         "nearest" => "ResizeNearestNeighbor",
         "bilinear" => "ResizeBilinear",
         "bicubic" => "ResizeBicubic",
+        "area" => "ResizeArea",
         _ => return None,
     };
     let numbers = lowering.constant(sizes);

@@ -14,7 +14,7 @@ pub struct ShapeTable {
 }
 
 /// Ops whose cost depends on values, too: strides, groups, flags.
-const BY_VALUE: [&[u8]; 6] = [b"conv", b"pool", b"attention", b"embedding", b"lstm", b"gru"];
+const BY_VALUE: [&[u8]; 8] = [b"conv", b"pool", b"attention", b"embedding", b"lstm", b"gru", b"batch_norm", b"_rnn"];
 
 impl ShapeTable {
     /// The number of the inputs of an op.

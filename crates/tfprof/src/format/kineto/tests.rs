@@ -54,6 +54,18 @@ fn row(name: &str, device: &str, runs: i64, nanos: i64) -> (String, String, i64,
     (name.to_owned(), device.to_owned(), runs, nanos)
 }
 
+/// Events may come in any order: ids count ops from their start.
+#[test]
+fn of_equal_intervals_the_smaller_id_is_outside() {
+    let outer = event("cpu_op", "aten::linear", "1", "10", "6", r#""External id": 4"#);
+    let inner = event("cpu_op", "aten::mm", "1", "10", "6", r#""External id": 5"#);
+    for events in [[outer.clone(), inner.clone()], [inner, outer]] {
+        let host = read(trace(&events).as_bytes()).unwrap();
+        let expected = [row("aten::linear", "/host:CPU", 1, 0), row("aten::linear/aten::mm", "/host:CPU", 1, 6000)];
+        assert_eq!(ops(&host), expected);
+    }
+}
+
 #[test]
 fn ops_nest_and_kernels_belong_to_them() {
     let text = trace(&[

@@ -245,9 +245,7 @@ impl<'w, 'f> Reader<'w, 'f> {
             }
         }
         for (slot, name) in std::mem::take(&mut frame.forward) {
-            if let Some(tensor) = frame.values.get(&name) {
-                frame.body.set_input(slot, *tensor);
-            }
+            frame.values.get(&name).into_iter().for_each(|tensor| frame.body.set_input(slot, *tensor));
         }
         let outputs = std::mem::take(&mut frame.outputs);
         let returns: Vec<Tensor> = outputs.iter().map(|output| frame.value(output)).collect();
@@ -283,13 +281,14 @@ impl<'w, 'f> Reader<'w, 'f> {
                 attribute.value = frame.attributes.get(&of_call).cloned().unwrap_or_default();
             }
         }
-        let graph = |name: &str| node.attribute(name).and_then(|attribute| attribute.graph);
         let mut graphs = Vec::new();
-        // The first part is read first.
+        let graph = |name: &str| node.attribute(name).and_then(|attribute| attribute.graph);
         for part in ["else_branch", "then_branch", "body"] {
             graphs.extend(graph(part).map(|span| (part, span)));
         }
-        if !graphs.is_empty() && !is_deepest && lower::is_known_domain(&node.domain) {
+        // The first version of `Scan` had batches and lengths.
+        let is_first_scan = node.op == "Scan" && self.shared.versions.get("").is_some_and(|version| *version < 9);
+        if !graphs.is_empty() && !is_deepest && !is_first_scan && lower::is_known_domain(&node.domain) {
             frame.waiting = Some(PendingNode { node, left: graphs, done: Vec::new(), captures: Vec::new() });
             return;
         }

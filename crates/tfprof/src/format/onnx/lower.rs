@@ -43,7 +43,9 @@ pub fn lower(node: &Node, around: &dyn NodeContext) -> Made {
 /// Products, convolutions, pools and reductions.
 fn computing(node: &Node, around: &dyn NodeContext) -> Option<Made> {
     Some(match node.op.as_str() {
-        "Conv" | "FusedConv" | "ConvInteger" | "QLinearConv" | "ConvTranspose" => convolution(node, around),
+        "Conv" | "FusedConv" | "ConvInteger" | "QLinearConv" | "ConvTranspose" | "DeformConv" => {
+            convolution(node, around)
+        }
         "MaxPool" | "AveragePool" | "LpPool" | "QLinearAveragePool" => pool(node, around),
         "GlobalAveragePool" | "GlobalMaxPool" | "GlobalLpPool" | "QLinearGlobalAveragePool" => global_pool(node),
         "Gemm" | "FusedGemm" | "QGemm" => gemm(node),
@@ -72,6 +74,13 @@ fn computing(node: &Node, around: &dyn NodeContext) -> Option<Made> {
         "LSTM" | "GRU" | "RNN" => recurrent(node),
         "Attention" if node.domain == "com.microsoft" => all("PackedAttention", node),
         "QAttention" => all("PackedAttention", node),
+        "Attention" => attention(node, 4),
+        "MultiHeadAttention" => attention(node, 6),
+        "GroupQueryAttention" => attention(node, 3),
+        "SoftmaxCrossEntropyLoss" | "NegativeLogLikelihoodLoss" => {
+            let reduction = node.attribute("reduction").and_then(|one| one.text.clone());
+            all(ONNX.lowered(&node.op), node).with("reduction", Setting::Text(reduction.unwrap_or_default()))
+        }
         _ => return None,
     })
 }
@@ -137,7 +146,12 @@ fn moving(node: &Node, around: &dyn NodeContext) -> Option<Made> {
         "Split" => split(node),
         "Slice" => slice(node),
         "Gather" => Made::new("GatherV2", vec![Input::Of(0), Input::Of(1), Input::Int(axis(node, 0))]),
-        "GatherND" => all("GatherNd", node),
+        "GatherND" => all("GatherNd", node).int("batch_dims", node.int("batch_dims").unwrap_or(0)),
+        "Compress" | "Unique" | "CenterCropPad" => {
+            let made = all(ONNX.lowered(&node.op), node);
+            let made = node.int("axis").map_or(made.clone(), |axis| made.int("axis", axis));
+            node.ints("axes").map_or(made.clone(), |axes| made.with("axes", Setting::Ints(axes.to_vec())))
+        }
         "Pad" => pad(node),
         "TopK" => {
             let inputs = match node.int("k") {
@@ -160,6 +174,7 @@ fn moving(node: &Node, around: &dyn NodeContext) -> Option<Made> {
 /// Ops that convert numbers, and quantized arithmetic.
 fn quantizing(node: &Node, around: &dyn NodeContext) -> Option<Made> {
     Some(match node.op.as_str() {
+        "BitCast" => all("Bitcast", node).with("type", Setting::Type(wire::dtype(node.int("to").unwrap_or(0)))),
         "Cast" => all("Cast", node).with("DstT", Setting::Type(wire::dtype(node.int("to").unwrap_or(0)))),
         "CastLike" => {
             let dtype = node.input(1).map_or(DType::UNKNOWN, |like| around.stated(like).0);
@@ -288,13 +303,17 @@ fn windows(made: Made, node: &Node, spatial: usize) -> Made {
 }
 
 fn convolution(node: &Node, around: &dyn NodeContext) -> Made {
-    let (filter, bias) = if node.op == "QLinearConv" { (3, 8) } else { (1, 2) };
+    let (filter, bias) = match node.op.as_str() {
+        "QLinearConv" => (3, 8),
+        "DeformConv" => (1, 3),
+        _ => (1, 2),
+    };
     let spatial = spatial(node, around, Some(filter));
     let has_bias = node.input(bias).is_some() && node.op != "ConvInteger";
     let mut inputs = vec![Input::Of(0), Input::Of(filter)];
     inputs.extend(has_bias.then_some(Input::Of(bias)));
     let fused: Vec<&'static str> = has_bias.then_some("BiasAdd").into_iter().collect();
-    let op = if node.op == "ConvTranspose" { "ConvTranspose" } else { "_FusedConv" };
+    let op = ONNX.lowered(&node.op);
     let made = windows(Made::new(op, inputs), node, spatial)
         .with("filter_format", Setting::Text("OI".to_owned()))
         .with("fused_ops", Setting::Texts(fused));
@@ -376,7 +395,7 @@ fn split(node: &Node) -> Made {
     };
     match sizes {
         Some(sizes) => Made::new("SplitV", vec![Input::Of(0), sizes, axis]).int("num_split", count),
-        None => Made::new("Split", vec![axis, Input::Of(0)]).int("num_split", count),
+        None => Made::new("Split", vec![axis, Input::Of(0)]).int("num_split", count).flag("uneven", true),
     }
 }
 
@@ -413,11 +432,26 @@ fn resize(node: &Node, around: &dyn NodeContext) -> Made {
     }
     let old = node.op == "Upsample" || around.version(&node.domain) < 11;
     let (scales, sizes) = if old { (1, 2) } else { (2, 3) };
-    // An empty list of scales is no list.
-    if node.input(sizes).is_some() {
-        return Made::new(op, vec![Input::Of(0), Input::Of(sizes)]);
-    }
-    Made::new(op, vec![Input::Of(0), Input::Of(scales)])
+    // An empty list of scales is no list. With a policy, the sizes are bounds.
+    let is_exact = matches!(node.text("keep_aspect_ratio_policy"), "" | "stretch");
+    let by = match node.input(sizes) {
+        Some(_) if is_exact => vec![Input::Of(0), Input::Of(sizes)],
+        Some(_) => vec![Input::Of(0)],
+        None => vec![Input::Of(0), Input::Of(scales)],
+    };
+    let made = Made::new(op, by);
+    node.ints("axes").map_or(made.clone(), |axes| made.with("axes", Setting::Ints(axes.to_vec())))
+}
+
+/// Attention by heads; `past` is the place of the keys of earlier calls.
+fn attention(node: &Node, past: usize) -> Made {
+    let heads = node.int("q_num_heads").or(node.int("num_heads")).unwrap_or(0);
+    Made::new("HeadsAttention", [0, 1, 2, past].map(Input::Of).to_vec())
+        .int("heads", heads)
+        .int("shared_heads", node.int("kv_num_heads").unwrap_or(heads))
+        .flag("has_keys", node.input(1).is_some())
+        .flag("has_values", node.input(2).is_some())
+        .flag("has_past", node.input(past).is_some())
 }
 
 fn recurrent(node: &Node) -> Made {

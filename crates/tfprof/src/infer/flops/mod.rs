@@ -20,6 +20,8 @@ mod reduction;
 mod sort;
 pub mod torch;
 pub mod torch_bytes;
+mod torch_ops;
+mod torch_windows;
 mod update;
 mod zero;
 

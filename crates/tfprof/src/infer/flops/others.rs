@@ -1,5 +1,6 @@
 //! Ops that TensorFlow does not have, or has with other operands: fused layers of other dialects.
 
+use super::super::heads::Attention;
 use super::matmul::with_fused;
 use super::{Count, Flops, Formula, Op, UnknownReason, Work, dim, elements, formula, product};
 use crate::model::attr_value;
@@ -19,6 +20,17 @@ pub const FORMULAS: &[Formula] = &[
         let taps = elements(taps.ok_or(UnknownReason::Malformed)?);
         with_fused(op, Work::multiply_adds(taps.saturating_mul(elements(op.output()?))))
     }, "2 · N(out) · N(in1) / channels of out, and N(out) for each fused op")),
+    formula(&["DeformConv"], Count::By(|op| {
+        let (x, filter, out) = (op.input(0)?, op.input(1)?, op.output()?);
+        let taps = elements(filter.get(1..).ok_or(UnknownReason::Malformed)?);
+        let places = product(&[dim(out, 0)?, elements(out.get(2..).unwrap_or_default())]);
+        let samples = product(&[places, dim(x, 1)?, elements(filter.get(2..).unwrap_or_default())]);
+        let work = Work::multiply_adds(taps.saturating_mul(elements(out))).and(samples.saturating_mul(9));
+        with_fused(op, work)
+    }, "as _FusedConv, and 9 for each sample of in0")),
+    formula(&["SoftmaxLoss"], Count::In(6)),
+    formula(&["LikelihoodLoss"], Count::By(|op| Ok(Work::plain(elements(op.input(1)?).saturating_mul(2))), "2 · N(in1)")),
+    formula(&["UniqueElements", "Col2Im"], Count::In(1)),
     formula(&["ConvTranspose"], Count::By(|op| {
         let taps = elements(op.input(1)?.get(1..).ok_or(UnknownReason::Malformed)?);
         with_fused(op, Work::multiply_adds(taps.saturating_mul(elements(op.input(0)?))))
@@ -37,12 +49,7 @@ pub const FORMULAS: &[Formula] = &[
         Ok(Work::multiply_adds(elements(op.input(0)?).saturating_mul(columns.max(0))))
     }, "2 · N(in0) · columns")),
     formula(&["Recurrent"], Count::By(recurrent, "as BlockLSTM, for each direction; 4 gates for LSTM, 3 for GRU, else 1")),
-    formula(&["HeadsAttention"], Count::By(|op| {
-        // Each query meets each key, and each weight a value.
-        let keys = op.input(1)?;
-        let length = dim(keys, keys.len().checked_sub(2).ok_or(UnknownReason::Malformed)?)?;
-        Ok(Work::multiply_adds(product(&[2, elements(op.input(0)?), length])))
-    }, "4 · N(in0) · length of in1")),
+    formula(&["HeadsAttention"], Count::By(attention, "2 · heads · queries · keys · (depth of keys + depth of values)")),
     formula(&["PackedAttention"], Count::By(|op| {
         let (x, weights, out) = (op.input(0)?, op.input(1)?, op.output()?);
         let products = elements(x).saturating_mul(*weights.last().ok_or(UnknownReason::Malformed)?);
@@ -73,6 +80,17 @@ pub const FORMULAS: &[Formula] = &[
         Ok(Work::plain(product(&[9, samples, samples, elements(op.output()?)])))
     }, "9 · samples² · N(out), samples in each direction")),
 ];
+
+/// Each query meets each key, and each weight a value.
+fn attention(op: &Op<'_>) -> Flops {
+    let number = |name: &str| (op.attribute)(name).and_then(attr_value::int).unwrap_or(0);
+    let given = |at: usize, name: &str| if op.flag(name) { op.input(at) } else { Ok(&[][..]) };
+    let shapes = [op.input(0)?, given(1, "has_keys")?, given(2, "has_values")?, given(3, "has_past")?];
+    let of =
+        Attention::of(shapes.map(Some), number("heads"), number("shared_heads")).ok_or(UnknownReason::Malformed)?;
+    let sizes = [of.batch, of.heads, of.queries, of.keys, of.depth.saturating_add(of.value_depth)];
+    Ok(Work::multiply_adds(product(&sizes)))
+}
 
 fn recurrent(op: &Op<'_>) -> Flops {
     let (x, states) = (op.input(0)?, op.input(2)?);

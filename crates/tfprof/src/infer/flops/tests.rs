@@ -180,3 +180,28 @@ fn the_ops_of_other_dialects_have_formulas() {
         }
     }
 }
+
+#[test]
+fn attention_by_heads() {
+    let number = |n: i64| {
+        let mut out = Vec::new();
+        write::key(&mut out, 3, 0);
+        write::varint(&mut out, n as u64);
+        out
+    };
+    let flags = |names: &[&'static str]| names.iter().map(|name| (*name, vec![0x28, 1])).collect::<Vec<_>>();
+    let heads = [flags(&["has_keys", "has_values"]), vec![("heads", number(3)), ("shared_heads", number(3))]].concat();
+    // Two batches of three heads, four queries, six keys of 8 and values of 10.
+    let macs = 2 * 3 * 4 * 6 * (8 + 10);
+    ours("HeadsAttention", &[&[2, 4, 24], &[2, 6, 24], &[2, 6, 30], &[-9]], &[2, 4, 30], &heads, 2 * macs, macs);
+    let heads = [flags(&["has_past"]), vec![("heads", number(4)), ("shared_heads", number(2))]].concat();
+    let macs = 4 * 4 * 9 * 16;
+    ours("HeadsAttention", &[&[1, 4, 64], &[-9], &[-9], &[1, 2, 5, 8]], &[1, 4, 32], &heads, 2 * macs, macs);
+}
+
+#[test]
+fn a_deformable_convolution_samples_its_input() {
+    // Five channels of 3x3 places; four taps of three channels each; as many samples.
+    let macs = 5 * 9 * 12;
+    ours("DeformConv", &[&[1, 3, 4, 4], &[5, 3, 2, 2]], &[1, 5, 3, 3], &[], 2 * macs + 9 * 9 * 12, macs);
+}

@@ -1,5 +1,7 @@
 //! FLOPs of PyTorch's ops, from the shapes of their inputs: names and arguments are mapped to the formulas of graphs.
 
+use super::torch_ops::{ELEMENTWISE, FREE, PER_ELEMENT, WHOLE, WRAPPERS};
+use super::torch_windows::{convolution, pool, recurrent_on_gpu};
 use super::{Dims, Op, find, product};
 
 /// How an op of a trace is counted.
@@ -9,6 +11,8 @@ pub enum Counted {
     Whole,
     /// It does the work unless an op inside it does.
     IfLeaf,
+    /// It leaves all work to ops inside it.
+    Never,
 }
 
 /// The inputs of an op as a trace has them: sizes (empty if it is no tensor), and values of those that are none.
@@ -17,50 +21,6 @@ pub struct Inputs<'a> {
     pub dims: &'a [Vec<i64>],
     pub values: &'a [String],
 }
-
-/// Ops that only move data, or make it: zero by definition.
-#[rustfmt::skip]
-const FREE: &[&str] = &[
-    "_conj", "_has_compatible_shallow_copy_type", "_local_scalar_dense", "_nested_tensor_from_mask", "_reshape_alias",
-    "_shape_as_tensor", "_to_copy", "_unsafe_view", "alias", "arange", "as_strided", "as_strided_", "broadcast_tensors", "cat", "chunk",
-    "clone", "concat", "conj", "contiguous", "copy_", "detach", "detach_", "diagonal", "embedding", "empty", "empty_like",
-    "empty_strided", "expand", "expand_as", "eye", "fill_", "flatten", "flip", "full", "full_like", "gather", "index",
-    "index_put_", "index_select", "is_pinned", "item", "lift_fresh", "linspace", "masked_fill", "masked_fill_", "masked_select",
-    "movedim", "narrow", "new_empty", "new_empty_strided", "new_full", "new_ones", "new_zeros", "normal_", "numpy_T", "ones",
-    "ones_like", "permute", "pin_memory", "pixel_shuffle", "rand", "randint", "randn", "random_", "randperm", "record_stream",
-    "repeat", "repeat_interleave", "reshape", "resize_", "resolve_conj", "resolve_neg", "result_type", "roll", "scalar_tensor", "scatter",
-    "select", "set_", "slice", "slice_backward", "split", "split_with_sizes", "squeeze", "squeeze_", "stack", "t", "to",
-    "transpose", "tril", "triu", "unbind", "unflatten", "unfold", "uniform_", "unsafe_split", "unsqueeze", "unsqueeze_", "view",
-    "view_as", "where", "zero_", "zeros", "zeros_like",
-];
-
-/// Ops on single elements, each with the op of TensorFlow that has the same formula.
-#[rustfmt::skip]
-const ELEMENTWISE: &[(&str, &str)] = &[
-    ("add", "AddV2"), ("sub", "Sub"), ("rsub", "Sub"), ("mul", "Mul"), ("div", "RealDiv"), ("maximum", "Maximum"),
-    ("minimum", "Minimum"), ("pow", "Pow"), ("neg", "Neg"), ("abs", "Abs"), ("exp", "Exp"), ("log", "Log"), ("sqrt", "Sqrt"),
-    ("rsqrt", "Rsqrt"), ("reciprocal", "Reciprocal"), ("square", "Square"), ("sin", "Sin"), ("cos", "Cos"), ("tanh", "Tanh"), ("erf", "Erf"),
-    ("relu", "Relu"), ("clamp_min", "Maximum"), ("clamp", "ClipByValue"), ("sigmoid", "Sigmoid"), ("leaky_relu", "LeakyRelu"),
-    ("threshold", "Relu"), ("_softmax", "Softmax"), ("_log_softmax", "LogSoftmax"), ("silu", "_MklSwish"), ("cumsum", "Cumsum"),
-    ("eq", "Equal"), ("ne", "NotEqual"), ("lt", "Less"), ("le", "LessEqual"), ("gt", "Greater"), ("ge", "GreaterEqual"),
-    ("logical_and", "LogicalAnd"), ("logical_or", "LogicalOr"), ("logical_not", "LogicalNot"), ("sign", "Sign"), ("floor", "Floor"),
-];
-
-/// FLOPs for each element of the first input, for ops that graphs do not have.
-#[rustfmt::skip]
-const PER_ELEMENT: &[(&str, i64)] = &[
-    ("gelu", 8), ("addcmul_", 3), ("addcmul", 3), ("addcdiv_", 3), ("addcdiv", 3), ("lerp_", 3), ("lerp", 3), ("hardtanh", 2),
-    ("native_layer_norm", 8), ("native_group_norm", 8), ("native_batch_norm", 8), ("cudnn_batch_norm", 8),
-    ("miopen_batch_norm", 8), ("_fused_rms_norm", 5), ("native_dropout", 2), ("sum", 1), ("mean", 1), ("max", 1), ("min", 1), ("argmax", 1),
-    ("prod", 1), ("norm", 2), ("linalg_vector_norm", 2), ("nll_loss_forward", 1), ("mse_loss", 3), ("bernoulli_", 1),
-];
-
-/// Ops that do the work themselves, besides convolutions and attention.
-#[rustfmt::skip]
-const WHOLE: &[&str] = &[
-    "mm", "addmm", "bmm", "baddbmm", "addbmm", "_addmm_activation", "_scaled_mm", "_int_mm", "mv", "addmv", "dot", "vdot",
-    "mkldnn_rnn_layer", "mkldnn_rnn_layer_backward",
-];
 
 /// The FLOPs of one execution of an op, if they are known.
 pub fn flops(name: &str, inputs: Inputs<'_>) -> Option<i64> {
@@ -103,8 +63,16 @@ pub fn flops(name: &str, inputs: Inputs<'_>) -> Option<i64> {
         "mkldnn_rnn_layer" => recurrent(inputs),
         // Gradients of the inputs and of the weights.
         "mkldnn_rnn_layer_backward" => recurrent(inputs)?.checked_mul(2),
+        "_cudnn_rnn" | "miopen_rnn" => recurrent_on_gpu(op, inputs),
         "convolution_backward" => backward_convolution(inputs),
-        "max_pool2d_with_indices" | "max_pool2d" | "avg_pool2d" | "_adaptive_avg_pool2d" => pool(inputs),
+        "native_batch_norm" | "cudnn_batch_norm" | "miopen_batch_norm" | "_native_batch_norm_legit" => {
+            batch_norm(inputs)
+        }
+        // Their windows differ by one where sizes do not divide.
+        "_adaptive_avg_pool2d" | "_adaptive_avg_pool3d" | "adaptive_max_pool2d" | "adaptive_max_pool3d" => {
+            Some(product(inputs.tensor(0)?))
+        }
+        _ if is_pool(op) => pool(op, inputs),
         _ if op.contains("scaled_dot_product") || is_attention(op) => attention(op, inputs),
         "conv1d" | "conv2d" | "conv3d" => convolution(inputs, [3, 4, 5], false),
         "mkldnn_convolution" | "miopen_convolution" | "_convolution_pointwise" => convolution(inputs, [4, 3, 5], false),
@@ -115,11 +83,19 @@ pub fn flops(name: &str, inputs: Inputs<'_>) -> Option<i64> {
             Some(product(input).saturating_mul(product(weight.get(1..)?)).saturating_mul(2))
         }
         "convolution" | "_convolution" | "convolution_overrideable" => {
-            let transposed = inputs.values.get(6).is_some_and(|word| word.eq_ignore_ascii_case("true") || word == "1");
+            let transposed = inputs.values.get(6).is_some_and(|word| is_true(word));
             convolution(inputs, [3, 4, 5], transposed)
         }
         _ => None,
     }
+}
+
+/// Whether an op pools by windows of a given size.
+fn is_pool(op: &str) -> bool {
+    let name = op.strip_prefix("mkldnn_").unwrap_or(op);
+    let kind = name.strip_prefix("max_pool").or_else(|| name.strip_prefix("avg_pool"));
+    let kind = kind.map(|rest| rest.strip_suffix("_with_indices").unwrap_or(rest));
+    matches!(kind, Some("1d" | "2d" | "3d"))
 }
 
 /// The name of an op of torch, or of the library of products that compiled programs call.
@@ -132,17 +108,15 @@ fn is_attention(op: &str) -> bool {
     op.starts_with("_flash_attention_") || op.starts_with("_efficient_attention_")
 }
 
-/// Whether an op does work that ops inside it, or around it, do as well.
+/// How an op shares its work with the ops inside it and around it; `None` if it is no op of torch.
 pub fn counted(name: &str) -> Option<Counted> {
     let op = own_name(name)?;
     let is_convolution = op.starts_with("conv") || op.ends_with("_convolution") || op == "_convolution_pointwise";
     let is_whole = is_convolution || op.contains("scaled_dot_product") || is_attention(op);
     match op {
         _ if is_whole || WHOLE.contains(&op) => Some(Counted::Whole),
-        "linear" | "mkldnn_linear" | "_mkl_linear" | "mkldnn_linear_pointwise" | "_linear_pointwise" => {
-            Some(Counted::IfLeaf)
-        }
-        _ => None,
+        _ if WRAPPERS.contains(&op) => Some(Counted::Never),
+        _ => Some(Counted::IfLeaf),
     }
 }
 
@@ -153,7 +127,7 @@ impl Inputs<'_> {
     }
 
     /// A list of numbers that is no tensor: `[1, 1]`.
-    fn list(&self, at: usize) -> Option<Vec<i64>> {
+    pub(super) fn list(&self, at: usize) -> Option<Vec<i64>> {
         let text = self.values.get(at)?.trim();
         let inner = text.strip_prefix('[')?.strip_suffix(']')?;
         inner.split(',').map(|part| part.trim().parse().ok()).collect()
@@ -178,15 +152,19 @@ impl Inputs<'_> {
     }
 }
 
+pub(super) fn is_true(word: &str) -> bool {
+    word.trim().eq_ignore_ascii_case("true") || word.trim() == "1"
+}
+
 /// The formula of a graph's op on these shapes.
-fn of_family(op: &str, inputs: &[Dims<'_>], output: Dims<'_>) -> Option<i64> {
+pub(super) fn of_family(op: &str, inputs: &[Dims<'_>], output: Dims<'_>) -> Option<i64> {
     let inputs: Vec<Option<Dims<'_>>> = inputs.iter().copied().map(Some).collect();
     let node =
         Op { name: op, inputs: &inputs, output: Some(output), facts: &[], attribute: &|_| None, as_original: false };
     find(op)?.count(&node).ok().map(|work| work.float_ops)
 }
 
-fn matrix_product(left: &[i64], right: &[i64]) -> Option<i64> {
+pub(super) fn matrix_product(left: &[i64], right: &[i64]) -> Option<i64> {
     let (&[m, k], &[_, n]) = (left, right) else { return None };
     of_family("MatMul", &[&[m, k], &[k, n]], &[m, n])
 }
@@ -196,59 +174,9 @@ fn batched(left: &[i64], right: &[i64]) -> Option<i64> {
     of_family("BatchMatMulV2", &[&[batch, m, k], &[batch, k, n]], &[batch, m, n])
 }
 
-/// The filter as graphs have it: space, channels of a group, outputs.
-fn filter(weight: &[i64]) -> Option<Vec<i64>> {
-    let (&[outputs, channels], space) = weight.split_first_chunk::<2>()?;
-    let mut filter = space.to_vec();
-    filter.extend([channels, outputs]);
-    Some(filter)
-}
-
-/// The positions are those of strides, padding and dilation. The weight accounts for groups.
-fn convolution(inputs: Inputs<'_>, [stride, padding, dilation]: [usize; 3], transposed: bool) -> Option<i64> {
-    let (input, weight) = (inputs.tensor(0)?, inputs.tensor(1)?);
-    if transposed {
-        return Some(product(input).saturating_mul(product(weight.get(1..)?)).saturating_mul(2));
-    }
-    let (_, kernel) = weight.split_first_chunk::<2>()?;
-    let rank = kernel.len();
-    // Without a batch, the channels come first.
-    let batch = if input.len() == rank + 2 { *input.first()? } else { 1 };
-    let image = input.get(input.len().checked_sub(rank)?..)?;
-    let option = |at: usize, axis: usize| -> Option<i64> {
-        let list = inputs.list(at)?;
-        list.get(axis).or(list.first()).copied()
-    };
-    let mut output = vec![batch, *weight.first()?];
-    for (axis, (size, kernel)) in image.iter().zip(kernel).enumerate() {
-        let (step, spread) = (option(stride, axis)?.max(1), option(dilation, axis)?.max(1));
-        let padded = match inputs.values.get(padding).map(String::as_str) {
-            Some("same") => {
-                output.push(*size);
-                continue;
-            }
-            Some("valid") => *size,
-            _ => size.checked_add(option(padding, axis)?.checked_mul(2)?)?,
-        };
-        if *kernel < 1 {
-            return None;
-        }
-        let reach = spread.checked_mul(kernel.checked_sub(1)?)?.checked_add(1)?;
-        output.push((padded.checked_sub(reach)? / step + 1).max(0));
-    }
-    let filter = filter(weight)?;
-    match rank {
-        1 => of_family("Conv2D", &[input, &[&[1], &filter[..]].concat()], &output),
-        2 => of_family("Conv2D", &[input, &filter], &output),
-        3 => of_family("Conv3D", &[input, &filter], &output),
-        _ => None,
-    }
-}
-
 /// Gradients of a convolution: as much as the convolution for each of the input and the weight that is asked for.
 fn backward_convolution(inputs: Inputs<'_>) -> Option<i64> {
     let (gradient, weight) = (inputs.tensor(0)?, inputs.tensor(2)?);
-    let is_true = |word: &str| word.trim().eq_ignore_ascii_case("true") || word.trim() == "1";
     let transposed = inputs.values.get(7).is_some_and(|word| is_true(word));
     let once = if transposed {
         product(inputs.tensor(1)?).saturating_mul(product(weight.get(1..)?)).saturating_mul(2)
@@ -258,6 +186,14 @@ fn backward_convolution(inputs: Inputs<'_>) -> Option<i64> {
     let mask = inputs.values.get(10).map(|text| text.trim_matches(['[', ']']).to_owned());
     let wanted = mask.map_or(2, |mask| mask.split(',').take(2).filter(|word| is_true(word)).count() as i64);
     Some(once.saturating_mul(wanted))
+}
+
+/// The formula has moments of its own in training, and given ones otherwise.
+fn batch_norm(inputs: Inputs<'_>) -> Option<i64> {
+    let image = inputs.tensor(0)?;
+    let trains = inputs.values.get(5).is_none_or(|word| is_true(word));
+    let (each, once) = if trains { (6, 6) } else { (2, 4) };
+    Some(product(image).saturating_mul(each).saturating_add(image.get(1)?.saturating_mul(once)))
 }
 
 /// Two products of matrices forward, five backward.
@@ -292,11 +228,6 @@ fn recurrent(inputs: Inputs<'_>) -> Option<i64> {
     let from_input = matrix_product(&[rows, features], &[features, *weight.first()?])?;
     let from_state = matrix_product(&[rows, *hidden.get(1)?], &[*hidden.get(1)?, *hidden.first()?])?;
     Some(from_input.saturating_add(from_state))
-}
-
-/// One for each element of each window.
-fn pool(inputs: Inputs<'_>) -> Option<i64> {
-    Some(product(inputs.tensor(0)?))
 }
 
 #[cfg(test)]

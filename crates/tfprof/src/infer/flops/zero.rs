@@ -34,7 +34,7 @@ pub const FORMULAS: &[Formula] = &[
     ], Io::None),
     // Lists, arrays, stacks and queues of tensors.
     zero(&[
-        "EmptyTensorList", "EmptyTensorMap", "TensorListConcatLists", "TensorListElementShape", "TensorListGetItem",
+        "SequenceOfTensors", "EmptyTensorList", "EmptyTensorMap", "TensorListConcatLists", "TensorListElementShape", "TensorListGetItem",
         "TensorListLength", "TensorListPopBack", "TensorListPushBack", "TensorListReserve", "TensorListResize",
         "TensorListSetItem", "TensorArray", "TensorArrayV2", "TensorArrayV3", "TensorArrayCloseV2", "TensorArrayCloseV3",
         "TensorArrayGradV2", "TensorArrayGradV3", "TensorArrayGradWithShape", "TensorArrayReadV2", "TensorArrayReadV3",
@@ -61,7 +61,7 @@ pub const FORMULAS: &[Formula] = &[
         "BatchToSpaceND", "BroadcastTo", "Cast", "Complex", "Concat", "ConcatV2", "ConjugateTranspose", "DepthToSpace", "Diag", "DiagPart",
         "DynamicPartition", "DynamicStitch", "Empty", "ExtractImagePatches", "ExtractVolumePatches", "Fill", "Imag", "LinSpace",
         "MatrixBandPart", "MatrixDiag", "MatrixDiagPart", "MatrixDiagPartV2", "MatrixDiagPartV3", "MatrixDiagV2", "MatrixDiagV3",
-        "MatrixSetDiag", "MatrixSetDiagV2", "MatrixSetDiagV3", "Expand", "SliceAxes", "PadEnds", "ResizeScaledNearest", "MirrorPad", "MirrorPadGrad", "OneHot", "OnesLike", "Pack", "Pad",
+        "MatrixSetDiag", "MatrixSetDiagV2", "MatrixSetDiagV3", "Expand", "SliceAxes", "PadEnds", "CenterCropPad", "Compress", "ResizeScaledNearest", "MirrorPad", "MirrorPadGrad", "OneHot", "OnesLike", "Pack", "Pad",
         "PadV2", "ParallelConcat", "ParallelDynamicStitch", "Range", "Real", "ResizeNearestNeighbor", "Reverse",
         "ReverseSequence", "ReverseV2", "Roll", "Select", "SelectV2", "Slice", "SpaceToBatch", "SpaceToBatchND", "SpaceToDepth", "Split",
         "SplitV", "StridedSlice", "StridedSliceAssign", "StridedSliceGrad", "ResourceStridedSliceAssign",

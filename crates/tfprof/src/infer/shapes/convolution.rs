@@ -9,7 +9,7 @@ use crate::model::dtype::DType;
 
 #[rustfmt::skip]
 pub const RULES: Family = &[
-    (&["Conv2D", "_FusedConv2D", "Conv3D", "_FusedConv3D", "Conv", "_FusedConv"], |op| one(op, convolved(op, op.shape(0), Channels::OfFilter))),
+    (&["Conv2D", "_FusedConv2D", "Conv3D", "_FusedConv3D", "Conv", "_FusedConv", "DeformConv"], |op| one(op, convolved(op, op.shape(0), Channels::OfFilter))),
     (&["DepthwiseConv2dNative", "_FusedDepthwiseConv2dNative"], |op| one(op, convolved(op, op.shape(0), Channels::Depthwise))),
     (&["QuantizedConv2DPerChannel"], |op| {
         let range = Fact::new(DType::FLOAT, Shape::of(&[op.shape(1).dim(-1)]));

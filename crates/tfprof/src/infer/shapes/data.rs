@@ -7,6 +7,7 @@ use super::fold::is_integer;
 /// Ops that choose, split, parse or decode: the sizes of their outputs depend on the elements of their inputs.
 const CHOOSES: &[&str] = &[
     "Where",
+    "Compress",
     "ListDiff",
     "ComputeAccidentalHits",
     "DynamicPartition",

@@ -15,10 +15,11 @@ pub const RULES: Family = &[
         let params = Fact::new(op.dtype_or("dtype", held.map_or(DType::UNKNOWN, |held| held.dtype)), shape);
         vec![gather(op, &params, Some(0), op.int("batch_dims").unwrap_or(0))]
     }),
-    (&["GatherNd"], |op| one(op, gathered_nd(op.shape(0), op.shape(1)))),
+    // ONNX has leading dimensions that both have in common.
+    (&["GatherNd"], |op| one(op, gathered_nd(op.shape(0), op.shape(1), op.count("batch_dims")))),
     (&["ResourceGatherNd"], |op| {
         let held = op.input(0).held.as_ref().map(|held| held.shape.clone()).unwrap_or_default();
-        typed(op.dtype("dtype"), gathered_nd(&held, op.shape(1)))
+        typed(op.dtype("dtype"), gathered_nd(&held, op.shape(1), 0))
     }),
     (&["ScatterNd"], |op| vec![Fact::new(op.dtype_or("T", op.input(1).dtype), shape_from(op.input(2)))]),
     (&["OneHot"], |op| {
@@ -106,10 +107,10 @@ fn gather(op: &Op<'_>, params: &Fact, axis: Option<i64>, batch_dims: i64) -> Fac
     Fact::with_value(dtype, Shape::of(&dims), value())
 }
 
-fn gathered_nd(params: &Shape, indices: &Shape) -> Shape {
+fn gathered_nd(params: &Shape, indices: &Shape, batch: usize) -> Shape {
     let (Some(from), Some([of @ .., depth])) = (params.dims(), indices.dims()) else { return Shape::UNKNOWN };
     match usize::try_from(*depth) {
-        Ok(depth) if depth <= from.len() => Shape::of(&[of, &from[depth..]].concat()),
+        Ok(depth) if depth.saturating_add(batch) <= from.len() => Shape::of(&[of, &from[depth + batch..]].concat()),
         _ => Shape::UNKNOWN,
     }
 }

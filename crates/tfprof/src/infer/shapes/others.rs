@@ -2,6 +2,7 @@
 
 use super::super::fact::{ANY, Fact, Shape, UNKNOWN};
 use super::super::floats;
+use super::super::heads::Attention;
 use super::slicing::interval;
 use super::{Family, Op, axis_of, broadcast, fold, like_first, minus, one, over, plus, shape_from, times, typed};
 use crate::model::dtype::DType;
@@ -25,6 +26,21 @@ pub const RULES: Family = &[
     (&["Expand"], |op| one(op, broadcast(op.shape(0), &shape_from(op.input(1))))),
     (&["Flatten"], flatten),
     (&["GatherElements"], |op| one(op, op.shape(1).clone())),
+    (&["Compress"], compress),
+    (&["CenterCropPad"], center),
+    (&["Col2Im"], columns_to_image),
+    // A loss for each label, or their mean or sum; then the logarithms.
+    (&["SoftmaxLoss", "LikelihoodLoss"], |op| {
+        let loss = if op.text("reduction") == b"none" { op.shape(1).clone() } else { Shape::scalar() };
+        vec![Fact::new(op.t(), loss), Fact::new(op.t(), op.shape(0).clone())]
+    }),
+    // Elements that are there once: all, or slices along an axis; then places and counts.
+    (&["UniqueElements"], |op| {
+        let places = Fact::new(DType::INT64, Shape::of(&[ANY]));
+        [compress(op), vec![places.clone(), places.clone(), places]].concat()
+    }),
+    // Lists of tensors have no shape of their own.
+    (&["SequenceOfTensors"], |_| Vec::new()),
     (&["NonZero"], |op| typed(DType::INT64, Shape::of(&[op.shape(0).rank().map_or(ANY, |rank| rank as i64), ANY]))),
     (&["SelectedBoxes"], |_| typed(DType::INT64, Shape::of(&[ANY, 3]))),
     (&["RoiAlign"], |op| {
@@ -47,13 +63,67 @@ pub const RULES: Family = &[
     (&["TransposedConv"], |op| vec![Fact::new(op.input(2).dtype, shape_from(op.input(0)))]),
     (&["ConvTranspose"], transposed_convolution),
     (&["Recurrent"], recurrent),
-    (&["HeadsAttention"], |op| one(op, op.shape(0).clone())),
+    (&["HeadsAttention"], attention),
     (&["PackedAttention"], |op| match op.shape(0).dims() {
         // The weights hold queries, keys and values side by side.
         Some([batch, length, _]) => one(op, Shape::of(&[*batch, *length, over(op.shape(1).dim(-1), 3)])),
         _ => one(op, Shape::UNKNOWN),
     }),
 ];
+
+/// Attention: its result, all keys and values with those of earlier calls, and the scores.
+fn attention(op: &Op<'_>) -> Vec<Fact> {
+    let given = |at: usize, name: &str| if op.flag(name) { op.shape(at).dims() } else { Some(&[][..]) };
+    let shapes = [op.shape(0).dims(), given(1, "has_keys"), given(2, "has_values"), given(3, "has_past")];
+    let Some(of) = Attention::of(shapes, op.int("heads").unwrap_or(0), op.int("shared_heads").unwrap_or(0)) else {
+        return one(op, Shape::UNKNOWN);
+    };
+    let result = if of.apart {
+        vec![of.batch, of.heads, of.queries, of.value_depth]
+    } else {
+        vec![of.batch, of.queries, times(of.heads, of.value_depth)]
+    };
+    let all = [
+        result,
+        vec![of.batch, of.shared, of.keys, of.depth],
+        vec![of.batch, of.shared, of.keys, of.value_depth],
+        vec![of.batch, of.heads, of.queries, of.keys],
+    ];
+    all.iter().map(|dims| Fact::new(op.t(), Shape::of(dims))).collect()
+}
+
+/// The elements, or slices along an axis, that a condition keeps.
+fn compress(op: &Op<'_>) -> Vec<Fact> {
+    let (Some(axis), Some(dims)) = (op.int("axis"), op.shape(0).dims()) else { return one(op, Shape::of(&[ANY])) };
+    let Some(at) = axis_of(axis, dims.len()) else { return one(op, Shape::UNKNOWN) };
+    let mut to = dims.to_vec();
+    to[at] = ANY;
+    one(op, Shape::of(&to))
+}
+
+/// A tensor that is cut or padded along some axes to the sizes that the second input states.
+fn center(op: &Op<'_>) -> Vec<Fact> {
+    let Some(dims) = op.shape(0).dims() else { return one(op, Shape::UNKNOWN) };
+    let listed = op.attribute("axes").map(|_| op.ints("axes"));
+    let axes = listed.map_or(Some((0..dims.len()).collect()), |listed| super::axes(&listed, dims.len()));
+    let sizes = op.input(1).integers();
+    let (Some(axes), Some(sizes)) = (axes, sizes) else { return one(op, Shape::of_rank(dims.len())) };
+    let mut to = dims.to_vec();
+    axes.iter().zip(sizes).for_each(|(axis, size)| to[*axis] = (*size).max(ANY));
+    one(op, Shape::of(&to))
+}
+
+/// Columns of blocks to the image that they came from: batch, channels, then the sizes of the image.
+fn columns_to_image(op: &Op<'_>) -> Vec<Fact> {
+    let (image, block) = (op.input(1).integers(), op.input(2).known_integers());
+    let Some(image) = image else { return one(op, Shape::UNKNOWN) };
+    let taps = block.map_or(ANY, |block| block.iter().fold(1, |all, size| times(all, *size)));
+    let sizes = image.iter().map(|size| (*size).max(ANY));
+    one(
+        op,
+        Shape::of(&[op.shape(0).dim(0), over(op.shape(0).dim(1), taps)].into_iter().chain(sizes).collect::<Vec<_>>()),
+    )
+}
 
 fn flatten(op: &Op<'_>) -> Vec<Fact> {
     let Some(dims) = op.shape(0).dims() else { return one(op, Shape::of_rank(2)) };
@@ -119,19 +189,24 @@ fn pad(op: &Op<'_>) -> Vec<Fact> {
 fn resize(op: &Op<'_>) -> Vec<Fact> {
     let Some(dims) = op.shape(0).dims() else { return one(op, Shape::UNKNOWN) };
     let by = op.input(1);
-    let Some(elements) = by.elements().filter(|elements| elements.len() == dims.len()) else {
+    // All axes, or those that are named.
+    let listed = op.attribute("axes").map(|_| op.ints("axes"));
+    let axes = listed.map_or(Some((0..dims.len()).collect()), |listed| super::axes(&listed, dims.len()));
+    let Some((elements, axes)) = by.elements().zip(axes).filter(|(elements, axes)| elements.len() == axes.len()) else {
         return one(op, Shape::of_rank(dims.len()));
     };
-    let scaled = |(dim, by_each): (&i64, &i64)| match *by_each {
+    let scaled = |dim: i64, by_each: i64| match by_each {
         UNKNOWN => ANY,
         n if !floats::is_float(by.dtype) => n.max(ANY),
-        _ if *dim < 0 => ANY,
+        _ if dim < 0 => ANY,
         n => {
-            let size = *dim as f64 * floats::number(n);
+            let size = dim as f64 * floats::number(n);
             if size.is_finite() && (0.0..9e15).contains(&size) { size.floor() as i64 } else { ANY }
         }
     };
-    one(op, Shape::of(&dims.iter().zip(elements).map(scaled).collect::<Vec<i64>>()))
+    let mut to = dims.to_vec();
+    axes.into_iter().zip(elements).for_each(|(axis, by_each)| to[axis] = scaled(to[axis], *by_each));
+    one(op, Shape::of(&to))
 }
 
 fn fully_connected(op: &Op<'_>) -> Vec<Fact> {

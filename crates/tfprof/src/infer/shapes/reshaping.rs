@@ -87,7 +87,10 @@ fn expand(op: &Op<'_>) -> Vec<Fact> {
         return vec![fold::reshaped(from, Shape::of(&dims))];
     }
     let at = op.input(1).integer().and_then(|axis| axis_of(axis, dims.len() + 1));
-    let Some(at) = at else { return one(op, Shape::of_rank(dims.len() + 1)) };
+    let Some(at) = at else {
+        let added = op.shape(1).elements().and_then(|count| usize::try_from(count).ok()).filter(|count| *count <= 64);
+        return one(op, added.map_or(Shape::UNKNOWN, |added| Shape::of_rank(dims.len() + added)));
+    };
     let mut dims = dims.to_vec();
     dims.insert(at, 1);
     vec![fold::reshaped(from, Shape::of(&dims))]
@@ -213,6 +216,11 @@ fn split(op: &Op<'_>, from: usize, axis: &Fact, sizes: Option<&Fact>) -> Vec<Fac
         return vec![Fact::new(dtype, Shape::of_rank(dims.len())); count];
     };
     let size_of = |part: usize| match sizes {
+        // In ONNX, the last part may be smaller.
+        None if op.flag("uneven") && dims[at] >= 0 => {
+            let size = (dims[at] - 1) / (count as i64).max(1) + 1;
+            (dims[at] - size.saturating_mul(part as i64)).clamp(0, size)
+        }
         None => over(dims[at], count as i64),
         Some(sizes) => {
             let sizes = sizes.integers().unwrap_or_default();

@@ -131,6 +131,8 @@ fn shape_arithmetic() {
 fn rearranging() {
     let axis = |at: i64| [("axis", int(at))];
     check("ExpandDims", &[f(&[2, 3]), n(-1)], &[], "[2,3,1]");
+    check("ExpandDims", &[f(&[2, 3]), f(&[2])], &[], "[?,?,?,?]");
+    check("ExpandDims", &[f(&[2, 3]), unknown()], &[], "?");
     check("Squeeze", &[f(&[1, 3, 1])], &[], "[3]");
     check("Squeeze", &[f(&[1, 3, 1])], &[("squeeze_dims", ints(&[-1]))], "[1,3]");
     check("Squeeze", &[f(&[-1, 3])], &[], "?");
@@ -143,6 +145,8 @@ fn rearranging() {
     check("ConcatV2", &[f(&[2, 3]), f(&[2, 4]), n(-1)], &[], "[2,7]");
     folds("ConcatV2", &[v(&[1]), v(&[2, 3]), n(0)], &[], &[1, 2, 3]);
     check("Split", &[n(1), f(&[2, 6])], &[("num_split", int(3))], "[2,2] [2,2] [2,2]");
+    check("Split", &[n(0), f(&[7])], &[("num_split", int(3)), ("uneven", flag())], "[3] [3] [1]");
+    check("Split", &[n(0), f(&[2])], &[("num_split", int(3)), ("uneven", flag())], "[1] [1] [0]");
     check("SplitV", &[f(&[2, 6]), v(&[1, -1]), n(1)], &[("num_split", int(2))], "[2,1] [2,5]");
     check("Tile", &[f(&[2, 3]), v(&[1, 4])], &[], "[2,12]");
     let pads = Fact::with_value(DType::INT32, Shape::of(&[2, 2]), Some(vec![1, 1, 0, UNKNOWN]));
@@ -179,6 +183,7 @@ fn indexing() {
     check("GatherV2", &[f(&[5, 6, 7]), f(&[5, 3]), n(1)], &[("batch_dims", int(1))], "[5,3,7]");
     folds("GatherV2", &[v(&[5, 6, 7]), v(&[2, 0]), n(0)], &[], &[7, 5]);
     check("GatherNd", &[f(&[5, 6, 7]), f(&[4, 2])], &[], "[4,7]");
+    check("GatherNd", &[f(&[2, 5, 7]), f(&[2, 3, 1])], &[("batch_dims", int(1))], "[2,3,7]");
     check("ScatterNd", &[f(&[4, 1]), f(&[4, 3]), v(&[9, 3])], &[], "[9,3]");
     check("OneHot", &[f(&[2, 3]), n(10)], &[], "[2,3,10]");
     check("Where", &[f(&[2, 3])], &[], "[?,2]");
@@ -401,4 +406,26 @@ fn rules_of_sparse_ragged_and_quantized_ops() {
     assert_eq!(all("LookupTableFindV2", &[f(&[]), f(&[4]), f(&[3])], &[]), "[4,3]");
     assert_eq!(all("LookupTableFindV2", &[f(&[]), f(&[4]), f(&[])], &[]), "[4]");
     assert_eq!(all("Batch", &[f(&[1, 3]), f(&[1])], &[]), "[?,3] [?] [?,3] []");
+}
+
+#[test]
+fn ops_of_other_dialects() {
+    let given = |names: &[&'static str]| names.iter().map(|name| (*name, flag())).collect::<Vec<_>>();
+    let parts = [f(&[2, 4, 24]), f(&[2, 6, 24]), f(&[2, 6, 30]), unknown()];
+    let heads = [given(&["has_keys", "has_values"]), vec![("heads", int(3)), ("shared_heads", int(3))]].concat();
+    check("HeadsAttention", &parts, &heads, "[2,4,30] [2,3,6,8] [2,3,6,10] [2,3,4,6]");
+    // Queries, keys and values in one tensor; two heads share keys and values; five keys from before.
+    let parts = [f(&[1, 4, 64]), unknown(), unknown(), f(&[1, 2, 5, 8])];
+    let heads = [given(&["has_past"]), vec![("heads", int(4)), ("shared_heads", int(2))]].concat();
+    check("HeadsAttention", &parts, &heads, "[1,4,32] [1,2,9,8] [1,2,9,8] [1,4,4,9]");
+    check("HeadsAttention", &[f(&[3])], &[], "?");
+    check("Compress", &[f(&[4, 5]), f(&[3])], &[], "[?]");
+    check("Compress", &[f(&[4, 5]), f(&[3])], &[("axis", int(-1))], "[4,?]");
+    check("CenterCropPad", &[f(&[4, 5, 6]), v(&[9, 2])], &[("axes", ints(&[0, 2]))], "[9,5,2]");
+    check("CenterCropPad", &[f(&[4, 5, 6]), unknown()], &[], "[?,?,?]");
+    check("Col2Im", &[f(&[1, 20, 16]), v(&[5, 6]), v(&[2, 2])], &[], "[1,5,5,6]");
+    check("ResizeScaled", &[f(&[1, 3, 4, 5]), v(&[8, 9])], &[("axes", ints(&[2, 3]))], "[1,3,8,9]");
+    check("ResizeScaled", &[f(&[1, 3, 4, 5]), v(&[8, 9])], &[], "[?,?,?,?]");
+    check("SoftmaxLoss", &[f(&[4, 7]), f(&[4])], &[("reduction", text("none"))], "[4] [4,7]");
+    check("LikelihoodLoss", &[f(&[4, 7]), f(&[4])], &[], "[] [4,7]");
 }

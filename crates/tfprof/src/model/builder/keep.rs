@@ -8,6 +8,8 @@ pub struct Keep {
     pub steps: KeepSteps,
     /// Bytes as well as times.
     pub memory: bool,
+    /// When each node first began and last ended.
+    pub bounds: bool,
     /// Inputs of nodes, and the shapes of their outputs.
     pub inputs: bool,
     pub output_shapes: bool,
@@ -41,6 +43,7 @@ impl Keep {
     pub const EVERYTHING: Keep = Keep {
         steps: KeepSteps::Each,
         memory: true,
+        bounds: true,
         inputs: true,
         output_shapes: true,
         traces: true,

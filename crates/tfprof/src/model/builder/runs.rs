@@ -2,7 +2,7 @@
 
 use super::Builder;
 use crate::model::Model;
-use crate::model::cells::{Cells, Measure, Sum, Sums};
+use crate::model::cells::{Cells, Sum, Sums};
 use crate::model::devices::{DeviceId, DeviceKind};
 use crate::model::names::NameHash;
 use crate::model::nodes::NodeId;
@@ -179,17 +179,18 @@ impl Builder {
     #[inline]
     fn follower(&self, last: u32, name: &[u8]) -> Option<NodeId> {
         let node = NodeId(*self.followers.get(last as usize)?);
-        let known = self.model.names.get(*self.model.nodes.name.get(node.index())?).as_bytes();
+        self.is_named(node, name).then_some(node)
+    }
+
+    /// Whether a record names a node that may not exist.
+    #[inline]
+    fn is_named(&self, node: NodeId, name: &[u8]) -> bool {
+        let Some(known) = self.model.nodes.name.get(node.index()) else { return false };
+        let known = self.model.names.get(*known).as_bytes();
         // Names near each other begin in the same way, so look at the end first.
-        let end = known.len().checked_sub(1)?;
-        if name.get(end) != known.get(end) {
-            return None;
-        }
-        match name.strip_prefix(known)? {
-            // As in `node_name`: no name that was looked up has a colon.
-            [] | [b':', ..] => Some(node),
-            _ => None,
-        }
+        let Some(end) = known.len().checked_sub(1) else { return false };
+        // As in `node_name`: no name that was looked up has a colon.
+        name.get(end) == known.get(end) && matches!(name.get(known.len()), None | Some(b':')) && name.starts_with(known)
     }
 
     fn learn_follower(&mut self, last: u32, node: NodeId) {
@@ -221,10 +222,15 @@ impl Builder {
         figures: &Figures,
         offset: u64,
     ) {
-        if batch.executions.is_empty()
-            && let Some(node) = self.follower(run.last, name)
-        {
-            return self.add_figures_of(run, device, node, figures, None, offset);
+        if batch.executions.is_empty() {
+            if let Some(node) = self.follower(run.last, name) {
+                return self.add_figures_of(run, device, node, figures, None, offset);
+            }
+            let next = NodeId(run.last.wrapping_add(1));
+            if self.is_named(next, name) && node_name(name).len() == self.model.name(next).len() {
+                self.learn_follower(run.last, next);
+                return self.add_figures_of(run, device, next, figures, None, offset);
+            }
         }
         batch.push(name, figures, offset);
         if batch.executions.len() >= Batch::SIZE {
@@ -294,12 +300,13 @@ impl Builder {
         let length = if figures.length == 0 { 1 } else { figures.length };
         let Figures { start, requested_bytes, peak_bytes, residual_bytes, output_bytes, repeated_temp, .. } = *figures;
         let numbers = [1, length, requested_bytes, peak_bytes, residual_bytes, output_bytes, repeated_temp];
+        let first = if self.keep.bounds { start } else { 0 };
         match &mut run.cells {
-            Some(cells) => cells.at(node, device).record_numbers(&numbers, figures.peak(), start, start + length),
+            Some(cells) => cells.at(node, device).record_numbers(&numbers, figures.peak(), first, start + length),
             None => {
-                let cell = self.model.runs.cell(node, device, counts);
-                cell.record_numbers(&numbers, figures.peak(), start, start + length);
-                let ran = cell.sum(Measure::Runs).wrapped();
+                let mut cell = self.model.runs.cell(node, device, counts);
+                cell.record_numbers(&numbers, figures.peak(), first, start + length);
+                let ran = cell.runs();
                 self.model.runs.note_numbers(numbers, ran);
             }
         }
@@ -328,7 +335,7 @@ impl Builder {
         run.last = node.0;
         let device = self.note_placement(node, device);
         let counts = self.model.counts(node, device, true);
-        let cell = match &mut run.cells {
+        let mut cell = match &mut run.cells {
             Some(cells) => cells.at(node, device),
             None => self.model.runs.cell(node, device, counts),
         };
@@ -352,8 +359,9 @@ impl Builder {
             execution.output_bytes,
             Sum::new(execution.repeated_temp),
         ];
-        cell.record(&sums, execution.peak(), execution.start, execution.start.saturating_add(length));
-        let ran = cell.sum(Measure::Runs).wrapped();
+        let first = if self.keep.bounds { execution.start } else { 0 };
+        cell.record(&sums, execution.peak(), first, execution.start.saturating_add(length));
+        let ran = cell.runs();
         if run.cells.is_none() {
             self.model.runs.note(&sums, ran);
         }

@@ -93,10 +93,10 @@ fn report(device: &str, busy: i64, span: i64, advice: &mut Advice) {
 }
 
 /// As the original: the last step of the node itself, even if other nodes have later ones.
-fn last_step<'m>(evidence: &Evidence<'m>, steps: &NodeSteps, node: NodeId) -> Vec<&'m Cell> {
+fn last_step<'m>(evidence: &Evidence<'m>, steps: &NodeSteps, node: NodeId) -> Vec<Cell<'m>> {
     let model = evidence.model;
     for cells in steps.of(node).iter().rev().filter_map(|step| model.runs.step(*step)) {
-        let counts = |cell: &&Cell| model.counts(node, cell.device, evidence.quirks.first_device_only);
+        let counts = |cell: &Cell<'_>| model.counts(node, cell.device, evidence.quirks.first_device_only);
         let cells: Vec<_> = cells.of(node).filter(counts).collect();
         if !cells.is_empty() {
             return cells;

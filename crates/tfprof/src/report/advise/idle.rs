@@ -13,8 +13,11 @@ pub(super) fn check(evidence: &Evidence<'_>, advice: &mut Advice) {
     }
     let part = step.idle();
     let Some(share) = step.share(part) else { return };
-    let whom = if waiting::has_accelerator(step.host) { "no op of the host or of an accelerator" } else { "no op" };
-    let problem = format!("{whom} runs during {share}");
+    let problem = match (waiting::has_accelerator(step.host), waiting::has_host(step.host)) {
+        (true, true) => format!("no op of the host or of an accelerator runs during {share}"),
+        (true, false) => format!("no op of an accelerator runs during {share}; the host was not recorded"),
+        (false, _) => format!("no op runs during {share}"),
+    };
     let change = "Look at the gaps in the timeline: work of the host outside of ops, such as Python, logging, data \
                   loading in other processes, or waiting for a lock";
     advice.find(

@@ -189,7 +189,7 @@ pub fn default_names(quirks: Quirks) -> Vec<String> {
 
 /// The sums of a node on a device.
 struct DeviceCell<'m> {
-    cell: &'m Cell,
+    cell: Cell<'m>,
     kind: DeviceKind,
     device: &'m str,
 }
@@ -218,7 +218,7 @@ impl Evidence<'_> {
 
     fn cells_of(&self, layer: Layer) -> impl Iterator<Item = DeviceCell<'_>> {
         let Model { runs, devices, names, nodes, .. } = &**self.model;
-        let cells = runs.totals().rows().iter();
+        let cells = runs.totals().rows();
         cells
             .filter(move |cell| nodes.layer(cell.node) == layer)
             .filter(|cell| self.model.counts(cell.node, cell.device, self.quirks.first_device_only))
@@ -240,7 +240,7 @@ impl Evidence<'_> {
     }
 
     /// The time of a cell in microseconds.
-    fn time_of(&self, cell: &Cell) -> i64 {
+    fn time_of(&self, cell: Cell<'_>) -> i64 {
         Amount { n: cell.sum(Measure::Micros).limited(), parts: self.model.parts(Metric::Micros) }.rounded()
     }
 
@@ -289,7 +289,7 @@ impl Evidence<'_> {
         sums.into_iter().map(a_step).filter(|(_, time)| *time > 0).collect()
     }
 
-    fn op(&self, cell: &Cell) -> &str {
+    fn op(&self, cell: Cell<'_>) -> &str {
         self.model.names.get(self.model.nodes.op[cell.node.index()])
     }
 }

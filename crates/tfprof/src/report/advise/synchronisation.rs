@@ -21,14 +21,15 @@ pub(super) fn check(evidence: &Evidence<'_>, advice: &mut Advice) {
     let after = step.part(&[Activity::Host]).saturating_add(step.idle());
     let saving = waited.min(after);
     let (Some(share), Some(_)) = (step.share(waited), step.share(saving)) else { return };
-    let problem = format!("the host waits for the device during {share}, and launches nothing meanwhile");
+    let problem =
+        format!("the host waits for the device during {share}; the thread that waits launches nothing meanwhile");
     let change = "Take `.item()`, `.cpu()`, `print(tensor)`, `nonzero` and `torch.cuda.synchronize()` out of the step, or \
                   do them every so many steps; copy with `non_blocking=True` from pinned memory";
     advice.find(
         Finding::new("synchronisation", problem, change, Confidence::Low)
             .saves(
                 saving,
-                "the time of these calls, or of the step without work on the device if that is less".to_owned(),
+                step.arithmetic("the time of these calls, or of the step without work on the device if that is less"),
             )
             .shown_by(ViewKind::Scope, calls),
     );

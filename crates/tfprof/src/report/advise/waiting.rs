@@ -7,7 +7,7 @@ use super::finding::Confidence;
 use super::{Advice, Evidence, micros};
 use crate::model::TimeUnit;
 use crate::model::activity::{Activity, StepParts};
-use crate::model::hosts::{HostFacts, StepRule, is_accelerator};
+use crate::model::hosts::{EventKind, HostFacts, StepRule, is_accelerator};
 
 /// Ignore smaller parts of a step, in percent …
 const LEAST_SHARE: f64 = 5.0;
@@ -86,6 +86,12 @@ pub(super) fn has_accelerator(host: &HostFacts) -> bool {
     host.devices.iter().any(|device| is_accelerator(&device.name))
 }
 
+/// Whether anything of the host was recorded besides calls of a device's runtime.
+pub(super) fn has_host(host: &HostFacts) -> bool {
+    let of_devices = [EventKind::Derived, EventKind::Hlo, EventKind::Kernel, EventKind::Runtime];
+    EventKind::ALL.into_iter().any(|kind| !of_devices.contains(&kind) && host.kinds[kind as usize].runs > 0)
+}
+
 /// The devices that a trace names without any work of theirs: the times of ops may be those of launches and waits.
 pub(super) fn unseen_devices(host: &HostFacts) -> Option<&str> {
     let (_, names) = host.about.iter().find(|(key, names)| key == "devices" && !names.is_empty())?;
@@ -117,7 +123,7 @@ mod tests {
     use super::super::{Advice, advise};
     use crate::model::Model;
     use crate::model::activity::{Activity, DeviceFacts, StepParts};
-    use crate::model::hosts::{HostFacts, StepRule};
+    use crate::model::hosts::{EventKind, HostFacts, StepRule};
     use crate::quirks::Quirks;
     use std::sync::Arc;
 
@@ -173,6 +179,15 @@ mod tests {
             let found = advice(&profile(&[], idle, device), checker);
             assert_eq!((found.findings.len(), found.notes.len()), (0, notes), "{device}");
         }
+    }
+
+    #[test]
+    fn gaps_of_an_accelerator_alone_say_nothing_of_the_host() {
+        let mut model = profile(&[], 250, "/device:GPU:0");
+        let report = |model: &Arc<Model>| advice(model, "IdleChecker").reports.remove(0);
+        assert!(report(&model).contains("the host was not recorded"), "{}", report(&model));
+        Arc::get_mut(&mut model).expect("one owner").hosts[0].kinds[EventKind::Op as usize].runs = 1;
+        assert!(report(&model).contains("no op of the host or of an accelerator"), "{}", report(&model));
     }
 
     #[test]

@@ -62,7 +62,7 @@ pub(super) fn ops<'m>(evidence: &Evidence<'m>) -> Vec<OpWork<'m>> {
             name: model.name(node),
             op,
             micros: row[Metric::DeviceMicros as usize] as f64 / parts,
-            runs: model.runs.totals().of(node).map(runs).fold(0.0, f64::max) / steps,
+            runs: model.runs.totals().of(node).map(|cell| runs(&cell)).fold(0.0, f64::max) / steps,
         }
     };
     let is_op = |work: &OpWork<'_>| work.micros > 0.0 && !is_range(work.op);
@@ -78,12 +78,12 @@ pub(super) fn saving<'o, 'm: 'o>(
     let model = evidence.model;
     let mut by_device: BTreeMap<&str, f64> = BTreeMap::new();
     for (op, micros) in less.into_iter().filter(|(_, micros)| *micros > 0.0) {
-        let cells: Vec<&Cell> = model.runs.totals().of(op.node).collect();
+        let cells: Vec<Cell<'_>> = model.runs.totals().of(op.node).collect();
         let on_accelerator =
-            |cell: &&&Cell| matches!(model.devices.kind(cell.device), DeviceKind::AllStreams | DeviceKind::Other);
-        let accelerators: Vec<&Cell> = cells.iter().filter(on_accelerator).copied().collect();
+            |cell: &&Cell<'_>| matches!(model.devices.kind(cell.device), DeviceKind::AllStreams | DeviceKind::Other);
+        let accelerators: Vec<Cell<'_>> = cells.iter().filter(on_accelerator).copied().collect();
         let cells = if accelerators.iter().any(|cell| time(cell) > 0.0) { accelerators } else { cells };
-        let all: f64 = cells.iter().map(|cell| time(cell)).sum();
+        let all: f64 = cells.iter().map(time).sum();
         for cell in cells.iter().filter(|_| all > 0.0) {
             *by_device.entry(model.names.get(model.devices.name(cell.device))).or_default() +=
                 micros * time(cell) / all;
@@ -97,7 +97,7 @@ pub(super) fn saving<'o, 'm: 'o>(
     }
 }
 
-fn time(cell: &Cell) -> f64 {
+fn time(cell: &Cell<'_>) -> f64 {
     cell.sum(Measure::Micros).limited().max(0) as f64
 }
 
@@ -110,7 +110,7 @@ fn step_micros(evidence: &Evidence<'_>) -> Option<f64> {
     evidence.model.hosts.iter().filter_map(of_host).reduce(f64::max)
 }
 
-fn runs(cell: &Cell) -> f64 {
+fn runs(cell: &Cell<'_>) -> f64 {
     cell.sum(Measure::Runs).limited() as f64
 }
 

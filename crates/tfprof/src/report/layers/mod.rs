@@ -5,6 +5,7 @@ mod join;
 pub mod memory;
 mod picture;
 pub mod render;
+mod schedule;
 pub mod what_if;
 
 use crate::error::{Error, Warning};
@@ -18,6 +19,7 @@ use crate::report::cost::layers::layers;
 use crate::view::ceilings::Peaks;
 use crate::view::values::{Row, Values, plus};
 use memory::Memory;
+use schedule::{Moments, Schedule};
 use std::sync::Arc;
 
 /// A layer, or the whole model.
@@ -76,12 +78,14 @@ impl LayerReport {
         let found = layers(model, &values, "whole model", Some(&ran));
         let joined = join::times(model, &values);
         let listed = listed(&found.scopes, options.max_depth);
+        let schedule = Schedule::new(model);
+        let moments = schedule.moments(model);
         let mut sums: Vec<Sums> = vec![Sums::default(); found.scopes.len()];
         for (node, place) in &found.places {
             if !joined.moved.contains(node) {
                 let row = joined.rows.get(node).copied().unwrap_or_else(|| values.row(*node));
                 let of_layer = &mut sums[listed[*place as usize]];
-                of_layer.add(model, *node, &row);
+                of_layer.add(model, *node, &row, &moments);
                 of_layer.has_fused |= joined.fused.contains(node);
             }
         }
@@ -90,9 +94,10 @@ impl LayerReport {
         let has_run = !model.runs.is_empty() || model.is_trace;
         let parts = model.parts(Metric::Micros) as f64;
         let layer = |name: &str, sums: &Sums| sums.layer(name, model, parts, has_run);
-        let is_listed = |at: &usize| sums[*at].nodes > 0;
-        let layers = (1..found.scopes.len()).filter(is_listed).map(|at| layer(&found.scopes.name(at), &sums[at]));
-        let mut layers: Vec<Layer> = layers.collect();
+        let mut shown: Vec<usize> = (1..found.scopes.len()).filter(|at| sums[*at].nodes > 0).collect();
+        // As `model.summary()` has them; those that never run keep the order of their names.
+        shown.sort_by_key(|at| sums[*at].begins());
+        let mut layers: Vec<Layer> = shown.into_iter().map(|at| layer(&found.scopes.name(at), &sums[at])).collect();
         if sums[0].nodes > 0 {
             layers.push(layer("(outside of layers)", &sums[0]));
         }
@@ -107,7 +112,7 @@ impl LayerReport {
             step_micros,
             utilization,
             batch: model.costs.batch,
-            memory: Memory::new(model, &values),
+            memory: Memory::new(model, &values, &schedule),
             peaks: peaks.said,
             warnings: warnings.to_vec(),
         })
@@ -144,6 +149,11 @@ struct Sums {
     nodes: usize,
     activations: Option<i64>,
     shape: ShapeId,
+    /// When the first op on an input of the model runs, or else the first one on constants.
+    first: Option<u32>,
+    first_constant: Option<u32>,
+    /// When the op of `shape` runs.
+    last: Option<u32>,
     /// FLOPs of nodes without time: a fused op has done their work, here or in another layer, or nobody has.
     untimed: i64,
     has_fused: bool,
@@ -152,23 +162,41 @@ struct Sums {
 impl Default for Sums {
     fn default() -> Self {
         let row = [0; Metric::COUNT];
-        Sums { row, nodes: 0, activations: Some(0), shape: ShapeId::EMPTY, untimed: 0, has_fused: false }
+        let (first, first_constant, last) = (None, None, None);
+        let (activations, shape) = (Some(0), ShapeId::EMPTY);
+        Sums { row, nodes: 0, activations, shape, first, first_constant, last, untimed: 0, has_fused: false }
     }
 }
 
 impl Sums {
-    fn add(&mut self, model: &Model, node: NodeId, row: &Row) {
+    fn add(&mut self, model: &Model, node: NodeId, row: &Row, moments: &Moments) {
         self.nodes += 1;
         if row[Metric::DeviceMicros as usize] == 0 {
             self.untimed = self.untimed.saturating_add(row[Metric::FloatOps as usize]);
         }
         self.row.iter_mut().zip(row).for_each(|(sum, n)| *sum = plus(*sum, *n, false));
-        let op = model.names.get(model.nodes.op[node.index()]);
-        let Some(outputs) = model.costs.outputs(node).filter(|_| memory::makes_tensor(op)) else { return };
-        self.activations = self.activations.zip(outputs.bytes).map(|(sum, bytes)| sum.saturating_add(bytes));
-        if outputs.shape != ShapeId::EMPTY {
-            self.shape = outputs.shape;
+        let moment = moments.get(&node);
+        if let Some(moment) = moment {
+            let first = if moment.follows_input { &mut self.first } else { &mut self.first_constant };
+            *first = Some(first.map_or(moment.at, |first| first.min(moment.at)));
         }
+        let is_made = schedule::makes_tensor(schedule::op_of(model, node)) && !schedule::is_parameter(model, node);
+        let outputs = model.costs.outputs(node);
+        let bytes = outputs.and_then(|outputs| outputs.bytes);
+        if !is_made && (bytes.is_some() || row[Metric::UnknownOps as usize] == 0) {
+            return;
+        }
+        self.activations = self.activations.zip(bytes).map(|(sum, bytes)| sum.saturating_add(bytes));
+        let shape = outputs.map_or(ShapeId::EMPTY, |outputs| outputs.shape);
+        let at = moment.map(|moment| moment.at);
+        if shape != ShapeId::EMPTY && at >= self.last {
+            (self.shape, self.last) = (shape, at);
+        }
+    }
+
+    /// The place of a layer among the others.
+    fn begins(&self) -> u32 {
+        self.first.or(self.first_constant).unwrap_or(u32::MAX)
     }
 
     fn include(&mut self, other: &Sums) {
@@ -177,8 +205,8 @@ impl Sums {
         self.has_fused |= other.has_fused;
         self.row.iter_mut().zip(&other.row).for_each(|(sum, n)| *sum = plus(*sum, *n, false));
         self.activations = self.activations.zip(other.activations).map(|(sum, more)| sum.saturating_add(more));
-        if other.shape != ShapeId::EMPTY {
-            self.shape = other.shape;
+        if other.shape != ShapeId::EMPTY && other.last >= self.last {
+            (self.shape, self.last) = (other.shape, other.last);
         }
     }
 
@@ -231,7 +259,7 @@ fn step_micros(model: &Model) -> Option<f64> {
     }
     let parts = model.parts(Metric::Micros) as f64;
     let span = |step: i64| {
-        let cells = model.runs.step(step)?.rows().iter().filter(|cell| cell.first_start > 0);
+        let cells = model.runs.step(step)?.rows().filter(|cell| cell.first_start > 0);
         let start = cells.clone().map(|cell| cell.first_start).min()?;
         let end = cells.map(|cell| cell.last_end).max()?;
         Some((end.saturating_sub(start)) as f64 / parts)

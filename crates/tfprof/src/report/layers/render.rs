@@ -129,6 +129,7 @@ fn memory_facts(memory: &Memory, fact: &mut dyn FnMut(&str, String)) {
     }
     match activations {
         Some(activations) => fact("memory: activations", format!("{} if all are kept", bytes(activations))),
+        None if unknown == 1 => fact("memory: activations", "unknown: the outputs of 1 op".to_owned()),
         None if unknown > 0 => fact("memory: activations", format!("unknown: the outputs of {unknown} ops")),
         None => {}
     }

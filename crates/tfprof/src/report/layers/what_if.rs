@@ -2,6 +2,7 @@
 //! op takes its FLOPs or its bytes at the peak, whichever is longer, and no op waits for another.
 
 use super::memory::Memory;
+use super::schedule::Schedule;
 use crate::hardware::{Ceiling, Precision};
 use crate::metric::Metric;
 use crate::model::Model;
@@ -69,7 +70,7 @@ pub fn case(model: &Arc<Model>, device: &str, ceiling: &Ceiling, precision: Opti
         memory_micros: knows.then_some(memory),
         compute_bound: knows.then(|| bound / least),
         per_second: batch.filter(|_| knows).map(|batch| batch as f64 / least * 1e6),
-        memory: scaled(Memory::new(model, &values), shrink),
+        memory: scaled(Memory::new(model, &values, &Schedule::new(model)), shrink),
     }
 }
 

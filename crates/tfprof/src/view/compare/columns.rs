@@ -128,7 +128,7 @@ impl Compared {
         let (at, of) = if is_before { (joined.before, &self.before) } else { (joined.after, &self.after) };
         let Some(at) = at else { return Number::Missing };
         // A row may be of unknown cost, which only its own side can tell.
-        if !of.knows(metric) || matches!(of.number(side, metric, &of.rows()[at as usize]), Number::Missing) {
+        if !of.knows(metric) || of.is_missing(side, metric, &of.rows()[at as usize]) {
             return Number::Missing;
         }
         let table: &Table = match (is_before, side) {

@@ -191,9 +191,11 @@ fn ask_side(
 ) -> Result<View, Error> {
     let Options { step, account_type_regexes, source_lines, events, stacks, frames, group_by, quirks, .. } =
         options.clone();
+    // The tree of scopes has its names in order.
+    let order_by = if kind == ViewKind::Scope { OrderBy::Unordered } else { OrderBy::Name };
     let asked = Options {
         max_depth: Some(i64::from(i32::MAX)),
-        order_by: OrderBy::Name,
+        order_by,
         select: Some(selection),
         step,
         account_type_regexes,
@@ -216,12 +218,12 @@ fn ask_side(
 fn gather(table: &Table, view: &View, rows: &[JoinedRow], of: fn(&JoinedRow) -> Option<u32>, time_parts: i64) -> Table {
     let mut gathered = Table::new(table.metrics(), rows.len());
     let factor = time_parts / view.model.time_unit.per_micro();
-    for (metric, column) in gathered.columns_mut_with_metric() {
-        let from = table.column(metric);
+    for metric in gathered.metrics().iter() {
+        let (from, mut column) = (table.column(metric), gathered.column_mut(metric));
         let factor = if metric.info().unit == Unit::Micros { factor } else { 1 };
-        for (number, row) in column.iter_mut().zip(rows) {
+        for (to, row) in rows.iter().enumerate() {
             if let Some(at) = of(row) {
-                *number = from[view.rows()[at as usize].row].saturating_mul(factor);
+                column[to] = from[view.rows()[at as usize].row].saturating_mul(factor);
             }
         }
     }

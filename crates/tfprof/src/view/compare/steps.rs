@@ -3,7 +3,7 @@
 use super::noise::{self, Calibration, FEWEST_STEPS, MOST_STEPS, Room, Shift};
 use super::{Compared, JoinedRow, SideSteps, Subject};
 use crate::error::Error;
-use crate::metric::{Metric, MetricSet, Table, Unit};
+use crate::metric::{Column, Metric, MetricSet, Table, Unit};
 use crate::model::Model;
 use crate::model::cells::{Cells, Measure};
 use crate::options::{Options, Selection, Step, Warmup};
@@ -61,7 +61,7 @@ pub fn leave_out_warmup(
 
 /// The time of a step, on all devices together.
 fn time(cells: &Cells) -> f64 {
-    cells.rows().iter().map(|cell| cell.sum(Measure::Micros).limited() as f64).sum()
+    cells.rows().map(|cell| cell.sum(Measure::Micros).limited() as f64).sum()
 }
 
 impl Compared {
@@ -108,7 +108,7 @@ impl Compared {
 struct Numbers<'v> {
     rows: &'v [VisibleRow],
     /// By step, the runs and the numbers of each row of the tree.
-    steps: Vec<[&'v [i64]; 2]>,
+    steps: Vec<[Column<'v>; 2]>,
     parts: f64,
 }
 

@@ -6,8 +6,8 @@ use crate::model::nodes::NodeId;
 use crate::model::stacks::FrameText;
 use crate::options::{Comparing, ViewKind};
 use crate::pairing::{self, How, Likeness, Match, Row};
-use crate::view::View;
 use crate::view::tree::Tree;
+use crate::view::{View, VisibleRow};
 
 pub struct JoinedTree {
     pub tree: Tree,
@@ -16,6 +16,9 @@ pub struct JoinedTree {
 }
 
 pub fn join(before: &View, after: &View, comparing: &Comparing) -> JoinedTree {
+    if comparing.renames.is_empty() && have_same_rows(before, after) {
+        return joined_one_by_one(before, after);
+    }
     let (old, new) = (rows(before), rows(after));
     let unique_names = matches!(after.kind, ViewKind::Scope | ViewKind::Graph);
     let how = How { renames: &comparing.renames, unique_names };
@@ -46,6 +49,35 @@ pub fn join(before: &View, after: &View, comparing: &Comparing) -> JoinedTree {
             }
         };
     }
+    in_order(before, after, &list, &parents)
+}
+
+/// Whether both sides have the same names in the same places, as two runs of one program do.
+fn have_same_rows(before: &View, after: &View) -> bool {
+    let (old, new) = (before.rows(), after.rows());
+    let alike = before.model.names.alike(&after.model.names);
+    let same = |(a, b): (&VisibleRow, &VisibleRow)| {
+        let trees = (&before.rows.tree, &after.rows.tree);
+        a.parent == b.parent && trees.0.has_name_of((a.row, &before.model), trees.1, (b.row, &after.model), alike)
+    };
+    old.len() == new.len() && old.iter().zip(new).all(same)
+}
+
+/// Joins each row with the row at its place.
+fn joined_one_by_one(before: &View, after: &View) -> JoinedTree {
+    let row = |at: u32| JoinedRow {
+        before: Some(at),
+        after: Some(at),
+        by: Match::Name,
+        is_renamed: false,
+        status: Status::Same,
+    };
+    let list: Vec<JoinedRow> = (0..after.rows().len() as u32).map(row).collect();
+    let tree = &after.rows.tree;
+    if tree.len() == list.len() && after.rows().iter().enumerate().all(|(at, visible)| visible.row == at) {
+        return JoinedTree { tree: tree.clone(), rows: list };
+    }
+    let parents: Vec<u32> = after.rows().iter().map(|row| row.parent as u32).collect();
     in_order(before, after, &list, &parents)
 }
 

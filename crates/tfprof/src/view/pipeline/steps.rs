@@ -34,7 +34,7 @@ impl Pipeline<'_, '_> {
         let of_step = |times: &&StepTimes| {
             let mut table = Table::new(metrics, self.tree.len());
             for (metric, targets) in &targets {
-                let column = table.column_mut(*metric);
+                let mut column = table.column_mut(*metric);
                 for (row, times) in times.rows().filter(|(row, _)| targets[*row] != NONE) {
                     let number = if *metric == Metric::Runs { times.runs } else { times.micros };
                     let target = targets[row] as usize;
@@ -61,7 +61,7 @@ impl Pipeline<'_, '_> {
                 row_of[node.index()] = row as u32;
             }
         }
-        let target = |cell: &Cell| match self.values.counted_as(cell) {
+        let target = |cell: Cell<'_>| match self.values.counted_as(&cell) {
             Some((time, memory)) => {
                 let counts = match metric {
                     Metric::Runs => memory && time.is_some(),
@@ -72,6 +72,6 @@ impl Pipeline<'_, '_> {
             }
             None => NONE,
         };
-        model.runs.totals().rows().iter().map(target).collect()
+        model.runs.totals().rows().map(target).collect()
     }
 }

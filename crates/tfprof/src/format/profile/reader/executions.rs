@@ -20,7 +20,7 @@ pub(super) struct Executions {
     steps: BTreeMap<i64, Cells>,
     records: BTreeMap<i64, Records>,
     /// The sums of the current `ExecProfile`, by device in the order of the file.
-    device_sums: Vec<(DeviceId, Sums)>,
+    pub(super) device_sums: Vec<(DeviceId, Sums)>,
     /// By device, its index in `device_sums`; stale if that entry is of another device.
     sums_index: Vec<usize>,
     /// The steps of the current node that were not kept. Each counts once even if a file has the node or the step twice.
@@ -34,7 +34,8 @@ pub(super) struct Executions {
 }
 
 /// The figures of an `ExecProfile` that do not name a device, and the device to count them on.
-struct Interval {
+#[derive(Debug)]
+pub(super) struct Interval {
     device: DeviceId,
     start: i64,
     end: i64,
@@ -73,13 +74,12 @@ impl Executions {
 
     /// Adds an entry of the map from step to `ExecProfile`.
     pub fn add(&mut self, node: NodeId, entry: Fields<'_>, builder: &mut Builder) {
-        let (step, Some(profile)) = int_keyed_entry(entry) else { return };
-        if builder.keep.records {
-            self.record(node, step, profile.clone(), builder);
-        }
-        let interval = self.read_sums(node, profile, builder);
+        let quick = if builder.keep.records { None } else { self.read_quickly(node, entry.rest(), builder) };
+        let Some((step, interval)) = quick.or_else(|| self.read_slowly(node, entry, builder)) else { return };
+        let keep = builder.keep;
         let Model { runs, placement, devices, .. } = &mut builder.model;
         let Interval { device: main, start, end, peak } = interval;
+        let start = if keep.bounds { start } else { 0 };
         let of_device = |device| if device == main { (peak, start, end) } else { (0, 0, 0) };
         if runs.keeps(step) {
             let cells = self.steps.entry(step).or_default();
@@ -96,12 +96,26 @@ impl Executions {
         }
         for (device, sums) in &self.device_sums {
             let counts = devices.kind(*device) != DeviceKind::Placement || placement[node.index()] == *device;
-            let cell = if is_new { runs.cell(node, *device, counts) } else { runs.counted_cell(node, *device) };
+            let mut cell = if is_new { runs.cell(node, *device, counts) } else { runs.counted_cell(node, *device) };
             let (peak, start, end) = of_device(*device);
             cell.record(sums, peak, start, end);
-            let ran = cell.sum(Measure::Runs).wrapped();
+            let ran = cell.runs();
             runs.note(sums, ran);
         }
+    }
+
+    /// Reads an entry of any kind, and its single executions if they are kept.
+    pub(super) fn read_slowly(
+        &mut self,
+        node: NodeId,
+        entry: Fields<'_>,
+        builder: &mut Builder,
+    ) -> Option<(i64, Interval)> {
+        let (step, Some(profile)) = int_keyed_entry(entry) else { return None };
+        if builder.keep.records {
+            self.record(node, step, profile.clone(), builder);
+        }
+        Some((step, self.read_sums(node, profile, builder)))
     }
 
     /// Reads an `ExecProfile` into `device_sums`.
@@ -135,13 +149,24 @@ impl Executions {
             }
             _ => {}
         });
+        self.interval(node, &sums, [start, end, peak], builder)
+    }
+
+    /// Adds the sums that name no device to one of `device_sums`.
+    pub(super) fn interval(
+        &mut self,
+        node: NodeId,
+        sums: &Sums,
+        [start, end, peak]: [i64; 3],
+        builder: &mut Builder,
+    ) -> Interval {
         let is_empty = sums.iter().all(|sum| *sum == Sum::default());
         let device = self.device_of_sums(node, is_empty, builder);
-        self.sums_on(device).iter_mut().zip(sums).for_each(|(sum, more)| sum.add_sum(more));
+        self.sums_on(device).iter_mut().zip(sums).for_each(|(sum, more)| sum.add_sum(*more));
         Interval { device, start, end, peak }
     }
 
-    fn sums_on(&mut self, device: DeviceId) -> &mut Sums {
+    pub(super) fn sums_on(&mut self, device: DeviceId) -> &mut Sums {
         if device.index() >= self.sums_index.len() {
             self.sums_index.resize(device.index() + 1, 0);
         }

@@ -3,6 +3,7 @@
 mod executions;
 mod merge;
 mod messages;
+mod quick;
 
 use super::own_fields::{COSTS, DECLARED_DEVICE, INPUT_OUTPUTS};
 use crate::error::Error;
@@ -162,7 +163,7 @@ impl<'b> ProfileReader<'b> {
                 }
                 (INPUT_OUTPUTS, value) if keeps_inputs => drop(each_int(value, |n| output_of_input.push(n))),
                 (field::SHAPE, value) => drop(each_int(value, |n| definition.dims.push(n))),
-                (field::OP_TYPES, Value::Bytes(ty)) => definition.types.push(self.builder.name(ty, offset)),
+                (field::OP_TYPES, Value::Bytes(ty)) => definition.types.push(self.builder.common_name(ty, offset)),
                 (field::FLOAT_OPS, Value::Varint(n)) => definition.float_ops = n as i64,
                 (field::TRACE, Value::Bytes(code)) => {
                     let stack = if keep.traces {
@@ -210,7 +211,7 @@ impl<'b> ProfileReader<'b> {
             SavedInput { index, source, output: u32::try_from(output).unwrap_or(0) }
         }));
         let name = self.builder.name(name, offset);
-        let op = self.builder.name(op, offset);
+        let op = self.builder.common_name(op, offset);
         ProfileNode { name, op, definition, executions }
     }
 

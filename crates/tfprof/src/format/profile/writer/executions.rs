@@ -15,7 +15,7 @@ impl Writer<'_> {
     pub(super) fn executions(&self, node: NodeId, out: &mut Vec<u8>) {
         for step in self.steps_of.of(node) {
             let Some(cells) = self.model.runs.step(*step) else { continue };
-            let cells: Vec<&Cell> = cells.of(node).filter(|cell| self.device_counts(node, cell.device)).collect();
+            let cells: Vec<Cell<'_>> = cells.of(node).filter(|cell| self.device_counts(node, cell.device)).collect();
             if !cells.is_empty() {
                 entry(out, profile_node::EXECS, *step, |out| self.execution(node, *step, &cells, out));
             }
@@ -27,7 +27,7 @@ impl Writer<'_> {
         self.model.counts(node, device, self.quirks.first_device_only)
     }
 
-    fn execution(&self, node: NodeId, step: i64, cells: &[&Cell], out: &mut Vec<u8>) {
+    fn execution(&self, node: NodeId, step: i64, cells: &[Cell<'_>], out: &mut Vec<u8>) {
         let devices = &self.model.devices;
         let runs = cells.iter().filter(|cell| {
             let kind = devices.kind(cell.device);

@@ -1,0 +1,32 @@
+//! The tests of the program, as one binary: thirty would each link the whole library.
+
+mod arrays;
+mod budget;
+mod checkpoint;
+mod ci;
+mod command_line;
+mod common;
+mod cost;
+mod dialects;
+mod diff;
+mod docs;
+mod errors;
+mod float_operations;
+mod foreign;
+mod frames;
+mod help;
+mod hostile;
+mod hostile_models;
+mod keras;
+mod limits;
+mod manual;
+mod odd_contents;
+mod outputs;
+mod parts;
+mod pprof;
+mod saves;
+mod tables;
+mod targets;
+mod terminal;
+mod views;
+mod xspace_facts;
