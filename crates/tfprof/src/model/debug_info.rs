@@ -6,7 +6,7 @@ use crate::budget;
 use crate::hash::UntrustedMap;
 
 /// Bytes of a text that are one unit of work.
-const BYTES_PER_WORK: u64 = 1;
+const BYTES_PER_WORK: u64 = 16;
 
 /// Stack traces by the names of nodes: `node`, or `node@function`.
 #[derive(Debug, Default)]
