@@ -117,8 +117,8 @@ fn layers_come_in_the_order_in_which_they_run() {
 fn activations_of_layers_are_those_of_the_whole_model() {
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/dialects/samples/network.tflite");
     let layers = json(&["layers", file, "--format=json"]);
-    assert_eq!(layers["model"]["activations"].as_i64(), Some(872));
-    assert_eq!(layers["memory"]["activations"].as_i64(), Some(872), "without the input");
+    assert_eq!(layers["model"]["activation_bytes"].as_i64(), Some(872));
+    assert_eq!(layers["model"]["memory"]["activations"].as_i64(), Some(872), "without the input");
 }
 
 #[test]

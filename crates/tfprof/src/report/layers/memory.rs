@@ -1,7 +1,7 @@
 //! The memory that a model needs, from its shapes alone: parameters, gradients, optimizer state, activations, and the peak
 //! of live memory if ops run one after the other, in the order of a schedule.
 
-use super::schedule::{Schedule, is_parameter, makes_tensor, op_of};
+use super::schedule::{Schedule, op_of};
 use crate::metric::Metric;
 use crate::model::Model;
 use crate::model::dtype::DType;
@@ -36,14 +36,11 @@ impl Memory {
             return memory;
         }
         let mut sum = 0_i64;
-        for node in &schedule.nodes {
+        for (node, made) in schedule.nodes.iter().zip(&schedule.made) {
             let op = op_of(model, *node);
             memory.has_gradients |= op.ends_with("Grad") || op.contains("Backprop");
-            if !makes_tensor(op) || is_parameter(model, *node) {
-                continue;
-            }
-            match model.costs.outputs(*node).and_then(|outputs| outputs.bytes) {
-                Some(bytes) => sum = sum.saturating_add(bytes),
+            match made {
+                Some(bytes) => sum = sum.saturating_add(*bytes),
                 None => memory.unknown += 1,
             }
         }

@@ -175,22 +175,13 @@ impl Sums {
             self.untimed = self.untimed.saturating_add(row[Metric::FloatOps as usize]);
         }
         self.row.iter_mut().zip(row).for_each(|(sum, n)| *sum = plus(*sum, *n, false));
-        let moment = moments.get(&node);
-        if let Some(moment) = moment {
-            let first = if moment.follows_input { &mut self.first } else { &mut self.first_constant };
-            *first = Some(first.map_or(moment.at, |first| first.min(moment.at)));
-        }
-        let is_made = schedule::makes_tensor(schedule::op_of(model, node)) && !schedule::is_parameter(model, node);
-        let outputs = model.costs.outputs(node);
-        let bytes = outputs.and_then(|outputs| outputs.bytes);
-        if !is_made && (bytes.is_some() || row[Metric::UnknownOps as usize] == 0) {
-            return;
-        }
-        self.activations = self.activations.zip(bytes).map(|(sum, bytes)| sum.saturating_add(bytes));
-        let shape = outputs.map_or(ShapeId::EMPTY, |outputs| outputs.shape);
-        let at = moment.map(|moment| moment.at);
-        if shape != ShapeId::EMPTY && at >= self.last {
-            (self.shape, self.last) = (shape, at);
+        let Some(moment) = moments.get(&node) else { return };
+        let first = if moment.follows_input { &mut self.first } else { &mut self.first_constant };
+        *first = Some(first.map_or(moment.at, |first| first.min(moment.at)));
+        self.activations = self.activations.zip(moment.made).map(|(sum, bytes)| sum.saturating_add(bytes));
+        let shape = model.costs.outputs(node).map_or(ShapeId::EMPTY, |outputs| outputs.shape);
+        if shape != ShapeId::EMPTY && moment.made != Some(0) && Some(moment.at) >= self.last {
+            (self.shape, self.last) = (shape, Some(moment.at));
         }
     }
 

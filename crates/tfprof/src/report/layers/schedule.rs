@@ -3,7 +3,7 @@
 use crate::hash::TrustedMap;
 use crate::model::Model;
 use crate::model::dialects::DIALECTS;
-use crate::model::nodes::NodeId;
+use crate::model::nodes::{NodeId, ShapeId};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -15,12 +15,12 @@ pub(super) fn op_of(model: &Model, node: NodeId) -> &str {
 }
 
 /// Whether a node of a model file is a parameter, which lies in the file and not in the memory of a step.
-pub(super) fn is_parameter(model: &Model, node: NodeId) -> bool {
+fn is_parameter(model: &Model, node: NodeId) -> bool {
     model.dialect.is_some() && model.costs.dtypes.contains_key(&node)
 }
 
 /// Whether the outputs of an op are new memory of the step: not variables, constants, or another look at an input.
-pub(super) fn makes_tensor(op: &str) -> bool {
+fn makes_tensor(op: &str) -> bool {
     !HELD.contains(&op) && !FED.contains(&op) && !SAME_MEMORY.contains(&op)
 }
 
@@ -54,8 +54,9 @@ pub(super) struct Schedule {
     order: Vec<u32>,
     /// By node: the inputs that hold memory, by place.
     reads: Vec<Vec<u32>>,
+    /// By node: the bytes that it makes; `None` if a size is unknown.
+    pub made: Vec<Option<i64>>,
     /// By node: the owner of its output's buffer; itself if the buffer is new.
-    bytes: Vec<i64>,
     holder: Vec<u32>,
     in_place: Vec<bool>,
 }
@@ -71,14 +72,22 @@ impl Schedule {
             let op = op_of(model, *node);
             let inputs = model.nodes.inputs(*node).iter().filter_map(|input| model.node(input.source));
             let reads: Vec<u32> = inputs.map(|node| place[node.index()]).filter(|at| *at != u32::MAX).collect();
-            let bytes = model.costs.outputs(*node).and_then(|outputs| outputs.bytes).unwrap_or(0);
+            let bytes = model.costs.outputs(*node).and_then(|outputs| outputs.bytes);
             let is_same = SAME_MEMORY.contains(&op);
             let holder = if is_same { reads.first().copied().unwrap_or(at as u32) } else { at as u32 };
             let is_new = makes_tensor(op) && !is_parameter(model, *node);
-            schedule.bytes.push(if is_new { bytes } else { 0 });
+            schedule.made.push(if is_new { bytes } else { Some(0) });
             schedule.holder.push(holder);
             schedule.in_place.push(IN_PLACE.contains(&op));
             schedule.reads.push(reads);
+        }
+        // No rule says which outputs such an op has; it has some if another op reads them.
+        for from in schedule.reads.iter().flatten().map(|from| *from as usize) {
+            let outputs = model.costs.outputs(nodes[from]).unwrap_or_default();
+            let is_unknown = outputs.shape == ShapeId::EMPTY && model.costs.get(nodes[from]).unknown > 0;
+            if is_unknown && outputs.bytes == Some(0) {
+                schedule.made[from] = None;
+            }
         }
         schedule.nodes = nodes;
         schedule.order = order(&schedule.reads);
@@ -94,7 +103,8 @@ impl Schedule {
             let op = op_of(model, self.nodes[at]);
             let is_fed = self.reads[at].is_empty() && !HELD.contains(&op) && !is_parameter(model, self.nodes[at]);
             follows_input[at] = is_fed || self.reads[at].iter().any(|from| follows_input[*from as usize]);
-            moments.insert(self.nodes[at], Moment { at: moment, follows_input: follows_input[at] });
+            let (follows_input, made) = (follows_input[at], self.made[at]);
+            moments.insert(self.nodes[at], Moment { at: moment, follows_input, made });
         }
         moments
     }
@@ -115,7 +125,7 @@ impl Schedule {
         let mut own = vec![0_i64; self.reads.len()];
         for at in &self.order {
             let at = *at as usize;
-            let needed = if holder[at] as usize == at { self.bytes[at] } else { 0 };
+            let needed = if holder[at] as usize == at { self.made[at].unwrap_or(0) } else { 0 };
             let last = |from: &&u32| uses[holder[**from as usize] as usize] == 1;
             let over = self.in_place[at]
                 .then(|| self.reads[at].iter().filter(last).map(|from| holder[*from as usize] as usize));
@@ -147,6 +157,8 @@ pub(super) struct Moment {
     pub at: u32,
     /// It works on an input of the model, not only on constants and variables.
     pub follows_input: bool,
+    /// The bytes that it makes; `None` if a size is unknown.
+    pub made: Option<i64>,
 }
 
 /// Inputs before their readers, otherwise by number; the members of cycles, which have no such order, at the end.
@@ -184,7 +196,7 @@ mod tests {
             nodes: Vec::new(),
             order: order(&reads),
             reads,
-            bytes: nodes.iter().map(|(_, bytes, _)| *bytes).collect(),
+            made: nodes.iter().map(|(_, bytes, _)| Some(*bytes)).collect(),
             holder: (0..nodes.len() as u32).collect(),
             in_place: nodes.iter().map(|(.., in_place)| *in_place).collect(),
         }
