@@ -48,7 +48,7 @@ fn write_parts(fleet: &Fleet, style: Style<'_>, out: &mut dyn Write) -> io::Resu
         table(&["step", "median host", "slowest host", "skew", "slowest"], &rows, style, out)?;
     }
     for slow in &fleet.slowest {
-        heading(&format!("{} is {:.1}% slower than the median host", slow.host, slow.slower_percent), style, out)?;
+        heading(&format!("{:.1}% slower than the median host: {}", slow.slower_percent, slow.host), style, out)?;
         let rows: Vec<Vec<String>> = slow
             .ops
             .iter()
