@@ -342,10 +342,18 @@ test("the timeline zooms, moves and measures", async () => {
     await page.mouse.move(box.x + 600, box.y + 140);
     await page.mouse.wheel(0, -600);
     await page.waitForFunction(() => location.hash.includes("t="));
-    const [a, b] = await window();
+    // The address follows the window, a moment later.
+    const settled = async () => {
+      for (let last = "", now = (await window()).join(); now !== last; now = (await window()).join()) {
+        last = now;
+        await page.waitForTimeout(500);
+      }
+      return window();
+    };
+    const [a, b] = await settled();
     await page.keyboard.press("d");
-    await page.waitForTimeout(400);
-    const [c, d] = await window();
+    await page.waitForFunction((start) => !location.hash.includes(`t=${start}~`), a);
+    const [c, d] = await settled();
     assert.ok(c > a && Math.abs(d - c - (b - a)) <= 2, "a and d keep the width");
     await page.mouse.move(box.x + 400, box.y + 140);
     await page.mouse.down();

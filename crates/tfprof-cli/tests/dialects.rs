@@ -115,3 +115,20 @@ fn damaged_files_get_a_sentence() {
     let answer = tfprof(&["cost", &file.display().to_string()]);
     assert!(answer.code == 1 && answer.err.contains("damaged"), "{} {}", answer.code, answer.err);
 }
+
+#[test]
+fn offsets_of_flat_buffers_may_lead_back_or_nowhere() {
+    let dir = scratch("offsets");
+    let bytes = std::fs::read(sample("control.tflite")).expect("a sample");
+    // To itself, backwards by wrapping around, to the first table, behind the end. A subgraph may also call itself.
+    let targets = |at: usize| [0, 0_u32.wrapping_sub(4), 28_u32.wrapping_sub(at as u32), u32::MAX / 2];
+    for (turn, at) in (0..bytes.len() - 4).step_by(12).enumerate() {
+        let mut loops = bytes.clone();
+        loops[at..at + 4].copy_from_slice(&targets(at)[turn % 4].to_le_bytes());
+        let file = dir.join("offsets.tflite");
+        std::fs::write(&file, &loops).expect("a file");
+        let answer = tfprof(&["cost", &file.display().to_string(), "--max_work=50000000"]);
+        assert!(matches!(answer.code, 0 | 1 | 4), "{at}: {} {}", answer.code, answer.err);
+        assert!(!answer.err.contains("panicked"), "{at}: {}", answer.err);
+    }
+}
