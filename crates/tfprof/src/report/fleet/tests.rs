@@ -44,7 +44,7 @@ fn all_forms_are_written() {
     let mut text = Vec::new();
     render::write(&fleet, crate::report::cost::render::Style::Text(None), &mut text).unwrap();
     let text = String::from_utf8(text).unwrap();
-    assert!(text.contains("host3 is 29.9% slower") && text.contains("no such file"), "{text}");
+    assert!(text.contains("29.9% slower than the median host: host3") && text.contains("no such file"), "{text}");
     let mut json = Vec::new();
     render::write_json(&fleet, &[], &mut json).unwrap();
     let json: serde_json::Value = serde_json::from_slice(&json).unwrap();
