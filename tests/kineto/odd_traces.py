@@ -256,7 +256,7 @@ def written(rng, trace):
 def ask(program, *words):
     done = subprocess.run([program, *map(str, words)], capture_output=True, text=True)
     if SECRET in done.stdout + done.stderr:
-        raise AssertionError(f"{words}: a key that is none of a trace is echoed")
+        raise AssertionError(f"{words}: an unknown top-level key is echoed")
     if done.returncode:
         raise AssertionError(f"{words}: exit {done.returncode}: {done.stderr}")
     return json.loads(done.stdout, parse_float=Decimal)

@@ -28,7 +28,7 @@ pub fn run(request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Resul
     Ok(exit)
 }
 
-/// What was loaded and answered, if that is much.
+/// The answer and both profiles, kept until the process ends: freeing large ones takes time.
 type Loaded = Option<(Answer, [Profiler; 2])>;
 
 fn run_and_keep(request: &Request, out: &mut dyn Write, err: &mut dyn Write) -> Result<(Exit, Loaded), Error> {

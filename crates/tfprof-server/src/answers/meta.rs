@@ -131,7 +131,7 @@ fn views(site: &Site) -> Value {
     ViewKind::ALL.iter().map(one).collect()
 }
 
-/// What traces leave out that another recording has: the framework, the screen, why, and the lines that record it.
+/// Screens that traces cannot fill: the framework, the screen, why, and the lines that record the data another way.
 const RECORDED_OTHERWISE: &[(&str, &str, &str, &[&str])] = &[
     (
         "PyTorch",

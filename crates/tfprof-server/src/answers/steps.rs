@@ -83,7 +83,7 @@ pub fn parts_of_step(model: &Model, step: i64, directions: &[Direction]) -> Opti
     let values = Values::new(model, Step::At(step), Quirks::NONE);
     let mut parts = Parts::default();
     let mut last = None;
-    // Sums of a trace are about calls, shapes and kernels, too. A view is about ops, or if there are none about all events.
+    // A trace also has sums of calls, shapes and kernels. Like a view, count ops only, or all events if there are no ops.
     let is_in = |layers: Layers, node: NodeId| layers.has(model.nodes.layer(node));
     let has_ops = cells.nodes().any(|node| is_in(Layers::OPS, node));
     let layers = if has_ops { Layers::OPS } else { Layers::ALL_EVENTS };
