@@ -19,7 +19,7 @@ use crate::report::cost::layers::layers;
 use crate::view::ceilings::Peaks;
 use crate::view::values::{Row, Values, plus};
 use memory::Memory;
-use schedule::{Moments, Schedule};
+use schedule::{Moment, Schedule};
 use std::sync::Arc;
 
 /// A layer, or the whole model.
@@ -169,13 +169,13 @@ impl Default for Sums {
 }
 
 impl Sums {
-    fn add(&mut self, model: &Model, node: NodeId, row: &Row, moments: &Moments) {
+    fn add(&mut self, model: &Model, node: NodeId, row: &Row, moments: &[Option<Moment>]) {
         self.nodes += 1;
         if row[Metric::DeviceMicros as usize] == 0 {
             self.untimed = self.untimed.saturating_add(row[Metric::FloatOps as usize]);
         }
         self.row.iter_mut().zip(row).for_each(|(sum, n)| *sum = plus(*sum, *n, false));
-        let Some(moment) = moments.get(&node) else { return };
+        let Some(moment) = moments[node.index()] else { return };
         let first = if moment.follows_input { &mut self.first } else { &mut self.first_constant };
         *first = Some(first.map_or(moment.at, |first| first.min(moment.at)));
         self.activations = self.activations.zip(moment.made).map(|(sum, bytes)| sum.saturating_add(bytes));

@@ -1,6 +1,5 @@
 //! A schedule without parallel ops, from the graph alone: the order of layers, and the peak of live memory.
 
-use crate::hash::TrustedMap;
 use crate::model::Model;
 use crate::model::dialects::DIALECTS;
 use crate::model::nodes::{NodeId, ShapeId};
@@ -97,14 +96,14 @@ impl Schedule {
     /// When each node runs.
     pub(super) fn moments(&self, model: &Model) -> Moments {
         let mut follows_input = vec![false; self.nodes.len()];
-        let mut moments = Moments::default();
+        let mut moments = vec![None; model.nodes.len()];
         for (moment, at) in (0_u32..).zip(&self.order) {
             let at = *at as usize;
             let op = op_of(model, self.nodes[at]);
             let is_fed = self.reads[at].is_empty() && !HELD.contains(&op) && !is_parameter(model, self.nodes[at]);
             follows_input[at] = is_fed || self.reads[at].iter().any(|from| follows_input[*from as usize]);
             let (follows_input, made) = (follows_input[at], self.made[at]);
-            moments.insert(self.nodes[at], Moment { at: moment, follows_input, made });
+            moments[self.nodes[at].index()] = Some(Moment { at: moment, follows_input, made });
         }
         moments
     }
@@ -149,7 +148,8 @@ impl Schedule {
     }
 }
 
-pub(super) type Moments = TrustedMap<NodeId, Moment>;
+/// By node of the model; `None` if it does not run.
+pub(super) type Moments = Vec<Option<Moment>>;
 
 /// When a node runs.
 #[derive(Clone, Copy)]
